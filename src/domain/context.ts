@@ -1,0 +1,37 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Environment } from '../model/environment.ts';
+import type { Via } from '../model/event.ts';
+import type { RoomScope } from '../model/room.ts';
+import type { KeyScope } from '../model/key.ts';
+import type { Shared } from '../ports/shared.ts';
+import type { Store } from '../ports/store.ts';
+
+/** What every domain function works with. */
+export interface Context {
+  readonly store: Store;
+  readonly shared: Shared;
+  readonly clock: Clock;
+}
+
+/** A backend with a secret key. */
+export interface BackendActor {
+  readonly kind: 'backend';
+  readonly environment: Environment;
+  readonly keyId: string;
+  readonly scope: KeyScope;
+  readonly rooms: RoomScope;
+  readonly via: Via;
+}
+
+/** A person in a browser, with a publishable key and a user token. */
+export interface UserActor {
+  readonly kind: 'user';
+  readonly environment: Environment;
+  readonly userId: string;
+  readonly role: 'viewer' | 'member' | 'moderator';
+  readonly rooms: RoomScope;
+  readonly via: Via;
+}
+
+/** Who asks. A domain function takes it first after the context and checks what it may do. */
+export type Actor = BackendActor | UserActor;

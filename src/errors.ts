@@ -1,0 +1,80 @@
+/** What a kind of refusal means on each surface. */
+export interface ErrorKind {
+  /** HTTP status (service §7). */
+  readonly status: 400 | 401 | 403 | 404 | 409 | 412 | 413 | 416 | 429 | 500 | 503;
+  /** WebSocket close code, where this refusal ends the socket (decisions §3). */
+  readonly close: 4400 | 4401 | 4403 | 4408 | 4429 | 4500;
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  /** One sentence for docs/errors.md. */
+  readonly meaning: string;
+}
+
+const kind = (
+  status: ErrorKind['status'],
+  close: ErrorKind['close'],
+  level: ErrorKind['level'],
+  meaning: string,
+): ErrorKind => ({ status, close, level, meaning });
+
+/**
+ * The one catalogue of refusals. The key is the machine code that leaves as `X-Error-Code` and in
+ * WebSocket errors; it never changes once released. docs/errors.md lists the same, held by a test.
+ */
+export const errorKinds = {
+  invalid_request: kind(400, 4400, 'debug', 'A parameter is missing, of the wrong type or out of bounds; the message names it and the bound.'),
+  invalid_json: kind(400, 4400, 'debug', 'The body is not valid JSON, or not an object.'),
+  invalid_content_type: kind(400, 4400, 'debug', 'The body was not sent as application/json.'),
+  invalid_cursor: kind(400, 4400, 'debug', 'The cursor is malformed, or was issued for other filters or another order.'),
+  unknown_user: kind(400, 4400, 'debug', 'The author is not a known user of the environment.'),
+  missing_credentials: kind(401, 4401, 'debug', 'No credential was sent.'),
+  invalid_key: kind(401, 4401, 'info', 'The key is unknown, revoked, expired or of the wrong kind.'),
+  invalid_token: kind(401, 4401, 'info', 'The user token is malformed, wrongly signed or not acceptable here.'),
+  token_expired: kind(401, 4401, 'debug', 'The user token was valid and has expired.'),
+  forbidden: kind(403, 4403, 'info', 'The credential is valid and does not allow this.'),
+  origin_not_allowed: kind(403, 4403, 'info', 'The page’s origin is not in the allowedOrigins of the environment.'),
+  environment_disabled: kind(403, 4403, 'info', 'The environment has been disabled by its operator.'),
+  route_not_found: kind(404, 4400, 'debug', 'No such path, or not with this method.'),
+  room_not_found: kind(404, 4400, 'debug', 'The room does not exist.'),
+  thread_not_found: kind(404, 4400, 'debug', 'The thread does not exist in this environment.'),
+  comment_not_found: kind(404, 4400, 'debug', 'The comment does not exist in this environment.'),
+  user_not_found: kind(404, 4400, 'debug', 'The user does not exist in this environment.'),
+  environment_not_found: kind(404, 4400, 'debug', 'No environment has this id or slug.'),
+  key_not_found: kind(404, 4400, 'debug', 'No key has this id.'),
+  id_taken: kind(409, 4400, 'debug', 'The id that the client chose exists already.'),
+  slug_taken: kind(409, 4400, 'debug', 'Another environment has this slug.'),
+  idempotency_key_reused: kind(409, 4400, 'info', 'The Idempotency-Key was used before with another body.'),
+  write_conflict: kind(409, 4500, 'warn', 'The same records changed too often while this was written; nothing was written, try again.'),
+  payload_too_large: kind(413, 4400, 'debug', 'The body is larger than the limit.'),
+  rate_limited: kind(429, 4429, 'debug', 'Too many requests, messages or connections; Retry-After says when to come back.'),
+  auth_timeout: kind(401, 4408, 'debug', 'The socket did not authenticate in time.'),
+  storage_full: kind(500, 4500, 'error', 'The disk has less free space than the floor: writes are refused, reads go on.'),
+  internal: kind(500, 4500, 'error', 'Something failed inside the server; the log has it under the request id.'),
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof errorKinds;
+
+/**
+ * A refusal that may be shown to the caller: `message` names the field and the bound and holds no internals.
+ * Anything else that is thrown is answered as `internal`.
+ */
+export class CollabError extends Error {
+  override readonly name = 'CollabError';
+  readonly code: ErrorCode;
+  /** Seconds until a retry can succeed; only with `rate_limited`. */
+  readonly retryAfter: number | undefined;
+
+  constructor(code: ErrorCode, message: string, retryAfter?: number) {
+    super(message);
+    this.code = code;
+    this.retryAfter = retryAfter;
+  }
+
+  get kind(): ErrorKind {
+    return errorKinds[this.code];
+  }
+}
+
+/** What a caller sees of anything thrown: a `CollabError` as it is, everything else as `internal`. */
+export function publicError(thrown: unknown): CollabError {
+  return thrown instanceof CollabError ? thrown : new CollabError('internal', 'Internal server error');
+}

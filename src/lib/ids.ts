@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+let lastMs = -1;
+let timePart = '';
+let randomPart = '';
+let counter = 0;
+
+/**
+ * A new id: the prefix, then 26 characters in the layout of a ULID (48 bits of milliseconds, 80 bits of chance and
+ * count) in lower-case Crockford base 32. Ids of one process sort in the order they were made within a millisecond too.
+ *
+ * @param prefix what kind of thing it names, with its underscore, e.g. `cm_`
+ * @param now milliseconds since the epoch
+ */
+export function newId(prefix: string, now: number): string {
+  if (now !== lastMs || counter >= 0xfffff) {
+    lastMs = now;
+    timePart = base32(now, 10);
+    randomPart = randomBase32(12);
+    counter = 0;
+  }
+  return prefix + timePart + randomPart.slice(0, 12) + base32(counter++, 4);
+}
+
+function base32(value: number, length: number): string {
+  let text = '';
+  for (let left = value, i = 0; i < length; i++) {
+    text = ALPHABET[left % 32] + text;
+    left = Math.floor(left / 32);
+  }
+  return text;
+}
+
+function randomBase32(length: number): string {
+  let text = '';
+  for (const byte of randomBytes(length)) text += ALPHABET[byte & 31];
+  return text;
+}
+
+/** A secret of `bytes` random bytes as base 62 text, of a fixed length per size (32 bytes: 43 characters). */
+export function randomSecret(bytes: number): string {
+  let value = BigInt('0x' + randomBytes(bytes).toString('hex'));
+  let text = '';
+  for (let i = 0; i < Math.ceil((bytes * 8) / Math.log2(62)); i++) {
+    text = BASE62[Number(value % 62n)] + text;
+    value /= 62n;
+  }
+  return text;
+}

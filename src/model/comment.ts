@@ -1,0 +1,33 @@
+import Type, { type Static } from 'typebox';
+import { ClientIdSchema } from './thread.ts';
+import { type Metadata, MetadataSchema } from './metadata.ts';
+
+/** A comment, stored and sent in this very shape (service §2, decisions §2). */
+export interface Comment {
+  readonly id: string;
+  readonly threadId: string;
+  readonly userId: string;
+  readonly body: string;
+  readonly mentions: readonly string[];
+  readonly attachments: readonly [];
+  readonly reactions: readonly [];
+  readonly metadata: Metadata;
+  readonly createdAt: string;
+  readonly editedAt: string | null;
+}
+
+export const CommentCreateSchema = Type.Object({
+  id: Type.Optional(ClientIdSchema),
+  userId: Type.String({ description: 'Author; must be a known user.' }),
+  body: Type.String({ description: 'Text, 1 to 10 000 characters.' }),
+  mentions: Type.Optional(Type.Array(Type.String(), { description: 'User ids to mention, at most 50.' })),
+  metadata: Type.Optional(MetadataSchema),
+});
+export type CommentCreate = Static<typeof CommentCreateSchema>;
+
+export const CommentPatchSchema = Type.Object({
+  body: Type.String({ description: 'The new text, 1 to 10 000 characters.' }),
+  mentions: Type.Optional(Type.Array(Type.String(), { description: 'Replaces the mentions; absent leaves them.' })),
+  metadata: Type.Optional(MetadataSchema),
+});
+export type CommentPatch = Static<typeof CommentPatchSchema>;

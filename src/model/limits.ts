@@ -1,0 +1,29 @@
+/** Bounds of what a caller may send (decisions §10). An environment may override each. Lengths are UTF-16 units. */
+export interface Limits {
+  readonly bodyLength: number;
+  readonly mentions: number;
+  readonly attachments: number;
+  readonly idLength: number;
+  readonly selectorLength: number;
+  readonly metadataKeys: number;
+  readonly metadataKeyLength: number;
+  readonly metadataValueLength: number;
+  readonly commentsPerThread: number;
+  readonly listHardCap: number;
+}
+
+export const defaultLimits: Limits = {
+  bodyLength: 10_000,
+  mentions: 50,
+  attachments: 10,
+  idLength: 128,
+  selectorLength: 2_048,
+  metadataKeys: 50,
+  metadataKeyLength: 40,
+  metadataValueLength: 4_000,
+  commentsPerThread: 10_000,
+  listHardCap: 10_000,
+};
+
+/** Largest JSON body over HTTP, in bytes (decisions §10). */
+export const MAX_JSON_BODY_BYTES = 256 * 1024;

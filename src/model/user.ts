@@ -1,0 +1,28 @@
+import Type, { type Static } from 'typebox';
+import { type Metadata, MetadataSchema } from './metadata.ts';
+
+export type UserKind = 'user' | 'bot';
+
+/** A user as stored; `online` is added when it is read, `email` leaves only to backends (decisions §2). */
+export interface User {
+  readonly id: string;
+  readonly userId: string;
+  readonly name: string | null;
+  readonly avatarUrl: string | null;
+  readonly email: string | null;
+  readonly kind: UserKind;
+  readonly metadata: Metadata;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly firstSeenAt: string | null;
+  readonly lastSeenAt: string | null;
+}
+
+export const UserPutSchema = Type.Object({
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'Display name.' })),
+  avatarUrl: Type.Optional(Type.String({ maxLength: 2048, description: 'http(s) address of a picture.' })),
+  email: Type.Optional(Type.String({ maxLength: 320, description: 'Shown to backends only.' })),
+  kind: Type.Optional(Type.Union([Type.Literal('user'), Type.Literal('bot')], { description: '`bot` for machine authors.' })),
+  metadata: Type.Optional(MetadataSchema),
+});
+export type UserPut = Static<typeof UserPutSchema>;

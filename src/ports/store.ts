@@ -1,0 +1,114 @@
+/**
+ * The Store: records and one ordered log of events per environment. Records live in partitions, a partition is an
+ * ordered map from key to text. Partition names and keys are printable ASCII (0x21–0x7e), together at most 1 900
+ * bytes; values are text, normally JSON. `test/conformance/store.ts` holds every sentence below for every adapter.
+ */
+export interface Entry {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface RangeOptions {
+  /** Only keys that start with this. */
+  readonly prefix?: string | undefined;
+  /** Only keys past this one in the direction read, exclusive. */
+  readonly after?: string | undefined;
+  /** From the last key to the first. */
+  readonly reverse?: boolean | undefined;
+  /** At most this many entries. */
+  readonly limit?: number | undefined;
+}
+
+export interface Reader {
+  /** The value, or undefined where there is none. */
+  get(partition: string, key: string): Promise<string | undefined>;
+  /** The entries of a partition, ordered by key (by byte). */
+  range(partition: string, options?: RangeOptions): Promise<Entry[]>;
+}
+
+/** Gives the text of an event once its position is known. Called at commit, maybe more than once: no side effects. */
+export type RenderEvent = (seq: number) => string;
+
+export interface Transaction extends Reader {
+  /**
+   * As `Reader.get`, and remembered: if another transaction's `put` or `delete` of this key commits before this one,
+   * this one runs again. A key changed only by `update` conflicts just the same.
+   */
+  get(partition: string, key: string): Promise<string | undefined>;
+  /** As `Reader.range`. Ranges are not guarded: to be safe, `get` a key that every writer of the range updates. */
+  range(partition: string, options?: RangeOptions): Promise<Entry[]>;
+  put(partition: string, key: string, value: string): void;
+  delete(partition: string, key: string): void;
+  /**
+   * Changes a value as it stands at commit, without making the transaction depend on it: the way of counters, so that
+   * busy records don't conflict. `change` is synchronous, has no side effects and may be called more than once;
+   * undefined stands for absent, both ways. Of several updates of one key in one transaction all apply, in order.
+   */
+  update(partition: string, key: string, change: (current: string | undefined) => string | undefined): void;
+  /** Appends an event to the log of `environmentId`; positions are assigned at commit, in the order of the calls. */
+  emit(environmentId: string, render: RenderEvent): void;
+}
+
+export interface StoredEvent {
+  readonly seq: number;
+  readonly text: string;
+}
+
+/** Receives each flushed event once, in order of `seq` per environment, without a gap. Must not throw. */
+export type EventListener = (environmentId: string, event: StoredEvent) => void;
+
+export interface Store extends Reader {
+  /** Names this log. Another value after a restore: positions of the old epoch mean nothing in the new. */
+  readonly epoch: string;
+
+  /**
+   * Read, decide, commit. `work` reads through `tx` and buffers its writes there; nothing is visible before the commit,
+   * which applies all or nothing and stamps event positions (1, 2, 3 … per environment, gapless). If what it read has
+   * changed meanwhile, `work` runs again (at most 12 times, with jitter), so it must have no effect but through `tx`.
+   * Reads of `tx` do not see its own buffered writes.
+   *
+   * Resolves with what `work` returned once the commit is flushed to disk; a transaction that wrote nothing resolves
+   * once everything it read is flushed. Rejects with whatever `work` threw, `write_conflict` when the attempts
+   * are used up, `storage_full` when the disk is; then nothing was written.
+   */
+  transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+
+  /**
+   * Keeps what `compute` gives until a record in one of `partitions` changes, in this or another process: the next
+   * call after such a change was answered computes again. Bounded in bytes, oldest use out first. `compute` reads only
+   * from `partitions`. The value is shared: never change it.
+   */
+  memo<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T>;
+
+  /** Position of the last flushed event of an environment; 0 when there is none. */
+  lastSeq(environmentId: string): Promise<number>;
+  /** Position of the oldest event still kept; lastSeq + 1 when none is. */
+  oldestSeq(environmentId: string): Promise<number>;
+  /** Events after `since`, in order, at most `limit`, as far as they are kept. Includes only flushed events. */
+  events(environmentId: string, since: number, limit: number): Promise<StoredEvent[]>;
+  /** Forgets the events up to and including `seq`. The last event is always kept, so that positions go on. */
+  trimEvents(environmentId: string, seq: number): Promise<void>;
+
+  /** Calls `listener` with every event flushed from now on, in any process. Returns the way to stop. */
+  follow(listener: EventListener): () => void;
+  /**
+   * Hint that another process may have committed: looks at once and calls the followers.
+   * `position` is what that process announced as flushed; without it (a poll) the store makes sure by itself.
+   */
+  wake(position?: number): void;
+  /** Calls `listener` with a position after this process flushed a commit: the moment to hint others. Returns the way to stop. */
+  onFlushed(listener: (position: number) => void): () => void;
+
+  /**
+   * Removes every record in partitions whose name starts with `prefix`, and with them the log of an environment when
+   * `environmentId` is given. Not atomic, in slices: first make the records unreachable.
+   */
+  purge(prefix: string, environmentId?: string): Promise<void>;
+
+  /** Does upkeep that is due (moving, trimming, checking); called every so often by the background worker. */
+  maintain(): Promise<void>;
+  /** Throws unless a read and a write would succeed now; the message says why not. */
+  probe(): Promise<void>;
+  /** Flushes and closes. Calls after it reject. */
+  close(): Promise<void>;
+}
