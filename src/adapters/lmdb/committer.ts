@@ -1,0 +1,155 @@
+import { CollabError } from '../../errors.ts';
+import { type Batch, encodeBatch, type LoggedEvent, type Write } from './batch.ts';
+import type { Database } from './database.ts';
+import { treeKey } from './database.ts';
+import type { Replica } from './replica.ts';
+import type { LmdbTransaction } from './transaction.ts';
+
+/** What became of a transaction: on disk, to be run again, or refused by one of its own updates. */
+export type Outcome = { readonly kind: 'committed' } | { readonly kind: 'conflict' } | { readonly kind: 'failed'; readonly error: unknown };
+
+interface Waiting {
+  readonly transaction: LmdbTransaction;
+  readonly settle: (outcome: Outcome) => void;
+  outcome: Outcome;
+}
+
+/**
+ * Group commit: the transactions that arrive while one commit is written and flushed form the next. A group is one
+ * record in the log; each of its transactions is checked against everything committed before it and against those
+ * before it in the group, and none is written by half.
+ */
+export class Committer {
+  readonly #database: Database;
+  readonly #replica: Replica;
+  readonly #onFlushed: (position: number) => void;
+  #queue: Waiting[] = [];
+  #running: Promise<void> | undefined;
+
+  constructor(database: Database, replica: Replica, onFlushed: (position: number) => void) {
+    this.#database = database;
+    this.#replica = replica;
+    this.#onFlushed = onFlushed;
+  }
+
+  /** Resolves once the transaction is flushed to disk, or refused. */
+  commit(transaction: LmdbTransaction): Promise<Outcome> {
+    return new Promise((settle) => {
+      this.#queue.push({ transaction, settle, outcome: { kind: 'committed' } });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Resolves when nothing is left to commit. */
+  async idle(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // Lets the requests of this turn join before the first group closes.
+    await Promise.resolve();
+    while (this.#queue.length > 0) {
+      const group = this.#queue;
+      this.#queue = [];
+      await this.#commitGroup(group);
+      for (const { settle, outcome } of group) settle(outcome);
+    }
+    this.#running = undefined;
+  }
+
+  async #commitGroup(group: Waiting[]): Promise<void> {
+    try {
+      const position = await this.#database.root.transaction(() => this.#write(group));
+      this.#replica.settleOwn(true);
+      if (position === undefined) return;
+      await this.#database.root.flushed;
+      this.#replica.markFlushed(position);
+      this.#onFlushed(position);
+    } catch (error) {
+      this.#replica.settleOwn(false);
+      const failure: Outcome = { kind: 'failed', error: asStorageError(error) };
+      for (const waiting of group) if (waiting.outcome.kind === 'committed') waiting.outcome = failure;
+    }
+  }
+
+  /** Inside the write transaction: decides, and appends the group. Returns its position; undefined when nothing was written. */
+  #write(group: Waiting[]): number | undefined {
+    this.#replica.catchUp();
+    const staged = new Staged(this.#replica);
+    for (const waiting of group) waiting.outcome = staged.take(waiting.transaction);
+    const batch = staged.batch();
+    if (batch.writes.length === 0 && batch.events.length === 0) return undefined;
+    const position = this.#replica.head + 1;
+    const bytes = encodeBatch(batch);
+    this.#replica.expectOwn(position, batch, bytes.byteLength);
+    void this.#database.log.put(position, bytes);
+    return position;
+  }
+}
+
+/** What a group has decided to write so far, on top of the committed view. */
+class Staged {
+  readonly #replica: Replica;
+  readonly #writes = new Map<string, Write>();
+  readonly #events: LoggedEvent[] = [];
+  readonly #lastSeq = new Map<string, number>();
+
+  constructor(replica: Replica) {
+    this.#replica = replica;
+  }
+
+  /** Applies a transaction whole, or not at all. */
+  take(transaction: LmdbTransaction): Outcome {
+    for (const { partition, key, position } of transaction.reads) {
+      if (this.#writes.has(treeKey(partition, key)) || this.#replica.changedSince(partition, key, position)) return { kind: 'conflict' };
+    }
+    try {
+      const writes = this.#evaluate(transaction);
+      const events = this.#stamp(transaction);
+      for (const [name, write] of writes) this.#writes.set(name, write);
+      for (const event of events) {
+        this.#events.push(event);
+        this.#lastSeq.set(event.environmentId, event.seq);
+      }
+      return { kind: 'committed' };
+    } catch (error) {
+      return { kind: 'failed', error };
+    }
+  }
+
+  batch(): Batch {
+    return { writes: [...this.#writes.values()], events: this.#events };
+  }
+
+  #evaluate(transaction: LmdbTransaction): Map<string, Write> {
+    const writes = new Map<string, Write>();
+    const event = transaction.events.length > 0 ? this.#events.length + transaction.events.length - 1 : undefined;
+    for (const operation of transaction.operations) {
+      const { partition, key } = operation;
+      const name = treeKey(partition, key);
+      if (operation.change === undefined) {
+        writes.set(name, { partition, key, value: operation.value, event });
+        continue;
+      }
+      const staged = writes.get(name) ?? this.#writes.get(name);
+      const current = staged === undefined ? this.#replica.get(partition, key) : staged.value;
+      writes.set(name, { partition, key, value: operation.change(current) });
+    }
+    return writes;
+  }
+
+  #stamp(transaction: LmdbTransaction): LoggedEvent[] {
+    const next = new Map<string, number>();
+    return transaction.events.map(({ environmentId, render }) => {
+      const seq = (next.get(environmentId) ?? this.#lastSeq.get(environmentId) ?? this.#replica.events.lastCommitted(environmentId)) + 1;
+      next.set(environmentId, seq);
+      return { environmentId, seq, text: render(seq) };
+    });
+  }
+}
+
+function asStorageError(error: unknown): unknown {
+  const text = error instanceof Error ? error.message : String(error);
+  if (/ENOSPC|No space left|MDB_MAP_FULL/i.test(text)) return new CollabError('storage_full', 'The server’s disk is full: nothing was written');
+  return error;
+}

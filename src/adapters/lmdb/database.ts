@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { open, type Database as Table, type RootDatabase } from 'lmdb';
+
+/** The tables of one LMDB environment on disk. docs/decisions/0001-log-first-store.md tells how they work together. */
+export interface Database {
+  readonly root: RootDatabase;
+  /** Position -> one group commit (`encodeBatch`), positions without a gap. */
+  readonly log: Table<Buffer, number>;
+  /** The folded tree: `partition key` -> value. */
+  readonly tree: Table<string, string>;
+  /** The folded event log: `environment first-seq` -> events, one a line. */
+  readonly segments: Table<string, string>;
+  readonly meta: Table<string, string>;
+  readonly epoch: string;
+  /** The file that holds it all. */
+  readonly file: string;
+}
+
+/** The layout that this code reads and writes. A change of it comes with a step in `migrations`. */
+export const FORMAT_VERSION = 1;
+
+interface Format {
+  readonly version: number;
+  readonly epoch: string;
+}
+
+/** `migrations[n]` brings a database of format n to n + 1, inside one transaction. */
+const migrations: Readonly<Record<number, (database: Omit<Database, 'epoch'>) => void>> = {};
+
+/**
+ * Opens the database in folder `path`, and makes it where there is none.
+ *
+ * @param lastFlushed at the last flushed commit instead of the last one: what a power cut leaves
+ * @throws when it was written by a newer version
+ */
+export async function openDatabase(path: string, lastFlushed = false): Promise<Database> {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  // A variable, because the typings don't know safeRestore.
+  const options = {
+    path,
+    // Otherwise a folder with a dot in its name is taken for a file.
+    noSubdir: false,
+    maxDbs: 8,
+    maxReaders: 1024,
+    // A commit is visible first and flushed after, outside the writers' lock; nobody is answered before the flush.
+    overlappingSync: true,
+    // One group commit is one transaction by itself already.
+    eventTurnBatching: false,
+    safeRestore: lastFlushed,
+    compression: false,
+  };
+  const root = open(options);
+  const tables = {
+    root,
+    log: root.openDB<Buffer, number>('log', { encoding: 'binary' }),
+    tree: root.openDB<string, string>('tree', { encoding: 'string' }),
+    segments: root.openDB<string, string>('segments', { encoding: 'string' }),
+    meta: root.openDB<string, string>('meta', { encoding: 'string' }),
+    file: join(path, 'data.mdb'),
+  };
+  try {
+    const format = await root.transaction(() => readFormat(tables));
+    await root.flushed;
+    return { ...tables, epoch: format.epoch };
+  } catch (error) {
+    await root.close();
+    throw error;
+  }
+}
+
+function readFormat(tables: Omit<Database, 'epoch'>): Format {
+  const text = tables.meta.get('format');
+  const format: Format = text === undefined ? { version: FORMAT_VERSION, epoch: newEpoch() } : (JSON.parse(text) as Format);
+  if (format.version > FORMAT_VERSION) {
+    throw new Error(
+      `The data folder was written by a newer Collab (format ${format.version}; this one knows ${FORMAT_VERSION}). ` +
+        'Start the newer version, or restore a backup made by this one.',
+    );
+  }
+  for (let version = format.version; version < FORMAT_VERSION; version++) migrations[version]?.(tables);
+  const current = { version: FORMAT_VERSION, epoch: format.epoch };
+  if (text !== JSON.stringify(current)) void tables.meta.put('format', JSON.stringify(current));
+  return current;
+}
+
+function newEpoch(): string {
+  return randomBytes(8).toString('hex');
+}
+
+/** The key in the tree. A space sorts before every character that names and keys may have, so partitions don't mix. */
+export function treeKey(partition: string, key: string): string {
+  return `${partition} ${key}`;
+}

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import { type Database, treeKey } from './database.ts';
+import { byteOrder } from './overlay.ts';
+import type { Replica } from './replica.ts';
+
+/** Writes of one transaction of the fold: short enough that commits hardly wait for it (some milliseconds). */
+const SLICE = 1_000;
+
+/** Log behind the fold that is kept for processes that were away, in commits. */
+const KEEP_COMMITS = 2_000;
+
+/**
+ * Moves what the log says into the tree. Many commits become few pages, because records of one thread lie side by
+ * side: that is what makes the commit itself cheap.
+ *
+ * Safe to stop at any moment: until its last step the log has everything still, and every process reads the log over
+ * the tree. Only one process can finish: each step checks that no other began meanwhile.
+ */
+export async function fold(database: Database, replica: Replica): Promise<void> {
+  replica.renew();
+  const from = replica.folded;
+  const to = replica.head;
+  if (to === from) return;
+  const token = randomBytes(8).toString('hex');
+  const mine = (): boolean => database.meta.get('folder') === token && Number(database.meta.get('folded') ?? 0) === from;
+
+  await database.root.transaction(() => void database.meta.put('folder', token));
+  const changes = changesBetween(replica, from, to);
+  for (let i = 0; i < changes.length; i += SLICE) {
+    const slice = changes.slice(i, i + SLICE);
+    const written = await database.root.transaction(() => {
+      if (!mine()) return false;
+      for (const [key, value] of slice) {
+        if (value === undefined) void database.tree.remove(key);
+        else void database.tree.put(key, value);
+      }
+      return true;
+    });
+    if (!written) return;
+  }
+  await database.root.transaction(() => {
+    if (!mine()) return;
+    replica.events.fold(to);
+    void database.meta.put('folded', String(to));
+    trimLog(database, to - KEEP_COMMITS);
+  });
+  replica.renew();
+}
+
+function changesBetween(replica: Replica, from: number, to: number): [key: string, value: string | undefined][] {
+  const changes: [string, string | undefined][] = [];
+  for (const [partition, key, slot] of replica.overlay.all()) {
+    if (slot.position > from && slot.position <= to) changes.push([treeKey(partition, key), slot.value]);
+  }
+  return changes.sort(([a], [b]) => byteOrder(a, b));
+}
+
+function trimLog(database: Database, upTo: number): void {
+  for (const position of [...database.log.getKeys({ end: upTo + 1 })]) void database.log.remove(position);
+}

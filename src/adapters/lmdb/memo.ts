@@ -1,0 +1,90 @@
+interface Kept {
+  readonly partitions: readonly string[];
+  readonly value: Promise<unknown>;
+  bytes: number;
+}
+
+/**
+ * Values computed from records, kept until a partition they were read from changes.
+ * Bounded by an estimate of bytes; the least recently used go first.
+ */
+export class Memo {
+  readonly #capacity: number;
+  readonly #kept = new Map<string, Kept>();
+  readonly #byPartition = new Map<string, Set<string>>();
+  #bytes = 0;
+
+  /** @param capacity bytes of values to keep at most */
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  get<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
+    const known = this.#kept.get(key);
+    if (known !== undefined) {
+      this.#kept.delete(key);
+      this.#kept.set(key, known);
+      return known.value as Promise<T>;
+    }
+    const value = compute();
+    const kept: Kept = { partitions, value, bytes: 0 };
+    this.#add(key, kept);
+    void value.then(
+      (result) => this.#weigh(key, kept, result),
+      () => this.#kept.get(key) === kept && this.#remove(key, kept),
+    );
+    return value;
+  }
+
+  /** Forgets what was computed, or is being computed, from a partition. */
+  invalidate(partition: string): void {
+    const keys = this.#byPartition.get(partition);
+    if (keys === undefined) return;
+    for (const key of [...keys]) {
+      const kept = this.#kept.get(key);
+      if (kept !== undefined) this.#remove(key, kept);
+    }
+  }
+
+  clear(): void {
+    this.#kept.clear();
+    this.#byPartition.clear();
+    this.#bytes = 0;
+  }
+
+  #add(key: string, kept: Kept): void {
+    this.#kept.set(key, kept);
+    for (const partition of kept.partitions) {
+      let keys = this.#byPartition.get(partition);
+      if (keys === undefined) this.#byPartition.set(partition, (keys = new Set()));
+      keys.add(key);
+    }
+  }
+
+  #remove(key: string, kept: Kept): void {
+    this.#kept.delete(key);
+    this.#bytes -= kept.bytes;
+    for (const partition of kept.partitions) {
+      const keys = this.#byPartition.get(partition);
+      keys?.delete(key);
+      if (keys?.size === 0) this.#byPartition.delete(partition);
+    }
+  }
+
+  #weigh(key: string, kept: Kept, result: unknown): void {
+    if (this.#kept.get(key) !== kept) return;
+    kept.bytes = key.length + weightOf(result);
+    this.#bytes += kept.bytes;
+    for (const [oldestKey, oldest] of this.#kept) {
+      if (this.#bytes <= this.#capacity) break;
+      this.#remove(oldestKey, oldest);
+    }
+  }
+}
+
+/** A guess in bytes; objects are settings and the like, small. */
+function weightOf(value: unknown): number {
+  if (typeof value === 'string') return 64 + value.length;
+  if (value instanceof Uint8Array) return 64 + value.byteLength;
+  return 1024;
+}

@@ -1,0 +1,218 @@
+import type { Entry, EventListener, RangeOptions, StoredEvent } from '../../ports/store.ts';
+import { type Batch, decodeBatch } from './batch.ts';
+import { type Database, treeKey } from './database.ts';
+import { EventLog } from './event-log.ts';
+import { Memo } from './memo.ts';
+import { mergeRange, Overlay } from './overlay.ts';
+
+/** Bytes of rendered lists and settings that one process keeps. */
+const MEMO_BYTES = 64 * 1024 * 1024;
+
+/** Counts commits of every store in this process: a view read earlier in the turn is old once one has landed. */
+let localCommits = 0;
+
+interface Undelivered {
+  readonly environmentId: string;
+  readonly event: StoredEvent;
+  readonly position: number;
+}
+
+/**
+ * This process's view of the store: the folded tree on disk, and over it, in memory, what the log says since.
+ * Everything here is synchronous; `catchUp` brings the view to the end of the log as committed by any process.
+ */
+export class Replica {
+  readonly overlay = new Overlay();
+  readonly memo = new Memo(MEMO_BYTES);
+  readonly events: EventLog;
+  readonly #database: Database;
+  readonly #followers = new Set<EventListener>();
+  #head: number;
+  #folded: number;
+  #foldedText: string | undefined;
+  #dropped: number;
+  #flushed: number;
+  #backlogBytes = 0;
+  #backlogSince = 0;
+  #undelivered: Undelivered[] = [];
+  /** A commit of this process that may be read back from the log before its promise resolves: spares decoding it. */
+  #own: { position: number; batch: Batch; bytes: number } | undefined;
+  #freshAt = -1;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.events = new EventLog(database);
+    this.#foldedText = database.meta.get('folded');
+    this.#folded = Number(this.#foldedText ?? 0);
+    this.#head = this.#dropped = this.#flushed = this.#folded;
+    this.catchUp();
+  }
+
+  /** Position of the last commit that this view holds. */
+  get head(): number {
+    return this.#head;
+  }
+
+  /** Everything up to here is in the tree. */
+  get folded(): number {
+    return this.#folded;
+  }
+
+  /** Everything up to here is known to be on disk. */
+  get flushed(): number {
+    return this.#flushed;
+  }
+
+  /** Bytes of log that are not folded yet, about. */
+  get backlogBytes(): number {
+    return this.#backlogBytes;
+  }
+
+  /** Milliseconds since the oldest commit that is not folded was seen. */
+  get backlogAge(): number {
+    return this.#head === this.#folded ? 0 : performance.now() - this.#backlogSince;
+  }
+
+  /**
+   * Brings the view up to date, once per turn of the event loop: what a caller of this turn was told of earlier
+   * commits, it was told before the turn began.
+   */
+  refresh(): void {
+    if (this.#freshAt !== localCommits) this.renew();
+  }
+
+  /** Brings the view up to date now, whatever this turn has seen already. */
+  renew(): void {
+    this.#database.root.resetReadTxn();
+    this.catchUp();
+    this.#freshAt = localCommits;
+    setImmediate(() => (this.#freshAt = -1));
+  }
+
+  /** Reads the log to its end, in the current read transaction or inside a write transaction. */
+  catchUp(): void {
+    for (;;) {
+      const position = this.#head + 1;
+      const bytes = this.#database.log.get(position);
+      if (bytes !== undefined) {
+        if (this.#own?.position === position) this.accept(position, this.#own.batch, this.#own.bytes);
+        else this.accept(position, decodeBatch(bytes), bytes.byteLength);
+      } else {
+        this.#noticeFold();
+        if (this.#folded <= this.#head) return;
+        this.#startOver();
+      }
+    }
+  }
+
+  /** Takes a commit into the view. Positions come in order; one already held is passed over. */
+  accept(position: number, batch: Batch, bytes: number): void {
+    if (position !== this.#head + 1) return;
+    if (this.#head === this.#folded) this.#backlogSince = performance.now();
+    this.#head = position;
+    this.#backlogBytes += bytes;
+    let lastPartition: string | undefined;
+    for (const { partition, key, value } of batch.writes) {
+      this.overlay.set(partition, key, value, position);
+      if (partition !== lastPartition) this.memo.invalidate(partition);
+      lastPartition = partition;
+    }
+    for (const { environmentId, seq, text } of batch.events) {
+      const event = { seq, text };
+      this.events.append(environmentId, event, position);
+      this.#undelivered.push({ environmentId, event, position });
+    }
+  }
+
+  /** Names the commit that this process is about to make, so that it is not decoded when read back. */
+  expectOwn(position: number, batch: Batch, bytes: number): void {
+    this.#own = { position, batch, bytes };
+  }
+
+  /** The expected commit has been made, or has failed. */
+  settleOwn(committed: boolean): void {
+    const own = this.#own;
+    this.#own = undefined;
+    if (!committed || own === undefined) return;
+    this.accept(own.position, own.batch, own.bytes);
+    localCommits++;
+  }
+
+  get(partition: string, key: string): string | undefined {
+    const slot = this.overlay.get(partition, key);
+    return slot === undefined ? this.#database.tree.get(treeKey(partition, key)) : slot.value;
+  }
+
+  range(partition: string, options: RangeOptions): Entry[] {
+    return mergeRange(this.#treeRange(partition, options), this.overlay.slots(partition), options);
+  }
+
+  /** Whether a key may have been written after `position`. */
+  changedSince(partition: string, key: string, position: number): boolean {
+    if (position < this.#dropped) return true;
+    const slot = this.overlay.get(partition, key);
+    return slot !== undefined && slot.position > position;
+  }
+
+  /** Everything up to `position` is on disk: the events until there go to the followers. */
+  markFlushed(position: number): void {
+    if (position <= this.#flushed) return;
+    this.#flushed = position;
+    const ready = this.#undelivered.findIndex((waiting) => waiting.position > position);
+    const due = ready < 0 ? this.#undelivered : this.#undelivered.slice(0, ready);
+    this.#undelivered = ready < 0 ? [] : this.#undelivered.slice(ready);
+    for (const { environmentId, event } of due) this.#deliver(environmentId, event);
+  }
+
+  follow(listener: EventListener): () => void {
+    this.#followers.add(listener);
+    return () => this.#followers.delete(listener);
+  }
+
+  #deliver(environmentId: string, event: StoredEvent): void {
+    if (event.seq <= this.events.lastFlushed(environmentId)) return;
+    this.events.markFlushed(environmentId, event.seq);
+    for (const listener of this.#followers) listener(environmentId, event);
+  }
+
+  #noticeFold(): void {
+    const text = this.#database.meta.get('folded');
+    if (text === this.#foldedText) return;
+    this.#foldedText = text;
+    // What was folded before stays one fold longer: transactions that began meanwhile are checked against it.
+    if (this.#head >= this.#folded) this.#drop(this.#folded);
+    this.#folded = Number(text);
+    this.#backlogBytes = 0;
+    this.#backlogSince = performance.now();
+  }
+
+  #drop(position: number): void {
+    this.#dropped = position;
+    this.overlay.drop(position);
+    this.events.drop(position);
+  }
+
+  /** This process was away so long that the log has moved past it: the tree is the view now. */
+  #startOver(): void {
+    this.overlay.clear();
+    this.memo.clear();
+    this.#undelivered = [];
+    this.#head = this.#dropped = this.#folded;
+    const missed = [...this.events.catchUpFromSegments()];
+    for (const [environmentId, event] of missed) for (const listener of this.#followers) listener(environmentId, event);
+  }
+
+  *#treeRange(partition: string, { prefix = '', after, reverse, limit }: RangeOptions): Iterable<Entry> {
+    const low = treeKey(partition, prefix);
+    // Keys are below 0x7f, so this is past every key with the prefix.
+    const high = `${low}\u007f`;
+    const past = after === undefined ? undefined : treeKey(partition, after);
+    const skip = partition.length + 1;
+    const hidden = this.overlay.slots(partition)?.size ?? 0;
+    const bounded = limit === undefined ? {} : { limit: limit + hidden + 1 };
+    const range = reverse === true ? { start: past ?? high, end: low, reverse, ...bounded } : { start: past ?? low, end: high, ...bounded };
+    for (const { key, value } of this.#database.tree.getRange(range)) {
+      if (key !== past) yield { key: key.slice(skip), value };
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { mkdirSync } from 'node:fs';
+import { open, type Database as Table } from 'lmdb';
+import type { RateWindow, Shared } from '../../ports/shared.ts';
+
+/**
+ * Shared memory of the cluster as an LMDB of its own that is never flushed: what it holds may be lost with the machine.
+ * Windows are rings of times, 8 bytes a hit; counts are one record per key and owner.
+ */
+export function openLmdbShared({ path }: { path: string }): Shared {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const root = open({ path, noSubdir: false, maxDbs: 4, maxReaders: 1024, noSync: true, overlappingSync: false, compression: false });
+  const windows: Table<Buffer, string> = root.openDB('windows', { encoding: 'binary' });
+  const counts: Table<string, string> = root.openDB('counts', { encoding: 'string' });
+
+  const totalOf = (key: string): number => {
+    let total = 0;
+    for (const { value } of counts.getRange({ start: `${key} `, end: `${key}!` })) total += Number(value);
+    return total;
+  };
+
+  return {
+    hit(key, limit, windowMs, now) {
+      return root.transactionSync(() => {
+        const { window, hits } = countHit(windows.get(key), limit, windowMs, now);
+        if (window.allowed) windows.putSync(key, hits);
+        return window;
+      });
+    },
+
+    sweepWindows(before) {
+      for (const key of [...windows.getKeys()]) {
+        root.transactionSync(() => {
+          const hits = windows.get(key);
+          if (hits !== undefined && hits.readDoubleLE(hits.byteLength - 8) < before) windows.removeSync(key);
+        });
+      }
+    },
+
+    count(key, owner, delta) {
+      return root.transactionSync(() => {
+        const name = `${key} ${owner}`;
+        const held = Number(counts.get(name) ?? 0) + delta;
+        if (held > 0) counts.putSync(name, String(held));
+        else counts.removeSync(name);
+        return totalOf(key);
+      });
+    },
+
+    total(key) {
+      root.resetReadTxn();
+      return totalOf(key);
+    },
+
+    dropOwner(owner) {
+      root.transactionSync(() => {
+        for (const key of [...counts.getKeys()]) if (key.endsWith(` ${owner}`)) counts.removeSync(key);
+      });
+    },
+
+    async close() {
+      await root.close();
+    },
+  };
+}
+
+/**
+ * Counts a hit in a ring of the times of allowed hits, oldest first.
+ *
+ * @returns the window as the caller sees it, and the ring to store when the hit was allowed
+ */
+function countHit(stored: Buffer | undefined, limit: number, windowMs: number, now: number): { window: RateWindow; hits: Buffer } {
+  const ring = stored ?? Buffer.alloc(0);
+  let expired = 0;
+  while (expired < ring.byteLength && ring.readDoubleLE(expired) <= now - windowMs) expired += 8;
+  const counted = (ring.byteLength - expired) / 8;
+  const oldest = counted > 0 ? ring.readDoubleLE(expired) : now;
+  if (counted >= limit) {
+    // With more hits than the limit (it was lowered), the one that must leave first is not the oldest.
+    const blocking = ring.readDoubleLE(expired + (counted - limit) * 8);
+    return { window: { allowed: false, remaining: 0, resetMs: blocking + windowMs - now }, hits: ring };
+  }
+  const hits = Buffer.alloc(ring.byteLength - expired + 8);
+  ring.copy(hits, 0, expired);
+  hits.writeDoubleLE(now, hits.byteLength - 8);
+  return { window: { allowed: true, remaining: limit - counted - 1, resetMs: oldest + windowMs - now }, hits };
+}

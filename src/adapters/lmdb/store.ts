@@ -1,0 +1,217 @@
+import { type FileHandle, open, statfs } from 'node:fs/promises';
+import { CollabError } from '../../errors.ts';
+import type { Entry, EventListener, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
+import { Committer, type Outcome } from './committer.ts';
+import { type Database, openDatabase } from './database.ts';
+import { fold } from './folder.ts';
+import { Replica } from './replica.ts';
+import { LmdbTransaction } from './transaction.ts';
+
+export interface LmdbStoreOptions {
+  /** Folder of the database; made when absent. */
+  readonly path: string;
+  /** Writes are refused while the disk has less free space than this, in bytes. */
+  readonly minFreeBytes: number;
+  /** Opens at the last flushed commit, as the machine would after a power cut. Only for a copy that nobody else has open. */
+  readonly lastFlushed?: boolean | undefined;
+}
+
+const ATTEMPTS = 12;
+/** Fold when the log holds this much, or this long: the larger, the fewer pages a comment costs. */
+const FOLD_BYTES = 16 * 1024 * 1024;
+const FOLD_AGE_MS = 5_000;
+/** A process that writes folds by itself past this, should nobody else. */
+const FOLD_AT_ONCE_BYTES = 4 * FOLD_BYTES;
+const FREE_SPACE_CHECK_MS = 1_000;
+const PURGE_SLICE = 1_000;
+
+/**
+ * Opens the LMDB store in `path`: any number of processes may have it open. A commit appends one record to a log; a
+ * fold moves the log into an ordered tree now and then (docs/decisions/0001-log-first-store.md).
+ */
+export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStore> {
+  const database = await openDatabase(options.path, options.lastFlushed);
+  const file = await open(database.file, 'r+');
+  const store = new LmdbStore(database, file, options);
+  await store.settle();
+  return store;
+}
+
+export class LmdbStore implements Store {
+  readonly epoch: string;
+  readonly #database: Database;
+  readonly #file: FileHandle;
+  readonly #options: LmdbStoreOptions;
+  readonly #replica: Replica;
+  readonly #committer: Committer;
+  readonly #flushListeners = new Set<(position: number) => void>();
+  #folding: Promise<void> | undefined;
+  #syncing: Promise<void> | undefined;
+  #spaceCheckedAt = Number.NEGATIVE_INFINITY;
+  #full = false;
+  #closed = false;
+
+  constructor(database: Database, file: FileHandle, options: LmdbStoreOptions) {
+    this.epoch = database.epoch;
+    this.#database = database;
+    this.#file = file;
+    this.#options = options;
+    this.#replica = new Replica(database);
+    this.#committer = new Committer(database, this.#replica, (position) => {
+      for (const listener of this.#flushListeners) listener(position);
+    });
+  }
+
+  /** Makes sure that everything found at opening is on disk. */
+  async settle(): Promise<void> {
+    await this.#flushTo(this.#replica.head);
+  }
+
+  get(partition: string, key: string): Promise<string | undefined> {
+    this.#refresh();
+    return Promise.resolve(this.#replica.get(partition, key));
+  }
+
+  range(partition: string, options: RangeOptions = {}): Promise<Entry[]> {
+    this.#refresh();
+    return Promise.resolve(this.#replica.range(partition, options));
+  }
+
+  async transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const transaction = new LmdbTransaction(this.#replica);
+      this.#refresh();
+      const result = await work(transaction);
+      if (!transaction.writes) {
+        await this.#flushTo(Math.max(0, ...transaction.reads.map(({ position }) => position)));
+        return result;
+      }
+      const outcome = await this.#commit(transaction);
+      if (outcome.kind === 'committed') return result;
+      if (outcome.kind === 'failed') throw outcome.error;
+      if (attempt > 1) await pause(Math.random() * 2 ** attempt);
+    }
+    throw new CollabError('write_conflict', 'Too many changes at once to the same records: nothing was written, try again');
+  }
+
+  memo<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
+    this.#refresh();
+    return this.#replica.memo.get(key, partitions, compute);
+  }
+
+  lastSeq(environmentId: string): Promise<number> {
+    this.#refresh();
+    return Promise.resolve(this.#replica.events.lastFlushed(environmentId));
+  }
+
+  oldestSeq(environmentId: string): Promise<number> {
+    this.#refresh();
+    return Promise.resolve(this.#replica.events.oldest(environmentId));
+  }
+
+  events(environmentId: string, since: number, limit: number): Promise<StoredEvent[]> {
+    this.#refresh();
+    return Promise.resolve(this.#replica.events.read(environmentId, since, limit));
+  }
+
+  async trimEvents(environmentId: string, seq: number): Promise<void> {
+    await this.fold();
+    await this.#database.root.transaction(() => this.#replica.events.trim(environmentId, seq));
+  }
+
+  follow(listener: EventListener): () => void {
+    return this.#replica.follow(listener);
+  }
+
+  wake(position?: number): void {
+    if (this.#closed) return;
+    this.#replica.renew();
+    if (position !== undefined) this.#replica.markFlushed(Math.min(position, this.#replica.head));
+    else if (this.#replica.flushed < this.#replica.head) void this.#flushTo(this.#replica.head);
+  }
+
+  onFlushed(listener: (position: number) => void): () => void {
+    this.#flushListeners.add(listener);
+    return () => this.#flushListeners.delete(listener);
+  }
+
+  async purge(prefix: string, environmentId?: string): Promise<void> {
+    await this.fold();
+    const { root, tree } = this.#database;
+    for (let left = true; left; ) {
+      left = await root.transaction(() => {
+        const keys = [...tree.getKeys({ start: prefix, end: `${prefix}\u007f`, limit: PURGE_SLICE })];
+        for (const key of keys) void tree.remove(key);
+        return keys.length === PURGE_SLICE;
+      });
+    }
+    if (environmentId !== undefined) await root.transaction(() => this.#replica.events.remove(environmentId));
+  }
+
+  async maintain(): Promise<void> {
+    this.wake();
+    this.#database.root.readerCheck();
+    if (this.#replica.backlogBytes >= FOLD_BYTES || this.#replica.backlogAge >= FOLD_AGE_MS) await this.fold();
+  }
+
+  /** Moves what the log holds into the tree now. */
+  async fold(): Promise<void> {
+    this.#folding ??= fold(this.#database, this.#replica).finally(() => (this.#folding = undefined));
+    await this.#folding;
+  }
+
+  async probe(): Promise<void> {
+    this.#refresh();
+    await this.#checkSpace();
+    if (this.#full) throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
+    await this.#database.root.transaction(() => void this.#database.meta.put('probe', String(process.pid)));
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    await this.#committer.idle();
+    await this.#folding;
+    await this.#syncing;
+    this.#closed = true;
+    await this.#database.root.flushed;
+    await this.#database.root.close();
+    await this.#file.close();
+  }
+
+  #refresh(): void {
+    if (this.#closed) throw new Error('The store is closed');
+    this.#replica.refresh();
+  }
+
+  async #commit(transaction: LmdbTransaction): Promise<Outcome> {
+    if (performance.now() - this.#spaceCheckedAt > FREE_SPACE_CHECK_MS) await this.#checkSpace();
+    if (this.#full) throw new CollabError('storage_full', 'The server’s disk is full: nothing was written');
+    if (this.#replica.backlogBytes > FOLD_AT_ONCE_BYTES) await this.fold();
+    return await this.#committer.commit(transaction);
+  }
+
+  async #checkSpace(): Promise<void> {
+    this.#spaceCheckedAt = performance.now();
+    const { bavail, bsize } = await statfs(this.#options.path);
+    this.#full = bavail * bsize < this.#options.minFreeBytes;
+  }
+
+  /** Commits of other processes may be visible before their flush: whoever depends on them flushes by itself. */
+  async #flushTo(position: number): Promise<void> {
+    while (this.#replica.flushed < position && !this.#closed) {
+      // A sync under way may have begun before the commit in question: only one begun after it counts.
+      if (this.#syncing === undefined) this.#syncing = this.#sync().finally(() => (this.#syncing = undefined));
+      await this.#syncing;
+    }
+  }
+
+  async #sync(): Promise<void> {
+    const target = this.#replica.head;
+    await this.#file.datasync();
+    this.#replica.markFlushed(target);
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

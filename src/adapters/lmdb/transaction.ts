@@ -1,0 +1,56 @@
+import type { Entry, RangeOptions, RenderEvent, Transaction } from '../../ports/store.ts';
+import type { Replica } from './replica.ts';
+
+interface Read {
+  readonly partition: string;
+  readonly key: string;
+  /** The view's position when it was read. */
+  readonly position: number;
+}
+
+export type Operation =
+  | { readonly partition: string; readonly key: string; readonly value: string | undefined; readonly change?: undefined }
+  | { readonly partition: string; readonly key: string; readonly change: (current: string | undefined) => string | undefined };
+
+/** What one run of a transaction's work has read and wants to write. */
+export class LmdbTransaction implements Transaction {
+  readonly reads: Read[] = [];
+  readonly operations: Operation[] = [];
+  readonly events: { environmentId: string; render: RenderEvent }[] = [];
+  readonly #replica: Replica;
+
+  constructor(replica: Replica) {
+    this.#replica = replica;
+  }
+
+  get writes(): boolean {
+    return this.operations.length > 0 || this.events.length > 0;
+  }
+
+  get(partition: string, key: string): Promise<string | undefined> {
+    this.#replica.refresh();
+    this.reads.push({ partition, key, position: this.#replica.head });
+    return Promise.resolve(this.#replica.get(partition, key));
+  }
+
+  range(partition: string, options: RangeOptions = {}): Promise<Entry[]> {
+    this.#replica.refresh();
+    return Promise.resolve(this.#replica.range(partition, options));
+  }
+
+  put(partition: string, key: string, value: string): void {
+    this.operations.push({ partition, key, value });
+  }
+
+  delete(partition: string, key: string): void {
+    this.operations.push({ partition, key, value: undefined });
+  }
+
+  update(partition: string, key: string, change: (current: string | undefined) => string | undefined): void {
+    this.operations.push({ partition, key, change });
+  }
+
+  emit(environmentId: string, render: RenderEvent): void {
+    this.events.push({ environmentId, render });
+  }
+}

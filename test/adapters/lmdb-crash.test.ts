@@ -1,0 +1,83 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import t, { type Test } from 'tap';
+import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { until } from '../conformance/store.ts';
+
+/** A writer process and the numbers it was told are on disk. */
+interface Writer {
+  readonly child: ChildProcess;
+  readonly answered: string[];
+}
+
+function startWriter(path: string, name: string, role = ''): Writer {
+  const child = spawn(process.execPath, ['--import=tsx', 'test/fixtures/store-writer.ts', path, name, role], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const answered: string[] = [];
+  if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', (line) => answered.push(line));
+  return { child, answered };
+}
+
+async function kill({ child }: Writer): Promise<void> {
+  child.kill('SIGKILL');
+  await once(child, 'close');
+}
+
+async function verify(t: Test, store: LmdbStore, answered: readonly string[]): Promise<void> {
+  const found = new Set<string>();
+  for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
+  t.same(answered.filter((id) => !found.has(id)), [], `all ${answered.length} answered writes are there`);
+  const inLog = new Map<string, number>();
+  let expected = 1;
+  let gaps = 0;
+  for (let since = 0; ; ) {
+    const events = await store.events('env', since, 1000);
+    for (const { seq, text } of events) {
+      if (seq !== expected++) gaps++;
+      const { id } = JSON.parse(text) as { id: string };
+      inLog.set(id, (inLog.get(id) ?? 0) + 1);
+    }
+    if (events.length === 0) break;
+    since = events.at(-1)?.seq ?? since;
+  }
+  t.equal(gaps, 0, 'positions have no gap');
+  t.equal(inLog.size, found.size, 'every record has its event');
+  t.equal([...inLog.values()].filter((count) => count !== 1).length, 0, 'no event is doubled');
+  const totals = (await store.range('totals')).reduce((sum, { value }) => sum + Number(value), 0);
+  t.equal(totals, found.size, 'counters agree with the records');
+}
+
+t.test('kill -9 of writers and of the folder, twenty times: nothing answered is lost, nothing is half-written', async (t) => {
+  const path = t.testdir();
+  const writers: Writer[] = [];
+  for (let round = 0; round < 10; round++) {
+    const pair = [startWriter(path, `w${round}`), startWriter(path, `f${round}`, 'fold')];
+    writers.push(...pair);
+    await until(() => pair.every(({ answered }) => answered.length > 40 + round * 20));
+    await Promise.all(pair.map(kill));
+  }
+  const store = await openLmdbStore({ path, minFreeBytes: 0 });
+  t.teardown(() => store.close());
+  await verify(t, store, writers.flatMap(({ answered }) => answered));
+});
+
+t.test('a power cut keeps everything that was answered', async (t) => {
+  const folder = t.testdir();
+  const writers = [startWriter(`${folder}/live`, 'w'), startWriter(`${folder}/live`, 'f', 'fold')];
+  t.teardown(() => Promise.all(writers.map(kill)));
+  for (let cut = 0; cut < 5; cut++) {
+    const before = writers.map(({ answered }) => answered.length);
+    await until(() => writers.every(({ answered }, i) => answered.length > (before[i] ?? 0) + 50));
+    for (const { child } of writers) child.kill('SIGSTOP');
+    const answered = writers.flatMap((writer) => [...writer.answered]);
+    // What the disk holds at this moment, without what was committed and not yet flushed.
+    cpSync(`${folder}/live/data.mdb`, `${folder}/cut${cut}/data.mdb`);
+    for (const { child } of writers) child.kill('SIGCONT');
+    const store = await openLmdbStore({ path: `${folder}/cut${cut}`, minFreeBytes: 0, lastFlushed: true });
+    await verify(t, store, answered);
+    await store.close();
+  }
+});

@@ -1,0 +1,104 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { until } from '../conformance/store.ts';
+
+type Step =
+  | { readonly kind: 'put' | 'delete' | 'append'; readonly view: 0 | 1; readonly partition: string; readonly key: string }
+  | { readonly kind: 'fold' | 'reopen'; readonly view: 0 | 1 };
+
+const view = fc.constantFrom(0 as const, 1 as const);
+const steps = fc.array(
+  fc.oneof(
+    {
+      weight: 9,
+      arbitrary: fc.record({
+        kind: fc.constantFrom('put' as const, 'delete' as const, 'append' as const),
+        view,
+        partition: fc.constantFrom('p', 'p/1', 'q'),
+        key: fc.constantFrom('a', 'b', 'c/1', 'c/2', 'c/3', 'd'),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('fold' as const, 'reopen' as const), view }) },
+  ),
+  { minLength: 1, maxLength: 40 },
+);
+
+t.test('whatever the order of writes, folds and reopenings, both views read what a map would', async (t) => {
+  const parent = t.testdir();
+  let folder = 0;
+  await fc.assert(
+    fc.asyncProperty(steps, async (plan: Step[]) => {
+      const path = `${parent}/${folder++}`;
+      const open = (): Promise<LmdbStore> => openLmdbStore({ path, minFreeBytes: 0 });
+      const views = [await open(), await open()] as [LmdbStore, LmdbStore];
+      const model = new Map<string, Map<string, string>>();
+      let events = 0;
+      try {
+        for (const [n, step] of plan.entries()) {
+          const store = views[step.view];
+          if ('partition' in step) {
+            const records = model.get(step.partition) ?? new Map<string, string>();
+            model.set(step.partition, records);
+            const appended = `${records.get(step.key) ?? ''}+${n}`;
+            await store.transact(async (tx) => {
+              if (step.kind === 'put') tx.put(step.partition, step.key, String(n));
+              else if (step.kind === 'delete') tx.delete(step.partition, step.key);
+              else tx.update(step.partition, step.key, (current) => `${current ?? ''}+${n}`);
+              tx.emit('env', (seq) => `{"seq":${seq},"n":${n}}`);
+            });
+            events++;
+            if (step.kind === 'delete') records.delete(step.key);
+            else records.set(step.key, step.kind === 'put' ? String(n) : appended);
+          } else if (step.kind === 'fold') await store.fold();
+          else {
+            await store.close();
+            views[step.view] = await open();
+          }
+          for (const reader of views) {
+            for (const [partition, records] of model) {
+              const expected = [...records].map(([key, value]) => ({ key, value })).sort((a, b) => (a.key < b.key ? -1 : 1));
+              const found = await reader.range(partition);
+              if (JSON.stringify(found) !== JSON.stringify(expected)) throw new Error(`${JSON.stringify(found)} is not ${JSON.stringify(expected)}`);
+            }
+          }
+        }
+        for (const reader of views) {
+          reader.wake();
+          await until(async () => (await reader.lastSeq('env')) === events);
+          const seqs = (await reader.events('env', 0, 1000)).map(({ seq }) => seq);
+          if (seqs.join() !== Array.from({ length: events }, (_, i) => i + 1).join()) throw new Error(`events ${seqs.join()} of ${events}`);
+        }
+        return true;
+      } finally {
+        await Promise.all(views.map((store) => store.close()));
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+t.test('a process that slept through folds finds records and every event it missed', async (t) => {
+  const path = t.testdir();
+  const sleeper = await openLmdbStore({ path, minFreeBytes: 0 });
+  const busy = await openLmdbStore({ path, minFreeBytes: 0 });
+  t.teardown(async () => {
+    await sleeper.close();
+    await busy.close();
+  });
+  const heard: number[] = [];
+  sleeper.follow((_, { seq }) => heard.push(seq));
+  for (let i = 1; i <= 2_300; i++) {
+    // One commit each: more of them than the log keeps behind a fold.
+    await busy.transact(async (tx) => {
+      tx.put('p', 'n', String(i));
+      tx.emit('env', (seq) => `{"seq":${seq}}`);
+    });
+    if (i % 1_000 === 0) await busy.fold();
+  }
+  await busy.fold();
+  t.equal(await sleeper.get('p', 'n'), '2300');
+  sleeper.wake();
+  await until(() => heard.length >= 2_300);
+  t.same(heard, Array.from({ length: 2_300 }, (_, i) => i + 1));
+});

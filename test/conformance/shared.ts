@@ -1,0 +1,45 @@
+import type { Test } from 'tap';
+import type { Shared } from '../../src/ports/shared.ts';
+
+/** Every sentence of ports/shared.ts as a test. `open` gives two views of one memory, as two processes have them. */
+export async function sharedConformance(t: Test, open: () => Promise<{ shared: Shared; peer: Shared }>): Promise<void> {
+  await t.test('exactly the limit is allowed in any window, over both views', async (t) => {
+    const { shared, peer } = await open();
+    const allowed: number[] = [];
+    // A repeatable walk of 4 000 hits, about one each 0.2 s, against 100 a minute.
+    for (let i = 0, now = 1_000_000, seed = 7; i < 4_000; i++) {
+      seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+      now += seed % 400;
+      if ((i % 2 === 0 ? shared : peer).hit('ip', 100, 60_000, now).allowed) allowed.push(now);
+    }
+    const most = Math.max(...allowed.map((start) => allowed.filter((at) => at >= start && at < start + 60_000).length));
+    t.equal(most, 100);
+    t.ok(allowed.length > 1_000, 'the window slides on');
+  });
+
+  await t.test('remaining and reset tell the truth, refused hits are not counted', async (t) => {
+    const { shared, peer } = await open();
+    t.same(shared.hit('k', 2, 1_000, 5_000), { allowed: true, remaining: 1, resetMs: 1_000 });
+    t.same(peer.hit('k', 2, 1_000, 5_400), { allowed: true, remaining: 0, resetMs: 600 });
+    t.same(shared.hit('k', 2, 1_000, 5_500), { allowed: false, remaining: 0, resetMs: 500 });
+    t.same(shared.hit('k', 2, 1_000, 5_999), { allowed: false, remaining: 0, resetMs: 1 });
+    t.same(peer.hit('k', 2, 1_000, 6_000), { allowed: true, remaining: 0, resetMs: 400 });
+    t.equal(shared.hit('other', 2, 1_000, 6_000).remaining, 1, 'keys are apart');
+    shared.sweepWindows(6_001);
+    t.same(peer.hit('k', 2, 1_000, 6_100), { allowed: true, remaining: 1, resetMs: 1_000 });
+  });
+
+  await t.test('counts add up over owners, and an ended owner takes its own along', async (t) => {
+    const { shared, peer } = await open();
+    t.equal(shared.total('conn/a'), 0);
+    t.equal(shared.count('conn/a', 'w1', 1), 1);
+    t.equal(peer.count('conn/a', 'w2', 2), 3);
+    t.equal(shared.count('conn/ab', 'w2', 1), 1);
+    t.equal(shared.total('conn/a'), 3);
+    t.equal(shared.count('conn/a', 'w1', -1), 2);
+    t.equal(shared.count('conn/a', 'w1', -1), 2, 'a count does not go below nothing');
+    peer.dropOwner('w2');
+    t.equal(shared.total('conn/a'), 0);
+    t.equal(shared.total('conn/ab'), 0);
+  });
+}
