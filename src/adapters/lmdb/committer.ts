@@ -1,7 +1,6 @@
 import { CollabError } from '../../errors.ts';
 import { type Batch, encodeBatch, type LoggedEvent, type Write } from './batch.ts';
 import type { Database } from './database.ts';
-import { treeKey } from './database.ts';
 import type { Replica } from './replica.ts';
 import type { LmdbTransaction } from './transaction.ts';
 
@@ -78,19 +77,27 @@ export class Committer {
     const staged = new Staged(this.#replica);
     for (const waiting of group) waiting.outcome = staged.take(waiting.transaction);
     const batch = staged.batch();
-    if (batch.writes.length === 0 && batch.events.length === 0) return undefined;
+    if (batch.writes.size === 0 && batch.events.length === 0) return undefined;
     const position = this.#replica.head + 1;
-    const bytes = encodeBatch(batch);
-    this.#replica.expectOwn(position, batch, bytes.byteLength);
-    void this.#database.log.put(position, bytes);
+    const encoded = encodeBatch(batch);
+    this.#replica.expectOwn(position, encoded);
+    void this.#database.log.put(position, encoded.bytes);
     return position;
   }
+}
+
+type Writes = Map<string, Map<string, Write>>;
+
+function place(writes: Writes, partition: string, key: string, write: Write): void {
+  const keys = writes.get(partition);
+  if (keys === undefined) writes.set(partition, new Map([[key, write]]));
+  else keys.set(key, write);
 }
 
 /** What a group has decided to write so far, on top of the committed view. */
 class Staged {
   readonly #replica: Replica;
-  readonly #writes = new Map<string, Write>();
+  readonly #writes: Writes = new Map();
   readonly #events: LoggedEvent[] = [];
   readonly #lastSeq = new Map<string, number>();
 
@@ -101,12 +108,12 @@ class Staged {
   /** Applies a transaction whole, or not at all. */
   take(transaction: LmdbTransaction): Outcome {
     for (const { partition, key, position } of transaction.reads) {
-      if (this.#writes.has(treeKey(partition, key)) || this.#replica.changedSince(partition, key, position)) return { kind: 'conflict' };
+      if (this.#writes.get(partition)?.has(key) === true || this.#replica.changedSince(partition, key, position)) return { kind: 'conflict' };
     }
     try {
       const writes = this.#evaluate(transaction);
       const events = this.#stamp(transaction);
-      for (const [name, write] of writes) this.#writes.set(name, write);
+      for (const [partition, keys] of writes) for (const [key, write] of keys) place(this.#writes, partition, key, write);
       for (const event of events) {
         this.#events.push(event);
         this.#lastSeq.set(event.environmentId, event.seq);
@@ -118,22 +125,21 @@ class Staged {
   }
 
   batch(): Batch {
-    return { writes: [...this.#writes.values()], events: this.#events };
+    return { writes: this.#writes, events: this.#events };
   }
 
-  #evaluate(transaction: LmdbTransaction): Map<string, Write> {
-    const writes = new Map<string, Write>();
+  #evaluate(transaction: LmdbTransaction): Writes {
+    const writes: Writes = new Map();
     const event = transaction.events.length > 0 ? this.#events.length + transaction.events.length - 1 : undefined;
     for (const operation of transaction.operations) {
       const { partition, key } = operation;
-      const name = treeKey(partition, key);
       if (operation.change === undefined) {
-        writes.set(name, { partition, key, value: operation.value, event });
+        place(writes, partition, key, { value: operation.value, event });
         continue;
       }
-      const staged = writes.get(name) ?? this.#writes.get(name);
+      const staged = writes.get(partition)?.get(key) ?? this.#writes.get(partition)?.get(key);
       const current = staged === undefined ? this.#replica.get(partition, key) : staged.value;
-      writes.set(name, { partition, key, value: operation.change(current) });
+      place(writes, partition, key, { value: operation.change(current) });
     }
     return writes;
   }

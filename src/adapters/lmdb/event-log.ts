@@ -1,7 +1,10 @@
 import type { StoredEvent } from '../../ports/store.ts';
+import { type Slice, textOf } from './batch.ts';
 import type { Database } from './database.ts';
 
-interface TailEvent extends StoredEvent {
+interface TailEvent {
+  readonly seq: number;
+  readonly slice: Slice;
   readonly position: number;
 }
 
@@ -35,11 +38,11 @@ export class EventLog {
     return this.#tail(environmentId).flushed;
   }
 
-  append(environmentId: string, event: StoredEvent, position: number): void {
+  append(environmentId: string, seq: number, slice: Slice, position: number): void {
     const tail = this.#tail(environmentId);
-    if (event.seq <= tail.last) return;
-    tail.events.push({ ...event, position });
-    tail.last = event.seq;
+    if (seq <= tail.last) return;
+    tail.events.push({ seq, slice, position });
+    tail.last = seq;
   }
 
   markFlushed(environmentId: string, seq: number): void {
@@ -54,9 +57,9 @@ export class EventLog {
     const events = since + 1 < firstInTail ? this.#readSegments(environmentId, since, Math.min(limit, firstInTail - 1 - since)) : [];
     const from = events.at(-1)?.seq ?? since;
     for (let i = Math.max(0, from + 1 - firstInTail); i < tail.events.length && events.length < limit; i++) {
-      const { seq, text } = tail.events[i] as TailEvent;
+      const { seq, slice } = tail.events[i] as TailEvent;
       if (seq > tail.flushed) break;
-      events.push({ seq, text });
+      events.push({ seq, text: textOf(slice) });
     }
     return events;
   }
@@ -74,7 +77,8 @@ export class EventLog {
       const events = tail.events.filter((event) => event.position <= position && event.seq > folded);
       for (let i = 0; i < events.length; i += SEGMENT_EVENTS) {
         const segment = events.slice(i, i + SEGMENT_EVENTS);
-        void this.#database.segments.put(segmentKey(environmentId, (segment[0] as TailEvent).seq), segment.map(({ text }) => text).join('\n'));
+        const text = segment.map(({ slice }) => textOf(slice)).join('\n');
+        void this.#database.segments.put(segmentKey(environmentId, (segment[0] as TailEvent).seq), text);
       }
     }
   }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, treeKey } from './database.ts';
-import { byteOrder } from './overlay.ts';
+import { textOf } from './batch.ts';
+import { byteOrder, type Slot } from './overlay.ts';
 import type { Replica } from './replica.ts';
 
 /** Writes of one transaction of the fold: short enough that commits hardly wait for it (some milliseconds). */
@@ -27,12 +28,12 @@ export async function fold(database: Database, replica: Replica): Promise<void> 
   await database.root.transaction(() => void database.meta.put('folder', token));
   const changes = changesBetween(replica, from, to);
   for (let i = 0; i < changes.length; i += SLICE) {
-    const slice = changes.slice(i, i + SLICE);
+    const part = changes.slice(i, i + SLICE);
     const written = await database.root.transaction(() => {
       if (!mine()) return false;
-      for (const [key, value] of slice) {
-        if (value === undefined) void database.tree.remove(key);
-        else void database.tree.put(key, value);
+      for (const [key, slot] of part) {
+        if (slot.slice === undefined) void database.tree.remove(key);
+        else void database.tree.put(key, textOf(slot.slice));
       }
       return true;
     });
@@ -47,10 +48,10 @@ export async function fold(database: Database, replica: Replica): Promise<void> 
   replica.renew();
 }
 
-function changesBetween(replica: Replica, from: number, to: number): [key: string, value: string | undefined][] {
-  const changes: [string, string | undefined][] = [];
+function changesBetween(replica: Replica, from: number, to: number): [key: string, slot: Slot][] {
+  const changes: [string, Slot][] = [];
   for (const [partition, key, slot] of replica.overlay.all()) {
-    if (slot.position > from && slot.position <= to) changes.push([treeKey(partition, key), slot.value]);
+    if (slot.position > from && slot.position <= to) changes.push([treeKey(partition, key), slot]);
   }
   return changes.sort(([a], [b]) => byteOrder(a, b));
 }

@@ -1,9 +1,11 @@
 import type { Entry, RangeOptions } from '../../ports/store.ts';
+import { type EncodedPartition, type Slice, textOf } from './batch.ts';
 
 /** A value that the log holds and the tree may not have yet. */
-interface Slot {
+export interface Slot {
   readonly position: number;
-  readonly value: string | undefined;
+  /** undefined: deleted. */
+  readonly slice: Slice | undefined;
 }
 
 /**
@@ -13,13 +15,14 @@ interface Slot {
 export class Overlay {
   readonly #partitions = new Map<string, PartitionSlots>();
 
-  set(partition: string, key: string, value: string | undefined, position: number): void {
+  /** Takes the writes of one partition that were committed at `position`. */
+  apply({ partition, writes }: EncodedPartition, position: number): void {
     let slots = this.#partitions.get(partition);
     if (slots === undefined) this.#partitions.set(partition, (slots = new PartitionSlots()));
-    slots.set(key, { position, value });
+    for (const { key, slice } of writes) slots.set(key, { position, slice });
   }
 
-  /** The slot, or undefined where the tree answers. A slot without value means deleted. */
+  /** The slot, or undefined where the tree answers. A slot without slice means deleted. */
   get(partition: string, key: string): Slot | undefined {
     return this.#partitions.get(partition)?.get(key);
   }
@@ -107,8 +110,8 @@ export function mergeRange(tree: Iterable<Entry>, slots: PartitionSlots | undefi
   let next = 0;
   const takeSlot = (): void => {
     const key = keys[next++] as string;
-    const value = slots?.get(key)?.value;
-    if (value !== undefined) entries.push({ key, value });
+    const slice = slots?.get(key)?.slice;
+    if (slice !== undefined) entries.push({ key, value: textOf(slice) });
   };
   if (limit > 0) {
     for (const entry of tree) {

@@ -1,5 +1,5 @@
 import type { Entry, EventListener, RangeOptions, StoredEvent } from '../../ports/store.ts';
-import { type Batch, decodeBatch } from './batch.ts';
+import { decodeBatch, type EncodedBatch, type Slice, textOf } from './batch.ts';
 import { type Database, treeKey } from './database.ts';
 import { EventLog } from './event-log.ts';
 import { Memo } from './memo.ts';
@@ -13,7 +13,8 @@ let localCommits = 0;
 
 interface Undelivered {
   readonly environmentId: string;
-  readonly event: StoredEvent;
+  readonly seq: number;
+  readonly slice: Slice;
   readonly position: number;
 }
 
@@ -36,7 +37,7 @@ export class Replica {
   #backlogSince = 0;
   #undelivered: Undelivered[] = [];
   /** A commit of this process that may be read back from the log before its promise resolves: spares decoding it. */
-  #own: { position: number; batch: Batch; bytes: number } | undefined;
+  #own: { position: number; batch: EncodedBatch } | undefined;
   #freshAt = -1;
 
   constructor(database: Database) {
@@ -95,8 +96,7 @@ export class Replica {
       const position = this.#head + 1;
       const bytes = this.#database.log.get(position);
       if (bytes !== undefined) {
-        if (this.#own?.position === position) this.accept(position, this.#own.batch, this.#own.bytes);
-        else this.accept(position, decodeBatch(bytes), bytes.byteLength);
+        this.#accept(position, this.#own?.position === position ? this.#own.batch : decodeBatch(bytes));
       } else {
         this.#noticeFold();
         if (this.#folded <= this.#head) return;
@@ -106,27 +106,24 @@ export class Replica {
   }
 
   /** Takes a commit into the view. Positions come in order; one already held is passed over. */
-  accept(position: number, batch: Batch, bytes: number): void {
+  #accept(position: number, batch: EncodedBatch): void {
     if (position !== this.#head + 1) return;
     if (this.#head === this.#folded) this.#backlogSince = performance.now();
     this.#head = position;
-    this.#backlogBytes += bytes;
-    let lastPartition: string | undefined;
-    for (const { partition, key, value } of batch.writes) {
-      this.overlay.set(partition, key, value, position);
-      if (partition !== lastPartition) this.memo.invalidate(partition);
-      lastPartition = partition;
+    this.#backlogBytes += batch.bytes.byteLength;
+    for (const partition of batch.writes) {
+      this.overlay.apply(partition, position);
+      this.memo.invalidate(partition.partition);
     }
-    for (const { environmentId, seq, text } of batch.events) {
-      const event = { seq, text };
-      this.events.append(environmentId, event, position);
-      this.#undelivered.push({ environmentId, event, position });
+    for (const { environmentId, seq, slice } of batch.events) {
+      this.events.append(environmentId, seq, slice, position);
+      this.#undelivered.push({ environmentId, seq, slice, position });
     }
   }
 
   /** Names the commit that this process is about to make, so that it is not decoded when read back. */
-  expectOwn(position: number, batch: Batch, bytes: number): void {
-    this.#own = { position, batch, bytes };
+  expectOwn(position: number, batch: EncodedBatch): void {
+    this.#own = { position, batch };
   }
 
   /** The expected commit has been made, or has failed. */
@@ -134,13 +131,14 @@ export class Replica {
     const own = this.#own;
     this.#own = undefined;
     if (!committed || own === undefined) return;
-    this.accept(own.position, own.batch, own.bytes);
+    this.#accept(own.position, own.batch);
     localCommits++;
   }
 
   get(partition: string, key: string): string | undefined {
     const slot = this.overlay.get(partition, key);
-    return slot === undefined ? this.#database.tree.get(treeKey(partition, key)) : slot.value;
+    if (slot === undefined) return this.#database.tree.get(treeKey(partition, key));
+    return slot.slice === undefined ? undefined : textOf(slot.slice);
   }
 
   range(partition: string, options: RangeOptions): Entry[] {
@@ -161,7 +159,11 @@ export class Replica {
     const ready = this.#undelivered.findIndex((waiting) => waiting.position > position);
     const due = ready < 0 ? this.#undelivered : this.#undelivered.slice(0, ready);
     this.#undelivered = ready < 0 ? [] : this.#undelivered.slice(ready);
-    for (const { environmentId, event } of due) this.#deliver(environmentId, event);
+    for (const { environmentId, seq, slice } of due) {
+      if (seq <= this.events.lastFlushed(environmentId)) continue;
+      this.events.markFlushed(environmentId, seq);
+      if (this.#followers.size > 0) this.#tell(environmentId, { seq, text: textOf(slice) });
+    }
   }
 
   follow(listener: EventListener): () => void {
@@ -169,9 +171,7 @@ export class Replica {
     return () => this.#followers.delete(listener);
   }
 
-  #deliver(environmentId: string, event: StoredEvent): void {
-    if (event.seq <= this.events.lastFlushed(environmentId)) return;
-    this.events.markFlushed(environmentId, event.seq);
+  #tell(environmentId: string, event: StoredEvent): void {
     for (const listener of this.#followers) listener(environmentId, event);
   }
 
@@ -199,7 +199,7 @@ export class Replica {
     this.#undelivered = [];
     this.#head = this.#dropped = this.#folded;
     const missed = [...this.events.catchUpFromSegments()];
-    for (const [environmentId, event] of missed) for (const listener of this.#followers) listener(environmentId, event);
+    for (const [environmentId, event] of missed) this.#tell(environmentId, event);
   }
 
   *#treeRange(partition: string, { prefix = '', after, reverse, limit }: RangeOptions): Iterable<Entry> {
