@@ -16,13 +16,33 @@ let counter = 0;
  * @param now milliseconds since the epoch
  */
 export function newId(prefix: string, now: number): string {
+  const count = nextCount(now);
+  return prefix + timePart + randomPart + count;
+}
+
+/**
+ * As `newId`, with 30 bits of chance instead of 60: 20 characters, unique within one thread but not within everything.
+ */
+export function newShortId(prefix: string, now: number): string {
+  const count = nextCount(now);
+  return prefix + timePart + randomPart.slice(0, 6) + count;
+}
+
+/** The time in an id: its first ten characters after the prefix, as milliseconds since the epoch. */
+export function timeOfId(unprefixed: string): number {
+  let ms = 0;
+  for (let i = 0; i < 10; i++) ms = ms * 32 + ALPHABET.indexOf(unprefixed.charAt(i));
+  return ms;
+}
+
+function nextCount(now: number): string {
   if (now !== lastMs || counter >= 0xfffff) {
     lastMs = now;
     timePart = base32(now, 10);
     randomPart = randomBase32(12);
     counter = 0;
   }
-  return prefix + timePart + randomPart.slice(0, 12) + base32(counter++, 4);
+  return base32(counter++, 4);
 }
 
 function base32(value: number, length: number): string {

@@ -76,6 +76,7 @@ export const EnvironmentPatchSchema = Type.Object({
     }),
   ),
 });
+
 export type EnvironmentPatch = Static<typeof EnvironmentPatchSchema>;
 
 const mergedLimits = new WeakMap<Environment, Limits>();

@@ -82,9 +82,10 @@ export class Memo {
   }
 }
 
-/** A guess in bytes; objects are settings and the like, small. */
+/** A guess in bytes: what is large is text, by itself or as the `text` of a page or view; the rest is settings, small. */
 function weightOf(value: unknown): number {
   if (typeof value === 'string') return 64 + value.length;
   if (value instanceof Uint8Array) return 64 + value.byteLength;
+  if (typeof value === 'object' && value !== null && 'text' in value) return 512 + weightOf(value.text);
   return 1024;
 }

@@ -1,0 +1,52 @@
+import type { RateWindow, Shared } from '../../ports/shared.ts';
+
+/** Shared memory within one process, for tests. */
+export class MemoryShared implements Shared {
+  /** key -> times of the allowed hits, oldest first. */
+  readonly #hits = new Map<string, number[]>();
+  /** key -> owner -> count. */
+  readonly #counts = new Map<string, Map<string, number>>();
+
+  hit(key: string, limit: number, windowMs: number, now: number): RateWindow {
+    const hits = (this.#hits.get(key) ?? []).filter((at) => at > now - windowMs);
+    const allowed = hits.length < limit;
+    if (allowed) hits.push(now);
+    this.#hits.set(key, hits);
+    const leaving = allowed ? hits[0] : hits[hits.length - limit];
+    return { allowed, remaining: Math.max(0, limit - hits.length), resetMs: (leaving ?? now) + windowMs - now };
+  }
+
+  sweepWindows(before: number): void {
+    for (const [key, hits] of this.#hits) {
+      if ((hits.at(-1) ?? Number.NEGATIVE_INFINITY) < before) this.#hits.delete(key);
+    }
+  }
+
+  count(key: string, owner: string, delta: number): number {
+    let owners = this.#counts.get(key);
+    if (owners === undefined) this.#counts.set(key, (owners = new Map<string, number>()));
+    const count = (owners.get(owner) ?? 0) + delta;
+    if (count > 0) owners.set(owner, count);
+    else owners.delete(owner);
+    if (owners.size === 0) this.#counts.delete(key);
+    return this.total(key);
+  }
+
+  total(key: string): number {
+    let total = 0;
+    for (const count of this.#counts.get(key)?.values() ?? []) total += count;
+    return total;
+  }
+
+  dropOwner(owner: string): void {
+    for (const [key, owners] of this.#counts) {
+      owners.delete(owner);
+      if (owners.size === 0) this.#counts.delete(key);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#hits.clear();
+    this.#counts.clear();
+  }
+}

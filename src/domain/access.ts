@@ -1,0 +1,50 @@
+import { CollabError } from '../errors.ts';
+import { inScope } from '../model/room.ts';
+import type { Actor } from './context.ts';
+
+const forbidden = (message: string): CollabError => new CollabError('forbidden', message);
+
+/** Throws `forbidden` unless the credential reaches the room. */
+export function requireReach(actor: Actor, roomId: string): void {
+  if (actor.rooms !== null && !inScope(actor.rooms, roomId)) throw forbidden('The credential does not reach this room');
+}
+
+/** Throws `forbidden` unless the actor may read, in the room when one is given. Every actor may read where it reaches. */
+export function requireRead(actor: Actor, roomId?: string): void {
+  if (roomId !== undefined) requireReach(actor, roomId);
+}
+
+/** Throws `forbidden` unless the actor may create, in the room when one is given: `full` keys, members and moderators. */
+export function requireWrite(actor: Actor, roomId?: string): void {
+  if (actor.kind === 'user') requireMember(actor.role);
+  else if (actor.scope !== 'full') throw forbidden(`The key has the scope ${actor.scope}, which does not allow creating`);
+  if (roomId !== undefined) requireReach(actor, roomId);
+}
+
+/** Throws `forbidden` unless the actor may change what exists, in the room when one is given: all but `read` keys and viewers. */
+export function requireChange(actor: Actor, roomId?: string): void {
+  if (actor.kind === 'user') requireMember(actor.role);
+  else if (actor.scope === 'read') throw forbidden('The key has the scope read, which does not allow changes');
+  if (roomId !== undefined) requireReach(actor, roomId);
+}
+
+/** Throws `forbidden` unless the actor may edit or delete what `authorId` wrote: its author, a moderator or a backend. */
+export function requireAuthor(actor: Actor, authorId: string, what: 'comment' | 'thread'): void {
+  if (actor.kind === 'backend' || actor.role === 'moderator' || actor.userId === authorId) return;
+  throw forbidden(`Only its author or a moderator may change this ${what}`);
+}
+
+/** Throws `forbidden` unless the actor is a backend, with a key of the scope `full` when it wants to write. */
+export function requireBackend(actor: Actor, wants: 'read' | 'write'): void {
+  if (actor.kind === 'user') throw forbidden('This needs a secret key');
+  if (wants === 'write') requireWrite(actor);
+}
+
+/** Who an event says acted: the user, or nobody for a backend that acts as none. */
+export function actingUser(actor: Actor): string | null {
+  return actor.kind === 'user' ? actor.userId : null;
+}
+
+function requireMember(role: 'viewer' | 'member' | 'moderator'): void {
+  if (role === 'viewer') throw forbidden('The role viewer does not allow changes');
+}

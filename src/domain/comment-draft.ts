@@ -1,0 +1,55 @@
+import Type from 'typebox';
+import { type Comment, CommentCreateSchema } from '../model/comment.ts';
+import type { Limits } from '../model/limits.ts';
+import type { Metadata } from '../model/metadata.ts';
+import { checkBody, checkId, checkMentions, checkMetadata } from './bounds.ts';
+import { newCommentId } from './comment-place.ts';
+import type { Actor } from './context.ts';
+import { InputSchema, validate } from './validate.ts';
+
+const byBackend = new InputSchema(CommentCreateSchema);
+const byUser = new InputSchema(Type.Omit(CommentCreateSchema, ['userId']));
+
+/** A comment that somebody wants to write, checked against every bound. */
+export interface CommentDraft {
+  /** The id that the client chose, if it did. */
+  readonly id: string | undefined;
+  readonly userId: string;
+  readonly body: string;
+  readonly mentions: readonly string[];
+  readonly metadata: Metadata;
+}
+
+/**
+ * Reads the body of a create-comment request. The author is the user of the token whatever the input says; a backend
+ * names one. Throws `invalid_request`, `invalid_json`.
+ */
+export function readCommentDraft(actor: Actor, input: unknown, limits: Limits): CommentDraft {
+  if (actor.kind === 'user') return checkedDraft({ ...validate(byUser, input), userId: actor.userId }, limits);
+  return checkedDraft(validate(byBackend, input), limits);
+}
+
+/** The draft in fields that have passed their schema. Throws `invalid_request` for a bound of the environment. */
+export function checkedDraft(fields: Partial<CommentDraft> & Pick<CommentDraft, 'userId' | 'body'>, limits: Limits): CommentDraft {
+  const { id, userId, body, mentions = [], metadata = {} } = fields;
+  checkId('userId', userId, limits);
+  checkBody(body, limits);
+  checkMetadata(metadata, limits);
+  return { id, userId, body, mentions: checkMentions(mentions, limits), metadata };
+}
+
+/** The comment that a draft becomes at a time. */
+export function commentOf(draft: CommentDraft, threadId: string, now: number, createdAt: string): Comment {
+  return {
+    id: draft.id ?? newCommentId(threadId, now),
+    threadId,
+    userId: draft.userId,
+    body: draft.body,
+    mentions: draft.mentions,
+    attachments: [],
+    reactions: [],
+    metadata: draft.metadata,
+    createdAt,
+    editedAt: null,
+  };
+}

@@ -1,0 +1,243 @@
+import { CollabError } from '../errors.ts';
+import { timestamp } from '../lib/clock.ts';
+import { KeyedLock } from '../lib/keyed-lock.ts';
+import { type Comment, CommentPatchSchema } from '../model/comment.ts';
+import { limitsOf } from '../model/environment.ts';
+import type { ThreadRecord, ThreadStats } from '../model/thread.ts';
+import type { Transaction } from '../ports/store.ts';
+import { actingUser, requireAuthor, requireChange, requireRead, requireWrite } from './access.ts';
+import { checkBody, checkMentions, checkMetadata } from './bounds.ts';
+import { commentOf, readCommentDraft } from './comment-draft.ts';
+import { type CommentPlace, findPlace, forgetPlace, rememberPlace } from './comment-place.ts';
+import type { Actor, Context } from './context.ts';
+import { emitChange } from './emit.ts';
+import { type Idempotency, once, type Outcome } from './idempotency.ts';
+import { type Filters, isPlain, type ListQuery, type Page } from './list-query.ts';
+import { readPage } from './paging.ts';
+import { COMMENT_PREFIX, commentKey, DELETIONS_KEY, STATS_KEY, THREAD_KEY, threadOf } from './partitions.ts';
+import { touchRoom } from './rooms.ts';
+import { removeThread, threadLocks } from './thread-removal.ts';
+import { requireReachOfThread, threadNotFound, threadPartition } from './thread-view.ts';
+import { requireKnownAuthor } from './users.ts';
+import { InputSchema, validate } from './validate.ts';
+
+const commentPatch = new InputSchema(CommentPatchSchema);
+const editLocks = new KeyedLock();
+
+/** The comments of a thread, oldest first unless asked otherwise. Throws `thread_not_found`, `invalid_cursor`. */
+export async function listComments(ctx: Context, actor: Actor, threadId: string, query: ListQuery): Promise<Page> {
+  requireRead(actor);
+  await requireReachOfThread(ctx, actor, threadId);
+  const partition = threadPartition(actor.environment.id, threadId);
+  const cap = limitsOf(actor.environment).listHardCap;
+  if (!isPlain(query)) return readComments(ctx, partition, query, cap);
+  const key = `comments ${query.limit ?? cap} ${query.sort} ${query.order} ${partition}`;
+  return ctx.store.memo(key, [partition], async () => {
+    const page = await readComments(ctx, partition, query, cap);
+    return { text: Buffer.from(page.text), nextCursor: page.nextCursor };
+  });
+}
+
+/**
+ * Adds a comment to a thread and answers `{"comment":…}`. `input` is the parsed JSON body. Throws `forbidden`,
+ * `invalid_request`, `unknown_user`, `thread_not_found`, `id_taken`, `idempotency_key_reused`.
+ *
+ * The bound `commentsPerThread` is soft: comments that are being written at the same moment may pass it together.
+ */
+export async function createComment(ctx: Context, actor: Actor, threadId: string, input: unknown, idempotency: Idempotency): Promise<Outcome> {
+  requireWrite(actor);
+  await requireReachOfThread(ctx, actor, threadId);
+  const limits = limitsOf(actor.environment);
+  const draft = readCommentDraft(actor, input, limits);
+  const environmentId = actor.environment.id;
+  const partition = threadPartition(environmentId, threadId);
+  return once(ctx, actor.environment, idempotency, async (tx) => {
+    const { roomId } = await requireThread(tx, partition);
+    requireWrite(actor, roomId);
+    await requireKnownAuthor(ctx, tx, actor, draft.userId);
+    // Read past the transaction: guarded, the count would make all comments of a busy thread conflict.
+    if ((await commentCount(ctx, partition)) >= limits.commentsPerThread) {
+      throw new CollabError('invalid_request', `A thread holds at most ${limits.commentsPerThread} comments`);
+    }
+    if (draft.id !== undefined && (await isTaken(tx, environmentId, draft.id))) {
+      throw new CollabError('id_taken', `The id ${draft.id} is taken by another comment`);
+    }
+
+    const now = ctx.clock.now();
+    const at = timestamp(now);
+    const comment = commentOf(draft, threadId, now, at);
+    const text = JSON.stringify(comment);
+    putComment(tx, environmentId, comment, text, draft.id !== undefined);
+    bumpThread(tx, partition, at, 1);
+    touchRoom(tx, environmentId, roomId, at);
+    emitChange(tx, actor.environment, { type: 'comment.created', at: now, roomId, threadId, userId: comment.userId, via: actor.via, data: text });
+    return { status: 201, body: `{"comment":${text}}` };
+  });
+}
+
+/**
+ * Changes the text of a comment, and its mentions and metadata where given, and answers `{"comment":…}`. `input` is the
+ * parsed JSON body. Throws `forbidden`, `invalid_request`, `comment_not_found`.
+ */
+export async function editComment(ctx: Context, actor: Actor, commentId: string, input: unknown): Promise<string> {
+  requireChange(actor);
+  await requireReachOfComment(ctx, actor, commentId);
+  const limits = limitsOf(actor.environment);
+  const patch = validate(commentPatch, input);
+  checkBody(patch.body, limits);
+  const mentions = patch.mentions === undefined ? undefined : checkMentions(patch.mentions, limits);
+  if (patch.metadata !== undefined) checkMetadata(patch.metadata, limits);
+  const environmentId = actor.environment.id;
+  return editLocks.run(`${environmentId} ${commentId}`, () =>
+    ctx.store.transact(async (tx) => {
+      const { partition, key, comment, thread } = await requireComment(tx, environmentId, commentId);
+      requireChange(actor, thread.roomId);
+      requireAuthor(actor, comment.userId, 'comment');
+      const now = ctx.clock.now();
+      const at = timestamp(now);
+      const edited: Comment = {
+        ...comment,
+        body: patch.body,
+        mentions: mentions ?? comment.mentions,
+        metadata: patch.metadata ?? comment.metadata,
+        editedAt: at,
+      };
+      const text = JSON.stringify(edited);
+      tx.put(partition, key, text);
+      bumpThread(tx, partition, at, 0);
+      touchRoom(tx, environmentId, thread.roomId, at);
+      emitChange(tx, actor.environment, {
+        type: 'comment.updated',
+        at: now,
+        roomId: thread.roomId,
+        threadId: thread.id,
+        userId: actingUser(actor),
+        via: actor.via,
+        data: text,
+      });
+      return `{"comment":${text}}`;
+    }),
+  );
+}
+
+/**
+ * Deletes a comment, and its thread with it when it was the last, and answers `{"deleted":true}`.
+ * Throws `forbidden`, `comment_not_found`.
+ */
+export async function deleteComment(ctx: Context, actor: Actor, commentId: string): Promise<string> {
+  requireChange(actor);
+  await requireReachOfComment(ctx, actor, commentId);
+  const environmentId = actor.environment.id;
+  const place = await requirePlace(ctx.store, environmentId, commentId);
+  return threadLocks.run(place.partition, () => ctx.store.transact((tx) => removeComment(ctx, tx, actor, commentId)));
+}
+
+async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commentId: string): Promise<string> {
+  const environmentId = actor.environment.id;
+  const { partition, key, comment, thread } = await requireComment(tx, environmentId, commentId);
+  requireChange(actor, thread.roomId);
+  requireAuthor(actor, comment.userId, 'comment');
+  const now = ctx.clock.now();
+  const at = timestamp(now);
+  const deletions = Number((await tx.get(partition, DELETIONS_KEY)) ?? 0);
+  // Deletions exclude each other, so the count can only have grown since: only a last comment must exclude creations too.
+  let threadDeleted = (await commentCount(ctx, partition)) <= 1;
+  if (threadDeleted) threadDeleted = countOf(await tx.get(partition, STATS_KEY)) <= 1;
+  emitChange(tx, actor.environment, {
+    type: 'comment.deleted',
+    at: now,
+    roomId: thread.roomId,
+    threadId: thread.id,
+    userId: actingUser(actor),
+    via: actor.via,
+    data: JSON.stringify({ commentId, threadId: thread.id, threadDeleted }),
+  });
+  if (threadDeleted) {
+    await removeThread(tx, actor, thread, now);
+    return DELETED;
+  }
+  tx.put(partition, DELETIONS_KEY, String(deletions + 1));
+  tx.delete(partition, key);
+  await forgetPlace(tx, environmentId, commentId);
+  bumpThread(tx, partition, at, -1);
+  touchRoom(tx, environmentId, thread.roomId, at);
+  return DELETED;
+}
+
+const DELETED = '{"deleted":true}';
+
+/** Stores a comment and what finds it by its id. `chosen`: the client chose the id. */
+export function putComment(tx: Transaction, environmentId: string, comment: Comment, text: string, chosen: boolean): void {
+  tx.put(threadOf(environmentId, comment.threadId), commentKey(comment.createdAt, comment.id), text);
+  rememberPlace(tx, environmentId, comment, chosen);
+}
+
+async function readComments(ctx: Context, partition: string, query: ListQuery, cap: number): Promise<Page> {
+  if ((await ctx.store.get(partition, THREAD_KEY)) === undefined) throw threadNotFound();
+  return readPage<string>(ctx.store, query, cap, {
+    partition,
+    prefix: COMMENT_PREFIX,
+    load: (entry) => entry.value,
+    matches: isPlain({ ...query, cursor: null }) ? null : (text) => matches(JSON.parse(text) as Comment, query.filters),
+    updatedAt: (text) => changedAt(JSON.parse(text) as Comment),
+    text: (text) => text,
+  });
+}
+
+function matches(comment: Comment, { userId, mentions, createdSince, updatedSince }: Readonly<Filters>): boolean {
+  if (userId !== undefined && comment.userId !== userId) return false;
+  if (mentions !== undefined && !comment.mentions.includes(mentions)) return false;
+  if (createdSince !== undefined && comment.createdAt < createdSince) return false;
+  return updatedSince === undefined || changedAt(comment) >= updatedSince;
+}
+
+const changedAt = ({ createdAt, editedAt }: Comment): string => (editedAt !== null && editedAt > createdAt ? editedAt : createdAt);
+
+async function requireThread(tx: Transaction, partition: string): Promise<ThreadRecord> {
+  const record = await tx.get(partition, THREAD_KEY);
+  if (record === undefined) throw threadNotFound();
+  return JSON.parse(record) as ThreadRecord;
+}
+
+/** Changes the stats of a thread by so many comments. The record of the thread must be guarded, or this revives stats. */
+function bumpThread(tx: Transaction, partition: string, at: string, comments: number): void {
+  tx.update(partition, STATS_KEY, (current) => {
+    if (current === undefined) return undefined;
+    const stats = JSON.parse(current) as ThreadStats;
+    return `{"commentCount":${stats.commentCount + comments},"updatedAt":"${at > stats.updatedAt ? at : stats.updatedAt}"}`;
+  });
+}
+
+const countOf = (stats: string | undefined): number => (stats === undefined ? 0 : (JSON.parse(stats) as ThreadStats).commentCount);
+
+async function commentCount(ctx: Context, partition: string): Promise<number> {
+  return countOf(await ctx.store.get(partition, STATS_KEY));
+}
+
+const commentNotFound = (): CollabError => new CollabError('comment_not_found', 'Comment not found');
+
+async function requirePlace(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentPlace> {
+  const place = await findPlace(reader, environmentId, commentId);
+  if (place === undefined) throw commentNotFound();
+  return place;
+}
+
+async function isTaken(tx: Transaction, environmentId: string, commentId: string): Promise<boolean> {
+  const place = await findPlace(tx, environmentId, commentId);
+  return place !== undefined && (await tx.get(place.partition, place.key)) !== undefined;
+}
+
+async function requireComment(tx: Transaction, environmentId: string, commentId: string): Promise<CommentPlace & { comment: Comment; thread: ThreadRecord }> {
+  const { partition, key } = await requirePlace(tx, environmentId, commentId);
+  const text = await tx.get(partition, key);
+  const record = await tx.get(partition, THREAD_KEY);
+  if (text === undefined || record === undefined) throw commentNotFound();
+  return { partition, key, comment: JSON.parse(text) as Comment, thread: JSON.parse(record) as ThreadRecord };
+}
+
+/** As `requireReachOfThread`, for the thread of a comment. */
+async function requireReachOfComment(ctx: Context, actor: Actor, commentId: string): Promise<void> {
+  if (actor.rooms === null) return;
+  const { partition } = await requirePlace(ctx.store, actor.environment.id, commentId);
+  await requireReachOfThread(ctx, actor, partition.slice(partition.lastIndexOf('/') + 1));
+}

@@ -1,0 +1,122 @@
+import { CollabError } from '../errors.ts';
+import { timestamp } from '../lib/clock.ts';
+import { newId } from '../lib/ids.ts';
+import { defaultSettings, type Environment, type EnvironmentPatch, EnvironmentPatchSchema, type EnvironmentSettings, SLUG_PATTERN } from '../model/environment.ts';
+import type { StoredKey } from '../model/key.ts';
+import type { Context } from './context.ts';
+import { ENVIRONMENTS, environmentPrefix, KEY_HASHES, keysOf, SLUGS } from './partitions.ts';
+import { InputSchema, validate } from './validate.ts';
+
+const environmentPatch = new InputSchema(EnvironmentPatchSchema);
+
+/** Makes an environment, without keys. Its name is the slug where none is given. Throws `invalid_request`, `slug_taken`. */
+export async function createEnvironment(ctx: Context, { slug, name = slug }: { slug: string; name?: string }): Promise<Environment> {
+  if (!SLUG_PATTERN.test(slug)) {
+    throw new CollabError('invalid_request', 'slug must be 1 to 63 lower-case letters, digits and inner hyphens');
+  }
+  validate(environmentPatch, { name });
+  return ctx.store.transact(async (tx) => {
+    if ((await tx.get(SLUGS, slug)) !== undefined) throw new CollabError('slug_taken', `The slug ${slug} is taken by another environment`);
+    const now = ctx.clock.now();
+    const at = timestamp(now);
+    const environment: Environment = { id: newId('env_', now), slug, name, disabled: false, settings: defaultSettings, createdAt: at, updatedAt: at };
+    tx.put(SLUGS, slug, environment.id);
+    tx.put(ENVIRONMENTS, environment.id, JSON.stringify(environment));
+    return environment;
+  });
+}
+
+/** The environment; the same object until any environment changes. Throws `environment_not_found`. */
+export function environmentById(ctx: Context, id: string): Promise<Environment> {
+  return ctx.store.memo(`environment ${id}`, [ENVIRONMENTS], async () => {
+    const stored = isName(id) ? await ctx.store.get(ENVIRONMENTS, id) : undefined;
+    if (stored === undefined) throw notFound(id);
+    return JSON.parse(stored) as Environment;
+  });
+}
+
+/** The environment with this id or slug. Throws `environment_not_found`. */
+export async function findEnvironment(ctx: Context, idOrSlug: string): Promise<Environment> {
+  const id = SLUG_PATTERN.test(idOrSlug) ? await ctx.store.get(SLUGS, idOrSlug) : undefined;
+  return environmentById(ctx, id ?? idOrSlug);
+}
+
+/** All environments, oldest first. */
+export async function listEnvironments(ctx: Context): Promise<Environment[]> {
+  const entries = await ctx.store.range(ENVIRONMENTS);
+  return entries.map((entry) => JSON.parse(entry.value) as Environment);
+}
+
+/** Changes what is given and keeps the rest. Throws `environment_not_found`, `invalid_request`. */
+export async function updateEnvironment(ctx: Context, id: string, input: EnvironmentPatch): Promise<Environment> {
+  const patch = validate(environmentPatch, input);
+  patch.settings?.allowedOrigins?.forEach(checkOrigin);
+  return ctx.store.transact(async (tx) => {
+    const stored = isName(id) ? await tx.get(ENVIRONMENTS, id) : undefined;
+    if (stored === undefined) throw notFound(id);
+    const current = JSON.parse(stored) as Environment;
+    const updated: Environment = {
+      ...current,
+      name: patch.name ?? current.name,
+      disabled: patch.disabled ?? current.disabled,
+      settings: merged(current.settings, patch.settings ?? {}),
+      updatedAt: timestamp(ctx.clock.now()),
+    };
+    tx.put(ENVIRONMENTS, id, JSON.stringify(updated));
+    return updated;
+  });
+}
+
+/**
+ * Deletes an environment and everything in it. Its credentials stop working at once; then its records go, in slices.
+ * Called again after a crash in between it removes what is left. Throws `environment_not_found` for an id that was
+ * never one.
+ */
+export async function deleteEnvironment(ctx: Context, id: string): Promise<void> {
+  if (!isName(id)) throw notFound(id);
+  const existed = await ctx.store.transact(async (tx) => {
+    const stored = await tx.get(ENVIRONMENTS, id);
+    const keys = await tx.range(keysOf(id));
+    for (const { value } of keys) tx.delete(KEY_HASHES, (JSON.parse(value) as StoredKey).hash);
+    if (stored === undefined) return keys.length > 0;
+    tx.delete(ENVIRONMENTS, id);
+    tx.delete(SLUGS, (JSON.parse(stored) as Environment).slug);
+    return true;
+  });
+  if (!existed) throw notFound(id);
+  await ctx.store.purge(environmentPrefix(id), id);
+}
+
+const isName = (id: string): boolean => /^[\x21-\x7e]{1,128}$/.test(id);
+
+function notFound(id: string): CollabError {
+  return new CollabError('environment_not_found', `No environment has the id or slug ${id.slice(0, 128)}`);
+}
+
+type SettingsPatch = NonNullable<EnvironmentPatch['settings']>;
+
+function merged(current: EnvironmentSettings, patch: SettingsPatch): EnvironmentSettings {
+  return {
+    requireKnownUsers: patch.requireKnownUsers ?? current.requireKnownUsers,
+    allowedOrigins: patch.allowedOrigins ?? current.allowedOrigins,
+    maxFileSizeMb: patch.maxFileSizeMb ?? current.maxFileSizeMb,
+    media: {
+      image: patch.media?.image ?? current.media.image,
+      audio: patch.media?.audio ?? current.media.audio,
+      video: patch.media?.video ?? current.media.video,
+    },
+    jwtMaxLifetime: patch.jwtMaxLifetime ?? current.jwtMaxLifetime,
+    jwtIssuer: patch.jwtIssuer === undefined ? current.jwtIssuer : patch.jwtIssuer,
+    limits: { ...current.limits, ...knownLimits(patch.limits ?? {}) },
+  };
+}
+
+function knownLimits(limits: NonNullable<SettingsPatch['limits']>): EnvironmentSettings['limits'] {
+  const known = Object.keys(EnvironmentPatchSchema.properties.settings.properties.limits.properties);
+  return Object.fromEntries(Object.entries(limits).filter(([name, value]) => known.includes(name) && value !== undefined));
+}
+
+function checkOrigin(origin: string): void {
+  if (URL.canParse(origin) && new URL(origin).origin === origin) return;
+  throw new CollabError('invalid_request', `settings.allowedOrigins must hold origins such as https://app.example.com, not ${JSON.stringify(origin.slice(0, 200))}`);
+}

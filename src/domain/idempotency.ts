@@ -1,0 +1,120 @@
+import { hash } from 'node:crypto';
+import { CollabError } from '../errors.ts';
+import { timestamp } from '../lib/clock.ts';
+import type { Environment } from '../model/environment.ts';
+import type { Transaction } from '../ports/store.ts';
+import type { Context } from './context.ts';
+import { idempotencyOf } from './partitions.ts';
+
+/** A request that may be repeated; null for one without the header. */
+export type Idempotency = {
+  /** The value of `Idempotency-Key`, unquoted. */
+  readonly key: string;
+  readonly method: string;
+  /** The raw path, without the query. */
+  readonly path: string;
+  /** SHA-256 of the raw body, hex. */
+  readonly bodyHash: string;
+} | null;
+
+/** What a create answers with. */
+export interface Outcome {
+  readonly status: 200 | 201;
+  /** JSON text of the whole response. */
+  readonly body: string;
+  /** Whether an earlier request did the work and this is its answer again. */
+  readonly replayed: boolean;
+}
+
+interface IdempotencyRecord {
+  readonly bodyHash: string;
+  readonly status: 200 | 201;
+  readonly body: string;
+  readonly createdAt: string;
+}
+
+/** How long an answer is kept for repetition, in milliseconds. */
+export const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
+
+/**
+ * The key in an `Idempotency-Key` header, quoted (as the IETF draft has it) or bare.
+ * Throws `invalid_request` unless it is 1 to 255 visible ASCII characters.
+ */
+export function parseIdempotencyKey(header: string): string {
+  const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw new CollabError('invalid_request', 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes');
+  }
+  return key;
+}
+
+/**
+ * Runs `work` in a transaction, which records its answer in the same commit, or gives the answer of the earlier request
+ * with the same key, method and path. Throws `idempotency_key_reused` when that one had another body. Of requests that
+ * arrive together one does the work and the others get its answer.
+ */
+export function once(
+  ctx: Context,
+  environment: Environment,
+  request: Idempotency,
+  work: (tx: Transaction) => Promise<{ status: 200 | 201; body: string }>,
+): Promise<Outcome> {
+  if (request === null) return ctx.store.transact(async (tx) => firstTime(await work(tx)));
+  const partition = idempotencyOf(environment.id);
+  const key = hash('sha256', `${request.method}\n${request.path}\n${request.key}`, 'base64url');
+  return ctx.store.transact(async (tx) => {
+    const stored = await tx.get(partition, key);
+    const earlier = stored === undefined ? null : (JSON.parse(stored) as IdempotencyRecord);
+    const now = ctx.clock.now();
+    if (earlier !== null && !isStale(earlier, now)) return repeated(earlier, request.bodyHash);
+    const { status, body } = await work(tx);
+    const record: IdempotencyRecord = { bodyHash: request.bodyHash, status, body, createdAt: timestamp(now) };
+    tx.put(partition, key, JSON.stringify(record));
+    return firstTime({ status, body });
+  });
+}
+
+function firstTime({ status, body }: { status: 200 | 201; body: string }): Outcome {
+  return { status, body, replayed: false };
+}
+
+function repeated(earlier: IdempotencyRecord, bodyHash: string): Outcome {
+  if (earlier.bodyHash !== bodyHash) {
+    throw new CollabError('idempotency_key_reused', 'Idempotency-Key was used before with another body; send a new key with a new request');
+  }
+  return { status: earlier.status, body: earlier.body, replayed: true };
+}
+
+function isStale(record: IdempotencyRecord, now: number): boolean {
+  return Date.parse(record.createdAt) + IDEMPOTENCY_TTL_MS <= now;
+}
+
+const SWEEP_SLICE = 500;
+
+/** Forgets the records of an environment that are 24 hours old or older. Returns how many. For the background worker. */
+export async function sweepIdempotency(ctx: Context, environment: Environment): Promise<number> {
+  const partition = idempotencyOf(environment.id);
+  let swept = 0;
+  let after: string | undefined;
+  for (;;) {
+    const slice = await ctx.store.range(partition, { after, limit: SWEEP_SLICE });
+    const now = ctx.clock.now();
+    const stale = slice.filter((entry) => isStale(JSON.parse(entry.value) as IdempotencyRecord, now));
+    if (stale.length > 0) swept += await forgetStale(ctx, partition, stale.map((entry) => entry.key));
+    if (slice.length < SWEEP_SLICE) return swept;
+    after = slice.at(-1)?.key;
+  }
+}
+
+function forgetStale(ctx: Context, partition: string, keys: readonly string[]): Promise<number> {
+  return ctx.store.transact(async (tx) => {
+    let forgotten = 0;
+    for (const key of keys) {
+      const stored = await tx.get(partition, key);
+      if (stored === undefined || !isStale(JSON.parse(stored) as IdempotencyRecord, ctx.clock.now())) continue;
+      tx.delete(partition, key);
+      forgotten++;
+    }
+    return forgotten;
+  });
+}

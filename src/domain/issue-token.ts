@@ -1,0 +1,31 @@
+import { CollabError } from '../errors.ts';
+import { inScope, type RoomScope } from '../model/room.ts';
+import { TokenCreateSchema } from '../model/token.ts';
+import { requireBackend } from './access.ts';
+import type { Actor, Context } from './context.ts';
+import { mintUserToken } from './tokens.ts';
+import { putUser } from './users.ts';
+import { InputSchema, validate } from './validate.ts';
+
+const tokenCreate = new InputSchema(TokenCreateSchema);
+const DEFAULT_TTL_SECONDS = 3600;
+
+/**
+ * Makes a token for a user, and the user if there is none, and answers `{"token":…,"expiresAt":…}`. `input` is the parsed
+ * JSON body. A key that is confined to rooms makes tokens that are. Throws `forbidden`, `invalid_request`.
+ */
+export async function issueToken(ctx: Context, actor: Actor, userId: string, input: unknown): Promise<string> {
+  requireBackend(actor, 'write');
+  const { ttl = DEFAULT_TTL_SECONDS, name, avatarUrl, role, rooms = actor.rooms ?? undefined } = validate(tokenCreate, input);
+  for (const rule of rooms ?? []) requireCovered(actor.rooms, rule);
+  await putUser(ctx, actor, userId, { name, avatarUrl });
+  const minted = await mintUserToken(ctx, actor.environment, { userId, ttlSeconds: ttl, name, avatarUrl, role, rooms });
+  return JSON.stringify({ token: minted.token, expiresAt: minted.expiresAt });
+}
+
+/** Throws unless every room that a rule reaches is in the scope too. */
+function requireCovered(scope: RoomScope, rule: string): void {
+  // What `a/*` reaches starts with `a/`, and only a pattern of the scope can hold all of that.
+  const covered = rule.endsWith('*') ? inScope(scope?.filter((held) => held.endsWith('*')) ?? null, rule.slice(0, -1)) : inScope(scope, rule);
+  if (!covered) throw new CollabError('forbidden', `The key does not reach the rooms ${rule}, so it cannot make a token for them`);
+}

@@ -1,0 +1,198 @@
+import { hash } from 'node:crypto';
+import Type, { type Static } from 'typebox';
+import { CollabError } from '../errors.ts';
+import { timestamp } from '../lib/clock.ts';
+import { newId, randomSecret } from '../lib/ids.ts';
+import type { Environment } from '../model/environment.ts';
+import type { Via } from '../model/event.ts';
+import type { ApiKey, KeyPointer, StoredKey } from '../model/key.ts';
+import type { Transaction } from '../ports/store.ts';
+import type { BackendActor, Context } from './context.ts';
+import { ENVIRONMENTS, KEY_HASHES, keysOf } from './partitions.ts';
+import { InputSchema, validate } from './validate.ts';
+
+const TEN_YEARS_SECONDS = 10 * 365 * 86_400;
+
+const KeyCreateSchema = Type.Object({
+  kind: Type.Union([Type.Literal('secret'), Type.Literal('publishable')]),
+  name: Type.Optional(Type.String({ maxLength: 128 })),
+  /** Of secret keys; `full` where absent. */
+  scope: Type.Optional(Type.Union([Type.Literal('full'), Type.Literal('read'), Type.Literal('moderate')])),
+  /** Of secret keys: a room id or `prefix*` that they are confined to. */
+  rooms: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 129 }), Type.Null()])),
+  expiresInSeconds: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: TEN_YEARS_SECONDS }), Type.Null()])),
+  /** Of secret keys: requests a minute counted on the key; 0 is unlimited, null counts the address. */
+  rateLimit: Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 10_000_000 }), Type.Null()])),
+});
+export type KeyCreate = Static<typeof KeyCreateSchema>;
+
+/** A key and its value, which is shown this once. */
+export interface NewKey {
+  readonly key: ApiKey;
+  readonly value: string;
+}
+
+/** Who a secret key speaks for. */
+export interface SecretKeyHolder {
+  readonly actor: BackendActor;
+  /** As `SecretKey.rateLimit`. */
+  readonly rateLimit: number | null;
+}
+
+const keyCreate = new InputSchema(KeyCreateSchema);
+
+/** Makes a key of an environment. Throws `invalid_request`, `environment_not_found`. */
+export async function createKey(ctx: Context, environment: Environment, input: KeyCreate): Promise<NewKey> {
+  const wanted = validate(keyCreate, input);
+  const fresh = newKey(environment, wanted, ctx.clock.now());
+  return ctx.store.transact(async (tx) => {
+    await putKey(tx, fresh.key);
+    return { key: shown(fresh.key), value: fresh.value };
+  });
+}
+
+/** The keys of an environment, revoked and expired ones too, oldest first. */
+export async function listKeys(ctx: Context, environment: Environment): Promise<ApiKey[]> {
+  const entries = await ctx.store.range(keysOf(environment.id));
+  return entries.map((entry) => shown(JSON.parse(entry.value) as StoredKey));
+}
+
+/** Makes a key stop working, from the next request on in every worker. Again on the same key changes nothing. Throws `key_not_found`. */
+export async function revokeKey(ctx: Context, keyId: string): Promise<ApiKey> {
+  return ctx.store.transact(async (tx) => {
+    const key = await requireKey(tx, keyId);
+    if (key.revokedAt !== null) return shown(key);
+    const revoked: StoredKey = { ...key, revokedAt: timestamp(ctx.clock.now()) };
+    tx.put(keysOf(key.environmentId), key.id, JSON.stringify(revoked));
+    tx.delete(KEY_HASHES, key.hash);
+    return shown(revoked);
+  });
+}
+
+/**
+ * Makes a key with the same properties; the old one expires after the overlap, or when it would have anyway. A key that
+ * expires gives its whole lifetime to the new one. Throws `key_not_found`, `invalid_request`.
+ *
+ * @param overlapSeconds how long both work, 0 to ten years
+ */
+export async function rotateKey(ctx: Context, keyId: string, overlapSeconds: number): Promise<NewKey> {
+  if (!Number.isInteger(overlapSeconds) || overlapSeconds < 0 || overlapSeconds > TEN_YEARS_SECONDS) {
+    throw new CollabError('invalid_request', `The overlap must be between 0 and ${TEN_YEARS_SECONDS} seconds`);
+  }
+  return ctx.store.transact(async (tx) => {
+    const old = await requireKey(tx, keyId);
+    const now = ctx.clock.now();
+    if (old.revokedAt !== null || hasExpired(old.expiresAt, now)) {
+      throw new CollabError('invalid_request', `The key ${keyId} is revoked or expired; create a new one`);
+    }
+    const environment = await requireEnvironment(tx, old.environmentId);
+    const lifetime = old.expiresAt === null ? null : Math.max(1, Math.round((Date.parse(old.expiresAt) - Date.parse(old.createdAt)) / 1000));
+    const same = old.kind === 'secret' ? { scope: old.scope, rooms: old.rooms, rateLimit: old.rateLimit } : {};
+    const fresh = newKey(environment, { kind: old.kind, name: old.name, expiresInSeconds: lifetime, ...same }, now);
+    await putKey(tx, fresh.key);
+    const overlapEnds = timestamp(now + overlapSeconds * 1000);
+    const expiresAt = old.expiresAt !== null && old.expiresAt < overlapEnds ? old.expiresAt : overlapEnds;
+    await putKey(tx, { ...old, expiresAt });
+    return { key: shown(fresh.key), value: fresh.value };
+  });
+}
+
+/** Who speaks with a secret key. Throws `invalid_key`, `environment_disabled`. */
+export async function authenticateSecretKey(ctx: Context, value: string, via: Via): Promise<SecretKeyHolder> {
+  if (!value.startsWith('sk_')) throw invalidKey();
+  const known = await knownKey(ctx, value, via);
+  if (known.holder === null) throw invalidKey();
+  return known.holder;
+}
+
+/** The environment that a publishable key names. Throws `invalid_key`, `environment_disabled`. */
+export async function authenticatePublishableKey(ctx: Context, value: string): Promise<Environment> {
+  if (!value.startsWith('pk_')) throw invalidKey();
+  const known = await knownKey(ctx, value, 'ws');
+  return known.environment;
+}
+
+interface KnownKey {
+  readonly environment: Environment;
+  readonly expiresAt: string | null;
+  readonly holder: SecretKeyHolder | null;
+}
+
+const invalidKey = (): CollabError => new CollabError('invalid_key', 'Invalid API key');
+
+const LONGEST_KEY = 128;
+
+async function knownKey(ctx: Context, value: string, via: Via): Promise<KnownKey> {
+  if (value.length > LONGEST_KEY) throw invalidKey();
+  // The value is found by its hash, so that how long it takes tells nothing about any key.
+  const digest = hash('sha256', value, 'base64url');
+  // Every change of a key changes its hash's entry in the same commit, so that these two partitions stand for all.
+  const known = await ctx.store.memo(`key ${via} ${digest}`, [KEY_HASHES, ENVIRONMENTS], () => loadKey(ctx, digest, via));
+  if (hasExpired(known.expiresAt, ctx.clock.now())) throw invalidKey();
+  if (known.environment.disabled) throw new CollabError('environment_disabled', 'The environment has been disabled by its operator');
+  return known;
+}
+
+async function loadKey(ctx: Context, digest: string, via: Via): Promise<KnownKey> {
+  const found = await ctx.store.get(KEY_HASHES, digest);
+  if (found === undefined) throw invalidKey();
+  const pointer = JSON.parse(found) as KeyPointer;
+  const storedKey = await ctx.store.get(keysOf(pointer.environmentId), pointer.keyId);
+  const storedEnvironment = await ctx.store.get(ENVIRONMENTS, pointer.environmentId);
+  if (storedKey === undefined || storedEnvironment === undefined) throw invalidKey();
+  const key = JSON.parse(storedKey) as StoredKey;
+  if (key.revokedAt !== null) throw invalidKey();
+  const environment = JSON.parse(storedEnvironment) as Environment;
+  if (key.kind === 'publishable') return { environment, expiresAt: key.expiresAt, holder: null };
+  const rooms = key.rooms === null ? null : [key.rooms];
+  const actor: BackendActor = { kind: 'backend', environment, keyId: key.id, scope: key.scope, rooms, via };
+  return { environment, expiresAt: key.expiresAt, holder: { actor, rateLimit: key.rateLimit } };
+}
+
+const hasExpired = (expiresAt: string | null, now: number): boolean => expiresAt !== null && Date.parse(expiresAt) <= now;
+
+function newKey(environment: Environment, wanted: KeyCreate, now: number): { key: StoredKey; value: string } {
+  const secret = wanted.kind === 'secret';
+  const value = `${secret ? 'sk' : 'pk'}_${environment.slug.replaceAll('-', '').slice(0, 12)}_${randomSecret(32)}`;
+  const { expiresInSeconds = null } = wanted;
+  const common = {
+    id: newId('key_', now),
+    environmentId: environment.id,
+    name: wanted.name ?? '',
+    preview: `${value.slice(0, value.lastIndexOf('_') + 5)}…`,
+    createdAt: timestamp(now),
+    expiresAt: expiresInSeconds === null ? null : timestamp(now + expiresInSeconds * 1000),
+    revokedAt: null,
+    hash: hash('sha256', value, 'base64url'),
+  };
+  if (!secret) return { key: { kind: 'publishable', ...common, value }, value };
+  return { key: { kind: 'secret', ...common, scope: wanted.scope ?? 'full', rooms: wanted.rooms ?? null, rateLimit: wanted.rateLimit ?? null }, value };
+}
+
+async function putKey(tx: Transaction, key: StoredKey): Promise<void> {
+  await requireEnvironment(tx, key.environmentId);
+  const pointer: KeyPointer = { environmentId: key.environmentId, keyId: key.id, expiresAt: key.expiresAt };
+  tx.put(keysOf(key.environmentId), key.id, JSON.stringify(key));
+  tx.put(KEY_HASHES, key.hash, JSON.stringify(pointer));
+}
+
+async function requireEnvironment(tx: Transaction, environmentId: string): Promise<Environment> {
+  const stored = await tx.get(ENVIRONMENTS, environmentId);
+  if (stored === undefined) throw new CollabError('environment_not_found', 'The environment has been deleted');
+  return JSON.parse(stored) as Environment;
+}
+
+async function requireKey(tx: Transaction, keyId: string): Promise<StoredKey> {
+  if (/^[\x21-\x7e]{1,128}$/.test(keyId)) {
+    for (const { key: environmentId } of await tx.range(ENVIRONMENTS)) {
+      const stored = await tx.get(keysOf(environmentId), keyId);
+      if (stored !== undefined) return JSON.parse(stored) as StoredKey;
+    }
+  }
+  throw new CollabError('key_not_found', `No key has the id ${keyId.slice(0, 128)}`);
+}
+
+function shown(key: StoredKey): ApiKey {
+  const { hash: _, ...rest } = key;
+  return rest;
+}

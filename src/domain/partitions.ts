@@ -1,0 +1,52 @@
+/**
+ * Where records live: the names of partitions and the shape of keys. Arbitrary text (room ids, user ids) enters a name
+ * only through `escapeId`, so that names stay printable ASCII and no id can reach into another partition.
+ */
+
+/** Text as a part of a partition name or key: percent-encoded UTF-8. Throws `URIError` on a lone surrogate. */
+export const escapeId = (id: string): string => encodeURIComponent(id);
+
+/** The id that `escapeId` made this of. */
+export const unescapeId = (escaped: string): string => decodeURIComponent(escaped);
+
+/** envId -> Environment. */
+export const ENVIRONMENTS = 'envs';
+/** slug -> envId. */
+export const SLUGS = 'slugs';
+/** SHA-256 of an API key, base64url -> KeyPointer. Written again whenever that key changes. */
+export const KEY_HASHES = 'keyhash';
+
+/** Prefix of every partition of an environment but the three above. */
+export const environmentPrefix = (environmentId: string): string => `e/${environmentId}/`;
+
+/** keyId -> StoredKey. */
+export const keysOf = (environmentId: string): string => `e/${environmentId}/keys`;
+/** kid -> SigningKey. */
+export const signingKeysOf = (environmentId: string): string => `e/${environmentId}/signing`;
+/** escapeId(userId) -> User. */
+export const usersOf = (environmentId: string): string => `e/${environmentId}/users`;
+/** `<createdAt>~<escapeId(roomId)>` -> escapeId(roomId): the order of rooms. */
+export const roomsOf = (environmentId: string): string => `e/${environmentId}/rooms`;
+/** `room` -> RoomRecord, `stats` -> RoomStats, `t/<createdAt>~<threadId>` -> threadId. Every change of a thread of the room changes it. */
+export const roomOf = (environmentId: string, roomId: string): string => `e/${environmentId}/r/${escapeId(roomId)}`;
+/** `thread` -> ThreadRecord, `stats` -> ThreadStats, `c/<createdAt>~<commentId>` -> Comment. */
+export const threadOf = (environmentId: string, threadId: string): string => `e/${environmentId}/t/${threadId}`;
+/** commentId -> `<threadId> <key in the partition of the thread>`, for comments whose id does not tell (comment-place.ts). */
+export const commentIndexOf = (environmentId: string): string => `e/${environmentId}/c`;
+/** hash -> IdempotencyRecord. */
+export const idempotencyOf = (environmentId: string): string => `e/${environmentId}/idem`;
+
+export const ROOM_KEY = 'room';
+export const THREAD_KEY = 'thread';
+export const STATS_KEY = 'stats';
+export const THREAD_PREFIX = 't/';
+export const COMMENT_PREFIX = 'c/';
+
+/** Key of a thread in the partition of its room; keys order by time, then id. */
+export const threadKey = (createdAt: string, threadId: string): string => `t/${createdAt}~${threadId}`;
+/** Key of a comment in the partition of its thread; keys order by time, then id. */
+export const commentKey = (createdAt: string, commentId: string): string => `c/${createdAt}~${commentId}`;
+/** Key of a room in the order of rooms. */
+export const roomKey = (createdAt: string, roomId: string): string => `${createdAt}~${escapeId(roomId)}`;
+/** In the partition of a thread: counts deletions of comments, so that they exclude each other and not creations. */
+export const DELETIONS_KEY = 'deletions';

@@ -1,0 +1,195 @@
+import { CollabError } from '../errors.ts';
+import { timestamp } from '../lib/clock.ts';
+import { KeyedLock } from '../lib/keyed-lock.ts';
+import { type Environment, limitsOf } from '../model/environment.ts';
+import type { Via } from '../model/event.ts';
+import { type User, type UserPut, UserPutSchema } from '../model/user.ts';
+import type { Transaction } from '../ports/store.ts';
+import { actingUser, requireBackend, requireRead } from './access.ts';
+import { checkId, checkMetadata, isWebAddress } from './bounds.ts';
+import type { Claims } from './claims.ts';
+import type { Actor, Context } from './context.ts';
+import { emitChange } from './emit.ts';
+import type { Filters, ListQuery, Page } from './list-query.ts';
+import { pageOf } from './paging.ts';
+import { escapeId, usersOf } from './partitions.ts';
+import { InputSchema, validate } from './validate.ts';
+
+/** A user as it leaves the server; `email` only towards backends. */
+export type UserView = Omit<User, 'email'> & { readonly email?: string | null; readonly online: boolean };
+
+const userPut = new InputSchema(UserPutSchema);
+const locks = new KeyedLock();
+
+/** The user that leaves the server of a record. */
+export function presentUser(user: User, online: boolean, forBackend: boolean): UserView {
+  const { id, userId, name, avatarUrl, email, kind, metadata, createdAt, updatedAt, firstSeenAt, lastSeenAt } = user;
+  const shown = forBackend ? { id, userId, name, avatarUrl, email } : { id, userId, name, avatarUrl };
+  return { ...shown, kind, metadata, createdAt, updatedAt, firstSeenAt, lastSeenAt, online };
+}
+
+/**
+ * Creates a user or changes the fields given, and answers `{"user":…}`. Repeating it changes nothing and tells nobody.
+ * `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`.
+ */
+export async function putUser(ctx: Context, actor: Actor, userId: string, input: unknown): Promise<string> {
+  requireBackend(actor, 'write');
+  const limits = limitsOf(actor.environment);
+  checkId('userId', userId, limits);
+  const wanted = validate(userPut, input);
+  if (wanted.metadata !== undefined) checkMetadata(wanted.metadata, limits);
+  if (wanted.avatarUrl !== undefined && !isWebAddress(wanted.avatarUrl)) throw new CollabError('invalid_request', 'avatarUrl must be an http or https address');
+  if (wanted.email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(wanted.email)) throw new CollabError('invalid_request', 'email must be an email address');
+  const user = await upsert(ctx, actor.environment, { userId, fields: fieldsOf(wanted), seen: false, actingUserId: actingUser(actor), via: actor.via });
+  return `{"user":${JSON.stringify(presentUser(user, isOnline(ctx, actor.environment, userId), true))}}`;
+}
+
+/** Answers `{"user":…}`. Throws `user_not_found`. */
+export async function getUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
+  requireRead(actor);
+  checkId('userId', userId, limitsOf(actor.environment));
+  const stored = await ctx.store.get(usersOf(actor.environment.id), escapeId(userId));
+  if (stored === undefined) throw new CollabError('user_not_found', 'User not found');
+  return `{"user":${renderUser(ctx, actor, JSON.parse(stored) as User)}}`;
+}
+
+/** The users of the environment, newest first unless asked otherwise. Throws `invalid_cursor`. */
+export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
+  requireRead(actor);
+  const partition = usersOf(actor.environment.id);
+  const entries = await ctx.store.range(partition);
+  const users = entries.map((entry) => ({ id: entry.key, user: JSON.parse(entry.value) as User }));
+  const items = users
+    .filter(({ user }) => matches(user, query.filters))
+    .map(({ id, user }) => ({ id, createdAt: user.createdAt, updatedAt: user.updatedAt, text: () => renderUser(ctx, actor, user) }));
+  return pageOf(query, partition, limitsOf(actor.environment).listHardCap, items);
+}
+
+/**
+ * Records that a person showed a valid token: makes the user, or takes over the claims that are there (absent ones erase
+ * nothing). Emits `user.updated` only for a new user or a changed claim; `lastSeenAt` moves at most once a minute.
+ */
+export async function userSeen(ctx: Context, environment: Environment, claims: Claims, via: Via): Promise<User> {
+  const stored = await ctx.store.get(usersOf(environment.id), escapeId(claims.userId));
+  const { name, avatarUrl, email, metadata } = claims;
+  const change: Upsert = { userId: claims.userId, fields: fieldsOf({ name, avatarUrl, email, metadata }), seen: true, actingUserId: claims.userId, via };
+  const known = stored === undefined ? null : (JSON.parse(stored) as User);
+  if (known !== null && changed(known, change, ctx.clock.now()) === known) return known;
+  return upsert(ctx, environment, change);
+}
+
+/**
+ * Makes sure, inside a transaction, that the author of a write is known. A person with a valid token is; so is anybody
+ * where the environment does not require known users. Throws `unknown_user`.
+ */
+export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: Actor, userId: string): Promise<void> {
+  const partition = usersOf(actor.environment.id);
+  const key = escapeId(userId);
+  if ((await tx.get(partition, key)) !== undefined) return;
+  if (actor.kind === 'backend' && actor.environment.settings.requireKnownUsers) {
+    throw new CollabError('unknown_user', `Unknown user: ${userId}. The user must have connected before, or be created with PUT /users/${key}`);
+  }
+  const now = ctx.clock.now();
+  const user = changed(null, { userId, fields: {}, seen: actor.kind === 'user', actingUserId: userId, via: actor.via }, now);
+  tx.put(partition, key, JSON.stringify(user));
+  emitUser(ctx, tx, actor.environment, user, { at: now, userId, via: actor.via });
+}
+
+/** Adds `delta` to the connections that the worker `owner` holds for a user. Returns how many the user has now. */
+export function connected(ctx: Context, environment: Environment, userId: string, owner: string, delta: number): number {
+  return ctx.shared.count(connectionsKey(environment, userId), owner, delta);
+}
+
+/** Whether a user has a connection open, on any worker. */
+export function isOnline(ctx: Context, environment: Environment, userId: string): boolean {
+  return ctx.shared.total(connectionsKey(environment, userId)) > 0;
+}
+
+const connectionsKey = (environment: Environment, userId: string): string => `conn/${environment.id}/${escapeId(userId)}`;
+
+type UserFields = Partial<Pick<User, 'name' | 'avatarUrl' | 'email' | 'kind' | 'metadata'>>;
+
+interface Upsert {
+  readonly userId: string;
+  readonly fields: UserFields;
+  /** Whether this is the person showing up. */
+  readonly seen: boolean;
+  readonly actingUserId: string | null;
+  readonly via: Via;
+}
+
+function upsert(ctx: Context, environment: Environment, change: Upsert): Promise<User> {
+  const partition = usersOf(environment.id);
+  const key = escapeId(change.userId);
+  return locks.run(`${partition} ${key}`, () =>
+    ctx.store.transact(async (tx) => {
+      const stored = await tx.get(partition, key);
+      const known = stored === undefined ? null : (JSON.parse(stored) as User);
+      const now = ctx.clock.now();
+      const user = changed(known, change, now);
+      if (user === known) return user;
+      tx.put(partition, key, JSON.stringify(user));
+      if (known === null || differs(known, change.fields)) {
+        emitUser(ctx, tx, environment, user, { at: now, userId: change.actingUserId, via: change.via });
+      }
+      return user;
+    }),
+  );
+}
+
+const SEEN_EVERY_MS = 60_000;
+
+/** The user after a change; the very same object when there is nothing to write. */
+function changed(known: User | null, change: Upsert, now: number): User {
+  const at = timestamp(now);
+  const { userId, fields, seen } = change;
+  if (known === null) {
+    const blank = { id: userId, userId, name: null, avatarUrl: null, email: null, kind: 'user' as const, metadata: {} };
+    return { ...blank, ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null };
+  }
+  const updated = differs(known, fields);
+  const seenAnew = seen && (known.lastSeenAt === null || Date.parse(known.lastSeenAt) + SEEN_EVERY_MS <= now);
+  if (!updated && !seenAnew) return known;
+  return {
+    ...known,
+    ...fields,
+    updatedAt: updated ? at : known.updatedAt,
+    firstSeenAt: known.firstSeenAt ?? (seen ? at : null),
+    lastSeenAt: seen ? at : known.lastSeenAt,
+  };
+}
+
+function differs(known: User, fields: UserFields): boolean {
+  const { name, avatarUrl, email, kind, metadata } = fields;
+  return (
+    (name !== undefined && name !== known.name) ||
+    (avatarUrl !== undefined && avatarUrl !== known.avatarUrl) ||
+    (email !== undefined && email !== known.email) ||
+    (kind !== undefined && kind !== known.kind) ||
+    (metadata !== undefined && JSON.stringify(metadata) !== JSON.stringify(known.metadata))
+  );
+}
+
+/** The fields that are given; absent ones must not appear at all, or they would erase. */
+function fieldsOf(input: UserPut): UserFields {
+  const { name, avatarUrl, email, kind, metadata } = input;
+  const given = Object.entries({ name, avatarUrl, email, kind, metadata }).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as UserFields;
+}
+
+function emitUser(ctx: Context, tx: Transaction, environment: Environment, user: User, by: { at: number; userId: string | null; via: Via }): void {
+  const data = JSON.stringify(presentUser(user, isOnline(ctx, environment, user.userId), false));
+  emitChange(tx, environment, { type: 'user.updated', roomId: null, threadId: null, data, ...by });
+}
+
+function renderUser(ctx: Context, actor: Actor, user: User): string {
+  return JSON.stringify(presentUser(user, isOnline(ctx, actor.environment, user.userId), actor.kind === 'backend'));
+}
+
+function matches(user: User, { q, seenSince, kind }: Readonly<Filters>): boolean {
+  if (kind !== undefined && user.kind !== kind) return false;
+  if (seenSince !== undefined && (user.lastSeenAt === null || user.lastSeenAt < seenSince)) return false;
+  if (q === undefined) return true;
+  const wanted = q.toLowerCase();
+  return user.userId.toLowerCase().includes(wanted) || (user.name?.toLowerCase().includes(wanted) ?? false);
+}

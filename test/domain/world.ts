@@ -1,0 +1,82 @@
+import type { Test } from 'tap';
+import { MemoryDatabase } from '../../src/adapters/memory/database.ts';
+import { MemoryShared } from '../../src/adapters/memory/shared.ts';
+import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { createComment } from '../../src/domain/comments.ts';
+import type { BackendActor, Context, UserActor } from '../../src/domain/context.ts';
+import { createEnvironment } from '../../src/domain/environments.ts';
+import { type ListKind, type ListQuery, type Page, parseListQuery } from '../../src/domain/list-query.ts';
+import { createThread } from '../../src/domain/threads.ts';
+import { putUser } from '../../src/domain/users.ts';
+import { ManualClock } from '../../src/lib/clock.ts';
+import type { Comment } from '../../src/model/comment.ts';
+import type { Environment } from '../../src/model/environment.ts';
+import type { EventEnvelope } from '../../src/model/event.ts';
+
+/** An environment with the users ann and bob, seen from two workers. */
+export interface World {
+  readonly ctx: Context;
+  /** Another worker over the same records. */
+  readonly peer: Context;
+  readonly database: MemoryDatabase;
+  readonly clock: ManualClock;
+  readonly environment: Environment;
+  readonly backend: BackendActor;
+  readonly ann: UserActor;
+  readonly bob: UserActor;
+  /** The events so far, without those of users. */
+  events(): Promise<EventEnvelope[]>;
+}
+
+export const START = Date.parse('2026-01-02T03:04:05.678Z');
+
+export async function createWorld(t: Test): Promise<World> {
+  const database = new MemoryDatabase();
+  const shared = new MemoryShared();
+  const clock = new ManualClock(START);
+  const store = new MemoryStore(database);
+  const peerStore = new MemoryStore(database);
+  t.teardown(() => Promise.all([store.close(), peerStore.close()]));
+  const ctx: Context = { store, shared, clock };
+  const environment = await createEnvironment(ctx, { slug: 'dev' });
+  const backend: BackendActor = { kind: 'backend', environment, keyId: 'key_1', scope: 'full', rooms: null, via: 'rest' };
+  const user = (userId: string): UserActor => ({ kind: 'user', environment, userId, role: 'member', rooms: null, via: 'ws' });
+  await putUser(ctx, backend, 'ann', { name: 'Ann' });
+  await putUser(ctx, backend, 'bob', { name: 'Bob' });
+  return {
+    ctx,
+    peer: { store: peerStore, shared, clock },
+    database,
+    clock,
+    environment,
+    backend,
+    ann: user('ann'),
+    bob: user('bob'),
+    events: async () => {
+      const events = await store.events(environment.id, 0, 100_000);
+      return events.map(({ text }) => JSON.parse(text) as EventEnvelope).filter(({ type }) => type !== 'user.updated');
+    },
+  };
+}
+
+/** Starts a thread by ann and gives its id and that of its first comment. */
+export async function startThread(world: World, roomId = 'room', fields: object = {}): Promise<{ threadId: string; commentId: string }> {
+  const outcome = await createThread(world.ctx, world.backend, roomId, { userId: 'ann', body: 'first', ...fields }, null);
+  const { thread } = JSON.parse(outcome.body) as { thread: { id: string; comments: Comment[] } };
+  return { threadId: thread.id, commentId: thread.comments[0]?.id ?? '' };
+}
+
+/** Adds a comment by ann and gives it. */
+export async function addComment(world: World, threadId: string, fields: object = {}): Promise<Comment> {
+  const outcome = await createComment(world.ctx, world.backend, threadId, { userId: 'ann', body: 'more', ...fields }, null);
+  return (JSON.parse(outcome.body) as { comment: Comment }).comment;
+}
+
+/** The query of a list from the text after the question mark. */
+export function query(list: ListKind, search = ''): ListQuery {
+  return parseListQuery(new URLSearchParams(search), list);
+}
+
+export function itemsOf<T>(page: Page): T[] {
+  return (JSON.parse(Buffer.from(page.text).toString()) as { items: T[] }).items;
+}
