@@ -1,0 +1,80 @@
+import type { Actor, Context } from '../domain/context.ts';
+import type { Idempotency } from '../domain/idempotency.ts';
+import { type ListKind, type ListQuery, parseListQuery } from '../domain/list-query.ts';
+import { CollabError } from '../errors.ts';
+import type { Header, Exchange } from './exchange.ts';
+import type { OpenStreams } from './event-stream.ts';
+
+/** What a request has gathered on its way through the guards. */
+export interface RequestParts {
+  readonly ctx: Context;
+  readonly exchange: Exchange;
+  /** The parameters of the path, still percent-encoded. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Null on a public route. */
+  readonly actor: Actor | null;
+  /** Of every answer to this request, but for content type and caching. */
+  readonly headers: readonly Header[];
+  readonly streams: OpenStreams;
+  /** Looks at the credential once more. Rejects when it is not good any longer. */
+  readonly renew: () => Promise<Actor>;
+}
+
+const plainQueries = new Map<ListKind, ListQuery>();
+
+/** A request that passed every guard, as its handler sees it. */
+export class ApiRequest {
+  /** The parsed JSON body, not validated; undefined on a route that takes none. */
+  body: unknown;
+  /** How the request may be repeated; null when it said nothing of it. */
+  idempotency: Idempotency = null;
+  readonly #parts: RequestParts;
+
+  constructor(parts: RequestParts) {
+    this.#parts = parts;
+  }
+
+  get ctx(): Context {
+    return this.#parts.ctx;
+  }
+
+  /** Who asks. Throws on a public route. */
+  get actor(): Actor {
+    if (this.#parts.actor === null) throw new Error('a public route has no actor');
+    return this.#parts.actor;
+  }
+
+  /** The parts that only a handler needs which takes the exchange over. */
+  get parts(): RequestParts {
+    return this.#parts;
+  }
+
+  get search(): URLSearchParams {
+    return new URLSearchParams(this.#parts.exchange.head.query);
+  }
+
+  /** A parameter of the path, decoded. Throws `invalid_request` when it is no percent-encoded UTF-8. */
+  param(name: string): string {
+    const raw = this.#parts.params[name] ?? '';
+    return raw.includes('%') ? decode(name, raw) : raw;
+  }
+
+  /** The query of a list. Throws as `parseListQuery`. */
+  listQuery(list: ListKind): ListQuery {
+    if (this.#parts.exchange.head.query !== '') return parseListQuery(this.search, list);
+    let plain = plainQueries.get(list);
+    if (plain === undefined) {
+      plain = parseListQuery(new URLSearchParams(), list);
+      plainQueries.set(list, plain);
+    }
+    return plain;
+  }
+}
+
+function decode(name: string, raw: string): string {
+  try {
+    return decodeURIComponent(raw);
+  } catch {
+    throw new CollabError('invalid_request', `${name} in the path must be percent-encoded UTF-8`);
+  }
+}

@@ -1,0 +1,188 @@
+import type { Actor } from '../domain/context.ts';
+import { seesEvent } from '../domain/events.ts';
+import type { StoredEvent } from '../ports/store.ts';
+import { streamHead } from './answer.ts';
+import type { RequestParts } from './api-request.ts';
+
+/** A position in the log named by `epoch`. */
+export interface LogPosition {
+  readonly epoch: string;
+  readonly seq: number;
+}
+
+/** Events read at once. */
+const PAGE = 200;
+/** Characters gathered for one write, and about as many are kept for a slow client. */
+const WRITE_SIZE = 64 * 1024;
+const RECONNECT_MS = 2000;
+/** A line that every reader of server-sent events skips. */
+const NOTHING = ':\n';
+
+/** The streams of events that are open in this process. */
+export class OpenStreams {
+  /** Milliseconds between two signs of life. */
+  readonly heartbeatMs: number;
+  readonly #streams = new Set<EventStream>();
+  #ended = false;
+
+  constructor(heartbeatMs: number) {
+    this.heartbeatMs = heartbeatMs;
+  }
+
+  add(stream: EventStream): void {
+    if (this.#ended) stream.end();
+    else this.#streams.add(stream);
+  }
+
+  delete(stream: EventStream): void {
+    this.#streams.delete(stream);
+  }
+
+  /** Ends all of them, and every one that is still to come. Their clients come back where they left off. */
+  endAll(): void {
+    this.#ended = true;
+    for (const stream of this.#streams) stream.end();
+  }
+}
+
+/**
+ * The log of an environment as server-sent events: every event that the actor may see once, in order, without a gap.
+ * What a slow client has not taken stays in the log and is read when it is ready, so a stream holds little memory.
+ */
+export class EventStream {
+  readonly #parts: RequestParts;
+  #actor: Actor;
+  #position = 0;
+  /** The position that the client knows as its last. */
+  #told = 0;
+  #reading = true;
+  #missed = false;
+  #full = false;
+  #unfollow: () => void = () => {};
+  #heartbeat: NodeJS.Timeout | undefined;
+
+  constructor(parts: RequestParts, actor: Actor) {
+    this.#parts = parts;
+    this.#actor = actor;
+  }
+
+  /**
+   * Starts the answer. The first message, of the type `welcome`, says where the stream starts and whether all after
+   * `since` follow (`recovered`); where they don't, because the log is another or was trimmed, none of them does.
+   *
+   * @param since null to start with what happens from now on
+   */
+  async start(since: LogPosition | null): Promise<void> {
+    const { exchange, ctx, headers, streams } = this.#parts;
+    // Followed before anything is read, so that nothing falls between the two.
+    this.#unfollow = ctx.store.follow((environmentId, event) => {
+      if (environmentId === this.#actor.environment.id) this.#follow(event);
+    });
+    exchange.onGone(() => this.#close());
+    try {
+      const recovered = await this.#seek(since);
+      if (exchange.over) return;
+      exchange.startStream(200, [streamHead, ...headers]);
+      exchange.onDrain(NOTHING, () => this.#drained());
+      this.#heartbeat = setInterval(() => void this.#beat(), streams.heartbeatMs).unref();
+      const welcome = JSON.stringify({ epoch: ctx.store.epoch, seq: this.#position, recovered });
+      this.#write(`retry: ${RECONNECT_MS}\nevent: welcome\nid: ${ctx.store.epoch}:${this.#position}\ndata: ${welcome}\n\n`);
+      streams.add(this);
+    } catch (error) {
+      this.#close();
+      throw error;
+    }
+    this.#reading = false;
+    await this.#read();
+  }
+
+  /** Ends the stream. */
+  end(): void {
+    this.#close();
+    this.#parts.exchange.endStream();
+  }
+
+  async #seek(since: LogPosition | null): Promise<boolean> {
+    const { store } = this.#parts.ctx;
+    const { id } = this.#actor.environment;
+    const last = await store.lastSeq(id);
+    const oldest = await store.oldestSeq(id);
+    const recovered = since !== null && since.epoch === store.epoch && since.seq <= last && since.seq >= oldest - 1;
+    this.#position = recovered ? since.seq : last;
+    this.#told = this.#position;
+    return recovered;
+  }
+
+  #follow(event: StoredEvent): void {
+    if (this.#reading || this.#full) this.#missed = true;
+    else if (event.seq === this.#position + 1) this.#send([event]);
+    else if (event.seq > this.#position) void this.#read();
+  }
+
+  #drained(): void {
+    this.#full = false;
+    if (!this.#reading) void this.#read();
+  }
+
+  /** Sends what the log holds past the position, until that is all or the client is behind. */
+  async #read(): Promise<void> {
+    this.#reading = true;
+    try {
+      do {
+        this.#missed = false;
+        const events = await this.#parts.ctx.store.events(this.#actor.environment.id, this.#position, PAGE);
+        if (this.#parts.exchange.over) return;
+        const [first] = events;
+        if (first !== undefined && first.seq !== this.#position + 1) return this.end();
+        this.#send(events);
+        if (events.length === PAGE) this.#missed = true;
+      } while (this.#missed && !this.#full);
+    } catch {
+      // The log cannot be read: the client comes back to where it is.
+      this.end();
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  /** Sends events until the client is behind; the rest stays in the log. */
+  #send(events: readonly StoredEvent[]): void {
+    const { epoch } = this.#parts.ctx.store;
+    let text = '';
+    for (const event of events) {
+      if (this.#full) return;
+      this.#position = event.seq;
+      if (!seesEvent(this.#actor, event.text)) continue;
+      this.#told = event.seq;
+      text += `id: ${epoch}:${event.seq}\ndata: ${event.text}\n\n`;
+      if (text.length < WRITE_SIZE) continue;
+      this.#write(text);
+      text = '';
+    }
+    if (text !== '') this.#write(text);
+  }
+
+  /** A sign of life, which also moves the client's position past events that it may not see. */
+  async #beat(): Promise<void> {
+    try {
+      this.#actor = await this.#parts.renew();
+    } catch {
+      this.end();
+      return;
+    }
+    if (this.#full) return;
+    const moved = this.#told === this.#position ? '' : `id: ${this.#parts.ctx.store.epoch}:${this.#position}\n`;
+    this.#told = this.#position;
+    this.#write(`${moved}: heartbeat\n\n`);
+  }
+
+  #write(text: string): void {
+    if (!this.#parts.exchange.write(text)) this.#full = true;
+  }
+
+  #close(): void {
+    this.#unfollow();
+    clearInterval(this.#heartbeat);
+    this.#parts.streams.delete(this);
+  }
+}

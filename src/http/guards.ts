@@ -1,0 +1,50 @@
+import { hash } from 'node:crypto';
+import { requireChange, requireRead, requireWrite } from '../domain/access.ts';
+import type { Actor, BackendActor, Context } from '../domain/context.ts';
+import { type Idempotency, parseIdempotencyKey } from '../domain/idempotency.ts';
+import { authenticateSecretKey, type SecretKeyHolder } from '../domain/keys.ts';
+import { CollabError } from '../errors.ts';
+import type { Exchange } from './exchange.ts';
+import type { Route } from './route.ts';
+
+/** Who a request says it comes from, or why that is refused: decided before the route is known, thrown after. */
+export type Credential = SecretKeyHolder | CollabError;
+
+/**
+ * Looks at the `Authorization` header of a request.
+ * @returns `missing_credentials`, `invalid_key` or `environment_disabled` as a value. Rejects only with faults of our own.
+ */
+export async function identify(ctx: Context, authorization: string): Promise<Credential> {
+  if (authorization === '') return missing('Send the secret key in a header: Authorization: Bearer sk_…');
+  if (authorization.slice(0, 7).toLowerCase() !== 'bearer ') return missing('Authorization must be the word Bearer, a space and the secret key');
+  try {
+    return await authenticateSecretKey(ctx, authorization.slice(7), 'rest');
+  } catch (thrown) {
+    if (thrown instanceof CollabError) return thrown;
+    throw thrown;
+  }
+}
+
+/** The backend that a credential proves. Throws what it was refused with. */
+export function actorOf(credential: Credential): BackendActor {
+  if (credential instanceof CollabError) throw credential;
+  return credential.actor;
+}
+
+/** Throws `forbidden` unless the actor may use the route, in the room when the path names one. */
+export function requireAccess(route: Route, actor: Actor, roomId: string | undefined): void {
+  if (route.access === 'read') requireRead(actor, roomId);
+  else if (route.access === 'create') requireWrite(actor, roomId);
+  else requireChange(actor, roomId);
+}
+
+/** How a request may be repeated; null without `Idempotency-Key`. Throws `invalid_request` when that is malformed. */
+export function idempotencyOf(route: Route, exchange: Exchange, body: Buffer): Idempotency {
+  const { idempotencyKey, method, path } = exchange.head;
+  if (route.idempotent !== true || idempotencyKey === '') return null;
+  return { key: parseIdempotencyKey(idempotencyKey), method, path, bodyHash: hash('sha256', body, 'hex') };
+}
+
+function missing(message: string): CollabError {
+  return new CollabError('missing_credentials', message);
+}

@@ -1,0 +1,20 @@
+import { isUtf8 } from 'node:buffer';
+import { CollabError } from '../errors.ts';
+
+/** The value that a JSON body stands for. Throws `invalid_content_type` or `invalid_json`. */
+export function parseJsonBody(contentType: string, bytes: Buffer): unknown {
+  if (!isJson(contentType)) throw new CollabError('invalid_content_type', 'Content-Type must be application/json');
+  if (bytes.length === 0) throw new CollabError('invalid_json', 'The body must be a JSON object, and it is empty');
+  if (!isUtf8(bytes)) throw new CollabError('invalid_json', 'The body must be UTF-8');
+  try {
+    return JSON.parse(bytes.toString('utf8')) as unknown;
+  } catch {
+    throw new CollabError('invalid_json', 'The body is not valid JSON');
+  }
+}
+
+function isJson(contentType: string): boolean {
+  if (contentType === 'application/json') return true;
+  const [type = ''] = contentType.split(';', 1);
+  return type.trim().toLowerCase() === 'application/json';
+}

@@ -1,0 +1,45 @@
+import Type from 'typebox';
+import type { ListKind } from '../domain/list-query.ts';
+import type { Parameter } from './route.ts';
+
+const text = (description: string) => Type.String({ minLength: 1, maxLength: 256, description });
+const time = (description: string) => Type.String({ format: 'date-time', description });
+
+const common: readonly Parameter[] = [
+  { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, description: 'At most this many; without it the whole list, up to 10 000.' }) },
+  { name: 'cursor', schema: Type.String({ description: 'The nextCursor of the page before, with the same filters and order.' }) },
+  { name: 'sort', schema: Type.Union([Type.Literal('createdAt'), Type.Literal('updatedAt')], { default: 'createdAt', description: 'Paging by updatedAt may repeat items.' }) },
+  { name: 'order', schema: Type.Union([Type.Literal('asc'), Type.Literal('desc')], { description: 'Comments asc, all else desc, when absent.' }) },
+];
+
+const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
+  threads: [
+    { name: 'resolved', schema: Type.Boolean({ description: 'Only resolved ones, or only open ones.' }) },
+    { name: 'userId', schema: text('Author of the first comment.') },
+    { name: 'participantId', schema: text('A user who commented.') },
+    { name: 'mentions', schema: text('A user who is mentioned.') },
+    { name: 'createdSince', schema: time('Created then or later.') },
+    { name: 'updatedSince', schema: time('Changed then or later.') },
+    { name: 'metadata.{key}', schema: text('Threads whose metadata has this value under this key.') },
+  ],
+  comments: [
+    { name: 'userId', schema: text('Author.') },
+    { name: 'mentions', schema: text('A user who is mentioned.') },
+    { name: 'createdSince', schema: time('Written then or later.') },
+    { name: 'updatedSince', schema: time('Written or edited then or later.') },
+  ],
+  rooms: [
+    { name: 'updatedSince', schema: time('Changed then or later.') },
+    { name: 'prefix', schema: text('The room id starts with this.') },
+  ],
+  users: [
+    { name: 'q', schema: text('The id or the name contains this, in any case.') },
+    { name: 'seenSince', schema: time('Connected then or later.') },
+    { name: 'kind', schema: Type.Union([Type.Literal('user'), Type.Literal('bot')], { description: 'People or machines.' }) },
+  ],
+};
+
+/** The parameters of a list (decisions §1). */
+export function listParameters(list: ListKind): readonly Parameter[] {
+  return [...common, ...own[list]];
+}

@@ -1,0 +1,84 @@
+import { createRequire } from 'node:module';
+import type * as Core from 'uWebSockets.js';
+
+/** Which build of uWebSockets.js runs here. */
+export interface NativeCore {
+  /** The file of the package that holds it. */
+  readonly file: string;
+  /** Whether it is the build of January 2024 that Node 20 gets: docs/deploy/ says what a proxy in front has to hide. */
+  readonly old: boolean;
+}
+
+/** An application of uWebSockets.js and the socket that it listens on. */
+export interface HttpServer {
+  /** Where routes are attached, before `listen`. */
+  readonly app: Core.TemplatedApp;
+  /**
+   * Starts to accept connections. A port other than 0 is shared with every other server of this user that listens there:
+   * the kernel spreads the connections. Port 0 takes a free one, which is not shared.
+   *
+   * @returns the port
+   * @throws {Error} when the address cannot be had
+   */
+  listen(host: string, port: number): Promise<number>;
+  /** Accepts no further connection; those that are open go on. Does nothing when it doesn't listen. */
+  stopListening(): void;
+  /** Ends every connection at once and stops listening. */
+  close(): void;
+}
+
+/**
+ * A server that doesn't listen yet.
+ * @throws {Error} with one line for the operator where no native core fits this platform
+ */
+export function createServer(): HttpServer {
+  const core = loadCore();
+  const app = core.App();
+  let socket: Core.us_listen_socket | null = null;
+  return {
+    app,
+    listen: (host, port) =>
+      new Promise((resolve, reject) => {
+        app.listen(host, port, (opened) => {
+          if (opened === false) {
+            reject(new Error(`Cannot listen on ${host}, port ${port}: the port is in use, or the address is not of this machine.`));
+            return;
+          }
+          socket = opened;
+          resolve(core.us_socket_local_port(opened));
+        });
+      }),
+    stopListening: () => {
+      if (socket !== null) core.us_listen_socket_close(socket);
+      socket = null;
+    },
+    close: () => {
+      socket = null;
+      app.close();
+    },
+  };
+}
+
+/** The core that this platform and this Node get, whether or not it can be loaded. */
+export function nativeCore(): NativeCore {
+  return { file: `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`, old: Number(process.versions.modules) <= 120 };
+}
+
+function loadCore(): typeof Core {
+  try {
+    // Required, not imported: a static import would fail before there is anybody to explain it.
+    return createRequire(import.meta.url)('uWebSockets.js') as typeof Core;
+  } catch (error) {
+    const libc = glibcVersion();
+    throw new Error(
+      `uWebSockets.js cannot be loaded on ${process.platform} ${process.arch}, Node ${process.versions.node}, ${libc === null ? 'without glibc' : `glibc ${libc}`}. ` +
+        'Supported: Linux with glibc (2.27 for Node 20, 2.38 for Node 22 and 24: Debian 13, Ubuntu 24.04), macOS and Windows, on x64 or arm64. Alpine has no glibc.',
+      { cause: error },
+    );
+  }
+}
+
+function glibcVersion(): string | null {
+  const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
+  return report.header?.glibcVersionRuntime ?? null;
+}

@@ -1,0 +1,80 @@
+import { CollabError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { jsonHead } from './answer.ts';
+import type { Exchange, Header } from './exchange.ts';
+import { Health, type HealthDeps } from './health.ts';
+import { answerFailure } from './refusal.ts';
+import { Router } from './router.ts';
+
+/** The demo page: its files and what it asks the server for. */
+export interface DemoPage {
+  readonly page: { readonly html: string; readonly script: string; readonly style: string; readonly icon: string };
+  /** JSON text of what a browser needs to connect as that user. Rejects with `CollabError`. */
+  session(userId: string): Promise<string>;
+  /** JSON text of the room that the page shows. */
+  threads(): Promise<string>;
+}
+
+type Page = (exchange: Exchange, headers: readonly Header[]) => void | Promise<void>;
+
+/** Everything outside the API: health, and the demo page where there is one. Needs no credential, counts for no limit. */
+export class Pages {
+  readonly #router = new Router<Page>();
+  readonly #log: Logger;
+
+  constructor(health: HealthDeps, demo: DemoPage | null) {
+    this.#log = health.log;
+    this.#addHealth(new Health(health));
+    if (demo !== null) this.#addDemo(demo);
+  }
+
+  /** Answers any request. */
+  async serve(exchange: Exchange): Promise<void> {
+    const headers: Header[] = [['X-Request-Id', exchange.id]];
+    try {
+      const found = this.#router.find(exchange.head.method, exchange.head.path);
+      if (found === null) throw new CollabError('route_not_found', 'There is nothing at this path, or not with this method');
+      await found.target(exchange, headers);
+    } catch (thrown) {
+      answerFailure(this.#log, exchange, thrown, headers);
+    }
+  }
+
+  #addHealth(health: Health): void {
+    const ready: Page = async (exchange, headers) => {
+      const report = await health.report();
+      exchange.send(report.status === 'ok' ? 200 : 503, [jsonHead, ...headers], JSON.stringify(report));
+    };
+    this.#router.add('GET', '/livez', (exchange, headers) => exchange.send(200, [jsonHead, ...headers], '{"status":"ok"}'));
+    this.#router.add('GET', '/readyz', ready);
+    this.#router.add('GET', '/healthz', ready);
+  }
+
+  #addDemo(demo: DemoPage): void {
+    this.#router.add('GET', '/', file('text/html; charset=utf-8', demo.page.html));
+    this.#router.add('GET', '/demo/demo.js', file('text/javascript; charset=utf-8', demo.page.script));
+    this.#router.add('GET', '/demo/demo.css', file('text/css; charset=utf-8', demo.page.style));
+    this.#router.add('GET', '/demo/icon.svg', file('image/svg+xml', demo.page.icon));
+    this.#router.add('GET', '/demo/threads', async (exchange, headers) => {
+      exchange.send(200, [jsonHead, ...headers], await demo.threads());
+    });
+    this.#router.add('GET', '/demo/session', async (exchange, headers) => {
+      const user = new URLSearchParams(exchange.head.query).get('user') ?? '';
+      exchange.send(200, [jsonHead, ...headers], await demo.session(user));
+    });
+  }
+}
+
+// Not every browser counts a WebSocket to the page's own host as 'self'.
+const PAGE_POLICY = "default-src 'self'; connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+function file(type: string, text: string): Page {
+  const fixed: Header[] = [
+    ['Content-Type', type],
+    ['Cache-Control', 'no-cache'],
+    ['X-Content-Type-Options', 'nosniff'],
+    ['Content-Security-Policy', PAGE_POLICY],
+    ['Referrer-Policy', 'no-referrer'],
+  ];
+  return (exchange, headers) => exchange.send(200, [...fixed, ...headers], text);
+}

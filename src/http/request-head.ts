@@ -1,0 +1,97 @@
+import type { HttpRequest } from 'uWebSockets.js';
+
+/**
+ * What a request says before its body, copied out of uWebSockets.js, whose own object is gone after the first await.
+ * Header fields that were not sent are ''.
+ */
+export class RequestHead {
+  /** As sent: methods are case-sensitive. */
+  readonly method: string;
+  /** Starts with a slash; percent-encoded as sent. */
+  readonly path: string;
+  /** Without its question mark; '' when there is none. */
+  readonly query: string;
+  host = '';
+  authorization = '';
+  contentType = '';
+  accept = '';
+  /** All lines in order, joined by commas. */
+  forwardedFor = '';
+  forwardedProto = '';
+  requestId = '';
+  idempotencyKey = '';
+  lastEventId = '';
+  /** Bytes of the body as declared; null when none are, as with a chunked body. */
+  contentLength: number | null = null;
+  chunked = false;
+  /**
+   * Whether two readers could disagree on where this request ends or whom it is for. Nothing of such a connection can be
+   * trusted any more, not even the place of an answer.
+   */
+  ambiguous = false;
+  #hasHost = false;
+
+  constructor(request: HttpRequest) {
+    this.method = request.getCaseSensitiveMethod();
+    this.path = request.getUrl();
+    // The core of Node 20 gives undefined, against its typings, where there is no question mark.
+    this.query = (request.getQuery() as string | undefined) ?? '';
+    request.forEach((name, value) => this.#take(name, value));
+    if (this.chunked && this.contentLength !== null) this.ambiguous = true;
+  }
+
+  #take(name: string, value: string): void {
+    switch (name) {
+      case 'host':
+        if (this.#hasHost) this.ambiguous = true;
+        this.#hasHost = true;
+        this.host = value;
+        break;
+      case 'content-length':
+        this.#takeLength(value);
+        break;
+      case 'transfer-encoding':
+        if (this.chunked || value !== 'chunked') this.ambiguous = true;
+        this.chunked = true;
+        break;
+      case 'authorization':
+        this.authorization = value;
+        break;
+      case 'content-type':
+        this.contentType = value;
+        break;
+      case 'accept':
+        this.accept = value;
+        break;
+      case 'x-forwarded-for':
+        this.forwardedFor = this.forwardedFor === '' ? value : `${this.forwardedFor},${value}`;
+        break;
+      case 'x-forwarded-proto':
+        this.forwardedProto = value;
+        break;
+      case 'x-request-id':
+        this.requestId = value;
+        break;
+      case 'idempotency-key':
+        this.idempotencyKey = value;
+        break;
+      case 'last-event-id':
+        this.lastEventId = value;
+        break;
+    }
+  }
+
+  #takeLength(value: string): void {
+    const length = isDigits(value) ? Number(value) : Number.NaN;
+    if (!Number.isSafeInteger(length) || (this.contentLength !== null && this.contentLength !== length)) this.ambiguous = true;
+    this.contentLength = length;
+  }
+}
+
+function isDigits(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 48 || code > 57) return false;
+  }
+  return text !== '';
+}

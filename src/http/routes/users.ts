@@ -1,0 +1,62 @@
+import Type from 'typebox';
+import { issueToken } from '../../domain/issue-token.ts';
+import { getUser, listUsers, putUser } from '../../domain/users.ts';
+import { TokenCreateSchema } from '../../model/token.ts';
+import { UserPutSchema } from '../../model/user.ts';
+import { listParameters } from '../list-parameters.ts';
+import { ok, page, type Route } from '../route.ts';
+import { listOf, namedSchemas } from '../schemas.ts';
+
+const oneUser = Type.Object({ user: namedSchemas.User });
+
+export const userRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/users',
+    operationId: 'users.list',
+    summary: 'List users',
+    credential: 'secret',
+    access: 'read',
+    list: true,
+    query: listParameters('users'),
+    answers: { 200: listOf(namedSchemas.User) },
+    errors: ['invalid_request', 'invalid_cursor'],
+    handle: async (request) => page(await listUsers(request.ctx, request.actor, request.listQuery('users'))),
+  },
+  {
+    method: 'GET',
+    path: '/users/:userId',
+    operationId: 'users.get',
+    summary: 'Get a user',
+    credential: 'secret',
+    access: 'read',
+    answers: { 200: oneUser },
+    errors: ['invalid_request', 'user_not_found'],
+    handle: async (request) => ok(await getUser(request.ctx, request.actor, request.param('userId'))),
+  },
+  {
+    method: 'PUT',
+    path: '/users/:userId',
+    operationId: 'users.put',
+    summary: 'Create a user, or change the fields given',
+    credential: 'secret',
+    access: 'create',
+    body: UserPutSchema,
+    answers: { 200: oneUser },
+    errors: ['invalid_request'],
+    handle: async (request) => ok(await putUser(request.ctx, request.actor, request.param('userId'), request.body)),
+  },
+  {
+    method: 'POST',
+    path: '/users/:userId/tokens',
+    operationId: 'users.createToken',
+    summary: 'Make a token with which a browser connects as a user',
+    description: 'Creates the user where there is none. Repeating the request makes another token; none is stored.',
+    credential: 'secret',
+    access: 'create',
+    body: TokenCreateSchema,
+    answers: { 201: Type.Object({ token: Type.String(), expiresAt: Type.String({ format: 'date-time' }) }) },
+    errors: ['invalid_request'],
+    handle: async (request) => ({ status: 201, body: await issueToken(request.ctx, request.actor, request.param('userId'), request.body) }),
+  },
+];

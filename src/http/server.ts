@@ -1,0 +1,96 @@
+import type { TemplatedApp } from 'uWebSockets.js';
+import type { Config } from '../config/schema.ts';
+import type { Context } from '../domain/context.ts';
+import type { Logger } from '../log.ts';
+import { Api } from './api.ts';
+import { API_PREFIX } from './api-prefix.ts';
+import { OpenStreams } from './event-stream.ts';
+import { Exchange } from './exchange.ts';
+import type { ServerStatus } from './health.ts';
+import { type DemoPage, Pages } from './pages.ts';
+import { apiRoutes } from './routes.ts';
+
+/** What the HTTP layer of one process works with. */
+export interface HttpDeps {
+  readonly ctx: Context;
+  readonly config: Config;
+  readonly log: Logger;
+  /** Read at every answer: while draining, each is the last on its connection. */
+  readonly status: ServerStatus;
+  /** Served at `/` while `config.demo` is true. */
+  readonly demo?: DemoPage | undefined;
+  /** Milliseconds between two signs of life on a stream of events; 15 s when absent. */
+  readonly streamHeartbeatMs?: number | undefined;
+}
+
+/** The HTTP layer of one process, attached. */
+export interface Http {
+  /** How many requests are not answered yet. */
+  pending(): number;
+  /** Ends the streams of events, which would never end by themselves, and those that are still to come. */
+  endStreams(): void;
+  /** Resolves once no request is pending, or after `withinMs` milliseconds; true in the first case. */
+  settled(withinMs: number): Promise<boolean>;
+}
+
+const STREAM_HEARTBEAT_MS = 15_000;
+
+/** Attaches everything that is served over HTTP. To be called after routes that are more particular, such as sockets. */
+export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
+  const { ctx, config, log, status } = deps;
+  const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
+  const api = new Api({ ctx, config, log, streams }, apiRoutes);
+  const pages = new Pages({ store: ctx.store, dataDir: config.dataDir, status, log }, config.demo ? (deps.demo ?? null) : null);
+  const requests = new Requests(log);
+  const options = { draining: () => status.draining, finished: (exchange: Exchange) => requests.finished(exchange) };
+
+  app.any('/*', (response, request) => {
+    const exchange = new Exchange(response, request, options);
+    requests.started();
+    if (exchange.head.ambiguous) exchange.drop();
+    else void (isApi(exchange.head.path) ? api : pages).serve(exchange);
+  });
+  return { pending: () => requests.pending, endStreams: () => streams.endAll(), settled: (withinMs) => requests.settled(withinMs) };
+}
+
+function isApi(path: string): boolean {
+  return path.startsWith(API_PREFIX) && (path.length === API_PREFIX.length || path.charCodeAt(API_PREFIX.length) === 0x2f);
+}
+
+/** The requests that are not answered yet. */
+class Requests {
+  pending = 0;
+  readonly #log: Logger;
+  #waiting: (() => void)[] = [];
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  started(): void {
+    this.pending += 1;
+  }
+
+  finished(exchange: Exchange): void {
+    this.pending -= 1;
+    if (this.#log.isLevelEnabled('debug')) this.#log.debug(lineOf(exchange), 'request');
+    if (this.pending > 0) return;
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  settled(withinMs: number): Promise<boolean> {
+    if (this.pending === 0) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const giveUp = setTimeout(() => resolve(false), withinMs);
+      this.#waiting.push(() => {
+        clearTimeout(giveUp);
+        resolve(true);
+      });
+    });
+  }
+}
+
+/** What the log says of a request: the route's name instead of the path, which may hold names of people and rooms. */
+function lineOf({ id, head, route, status, startedAt }: Exchange): object {
+  return { requestId: id, method: head.method, route, status, ms: Math.round((performance.now() - startedAt) * 10) / 10 };
+}

@@ -1,0 +1,115 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+
+const built = fileURLToPath(new URL('../../dist/bin/collab.js', import.meta.url));
+const source = fileURLToPath(new URL('../../bin/collab.ts', import.meta.url));
+const tsx = import.meta.resolve('tsx');
+
+/** Arguments of `node` that run the program: the built one, or the sources while there is none. */
+const program: readonly string[] = existsSync(built) ? [built] : [`--import=${tsx}`, source];
+
+/** A command that does not end by itself is given up after this. */
+const PATIENCE_MS = 60_000;
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly cwd?: string;
+  /** `COLLAB_*` variables, beside those of the system. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs one command to its end. Its standard input is no terminal. */
+export async function collab(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const child = launch(args, options);
+  const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+  const texts = { stdout: '', stderr: '' };
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (texts.stdout += text));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (texts.stderr += text));
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  clearTimeout(timer);
+  return { code, ...texts };
+}
+
+/** Runs a command with --json, which must end well, and returns what it printed: exactly one document. */
+export async function collabJson<T>(t: Test, args: readonly string[], options: RunOptions = {}): Promise<T> {
+  const { code, stdout, stderr } = await collab([...args, '--json'], options);
+  if (code !== 0) t.fail(`collab ${args.join(' ')} exited with ${code}: ${stderr}`);
+  return JSON.parse(stdout) as T;
+}
+
+/** What `init --json` prints. */
+export interface InitOutput {
+  readonly dir: string;
+  readonly environment: { readonly id: string; readonly slug: string };
+  readonly secretKey: string;
+  readonly publishableKey: string;
+  readonly jwtSecret: string;
+  readonly jwtKid: string;
+}
+
+/** A process that goes on, whose lines are read one after the other. */
+export interface Running {
+  readonly process: ChildProcess;
+  /** The first line of standard output, read or still to come, that passes; each line is seen once. */
+  line(passes: (line: string) => boolean): Promise<string>;
+  /** Everything on standard error so far. */
+  errors(): string;
+  /** Sends a signal and resolves with the exit code. */
+  end(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts a command that goes on; it is ended with the test. */
+export function startCollab(t: Test, args: readonly string[], options: RunOptions = {}): Running {
+  const child = launch(args, options);
+  const lines = createInterface({ input: child.stdout ?? process.stdin })[Symbol.asyncIterator]();
+  let errors = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors += text));
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+  const end = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {
+    child.kill(signal);
+    const code = await ended;
+    clearTimeout(timer);
+    return code;
+  };
+  t.teardown(async () => void (await end()));
+  return {
+    process: child,
+    line: async (passes) => {
+      for (;;) {
+        const { value, done } = await lines.next();
+        if (done === true) throw new Error(`collab ${args.join(' ')} ended without the line: ${errors}`);
+        if (passes(value)) return value;
+      }
+    },
+    errors: () => errors,
+    end,
+  };
+}
+
+/** A server that is ready. */
+export interface Server extends Running {
+  readonly url: string;
+  /** What `start --json` printed. */
+  readonly ready: Partial<InitOutput> & { readonly address: string; readonly port: number; readonly workers: number; readonly pid: number };
+}
+
+/** Starts a server on a free port and waits until it is ready. */
+export async function startServer(t: Test, dir: string, args: readonly string[] = [], options: RunOptions = {}): Promise<Server> {
+  const running = startCollab(t, ['start', '--dir', dir, '--port', '0', '--json', ...args], options);
+  const ready = JSON.parse(await running.line((line) => line.startsWith('{"ready":true'))) as Server['ready'];
+  return { ...running, url: ready.address, ready };
+}
+
+function launch(args: readonly string[], { cwd, env }: RunOptions): ChildProcess {
+  const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('COLLAB_')));
+  return spawn(process.execPath, [...program, ...args], { cwd, env: { ...clean, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+}

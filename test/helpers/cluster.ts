@@ -1,0 +1,207 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The built program, as `npm run build` makes it. */
+export const COLLAB = fileURLToPath(new URL('../../dist/bin/collab.js', import.meta.url));
+
+/** What a process of the program did. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The keys of the environment that `collab init` makes. */
+export interface Keys {
+  readonly environment: { readonly id: string; readonly slug: string };
+  readonly secretKey: string;
+  readonly publishableKey: string;
+  readonly jwtSecret: string;
+  readonly jwtKid: string;
+}
+
+export type Role = 'web' | 'background';
+
+/** One line of the server's log. */
+export type LogLine = Readonly<Record<string, unknown>>;
+
+export interface ClusterOptions {
+  /** Web workers; 2 when absent. */
+  readonly workers?: number;
+  /** What config.json holds besides. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** A folder that was set up before, with its keys; a new one is made when absent, and removed by `stop`. */
+  readonly folder?: Folder;
+  /** The port; 0, one that the system chooses, when absent. */
+  readonly port?: number;
+}
+
+/** A folder of config.json and data. */
+export interface Folder {
+  readonly dir: string;
+  readonly keys: Keys;
+}
+
+/** A running server: real processes of the built program. */
+export interface Cluster {
+  readonly url: string;
+  readonly port: number;
+  readonly dir: string;
+  readonly keys: Keys;
+  readonly primary: ChildProcess;
+  /** Milliseconds from spawn to ready. */
+  readonly startMs: number;
+  /** Pids of the worker processes that run now. */
+  pids(role: Role): number[];
+  /** The log so far. */
+  log(): LogLine[];
+  /** Resolves with the first line, of those there are and those to come, that `matches`. */
+  logged(matches: (line: LogLine) => boolean): Promise<LogLine>;
+  /** Sends a signal to the primary. */
+  signal(signal: NodeJS.Signals): void;
+  /** Resolves when the primary has ended. */
+  readonly ended: Promise<Ended>;
+  /** Drains, waits for the end and removes the folder, if it was made for this. */
+  stop(): Promise<Ended>;
+}
+
+/** Runs one command of the program to its end. */
+export function collab(...args: string[]): Promise<Ended> {
+  return endOf(spawn(process.execPath, [COLLAB, ...args], { stdio: ['ignore', 'pipe', 'pipe'] }), 'close');
+}
+
+/** Makes a folder with `collab init`, under the system's folder for temporary files. */
+export async function initFolder(config: Readonly<Record<string, unknown>> = {}): Promise<Folder> {
+  const dir = mkdtempSync(join(tmpdir(), 'collab-test-'));
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 }, ...config }));
+  const { code, stdout, stderr } = await collab('init', '--dir', dir, '--json');
+  if (code !== 0) throw new Error(`collab init failed (${code}): ${stderr}`);
+  return { dir, keys: JSON.parse(stdout) as Keys };
+}
+
+/**
+ * Starts a cluster and waits until it is ready.
+ *
+ * @throws when it ends before that, with what it said
+ */
+export async function startCluster({ workers = 2, config = {}, folder, port = 0 }: ClusterOptions = {}): Promise<Cluster> {
+  const { dir, keys } = folder ?? (await initFolder(config));
+  const begun = performance.now();
+  const args = [COLLAB, 'start', '--dir', dir, '--port', String(port), '--workers', String(workers)];
+  const primary = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const lines = new Lines(primary);
+  // Not 'close': workers that outlive it would hold its output open.
+  const ended = endOf(primary, 'exit');
+  const early = ended.then(({ code, stdout, stderr }) => {
+    throw new Error(`the server ended before it was ready (${code}): ${stdout}${stderr}`);
+  });
+  const ready = await Promise.race([lines.first((line) => line['msg'] === 'ready'), early]);
+  early.catch(() => {});
+  return {
+    url: String(ready['url']),
+    port: Number(ready['port']),
+    dir,
+    keys,
+    primary,
+    startMs: performance.now() - begun,
+    pids: (role) => workersOf(primary.pid ?? 0, role),
+    log: () => [...lines.all],
+    logged: (matches) => lines.first(matches),
+    signal: (signal) => void primary.kill(signal),
+    ended,
+    stop: async () => {
+      primary.kill('SIGTERM');
+      const end = await ended;
+      if (folder === undefined) rmSync(dir, { recursive: true, force: true });
+      return end;
+    },
+  };
+}
+
+/** Whether a process with this pid runs; one that has ended and waits for its parent doesn't. */
+export function isRunning(pid: number): boolean {
+  const stat = statOf(pid);
+  return stat !== null && stat.state !== 'Z';
+}
+
+/** Resolves when `check` holds; looks every few milliseconds. Rejects after `withinMs`. */
+export async function until(check: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> {
+  const giveUp = performance.now() + withinMs;
+  while (!(await check())) {
+    if (performance.now() > giveUp) throw new Error(`not so within ${withinMs} ms: ${String(check)}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+function endOf(child: ChildProcess, event: 'exit' | 'close'): Promise<Ended> {
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (data: Buffer) => (stdout += data.toString()));
+  child.stderr?.on('data', (data: Buffer) => (stderr += data.toString()));
+  return new Promise((resolve) => child.once(event, (code: number | null, signal: string | null) => resolve({ code, signal, stdout, stderr })));
+}
+
+/** The lines of log among what a process prints. */
+class Lines {
+  readonly all: LogLine[] = [];
+  readonly #waiting = new Set<(line: LogLine) => void>();
+  #rest = '';
+
+  constructor(child: ChildProcess) {
+    child.stdout?.on('data', (data: Buffer) => this.#take(data.toString()));
+  }
+
+  first(matches: (line: LogLine) => boolean): Promise<LogLine> {
+    const found = this.all.find(matches);
+    if (found !== undefined) return Promise.resolve(found);
+    return new Promise((resolve) => {
+      const look = (line: LogLine): void => {
+        if (!matches(line)) return;
+        this.#waiting.delete(look);
+        resolve(line);
+      };
+      this.#waiting.add(look);
+    });
+  }
+
+  #take(text: string): void {
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) {
+      if (!line.startsWith('{"level"')) continue;
+      const parsed = JSON.parse(line) as LogLine;
+      this.all.push(parsed);
+      for (const look of this.#waiting) look(parsed);
+    }
+  }
+}
+
+function workersOf(parent: number, role: Role): number[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+  return pids.filter((pid) => {
+    const stat = statOf(pid);
+    return stat?.parent === parent && stat.state !== 'Z' && roleOf(pid) === role;
+  });
+}
+
+function statOf(pid: number): { state: string; parent: number } | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const [state = '', parent = ''] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state, parent: Number(parent) };
+  } catch {
+    return null;
+  }
+}
+
+function roleOf(pid: number): string | undefined {
+  try {
+    return /(?:^|\0)COLLAB_ROLE=([^\0]*)/.exec(readFileSync(`/proc/${pid}/environ`, 'utf8'))?.[1];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,134 @@
+import { tmpdir } from 'node:os';
+import type { Test } from 'tap';
+import { MemoryShared } from '../../src/adapters/memory/shared.ts';
+import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import type { Config } from '../../src/config/schema.ts';
+import type { Context } from '../../src/domain/context.ts';
+import { createEnvironment } from '../../src/domain/environments.ts';
+import { createKey, type KeyCreate } from '../../src/domain/keys.ts';
+import { addSigningKey } from '../../src/domain/signing-keys.ts';
+import type { ServerStatus } from '../../src/http/health.ts';
+import { createServer } from '../../src/http/listen.ts';
+import { attachHttp, type Http, type HttpDeps } from '../../src/http/server.ts';
+import { type Clock, ManualClock } from '../../src/lib/clock.ts';
+import { createLogger, type Logger } from '../../src/log.ts';
+import type { Environment } from '../../src/model/environment.ts';
+import type { Shared } from '../../src/ports/shared.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { RawConnection } from './raw-http.ts';
+
+/** Where the clock of a test stands at first. */
+export const TEST_START = Date.parse('2026-01-02T03:04:05.678Z');
+
+export interface TestServerOptions {
+  readonly clock?: Clock;
+  readonly store?: Store;
+  readonly shared?: Shared;
+  /** An environment to serve that the store holds already; otherwise one named `default` is made. */
+  readonly environment?: Environment;
+  /** Texts of configuration by the path of the option. Loopback is not rate limited unless `rateLimit.exempt` says otherwise. */
+  readonly flags?: Readonly<Record<string, string>>;
+  readonly demo?: HttpDeps['demo'];
+  readonly streamHeartbeatMs?: number;
+  readonly log?: Logger;
+}
+
+export interface TestRequest {
+  /** Sent as JSON; text and bytes are sent as they are. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Secret key; null for none. The server's own when absent. */
+  readonly key?: string | null;
+}
+
+/** An answer, read whole. */
+export interface TestAnswer<T> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The text as JSON; undefined when it is none. */
+  readonly json: T;
+}
+
+/** A server with one environment, on a port of its own, that ends with the test. */
+export interface TestServer {
+  readonly port: number;
+  readonly url: string;
+  readonly ctx: Context;
+  readonly config: Config;
+  readonly status: ServerStatus;
+  readonly http: Http;
+  readonly environment: Environment;
+  /** A secret key of the environment with every right. */
+  readonly key: string;
+  readonly newKey: (input: Omit<KeyCreate, 'kind'>) => Promise<string>;
+  /** Asks for a path below `/api/v1`, or for a whole path that begins with `//`, less its first slash. */
+  readonly request: <T = unknown>(method: string, path: string, options?: TestRequest) => Promise<TestAnswer<T>>;
+  /** A connection for requests written by hand. */
+  readonly connect: () => Promise<RawConnection>;
+}
+
+export async function startTestServer(t: Test, options: TestServerOptions = {}): Promise<TestServer> {
+  const { clock = new ManualClock(TEST_START), store = new MemoryStore(), shared = new MemoryShared() } = options;
+  const ctx: Context = { store, shared, clock };
+  const dir = tmpdir();
+  const flags = { 'rateLimit.exempt': '127.0.0.0/8', dataDir: dir, ...options.flags };
+  const config = loadConfig({ dir, env: {}, flags });
+  const status: ServerStatus = { draining: false };
+  const log = options.log ?? createLogger({ level: 'silent', name: 'test' });
+  const environment = options.environment ?? (await newEnvironment(ctx));
+  const newKey = async (input: Omit<KeyCreate, 'kind'>): Promise<string> => (await createKey(ctx, environment, { kind: 'secret', ...input })).value;
+  const key = await newKey({ name: 'test' });
+
+  const server = createServer();
+  const { demo, streamHeartbeatMs } = options;
+  const http = attachHttp(server.app, { ctx, config, log, status, demo, streamHeartbeatMs });
+  const port = await server.listen('127.0.0.1', 0);
+  const url = `http://127.0.0.1:${port}`;
+  const connections: RawConnection[] = [];
+  t.teardown(async () => {
+    for (const connection of connections) connection.destroy();
+    http.endStreams();
+    server.close();
+    if (options.store === undefined) await store.close();
+  });
+  const connect = async (): Promise<RawConnection> => {
+    const connection = await RawConnection.open(port);
+    connections.push(connection);
+    return connection;
+  };
+  return {
+    port, url, ctx, config, status, http, environment, key, newKey, connect,
+    request: (method, path, asked = {}) => ask(method, path.startsWith('//') ? url + path.slice(1) : `${url}/api/v1${path}`, key, asked),
+  };
+}
+
+async function newEnvironment(ctx: Context): Promise<Environment> {
+  const environment = await createEnvironment(ctx, { slug: 'default' });
+  await addSigningKey(ctx, environment, { kind: 'secret' });
+  return environment;
+}
+
+async function ask<T>(method: string, url: string, ownKey: string, { body, headers = {}, key = ownKey }: TestRequest): Promise<TestAnswer<T>> {
+  const answer = await fetch(url, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(key === null ? {} : { Authorization: `Bearer ${key}` }),
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...headers,
+    },
+    body: typeof body === 'string' || body instanceof Uint8Array || body === undefined ? body : JSON.stringify(body),
+  });
+  const text = await answer.text();
+  return { status: answer.status, headers: answer.headers, text, json: parsed(text) as T };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

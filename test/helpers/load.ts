@@ -1,0 +1,69 @@
+import { request, Agent } from 'node:http';
+
+/** What a stream of requests met. */
+export interface Tally {
+  /** Requests that were answered as expected. */
+  good: number;
+  /** Everything else, in words. */
+  readonly bad: string[];
+}
+
+/** Requests that go on until they are stopped. */
+export interface Load {
+  readonly tally: Tally;
+  stop(): Promise<Tally>;
+}
+
+export interface LoadOptions {
+  readonly url: string;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The body of the `n`th request. */
+  readonly body?: (n: number) => string;
+  readonly expect: number;
+  /** Whether connections are kept and used again, or each request makes one. */
+  readonly keepAlive: boolean;
+  /** Milliseconds between the end of a request and the next. */
+  readonly pauseMs?: number;
+}
+
+/** Sends one request after the other until stopped, each as soon as the one before was answered. */
+export function startLoad(options: LoadOptions): Load {
+  const tally: Tally = { good: 0, bad: [] };
+  const agent = new Agent({ keepAlive: options.keepAlive, maxSockets: 1 });
+  let going = true;
+  const run = async (): Promise<void> => {
+    for (let n = 0; going; n++) {
+      try {
+        const status = await once(options, agent, n);
+        if (status === options.expect) tally.good++;
+        else tally.bad.push(`status ${status}`);
+      } catch (error) {
+        tally.bad.push(error instanceof Error ? error.message : String(error));
+      }
+      await new Promise((resolve) => setTimeout(resolve, options.pauseMs ?? 0));
+    }
+    agent.destroy();
+  };
+  const running = run();
+  return {
+    tally,
+    stop: async () => {
+      going = false;
+      await running;
+      return tally;
+    },
+  };
+}
+
+function once({ url, method = 'GET', headers = {}, body }: LoadOptions, agent: Agent, n: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers, agent }, (answer) => {
+      answer.resume();
+      answer.once('end', () => resolve(answer.statusCode ?? 0));
+      answer.once('error', reject);
+    });
+    sent.once('error', reject);
+    sent.end(body?.(n));
+  });
+}

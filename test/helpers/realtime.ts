@@ -1,0 +1,94 @@
+import type { Test } from 'tap';
+import { MemoryShared } from '../../src/adapters/memory/shared.ts';
+import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import type { Actor, Context } from '../../src/domain/context.ts';
+import { createEnvironment } from '../../src/domain/environments.ts';
+import { createKey } from '../../src/domain/keys.ts';
+import { addSigningKey } from '../../src/domain/signing-keys.ts';
+import { mintUserToken, type TokenRequest } from '../../src/domain/tokens.ts';
+import { createServer } from '../../src/http/listen.ts';
+import { ManualClock } from '../../src/lib/clock.ts';
+import { createLogger } from '../../src/log.ts';
+import type { Environment } from '../../src/model/environment.ts';
+import type { Shared } from '../../src/ports/shared.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { attachRealtime, type Realtime } from '../../src/realtime/server.ts';
+import { type SocketOptions, TestSocket } from './socket.ts';
+
+/** Options of the configuration by path, as texts. */
+export type Flags = Readonly<Record<string, string>>;
+
+/** Two workers' worth of state in one process: a store, shared memory, a clock that stands until it is turned. */
+export interface World {
+  readonly ctx: Context;
+  readonly clock: ManualClock;
+  readonly environment: Environment;
+  /** The publishable key. */
+  readonly key: string;
+  /** A backend with every right. */
+  readonly backend: Actor;
+  token(request: Partial<TokenRequest> & { readonly userId: string }): Promise<string>;
+}
+
+/** One worker that serves sockets, on a port of its own. */
+export interface Worker {
+  readonly realtime: Realtime;
+  readonly url: string;
+  readonly config: Config;
+  /** Opens a socket with the credentials of a user in its headers, and waits for its welcome. */
+  join(token: string, search?: string): Promise<TestSocket>;
+  /** Opens a socket, which ends with the test. */
+  open(options?: SocketOptions, search?: string): TestSocket;
+}
+
+export const START = Date.parse('2026-01-02T03:04:05.678Z');
+
+export async function createWorld(t: Test, ports: { store?: Store; shared?: Shared } = {}): Promise<World> {
+  const { store = new MemoryStore(), shared = new MemoryShared() } = ports;
+  const clock = new ManualClock(START);
+  const ctx: Context = { store, shared, clock };
+  const environment = await createEnvironment(ctx, { slug: 'default' });
+  const { value: key } = await createKey(ctx, environment, { kind: 'publishable' });
+  await addSigningKey(ctx, environment, { kind: 'secret' });
+  t.teardown(() => store.close());
+  return {
+    ctx,
+    clock,
+    environment,
+    key,
+    backend: { kind: 'backend', environment, keyId: 'key_test', scope: 'full', rooms: null, via: 'rest' },
+    token: async (request) => (await mintUserToken(ctx, environment, { ttlSeconds: 3600, ...request })).token,
+  };
+}
+
+export async function startWorker(t: Test, world: World, flags: Flags = {}, owner = 'w1'): Promise<Worker> {
+  const config = loadConfig({ dir: '/nowhere', env: {}, flags: { 'rateLimit.exempt': '127.0.0.1', ...flags } });
+  const server = createServer();
+  const log = createLogger({ level: 'silent', name: owner });
+  const realtime = attachRealtime(server.app, { ctx: world.ctx, config, log, owner });
+  const url = `ws://127.0.0.1:${await server.listen('127.0.0.1', 0)}/api/v1/ws`;
+  const sockets = new Set<TestSocket>();
+  t.teardown(async () => {
+    await Promise.all([...sockets].map((socket) => socket.terminate()));
+    await realtime.close(0);
+    server.close();
+  });
+  const open = (options: SocketOptions = {}, search = ''): TestSocket => {
+    const socket = new TestSocket(url + search, options);
+    sockets.add(socket);
+    return socket;
+  };
+  return {
+    realtime,
+    url,
+    config,
+    open,
+    join: async (token, search) => {
+      const socket = open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': token } }, search);
+      await socket.frame('welcome');
+      return socket;
+    },
+  };
+}

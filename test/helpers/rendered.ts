@@ -1,0 +1,14 @@
+import { createProgram } from '../../src/cli/main.ts';
+import { renderCliReference } from '../../src/cli/reference.ts';
+import { renderExample, renderReference } from '../../src/config/example.ts';
+import { withSection } from '../../src/lib/marked-section.ts';
+import { readSource } from './sources.ts';
+
+/** The files that are rendered from code, wholly or in part: path -> what it has to hold. */
+export async function renderedFiles(): Promise<Map<string, string>> {
+  return new Map([
+    ['config.example.json', renderExample()],
+    ['docs/configuration.md', withSection(readSource('docs/configuration.md'), 'options', renderReference())],
+    ['docs/cli.md', withSection(readSource('docs/cli.md'), 'commands', renderCliReference(await createProgram([])))],
+  ]);
+}

@@ -1,0 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+
+/** A new folder of the system's temporary ones, removed after the test. */
+export function tempFolder(t: Test): string {
+  const dir = mkdtempSync(join(tmpdir(), 'collab-test-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}

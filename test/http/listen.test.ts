@@ -1,0 +1,55 @@
+import { createServer as createPlainServer } from 'node:net';
+import t, { type Test } from 'tap';
+import { createServer, type HttpServer, nativeCore } from '../../src/http/listen.ts';
+
+// First, while nothing has loaded the core yet.
+t.test('where no core fits, the error says what would', (t) => {
+  const { platform } = process;
+  Object.defineProperty(process, 'platform', { value: 'sunos' });
+  t.teardown(() => Object.defineProperty(process, 'platform', { value: platform }));
+  t.throws(() => createServer(), { message: /^uWebSockets\.js cannot be loaded on sunos .*Supported: Linux with glibc/ });
+  t.match(nativeCore().file, /^uws_sunos_/);
+  t.end();
+});
+
+function newServer(t: Test, text: string): HttpServer {
+  const server = createServer();
+  server.app.any('/*', (response) => void response.end(text, true));
+  t.teardown(() => server.close());
+  return server;
+}
+
+const ask = async (port: number): Promise<string> => (await fetch(`http://127.0.0.1:${port}/`)).text();
+
+t.test('port 0 takes a free one', async (t) => {
+  const one = await newServer(t, 'one').listen('127.0.0.1', 0);
+  const two = await newServer(t, 'two').listen('127.0.0.1', 0);
+  t.not(one, two);
+  t.equal(await ask(one), 'one');
+  t.equal(await ask(two), 'two');
+});
+
+t.test('a port is shared with other servers of ours, and the last one may go', async (t) => {
+  const probe = newServer(t, 'probe');
+  const port = await probe.listen('127.0.0.1', 0);
+  probe.stopListening();
+  const one = newServer(t, 'one');
+  const two = newServer(t, 'two');
+  t.equal(await one.listen('127.0.0.1', port), port);
+  t.equal(await two.listen('127.0.0.1', port), port);
+  one.stopListening();
+  one.stopListening();
+  for (let i = 0; i < 8; i++) t.equal(await ask(port), 'two');
+  two.stopListening();
+  await t.rejects(ask(port));
+});
+
+t.test('an address that cannot be had is refused with its name', async (t) => {
+  const taken = createPlainServer();
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => taken.close());
+  const address = taken.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  await t.rejects(newServer(t, '').listen('127.0.0.1', port), { message: new RegExp(`^Cannot listen on 127\\.0\\.0\\.1, port ${port}:`) });
+  await t.rejects(newServer(t, '').listen('no.such.host.invalid', 0), { message: /^Cannot listen on no\.such\.host\.invalid/ });
+});

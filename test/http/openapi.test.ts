@@ -1,0 +1,55 @@
+import t from 'tap';
+import { openapiDocument } from '../../src/http/openapi.ts';
+import { apiRoutes } from '../../src/http/routes.ts';
+import { startTestServer } from '../helpers/http.ts';
+
+interface Document {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, unknown>>; readonly headers: Readonly<Record<string, unknown>> };
+}
+interface Operation {
+  readonly operationId: string;
+  readonly parameters: readonly { readonly name: string; readonly in: string }[];
+  readonly security?: readonly unknown[];
+  readonly requestBody?: unknown;
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+const document = JSON.parse(JSON.stringify(openapiDocument())) as Document;
+
+t.test('every route is described, under a name of its own', (t) => {
+  t.equal(document.openapi, '3.1.0');
+  const described = Object.entries(document.paths).flatMap(([path, operations]) => Object.entries(operations).map(([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId}`));
+  t.strictSame(described, [...new Set(described)]);
+  const routes = apiRoutes.map(({ method, path, operationId }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')} ${operationId}`);
+  t.strictSame(described.toSorted(), routes.toSorted());
+  t.equal(new Set(apiRoutes.map(({ operationId }) => operationId)).size, apiRoutes.length);
+  t.end();
+});
+
+t.test('parameters, bodies and refusals are those of the route', (t) => {
+  const create = document.paths['/rooms/{roomId}/threads']?.['post'];
+  t.match(create?.parameters, [{ name: 'roomId', in: 'path' }, { name: 'Idempotency-Key', in: 'header' }]);
+  t.match(create?.requestBody, { required: true, content: { 'application/json': { schema: { $ref: '#/components/schemas/ThreadCreate' } } } });
+  t.strictSame(Object.keys(create?.responses ?? {}), ['201', '400', '401', '403', '409', '413', '429', '500']);
+  t.strictSame(document.paths['/openapi.json']?.['get']?.security, []);
+  t.equal(document.paths['/rooms']?.['get']?.security, undefined);
+  t.end();
+});
+
+t.test('every reference leads somewhere, and every named schema is used', (t) => {
+  const text = JSON.stringify(document);
+  const referred = new Set([...text.matchAll(/"\$ref":"#\/components\/(\w+)\/([\w-]+)"/g)].map(([, group, name]) => `${group} ${name}`));
+  const there = (['schemas', 'headers'] as const).flatMap((group) => Object.keys(document.components[group]).map((name) => `${group} ${name}`));
+  t.strictSame([...referred].toSorted(), there.toSorted());
+  t.notMatch(text, /"~/, 'nothing of the library that made the schemas shows');
+  t.end();
+});
+
+t.test('the server hands the document out to everyone', async (t) => {
+  const { request } = await startTestServer(t);
+  const { status, json } = await request('GET', '/openapi.json', { key: null });
+  t.equal(status, 200);
+  t.strictSame(json, document);
+});

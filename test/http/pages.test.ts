@@ -1,0 +1,62 @@
+import t from 'tap';
+import { CollabError } from '../../src/errors.ts';
+import { startTestServer } from '../helpers/http.ts';
+
+t.test('health is told without credential, limit or cause', async (t) => {
+  const server = await startTestServer(t, { flags: { 'rateLimit.exempt': '', 'rateLimit.perMinute': '1' } });
+  for (const path of ['//readyz', '//healthz']) {
+    const { status, json, headers } = await server.request('GET', path, { key: null });
+    t.equal(status, 200);
+    t.strictSame(json, { status: 'ok', checks: { store: 'ok', disk: 'ok', draining: false } });
+    t.equal(headers.get('cache-control'), 'no-store');
+    t.equal(headers.get('ratelimit'), null);
+  }
+  t.strictSame((await server.request('GET', '//livez', { key: null })).json, { status: 'ok' });
+});
+
+t.test('a process that drains is alive and not ready', async (t) => {
+  const server = await startTestServer(t);
+  server.status.draining = true;
+  t.equal((await server.request('GET', '//livez')).status, 200);
+  const { status, json } = await server.request('GET', '//readyz');
+  t.equal(status, 503);
+  t.strictSame(json, { status: 'unavailable', checks: { store: 'ok', disk: 'ok', draining: true } });
+});
+
+t.test('a process whose store or folder fails is not ready', async (t) => {
+  const first = await startTestServer(t);
+  const failing = new Proxy(first.ctx.store, {
+    get: (target, name) => {
+      if (name === 'probe') return () => Promise.reject(new Error('/secret/path is gone'));
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const server = await startTestServer(t, { store: failing, environment: first.environment, flags: { dataDir: '/does/not/exist' } });
+  const { status, text } = await server.request('GET', '//readyz');
+  t.equal(status, 503);
+  t.equal(text, '{"status":"unavailable","checks":{"store":"failed","disk":"failed","draining":false}}');
+});
+
+t.test('the demo page is there only while it is wanted', async (t) => {
+  const demo = {
+    page: { html: '<!doctype html><title>Demo</title>', script: 'let a;', style: 'p{}', icon: '<svg/>' },
+    session: (userId: string) => (userId === 'ann' ? Promise.resolve('{"userId":"ann"}') : Promise.reject(new CollabError('invalid_request', 'user must be one of ann'))),
+    threads: () => Promise.resolve('{"threads":[]}'),
+  };
+  const on = await startTestServer(t, { demo, flags: { demo: 'true' } });
+  const page = await on.request('GET', '//');
+  t.equal(page.text, demo.page.html);
+  t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
+  t.match(page.headers.get('content-security-policy'), /default-src 'self'/);
+  t.equal((await on.request('GET', '//demo/demo.js')).headers.get('content-type'), 'text/javascript; charset=utf-8');
+  t.equal((await on.request('GET', '//demo/demo.css')).text, 'p{}');
+  t.strictSame((await on.request('GET', '//demo/session?user=ann')).json, { userId: 'ann' });
+  t.strictSame((await on.request('GET', '//demo/threads')).json, { threads: [] });
+  const refused = await on.request('GET', '//demo/session');
+  t.equal(refused.status, 400);
+  t.strictSame(refused.json, { error: 'user must be one of ann' });
+
+  const off = await startTestServer(t, { demo });
+  for (const path of ['//', '//demo/demo.js', '//demo/session?user=ann']) t.equal((await off.request('GET', path)).status, 404, path);
+});
