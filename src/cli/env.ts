@@ -1,0 +1,199 @@
+import type { Command } from 'commander';
+import { createEnvironment, deleteEnvironment, findEnvironment, listEnvironments, updateEnvironment } from '../domain/environments.ts';
+import { addSigningKey } from '../domain/signing-keys.ts';
+import { formatDuration } from '../lib/duration.ts';
+import type { Environment, MediaType } from '../model/environment.ts';
+import { defaultLimits, type Limits } from '../model/limits.ts';
+import { addCommand, addGroup, booleanOption, choiceOption, durationOption, listOption, wholeOption } from './command.ts';
+import { usageFailure } from './failure.ts';
+import { invocation, withStore } from './folder.ts';
+import { facts, next, printResult, table } from './output.ts';
+import { confirmDestruction } from './prompt.ts';
+
+const mediaTypes: readonly MediaType[] = ['image', 'audio', 'video'];
+const limitNames = Object.keys(defaultLimits) as (keyof Limits)[];
+
+type EnvironmentPatch = Parameters<typeof updateEnvironment>[2];
+
+interface UpdateOptions {
+  readonly name?: string;
+  readonly disabled?: string;
+  readonly maxFileSizeMb?: string;
+  readonly enableMedia?: string;
+  readonly disableMedia?: string;
+  readonly requireKnownUsers?: string;
+  readonly allowedOrigins?: string;
+  readonly tokenLifetime?: string;
+  readonly tokenIssuer?: string;
+  readonly limits?: string;
+}
+
+/** Adds `env create|list|show|update|delete`. */
+export function register(program: Command): void {
+  const env = addGroup(program, 'env', 'Environments: separate sets of rooms, users and keys.');
+
+  addCommand(env, 'create <slug>', {
+    summary: 'Make an environment.',
+    details: 'It gets a secret to sign user tokens with, which is shown once. Keys are made with `collab key create`.',
+    examples: ['collab env create staging --name "Staging"', 'collab env create staging --json'],
+  })
+    .option('--name <text>', 'Name for people (default: the slug).')
+    .action(create);
+
+  addCommand(env, 'list', { summary: 'List all environments.', examples: ['collab env list'] }).action(list);
+
+  addCommand(env, 'show <slug>', {
+    summary: 'Show an environment and its settings.',
+    examples: ['collab env show staging', 'collab env show staging --json'],
+  }).action(show);
+
+  addCommand(env, 'update <slug>', {
+    summary: 'Change the name or the settings of an environment.',
+    details: 'A running server follows at once. What is not named stays as it is.',
+    examples: [
+      'collab env update staging --max-file-size-mb 25 --disable-media video',
+      'collab env update staging --allowed-origins https://app.example.com,https://example.com',
+      'collab env update staging --require-known-users false --limits bodyLength=5000,mentions=20',
+    ],
+  })
+    .option('--name <text>', 'Name for people.')
+    .option('--disabled <true|false>', 'true refuses every request and socket of the environment.')
+    .option('--max-file-size-mb <n>', 'Largest upload in megabytes, 1 to 10240.')
+    .option('--enable-media <types>', 'Media types to accept: image, audio, video.')
+    .option('--disable-media <types>', 'Media types to refuse.')
+    .option('--require-known-users <true|false>', 'Whether an author must be known before writing.')
+    .option('--allowed-origins <origins>', 'Origins that browsers may connect from, separated by commas; "" for any.')
+    .option('--token-lifetime <duration>', 'Longest life of a user token, from issue to expiry, 1m to 365d.')
+    .option('--token-issuer <iss>', 'Issuer that user tokens must name; "" for any.')
+    .option('--limits <name=n>', `Bounds of what callers may send, separated by commas: ${limitNames.join(', ')}.`)
+    .action(update);
+
+  addCommand(env, 'delete <slug>', {
+    summary: 'Delete an environment with everything in it.',
+    details: 'Asks for the slug first. What is deleted cannot be brought back.',
+    examples: ['collab env delete staging', 'collab env delete staging --yes'],
+  })
+    .option('--yes', 'Do not ask.')
+    .action(remove);
+}
+
+async function create(slug: string, options: { name?: string }, command: Command): Promise<void> {
+  const at = invocation(command);
+  const { environment, signing } = await withStore(at, async (ctx) => {
+    const environment = await createEnvironment(ctx, options.name === undefined ? { slug } : { slug, name: options.name });
+    return { environment, signing: await addSigningKey(ctx, environment, { kind: 'secret' }) };
+  });
+  const jwtSecret = signing.kind === 'secret' ? signing.secret : null;
+  printResult(at.json, { ...environment, jwtSecret, jwtKid: signing.kid }, () =>
+    [
+      `Made the environment ${slug}.`,
+      '',
+      facts([['id', environment.id], ['slug', slug], ['signing secret', `${jwtSecret}`], ['its kid', signing.kid]]),
+      '',
+      'The signing secret is not shown again: keep it where your backend signs user tokens.',
+      next(`collab key create --env ${slug} --kind secret`, `collab key create --env ${slug} --kind publishable`),
+    ].join('\n'),
+  );
+}
+
+async function list(_options: object, command: Command): Promise<void> {
+  const at = invocation(command);
+  const items = await withStore(at, listEnvironments);
+  printResult(at.json, { items }, () =>
+    items.length === 0
+      ? `There is no environment yet.${next('collab env create <slug>')}`
+      : table(['slug', 'name', 'id', 'state', 'created'], items.map((item) => [item.slug, item.name, item.id, state(item), item.createdAt])),
+  );
+}
+
+async function show(slug: string, _options: object, command: Command): Promise<void> {
+  const at = invocation(command);
+  const environment = await withStore(at, (ctx) => findEnvironment(ctx, slug));
+  printResult(at.json, environment, () => describe(environment));
+}
+
+async function update(slug: string, options: UpdateOptions, command: Command): Promise<void> {
+  const at = invocation(command);
+  const patch = patchOf(options);
+  const environment = await withStore(at, async (ctx) => {
+    const current = await findEnvironment(ctx, slug);
+    return updateEnvironment(ctx, current.id, patch);
+  });
+  printResult(at.json, environment, () => `Changed the environment ${environment.slug}.\n\n${describe(environment)}`);
+}
+
+async function remove(slug: string, options: { yes?: true }, command: Command): Promise<void> {
+  const at = invocation(command);
+  const environment = await withStore(at, async (ctx) => {
+    const found = await findEnvironment(ctx, slug);
+    const warning = `This deletes the environment ${found.slug} with all its rooms, threads, users and keys, for good.`;
+    await confirmDestruction({ warning, answer: found.slug, yes: options.yes === true });
+    await deleteEnvironment(ctx, found.id);
+    return found;
+  });
+  printResult(at.json, { deleted: true, id: environment.id, slug: environment.slug }, () => `Deleted the environment ${environment.slug}.`);
+}
+
+function patchOf(options: UpdateOptions): EnvironmentPatch {
+  if (Object.keys(options).length === 0) {
+    throw usageFailure('Nothing to change was given.', '`collab env update --help` shows the options.');
+  }
+  const { name, disabled, maxFileSizeMb, requireKnownUsers, allowedOrigins, tokenLifetime, tokenIssuer, limits } = options;
+  return {
+    ...(name !== undefined && { name }),
+    ...(disabled !== undefined && { disabled: booleanOption('disabled', disabled) }),
+    settings: {
+      ...(maxFileSizeMb !== undefined && { maxFileSizeMb: wholeOption('max-file-size-mb', maxFileSizeMb, 1, 10_240) }),
+      ...(requireKnownUsers !== undefined && { requireKnownUsers: booleanOption('require-known-users', requireKnownUsers) }),
+      ...(allowedOrigins !== undefined && { allowedOrigins: listOption(allowedOrigins).map(checkedOrigin) }),
+      ...(tokenLifetime !== undefined && { jwtMaxLifetime: durationOption('token-lifetime', tokenLifetime) }),
+      ...(tokenIssuer !== undefined && { jwtIssuer: tokenIssuer === '' ? null : tokenIssuer }),
+      ...(limits !== undefined && { limits: Object.fromEntries(listOption(limits).map(limitPair)) }),
+      media: { ...mediaSet('enable-media', options.enableMedia, true), ...mediaSet('disable-media', options.disableMedia, false) },
+    },
+  };
+}
+
+function limitPair(text: string): [name: string, value: number] {
+  const [name = '', value = '', ...more] = text.split('=');
+  if (more.length > 0 || value === '') throw usageFailure(`--limits must hold pairs such as bodyLength=5000, not "${text}".`);
+  return [choiceOption('limits', name, limitNames), wholeOption(`limits ${name}`, value, 1, 1_000_000)];
+}
+
+function mediaSet(name: string, text: string | undefined, value: boolean): Partial<Record<MediaType, boolean>> {
+  return Object.fromEntries(listOption(text ?? '').map((type) => [choiceOption(name, type, mediaTypes), value]));
+}
+
+/** Browsers send origins without a path and with the host in lower case; anything else would never match. */
+function checkedOrigin(text: string): string {
+  const origin = URL.canParse(text) ? new URL(text).origin : 'null';
+  if (origin === 'null' || origin !== text) {
+    const suggestion = origin === 'null' ? 'https://app.example.com' : origin;
+    throw usageFailure(`--allowed-origins must hold origins such as ${suggestion}, not "${text}".`);
+  }
+  return origin;
+}
+
+function describe(environment: Environment): string {
+  const { settings } = environment;
+  const media = mediaTypes.filter((type) => settings.media[type]);
+  return facts([
+    ['slug', environment.slug],
+    ['name', environment.name],
+    ['id', environment.id],
+    ['state', state(environment)],
+    ['known users required', settings.requireKnownUsers ? 'yes' : 'no'],
+    ['allowed origins', settings.allowedOrigins.join(', ') || 'any'],
+    ['largest file', `${settings.maxFileSizeMb} MB`],
+    ['media types', media.join(', ') || 'none'],
+    ['token lifetime', `at most ${formatDuration(settings.jwtMaxLifetime)}`],
+    ['token issuer', settings.jwtIssuer ?? 'any'],
+    ['own limits', Object.entries(settings.limits).map(([name, value]) => `${name}=${value}`).join(', ') || 'none'],
+    ['created', environment.createdAt],
+    ['changed', environment.updatedAt],
+  ]);
+}
+
+function state({ disabled }: Environment): string {
+  return disabled ? 'disabled' : 'active';
+}

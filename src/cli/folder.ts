@@ -1,0 +1,73 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { loadConfig } from '../config/load.ts';
+import type { Config } from '../config/schema.ts';
+import type { Context } from '../domain/context.ts';
+import { Failure } from './failure.ts';
+
+/** What every command is told: the folder it works in and how it answers. */
+export interface Invocation {
+  /** Absolute path of the folder that holds config.json. */
+  readonly dir: string;
+  /** Whether to print one JSON document instead of text for people. */
+  readonly json: boolean;
+}
+
+/** The folder and form of output that a command was called with. */
+export function invocation(command: Command): Invocation {
+  const { dir, json } = command.optsWithGlobals<{ dir?: string; json?: boolean }>();
+  return { dir: chooseFolder(dir), json: json === true };
+}
+
+/** The folder that --dir names; without it the current one if it holds a config.json, else ./collab. */
+export function chooseFolder(dir: string | undefined): string {
+  if (dir !== undefined) return resolve(dir);
+  return existsSync('config.json') ? process.cwd() : resolve('collab');
+}
+
+/** The configuration file of a folder. */
+export function configFile(dir: string): string {
+  return join(dir, 'config.json');
+}
+
+/** The store inside a data folder. Where it exists, the data folder has been set up whole. */
+export function storeFolder(config: Config): string {
+  return join(config.dataDir, 'store');
+}
+
+/** Whether there is a store already. A config.json need not be: its options may come from variables. */
+export function hasStore(config: Config): boolean {
+  return existsSync(storeFolder(config));
+}
+
+/**
+ * Runs `work` on the store of a folder, beside a running server or without one, and closes it after.
+ *
+ * @throws {Failure} when the folder has not been set up
+ * @throws {ConfigError} when its configuration is faulty
+ */
+export async function withStore<T>({ dir }: Invocation, work: (ctx: Context, config: Config) => Promise<T>): Promise<T> {
+  const config = loadConfig({ dir, env: process.env, flags: {} });
+  if (!hasStore(config)) throw missingFolder(dir);
+  return useStore(config, (ctx) => work(ctx, config));
+}
+
+/** Opens the store of a configuration, making it where there is none, runs `work` on it and closes it. */
+export async function useStore<T>(config: Config, work: (ctx: Context) => Promise<T>): Promise<T> {
+  const { openContext } = await import('../app.ts');
+  const { ctx, close } = await openContext(config);
+  try {
+    return await work(ctx);
+  } finally {
+    await close();
+  }
+}
+
+/** The failure of a command that needs a folder where there is none. */
+export function missingFolder(dir: string): Failure {
+  return new Failure(`There is no Collab folder at ${dir}.`, [
+    `If it is elsewhere, name it: --dir <folder>.`,
+    `If there is none yet, make it: collab init --dir ${dir}`,
+  ]);
+}

@@ -1,0 +1,71 @@
+import { Command, CommanderError } from 'commander';
+import { version } from '../lib/version.ts';
+import { asFailure, type Failure } from './failure.ts';
+import { note, renderFailure } from './output.ts';
+
+type Register = (program: Command) => void;
+
+/**
+ * The commands, each in a module of its own that is loaded only when its name is called: `start` must not wait for
+ * what only others need.
+ */
+const modules: Readonly<Record<string, () => Promise<Register>>> = {
+  init: async () => (await import('./init.ts')).register,
+  start: async () => (await import('./start.ts')).register,
+  status: async () => (await import('./status.ts')).register,
+  doctor: async () => (await import('./doctor.ts')).register,
+  config: async () => (await import('./config.ts')).register,
+  env: async () => (await import('./env.ts')).register,
+  key: async () => (await import('./key.ts')).register,
+  user: async () => (await import('./user.ts')).register,
+  token: async () => (await import('./token.ts')).register,
+  tail: async () => (await import('./tail.ts')).register,
+  openapi: async () => (await import('./openapi.ts')).register,
+};
+
+/**
+ * Runs one command line.
+ *
+ * @param argv what stands after the program's name
+ * @returns the exit code: 0 as intended, 1 it failed, 2 it was called or configured wrongly. Whatever had to be said has
+ *   been printed.
+ */
+export async function runCli(argv: readonly string[]): Promise<number> {
+  process.stdout.on('error', ignoreClosedPipe);
+  try {
+    const program = await createProgram(argv);
+    await program.parseAsync([...argv], { from: 'user' });
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    const failure: Failure = asFailure(error);
+    note(renderFailure(failure));
+    return failure.exitCode;
+  }
+}
+
+/** The program with the commands that `argv` may mean: those it names, or all when it names none. */
+export async function createProgram(argv: readonly string[]): Promise<Command> {
+  const program = new Command('collab')
+    .description('Self-hosted comments: threads pinned to a page, live in every browser.')
+    .version(version, '-v, --version', 'Print the version.')
+    .helpOption('-h, --help', 'Show help.')
+    .helpCommand('help [command]', 'Show help of a command.')
+    .option('--dir <folder>', 'Folder of config.json and the data (default: the current one if it holds a config.json, else ./collab).')
+    .option('--json', 'Print one JSON document.')
+    .configureHelp({ showGlobalOptions: true, helpWidth: 100 })
+    .showHelpAfterError('(add --help to see how it is called)')
+    .exitOverride()
+    .addHelpText('after', '\nStart here:\n  $ collab start --demo\n\nEvery command has --help with examples.');
+  const named = Object.keys(modules).filter((name) => argv.includes(name));
+  for (const name of named.length > 0 ? named : Object.keys(modules)) {
+    const register = await modules[name]?.();
+    register?.(program);
+  }
+  return program;
+}
+
+/** A reader such as `head` that has seen enough is no failure, and no reason for a server to end. */
+function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+}

@@ -1,0 +1,94 @@
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '../config/schema.ts';
+import type { Context } from '../domain/context.ts';
+import { createEnvironment } from '../domain/environments.ts';
+import { createKey } from '../domain/keys.ts';
+import { addSigningKey } from '../domain/signing-keys.ts';
+import { putUser } from '../domain/users.ts';
+import { operator } from './actor.ts';
+import { configFile, hasStore, storeFolder, useStore } from './folder.ts';
+
+/** The environment that a new folder starts with. */
+export const FIRST_ENVIRONMENT = 'default';
+
+/** Who can be an author on a new demo server before anybody has connected. */
+const demoUsers = [
+  { id: 'ann', fields: { name: 'Ann' } },
+  { id: 'bob', fields: { name: 'Bob' } },
+  { id: 'ci-bot', fields: { name: 'CI', kind: 'bot' } },
+] as const;
+
+/** What a new folder was given. The secrets are known here and now, and not shown again. */
+export interface Setup {
+  readonly environment: { readonly id: string; readonly slug: string };
+  readonly secretKey: string;
+  readonly publishableKey: string;
+  readonly jwtSecret: string;
+  readonly jwtKid: string;
+}
+
+/**
+ * Makes what a folder lacks: config.json, and the store with its first environment. Each appears whole or not at all,
+ * so a start after a crash in between finds no half-made folder.
+ *
+ * @param demo whether to make the users of the demo too
+ * @returns the keys, or null when there was a store already; that one is left as it is
+ */
+export async function setUp(dir: string, config: Config, demo: boolean): Promise<Setup | null> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const setup = hasStore(config) ? null : await makeStore(config, demo);
+  if (!existsSync(configFile(dir))) await writeConfig(dir, config);
+  return setup;
+}
+
+/** Fills a store aside and moves it into its place when it is complete. */
+async function makeStore(config: Config, demo: boolean): Promise<Setup | null> {
+  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  const aside = { ...config, dataDir: join(config.dataDir, `.setup-${process.pid}`) };
+  await rm(aside.dataDir, { recursive: true, force: true });
+  try {
+    await mkdir(aside.dataDir, { mode: 0o700 });
+    const setup = await useStore(aside, (ctx) => fill(ctx, demo));
+    const placed = await moveUnlessTaken(storeFolder(aside), storeFolder(config));
+    return placed ? setup : null;
+  } finally {
+    await rm(aside.dataDir, { recursive: true, force: true });
+  }
+}
+
+async function fill(ctx: Context, demo: boolean): Promise<Setup> {
+  const environment = await createEnvironment(ctx, { slug: FIRST_ENVIRONMENT, name: 'Default' });
+  const secret = await createKey(ctx, environment, { kind: 'secret', name: 'first' });
+  const publishable = await createKey(ctx, environment, { kind: 'publishable', name: 'first' });
+  const signing = await addSigningKey(ctx, environment, { kind: 'secret' });
+  if (signing.kind !== 'secret') throw new Error('a signing secret was asked for');
+  for (const { id, fields } of demo ? demoUsers : []) await putUser(ctx, operator(environment), id, fields);
+  return {
+    environment: { id: environment.id, slug: environment.slug },
+    secretKey: secret.value,
+    publishableKey: publishable.value,
+    jwtSecret: signing.secret,
+    jwtKid: signing.kid,
+  };
+}
+
+/** False when another process was faster and its store is there now. */
+async function moveUnlessTaken(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOTEMPTY' || code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Only what an operator will want to see first: what is left out keeps its default, also the default of later versions. */
+async function writeConfig(dir: string, { host, port }: Config): Promise<void> {
+  const draft = `${configFile(dir)}.${process.pid}`;
+  await writeFile(draft, `${JSON.stringify({ host, port }, null, 2)}\n`, { mode: 0o600 });
+  await rename(draft, configFile(dir));
+}

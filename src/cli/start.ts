@@ -1,0 +1,83 @@
+import type { Command } from 'commander';
+import type { Ready } from '../cluster/primary.ts';
+import { loadConfig } from '../config/load.ts';
+import type { Config } from '../config/schema.ts';
+import { addCommand } from './command.ts';
+import { hasStore, invocation } from './folder.ts';
+import { callable, printResult } from './output.ts';
+import { clearRunning, writeRunning } from './running.ts';
+import type { Setup } from './setup.ts';
+import { keysText, postingLine, userLine } from './welcome.ts';
+
+/** What there is to say about a server that has just become ready. */
+interface Started extends Ready {
+  readonly dir: string;
+  readonly demo: boolean;
+  /** What its folder was given, when this start has made it. */
+  readonly setup: Setup | null;
+}
+
+/** Adds `start`. */
+export function register(program: Command): void {
+  addCommand(program, 'start', {
+    summary: 'Start the server, in the foreground.',
+    details:
+      'Makes the folder first, as `collab init` does, when there is none. SIGTERM and SIGINT finish what runs and exit 0; ' +
+      'SIGHUP replaces the workers one by one. Flags win over COLLAB_* variables, those over config.json.',
+    examples: ['collab start', 'collab start --dir /srv/collab --host 0.0.0.0 --workers 4', 'collab start --dir ./data --demo'],
+  })
+    .option('--host <address>', 'Address to listen on (default: 127.0.0.1).')
+    .option('--port <n>', 'Port to listen on; 0 lets the system choose (default: 8787).')
+    .option('--workers <n|auto>', 'Web worker processes; auto is one per processor (default: auto).')
+    .option('--demo', 'Serve the demo page at /. Never on a public server.')
+    .action(start);
+}
+
+async function start(options: { host?: string; port?: string; workers?: string; demo?: true }, command: Command): Promise<void> {
+  const { dir, json } = invocation(command);
+  const { host, port, workers, demo } = options;
+  const config = loadConfig({ dir, env: process.env, flags: { host, port, workers, demo: demo && 'true' } });
+  const setup = hasStore(config) ? null : await setUpFirst(dir, config);
+  const { startPrimary } = await import('../app.ts');
+  const server = await startPrimary(config);
+  const ready = await server.ready;
+  if (ready !== null) {
+    const started: Started = { ...ready, dir, demo: config.demo, setup };
+    writeRunning(config.dataDir, { pid: process.pid, address: ready.url, workers: ready.webWorkers, startedAt: new Date().toISOString() });
+    printResult(json, forScripts(started), () => welcome(started));
+  }
+  process.exitCode = await server.ended;
+  clearRunning(config.dataDir);
+}
+
+/** Loaded only when there is something to set up: a start must not wait for the store, which this process never opens else. */
+async function setUpFirst(dir: string, config: Config): Promise<Setup | null> {
+  const { setUp } = await import('./setup.ts');
+  return setUp(dir, config, config.demo);
+}
+
+function forScripts({ url, port, webWorkers, dir, setup }: Started): Record<string, unknown> {
+  return { ready: true, address: url, port, workers: webWorkers, pid: process.pid, dir, ...setup };
+}
+
+function welcome(started: Started): string {
+  const { url, webWorkers, dir, demo, setup } = started;
+  return [
+    '',
+    `Collab is ready at ${url} with ${webWorkers === 1 ? 'one worker' : `${webWorkers} workers`}; its folder is ${dir}.`,
+    ...(setup === null ? [] : ['', keysText(setup)]),
+    ...(demo ? ['', `Open ${url}/ in a browser.`] : []),
+    '',
+    ...firstThread(started),
+    'Ctrl-C stops it.',
+    '',
+  ].join('\n');
+}
+
+function firstThread({ url, demo, setup, dir }: Started): string[] {
+  if (setup === null) {
+    return ['The keys were shown when the folder was made. For another:', '', `  ${callable(`collab key create --env <slug> --kind secret --dir ${dir}`)}`, ''];
+  }
+  const author = demo ? [] : [`  ${userLine(url, setup.secretKey, 'ci-bot')}`, ''];
+  return ['Post a first thread from another terminal:', '', ...author, `  ${postingLine(url, setup.secretKey, 'ci-bot')}`, ''];
+}

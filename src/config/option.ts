@@ -1,0 +1,114 @@
+import type { TSchema } from 'typebox';
+import { Networks } from '../lib/networks.ts';
+import { ConfigSchema } from './schema.ts';
+
+/** What an option's value can be. */
+export type OptionValue = string | number | boolean | readonly string[];
+
+/** A JSON Schema as far as the options use it. */
+interface Rule {
+  readonly type?: string;
+  readonly const?: OptionValue;
+  readonly anyOf?: readonly Rule[];
+  readonly items?: Rule;
+  readonly format?: string;
+  readonly properties?: Readonly<Record<string, Rule>>;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly default?: OptionValue;
+  readonly description?: string;
+}
+
+/** One option, as the schema describes it. */
+export interface Option {
+  /** Where it stands in config.json: `rateLimit.perMinute`. */
+  readonly path: string;
+  /** Its environment variable: `COLLAB_RATE_LIMIT_PER_MINUTE`. */
+  readonly variable: string;
+  readonly description: string;
+  readonly fallback: OptionValue;
+  /** What it accepts, to follow the words "must be": `a whole number from 0 to 65535`. */
+  readonly accepts: string;
+  /** Whether a value read from JSON is acceptable. */
+  readonly check: (value: unknown) => value is OptionValue;
+  /** The value that a text of a variable or a flag stands for; undefined when it stands for none. */
+  readonly parse: (text: string) => OptionValue | undefined;
+}
+
+/** The groups of options, `''` being the whole: path -> what it is about. */
+export const groups = new Map<string, string>();
+
+/** Every option by its path, in the order of the schema. */
+export const options: ReadonlyMap<string, Option> = new Map(collect(ConfigSchema, '').map((option) => [option.path, option]));
+
+function collect(schema: TSchema, path: string): Option[] {
+  const rule = schema as Rule;
+  if (rule.properties === undefined) return [describe(rule, path)];
+  groups.set(path, rule.description ?? '');
+  const prefix = path === '' ? '' : `${path}.`;
+  return Object.entries(rule.properties).flatMap(([name, inner]) => collect(inner as TSchema, prefix + name));
+}
+
+function describe(rule: Rule, path: string): Option {
+  if (rule.default === undefined) throw new Error(`option ${path} has no default`);
+  return {
+    path,
+    variable: variableName(path),
+    description: rule.description ?? '',
+    fallback: rule.default,
+    accepts: accepts(rule),
+    check: (value): value is OptionValue => fits(rule, value),
+    parse: (text) => parse(rule, text),
+  };
+}
+
+/** The environment variable of an option's path. */
+function variableName(path: string): string {
+  return `COLLAB_${path.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replaceAll('.', '_').toUpperCase()}`;
+}
+
+function accepts(rule: Rule): string {
+  if (rule.anyOf !== undefined) return listed(rule.anyOf.map(accepts));
+  if (rule.const !== undefined) return String(rule.const);
+  if (rule.type === 'integer') return `a whole number from ${rule.minimum} to ${rule.maximum}`;
+  if (rule.type === 'boolean') return 'true or false';
+  if (rule.type === 'array') return 'a list of networks such as 10.0.0.0/8 or fd00::/8';
+  return `a text of ${rule.minLength} to ${rule.maxLength} characters`;
+}
+
+function listed(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+}
+
+function fits(rule: Rule, value: unknown): boolean {
+  if (rule.anyOf !== undefined) return rule.anyOf.some((choice) => fits(choice, value));
+  if (rule.const !== undefined) return value === rule.const;
+  if (rule.type === 'integer') return Number.isSafeInteger(value) && between(rule.minimum, rule.maximum, value as number);
+  if (rule.type === 'boolean') return typeof value === 'boolean';
+  if (rule.type === 'array') return Array.isArray(value) && value.every((item) => rule.items !== undefined && fits(rule.items, item));
+  if (typeof value !== 'string') return false;
+  return rule.format === 'cidr' ? isNetwork(value) : between(rule.minLength, rule.maxLength, value.length);
+}
+
+function between(low: number | undefined, high: number | undefined, value: number): boolean {
+  return value >= (low ?? -Infinity) && value <= (high ?? Infinity);
+}
+
+function isNetwork(text: string): boolean {
+  try {
+    new Networks([text]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function parse(rule: Rule, text: string): OptionValue | undefined {
+  const candidates: OptionValue[] = [text];
+  if (/^-?\d+$/.test(text)) candidates.unshift(Number(text));
+  if (text === 'true' || text === 'false') candidates.unshift(text === 'true');
+  candidates.unshift(text.split(',').map((part) => part.trim()).filter((part) => part !== ''));
+  return candidates.find((candidate) => fits(rule, candidate));
+}

@@ -1,0 +1,47 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { renderExample } from '../../src/config/example.ts';
+import { collab, collabJson } from '../helpers/cli.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+t.test('the example can be used as it is', async (t) => {
+  const dir = tempFolder(t);
+  const { code, stdout } = await collab(['config', 'example']);
+  t.equal(code, 0);
+  t.equal(stdout, renderExample());
+  writeFileSync(join(dir, 'config.json'), stdout);
+  t.match(await collabJson(t, ['config', 'check', '--dir', dir]), { valid: true, config: { port: 8787 } });
+});
+
+t.test('check shows each value and where it is from', async (t) => {
+  const dir = tempFolder(t);
+  writeFileSync(join(dir, 'config.json'), '{"port": 9000}');
+  const env = { COLLAB_RATE_LIMIT_PER_MINUTE: '7' };
+  t.match(await collabJson(t, ['config', 'check', '--dir', dir], { env }), {
+    valid: true,
+    file: join(dir, 'config.json'),
+    config: { port: 9000, rateLimit: { perMinute: 7 }, dataDir: join(dir, 'data') },
+    sources: { port: join(dir, 'config.json'), 'rateLimit.perMinute': 'the variable COLLAB_RATE_LIMIT_PER_MINUTE' },
+  });
+  const { stdout } = await collab(['config', 'check', '--dir', dir], { env });
+  t.match(stdout, /^The configuration is valid\./);
+  t.match(stdout, /port +9000 +.*config\.json/);
+  t.match(stdout, /host +127\.0\.0\.1 +default/);
+});
+
+t.test('check says when there is no file', async (t) => {
+  const dir = tempFolder(t);
+  t.match(await collabJson(t, ['config', 'check', '--dir', dir]), { valid: true, file: null });
+  t.match(await collab(['config', 'check', '--dir', dir]), { code: 0, stdout: /There is no .*config\.json/ });
+});
+
+t.test('check exits with 2 and tells every fault', async (t) => {
+  const dir = tempFolder(t);
+  writeFileSync(join(dir, 'config.json'), '{"port": "x", "hots": 1}');
+  const { code, stdout, stderr } = await collab(['config', 'check', '--dir', dir, '--json']);
+  t.equal(code, 2);
+  t.match(JSON.parse(stdout), { valid: false, problems: [{ path: 'port' }, { path: 'hots', reason: 'is no option; did you mean host?' }] });
+  t.match(stderr, /The configuration has 2 faults:\n {2}port must be .*\n {2}hots is no option/);
+  t.match(await collab(['config', 'check', '--dir', dir]), { code: 2, stdout: '' });
+});

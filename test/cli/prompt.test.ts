@@ -1,0 +1,46 @@
+import { PassThrough } from 'node:stream';
+import t from 'tap';
+import { Failure } from '../../src/cli/failure.ts';
+import { confirmDestruction } from '../../src/cli/prompt.ts';
+
+const question = { warning: 'This deletes everything.', answer: 'staging', yes: false };
+
+function terminal(isTTY: boolean): { input: PassThrough & { isTTY: boolean }; output: PassThrough } {
+  return { input: Object.assign(new PassThrough(), { isTTY }), output: new PassThrough() };
+}
+
+t.test('goes ahead when the answer is typed', async (t) => {
+  const { input, output } = terminal(true);
+  const asked = confirmDestruction(question, { input, output });
+  input.write('staging\n');
+  await t.resolves(asked);
+  t.match(String(output.read()), /This deletes everything\.\nType staging to go ahead:/);
+});
+
+t.test('stops at any other answer, also at none', async (t) => {
+  for (const answer of ['y\n', '\n', 'stagin\n']) {
+    const { input, output } = terminal(true);
+    const asked = confirmDestruction(question, { input, output });
+    input.write(answer);
+    await t.rejects(asked, { message: 'Nothing was changed.', exitCode: 1 });
+  }
+});
+
+t.test('stops when the terminal is closed instead of answered', async (t) => {
+  const { input, output } = terminal(true);
+  const asked = confirmDestruction(question, { input, output });
+  input.end();
+  await t.rejects(asked, { message: 'Nothing was changed.', exitCode: 1 });
+});
+
+t.test('without a terminal it refuses, and says how to go ahead', async (t) => {
+  const refused: unknown = await confirmDestruction(question, terminal(false)).catch((error: unknown) => error);
+  t.ok(refused instanceof Failure);
+  t.match(refused, { exitCode: 2, remedies: ['Add --yes to do it without being asked.'] });
+});
+
+t.test('with --yes nothing is asked', async (t) => {
+  const { input, output } = terminal(false);
+  await t.resolves(confirmDestruction({ ...question, yes: true }, { input, output }));
+  t.equal(output.read(), null);
+});

@@ -1,0 +1,132 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { collab, collabJson, startCollab, startServer } from '../helpers/cli.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+const hasCurl = (() => {
+  try {
+    execFileSync('curl', ['--version']);
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+/** Calls the API of a server; answers its status and body. */
+async function api(url: string, key: string, method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }> {
+  const answer = await fetch(`${url}/api/v1${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: answer.status, body: await answer.json() };
+}
+
+/** A port that is taken for as long as the test lasts. */
+async function takenPort(t: Test): Promise<number> {
+  const server = createServer();
+  t.teardown(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+t.test('the first start makes the folder, and says so once, with the keys', async (t) => {
+  const dir = join(tempFolder(t), 'fresh');
+  const first = await startServer(t, dir);
+  t.match(first.ready, { dir, workers: Number, pid: first.process.pid, environment: { slug: 'default' }, secretKey: /^sk_/, publishableKey: /^pk_/, jwtKid: String });
+  t.equal((await api(first.url, first.ready.secretKey ?? '', 'GET', '/rooms')).status, 200);
+  t.equal(await first.end(), 0);
+
+  const second = await startServer(t, dir);
+  t.strictSame(Object.keys(second.ready), ['ready', 'address', 'port', 'workers', 'pid', 'dir']);
+  t.equal((await api(second.url, first.ready.secretKey ?? '', 'GET', '/rooms')).status, 200, 'the key of the first start still works');
+  t.equal(await second.end('SIGINT'), 0);
+});
+
+t.test('with --demo the line that it prints posts a thread when pasted', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {
+  const dir = tempFolder(t);
+  const server = startCollab(t, ['start', '--dir', dir, '--port', '0', '--demo']);
+  const page = /^Open (http:\S+)\/ in a browser\.$/.exec(await server.line((line) => line.startsWith('Open')))?.[1] ?? '';
+  const line = await server.line((text) => text.startsWith('  curl '));
+  const posted = JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as { thread: object };
+  t.match(posted, { thread: { roomId: 'demo', comments: [{ userId: 'ci-bot', body: 'Hello from curl' }] } });
+  t.match(await (await fetch(`${page}/`)).text(), /<!doctype html>/i);
+  const { items } = await collabJson<{ items: { userId: string }[] }>(t, ['user', 'list', '--env', 'default', '--dir', dir]);
+  t.strictSame(items.map(({ userId }) => userId).toSorted(), ['ann', 'bob', 'ci-bot']);
+});
+
+t.test('without --demo the two lines that it prints do, in order', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {
+  const server = startCollab(t, ['start', '--dir', tempFolder(t), '--port', '0']);
+  const answers = [];
+  for (let i = 0; i < 2; i++) {
+    const line = await server.line((text) => text.startsWith('  curl '));
+    answers.push(JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })));
+  }
+  t.match(answers, [{ user: { userId: 'ci-bot', kind: 'bot' } }, { thread: { roomId: 'demo' } }]);
+});
+
+t.test('flags win over variables and the file', async (t) => {
+  const dir = tempFolder(t);
+  writeFileSync(join(dir, 'config.json'), '{"port": 1, "workers": 9}');
+  const server = await startServer(t, dir, ['--workers', '1'], { env: { COLLAB_PORT: '2', COLLAB_WORKERS: '8' } });
+  t.equal(server.ready.workers, 1);
+  t.ok(server.ready.port > 2);
+});
+
+t.test('a faulty flag or option ends with 2, its path and the reason; nothing is made', async (t) => {
+  const dir = join(tempFolder(t), 'none');
+  t.match(await collab(['start', '--dir', dir, '--port', '70000']), {
+    code: 2,
+    stdout: '',
+    stderr: /port must be a whole number from 0 to 65535, not "70000" \(in the flag --port\)/,
+  });
+  t.match(await collab(['start', '--dir', dir], { env: { COLLAB_LOG_LEVEL: 'loud' } }), { code: 2, stdout: '', stderr: /log\.level must be/ });
+  t.notOk(existsSync(dir));
+});
+
+t.test('a second start on the same folder is refused, and names the holder', async (t) => {
+  const dir = tempFolder(t);
+  const { ready } = await startServer(t, dir, ['--workers', '1']);
+  const { code, stdout, stderr } = await collab(['start', '--dir', dir, '--port', '0']);
+  t.equal(code, 1);
+  t.equal(stdout, '');
+  t.match(stderr, new RegExp(`in use by process ${ready.pid}`));
+});
+
+t.test('a port that is taken is refused', async (t) => {
+  const port = await takenPort(t);
+  t.match(await collab(['start', '--dir', tempFolder(t), '--port', String(port)]), { code: 1, stdout: '', stderr: new RegExp(`Port ${port} on 127\\.0\\.0\\.1 is in use`) });
+});
+
+t.test('what a command changes beside the server holds from the next request on', async (t) => {
+  const dir = tempFolder(t);
+  const { url } = await startServer(t, dir, ['--workers', '2'], { env: { COLLAB_RATE_LIMIT_PER_MINUTE: '100000' } });
+  const key = await collabJson<{ id: string; secretKey: string }>(t, ['key', 'create', '--env', 'default', '--kind', 'secret', '--dir', dir]);
+  t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 200, 'a new key works');
+  await collabJson(t, ['user', 'add', 'ann', '--env', 'default', '--dir', dir]);
+  const posted = await api(url, key.secretKey, 'POST', '/rooms/home/threads', { userId: 'ann', body: 'Hi' });
+  t.equal(posted.status, 201, 'a new user may write');
+
+  await collabJson(t, ['env', 'update', 'default', '--disabled', 'true', '--dir', dir]);
+  for (let i = 0; i < 8; i++) t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 403, 'a disabled environment refuses');
+  await collabJson(t, ['env', 'update', 'default', '--disabled', 'false', '--dir', dir]);
+  for (let i = 0; i < 8; i++) t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 200);
+
+  await collabJson(t, ['key', 'revoke', key.id, '--yes', '--dir', dir]);
+  for (let i = 0; i < 8; i++) t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 401, 'a revoked key is refused, in every worker');
+});
+
+t.test('what is left behind by a server that was killed does no harm', async (t) => {
+  const dir = tempFolder(t);
+  const killed = await startServer(t, dir, ['--workers', '1']);
+  t.match(JSON.parse(readFileSync(join(dir, 'data', 'server.json'), 'utf8')), { pid: killed.process.pid, address: killed.url });
+  await killed.end('SIGKILL');
+  t.match(await collabJson(t, ['status', '--dir', dir]), { running: false, address: null });
+  const again = await startServer(t, dir, ['--workers', '1']);
+  t.equal(await again.end(), 0);
+  t.notOk(existsSync(join(dir, 'data', 'server.json')));
+});

@@ -1,0 +1,95 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { collab, collabJson, type Finished, type InitOutput, startServer } from '../helpers/cli.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+interface Report {
+  readonly ok: boolean;
+  readonly checks: readonly { name: string; level: string; finding: string; remedy: string | null }[];
+}
+
+/** The check of a name in the report of a doctor that may have found a failure. */
+function checkIn({ stdout }: Finished, name: string): Report['checks'][number] | undefined {
+  return (JSON.parse(stdout) as Report).checks.find((check) => check.name === name);
+}
+
+t.test('status of a stopped server', async (t) => {
+  const dir = tempFolder(t);
+  const { environment } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  t.strictSame(await collabJson(t, ['status', '--dir', dir]), {
+    dir,
+    running: false,
+    pid: null,
+    address: null,
+    workers: null,
+    startedAt: null,
+    ready: false,
+    environments: [{ ...environment, name: 'Default', disabled: false, rooms: 0, threads: 0, users: 0, seq: 0 }],
+  });
+  t.match(await collab(['status', '--dir', dir]), { code: 0, stdout: /server +stopped[^]*Next:\n.*collab.* start --dir/ });
+});
+
+t.test('status and doctor beside a running server', async (t) => {
+  const dir = tempFolder(t);
+  const { url, ready, process } = await startServer(t, dir, ['--workers', '1', '--demo']);
+  const headers = { Authorization: `Bearer ${ready.secretKey}`, 'Content-Type': 'application/json' };
+  for (const room of ['a/b', 'ü']) {
+    const body = JSON.stringify({ userId: 'ann', body: 'Hi' });
+    t.equal((await fetch(`${url}/api/v1/rooms/${encodeURIComponent(room)}/threads`, { method: 'POST', headers, body })).status, 201);
+  }
+  t.match(await collabJson(t, ['status', '--dir', dir]), {
+    running: true,
+    pid: process.pid,
+    address: url,
+    workers: 1,
+    ready: true,
+    environments: [{ slug: 'default', rooms: 2, threads: 2, users: 3 }],
+  });
+  t.match(await collab(['status', '--dir', dir]), { code: 0, stdout: /server +running and ready/ });
+  const healthy = await collab(['doctor', '--dir', dir, '--json']);
+  t.equal(healthy.code, 0, healthy.stdout);
+  t.match(checkIn(healthy, 'lock'), { level: 'ok', finding: `held by the running server, process ${process.pid}` });
+  t.match(checkIn(healthy, 'store'), { level: 'ok' });
+});
+
+t.test('doctor without a folder fails and says how to make one', async (t) => {
+  const ended = await collab(['doctor', '--dir', tempFolder(t), '--json']);
+  t.equal(ended.code, 1);
+  t.match(checkIn(ended, 'node'), { level: 'ok' });
+  t.match(checkIn(ended, 'http core'), { level: 'ok' });
+  t.match(checkIn(ended, 'data folder'), { level: 'fail', remedy: /collab init --dir/ });
+});
+
+t.test('doctor finds what an operator does wrong', async (t) => {
+  const dir = tempFolder(t);
+  await collabJson(t, ['init', '--dir', dir]);
+  const configure = (config: object): void => writeFileSync(join(dir, 'config.json'), JSON.stringify(config));
+  const look = () => collab(['doctor', '--dir', dir, '--json']);
+
+  configure({ port: 0, host: '0.0.0.0' });
+  const open = await look();
+  t.equal(open.code, 0, 'a warning is no failure');
+  t.match(checkIn(open, 'exposure'), { level: 'warn', remedy: /proxy with TLS/ });
+
+  configure({ port: 0, host: '0.0.0.0', trustProxy: ['10.0.0.0/8'] });
+  t.match(checkIn(await look(), 'exposure'), { level: 'ok' });
+
+  configure({ port: 0, host: '0.0.0.0', demo: true });
+  const demo = await look();
+  t.equal(demo.code, 1);
+  t.match(demo.stderr, /1 of \d+ checks failed/);
+  t.match(checkIn(demo, 'exposure'), { level: 'fail', remedy: /Set demo to false/ });
+
+  configure({ port: 0, storage: { minFreeMb: 1_048_576 } });
+  t.match(checkIn(await look(), 'disk'), { level: 'fail', finding: /below storage\.minFreeMb/ });
+
+  configure({ prot: 0 });
+  t.match(checkIn(await look(), 'config'), { level: 'fail', finding: /prot is no option; did you mean port/ });
+
+  configure({ port: 0 });
+  chmodSync(join(dir, 'data'), 0o755);
+  t.match(checkIn(await look(), 'data folder'), { level: 'warn', remedy: `chmod 700 ${join(dir, 'data')}` });
+  writeFileSync(join(dir, 'data', 'store', 'data.mdb'), 'this is no database'.repeat(1000));
+  t.match(checkIn(await look(), 'store'), { level: 'fail', finding: /damaged/ });
+});

@@ -1,0 +1,40 @@
+import t from 'tap';
+import { collab, collabJson, type InitOutput, startCollab } from '../helpers/cli.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+const dir = tempFolder(t);
+t.before(() => collabJson<InitOutput>(t, ['init', '--dir', dir]));
+
+const addUser = (id: string, name: string): Promise<unknown> => collabJson(t, ['user', 'add', id, '--name', name, '--env', 'default', '--dir', dir]);
+
+t.test('tail shows what is in the log, then what other processes commit, once and in order', async (t) => {
+  await addUser('ann', 'Ann');
+  const tail = startCollab(t, ['tail', '--env', 'default', '--since', '0', '--json', '--dir', dir]);
+  const next = async (): Promise<unknown> => JSON.parse(await tail.line(() => true));
+  t.match(await next(), { type: 'user.updated', seq: 1, actor: { via: 'cli' } });
+  await addUser('bob', 'Bob');
+  t.match(await next(), { type: 'user.updated', seq: 2 });
+  await addUser('ann', 'Anna');
+  t.match(await next(), { type: 'user.updated', seq: 3 });
+  t.equal(await tail.end('SIGINT'), 0);
+});
+
+t.test('for people it is one harmless line per event', async (t) => {
+  await addUser('mallory', 'Mallory');
+  const tail = startCollab(t, ['tail', '--env', 'default', '--since', '0', '--dir', dir]);
+  t.match(await tail.line(() => true), /^\d{4}-\d\d-\d\dT[\d:.]+Z {2}#1 {2}user\.updated {2}by backend \(cli\)$/);
+  t.match(tail.errors(), /Following the events of default after position 0\. Ctrl-C ends\./);
+});
+
+t.test('a reader that has seen enough is no failure', async (t) => {
+  const tail = startCollab(t, ['tail', '--env', 'default', '--since', '0', '--json', '--dir', dir]);
+  await tail.line(() => true);
+  tail.process.stdout?.destroy();
+  const ended = new Promise<number | null>((resolve) => tail.process.once('exit', resolve));
+  await addUser('late', 'Late');
+  t.equal(await ended, 0);
+});
+
+t.test('an environment that does not exist is refused', async (t) => {
+  t.match(await collab(['tail', '--env', 'nowhere', '--dir', dir]), { code: 1, stdout: '', stderr: /→ `collab env list`/ });
+});

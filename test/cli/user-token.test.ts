@@ -1,0 +1,53 @@
+import t from 'tap';
+import { collab, collabJson, type InitOutput } from '../helpers/cli.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+const dir = tempFolder(t);
+let kid = '';
+t.before(async () => {
+  kid = (await collabJson<InitOutput>(t, ['init', '--dir', dir])).jwtKid;
+});
+
+t.test('a user is made known, changed, listed and shown', async (t) => {
+  const add = (...args: string[]) => collabJson<object>(t, ['user', 'add', ...args, '--env', 'default', '--dir', dir]);
+  t.match(await add('ci-bot', '--name', 'CI', '--bot'), { id: 'ci-bot', userId: 'ci-bot', name: 'CI', kind: 'bot' });
+  t.match(await add('ann/Ångström', '--name', 'Ann', '--email', 'ann@example.com'), { userId: 'ann/Ångström', kind: 'user' });
+  t.match(await add('ci-bot', '--avatar-url', 'https://example.com/ci.png'), { name: 'CI', kind: 'bot', avatarUrl: 'https://example.com/ci.png' });
+  const { items } = await collabJson<{ items: { userId: string }[] }>(t, ['user', 'list', '--env', 'default', '--dir', dir]);
+  t.strictSame(items.map(({ userId }) => userId).toSorted(), ['ann/Ångström', 'ci-bot']);
+  const found = await collabJson<{ items: { userId: string }[] }>(t, ['user', 'list', '--env', 'default', '--query', 'ann', '--dir', dir]);
+  t.strictSame(found.items.map(({ userId }) => userId), ['ann/Ångström']);
+  const shown = await collabJson<object>(t, ['user', 'show', 'ann/Ångström', '--env', 'default', '--dir', dir]);
+  t.match(shown, { email: 'ann@example.com', online: false, lastSeenAt: null });
+});
+
+t.test('names that would steer a terminal are shown harmless', async (t) => {
+  await collabJson(t, ['user', 'add', 'mallory', '--name', '\u001b[2JGone', '--env', 'default', '--dir', dir]);
+  const { stdout } = await collab(['user', 'list', '--env', 'default', '--dir', dir]);
+  t.notOk(stdout.includes('\u001b'));
+  t.match(stdout, /mallory +·\[2JGone/);
+});
+
+t.test('an unknown user or environment is refused with what to do', async (t) => {
+  t.match(await collab(['user', 'show', 'nobody', '--env', 'default', '--dir', dir]), { code: 1, stdout: '', stderr: /→ `collab user list/ });
+  t.match(await collab(['user', 'list', '--env', 'nowhere', '--dir', dir]), { code: 1, stdout: '', stderr: /→ `collab env list`/ });
+});
+
+t.test('a token is signed with the secret of the environment', async (t) => {
+  const made = await collabJson<{ token: string; expiresAt: string }>(t, [
+    ...['token', 'create', '--env', 'default', '--user', 'ann', '--name', 'Ann', '--ttl', '2h'],
+    ...['--role', 'viewer', '--rooms', 'docs/*,home', '--dir', dir],
+  ]);
+  t.strictSame(Object.keys(made), ['token', 'expiresAt']);
+  const [head, claims] = made.token.split('.').slice(0, 2).map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>);
+  t.match(head, { alg: 'HS256', kid, typ: 'JWT' });
+  t.match(claims, { sub: 'ann', name: 'Ann', role: 'viewer', rooms: ['docs/*', 'home'] });
+  t.equal(Date.parse(made.expiresAt), Number(claims?.['exp']) * 1000);
+  t.equal(Number(claims?.['exp']) - Number(claims?.['iat']), 7200);
+});
+
+t.test('a token for longer than the environment allows is refused', async (t) => {
+  const { code, stderr } = await collab(['token', 'create', '--env', 'default', '--user', 'ann', '--ttl', '90d', '--dir', dir]);
+  t.equal(code, 2);
+  t.match(stderr, /ttl/i);
+});

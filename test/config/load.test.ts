@@ -1,0 +1,179 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { ConfigError, type Problem } from '../../src/config/error.ts';
+import { type ConfigSources, loadConfig, loadWithSources } from '../../src/config/load.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+/** A folder with this config.json; none when undefined. */
+function folder(t: Test, content?: unknown): string {
+  const dir = tempFolder(t);
+  if (content !== undefined) writeFileSync(join(dir, 'config.json'), typeof content === 'string' ? content : JSON.stringify(content));
+  return dir;
+}
+
+function problems(from: ConfigSources): readonly Problem[] {
+  try {
+    loadConfig(from);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+t.test('without a file, variables and flags everything is at its default', async (t) => {
+  const dir = folder(t);
+  const { config, sources } = loadWithSources({ dir, env: {}, flags: {} });
+  t.match(config, {
+    host: '127.0.0.1',
+    port: 8787,
+    workers: 'auto',
+    dataDir: join(dir, 'data'),
+    demo: false,
+    log: { level: 'info' },
+    trustProxy: [],
+    rateLimit: { perMinute: 100, exempt: [] },
+    ws: { heartbeatSeconds: 25, maxBackpressureBytes: 1_048_576 },
+    shutdown: { drainSeconds: 10, closeSpreadSeconds: 5 },
+    events: { retentionHours: 24, retentionCount: 10_000 },
+    storage: { minFreeMb: 256 },
+  });
+  t.equal(sources.size, 0);
+});
+
+t.test('flags win over variables, variables over the file, the file over the defaults', async (t) => {
+  const dir = folder(t, { port: 1001, host: '10.0.0.1', rateLimit: { perMinute: 7 }, workers: 3 });
+  const env = { COLLAB_PORT: '1002', COLLAB_HOST: '10.0.0.2', PORT: '9' };
+  const { config, sources } = loadWithSources({ dir, env, flags: { port: '1003', host: undefined } });
+  t.equal(config.port, 1003);
+  t.equal(config.host, '10.0.0.2');
+  t.equal(config.rateLimit.perMinute, 7);
+  t.equal(config.workers, 3);
+  t.equal(sources.get('port'), 'the flag --port');
+  t.equal(sources.get('host'), 'the variable COLLAB_HOST');
+  t.equal(sources.get('workers'), join(dir, 'config.json'));
+});
+
+t.test('variables are named by the path and read by the type of the option', async (t) => {
+  const env = {
+    COLLAB_RATE_LIMIT_PER_MINUTE: '250',
+    COLLAB_WS_ALLOW_QUERY_TOKEN: 'true',
+    COLLAB_TRUST_PROXY: '10.0.0.0/8, fd00::/8',
+    COLLAB_WORKERS: 'auto',
+    COLLAB_LOG_LEVEL: 'debug',
+    COLLAB_WS_MAX_UNAUTHENTICATED_PER_IP: '9',
+  };
+  const config = loadConfig({ dir: folder(t), env, flags: {} });
+  t.match(config, {
+    rateLimit: { perMinute: 250 },
+    ws: { allowQueryToken: true, maxUnauthenticatedPerIp: 9 },
+    trustProxy: ['10.0.0.0/8', 'fd00::/8'],
+    workers: 'auto',
+    log: { level: 'debug' },
+  });
+});
+
+t.test('an empty variable counts as not set', async (t) => {
+  t.equal(loadConfig({ dir: folder(t), env: { COLLAB_PORT: '' }, flags: {} }).port, 8787);
+});
+
+t.test('what Kubernetes sets for a Service called collab is left aside', async (t) => {
+  const env = {
+    COLLAB_PORT: 'tcp://10.0.0.7:8787',
+    COLLAB_SERVICE_HOST: '10.0.0.7',
+    COLLAB_SERVICE_PORT: '8787',
+    COLLAB_SERVICE_PORT_HTTP: '8787',
+    COLLAB_PORT_8787_TCP_ADDR: '10.0.0.7',
+  };
+  t.equal(loadConfig({ dir: folder(t), env, flags: {} }).port, 8787);
+});
+
+t.test('dataDir is relative to the folder, or absolute', async (t) => {
+  const dir = folder(t, { dataDir: '../elsewhere' });
+  t.equal(loadConfig({ dir, env: {}, flags: {} }).dataDir, join(dir, '../elsewhere'));
+  t.equal(loadConfig({ dir, env: { COLLAB_DATA_DIR: '/srv/data' }, flags: {} }).dataDir, '/srv/data');
+});
+
+t.test('a value out of bounds is refused with the path, the bound and where it was written', async (t) => {
+  const dir = folder(t, { rateLimit: { perMinute: 0 } });
+  const file = join(dir, 'config.json');
+  t.strictSame(problems({ dir, env: {}, flags: {} }), [
+    { path: 'rateLimit.perMinute', reason: 'must be a whole number from 1 to 1000000, not 0', source: file },
+  ]);
+  t.throws(() => loadConfig({ dir, env: {}, flags: {} }), {
+    message: `rateLimit.perMinute must be a whole number from 1 to 1000000, not 0 (in ${file})`,
+  });
+});
+
+t.test('each kind of option says what it accepts', async (t) => {
+  const cases: [content: unknown, message: string][] = [
+    [{ port: '8787' }, 'port must be a whole number from 0 to 65535, not "8787"'],
+    [{ port: 80.5 }, 'port must be a whole number from 0 to 65535, not 80.5'],
+    [{ port: null }, 'port must be a whole number from 0 to 65535, not null'],
+    [{ workers: 0 }, 'workers must be a whole number from 1 to 256 or auto, not 0'],
+    [{ workers: 'many' }, 'workers must be a whole number from 1 to 256 or auto, not "many"'],
+    [{ demo: 'yes' }, 'demo must be true or false, not "yes"'],
+    [{ host: '' }, 'host must be a text of 1 to 253 characters, not ""'],
+    [{ log: { level: 'loud' } }, 'log.level must be trace, debug, info, warn, error, fatal or silent, not "loud"'],
+    [{ trustProxy: ['10.0.0.0/33'] }, 'trustProxy must be a list of networks such as 10.0.0.0/8 or fd00::/8, not ["10.0.0.0/33"]'],
+    [{ trustProxy: '10.0.0.0/8' }, 'trustProxy must be a list of networks such as 10.0.0.0/8 or fd00::/8, not "10.0.0.0/8"'],
+    [{ rateLimit: 100 }, 'rateLimit must be an object of options, not 100'],
+    [[], 'The file must hold a JSON object'],
+    [{ host: 'x'.repeat(300) }, `host must be a text of 1 to 253 characters, not "${'x'.repeat(56)}…`],
+  ];
+  for (const [content, message] of cases) {
+    const [problem] = problems({ dir: folder(t, content), env: {}, flags: {} });
+    t.equal(`${problem?.path} ${problem?.reason}`.trim(), message);
+  }
+});
+
+t.test('an unknown option is an error that suggests the near name', async (t) => {
+  const cases: [content: Record<string, unknown>, reason: RegExp][] = [
+    [{ prot: 80 }, /^is no option; did you mean port\?$/],
+    [{ rateLimit: { perMinut: 5 } }, /^is no option; did you mean rateLimit\.perMinute\?$/],
+    [{ ratelimit: { perMinute: 5 } }, /^is no option; did you mean rateLimit\?$/],
+    [{ colour: 'blue' }, /^is no option; `collab config example` lists them all$/],
+    [JSON.parse('{"__proto__": {"port": 1}}') as Record<string, unknown>, /^is no option/],
+    [{ constructor: 1 }, /^is no option/],
+  ];
+  for (const [content, reason] of cases) {
+    const dir = folder(t, JSON.stringify(content));
+    const [problem] = problems({ dir, env: {}, flags: {} });
+    t.match(problem?.reason, reason);
+    t.equal(problem?.source, join(dir, 'config.json'));
+  }
+  t.strictSame(problems({ dir: folder(t), env: { COLLAB_RATELIMIT_PERMINUTE: '5' }, flags: {} }), [
+    {
+      path: 'COLLAB_RATELIMIT_PERMINUTE',
+      reason: 'is no option; did you mean COLLAB_RATE_LIMIT_PER_MINUTE?',
+      source: 'the variable COLLAB_RATELIMIT_PERMINUTE',
+    },
+  ]);
+});
+
+t.test('all faults of all sources are told at once', async (t) => {
+  const dir = folder(t, { port: -1, hots: 'x' });
+  const found = problems({ dir, env: { COLLAB_DEMO: '1' }, flags: { workers: '0' } });
+  t.strictSame(found.map(({ path }) => path), ['port', 'hots', 'demo', 'workers']);
+});
+
+t.test('options that contradict each other are refused', async (t) => {
+  const dir = folder(t, { shutdown: { drainSeconds: 3 }, ws: { messageBurst: 10 } });
+  t.strictSame(problems({ dir, env: {}, flags: {} }).map(({ path, reason }) => `${path} ${reason}`), [
+    'shutdown.closeSpreadSeconds must be at most shutdown.drainSeconds (3), not 5',
+    'ws.messageBurst must be at least ws.messagesPerSecond (50), not 10',
+  ]);
+});
+
+t.test('a file that is no JSON, or cannot be read, is refused by name', async (t) => {
+  const dir = folder(t, '{ "port": 80, }');
+  t.match(problems({ dir, env: {}, flags: {} }), [{ path: '', reason: /not valid JSON/, source: join(dir, 'config.json') }]);
+  const other = folder(t);
+  mkdirSync(join(other, 'config.json'), { recursive: true });
+  t.match(problems({ dir: other, env: {}, flags: {} }), [{ reason: /cannot be read: EISDIR/ }]);
+});
+
+t.test('a byte order mark in front of the file does no harm', async (t) => {
+  t.equal(loadConfig({ dir: folder(t, '\uFEFF{"port": 80}'), env: {}, flags: {} }).port, 80);
+});
