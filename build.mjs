@@ -1,0 +1,54 @@
+// Bundles the server into dist/bin/collab.js and the demo page into dist/demo. `npm start` and `npm test` run it first.
+import { build } from 'esbuild';
+import { chmod, readdir, rm } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+
+const outdir = 'dist';
+
+const server = build({
+  entryPoints: ['./bin/collab.ts'],
+  outbase: '.',
+  outdir,
+  chunkNames: 'chunks/[name]-[hash]',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  // What is not named here goes into the bundle: typebox alone is hundreds of modules, 200 ms of every worker's start.
+  external: ['commander', 'lmdb', 'pino', 'uWebSockets.js'],
+  sourcemap: true,
+  metafile: true,
+  logLevel: 'warning',
+});
+
+const demo = build({
+  entryPoints: {
+    demo: './src/demo/page/main.ts',
+    style: './src/demo/page/style.css',
+    index: './src/demo/page/index.html',
+    icon: './src/demo/page/icon.svg',
+  },
+  outdir: join(outdir, 'demo'),
+  loader: { '.html': 'copy', '.svg': 'copy' },
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  platform: 'browser',
+  target: 'es2022',
+  metafile: true,
+  logLevel: 'warning',
+});
+
+// esbuild has said what is wrong by then.
+const results = await Promise.all([server, demo]).catch(() => process.exit(1));
+await chmod(join(outdir, 'bin/collab.js'), 0o755);
+await removeAllBut(new Set(results.flatMap(({ metafile }) => Object.keys(metafile.outputs))));
+
+/** Chunks carry a hash in their name: those of earlier builds would pile up. */
+async function removeAllBut(outputs) {
+  for (const entry of await readdir(outdir, { recursive: true, withFileTypes: true })) {
+    const path = relative('.', join(entry.parentPath ?? entry.path, entry.name));
+    if (entry.isFile() && !outputs.has(path)) await rm(path, { force: true });
+  }
+}

@@ -1,0 +1,62 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../log.ts';
+
+/** One step of a shutdown. */
+export interface Step {
+  readonly name: string;
+  readonly run: () => Promise<void> | void;
+  /** Milliseconds after which the next step begins all the same. */
+  readonly withinMs: number;
+}
+
+/**
+ * Runs the steps in order. A step that throws or takes too long is logged and passed over, so that the last one is
+ * reached in bounded time whatever happens.
+ */
+export async function shutDown(steps: readonly Step[], log: Logger): Promise<void> {
+  for (const { name, run, withinMs } of steps) {
+    try {
+      await within(withinMs, async () => run());
+    } catch (error) {
+      log.error({ err: error, step: name }, 'a step of the shutdown failed; going on');
+    }
+  }
+}
+
+async function within(ms: number, run: () => Promise<void>): Promise<void> {
+  const timer = new AbortController();
+  const late = delay(ms, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`not done within ${ms} ms`);
+  });
+  try {
+    await Promise.race([run(), late]);
+  } finally {
+    // The race is over: nobody waits for the timer any more, so its end is no failure.
+    late.catch(() => {});
+    timer.abort();
+  }
+}
+
+const QUIET_MS = 0.05;
+const QUIET_PATIENCE_MS = 500;
+
+/**
+ * Resolves right after a poll of the event loop that found hardly anything to do: connections that waited to be accepted
+ * have just been, so closing the listen socket now refuses none but those of the last few microseconds. What counts
+ * as hardly anything grows as time goes by; a loop that is never quiet is waited for half a second.
+ */
+export function quietMoment(): Promise<void> {
+  return new Promise((resolve) => {
+    const begun = performance.now();
+    let last = 0;
+    const look = (): void => {
+      const now = performance.now();
+      const waited = now - begun;
+      const quiet = now - last < QUIET_MS * (1 + waited);
+      if (quiet || waited > QUIET_PATIENCE_MS) return resolve();
+      last = now;
+      setImmediate(look);
+    };
+    setImmediate(look);
+  });
+}

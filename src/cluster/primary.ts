@@ -1,0 +1,153 @@
+import { isIP } from 'node:net';
+import { availableParallelism } from 'node:os';
+import type { Config } from '../config/schema.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { Logger } from '../log.ts';
+import { ExitCode, StartError } from './exit.ts';
+import { findFreePort } from './free-port.ts';
+import { type DataLock, lockDataFolder } from './lock.ts';
+import type { Role } from './messages.ts';
+import { Supervisor } from './supervisor.ts';
+import type { Spawn, WorkerProcess } from './worker.ts';
+
+/** How long orphaned workers of a killed primary may take to let go of the port. */
+const ORPHANS_MS = 3_000;
+
+export interface PrimaryOptions {
+  readonly config: Config;
+  readonly spawn: Spawn;
+  /** Makes the data folder ready once it is ours: nothing in it is open yet. */
+  readonly prepare: () => void;
+  /** Loads the log while the workers start. */
+  readonly openLog: () => Promise<Logger>;
+}
+
+/** What a server that serves says of itself. */
+export interface Ready {
+  readonly url: string;
+  readonly port: number;
+  readonly webWorkers: number;
+  /** File of the HTTP core. */
+  readonly core: string;
+}
+
+/** A server, as the process that was started knows it. */
+export interface Primary {
+  /**
+   * Resolves when all workers serve; null when it was told to stop before.
+   * Rejects with a `StartError` when it cannot start; then nothing of it runs any more.
+   */
+  readonly ready: Promise<Ready | null>;
+  /** Resolves with the exit code when everything has ended. Never rejects. */
+  readonly ended: Promise<number>;
+  /** Drains and ends; as SIGTERM does. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Takes the data folder and the port, starts the workers and supervises them until SIGTERM or SIGINT drains them; a second
+ * one ends at once. SIGHUP replaces the web workers one by one. Opens no store and parses no request.
+ *
+ * @throws {StartError} when the folder or the port is not to be had
+ */
+export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
+  const { config, prepare } = options;
+  const lock = await lockDataFolder(config.dataDir);
+  try {
+    const port = await findFreePort(config.host, config.port, lock.tookOver ? ORPHANS_MS : 0);
+    prepare();
+    return await supervise(options, port, lock);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function supervise({ config, spawn, openLog }: PrimaryOptions, port: number, lock: DataLock): Promise<Primary> {
+  const webWorkers = config.workers === 'auto' ? availableParallelism() : config.workers;
+  const early = forkEarly(spawn, webWorkers);
+  const log = await openLog();
+  const supervisor = new Supervisor({
+    config,
+    port,
+    webWorkers,
+    clock: systemClock,
+    log,
+    spawn: (role) => early[role].pop() ?? spawn(role),
+  });
+
+  let told = false;
+  const { promise: ended, resolve: end } = resolvable<number>();
+  const stop = async (): Promise<void> => {
+    if (told) return;
+    told = true;
+    log.info('stopping: requests are finished, sockets are closed');
+    await supervisor.stop();
+    stopSignals();
+    lock.release();
+    log.info('stopped');
+    end(ExitCode.intended);
+  };
+  const stopSignals = onSignals({
+    end: () => {
+      if (!told) return void stop();
+      supervisor.kill();
+      lock.release();
+      process.exit(ExitCode.intended);
+    },
+    roll: () => void supervisor.roll(),
+  });
+  process.once('exit', () => lock.release());
+
+  const ready = supervisor.start().then(
+    ({ core, oldCore }): Ready => {
+      const facts = { url: urlOf(config.host, port), port, webWorkers, core };
+      log.info({ ...facts, node: process.versions.node, dataDir: config.dataDir }, 'ready');
+      if (oldCore && isExposed(config)) {
+        log.warn({ host: config.host }, 'the HTTP core for Node 20 is exposed: put a proxy in front and name it in trustProxy (docs/deploy), or run on Node 22');
+      }
+      return facts;
+    },
+    (error: unknown) => {
+      supervisor.kill();
+      stopSignals();
+      lock.release();
+      end(error instanceof StartError ? error.exitCode : ExitCode.failure);
+      throw error;
+    },
+  );
+  return { ready: Promise.race([ready, ended.then(() => null)]), ended, stop };
+}
+
+/** Whether others than this machine and the known proxies may connect. */
+function isExposed({ host, trustProxy }: Config): boolean {
+  const loopback = isIP(host) === 4 ? host.startsWith('127.') : host === '::1' || host === 'localhost';
+  return !loopback && trustProxy.length === 0;
+}
+
+/** Workers take their time to boot: that begins before anything else is loaded here. */
+function forkEarly(spawn: Spawn, webWorkers: number): Record<Role, WorkerProcess[]> {
+  return { web: Array.from({ length: webWorkers }, () => spawn('web')), background: [spawn('background')] };
+}
+
+function onSignals({ end, roll }: { end: () => void; roll: () => void }): () => void {
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+  process.on('SIGHUP', roll);
+  return () => {
+    process.off('SIGTERM', end);
+    process.off('SIGINT', end);
+    process.off('SIGHUP', roll);
+  };
+}
+
+function urlOf(host: string, port: number): string {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}
+
+function resolvable<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((done) => (resolve = done));
+  return { promise, resolve };
+}

@@ -1,0 +1,218 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Config } from '../config/schema.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../log.ts';
+import { Backoff } from './backoff.ts';
+import { StartError } from './exit.ts';
+import type { ReadyData, Role } from './messages.ts';
+import { AnnounceRelay } from './relay.ts';
+import { type Spawn, Worker, type WorkerEnd } from './worker.ts';
+
+/** Ends in a row, of one worker, that make a start fail. */
+const START_ATTEMPTS = 3;
+/** What a drain may take past `shutdown.drainSeconds`. */
+const GRACE_MS = 5_000;
+/** What a replaced worker may take to wait for connections that idle. */
+const LINGER_MS = 15_000;
+
+export interface SupervisorOptions {
+  readonly config: Config;
+  readonly port: number;
+  readonly webWorkers: number;
+  readonly spawn: Spawn;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The place of one worker: whoever fills it is replaced when it ends. */
+interface Slot {
+  readonly role: Role;
+  readonly backoff: Backoff;
+  worker: Worker;
+  /** Ends in a row without having been ready. */
+  failures: number;
+}
+
+/** Keeps one background worker and a number of web workers running, relays between them, and ends them in order. */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #relay = new AnnounceRelay();
+  readonly #slots: Slot[] = [];
+  readonly #running = new Set<Worker>();
+  /** Workers that have ended and left things in shared memory. */
+  readonly #uncleaned = new Set<string>();
+  readonly #stopping = new AbortController();
+  #started = false;
+  #failStart: (error: StartError) => void = () => {};
+  #launched = 0;
+  #rolling: Promise<void> | null = null;
+  #rollAgain = false;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
+  /** Pids of the worker processes by worker id. */
+  get pids(): Readonly<Record<string, number | undefined>> {
+    return Object.fromEntries([...this.#running].map(({ id, pid }) => [id, pid]));
+  }
+
+  get #drainMs(): number {
+    return this.#options.config.shutdown.drainSeconds * 1_000;
+  }
+
+  /**
+   * Starts all workers at once and resolves when all serve, with what the first web worker reported.
+   *
+   * @throws {StartError} when one of them ended three times in a row before it served
+   */
+  async start(): Promise<ReadyData> {
+    const failure = new Promise<never>((_, reject) => (this.#failStart = reject));
+    const roles: Role[] = [...Array<Role>(this.#options.webWorkers).fill('web'), 'background'];
+    const ready = roles.map((role) => this.#fill(role));
+    const [first] = await Promise.race([Promise.all(ready), failure]);
+    this.#started = true;
+    if (first === undefined) throw new RangeError('a cluster has at least one worker');
+    return first;
+  }
+
+  /**
+   * Replaces the web workers one by one, each new one serving before the old one drains. Called meanwhile, goes round
+   * once more; called before all serve, does nothing.
+   */
+  async roll(): Promise<void> {
+    if (!this.#started) return;
+    this.#rollAgain = this.#rolling !== null;
+    this.#rolling ??= this.#rollAll().finally(() => (this.#rolling = null));
+    await this.#rolling;
+  }
+
+  /** Drains the web workers, then the background worker. What is not done within the bound is killed. */
+  async stop(): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
+    this.#stopping.abort();
+    const deadline = performance.now() + this.#drainMs + GRACE_MS;
+    await this.#end('web', deadline);
+    // However long the web workers took, the background worker gets its chance.
+    await this.#end('background', Math.max(deadline, performance.now() + 1_000));
+  }
+
+  /** Ends every worker at once. */
+  kill(): void {
+    this.#stopping.abort();
+    for (const worker of this.#running) worker.kill();
+  }
+
+  #fill(role: Role): Promise<ReadyData> {
+    return new Promise((resolve) => {
+      const slot: Slot = { role, backoff: new Backoff(this.#options.clock), worker: this.#launch(role), failures: 0 };
+      this.#slots.push(slot);
+      this.#watch(slot, slot.worker, resolve);
+    });
+  }
+
+  #launch(role: Role): Worker {
+    const { config, port, spawn, log } = this.#options;
+    const workerId = role === 'web' ? `web-${++this.#launched}` : `background-${++this.#launched}`;
+    const worker = new Worker(spawn(role), role, { config, workerId, port });
+    this.#running.add(worker);
+    void worker.ended.then(() => this.#onEnded(worker));
+    void worker.ready.then(() => this.#onReady(worker));
+    log.debug({ started: worker.id, workerPid: worker.pid }, 'worker started');
+    return worker;
+  }
+
+  #onReady(worker: Worker): void {
+    if (worker.role === 'web') this.#relay.add(worker.channel);
+    if (worker.role === 'web' || this.#stopping.signal.aborted) return;
+    worker.channel.onMessage((message) => {
+      if (message.type === 'cleaned') this.#uncleaned.delete(message.data.workerId);
+    });
+    for (const workerId of this.#uncleaned) worker.channel.send({ type: 'ended', data: { workerId } });
+  }
+
+  #onEnded(worker: Worker): void {
+    this.#running.delete(worker);
+    this.#uncleaned.add(worker.id);
+    for (const { worker: other } of this.#slots) {
+      if (other.role === 'background' && other.isReady) other.channel.send({ type: 'ended', data: { workerId: worker.id } });
+    }
+  }
+
+  /** Follows a worker in its slot: tells when it serves, and replaces it when it ends without having been told to. */
+  #watch(slot: Slot, worker: Worker, onReady: (data: ReadyData) => void): void {
+    slot.backoff.started();
+    void worker.ready.then((data) => {
+      slot.failures = 0;
+      onReady(data);
+    });
+    void worker.ended.then(async (end) => {
+      if (this.#stopping.signal.aborted || worker.isDraining) return;
+      const wait = slot.backoff.ended();
+      this.#report(slot, worker, end, wait);
+      await delay(wait, undefined, { signal: this.#stopping.signal }).catch(() => {});
+      if (this.#stopping.signal.aborted || slot.worker !== worker) return;
+      slot.worker = this.#launch(slot.role);
+      this.#watch(slot, slot.worker, onReady);
+    });
+  }
+
+  #report(slot: Slot, worker: Worker, end: WorkerEnd, wait: number): void {
+    const { reason, logged } = worker.explain(end);
+    if (!worker.isReady) slot.failures++;
+    if (!this.#started && slot.failures >= START_ATTEMPTS) {
+      this.#failStart(new StartError(`A ${slot.role} worker cannot start: ${reason}`));
+    }
+    const facts = { ended: worker.id, workerPid: worker.pid, ...end, reason, replacedInMs: wait };
+    if (logged) this.#options.log.warn(facts, 'worker ended and is replaced');
+    else this.#options.log.error(facts, 'worker ended unexpectedly and is replaced');
+  }
+
+  async #rollAll(): Promise<void> {
+    do {
+      this.#rollAgain = false;
+      this.#options.log.info('replacing the web workers one by one');
+      for (const slot of this.#slots) {
+        if (slot.role === 'web' && !this.#stopping.signal.aborted && !(await this.#rollSlot(slot))) return;
+      }
+      if (!this.#stopping.signal.aborted) this.#options.log.info('all web workers replaced');
+    } while (this.#rollAgain && !this.#stopping.signal.aborted);
+  }
+
+  async #rollSlot(slot: Slot): Promise<boolean> {
+    const next = this.#launch(slot.role);
+    const end = await Promise.race([next.ready.then(() => null), next.ended]);
+    if (end !== null) {
+      if (!this.#stopping.signal.aborted) {
+        this.#options.log.error({ reason: next.explain(end).reason }, 'the new worker cannot start: the old ones go on, not replaced');
+      }
+      return false;
+    }
+    const old = slot.worker;
+    slot.worker = next;
+    this.#watch(slot, next, () => {});
+    if (this.#stopping.signal.aborted) return false;
+    old.drain('roll');
+    await this.#waitOrKill([old], performance.now() + LINGER_MS + 2 * this.#drainMs + GRACE_MS);
+    return true;
+  }
+
+  async #end(role: Role, deadline: number): Promise<void> {
+    const workers = [...this.#running].filter((worker) => worker.role === role);
+    for (const worker of workers) worker.drain('stop');
+    await this.#waitOrKill(workers, deadline);
+  }
+
+  /** Waits for the workers to end; those that still run at the deadline are killed. */
+  async #waitOrKill(workers: readonly Worker[], deadline: number): Promise<void> {
+    const timer = setTimeout(() => {
+      for (const worker of workers) {
+        if (!this.#running.has(worker)) continue;
+        this.#options.log.warn({ killed: worker.id, workerPid: worker.pid }, 'worker did not end in time and is killed');
+        worker.kill();
+      }
+    }, deadline - performance.now());
+    await Promise.all(workers.map(({ ended }) => ended));
+    clearTimeout(timer);
+  }
+}

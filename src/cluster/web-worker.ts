@@ -1,0 +1,110 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Config } from '../config/schema.ts';
+import type { Context } from '../domain/context.ts';
+import type { ServerStatus } from '../http/health.ts';
+import { createServer, type HttpServer, nativeCore } from '../http/listen.ts';
+import { attachHttp, type Http } from '../http/server.ts';
+import type { Logger } from '../log.ts';
+import type { Bus } from '../ports/bus.ts';
+import { attachRealtime, type Realtime } from '../realtime/server.ts';
+import { quietMoment, type Step } from './lifecycle.ts';
+import type { DrainReason, ReadyData } from './messages.ts';
+
+/** How often a worker looks for changes that nobody announces: those of the command line. */
+const POLL_MS = 250;
+/** The core ends an HTTP connection that idles for 10 s: until then it may send one more request. */
+const IDLE_CONNECTION_MS = 10_500;
+/** For the last answers and close frames to get from the kernel to the network before their connections are cut. */
+const LAST_BYTES_MS = 50;
+/** The environment of the demo page: the one that a new folder starts with. */
+const DEMO_ENVIRONMENT = 'default';
+
+export interface WebWorkerOptions {
+  readonly config: Config;
+  readonly ctx: Context;
+  readonly bus: Bus;
+  readonly log: Logger;
+  /** Owns this worker's counts in shared memory. */
+  readonly workerId: string;
+  /** Port to listen on, shared with the other workers; 0 takes one that is not shared. */
+  readonly port: number;
+}
+
+/** A worker that serves HTTP and WebSocket. */
+export interface WebWorker {
+  /** Where it listens, and on what core. */
+  readonly ready: ReadyData;
+  /** The steps by which it ends: nothing that was accepted is refused or cut off, as far as the bounds allow. */
+  drain(reason: DrainReason): readonly Step[];
+}
+
+/** What a worker has to wind up. */
+interface Parts {
+  readonly config: Config;
+  readonly status: ServerStatus;
+  readonly server: HttpServer;
+  readonly http: Http;
+  readonly realtime: Realtime;
+  readonly disconnectStore: () => void;
+}
+
+/**
+ * Serves on the configured host and the given port, and carries hints between the store and the bus.
+ *
+ * @throws {Error} when it cannot listen, in words for the operator
+ */
+export async function runWebWorker({ config, ctx, bus, log, workerId, port }: WebWorkerOptions): Promise<WebWorker> {
+  const status: ServerStatus = { draining: false };
+  const server = createServer();
+  const realtime = attachRealtime(server.app, { ctx, config, log, owner: workerId });
+  const demo = config.demo ? (await import('../demo/demo.ts')).createDemo(ctx, DEMO_ENVIRONMENT) : undefined;
+  const http = attachHttp(server.app, { ctx, config, log, status, demo });
+  const disconnectStore = connectStore(ctx, bus);
+  const { file, old } = nativeCore();
+  return {
+    ready: { port: await server.listen(config.host, port), core: file, oldCore: old },
+    drain: (reason) => drainSteps({ config, status, server, http, realtime, disconnectStore }, reason),
+  };
+}
+
+/** Hints others at each flush, wakes the store at each hint, and polls. Returns the way to stop. */
+function connectStore({ store }: Context, bus: Bus): () => void {
+  const stopAnnouncing = store.onFlushed((position) => bus.announce(position));
+  const stopListening = bus.onAnnounce((position) => store.wake(position));
+  const poll = setInterval(() => store.wake(), POLL_MS);
+  return () => {
+    clearInterval(poll);
+    stopListening();
+    stopAnnouncing();
+  };
+}
+
+function drainSteps({ config, status, server, http, realtime, disconnectStore }: Parts, reason: DrainReason): Step[] {
+  const drainMs = config.shutdown.drainSeconds * 1_000;
+  const spreadMs = config.shutdown.closeSpreadSeconds * 1_000;
+  const stopListening = async (): Promise<void> => {
+    status.draining = true;
+    await quietMoment();
+    server.stopListening();
+  };
+  const finish = async (): Promise<void> => {
+    http.endStreams();
+    await Promise.all([http.settled(drainMs), realtime.close(spreadMs)]);
+  };
+  // Whoever sends one more request on a connection that was idle gets it answered, and hears that it was the last.
+  const linger = async (): Promise<void> => {
+    await delay(IDLE_CONNECTION_MS);
+    await http.settled(drainMs);
+  };
+  const cut = async (): Promise<void> => {
+    await delay(LAST_BYTES_MS);
+    server.close();
+    disconnectStore();
+  };
+  return [
+    { name: 'accept no more connections', withinMs: 1_000, run: stopListening },
+    { name: 'finish requests and close sockets', withinMs: drainMs + 500, run: finish },
+    ...(reason === 'roll' ? [{ name: 'wait for idle connections', withinMs: IDLE_CONNECTION_MS + drainMs, run: linger }] : []),
+    { name: 'end the connections that are left', withinMs: 1_000, run: cut },
+  ];
+}

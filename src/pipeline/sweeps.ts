@@ -1,0 +1,35 @@
+import type { Config } from '../config/schema.ts';
+import type { Context } from '../domain/context.ts';
+import { listEnvironments } from '../domain/environments.ts';
+import { sweepIdempotency } from '../domain/idempotency.ts';
+import { retainEvents } from './event-retention.ts';
+import type { Sweep } from './sweeper.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** A window in which nobody was counted for so long is empty, whatever its length. */
+const IDLE_WINDOW_MS = 5 * MINUTE;
+
+/** The upkeep of the store and of shared memory. */
+export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): readonly Sweep[] {
+  return [
+    { name: 'store upkeep', everyMs: SECOND / 4, run: () => ctx.store.maintain() },
+    { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(ctx.clock.now() - IDLE_WINDOW_MS) },
+    {
+      name: 'event retention',
+      everyMs: MINUTE,
+      run: async () => {
+        for (const { id } of await listEnvironments(ctx)) await retainEvents(ctx, id, events);
+      },
+    },
+    {
+      name: 'idempotency records',
+      everyMs: HOUR,
+      run: async () => {
+        for (const environment of await listEnvironments(ctx)) await sweepIdempotency(ctx, environment);
+      },
+    },
+  ];
+}

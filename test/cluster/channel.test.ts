@@ -1,0 +1,72 @@
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { type Channel, parentChannel, twinChannels } from '../../src/cluster/channel.ts';
+import { type Message, readMessage } from '../../src/cluster/messages.ts';
+
+const hint = (position: number): Message => ({ type: 'announce', data: { position } });
+
+const received = (channel: Channel, count: number): Promise<Message[]> =>
+  new Promise((resolve) => {
+    const messages: Message[] = [];
+    channel.onMessage((message) => {
+      messages.push(message);
+      if (messages.length === count) resolve(messages);
+    });
+  });
+
+t.test('what is no message of ours is ignored', (t) => {
+  const strange = [null, 7, 'announce', {}, { type: 'unheard-of', data: {} }, { type: 'toString', data: {} }, { type: 'announce' }, { type: 'drain', data: { reason: 'why not' } }];
+  for (const raw of strange) t.equal(readMessage(raw), null, JSON.stringify(raw));
+  t.same(readMessage({ type: 'announce', data: { position: 3 } }), hint(3));
+  t.end();
+});
+
+t.test('twins deliver copies, in order, in a later turn', async (t) => {
+  const [one, other] = twinChannels();
+  const arrival = received(other, 3);
+  const message = { type: 'announce', data: { position: 1 } } as const;
+  let left = 0;
+  one.send(message, () => left++);
+  one.send(hint(2));
+  one.send(hint(3));
+  t.equal(left, 0, 'nothing travels within the call');
+  const messages = await arrival;
+  t.same(messages, [hint(1), hint(2), hint(3)]);
+  t.not(messages[0], message, 'the other end has a copy');
+  t.equal(left, 1, 'the sender is told');
+});
+
+t.test('messages that come before anybody listens are kept', async (t) => {
+  const [one, other] = twinChannels();
+  one.send(hint(1));
+  await new Promise(setImmediate);
+  t.same(await received(other, 1), [hint(1)]);
+});
+
+t.test('closing one end closes both, and later messages are dropped', async (t) => {
+  const [one, other] = twinChannels();
+  const closed = Promise.all([new Promise<void>((done) => one.onClose(done)), new Promise<void>((done) => other.onClose(done))]);
+  one.close();
+  await closed;
+  const seen: Message[] = [];
+  other.onMessage((message) => seen.push(message));
+  await new Promise<void>((sent) => one.send(hint(1), sent));
+  t.same(seen, []);
+  let late = 0;
+  one.onClose(() => late++);
+  t.equal(late, 1, 'who asks after the close is told at once');
+});
+
+t.test('a forked process talks the same way, and hears when its parent hangs up', async (t) => {
+  const child = fork(fileURLToPath(new URL('../fixtures/echo-worker.ts', import.meta.url)));
+  const channel = parentChannel(child);
+  const echo = received(channel, 2);
+  channel.send(hint(41));
+  channel.send(hint(42));
+  t.same(await echo, [hint(41), hint(42)]);
+  const exit = new Promise((resolve) => child.once('exit', resolve));
+  channel.close();
+  t.equal(await exit, 7);
+  await new Promise<void>((sent) => channel.send(hint(1), sent));
+});

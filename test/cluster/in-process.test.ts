@@ -1,0 +1,81 @@
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { ipcBus } from '../../src/adapters/ipc/bus.ts';
+import { openContext } from '../../src/app.ts';
+import { twinChannels } from '../../src/cluster/channel.ts';
+import { shutDown } from '../../src/cluster/lifecycle.ts';
+import { AnnounceRelay, hintLine } from '../../src/cluster/relay.ts';
+import { runWebWorker } from '../../src/cluster/web-worker.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { createEnvironment } from '../../src/domain/environments.ts';
+import { createKey } from '../../src/domain/keys.ts';
+import { addSigningKey } from '../../src/domain/signing-keys.ts';
+import { mintUserToken } from '../../src/domain/tokens.ts';
+import { createLogger } from '../../src/log.ts';
+import { isEvent, TestSocket } from '../helpers/socket.ts';
+
+/** A whole cluster of two web workers in this process: each has the store open by itself, hints go through the relay. */
+async function twoWorkers(t: Test) {
+  const dir = t.testdir();
+  const config = { ...loadConfig({ dir, env: {}, flags: { dataDir: join(dir, 'data'), 'rateLimit.exempt': '127.0.0.1' } }), shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 } };
+  const log = createLogger({ level: 'silent', name: 'test' });
+  const relay = new AnnounceRelay();
+  const workers = [];
+  for (const workerId of ['web-1', 'web-2']) {
+    const { ctx, close } = await openContext(config);
+    const [primary, channel] = twinChannels();
+    relay.add(primary);
+    const worker = await runWebWorker({ config, ctx, bus: ipcBus(hintLine(channel)), log, workerId, port: 0 });
+    let ended: Promise<void> | null = null;
+    const end = (): Promise<void> => (ended ??= shutDown([...worker.drain('stop'), { name: 'close', withinMs: 5_000, run: close }], log));
+    t.teardown(end);
+    workers.push({ ctx, end, url: `http://127.0.0.1:${worker.ready.port}/api/v1` });
+  }
+  const [one, two] = workers;
+  if (one === undefined || two === undefined) throw new Error('two workers were asked for');
+  const environment = await createEnvironment(one.ctx, { slug: 'default' });
+  const { value: secret } = await createKey(one.ctx, environment, { kind: 'secret' });
+  const { value: publishable } = await createKey(one.ctx, environment, { kind: 'publishable' });
+  await addSigningKey(one.ctx, environment, { kind: 'secret' });
+  const { token } = await mintUserToken(one.ctx, environment, { userId: 'ann', ttlSeconds: 3_600 });
+  const post = async (url: string, body: object): Promise<Response> =>
+    fetch(url, { method: 'POST', headers: { Authorization: `Bearer ${secret}`, 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+  const join_ = async (url: string): Promise<TestSocket> => {
+    const socket = new TestSocket(`${url.replace('http', 'ws')}/ws`, { headers: { 'X-Service-Key': publishable, 'X-Service-Token': token } });
+    await socket.frame('welcome');
+    return socket;
+  };
+  return { one, two, post, join: join_ };
+}
+
+t.test('writes on both workers reach the sockets of both, in order, once', async (t) => {
+  const { one, two, post, join } = await twoWorkers(t);
+  const sockets = await Promise.all([one, two, one, two].map(({ url }) => join(url)));
+  const created = await post(`${one.url}/rooms/lobby/threads`, { userId: 'ann', body: 'first' });
+  t.equal(created.status, 201);
+  const { thread } = (await created.json()) as { thread: { id: string } };
+  const writes = await Promise.all(
+    Array.from({ length: 60 }, (_, i) => post(`${(i % 2 === 0 ? one : two).url}/threads/${thread.id}/comments`, { userId: 'ann', body: `comment ${i}` })),
+  );
+  t.same(new Set(writes.map(({ status }) => status)), new Set([201]));
+  for (const socket of sockets) {
+    const events = await socket.until(() => {
+      const found = socket.frames.filter((frame) => isEvent(frame) && frame.type !== 'user.updated');
+      return found.length >= 61 && found;
+    }, '61 events');
+    t.equal(events.length, 61);
+    const seqs = socket.seqs;
+    t.same(seqs, Array.from(seqs, (_, i) => (seqs[0] ?? 0) + i), 'no gap, no double, in order');
+  }
+  await Promise.all(sockets.map((socket) => socket.close()));
+});
+
+t.test('a worker that drains tells its sockets to come back, and answers no more', async (t) => {
+  const { one, two, join } = await twoWorkers(t);
+  const [ours, others] = await Promise.all([join(one.url), join(two.url)]);
+  await one.end();
+  t.match(await ours.closed, { code: 1012 });
+  await t.rejects(fetch(`${one.url}/openapi.json`));
+  t.equal((await fetch(`${two.url}/openapi.json`)).status, 200, 'the other serves on');
+  await others.close();
+});

@@ -1,0 +1,57 @@
+import t from 'tap';
+import { quietMoment, shutDown } from '../../src/cluster/lifecycle.ts';
+import { createLogger } from '../../src/log.ts';
+
+function logging() {
+  const lines: string[] = [];
+  return { lines, log: createLogger({ level: 'info', name: 'web-1', destination: { write: (line: string) => void lines.push(line) } }) };
+}
+
+t.test('steps run one after the other', async (t) => {
+  const { log, lines } = logging();
+  const order: string[] = [];
+  const step = (name: string) => ({
+    name,
+    withinMs: 10_000,
+    run: async () => {
+      order.push(`${name} begins`);
+      await new Promise(setImmediate);
+      order.push(`${name} ends`);
+    },
+  });
+  await shutDown([step('one'), step('two')], log);
+  t.same(order, ['one begins', 'one ends', 'two begins', 'two ends']);
+  t.same(lines, []);
+});
+
+t.test('a step that fails or hangs is named in the log and passed over', async (t) => {
+  const { log, lines } = logging();
+  let reached = false;
+  await shutDown(
+    [
+      { name: 'throws', withinMs: 10_000, run: () => { throw new Error('no'); } },
+      { name: 'rejects', withinMs: 10_000, run: () => Promise.reject(new Error('never')) },
+      { name: 'hangs', withinMs: 20, run: () => new Promise<void>(() => {}) },
+      { name: 'last', withinMs: 10_000, run: () => void (reached = true) },
+    ],
+    log,
+  );
+  t.ok(reached);
+  const told = lines.map((line) => JSON.parse(line) as { step: string; err: { message: string } }).map(({ step, err }) => `${step}: ${err.message}`);
+  t.same(told, ['throws: no', 'rejects: never', 'hangs: not done within 20 ms']);
+});
+
+t.test('a quiet moment comes soon in an idle loop, and within bounds in a busy one', async (t) => {
+  await quietMoment();
+  let busy = true;
+  const keepBusy = (): void => {
+    const until = performance.now() + 3;
+    while (performance.now() < until);
+    if (busy) setImmediate(keepBusy);
+  };
+  setImmediate(keepBusy);
+  const begun = performance.now();
+  await quietMoment();
+  busy = false;
+  t.ok(performance.now() - begun < 2_000);
+});

@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { StartError } from '../../src/cluster/exit.ts';
+import { identify } from '../../src/cluster/identity.ts';
+import { lockDataFolder, lockHolder } from '../../src/cluster/lock.ts';
+
+const FIXTURE = fileURLToPath(new URL('../fixtures/lock-taker.ts', import.meta.url));
+
+const lockFile = (folder: string): string => join(folder, 'collab.lock');
+
+/** Starts a process that tries for the lock, says how it went, and keeps what it got until its input ends. */
+function taker(folder: string) {
+  const child = spawn(process.execPath, ['--import=tsx', FIXTURE, folder], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exit = new Promise((resolve) => child.once('exit', resolve));
+  const said = new Promise<string>((resolve) => child.stdout.once('data', (data: Buffer) => resolve(data.toString().trim())));
+  return { child, exit, said };
+}
+
+t.test('one holder at a time; released, the folder is free', async (t) => {
+  const folder = t.testdir();
+  const lock = await lockDataFolder(folder);
+  t.equal(lock.tookOver, false);
+  t.equal(lockHolder(folder)?.pid, process.pid);
+  await t.rejects(lockDataFolder(folder), new StartError(`The data folder ${folder} is in use by process ${process.pid} on ${identify().host}. Stop that server first, or start this one with another --dir.`));
+  lock.release();
+  lock.release();
+  t.equal(lockHolder(folder), null);
+  t.same(readdirSync(folder), [], 'nothing is left behind');
+  (await lockDataFolder(folder)).release();
+});
+
+t.test('a killed holder is succeeded', async (t) => {
+  const folder = t.testdir();
+  const other = taker(folder);
+  t.equal(await other.said, 'taken');
+  t.equal(lockHolder(folder)?.pid, other.child.pid);
+  await t.rejects(lockDataFolder(folder), { name: 'StartError', exitCode: 1 });
+  other.child.kill('SIGKILL');
+  await other.exit;
+  t.equal(lockHolder(folder), null);
+  const lock = await lockDataFolder(folder);
+  t.equal(lock.tookOver, true);
+  lock.release();
+  t.same(readdirSync(folder), []);
+});
+
+t.test('a pid that now belongs to another process holds nothing', { skip: identify().startTime === null && 'no /proc here' }, async (t) => {
+  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...identify(), startTime: '1' }) });
+  t.equal((await lockDataFolder(folder)).tookOver, true);
+});
+
+t.test('a lock of before the last boot holds nothing', async (t) => {
+  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...identify(), boot: 'another' }) });
+  t.equal((await lockDataFolder(folder)).tookOver, true);
+});
+
+t.test('a lock that a power cut left empty holds nothing', async (t) => {
+  const folder = t.testdir({ 'collab.lock': '' });
+  t.equal((await lockDataFolder(folder)).tookOver, true);
+});
+
+t.test('of a holder out of sight the age of the file decides', async (t) => {
+  const elsewhere = JSON.stringify({ ...identify(), namespace: 'pid:[1]' });
+  const folder = t.testdir({ 'collab.lock': elsewhere });
+  t.equal(lockHolder(folder)?.namespace, 'pid:[1]', 'touched just now: it runs');
+  const longAgo = new Date(Date.now() - 11_000);
+  utimesSync(lockFile(folder), longAgo, longAgo);
+  t.equal(lockHolder(folder), null, 'silent for 11 s: it has ended');
+  t.equal((await lockDataFolder(folder)).tookOver, true);
+});
+
+t.test('a crash in the middle of a take-over is taken over too', async (t) => {
+  const dead = JSON.stringify({ ...identify(), boot: 'another' });
+  const folder = t.testdir({ 'collab.lock': dead });
+  const { createHash } = await import('node:crypto');
+  const guard = `${lockFile(folder)}.${createHash('sha256').update(dead).digest('hex').slice(0, 16)}`;
+  writeFileSync(guard, dead);
+  const lock = await lockDataFolder(folder);
+  t.equal(lock.tookOver, true);
+  lock.release();
+  t.same(readdirSync(folder), []);
+});
+
+t.test('a lock that another has taken meanwhile is not released', async (t) => {
+  const folder = t.testdir();
+  const lock = await lockDataFolder(folder);
+  const others = JSON.stringify({ ...identify(), boot: 'another' });
+  writeFileSync(lockFile(folder), others);
+  lock.release();
+  t.equal(readFileSync(lockFile(folder), 'utf8'), others);
+});
+
+t.test('of starts that race for a lock left behind, one wins each time', async (t) => {
+  for (let round = 0; round < 30; round++) {
+    const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...identify(), boot: 'another', round }) });
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataFolder(folder)));
+    const won = results.filter((result) => result.status === 'fulfilled');
+    if (won.length !== 1) t.fail(`round ${round}: ${won.length} winners`);
+    for (const { value } of won) value.release();
+    if (existsSync(lockFile(folder))) t.fail(`round ${round}: the lock is left`);
+  }
+});
+
+t.test('of processes that race for a lock left behind, one wins', async (t) => {
+  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...identify(), boot: 'another' }) });
+  const takers = Array.from({ length: 4 }, () => taker(folder));
+  const said = await Promise.all(takers.map((each) => each.said));
+  t.same(said.toSorted(), ['refused', 'refused', 'refused', 'taken']);
+  for (const { child } of takers) child.stdin.end();
+  await Promise.all(takers.map(({ exit }) => exit));
+  t.same(readdirSync(folder), []);
+});

@@ -1,0 +1,210 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { lockHolder } from '../../src/cluster/lock.ts';
+import { type Cluster, type ClusterOptions, collab, initFolder, isRunning, startCluster, until } from '../helpers/cluster.ts';
+import { RawConnection } from '../helpers/raw-http.ts';
+import { TestSocket } from '../helpers/socket.ts';
+
+const quick = { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } };
+
+/** A cluster that ends with the test, whatever happens. */
+async function cluster(t: Test, options: ClusterOptions = {}): Promise<Cluster> {
+  const running = await startCluster({ ...options, config: { ...quick, ...options.config } });
+  t.teardown(async () => {
+    if (running.primary.exitCode === null && running.primary.signalCode === null) running.primary.kill('SIGKILL');
+    await running.ended;
+    if (options.folder === undefined) rmSync(running.dir, { recursive: true, force: true });
+  });
+  return running;
+}
+
+/** Calls the API as the backend. */
+async function api<T>({ url, keys }: Cluster, method: string, path: string, body?: object): Promise<{ status: number; body: T }> {
+  const answer = await fetch(`${url}/api/v1${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${keys.secretKey}`, 'Content-Type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  return { status: answer.status, body: (await answer.json()) as T };
+}
+
+async function startThread(server: Cluster): Promise<string> {
+  await api(server, 'PUT', '/users/ann', { name: 'Ann' });
+  const { body } = await api<{ thread: { id: string } }>(server, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
+  return body.thread.id;
+}
+
+const bodies = async (server: Cluster, threadId: string): Promise<string[]> =>
+  (await api<{ items: { body: string }[] }>(server, 'GET', `/threads/${threadId}/comments`)).body.items.map(({ body }) => body);
+
+async function connect(server: Cluster, userId: string): Promise<TestSocket> {
+  const minted = await collab('token', 'create', '--env', 'default', '--user', userId, '--dir', server.dir, '--json');
+  const { token } = JSON.parse(minted.stdout) as { token: string };
+  const socket = new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, {
+    headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token },
+  });
+  await socket.frame('welcome');
+  return socket;
+}
+
+const isReady = async ({ url }: Cluster): Promise<boolean> => (await fetch(`${url}/readyz`).catch(() => null))?.status === 200;
+
+/** A request for a comment of which only the head and half of the body have been sent. */
+async function halfARequest(server: Cluster, threadId: string, body: string): Promise<{ connection: RawConnection; finish: () => Promise<void> }> {
+  const json = JSON.stringify({ userId: 'ann', body });
+  const head = [
+    `POST /api/v1/threads/${threadId}/comments HTTP/1.1`,
+    'Host: localhost',
+    `Authorization: Bearer ${server.keys.secretKey}`,
+    'Content-Type: application/json',
+    `Content-Length: ${json.length}`,
+  ].join('\r\n');
+  const connection = await RawConnection.open(server.port);
+  await connection.send(`${head}\r\n\r\n${json.slice(0, 10)}`);
+  return { connection, finish: () => connection.send(json.slice(10)) };
+}
+
+const refusesConnections = ({ port }: Cluster): Promise<boolean> =>
+  RawConnection.open(port).then(
+    (connection) => {
+      connection.destroy();
+      return false;
+    },
+    () => true,
+  );
+
+t.test('a start: all workers serve, and the primary has nothing heavy loaded', async (t) => {
+  const server = await cluster(t);
+  t.equal(server.pids('web').length, 2);
+  t.equal(server.pids('background').length, 1);
+  t.equal(await isReady(server), true);
+  t.match(server.log().filter(({ msg }) => msg === 'ready'), [
+    { level: 'info', worker: 'primary', url: `http://127.0.0.1:${server.port}`, webWorkers: 2, core: /^uws_/, node: process.versions.node, dataDir: join(server.dir, 'data') },
+  ]);
+  t.equal(lockHolder(join(server.dir, 'data'))?.pid, server.primary.pid);
+  const loaded = readFileSync(`/proc/${server.primary.pid}/maps`, 'utf8');
+  t.notMatch(loaded, /lmdb|uws_/, 'neither the store nor the HTTP core');
+  const text = server.log().map((line) => JSON.stringify(line)).join('\n');
+  t.notMatch(text, new RegExp(`${server.keys.secretKey}|${server.keys.jwtSecret}`), 'no secret in the log');
+  const end = await server.stop();
+  t.match(end, { code: 0, stderr: '' });
+  t.notOk(existsSync(server.dir));
+});
+
+t.test('a crashed worker is replaced, and what it held is given back', async (t) => {
+  const server = await cluster(t);
+  const socket = await connect(server, 'ann');
+  const user = async (): Promise<boolean> => (await api<{ user: { online: boolean } }>(server, 'GET', '/users/ann')).body.user.online;
+  t.equal(await user(), true);
+  const before = server.pids('web');
+  for (const pid of before) process.kill(pid, 'SIGKILL');
+  await socket.closed;
+  await until(() => server.pids('web').filter((pid) => !before.includes(pid)).length === 2);
+  await until(() => isReady(server));
+  await until(async () => !(await user()));
+  const [background = 0] = server.pids('background');
+  process.kill(background, 'SIGKILL');
+  await until(() => server.pids('background').some((pid) => pid !== background));
+  t.equal(server.log().filter(({ msg }) => msg === 'worker ended unexpectedly and is replaced').length, 3);
+  t.equal((await server.stop()).code, 0);
+});
+
+t.test('SIGTERM finishes the request that runs, closes sockets with 1012 and ends with 0', async (t) => {
+  const folder = await initFolder(quick);
+  t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
+  const server = await cluster(t, { folder });
+  const threadId = await startThread(server);
+  const socket = await connect(server, 'ann');
+  const { connection, finish } = await halfARequest(server, threadId, 'in flight');
+  server.signal('SIGTERM');
+  t.equal((await socket.closed).code, 1012);
+  await until(() => refusesConnections(server));
+  await finish();
+  const answer = await connection.answer();
+  t.equal(answer.status, 201);
+  t.equal(answer.headers['connection'], 'close');
+  t.match(await server.ended, { code: 0, signal: null });
+  t.equal(lockHolder(join(server.dir, 'data')), null);
+
+  const again = await cluster(t, { folder });
+  t.same(await bodies(again, threadId), ['first', 'in flight']);
+  t.equal((await again.stop()).code, 0);
+});
+
+t.test('a drain ends in time though a request never does, and a second SIGTERM ends it at once', async (t) => {
+  const server = await cluster(t, { config: { shutdown: { drainSeconds: 1, closeSpreadSeconds: 0 } } });
+  const threadId = await startThread(server);
+  await halfARequest(server, threadId, 'never finished');
+  const begun = performance.now();
+  server.signal('SIGINT');
+  t.equal((await server.ended).code, 0);
+  t.ok(performance.now() - begun < 6_500, 'drainSeconds and 5 s');
+
+  const second = await cluster(t, { config: { shutdown: { drainSeconds: 60, closeSpreadSeconds: 0 } } });
+  await halfARequest(second, await startThread(second), 'never finished');
+  const pids = [...second.pids('web'), ...second.pids('background')];
+  second.signal('SIGTERM');
+  await second.logged(({ msg }) => String(msg).startsWith('stopping'));
+  second.signal('SIGTERM');
+  t.equal((await second.ended).code, 0);
+  await until(() => !pids.some(isRunning));
+});
+
+t.test('a second start on the same folder is refused, and the first goes on', async (t) => {
+  const server = await cluster(t);
+  const second = await collab('start', '--dir', server.dir, '--port', '0');
+  t.equal(second.code, 1);
+  t.match(second.stderr, `The data folder ${join(server.dir, 'data')} is in use by process ${server.primary.pid}`);
+  t.equal(await isReady(server), true);
+  await server.stop();
+});
+
+t.test('a port that is taken is refused, also by a second server of ours', async (t) => {
+  const server = await cluster(t);
+  const other = await initFolder(quick);
+  t.teardown(() => rmSync(other.dir, { recursive: true, force: true }));
+  const second = await collab('start', '--dir', other.dir, '--port', String(server.port));
+  t.equal(second.code, 1);
+  t.match(second.stderr, `Port ${server.port} on 127.0.0.1 is in use`);
+  t.notOk(existsSync(join(other.dir, 'data', 'collab.lock')));
+  await server.stop();
+});
+
+t.test('when the primary is killed its workers end, and the next start takes over', async (t) => {
+  const folder = await initFolder(quick);
+  t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
+  const server = await cluster(t, { folder });
+  const threadId = await startThread(server);
+  const socket = await connect(server, 'ann');
+  const pids = [...server.pids('web'), ...server.pids('background')];
+  server.signal('SIGKILL');
+  const next = await cluster(t, { folder, port: server.port });
+  t.notOk(pids.some(isRunning));
+  await socket.closed;
+  t.same(await bodies(next, threadId), ['first']);
+  const { body } = await api<{ user: { online: boolean } }>(next, 'GET', '/users/ann');
+  t.equal(body.user.online, false, 'nobody is connected to the new server');
+  t.equal((await next.stop()).code, 0);
+});
+
+t.test('a start that cannot succeed says why and ends with 1', async (t) => {
+  const folder = await initFolder(quick);
+  t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
+  const store = join(folder.dir, 'data', 'store');
+  rmSync(store, { recursive: true });
+  writeFileSync(store, 'no folder');
+  const { code, stderr } = await collab('start', '--dir', folder.dir, '--port', '0', '--workers', '1');
+  t.equal(code, 1);
+  t.match(stderr, /worker cannot start: .*(EEXIST|ENOTDIR|not a directory)/i);
+  t.notOk(existsSync(join(folder.dir, 'data', 'collab.lock')));
+});
+
+t.test('what the command line changes reaches open sockets', async (t) => {
+  const server = await cluster(t);
+  const socket = await connect(server, 'ann');
+  t.equal((await collab('user', 'add', 'zoe', '--name', 'Zoe', '--env', 'default', '--dir', server.dir)).code, 0);
+  await socket.until(() => socket.frames.some(({ type, data }) => type === 'user.updated' && JSON.stringify(data).includes('Zoe')), 'the event about Zoe');
+  await socket.close();
+  await server.stop();
+});

@@ -1,0 +1,51 @@
+import { rmSync } from 'node:fs';
+import t from 'tap';
+import { collab, startCluster } from '../helpers/cluster.ts';
+import { startLoad } from '../helpers/load.ts';
+import { TestSocket } from '../helpers/socket.ts';
+
+t.test('SIGHUP replaces every web worker, and no request is refused meanwhile', { timeout: 90_000 }, async (t) => {
+  const server = await startCluster({ config: { shutdown: { drainSeconds: 10, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } } });
+  t.teardown(async () => {
+    if (server.primary.exitCode === null) server.primary.kill('SIGKILL');
+    await server.ended;
+    rmSync(server.dir, { recursive: true, force: true });
+  });
+  const headers = { Authorization: `Bearer ${server.keys.secretKey}`, 'Content-Type': 'application/json' };
+  const call = async (method: string, path: string, body: object): Promise<Record<string, { id: string }>> =>
+    (await (await fetch(`${server.url}/api/v1${path}`, { method, headers, body: JSON.stringify(body) })).json()) as Record<string, { id: string }>;
+  await call('PUT', '/users/ann', { name: 'Ann' });
+  const { thread } = await call('POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
+  const { stdout } = await collab('token', 'create', '--env', 'default', '--user', 'ann', '--dir', server.dir, '--json');
+  const { token } = JSON.parse(stdout) as { token: string };
+  const socket = new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, {
+    headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token },
+  });
+  await socket.frame('welcome');
+
+  const before = server.pids('web');
+  const comments = `${server.url}/api/v1/threads/${thread?.id}/comments`;
+  const body = (n: number): string => JSON.stringify({ userId: 'ann', body: `comment ${n}` });
+  const loads = [
+    startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true }),
+    startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: 2 }),
+    // Idles between requests for longer than it takes to replace a worker, but not for as long as the core lets it.
+    startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 4_000 }),
+    startLoad({ url: comments, method: 'POST', headers, body, expect: 201, keepAlive: true, pauseMs: 5 }),
+    startLoad({ url: comments, method: 'POST', headers, body, expect: 201, keepAlive: false, pauseMs: 10 }),
+  ];
+  server.signal('SIGHUP');
+  await server.logged(({ msg }) => msg === 'all web workers replaced');
+  const tallies = await Promise.all(loads.map((load) => load.stop()));
+  t.same(tallies.flatMap(({ bad }) => bad), []);
+  for (const { good } of tallies) t.ok(good > 3, `${good} requests`);
+  t.equal((await socket.closed).code, 1012);
+
+  const after = server.pids('web');
+  t.equal(after.length, 2);
+  t.notOk(after.some((pid) => before.includes(pid)));
+  const written = (tallies[3]?.good ?? 0) + (tallies[4]?.good ?? 0);
+  const { items } = (await (await fetch(comments, { headers })).json()) as { items: unknown[] };
+  t.equal(items.length, 1 + written, 'every comment that was answered is there');
+  t.equal((await server.stop()).code, 0);
+});

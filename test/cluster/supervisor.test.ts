@@ -1,0 +1,246 @@
+import t, { type Test } from 'tap';
+import { type Channel, twinChannels } from '../../src/cluster/channel.ts';
+import { WorkerExit } from '../../src/cluster/exit.ts';
+import type { Message, Role } from '../../src/cluster/messages.ts';
+import { Supervisor } from '../../src/cluster/supervisor.ts';
+import type { WorkerEnd } from '../../src/cluster/worker.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { ManualClock } from '../../src/lib/clock.ts';
+import { createLogger } from '../../src/log.ts';
+
+/** A worker process that exists only as the far end of a channel. */
+class FakeWorker {
+  readonly role: Role;
+  readonly channel: Channel;
+  readonly received: Message[] = [];
+  readonly ended: Promise<WorkerEnd>;
+  id = '';
+  #end: (end: WorkerEnd) => void = () => {};
+  #listeners: (() => void)[] = [];
+
+  constructor(role: Role, channel: Channel) {
+    this.role = role;
+    this.channel = channel;
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+    channel.onMessage((message) => {
+      this.received.push(message);
+      if (message.type === 'start') this.id = message.data.workerId;
+      for (const listener of this.#listeners.splice(0)) listener();
+    });
+  }
+
+  async got(type: Message['type']): Promise<Message> {
+    for (;;) {
+      const found = this.received.find((message) => message.type === type);
+      if (found !== undefined) return found;
+      await new Promise<void>((resolve) => this.#listeners.push(resolve));
+    }
+  }
+
+  ready(): void {
+    this.channel.send({ type: 'ready', data: { port: 8787, core: 'fake', oldCore: false } });
+  }
+
+  exit(code: number | null, signal: string | null = null): void {
+    this.channel.close();
+    this.#end({ code, signal });
+  }
+}
+
+function cluster(t: Test, webWorkers = 2) {
+  const workers: FakeWorker[] = [];
+  const lines: Record<string, unknown>[] = [];
+  const arrivals: (() => void)[] = [];
+  const supervisor = new Supervisor({
+    config: { ...loadConfig({ dir: t.testdirName, env: {}, flags: {} }), shutdown: { drainSeconds: 1, closeSpreadSeconds: 0 } },
+    port: 8787,
+    webWorkers,
+    clock: new ManualClock(0),
+    log: createLogger({ level: 'info', name: 'primary', destination: { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) } }),
+    spawn: (role) => {
+      const [primary, far] = twinChannels();
+      const worker = new FakeWorker(role, far);
+      workers.push(worker);
+      for (const arrival of arrivals.splice(0)) arrival();
+      return { pid: 1_000 + workers.length, channel: primary, ended: worker.ended, kill: () => worker.exit(null, 'SIGKILL') };
+    },
+  });
+  /** The `index`th process that was started, waited for. */
+  const worker = async (index: number): Promise<FakeWorker> => {
+    for (;;) {
+      const found = workers[index];
+      if (found !== undefined) return found;
+      await new Promise<void>((resolve) => arrivals.push(resolve));
+    }
+  };
+  /** Starts, and lets all workers serve. */
+  const started = async (): Promise<void> => {
+    const start = supervisor.start();
+    for (const each of workers) each.ready();
+    await start;
+  };
+  return { supervisor, workers, worker, lines, started };
+}
+
+/** Ends a worker as soon as it is told to. */
+const endWhenTold = (...workers: FakeWorker[]): void => {
+  for (const worker of workers) void worker.got('drain').then(() => worker.exit(WorkerExit.intended));
+};
+
+t.test('all workers are started at once, and the start is over when all serve', async (t) => {
+  const { supervisor, workers } = cluster(t);
+  const start = supervisor.start();
+  t.same(workers.map(({ role }) => role), ['web', 'web', 'background']);
+  let over = false;
+  void start.then(() => (over = true));
+  for (const worker of workers.slice(1)) worker.ready();
+  for (let i = 0; i < 5; i++) await new Promise(setImmediate);
+  t.equal(over, false, 'one is not ready');
+  workers[0]?.ready();
+  t.same(await start, { port: 8787, core: 'fake', oldCore: false });
+  t.same(workers.map(({ id }) => id), ['web-1', 'web-2', 'background-3']);
+});
+
+t.test('a worker that ends three times before it serves makes the start fail with its reason', async (t) => {
+  const { supervisor, worker } = cluster(t, 1);
+  const start = supervisor.start();
+  for (const index of [0, 2, 3]) {
+    const failing = await worker(index);
+    await failing.got('start');
+    failing.channel.send({ type: 'failed', data: { reason: 'no such disk' } });
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+    failing.exit(WorkerExit.logged);
+  }
+  await t.rejects(start, { name: 'StartError', exitCode: 1, message: 'A web worker cannot start: no such disk' });
+  supervisor.kill();
+});
+
+t.test('a worker that crashes is replaced under a new name, and cleaned up after', async (t) => {
+  const { workers, worker, started, lines } = cluster(t);
+  await started();
+  workers[0]?.exit(null, 'SIGSEGV');
+  const background = await worker(2);
+  t.same(await background.got('ended'), { type: 'ended', data: { workerId: 'web-1' } });
+  const next = await worker(3);
+  await next.got('start');
+  t.equal(next.role, 'web');
+  t.equal(next.id, 'web-4');
+  t.match(lines.find(({ level }) => level === 'error'), { ended: 'web-1', signal: 'SIGSEGV', replacedInMs: 100 });
+});
+
+t.test('what the background worker was not there to clean up waits for the next one', async (t) => {
+  const { workers, worker, started } = cluster(t);
+  await started();
+  workers[2]?.exit(1);
+  workers[0]?.exit(1);
+  const next = [await worker(3), await worker(4)].find(({ role }) => role === 'background');
+  next?.ready();
+  await next?.got('ended');
+  await new Promise(setImmediate);
+  const named = next?.received.flatMap((message) => (message.type === 'ended' ? [message.data.workerId] : []));
+  t.same(named?.toSorted((a, b) => a.localeCompare(b)), ['background-3', 'web-1']);
+});
+
+t.test('hints are relayed between web workers, also to those that came later', async (t) => {
+  const { workers, worker, started } = cluster(t);
+  await started();
+  workers[0]?.exit(1);
+  const next = await worker(3);
+  next.ready();
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  workers[1]?.channel.send({ type: 'announce', data: { position: 12 } });
+  t.same(await next.got('announce'), { type: 'announce', data: { position: 12 } });
+  t.notOk(workers[1]?.received.some(({ type }) => type === 'announce'), 'not back to where it came from');
+  t.notOk(workers[2]?.received.some(({ type }) => type === 'announce'), 'nobody follows the log in the background yet');
+});
+
+t.test('a stop drains the web workers first, then the background worker', async (t) => {
+  const { supervisor, workers, started } = cluster(t);
+  await started();
+  const [one, two, background] = workers;
+  const stop = supervisor.stop();
+  t.same(await one?.got('drain'), { type: 'drain', data: { reason: 'stop' } });
+  await two?.got('drain');
+  one?.exit(WorkerExit.intended);
+  await new Promise(setImmediate);
+  t.notOk(background?.received.some(({ type }) => type === 'drain'), 'one web worker is still at it');
+  two?.exit(WorkerExit.intended);
+  await background?.got('drain');
+  background?.exit(WorkerExit.intended);
+  await stop;
+  t.equal(workers.length, 3, 'nobody was replaced');
+});
+
+t.test('a worker that does not end within the bound is killed', async (t) => {
+  const { supervisor, workers, started, lines } = cluster(t, 1);
+  await started();
+  const [web, background] = workers;
+  if (background !== undefined) endWhenTold(background);
+  const begun = performance.now();
+  await supervisor.stop();
+  t.same(await web?.ended, { code: null, signal: 'SIGKILL' });
+  t.ok(performance.now() - begun < 8_000);
+  t.ok(lines.some(({ killed }) => killed === 'web-1'));
+});
+
+t.test('a roll replaces one worker after the other, each new one serving before the old one drains', async (t) => {
+  const { supervisor, workers, worker, started } = cluster(t);
+  await started();
+  const [one, two] = workers;
+  const roll = supervisor.roll();
+  const first = await worker(3);
+  await first.got('start');
+  t.notOk(one?.received.some(({ type }) => type === 'drain'), 'the new one does not serve yet');
+  first.ready();
+  t.same(await one?.got('drain'), { type: 'drain', data: { reason: 'roll' } });
+  await new Promise(setImmediate);
+  t.equal(workers.length, 4, 'the second waits for the first');
+  one?.exit(WorkerExit.intended);
+  const second = await worker(4);
+  second.ready();
+  await two?.got('drain');
+  two?.exit(WorkerExit.intended);
+  await roll;
+  t.same([first.id, second.id], ['web-4', 'web-5']);
+  t.same(Object.keys(supervisor.pids), ['background-3', 'web-4', 'web-5']);
+});
+
+t.test('a roll whose new worker cannot start leaves the old ones as they are', async (t) => {
+  const { supervisor, workers, worker, started, lines } = cluster(t);
+  await started();
+  const roll = supervisor.roll();
+  (await worker(3)).exit(1);
+  await roll;
+  t.equal(workers.length, 4);
+  t.notOk(workers.some(({ received }) => received.some(({ type }) => type === 'drain')));
+  t.ok(lines.some(({ level, reason }) => level === 'error' && reason === 'it exited with code 1'));
+});
+
+t.test('a second roll during a roll goes round once more', async (t) => {
+  const { supervisor, workers, worker, started } = cluster(t, 1);
+  await started();
+  if (workers[0] !== undefined) endWhenTold(workers[0]);
+  const roll = supervisor.roll();
+  void supervisor.roll();
+  const first = await worker(2);
+  endWhenTold(first);
+  first.ready();
+  const second = await worker(3);
+  second.ready();
+  await roll;
+  t.same(Object.keys(supervisor.pids), ['background-2', 'web-4']);
+});
+
+t.test('a stop in the middle of a roll ends old and new', async (t) => {
+  const { supervisor, workers, worker, started } = cluster(t, 1);
+  await started();
+  const roll = supervisor.roll();
+  const next = await worker(2);
+  endWhenTold(...workers);
+  await supervisor.stop();
+  await roll;
+  t.same(supervisor.pids, {});
+  t.ok(next.received.some(({ type }) => type === 'drain'));
+});

@@ -1,0 +1,80 @@
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { parentChannel } from '../../src/cluster/channel.ts';
+import { WorkerExit } from '../../src/cluster/exit.ts';
+import type { Message } from '../../src/cluster/messages.ts';
+import { loadConfig } from '../../src/config/load.ts';
+
+const FIXTURE = fileURLToPath(new URL('../fixtures/worker-role.ts', import.meta.url));
+
+/** A process that runs as a worker, and is told to start. */
+function worker(t: Test, work = '') {
+  const child = fork(FIXTURE, [work], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  const channel = parentChannel(child);
+  const messages: Message[] = [];
+  const texts = { stdout: '', stderr: '' };
+  child.stdout?.on('data', (data: Buffer) => (texts.stdout += data.toString()));
+  child.stderr?.on('data', (data: Buffer) => (texts.stderr += data.toString()));
+  // Not 'close', which never comes once the parent has hung up.
+  const said = [child.stdout, child.stderr].map((stream) => new Promise((resolve) => stream?.once('end', resolve)));
+  const ended = new Promise<number | string | null>((resolve) =>
+    child.once('exit', (code, signal) => void Promise.all(said).then(() => resolve(code ?? signal))),
+  );
+  const first = new Promise<Message>((resolve) => channel.onMessage((message) => {
+    messages.push(message);
+    resolve(message);
+  }));
+  channel.send({ type: 'start', data: { config: loadConfig({ dir: '/nowhere', env: {}, flags: {} }), workerId: 'web-9', port: 1 } });
+  return { child, channel, messages, texts, ended, first };
+}
+
+t.test('it serves when told to start, and ends as intended when told to drain', async (t) => {
+  const { channel, first, ended, texts } = worker(t);
+  t.equal((await first).type, 'ready');
+  channel.send({ type: 'drain', data: { reason: 'roll' } });
+  t.equal(await ended, WorkerExit.intended);
+  t.match(texts.stdout, 'drained: roll');
+});
+
+t.test('signals to the whole group of processes are left to the primary', async (t) => {
+  const { child, channel, first, ended } = worker(t);
+  await first;
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) child.kill(signal);
+  channel.send({ type: 'drain', data: { reason: 'stop' } });
+  t.equal(await ended, WorkerExit.intended);
+});
+
+t.test('it stops at once when the primary is gone', async (t) => {
+  const { channel, first, ended, texts } = worker(t);
+  await first;
+  channel.close();
+  t.equal(await ended, 'SIGKILL');
+  t.notMatch(texts.stdout, 'drained');
+});
+
+for (const work of ['throws later', 'rejects later']) {
+  t.test(`one that ${work} says why in the log and to the primary, and ends`, async (t) => {
+    const { ended, messages, texts } = worker(t, work);
+    t.equal(await ended, WorkerExit.logged);
+    t.match(messages.at(-1), { type: 'failed', data: { reason: /^nobody caught this/ } });
+    const line = JSON.parse(texts.stdout.trim()) as Record<string, unknown>;
+    t.match(line, { level: 'fatal', worker: 'web-9', err: { message: /^nobody caught this/, stack: /worker-role\.ts/ } });
+    t.notMatch(texts.stdout, 'sk_default_secret');
+  });
+}
+
+t.test('one that cannot start says why', async (t) => {
+  const { ended, messages, texts } = worker(t, 'fails to start');
+  t.equal(await ended, WorkerExit.logged);
+  t.same(messages, [{ type: 'failed', data: { reason: 'no such disk' } }]);
+  t.match(texts.stderr, /no such disk[^]*worker-role\.ts/);
+});
+
+t.test('told to drain while it cannot start, it ends all the same', async (t) => {
+  const { channel, ended } = worker(t, 'fails to start');
+  channel.send({ type: 'drain', data: { reason: 'stop' } });
+  const code = await ended;
+  t.ok(code === WorkerExit.logged || code === WorkerExit.intended, `it ended with ${code}`);
+});

@@ -1,0 +1,90 @@
+import t from 'tap';
+import { createLogger, redact } from '../src/log.ts';
+
+function capture(level = 'info') {
+  const lines: string[] = [];
+  const log = createLogger({ level, name: 'web-1', destination: { write: (line: string) => void lines.push(line) } });
+  return { log, lines, last: () => JSON.parse(lines.at(-1) ?? 'null') as Record<string, unknown> };
+}
+
+const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl';
+const secretKey = 'sk_default_9TdK2vPq7RbYx3Lm8Nf4Wc6Hs1Gj5Za0Qe';
+
+t.test('a line is one JSON object with level by name, ISO time, pid and worker', (t) => {
+  const { log, lines, last } = capture();
+  log.info({ port: 8787 }, 'ready');
+  const { time, ...rest } = last();
+  t.same(rest, { level: 'info', pid: process.pid, worker: 'web-1', port: 8787, msg: 'ready' });
+  t.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  t.equal(lines.length, 1);
+  t.ok(lines[0]?.endsWith('}\n') && lines[0].indexOf('\n') === lines[0].length - 1);
+  t.end();
+});
+
+t.test('what is below the level is not written', (t) => {
+  const { log, lines } = capture('warn');
+  log.info('nothing');
+  log.warn('something');
+  t.equal(lines.length, 1);
+  t.end();
+});
+
+t.test('values under the names of secrets are blotted out at any depth, of any type', (t) => {
+  const { log, lines } = capture();
+  const names = ['authorization', 'Authorization', 'Proxy-Authorization', 'x-service-key', 'X-Service-Token', 'x_service_token', 'cookie', 'set-cookie', 'token', 'accessToken', 'password', 'secret', 'jwtSecret', 'jwt_secret', 'secretKey', 'privateKey', 'passphrase'];
+  for (const name of names) {
+    log.info({ [name]: 'hidden-1', deep: { er: [{ [name]: { x: ['hidden-2'] } }, { [name]: 404_404 }] } }, 'x');
+    const line = lines.at(-1) ?? '';
+    t.notMatch(line, /hidden|404404/, name);
+    t.equal((JSON.parse(line) as Record<string, unknown>)[name], '[redacted]');
+  }
+  t.end();
+});
+
+t.test('what only sounds like a secret stays', (t) => {
+  const { log, last } = capture();
+  const facts = { tokenExpiresAt: '2026-01-01', keyId: 'key_1', kid: 'k1', secretsFound: 0, note: 'the token is missing', publishableKey: 'pk_default_abc' };
+  log.info(facts, 'a token was refused');
+  t.match(last(), { ...facts, msg: 'a token was refused' });
+  t.end();
+});
+
+t.test('keys and tokens are blotted out wherever they stand in a text', (t) => {
+  const texts = [
+    `${secretKey}`,
+    `GET /x?key=${secretKey}&limit=2`,
+    `Bearer ${secretKey}`,
+    `the key "${secretKey}" is unknown`,
+    `/api/v1/ws?token=${jwt}&epoch=1`,
+    `collab.v1, collab.key.pk_default_abc, collab.token.${jwt}`,
+    JSON.stringify({ jwtSecret: 'hid"den', other: jwt }),
+    `whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw`,
+    `adm_9TdK2vPq7RbYx3Lm8Nf4Wc6Hs1Gj5Za0Qe`,
+    `/x?password=hunter2#a`,
+  ];
+  for (const text of texts) {
+    const { log, lines } = capture();
+    log.info({ url: text, nested: { list: [text] }, [text]: 1 }, text);
+    log.error(new Error(text), 'failed');
+    log.child({ requestPath: text }).warn('child');
+    const all = lines.join('');
+    for (const line of lines) t.doesNotThrow(() => JSON.parse(line) as unknown, 'still JSON');
+    t.notMatch(all, /9TdK2v|c2lnbmF0|eyJzdWIi|hid|MfKQ9r|hunter2/, text);
+    t.match(all, /\[redacted\]/);
+  }
+  t.end();
+});
+
+t.test('the rest of a text around a secret stays', (t) => {
+  const line = redact(`${JSON.stringify({ url: `/api/v1/ws?epoch=1&token=${jwt}&since=7` })}\n`);
+  t.same(JSON.parse(line), { url: '/api/v1/ws?epoch=1&token=[redacted]&since=7' });
+  t.end();
+});
+
+t.test('a long hostile text does not hold the process', (t) => {
+  const text = `token${'a-'.repeat(50_000)}`;
+  const begun = performance.now();
+  redact(`${JSON.stringify({ text })}\n`);
+  t.ok(performance.now() - begun < 1_000);
+  t.end();
+});

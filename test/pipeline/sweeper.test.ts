@@ -1,0 +1,70 @@
+import t from 'tap';
+import { ManualClock } from '../../src/lib/clock.ts';
+import { createLogger } from '../../src/log.ts';
+import { type Sweep, Sweeper } from '../../src/pipeline/sweeper.ts';
+
+function sweeping(...sweeps: Sweep[]) {
+  const lines: string[] = [];
+  const clock = new ManualClock(1_000_000);
+  const log = createLogger({ level: 'info', name: 'background', destination: { write: (line: string) => void lines.push(line) } });
+  const sweeper = new Sweeper(sweeps, { clock, log });
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    sweeper.runDue();
+    await sweeper.settled();
+  };
+  return { clock, sweeper, pass, lines };
+}
+
+t.test('each sweep runs at its own pace', async (t) => {
+  const runs = { often: 0, seldom: 0 };
+  const { pass } = sweeping(
+    { name: 'often', everyMs: 250, run: () => void runs.often++ },
+    { name: 'seldom', everyMs: 1_000, run: () => void runs.seldom++ },
+  );
+  await pass(0);
+  t.same(runs, { often: 0, seldom: 0 }, 'nothing is due at the start');
+  for (let i = 0; i < 8; i++) await pass(250);
+  t.same(runs, { often: 8, seldom: 2 });
+  await pass(10_000);
+  t.same(runs, { often: 9, seldom: 3 }, 'missed times are not made up for');
+});
+
+t.test('one that fails is logged, runs again, and stops no other', async (t) => {
+  let healthy = 0;
+  const { pass, lines } = sweeping(
+    { name: 'throws', everyMs: 100, run: () => { throw new Error('at once'); } },
+    { name: 'rejects', everyMs: 100, run: () => Promise.reject(new Error('later')) },
+    { name: 'healthy', everyMs: 100, run: () => void healthy++ },
+  );
+  await pass(100);
+  await pass(100);
+  t.equal(healthy, 2);
+  const logged = lines.map((line) => JSON.parse(line) as { sweep: string; level: string; err: { message: string } });
+  const told = logged.map(({ sweep, level, err }) => `${level} ${sweep}: ${err.message}`);
+  t.same(told.toSorted((a, b) => a.localeCompare(b)), ['error rejects: later', 'error rejects: later', 'error throws: at once', 'error throws: at once']);
+});
+
+t.test('one that takes long is not started twice, and is waited for at the end', async (t) => {
+  let started = 0;
+  let finish = (): void => {};
+  const { clock, sweeper } = sweeping({
+    name: 'long',
+    everyMs: 100,
+    run: () => new Promise<void>((done) => {
+      started++;
+      finish = done;
+    }),
+  });
+  for (let i = 0; i < 5; i++) {
+    clock.advance(100);
+    sweeper.runDue();
+  }
+  t.equal(started, 1);
+  let stopped = false;
+  const stop = sweeper.stop().then(() => (stopped = true));
+  await new Promise(setImmediate);
+  t.equal(stopped, false);
+  finish();
+  await stop;
+});
