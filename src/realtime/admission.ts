@@ -1,0 +1,116 @@
+import Type from 'typebox';
+import { connected, userSeen } from '../domain/users.ts';
+import { InputSchema, isRecord, validate } from '../domain/validate.ts';
+import { CollabError, publicError } from '../errors.ts';
+import { timestamp } from '../lib/clock.ts';
+import { newId } from '../lib/ids.ts';
+import { Connection, type Desk } from './connection.ts';
+import type { Guest, Porter } from './guests.ts';
+import { authenticate, type KnownUser } from './handshake.ts';
+import type { Line } from './line.ts';
+import { type Envelope, MAX_MESSAGE_BYTES, okFrame, refuse, welcomeFrame } from './protocol.ts';
+import { catchUp, isRecoverable, type ResumePoint, resumePoint } from './replay.ts';
+import type { Services } from './services.ts';
+
+const connectInput = new InputSchema(
+  Type.Object({
+    key: Type.Optional(Type.String({ description: 'Publishable key, where the query does not have it.' })),
+    token: Type.Optional(Type.String({ description: 'User token.' })),
+    since: Type.Optional(Type.Unknown({ description: '{epoch, seq}: where the client was when it was last connected.' })),
+  }),
+);
+
+/** Makes connections of sockets whose user is known. */
+export class Admission implements Porter {
+  readonly #services: Services;
+  readonly #desk: Desk;
+
+  constructor(services: Services, desk: Desk) {
+    this.#services = services;
+    this.#desk = desk;
+  }
+
+  /**
+   * Makes a connection of an open socket. Its messages wait from now on until it is welcomed; whatever goes wrong on the
+   * way closes it.
+   *
+   * @param replyTo id of the `connect` message; null when there was none, or it wants no reply
+   */
+  admit(line: Line, user: KnownUser, resume: ResumePoint | null, replyTo: number | null): void {
+    const { ctx, hub } = this.#services;
+    const feed = hub.feed(user.actor.environment);
+    const connection = new Connection(newId('cn_', ctx.clock.now()), line, feed, user.claims, this.#desk);
+    feed.join(connection);
+    line.handTo(connection);
+    connection.enqueue(() => this.#welcome(connection, user, resume, replyTo).catch((error: unknown) => this.#fail(connection, error)));
+  }
+
+  async connect(guest: Guest, message: Envelope): Promise<void> {
+    const { key, token, since } = validate(connectInput, message.data ?? {}, 'data');
+    const user = await authenticate(this.#services.ctx, key ?? guest.pass.key, token ?? '', guest.pass.origin);
+    if (!guest.line.isOpen) return;
+    this.#services.guests.leave(guest);
+    const resume = isRecord(since) ? resumePoint(since['epoch'], since['seq']) : guest.pass.resume;
+    this.admit(guest.line, user, resume, message.id);
+  }
+
+  leave(guest: Guest): void {
+    this.#services.guests.leave(guest);
+  }
+
+  async #welcome(connection: Connection, user: KnownUser, resume: ResumePoint | null, replyTo: number | null): Promise<void> {
+    const { ctx, config, log } = this.#services;
+    const { line, feed } = connection;
+    if (!this.#count(connection, replyTo)) return;
+    await this.#see(user);
+    await feed.ready;
+    const recovered = resume !== null && (await isRecoverable(ctx.store, feed.environment.id, resume));
+    if (!line.isOpen) return;
+
+    connection.position = recovered ? resume.seq : feed.delivered;
+    const welcome = welcomeFrame({
+      connectionId: connection.id,
+      userId: connection.userId,
+      environmentId: feed.environment.id,
+      epoch: ctx.store.epoch,
+      seq: Math.max(connection.position, feed.delivered),
+      recovered,
+      heartbeatMs: config.ws.heartbeatSeconds * 1000,
+      maxMessageBytes: MAX_MESSAGE_BYTES,
+      tokenExpiresAt: timestamp(connection.expiresAt),
+      serverTime: timestamp(ctx.clock.now()),
+    });
+    line.send(welcome);
+    if (replyTo !== null) line.send(okFrame(replyTo, JSON.stringify({ connectionId: connection.id })));
+    connection.welcomed = true;
+    log.debug({ connection: connection.id, environment: feed.environment.id, user: connection.userId, recovered }, 'WebSocket open');
+    // Messages are taken while a long replay still runs.
+    catchUp(ctx.store, connection).catch((error: unknown) => this.#fail(connection, error));
+  }
+
+  /** Counts the socket as one of its user's, over the whole cluster. Refuses it and answers false when they are too many. */
+  #count(connection: Connection, replyTo: number | null): boolean {
+    const { ctx, config, owner } = this.#services;
+    const limit = config.ws.maxConnectionsPerUser;
+    connection.counted = true;
+    if (connected(ctx, connection.feed.environment, connection.userId, owner, 1) <= limit) return true;
+    const error = new CollabError('rate_limited', `A user may hold at most ${limit} sockets open`);
+    refuse(connection.line, error, { id: replyTo, reason: 'too_many_connections' });
+    return false;
+  }
+
+  /** Makes the user known. A store that takes no writes must not keep people from reading. */
+  async #see(user: KnownUser): Promise<void> {
+    try {
+      await userSeen(this.#services.ctx, user.actor.environment, user.claims, 'ws');
+    } catch (error) {
+      this.#services.log.warn({ err: error, user: user.claims.userId }, 'the user of a WebSocket could not be recorded');
+    }
+  }
+
+  #fail(connection: Connection, error: unknown): void {
+    const shown = publicError(error);
+    if (shown.code === 'internal') this.#services.log.error({ err: error, connection: connection.id }, 'a WebSocket could not be served');
+    refuse(connection.line, shown);
+  }
+}

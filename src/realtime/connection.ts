@@ -1,0 +1,71 @@
+import type { Claims } from '../domain/tokens.ts';
+import type { RoomScope } from '../model/room.ts';
+import type { Channel, Feed } from './hub.ts';
+import type { Line } from './line.ts';
+
+/** Where a connection's messages go. One for all connections of a worker. */
+export interface Desk {
+  /** Handles one frame. Never throws. */
+  receive(connection: Connection, frame: ArrayBuffer, isBinary: boolean): void;
+  /** The socket has closed: gives back what the connection held. Called once. */
+  leave(connection: Connection): void;
+}
+
+/** One authenticated socket. Kept small: there may be tens of thousands, nearly all of them silent. */
+export class Connection {
+  readonly id: string;
+  readonly line: Line;
+  readonly feed: Feed;
+  readonly userId: string;
+  role: Claims['role'];
+  rooms: RoomScope;
+  /** `exp` of the token in milliseconds since the epoch. */
+  expiresAt: number;
+  /** Whether the client was told that its token is about to expire. */
+  warned = false;
+  /** Whether the first frame has gone out; nothing else goes out before it. */
+  welcomed = false;
+  /** Whether this socket counts as one of its user's. */
+  counted = false;
+  /** Position up to which the client has everything, while it isn't in a channel. */
+  position = 0;
+  /** Where it gets its events from once it has caught up. */
+  channel: Channel | null = null;
+  /** When the messages received so far are paid for (generic cell rate), in milliseconds since the epoch. */
+  paidUntil = 0;
+  /** Messages that wait for their turn, the running one included. */
+  waiting = 0;
+  #last: Promise<void> | null = null;
+  readonly #desk: Desk;
+
+  constructor(id: string, line: Line, feed: Feed, claims: Claims, desk: Desk) {
+    this.id = id;
+    this.line = line;
+    this.feed = feed;
+    this.userId = claims.userId;
+    this.role = claims.role;
+    this.rooms = claims.rooms;
+    this.expiresAt = claims.expiresAt;
+    this.#desk = desk;
+  }
+
+  receive(frame: ArrayBuffer, isBinary: boolean): void {
+    this.#desk.receive(this, frame, isBinary);
+  }
+
+  /** Runs `work` after everything enqueued before has ended, so that a client's messages take effect in its order. */
+  enqueue(work: () => Promise<void>): void {
+    this.waiting++;
+    const run = this.#last === null ? work() : this.#last.then(work);
+    const last = run.catch(() => undefined).then(() => {
+      this.waiting--;
+      if (this.#last === last) this.#last = null;
+    });
+    this.#last = last;
+  }
+
+  ended(): void {
+    this.line.ended();
+    this.#desk.leave(this);
+  }
+}

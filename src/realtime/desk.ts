@@ -1,0 +1,79 @@
+import { connected } from '../domain/users.ts';
+import { CollabError, publicError } from '../errors.ts';
+import type { Connection, Desk } from './connection.ts';
+import { type MessageHandler, messages } from './messages.ts';
+import { errorFrame, FinalRefusal, MAX_MESSAGE_BYTES, okFrame, parseFrame, readEnvelope, refuse, replyId } from './protocol.ts';
+import type { Services } from './services.ts';
+
+/** Takes the messages of all connections: counts, reads, hands on, replies. */
+export class MessageDesk implements Desk {
+  readonly #services: Services;
+
+  constructor(services: Services) {
+    this.#services = services;
+  }
+
+  receive(connection: Connection, frame: ArrayBuffer, isBinary: boolean): void {
+    const message = this.#accept(connection, frame, isBinary);
+    if (message === null) return;
+    const id = replyId(message);
+    try {
+      const { type, data } = readEnvelope(message);
+      const handler = messages.get(type);
+      if (handler === undefined) throw new CollabError('invalid_request', `Unknown message type ${shorten(type)}`);
+      connection.enqueue(() => this.#handle(connection, handler, id, data));
+    } catch (error) {
+      connection.line.send(errorFrame(id, publicError(error)));
+    }
+  }
+
+  leave(connection: Connection): void {
+    const { ctx, owner, log } = this.#services;
+    connection.feed.leave(connection);
+    if (!connection.counted) return;
+    connection.counted = false;
+    connected(ctx, connection.feed.environment, connection.userId, owner, -1);
+    log.debug({ connection: connection.id }, 'WebSocket closed');
+  }
+
+  /** The object in a frame; null when the frame has ended the socket. */
+  #accept(connection: Connection, frame: ArrayBuffer, isBinary: boolean): Record<string, unknown> | null {
+    try {
+      this.#charge(connection);
+      if (frame.byteLength > MAX_MESSAGE_BYTES) throw new CollabError('payload_too_large', `A message may be at most ${MAX_MESSAGE_BYTES} bytes`);
+      return parseFrame(frame, isBinary);
+    } catch (error) {
+      refuse(connection.line, publicError(error));
+      return null;
+    }
+  }
+
+  /** Throws `rate_limited` when the connection sends more than it may, or more than it lets be answered. */
+  #charge(connection: Connection): void {
+    const { messagesPerSecond, messageBurst } = this.#services.config.ws;
+    const cost = 1000 / messagesPerSecond;
+    const now = this.#services.ctx.clock.now();
+    const paidUntil = Math.max(connection.paidUntil, now) + cost;
+    if (paidUntil - now > messageBurst * cost || connection.waiting > messageBurst) {
+      throw new CollabError('rate_limited', `At most ${messagesPerSecond} messages a second, ${messageBurst} at once`);
+    }
+    connection.paidUntil = paidUntil;
+  }
+
+  async #handle(connection: Connection, handler: MessageHandler, id: number | null, data: unknown): Promise<void> {
+    if (!connection.line.isOpen) return;
+    try {
+      const answer = await handler(this.#services, connection, data);
+      if (id !== null) connection.line.send(okFrame(id, answer));
+    } catch (error) {
+      const shown = publicError(error);
+      if (shown.code === 'internal') this.#services.log.error({ err: error, connection: connection.id }, 'a WebSocket message failed');
+      if (shown instanceof FinalRefusal) refuse(connection.line, shown, { id });
+      else connection.line.send(errorFrame(id, shown));
+    }
+  }
+}
+
+function shorten(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

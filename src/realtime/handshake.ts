@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js';
+import type { Context, UserActor } from '../domain/context.ts';
+import { type CountedWindow, countRequest } from '../domain/rate-limit.ts';
+import { authenticateUser, type Claims } from '../domain/tokens.ts';
+import { CollabError, publicError } from '../errors.ts';
+import { addressBlock, clientAddress } from '../lib/client-address.ts';
+import { Networks } from '../lib/networks.ts';
+import type { Anchor } from './anchor.ts';
+import { type Knock, readKnock, SUBPROTOCOL } from './knock.ts';
+import type { SocketData } from './line.ts';
+import type { ResumePoint } from './replay.ts';
+import type { Services } from './services.ts';
+
+/** A user whose credentials were good. */
+export interface KnownUser {
+  readonly actor: UserActor;
+  readonly claims: Claims;
+}
+
+/** What a guest brought with the request that opened its socket. */
+export interface GuestPass {
+  /** What its sockets are counted on. */
+  readonly addressBlock: string;
+  readonly origin: string;
+  /** The publishable key of the query; '' for none. */
+  readonly key: string;
+  readonly resume: ResumePoint | null;
+}
+
+/** What the handshake found, for `open` to act on. */
+export type Arrival =
+  | { readonly kind: 'known'; readonly user: KnownUser; readonly resume: ResumePoint | null }
+  | { readonly kind: 'guest'; readonly pass: GuestPass }
+  | { readonly kind: 'refused'; readonly error: CollabError }
+  | { readonly kind: 'late' };
+
+/**
+ * The user whom a publishable key and a token prove, from a page of this origin ('' for none).
+ * Throws `missing_credentials`, `invalid_key`, `invalid_token`, `token_expired`, `environment_disabled`, `origin_not_allowed`.
+ */
+export async function authenticate(ctx: Context, key: string, token: string, origin: string): Promise<KnownUser> {
+  if (key === '') throw new CollabError('missing_credentials', 'The publishable key (pk_…) is missing');
+  if (token === '') throw new CollabError('missing_credentials', 'The user token is missing');
+  const user = await authenticateUser(ctx, key, token, 'ws');
+  const { allowedOrigins } = user.actor.environment.settings;
+  if (origin !== '' && allowedOrigins.length > 0 && !allowedOrigins.includes(origin)) {
+    throw new CollabError('origin_not_allowed', `Pages of ${origin} may not connect to this environment`);
+  }
+  return user;
+}
+
+export type UpgradeHandler = (res: HttpResponse, req: HttpRequest, context: us_socket_context_t) => void;
+
+/**
+ * Makes the handler of upgrade requests. Upgrades that come after an await run in the anchor. While `isClosing` everybody
+ * is let in unseen, for `open` to turn away.
+ */
+export function upgradeHandler(services: Services, anchor: Anchor, isClosing: () => boolean): UpgradeHandler {
+  const trusted = new Networks(services.config.trustProxy);
+  return (res, req, context) => {
+    const door = new Door(res, context);
+    try {
+      const knock = readKnock(req);
+      if (knock.ambiguous) door.slam();
+      else if (isClosing()) door.open(knock, null, { kind: 'late' });
+      else answer(services, anchor, door, knock, clientAddress(peerOf(res), knock.forwardedFor, trusted));
+    } catch (error) {
+      services.log.error({ err: error }, 'WebSocket handshake failed');
+      door.slam();
+    }
+  };
+}
+
+function answer(services: Services, anchor: Anchor, door: Door, knock: Knock, address: string): void {
+  const { ctx, config } = services;
+  const window = countRequest(ctx, config, { kind: 'address', address });
+  if (!window.allowed) {
+    const seconds = secondsOf(window);
+    door.refuse(knock, window, new CollabError('rate_limited', `Rate limit exceeded. Try again in ${seconds}s`, seconds));
+    return;
+  }
+  if (knock.carrier === 'message') {
+    const pass = { addressBlock: addressBlock(address), origin: knock.origin, key: knock.key, resume: knock.resume };
+    door.open(knock, window, { kind: 'guest', pass });
+    return;
+  }
+  if (knock.carrier === 'query' && !config.ws.allowQueryToken) {
+    const message = 'A token in the query is not accepted here (ws.allowQueryToken): send it as a subprotocol or in a connect message';
+    door.refuse(knock, window, new CollabError('missing_credentials', message));
+    return;
+  }
+  authenticate(ctx, knock.key, knock.token, knock.origin)
+    .then((user) => anchor.run(() => door.open(knock, window, { kind: 'known', user, resume: knock.resume })))
+    .catch((error: unknown) => {
+      const shown = publicError(error);
+      services.log[shown.kind.level]({ err: shown.code === 'internal' ? error : undefined, code: shown.code, address }, 'WebSocket refused');
+      return anchor.run(() => door.refuse(knock, window, shown));
+    })
+    .catch((error: unknown) => services.log.error({ err: error }, 'WebSocket handshake failed'));
+}
+
+/** The native response of one upgrade request: let in, or turned away, once. */
+class Door {
+  readonly #res: HttpResponse;
+  readonly #context: us_socket_context_t;
+  #shut = false;
+
+  constructor(res: HttpResponse, context: us_socket_context_t) {
+    this.#res = res;
+    this.#context = context;
+    res.onAborted(() => {
+      this.#shut = true;
+    });
+  }
+
+  /**
+   * Upgrades, in the turn of the request or in the anchor. Answers no subprotocol but ours: the core would echo the first
+   * one offered, which may hold the token.
+   */
+  open(knock: Knock, window: CountedWindow | null, arrival: Arrival): void {
+    if (this.#shut) return;
+    this.#shut = true;
+    this.#res.writeStatus('101 Switching Protocols');
+    for (const [name, value] of rateHeaders(window)) this.#res.writeHeader(name, value);
+    const data: SocketData = { session: arrival };
+    this.#res.upgrade(data, knock.socketKey, knock.offersProtocol ? SUBPROTOCOL : '', knock.extensions, this.#context);
+  }
+
+  /** Who sent headers gets an HTTP answer. Everybody else may be a browser, which shows its page only close codes. */
+  refuse(knock: Knock, window: CountedWindow, error: CollabError): void {
+    if (knock.carrier !== 'headers') {
+      this.open(knock, window, { kind: 'refused', error });
+      return;
+    }
+    if (this.#shut) return;
+    this.#shut = true;
+    const { status } = error.kind;
+    this.#res.cork(() => {
+      this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
+      this.#res.writeHeader('Content-Type', 'application/json; charset=utf-8');
+      this.#res.writeHeader('Cache-Control', 'no-store');
+      this.#res.writeHeader('X-Content-Type-Options', 'nosniff');
+      this.#res.writeHeader('X-Request-Id', knock.requestId === '' ? randomUUID() : knock.requestId);
+      this.#res.writeHeader('X-Error-Code', error.code);
+      for (const [name, value] of rateHeaders(window)) this.#res.writeHeader(name, value);
+      if (error.retryAfter !== undefined) this.#res.writeHeader('Retry-After', String(error.retryAfter));
+      this.#res.end(JSON.stringify({ error: error.message }));
+    });
+  }
+
+  /** Ends the connection without an answer. */
+  slam(): void {
+    if (this.#shut) return;
+    this.#shut = true;
+    this.#res.close();
+  }
+}
+
+function peerOf(res: HttpResponse): string {
+  return Buffer.from(res.getRemoteAddressAsText()).toString();
+}
+
+function secondsOf(window: CountedWindow): number {
+  return Math.max(1, Math.ceil(window.resetMs / 1000));
+}
+
+function rateHeaders(window: CountedWindow | null): [name: string, value: string][] {
+  if (window === null || window.limit === 0) return [];
+  return [
+    ['RateLimit-Policy', `"default";q=${window.limit};w=60`],
+    ['RateLimit', `"default";r=${window.remaining};t=${secondsOf(window)}`],
+  ];
+}

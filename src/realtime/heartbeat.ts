@@ -1,0 +1,81 @@
+import { environmentById } from '../domain/environments.ts';
+import { TOKEN_TOLERANCE_SECONDS } from '../domain/tokens.ts';
+import { CollabError } from '../errors.ts';
+import type { Connection } from './connection.ts';
+import type { Feed } from './hub.ts';
+import { PING_FRAME, refuse, tokenExpiringFrame } from './protocol.ts';
+import type { Services } from './services.ts';
+
+/** How often the one timer of a worker turns, in milliseconds. */
+const TURN_MS = 250;
+/** Least time between two looks at every connection. */
+const ROUND_MS = 1_000;
+/** How long before `exp` a client is told that its token is about to expire. */
+const WARNING_MS = 60_000;
+
+/**
+ * The one timer of a worker: whatever is due by time on its sockets is found by looking at all of them once a second. A
+ * timer per socket would cost more than the socket.
+ */
+export class Heartbeat {
+  readonly #services: Services;
+  readonly #timer: NodeJS.Timeout;
+  #lastRound = 0;
+
+  constructor(services: Services) {
+    this.#services = services;
+    this.#timer = setInterval(() => this.turn(), TURN_MS);
+    this.#timer.unref();
+  }
+
+  /** Does what is due by the clock. Tests turn it by hand. */
+  turn(): void {
+    const { ctx, terms, guests, hub } = this.#services;
+    const now = ctx.clock.now();
+    terms.now = now;
+    guests.expire(now);
+    if (now - this.#lastRound < ROUND_MS) return;
+    this.#lastRound = now;
+    for (const feed of hub.feeds.values()) {
+      feed.mark();
+      for (const connection of feed.members) this.#attend(connection, now);
+      this.#review(feed);
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #attend(connection: Connection, now: number): void {
+    const { line, expiresAt } = connection;
+    if (!connection.welcomed) return;
+    if (now >= expiresAt + TOKEN_TOLERANCE_SECONDS * 1000) {
+      refuse(line, new CollabError('token_expired', 'The token has expired: get a new one and connect again'));
+    } else if (!connection.warned && now >= expiresAt - WARNING_MS) {
+      connection.warned = true;
+      line.send(tokenExpiringFrame(expiresAt));
+    } else if (now - Math.max(line.lastSentAt, connection.channel?.publishedAt ?? 0) >= this.#services.config.ws.heartbeatSeconds * 1000) {
+      line.send(PING_FRAME);
+    }
+  }
+
+  /** Closes the sockets of an environment that has been disabled or deleted. */
+  #review(feed: Feed): void {
+    environmentById(this.#services.ctx, feed.environment.id).then(
+      (environment) => {
+        feed.environment = environment;
+        if (environment.disabled) this.#closeAll(feed, new CollabError('environment_disabled', 'The environment has been disabled'));
+      },
+      (error: unknown) => {
+        const gone = error instanceof CollabError && error.code === 'environment_not_found';
+        if (gone) this.#closeAll(feed, new CollabError('forbidden', 'The environment has been deleted'));
+        else this.#services.log.warn({ err: error, environment: feed.environment.id }, 'the environment of open sockets could not be read');
+      },
+    );
+  }
+
+  #closeAll(feed: Feed, error: CollabError): void {
+    for (const connection of feed.members) refuse(connection.line, error);
+  }
+}

@@ -1,0 +1,197 @@
+import type { TemplatedApp } from 'uWebSockets.js';
+import type { Environment } from '../model/environment.ts';
+import { roomOfEvent } from '../model/event.ts';
+import { inScope, type RoomScope } from '../model/room.ts';
+import type { Store, StoredEvent } from '../ports/store.ts';
+import type { Connection } from './connection.ts';
+import type { LineTerms } from './line.ts';
+import { seqFrame } from './protocol.ts';
+
+/** Key of the channel that sees every room. */
+const ALL_ROOMS = '';
+
+/** Connections of one environment that see the same rooms: one native topic, one publish an event. */
+export interface Channel {
+  readonly topic: string;
+  readonly rooms: RoomScope;
+  readonly key: string;
+  members: number;
+  /** Whether the last event was of a room that this channel does not see. */
+  skipped: boolean;
+  /** When something was last published, by `LineTerms.now`. */
+  publishedAt: number;
+}
+
+/**
+ * The live events of one environment in this worker. `delivered` is the position up to which every channel has
+ * everything; a connection enters a channel in the very turn in which its own position equals it, so nothing is missed
+ * and nothing comes twice.
+ */
+export class Feed {
+  /** As of the last look: settings and name may have changed since, the id never does. */
+  environment: Environment;
+  /** Resolves once `delivered` is known; rejects when the store can't tell. */
+  readonly ready: Promise<void>;
+  /** Every authenticated connection of the environment, caught up or not. */
+  readonly members = new Set<Connection>();
+  readonly #hub: Hub;
+  readonly #channels = new Map<string, Channel>();
+  /** Resumed from a position that this worker has not seen yet: another one is ahead. */
+  readonly #ahead = new Set<Connection>();
+  #delivered = -1;
+  #seenEarly = 0;
+  #unchecked = 0;
+
+  constructor(hub: Hub, environment: Environment) {
+    this.#hub = hub;
+    this.environment = environment;
+    this.ready = hub.store.lastSeq(environment.id).then((seq) => {
+      this.#delivered = Math.max(seq, this.#seenEarly);
+    });
+    this.ready.catch(() => undefined);
+  }
+
+  get delivered(): number {
+    return this.#delivered;
+  }
+
+  join(connection: Connection): void {
+    this.members.add(connection);
+  }
+
+  leave(connection: Connection): void {
+    this.#unsettle(connection);
+    this.members.delete(connection);
+    if (this.members.size === 0) this.#hub.forget(this);
+  }
+
+  /** Puts a connection into its channel. Its `position` must not be less than `delivered`. */
+  settle(connection: Connection): void {
+    if (!connection.line.isOpen) return;
+    if (connection.position > this.#delivered) {
+      this.#ahead.add(connection);
+      return;
+    }
+    const channel = this.#channelOf(connection.rooms);
+    channel.members++;
+    connection.channel = channel;
+    connection.line.subscribe(channel.topic);
+  }
+
+  /** Gives a connection other rooms, from the next event on. */
+  rescope(connection: Connection, rooms: RoomScope): void {
+    const settled = connection.channel !== null || this.#ahead.has(connection);
+    if (connection.channel !== null) connection.position = this.#delivered;
+    this.#unsettle(connection);
+    connection.rooms = rooms;
+    if (settled) this.settle(connection);
+  }
+
+  /** Hands on the next event of the log. */
+  deliver(event: StoredEvent): void {
+    if (this.#delivered < 0) {
+      this.#seenEarly = event.seq;
+      return;
+    }
+    if (event.seq <= this.#delivered) return;
+    this.#delivered = event.seq;
+    this.#publish(event);
+    for (const connection of this.#ahead) {
+      if (connection.position > event.seq) continue;
+      this.#ahead.delete(connection);
+      this.settle(connection);
+    }
+    this.#watchBacklogs(event.text.length);
+  }
+
+  /** Tells channels that skipped events where the log stands. Called at most once a second. */
+  mark(): void {
+    for (const channel of this.#channels.values()) {
+      if (!channel.skipped) continue;
+      channel.skipped = false;
+      this.#send(channel, seqFrame(this.#delivered));
+    }
+  }
+
+  #publish(event: StoredEvent): void {
+    const anyScoped = this.#channels.size > (this.#channels.has(ALL_ROOMS) ? 1 : 0);
+    const room = anyScoped ? roomOfEvent(event.text) : null;
+    for (const channel of this.#channels.values()) {
+      channel.skipped = room !== null && !inScope(channel.rooms, room);
+      if (!channel.skipped) this.#send(channel, event.text);
+    }
+  }
+
+  #send(channel: Channel, text: string): void {
+    channel.publishedAt = this.#hub.terms.now;
+    this.#hub.app.publish(channel.topic, text, false, false);
+  }
+
+  /** A publish tells nobody about slow sockets, so they are looked for whenever a part of the limit was published. */
+  #watchBacklogs(length: number): void {
+    this.#unchecked += length;
+    if (this.#unchecked * 8 < this.#hub.terms.maxBacklog) return;
+    this.#unchecked = 0;
+    for (const connection of this.members) connection.line.checkBacklog();
+  }
+
+  #channelOf(rooms: RoomScope): Channel {
+    const key = rooms === null ? ALL_ROOMS : JSON.stringify(rooms);
+    let channel = this.#channels.get(key);
+    if (channel === undefined) {
+      channel = { topic: this.#hub.nextTopic(), rooms, key, members: 0, skipped: false, publishedAt: 0 };
+      this.#channels.set(key, channel);
+    }
+    return channel;
+  }
+
+  #unsettle(connection: Connection): void {
+    this.#ahead.delete(connection);
+    const channel = connection.channel;
+    if (channel === null) return;
+    connection.channel = null;
+    connection.line.unsubscribe(channel.topic);
+    if (--channel.members === 0) this.#channels.delete(channel.key);
+  }
+}
+
+/** Delivers the committed events of every environment to the sockets of this worker. */
+export class Hub {
+  readonly app: TemplatedApp;
+  readonly store: Store;
+  readonly terms: LineTerms;
+  readonly feeds = new Map<string, Feed>();
+  readonly #stop: () => void;
+  #topics = 0;
+
+  constructor(app: TemplatedApp, store: Store, terms: LineTerms) {
+    this.app = app;
+    this.store = store;
+    this.terms = terms;
+    this.#stop = store.follow((environmentId, event) => this.feeds.get(environmentId)?.deliver(event));
+  }
+
+  /** The feed of an environment. Whoever takes it joins it in the same turn. */
+  feed(environment: Environment): Feed {
+    let feed = this.feeds.get(environment.id);
+    if (feed === undefined) {
+      feed = new Feed(this, environment);
+      this.feeds.set(environment.id, feed);
+    }
+    return feed;
+  }
+
+  forget(feed: Feed): void {
+    if (this.feeds.get(feed.environment.id) === feed) this.feeds.delete(feed.environment.id);
+  }
+
+  /** A topic name that was never used in this process. */
+  nextTopic(): string {
+    return `feed/${++this.#topics}`;
+  }
+
+  /** Stops following the log. */
+  stop(): void {
+    this.#stop();
+  }
+}

@@ -1,0 +1,77 @@
+import { Gate } from '../lib/gate.ts';
+import { roomOfEvent } from '../model/event.ts';
+import { inScope } from '../model/room.ts';
+import type { Store, StoredEvent } from '../ports/store.ts';
+import type { Connection } from './connection.ts';
+import { SLOW_CONSUMER } from './line.ts';
+import { seqFrame } from './protocol.ts';
+
+/** Where a client was when it was last connected. */
+export interface ResumePoint {
+  readonly epoch: string;
+  readonly seq: number;
+}
+
+/** A client that missed more than this reloads instead of resuming (decisions §3). */
+export const MAX_RESUME_GAP = 1_000;
+/** Events read from the log at a time. */
+const SLICE = 100;
+/** Bytes waiting for the client at which replaying pauses. */
+const HIGH_WATER = 256 * 1024;
+
+/** A thousand clients that come back at once must not all hold a slice of the log in memory. */
+const reads = new Gate(32);
+
+/** The resume point in what a client sent; null when there is none that could be used: the client then reloads. */
+export function resumePoint(epoch: unknown, seq: unknown): ResumePoint | null {
+  if (typeof epoch !== 'string' || epoch === '') return null;
+  return Number.isSafeInteger(seq) && (seq as number) >= 0 ? { epoch, seq: seq as number } : null;
+}
+
+/** Whether everything that was missed since `point` can be replayed: same log, still kept, and not too much. */
+export async function isRecoverable(store: Store, environmentId: string, point: ResumePoint): Promise<boolean> {
+  if (point.epoch !== store.epoch) return false;
+  const [oldest, last] = await Promise.all([store.oldestSeq(environmentId), store.lastSeq(environmentId)]);
+  return point.seq <= last && point.seq >= oldest - 1 && last - point.seq <= MAX_RESUME_GAP;
+}
+
+/**
+ * Sends a connection every event from its `position` up to what its feed has delivered, then lets it follow live, in
+ * the turn in which the two positions are equal. As slow as the client reads. Closes with 1013 when the log has
+ * forgotten what the client still lacks. Rejects when the store can't be read.
+ */
+export async function catchUp(store: Store, connection: Connection): Promise<void> {
+  const { feed, line } = connection;
+  let unmarked = false;
+  while (line.isOpen && connection.position < feed.delivered) {
+    if (line.backlog() >= HIGH_WATER) {
+      await line.drained();
+      continue;
+    }
+    const events = await reads.run(() => store.events(feed.environment.id, connection.position, SLICE));
+    if (!line.isOpen) return;
+    if (events[0]?.seq !== connection.position + 1) {
+      line.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);
+      return;
+    }
+    unmarked = replaySlice(connection, events);
+  }
+  if (unmarked) line.send(seqFrame(connection.position));
+  feed.settle(connection);
+}
+
+/** Sends what of a slice the client may see and takes. Returns whether the last events of it were not for the client. */
+function replaySlice(connection: Connection, events: readonly StoredEvent[]): boolean {
+  const { line, rooms } = connection;
+  const visible = events.filter((event) => isVisible(event, rooms));
+  const sent = line.sendWhileDrained(visible.map((event) => event.text), HIGH_WATER);
+  const last = sent === visible.length ? events.at(-1) : visible[sent - 1];
+  if (last !== undefined) connection.position = last.seq;
+  return last !== visible[sent - 1];
+}
+
+function isVisible(event: StoredEvent, rooms: Connection['rooms']): boolean {
+  if (rooms === null) return true;
+  const room = roomOfEvent(event.text);
+  return room === null || inScope(rooms, room);
+}

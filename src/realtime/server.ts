@@ -1,0 +1,142 @@
+import type { TemplatedApp, WebSocketBehavior } from 'uWebSockets.js';
+import type { Config } from '../config/schema.ts';
+import type { Context } from '../domain/context.ts';
+import type { Logger } from '../log.ts';
+import { Admission } from './admission.ts';
+import { Anchor } from './anchor.ts';
+import { Connection } from './connection.ts';
+import { MessageDesk } from './desk.ts';
+import { AUTH_DEADLINE_MS, Guest, Guests } from './guests.ts';
+import { upgradeHandler } from './handshake.ts';
+import { Heartbeat } from './heartbeat.ts';
+import { Hub } from './hub.ts';
+import { Line, RESTART, type Socket, type SocketData } from './line.ts';
+import { MAX_MESSAGE_BYTES, refuse } from './protocol.ts';
+import type { Services } from './services.ts';
+
+export interface RealtimeDeps {
+  readonly ctx: Context;
+  readonly config: Config;
+  readonly log: Logger;
+  /** Id of this worker, under which its sockets are counted in shared memory. */
+  readonly owner: string;
+}
+
+/** The WebSocket side of a worker. */
+export interface Realtime {
+  /**
+   * Closes every socket with 1012, evenly over `spreadMs` milliseconds so that clients don't all come back at once, and
+   * turns newcomers away with the same. Resolves once the last close frame is handed to the system.
+   */
+  close(spreadMs: number): Promise<void>;
+  /** How many sockets are open. */
+  connections(): number;
+  /** Does what is due by the clock; it happens by itself four times a second. For tests, which turn their clock. */
+  turn(): void;
+}
+
+/** Silence in seconds after which the core ends a socket; it pings before, so only dead peers go. */
+const IDLE_SECONDS = 60;
+/** Up to twice the allowed size a message is refused with words; past it the core just ends the socket. */
+const CORE_MAX_MESSAGE_BYTES = MAX_MESSAGE_BYTES * 2;
+/** Room above our own limit on the backlog, so that the core, which can't say 1013, never has to step in. */
+const CORE_BACKLOG_MARGIN = 1024 * 1024;
+const CLOSE_TURN_MS = 20;
+
+/** Attaches the WebSocket of the API (`/api/v1/ws`, decisions §3) to a server that doesn't listen yet. */
+export function attachRealtime(app: TemplatedApp, deps: RealtimeDeps): Realtime {
+  const { ctx, config, owner } = deps;
+  const terms = { now: ctx.clock.now(), maxBacklog: config.ws.maxBackpressureBytes };
+  const hub = new Hub(app, ctx.store, terms);
+  const guests = new Guests(ctx, owner, config.ws.maxUnauthenticatedPerIp);
+  const services: Services = { ...deps, terms, hub, guests };
+  const server = new RealtimeServer(services);
+  for (const path of ['/api/v1/ws', '/api/v1/ws/']) app.ws(path, server.behavior());
+  return server;
+}
+
+class RealtimeServer implements Realtime {
+  readonly #services: Services;
+  readonly #admission: Admission;
+  readonly #heartbeat: Heartbeat;
+  readonly #anchor = new Anchor();
+  #closing = false;
+
+  constructor(services: Services) {
+    this.#services = services;
+    this.#admission = new Admission(services, new MessageDesk(services));
+    this.#heartbeat = new Heartbeat(services);
+  }
+
+  behavior(): WebSocketBehavior<SocketData> {
+    return {
+      maxPayloadLength: CORE_MAX_MESSAGE_BYTES,
+      maxBackpressure: this.#services.terms.maxBacklog * 2 + CORE_BACKLOG_MARGIN,
+      closeOnBackpressureLimit: 1,
+      idleTimeout: IDLE_SECONDS,
+      sendPingsAutomatically: true,
+      upgrade: upgradeHandler(this.#services, this.#anchor, () => this.#closing),
+      open: (socket) => this.#guard(socket, () => this.#open(socket)),
+      message: (socket, frame, isBinary) => this.#guard(socket, () => talker(socket)?.receive(frame, isBinary)),
+      drain: (socket) => this.#guard(socket, () => talker(socket)?.line.onDrain()),
+      close: (socket) => this.#guard(null, () => talker(socket)?.ended()),
+    };
+  }
+
+  connections(): number {
+    let count = this.#services.guests.size;
+    for (const feed of this.#services.hub.feeds.values()) count += feed.members.size;
+    return count;
+  }
+
+  turn(): void {
+    this.#heartbeat.turn();
+  }
+
+  async close(spreadMs: number): Promise<void> {
+    this.#closing = true;
+    const { hub, guests } = this.#services;
+    const lines = [...guests.all, ...[...hub.feeds.values()].flatMap((feed) => [...feed.members])].map(({ line }) => line);
+    const turns = Math.max(1, Math.min(lines.length, Math.floor(spreadMs / CLOSE_TURN_MS)));
+    for (let turn = 0; turn < turns; turn++) {
+      const [from, to] = [turn, turn + 1].map((n) => Math.floor((n * lines.length) / turns));
+      for (const line of lines.slice(from, to)) line.close(RESTART.code, RESTART.reason);
+      if (turn + 1 < turns) await new Promise((resolve) => setTimeout(resolve, spreadMs / turns));
+    }
+    this.#heartbeat.stop();
+    hub.stop();
+    await this.#anchor.close();
+  }
+
+  #open(socket: Socket): void {
+    const { session: arrival } = socket.getUserData();
+    if (arrival instanceof Guest || arrival instanceof Connection) return;
+    const line = new Line(socket, this.#services.terms);
+    if (this.#closing || arrival.kind === 'late') line.close(RESTART.code, RESTART.reason);
+    else if (arrival.kind === 'refused') refuse(line, arrival.error);
+    else if (arrival.kind === 'known') this.#admission.admit(line, arrival.user, arrival.resume, null);
+    else this.#receive(new Guest(line, arrival.pass, this.#services.ctx.clock.now() + AUTH_DEADLINE_MS, this.#admission));
+  }
+
+  #receive(guest: Guest): void {
+    guest.line.handTo(guest);
+    this.#services.guests.enter(guest);
+  }
+
+  /** A throw must not reach the core. It closes the socket it happened on. */
+  #guard(socket: Socket | null, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#services.log.error({ err: error }, 'a WebSocket handler failed');
+      const line = socket === null ? undefined : talker(socket)?.line;
+      line?.close(4500, 'internal');
+    }
+  }
+}
+
+/** Who talks on a socket; nobody on one that was refused. */
+function talker(socket: Socket): Guest | Connection | null {
+  const { session } = socket.getUserData();
+  return session instanceof Guest || session instanceof Connection ? session : null;
+}

@@ -1,0 +1,178 @@
+import t from 'tap';
+import { deleteComment, editComment } from '../../src/domain/comments.ts';
+import { createEnvironment } from '../../src/domain/environments.ts';
+import { deleteThread, setResolved } from '../../src/domain/threads.ts';
+import { createWorld, startWorker, type Worker, type World } from '../helpers/realtime.ts';
+import { isEvent, type TestSocket } from '../helpers/socket.ts';
+import { Backend } from '../helpers/writing.ts';
+
+const upTo = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index + 1);
+const seqOf = (socket: TestSocket): number => socket.frames[0]?.data?.['seq'] as number;
+
+/** A client that takes a few events, drops, and resumes on the other worker. */
+class Wanderer {
+  readonly seqs: number[] = [];
+  readonly start: number;
+  resumes = 0;
+  readonly #world: World;
+  readonly #workers: readonly Worker[];
+  readonly #token: string;
+  #socket: TestSocket;
+
+  private constructor(world: World, workers: readonly Worker[], token: string, socket: TestSocket) {
+    this.#world = world;
+    this.#workers = workers;
+    this.#token = token;
+    this.#socket = socket;
+    this.start = seqOf(socket);
+  }
+
+  static async start(world: World, workers: readonly Worker[], token: string): Promise<Wanderer> {
+    const [worker] = workers;
+    if (worker === undefined) throw new Error('no worker');
+    return new Wanderer(world, workers, token, await worker.join(token));
+  }
+
+  /** Goes on until it has everything up to the position that `writing` resolves with. */
+  async wander(writing: Promise<number>): Promise<this> {
+    let head: number | undefined;
+    const known = writing.then((seq) => (head = seq));
+    while (head === undefined || this.#position() < head) {
+      const already = this.#position();
+      await Promise.race([known, this.#socket.until(() => this.#position() >= already + 15)]);
+      await this.#socket.terminate();
+      this.seqs.push(...this.#socket.seqs);
+      await this.#resume();
+    }
+    await this.#socket.terminate();
+    this.seqs.push(...this.#socket.seqs.filter((seq) => seq <= (head ?? 0)));
+    return this;
+  }
+
+  #position(): number {
+    return this.#socket.seqs.at(-1) ?? this.seqs.at(-1) ?? this.start;
+  }
+
+  async #resume(): Promise<void> {
+    const worker = this.#workers[++this.resumes % this.#workers.length];
+    if (worker === undefined) throw new Error('no worker');
+    const since = this.seqs.at(-1) ?? this.start;
+    this.#socket = await worker.join(this.#token, `?epoch=${this.#world.ctx.store.epoch}&since=${since}`);
+    if (this.#socket.frames[0]?.data?.['recovered'] !== true) throw new Error(`not recovered from ${since}`);
+  }
+}
+
+await t.test('every kind of change reaches every socket of the environment, on every worker', async (t) => {
+  const world = await createWorld(t);
+  const backend = await Backend.of(world);
+  const workers = [await startWorker(t, world, {}, 'w1'), await startWorker(t, world, {}, 'w2')];
+  const sockets = await Promise.all(workers.map(async (worker, index) => worker.join(await world.token({ userId: `user${index}` }))));
+
+  const { ctx, backend: actor } = world;
+  const threadId = await backend.thread('lobby', 'first');
+  const commentId = await backend.comment(threadId, 'second');
+  await editComment(ctx, actor, commentId, { body: 'better' });
+  await setResolved(ctx, actor, threadId, true);
+  await setResolved(ctx, actor, threadId, false);
+  await deleteComment(ctx, actor, commentId);
+  await deleteThread(ctx, actor, threadId);
+
+  const head = await backend.head();
+  for (const socket of sockets) {
+    await socket.until(() => socket.seqs.includes(head));
+    const events = socket.frames.filter((frame) => isEvent(frame) && frame.type !== 'user.updated');
+    t.strictSame(
+      events.map(({ type }) => type),
+      ['thread.created', 'comment.created', 'comment.updated', 'thread.resolved', 'thread.reopened', 'comment.deleted', 'thread.deleted'],
+    );
+    t.match(events[0], { roomId: 'lobby', threadId, actor: { via: 'rest' }, data: { thread: { id: threadId }, comment: { body: 'first' } } });
+    t.match(events[5], { data: { commentId, threadId, threadDeleted: false } });
+    t.strictSame(socket.seqs, upTo(seqOf(socket), head));
+  }
+});
+
+await t.test('1 000 concurrent writes: who stays and who comes and goes both get each event once, in order', async (t) => {
+  const world = await createWorld(t);
+  const backend = await Backend.of(world);
+  const workers = [await startWorker(t, world, {}, 'w1'), await startWorker(t, world, {}, 'w2')] as const;
+  const threads = await Promise.all(Array.from({ length: 20 }, () => backend.thread()));
+  const steady = await Promise.all(workers.map(async (worker, index) => worker.join(await world.token({ userId: `steady${index}` }))));
+  const wanderers = await Promise.all([0, 1, 2, 3].map(async (index) => Wanderer.start(world, workers, await world.token({ userId: `restless${index}` }))));
+
+  const writing = Promise.all(Array.from({ length: 50 }, async (_, writer) => {
+    for (let i = 0; i < 20; i++) await backend.comment(threads[writer % threads.length] ?? '', `comment ${i} of ${writer}`);
+  })).then(() => backend.head());
+  const journeys = wanderers.map((wanderer) => wanderer.wander(writing));
+  const head = await writing;
+
+  for (const socket of steady) {
+    await socket.until(() => socket.seqs.includes(head), `event ${head}`);
+    t.strictSame(socket.seqs, upTo(seqOf(socket), head));
+  }
+  for (const { seqs, start, resumes } of await Promise.all(journeys)) {
+    t.strictSame(seqs, upTo(start, head));
+    t.ok(resumes >= 2, `${resumes} resumes`);
+  }
+});
+
+await t.test('environments see nothing of each other', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world);
+  const backend = await Backend.of(world);
+  const socket = await worker.join(await world.token({ userId: 'ann' }));
+  const other = await createEnvironment(world.ctx, { slug: 'other' });
+  const strangers = await Backend.of({ ...world, environment: other, backend: { ...world.backend, environment: other } });
+  await strangers.thread('lobby', 'secret');
+  await backend.thread('lobby', 'ours');
+  const created = await socket.frame('thread.created');
+  t.match(created.data, { comment: { body: 'ours' } });
+  t.strictSame(socket.frames.filter(({ type }) => type === 'thread.created').length, 1);
+});
+
+await t.test('a token with rooms gets only their events, and hears where the log stands', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world);
+  const backend = await Backend.of(world);
+  const rooms = ['docs', 'team-*'];
+  const [all, some, same] = [
+    await worker.join(await world.token({ userId: 'all' })),
+    await worker.join(await world.token({ userId: 'some', rooms })),
+    await worker.join(await world.token({ userId: 'same', rooms })),
+  ];
+  const turn = (ms: number): void => {
+    world.clock.advance(ms);
+    worker.realtime.turn();
+  };
+  const created = (socket: TestSocket): (string | undefined)[] => socket.frames.flatMap(({ type, roomId }) => (type === 'thread.created' ? [roomId] : []));
+  const markers = (socket: TestSocket): (number | undefined)[] => socket.frames.flatMap(({ type, seq }) => (type === 'seq' ? [seq] : []));
+  const before = await backend.head();
+
+  for (const room of ['lobby', 'docs', 'docs2', 'team-a', 'team', 'lobby']) await backend.thread(room);
+  const head = await backend.head();
+  await all.until(() => all.seqs.includes(head));
+  turn(1_000);
+  for (const socket of [some, same]) {
+    await socket.until(() => markers(socket).length > 0, 'a marker');
+    t.strictSame([created(socket), markers(socket)], [['docs', 'team-a'], [head]]);
+  }
+  t.strictSame(all.seqs.filter((seq) => seq > before), upTo(before, head));
+  t.strictSame(markers(all), []);
+
+  await backend.thread('lobby');
+  turn(999);
+  await backend.thread('docs');
+  await some.until(() => created(some).length === 3);
+  t.equal(markers(some).length, 1, 'at most one marker a second');
+  turn(1_000);
+  await backend.thread('docs');
+  await some.until(() => created(some).length === 4);
+  t.equal(markers(some).length, 1, 'none where an event said it');
+});
+
+await t.test('events that belong to no room reach everybody', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world);
+  const some = await worker.join(await world.token({ userId: 'some', rooms: ['docs'] }));
+  await worker.join(await world.token({ userId: 'newcomer', name: 'New' }));
+  await some.until(() => some.frames.some(({ type, data }) => type === 'user.updated' && data?.['name'] === 'New'), 'the newcomer');
+});

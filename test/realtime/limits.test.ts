@@ -1,0 +1,91 @@
+import t from 'tap';
+import { isOnline } from '../../src/domain/users.ts';
+import { createWorld, startWorker } from '../helpers/realtime.ts';
+import { Backend } from '../helpers/writing.ts';
+
+await t.test('a burst of messages is allowed, more ends the socket', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world, { 'ws.messagesPerSecond': '10', 'ws.messageBurst': '20' });
+  const token = await world.token({ userId: 'ann' });
+
+  const socket = await worker.join(token);
+  for (let i = 0; i < 19; i++) socket.send({ type: 'pong' });
+  t.equal((await socket.request('pong')).type, 'ok', 'the whole burst at once');
+  world.clock.advance(1_000);
+  for (let i = 0; i < 9; i++) socket.send({ type: 'pong' });
+  t.equal((await socket.request('pong')).type, 'ok', 'ten more after a second');
+  socket.send({ type: 'pong' });
+  t.strictSame(await socket.closed, { code: 4429, reason: 'rate_limited' });
+  t.equal(socket.frames.at(-1)?.error?.code, 'rate_limited');
+});
+
+await t.test('a user may hold so many sockets over all workers', async (t) => {
+  const world = await createWorld(t);
+  const flags = { 'ws.maxConnectionsPerUser': '3' };
+  const workers = [await startWorker(t, world, flags, 'w1'), await startWorker(t, world, flags, 'w2')] as const;
+  const token = await world.token({ userId: 'ann' });
+  const held = [await workers[0].join(token), await workers[1].join(token), await workers[0].join(token)] as const;
+
+  for (const worker of workers) {
+    const extra = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': token } });
+    t.strictSame(await extra.closed, { code: 4429, reason: 'too_many_connections' });
+    t.strictSame(extra.frames.map(({ type }) => type), ['error']);
+  }
+  t.ok(await workers[0].join(await world.token({ userId: 'bob' })), 'another user may');
+
+  await held[1].close();
+  while (workers[1].realtime.connections() > 0) await new Promise((resolve) => setImmediate(resolve));
+  t.ok(await workers[0].join(token), 'one left, one may come');
+  await Promise.all([...held.map((socket) => socket.terminate())]);
+});
+
+await t.test('who does not read is closed with 1013, gets what was waiting, and resumes', async (t) => {
+  const world = await createWorld(t);
+  const backend = await Backend.of(world);
+  const worker = await startWorker(t, world, { 'ws.maxBackpressureBytes': '262144' });
+  const token = await world.token({ userId: 'bot' });
+  const threadId = await backend.thread();
+  const healthy = await worker.join(token);
+  const slow = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': token }, paused: true });
+  await slow.opened;
+  while (worker.realtime.connections() < 2) await new Promise((resolve) => setImmediate(resolve));
+
+  let head = 0;
+  for (let batch = 0; worker.realtime.connections() === 2; batch++) {
+    if (batch === 400) throw new Error('the slow socket was never closed');
+    await Promise.all(Array.from({ length: 20 }, () => backend.comment(threadId, 'x'.repeat(10_000))));
+    head = await backend.head();
+    await healthy.until(() => healthy.seqs.includes(head));
+  }
+  slow.resume();
+  t.strictSame(await slow.closed, { code: 1013, reason: 'slow consumer' });
+  const got = slow.seqs;
+  t.strictSame(got, healthy.seqs.slice(0, got.length), 'nothing is missing from what it got');
+
+  await backend.comment(threadId);
+  head = await backend.head();
+  await healthy.until(() => healthy.seqs.includes(head));
+  const last = got.at(-1) ?? 0;
+  const again = await worker.join(token, `?epoch=${world.ctx.store.epoch}&since=${last}`);
+  t.equal(again.frames[0]?.data?.['recovered'], true);
+  await again.until(() => again.seqs.includes(head));
+  t.strictSame([...got, ...again.seqs], healthy.seqs);
+});
+
+await t.test('closing the worker closes every socket with 1012, spread over time, and lets nobody in', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world);
+  const sockets = await Promise.all([1, 2, 3, 4].map(async (n) => worker.join(await world.token({ userId: `user${n}` }))));
+  const guest = worker.open();
+  await guest.opened;
+  const closed: number[] = [];
+  for (const socket of [...sockets, guest]) socket.closed.then(() => closed.push(Date.now()), () => undefined);
+
+  const begun = Date.now();
+  await worker.realtime.close(200);
+  const late = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': await world.token({ userId: 'late' }) } });
+  for (const socket of [...sockets, guest, late]) t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
+  t.ok((closed.at(-1) ?? 0) - begun >= 100, 'not all at once');
+  t.equal(worker.realtime.connections(), 0);
+  t.notOk(isOnline(world.ctx, world.environment, 'user1'));
+});
