@@ -1,0 +1,62 @@
+import { installCollab, startCollab } from '../lib/collab.ts';
+import { type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
+import { startBareUws, startFastify } from '../lib/peers.ts';
+import type { Plan } from '../lib/plan.ts';
+import { interleave, withTargets } from '../lib/rounds.ts';
+import { getText, seedThreads, seedUsers } from '../lib/seed.ts';
+import type { Target } from '../lib/target.ts';
+import { runWrk, threadsFile } from '../lib/wrk.ts';
+
+const threads = 100;
+const comments = 50;
+
+/** List 50 comments: 64 connections, 100 threads of 50 comments each; the bare server sends as many static bytes. */
+export async function listCase(plan: Plan): Promise<CaseResult> {
+  const collab = await startCollab(installCollab(plan.bin), 2);
+  const fastify = await startFastify();
+  const targets: Target[] = [collab, fastify];
+  const perSecond = newRow('lists of 50', '1/s', 0);
+  const p50 = newRow('answer, median', 'ms', 2);
+  const p99 = newRow('answer, 99 of 100', 'ms', 2);
+  const size = newRow('body', 'bytes', 0);
+  const busy = newRow('core of the server busy', '%', 0);
+
+  await withTargets(targets, async () => {
+    const files = new Map<Target, string>();
+    for (const target of [collab, fastify]) {
+      await seedUsers(target, 50);
+      const ids = await seedThreads(target, threads, comments);
+      record(size, target.name, await bytesOfList(target, ids[0]!));
+      files.set(target, threadsFile(ids));
+    }
+    const bytes = size.runs.get('collab')![0]!;
+    const bare = await startBareUws(bytes);
+    targets.splice(1, 0, bare);
+    files.set(bare, files.get(collab)!);
+    record(size, 'bare uWS', bytes);
+
+    for (const target of targets) await runWrk('list', target, files.get(target)!, plan.warmUpSeconds);
+    await interleave(plan.rounds, targets, async (target) => {
+      const run = await runWrk('list', target, files.get(target)!, plan.seconds);
+      record(perSecond, target.name, run.perSecond);
+      record(p50, target.name, run.p50Ms);
+      record(p99, target.name, run.p99Ms);
+      record(busy, target.name, run.serverBusy);
+    });
+  });
+
+  return {
+    name: 'list',
+    title: 'list 50 comments',
+    rows: [perSecond, p50, p99, size, busy],
+    goals: [ratioGoal(perSecond, 'bare uWS', 0.5), ratioGoal(perSecond, 'Fastify + SQLite', 5)],
+  };
+}
+
+/** Size of the answer, after a look that it holds what is claimed. */
+async function bytesOfList(target: Target, threadId: string): Promise<number> {
+  const text = await getText(target, `/api/v1/threads/${threadId}/comments`);
+  const { items } = JSON.parse(text) as { items: unknown[] };
+  if (items.length !== comments) throw new Error(`${target.name} lists ${items.length} comments instead of ${comments}`);
+  return Buffer.byteLength(text);
+}

@@ -1,0 +1,24 @@
+import { installCollab, startCollab } from '../lib/collab.ts';
+import { type CaseResult, ceilingGoal, newRow, record } from '../lib/measure.ts';
+import { startBareUws, startFastify } from '../lib/peers.ts';
+import type { Plan } from '../lib/plan.ts';
+import { until } from '../lib/wait.ts';
+
+/** Start to ready, two workers: from the spawn to the first 200 of /readyz, and to the line that says so. */
+export async function startCase(plan: Plan): Promise<CaseResult> {
+  const ready = newRow('start to the first 200 of /readyz', 'ms', 0);
+  const line = newRow('start to the ready line', 'ms', 0);
+  const installation = installCollab(plan.bin);
+  const starts = [() => startCollab(installation, 2), () => startBareUws(), startFastify];
+
+  for (let round = 0; round < plan.startRounds; round += 1) {
+    for (const start of starts) {
+      const { name, server } = await start();
+      record(ready, name, server.readyMs);
+      await until(`${name}: the ready line`, 5000, () => server.readyLineMs() !== null);
+      record(line, name, server.readyLineMs()!);
+      await server.stop();
+    }
+  }
+  return { name: 'start', title: 'start to ready, 2 workers', rows: [ready, line], goals: [ceilingGoal(ready, 1000), ceilingGoal(line, 1000)] };
+}

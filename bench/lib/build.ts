@@ -1,0 +1,26 @@
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const bench = fileURLToPath(new URL('..', import.meta.url));
+const entries = { 'bare-uws': 'peers/bare-uws.ts', 'fastify-sqlite': 'peers/fastify-sqlite.ts', sink: 'loads/sink.ts' };
+
+/** Compiles what runs in processes of its own, so that none of them carries a loader or its helpers. */
+export async function buildAll(): Promise<void> {
+  const entryPoints = Object.entries(entries).map(([out, file]) => ({ out, in: `${bench}${file}` }));
+  await build({
+    entryPoints,
+    outdir: `${bench}.build`,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    logLevel: 'error',
+  });
+}
+
+/** The compiled file of an entry. */
+export function built(entry: keyof typeof entries): string {
+  return `${bench}.build/${entry}.mjs`;
+}

@@ -1,0 +1,47 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { newFolder } from './folders.ts';
+import { freePort, startServer } from './server-process.ts';
+import { commentPost, credentialHeaders, type Target } from './target.ts';
+import { mintToken } from './tokens.ts';
+
+/** A folder that `collab init` has made, and what init printed. */
+export interface Installation {
+  /** The built command that made it. */
+  readonly bin: string;
+  readonly dir: string;
+  readonly secretKey: string;
+  readonly publishableKey: string;
+  readonly jwtSecret: string;
+  readonly jwtKid: string;
+}
+
+/** Makes an environment with the defaults of the product; only the rate limit lets the load's address through. */
+export function installCollab(bin: string): Installation {
+  if (!existsSync(bin)) throw new Error(`${bin} is missing: run \`npm run build\` first`);
+  const dir = newFolder('collab');
+  const printed = execFileSync(process.execPath, [bin, 'init', '--dir', dir, '--json'], { encoding: 'utf8' });
+  const made = JSON.parse(printed) as Installation;
+  const file = join(dir, 'config.json');
+  const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+  config['rateLimit'] = { ...(config['rateLimit'] as object | undefined), exempt: ['127.0.0.0/8'] };
+  writeFileSync(file, JSON.stringify(config, null, 2));
+  return { ...made, bin, dir };
+}
+
+/** Starts Collab in the folder. */
+export async function startCollab(installation: Installation, workers: 1 | 2): Promise<Target> {
+  const port = await freePort();
+  const { bin, dir, secretKey, publishableKey, jwtSecret, jwtKid } = installation;
+  const server = await startServer(port, [bin, 'start', '--dir', dir, '--port', String(port), '--workers', String(workers)]);
+  const authorization = `Bearer ${secretKey}`;
+  return {
+    name: workers === 1 ? 'collab, 1 worker' : 'collab',
+    server,
+    authorization,
+    greets: true,
+    socketHeaders: (userId) => credentialHeaders(publishableKey, mintToken(jwtSecret, jwtKid, userId)),
+    eventRequest: (threadId) => commentPost(port, threadId, authorization),
+  };
+}

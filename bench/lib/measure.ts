@@ -1,0 +1,64 @@
+import { names, type TargetName } from './target.ts';
+
+/** One measured thing: what every run of every target gave. */
+export interface Row {
+  readonly label: string;
+  readonly unit: string;
+  readonly digits: number;
+  readonly runs: Map<TargetName, number[]>;
+}
+
+/** What a case must reach. */
+export interface Goal {
+  readonly label: string;
+  readonly measured: number;
+  readonly bound: number;
+  readonly kind: 'at least' | 'under';
+  readonly unit: string;
+  readonly passed: boolean;
+}
+
+export interface CaseResult {
+  readonly name: string;
+  readonly title: string;
+  readonly rows: readonly Row[];
+  readonly goals: readonly Goal[];
+}
+
+export function newRow(label: string, unit: string, digits: number): Row {
+  return { label, unit, digits, runs: new Map() };
+}
+
+/** Notes the result of one run. */
+export function record(row: Row, target: TargetName, value: number): void {
+  row.runs.set(target, [...(row.runs.get(target) ?? []), value]);
+}
+
+/** The median over the target's runs; NaN when there was none. */
+export function medianOf(row: Row, target: TargetName): number {
+  return median(row.runs.get(target) ?? []);
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  if (sorted.length === 0) return NaN;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** Collab's median over a peer's, against the ratio it must reach. */
+export function ratioGoal(row: Row, peer: TargetName, bound: number): Goal {
+  const measured = medianOf(row, 'collab') / medianOf(row, peer);
+  return { label: `${row.label}: collab / ${peer}`, measured, bound, kind: 'at least', unit: 'x', passed: measured >= bound };
+}
+
+/** Collab's median, against the value it must stay under. */
+export function ceilingGoal(row: Row, bound: number): Goal {
+  const measured = medianOf(row, 'collab');
+  return { label: row.label, measured, bound, kind: 'under', unit: row.unit, passed: measured < bound };
+}
+
+/** The targets that a row has runs of, in the order of the columns. */
+export function columnsOf(rows: readonly Row[]): TargetName[] {
+  return names.filter((name) => rows.some((row) => row.runs.has(name)));
+}

@@ -1,0 +1,37 @@
+import { built } from './build.ts';
+import { newFolder } from './folders.ts';
+import { freePort, startServer } from './server-process.ts';
+import { commentPost, credentialHeaders, rawPost, type Target } from './target.ts';
+import { mintToken } from './tokens.ts';
+
+/** The limit; a GET answers this many bytes. */
+export async function startBareUws(bytes = 2): Promise<Target> {
+  const port = await freePort();
+  return {
+    name: 'bare uWS',
+    server: await startServer(port, [built('bare-uws'), '--port', String(port), '--bytes', String(bytes)]),
+    authorization: 'Bearer none',
+    greets: false,
+    socketHeaders: () => '',
+    eventRequest: (_threadId, event) => rawPost(port, '/publish', 'Bearer none', event),
+  };
+}
+
+/** What a team would write, on an empty database. */
+export async function startFastify(): Promise<Target> {
+  const port = await freePort();
+  const secretKey = 'sk_bench_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG';
+  const publishableKey = 'pk_bench_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG';
+  const jwtSecret = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFG';
+  const options = ['--port', String(port), '--data', newFolder('fastify'), '--secretKey', secretKey];
+  const server = await startServer(port, [built('fastify-sqlite'), ...options, '--publishableKey', publishableKey, '--jwtSecret', jwtSecret]);
+  const authorization = `Bearer ${secretKey}`;
+  return {
+    name: 'Fastify + SQLite',
+    server,
+    authorization,
+    greets: true,
+    socketHeaders: (userId) => credentialHeaders(publishableKey, mintToken(jwtSecret, 'bench', userId)),
+    eventRequest: (threadId) => commentPost(port, threadId, authorization),
+  };
+}

@@ -1,0 +1,51 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+export const caseNames = ['create', 'list', 'burst', 'memory', 'start'] as const;
+export type CaseName = (typeof caseNames)[number];
+
+/** How much is measured. */
+export interface Plan {
+  readonly cases: readonly CaseName[];
+  /** Rounds per case; in each, every target has its turn. */
+  readonly rounds: number;
+  /** Length of one run of wrk. */
+  readonly seconds: number;
+  /** Length of the run that warms a target up and isn't counted. */
+  readonly warmUpSeconds: number;
+  readonly idleSockets: number;
+  readonly memoryRounds: number;
+  readonly startRounds: number;
+  /** Folder below which data is written; the system's temporary one when null. */
+  readonly data: string | null;
+  /** The built command of Collab that is measured. */
+  readonly bin: string;
+}
+
+export const usage = `npm run bench [-- --quick] [-- --only create,list] [-- --data FOLDER] [-- --bin FILE]
+  --quick        one short round of each case: shows that all runs, says little about speed
+  --only a,b     only these cases: ${caseNames.join(', ')}
+  --data FOLDER  where the databases are written (the disk that is measured); default the temporary folder
+  --bin FILE     the collab.js that is measured; default dist/bin/collab.js`;
+
+/** @throws naming the option that is wrong */
+export function readPlan(args: readonly string[]): Plan {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { quick: { type: 'boolean', default: false }, only: { type: 'string' }, data: { type: 'string' }, bin: { type: 'string' } },
+  });
+  const cases = values.only === undefined ? caseNames : values.only.split(',').map(caseName);
+  const data = values.data ?? null;
+  const bin = values.bin === undefined ? fileURLToPath(new URL('../../dist/bin/collab.js', import.meta.url)) : resolve(values.bin);
+  if (values.quick) {
+    return { cases, rounds: 2, seconds: 2, warmUpSeconds: 1, idleSockets: 1000, memoryRounds: 1, startRounds: 3, data, bin };
+  }
+  return { cases, rounds: 5, seconds: 4, warmUpSeconds: 2, idleSockets: 5000, memoryRounds: 3, startRounds: 7, data, bin };
+}
+
+function caseName(text: string): CaseName {
+  const found = caseNames.find((name) => name === text.trim());
+  if (found === undefined) throw new Error(`--only must name ${caseNames.join(', ')}, not "${text}"`);
+  return found;
+}

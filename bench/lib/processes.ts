@@ -1,0 +1,58 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** A process and all that descend from it, as /proc shows them now. */
+export function processTree(root: number): number[] {
+  const children = new Map<number, number[]>();
+  for (const entry of readdirSync('/proc')) {
+    const pid = Number(entry);
+    if (!Number.isInteger(pid)) continue;
+    const parent = parentOf(pid);
+    if (parent !== null) children.set(parent, [...(children.get(parent) ?? []), pid]);
+  }
+  const tree = [root];
+  for (const pid of tree) tree.push(...(children.get(pid) ?? []));
+  return tree;
+}
+
+/** Resident memory of the processes together, in bytes. */
+export function residentBytes(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + residentBytesOf(pid), 0);
+}
+
+/** Time that the processes have spent on a core, in milliseconds, over all their threads. */
+export function busyMs(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + busyMsOf(pid), 0);
+}
+
+function parentOf(pid: number): number | null {
+  const stat = read(`/proc/${pid}/stat`);
+  if (stat === null) return null;
+  // The name, in brackets, may hold anything; state and parent come after the last bracket.
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+}
+
+function residentBytesOf(pid: number): number {
+  const line = /^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '');
+  return line === null ? 0 : Number(line[1]) * 1024;
+}
+
+function busyMsOf(pid: number): number {
+  let sum = 0;
+  try {
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      sum += Number((read(`/proc/${pid}/task/${thread}/schedstat`) ?? '0').split(' ')[0]) / 1e6;
+    }
+  } catch {
+    return sum;
+  }
+  return sum;
+}
+
+/** A file of /proc, or null when its process has ended. */
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { loadCore } from './cores.ts';
+import { built } from './build.ts';
+import type { BurstResult, SinkAnswer, SinkCommand } from '../loads/protocol.ts';
+
+/** The sink of one target, in a process of its own on the load's core. */
+export interface Sink {
+  /** Opens one socket per entry of `headers` and answers how many tries were cut off; throws when one fails three times. */
+  open(command: Omit<SinkCommand & { do: 'open' }, 'do'>): Promise<number>;
+  /** Sends all requests at once and waits for the events at every socket. */
+  burst(port: number, requests: readonly string[]): Promise<BurstResult>;
+  /** Closes the sockets. */
+  close(): Promise<void>;
+  readonly pid: number | undefined;
+  /** Ends the process. */
+  end(): void;
+}
+
+export function startSink(name: string): Sink {
+  const child = spawn('taskset', ['-c', String(loadCore), process.execPath, built('sink')], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  process.once('exit', () => child.kill('SIGKILL'));
+
+  const ask = (command: SinkCommand): Promise<SinkAnswer> =>
+    new Promise((resolve, reject) => {
+      const onExit = (): void => reject(new Error(`${name}: the sink ended`));
+      child.once('exit', onExit);
+      child.once('message', (answer) => {
+        child.off('exit', onExit);
+        const typed = answer as SinkAnswer;
+        if (typed.done === 'failed') reject(new Error(`${name}: ${typed.reason}`));
+        else resolve(typed);
+      });
+      child.send(command);
+    });
+
+  return {
+    open: async (command) => {
+      const answer = await ask({ do: 'open', ...command });
+      return answer.done === 'open' ? answer.lost : 0;
+    },
+    burst: async (port, requests) => {
+      const answer = await ask({ do: 'burst', port, requests });
+      if (answer.done !== 'burst') throw new Error(`the sink answered ${answer.done}`);
+      return answer;
+    },
+    close: async () => {
+      await ask({ do: 'close' });
+    },
+    pid: child.pid,
+    end: () => {
+      child.disconnect();
+    },
+  };
+}

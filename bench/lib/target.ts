@@ -1,0 +1,36 @@
+import type { ServerProcess } from './server-process.ts';
+
+/** The columns of every table, in their order. */
+export const names = ['collab', 'collab, 1 worker', 'bare uWS', 'Fastify + SQLite'] as const;
+export type TargetName = (typeof names)[number];
+
+/** A server that is measured, running. */
+export interface Target {
+  readonly name: TargetName;
+  readonly server: ServerProcess;
+  /** Value of the Authorization header. */
+  readonly authorization: string;
+  /** Header lines that let a socket of this user in; empty where nothing is asked. */
+  socketHeaders(userId: string): string;
+  /** Whether a socket is greeted by a first frame. */
+  readonly greets: boolean;
+  /** The request, head and body, whose effect is one event at every socket. */
+  eventRequest(threadId: string, event: string): string;
+}
+
+/** An HTTP request as its bytes go over the wire. */
+export function rawPost(port: number, path: string, authorization: string, body: string): string {
+  const length = Buffer.byteLength(body);
+  return `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nAuthorization: ${authorization}\r\nContent-Length: ${length}\r\n\r\n${body}`;
+}
+
+/** The request that creates a comment in a thread. */
+export function commentPost(port: number, threadId: string, authorization: string): string {
+  const body = { userId: 'user-1', body: 'Could we move this button a little to the left? It hides the total when the window is narrow.' };
+  return rawPost(port, `/api/v1/threads/${threadId}/comments`, authorization, JSON.stringify(body));
+}
+
+/** Header lines with the publishable key and the token. */
+export function credentialHeaders(publishableKey: string, token: string): string {
+  return `X-Service-Key: ${publishableKey}\r\nX-Service-Token: ${token}\r\n`;
+}

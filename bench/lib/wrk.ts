@@ -1,0 +1,65 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { loadCore } from './cores.ts';
+import { newFolder } from './folders.ts';
+import { busyMs } from './processes.ts';
+import type { Target } from './target.ts';
+
+const loads = fileURLToPath(new URL('../loads/', import.meta.url));
+const run = promisify(execFile);
+
+/** One run of wrk. */
+export interface WrkRun {
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Share of the server's core that its processes used, in percent. Far below 100, the load was the limit. */
+  readonly serverBusy: number;
+}
+
+interface Summary {
+  readonly requests: number;
+  readonly seconds: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly badStatus: number;
+  readonly socketErrors: number;
+}
+
+/** @throws when a tool that the harness calls is not installed, saying what installs it */
+export function requireTools(): void {
+  for (const [tool, source] of [['wrk', 'wrk'], ['taskset', 'util-linux']] as const) {
+    if (spawnSync(tool, ['--version']).error !== undefined) throw new Error(`${tool} is not installed: apt-get install ${source}`);
+  }
+}
+
+/** Writes the thread ids into a file that the Lua scripts read. */
+export function threadsFile(ids: readonly string[]): string {
+  const file = join(newFolder('threads'), 'ids');
+  writeFileSync(file, `${ids.join('\n')}\n`);
+  return file;
+}
+
+/** Runs wrk with 64 connections from the load's core. Any refused or failed request makes the run worthless: it throws. */
+export async function runWrk(script: 'create' | 'list', target: Target, threads: string, seconds: number): Promise<WrkRun> {
+  const pids = target.server.pids();
+  const busyBefore = busyMs(pids);
+  const args = ['-t1', '-c64', `-d${seconds}s`, '-s', `${loads}${script}.lua`, `http://127.0.0.1:${target.server.port}`];
+  const { stdout } = await run('taskset', ['-c', String(loadCore), 'wrk', ...args, '--', threads, target.authorization], {
+    env: { ...process.env, LUA_PATH: `${loads}?.lua` },
+  });
+  const busy = busyMs(pids) - busyBefore;
+  const summary = JSON.parse(stdout.trim().split('\n').at(-1)!) as Summary;
+  if (summary.badStatus > 0 || summary.socketErrors > 0) {
+    throw new Error(`${target.name}: ${summary.badStatus} bad answers and ${summary.socketErrors} socket errors in ${summary.requests} requests`);
+  }
+  return {
+    perSecond: summary.requests / summary.seconds,
+    p50Ms: summary.p50Ms,
+    p99Ms: summary.p99Ms,
+    serverBusy: busy / summary.seconds / 10,
+  };
+}

@@ -1,0 +1,104 @@
+/**
+ * What a team would write: Fastify, better-sqlite3 and ws in one process, doing the same job with the same answers.
+ * It has no rate limit, no idempotency, no replay and no second process: all of that is left out in its favour.
+ */
+import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import Fastify, { type FastifyReply } from 'fastify';
+import { serveSockets } from './sockets.ts';
+import { type CommentInput, openStorage, type Written } from './sqlite.ts';
+
+const { values } = parseArgs({
+  options: {
+    port: { type: 'string' },
+    data: { type: 'string', default: '.' },
+    secretKey: { type: 'string', default: 'sk_bench' },
+    publishableKey: { type: 'string', default: 'pk_bench' },
+    jwtSecret: { type: 'string', default: '' },
+  },
+});
+
+const storage = openStorage(join(values.data, 'comments.sqlite'));
+const app = Fastify({ logger: false });
+const sockets = serveSockets(app.server, { publishableKey: values.publishableKey, jwtSecret: values.jwtSecret });
+
+const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
+const credential = sha256(`Bearer ${values.secretKey}`);
+
+app.addHook('onRequest', (request, reply, next) => {
+  if (request.url === '/readyz' || timingSafeEqual(sha256(request.headers.authorization ?? ''), credential)) return next();
+  void reply.code(401).send({ error: 'The secret key is missing or wrong' });
+});
+
+const commentBody = {
+  type: 'object',
+  required: ['userId', 'body'],
+  properties: {
+    userId: { type: 'string', minLength: 1, maxLength: 128 },
+    body: { type: 'string', minLength: 1, maxLength: 10_000 },
+    mentions: { type: 'array', maxItems: 50, items: { type: 'string', maxLength: 128 } },
+  },
+} as const;
+const emptyArray = { type: 'array', items: {} } as const;
+const comment = {
+  type: 'object',
+  properties: {
+    id: { type: 'string' },
+    threadId: { type: 'string' },
+    userId: { type: 'string' },
+    body: { type: 'string' },
+    mentions: { type: 'array', items: { type: 'string' } },
+    attachments: emptyArray,
+    reactions: emptyArray,
+    metadata: { type: 'object', additionalProperties: true },
+    createdAt: { type: 'string' },
+    editedAt: { type: ['string', 'null'] },
+  },
+} as const;
+const created = { type: 'object', properties: { comment } } as const;
+const list = { type: 'object', properties: { items: { type: 'array', items: comment } } } as const;
+
+function announce({ comment: data, roomId, seq }: Written): void {
+  const actor = { userId: data.userId, via: 'rest' };
+  const event = { type: 'comment.created', seq, eventId: `evt_${randomUUID()}`, at: data.createdAt, roomId, threadId: data.threadId, actor, data };
+  sockets.broadcast(JSON.stringify(event));
+}
+
+function unknownUser(reply: FastifyReply, userId: string): FastifyReply {
+  return reply.code(400).send({ error: `Unknown user: ${userId}` });
+}
+
+app.get('/readyz', (_request, reply) => reply.send({ status: 'ok' }));
+
+app.put<{ Params: { id: string }; Body: { name?: string } }>('/api/v1/users/:id', (request, reply) => {
+  storage.putUser(request.params.id, request.body.name ?? null);
+  return reply.send({ user: { id: request.params.id } });
+});
+
+app.post<{ Params: { id: string }; Body: CommentInput }>('/api/v1/rooms/:id/threads', { schema: { body: commentBody } }, (request, reply) => {
+  const written = storage.createThread(request.params.id, request.body);
+  if (written === 'no user') return unknownUser(reply, request.body.userId);
+  announce(written);
+  return reply.code(201).send({ thread: { id: written.comment.threadId, roomId: written.roomId, comments: [written.comment] } });
+});
+
+app.post<{ Params: { id: string }; Body: CommentInput }>(
+  '/api/v1/threads/:id/comments',
+  { schema: { body: commentBody, response: { 201: created } } },
+  (request, reply) => {
+    const written = storage.createComment(request.params.id, request.body);
+    if (written === 'no thread') return reply.code(404).send({ error: 'Thread not found' });
+    if (written === 'no user') return unknownUser(reply, request.body.userId);
+    announce(written);
+    return reply.code(201).send({ comment: written.comment });
+  },
+);
+
+app.get<{ Params: { id: string } }>('/api/v1/threads/:id/comments', { schema: { response: { 200: list } } }, (request, reply) => {
+  const items = storage.listComments(request.params.id);
+  return items === null ? reply.code(404).send({ error: 'Thread not found' }) : reply.send({ items });
+});
+
+await app.listen({ host: '127.0.0.1', port: Number(values.port) });
+console.log('ready');

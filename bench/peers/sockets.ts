@@ -1,0 +1,57 @@
+/** The live side that a team would write on ws: the token is checked at the upgrade, a change goes to every socket. */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, Server } from 'node:http';
+import { WebSocket, WebSocketServer } from 'ws';
+
+export interface Sockets {
+  /** Sends one text to every open socket; it is encoded once. */
+  broadcast(text: string): void;
+}
+
+/** Serves `/api/v1/ws` on the server, to holders of the publishable key and an HS256 token of the secret. */
+export function serveSockets(server: Server, credentials: { publishableKey: string; jwtSecret: string }): Sockets {
+  const wss = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 64 * 1024 });
+  const alive = new WeakSet<WebSocket>();
+
+  server.on('upgrade', (request, socket, head) => {
+    const userId = authenticate(request, credentials);
+    if (userId === null) {
+      socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n');
+      return;
+    }
+    wss.handleUpgrade(request, socket, head, (client) => {
+      alive.add(client);
+      client.on('pong', () => alive.add(client));
+      client.on('error', () => client.terminate());
+      client.send(JSON.stringify({ type: 'welcome', data: { userId } }));
+    });
+  });
+
+  setInterval(() => {
+    for (const client of wss.clients) {
+      if (!alive.delete(client)) client.terminate();
+      else client.ping();
+    }
+  }, 30_000).unref();
+
+  return {
+    broadcast(text) {
+      const bytes = Buffer.from(text);
+      for (const client of wss.clients) {
+        if (client.readyState === WebSocket.OPEN) client.send(bytes, { binary: false });
+      }
+    },
+  };
+}
+
+function authenticate(request: IncomingMessage, credentials: { publishableKey: string; jwtSecret: string }): string | null {
+  const token = request.headers['x-service-token'];
+  if (request.headers['x-service-key'] !== credentials.publishableKey || typeof token !== 'string') return null;
+  const [header, payload, signature] = token.split('.');
+  if (header === undefined || payload === undefined || signature === undefined) return null;
+  const expected = createHmac('sha256', credentials.jwtSecret).update(`${header}.${payload}`).digest();
+  const given = Buffer.from(signature, 'base64url');
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return null;
+  const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { sub: string; exp: number };
+  return claims.exp * 1000 > Date.now() ? claims.sub : null;
+}

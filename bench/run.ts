@@ -1,0 +1,60 @@
+/** Measures Collab beside its peers in one run. See README.md for how to read what it prints. */
+import { execFileSync } from 'node:child_process';
+import { cpus } from 'node:os';
+import { burstCase } from './cases/burst.ts';
+import { createCase } from './cases/create.ts';
+import { listCase } from './cases/list.ts';
+import { memoryCase } from './cases/memory.ts';
+import { startCase } from './cases/start.ts';
+import { buildAll } from './lib/build.ts';
+import { loadCore } from './lib/cores.ts';
+import { useDataRoot } from './lib/folders.ts';
+import type { CaseResult } from './lib/measure.ts';
+import { type CaseName, type Plan, readPlan, usage } from './lib/plan.ts';
+import { caseTables, goalTable, saveResults } from './lib/report.ts';
+import { requireTools } from './lib/wrk.ts';
+
+const cases: Record<CaseName, (plan: Plan) => Promise<CaseResult>> = {
+  create: createCase,
+  list: listCase,
+  burst: burstCase,
+  memory: memoryCase,
+  start: startCase,
+};
+
+async function main(): Promise<void> {
+  const plan = planOrUsage();
+  if (cpus().length < 2) throw new Error('two cores are needed: one for the server, one for the load');
+  requireTools();
+  execFileSync('taskset', ['-a', '-p', '-c', String(loadCore), String(process.pid)], { stdio: 'ignore' });
+  useDataRoot(plan.data ?? undefined);
+  await buildAll();
+
+  const results: CaseResult[] = [];
+  for (const name of plan.cases) {
+    const started = performance.now();
+    const result = await cases[name](plan);
+    results.push(result);
+    console.log(caseTables(result));
+    console.error(`(${name} took ${((performance.now() - started) / 1000).toFixed(0)} s)\n`);
+  }
+  console.log(goalTable(results.flatMap((result) => result.goals)));
+  console.error(`Every run is in ${saveResults(plan, results)}`);
+}
+
+/** The plan of the arguments; ends with 2 and the usage when they make none. */
+function planOrUsage(): Plan {
+  try {
+    return readPlan(process.argv.slice(2));
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
+process.once('SIGINT', () => process.exit(130));
+process.once('SIGTERM', () => process.exit(143));
+main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  process.exit(1);
+});

@@ -1,0 +1,174 @@
+import { Board } from './board.ts';
+import { Connection, type Status } from './connection.ts';
+import { byId, element, submitByKey } from './dom.ts';
+import { Pins, type Spot } from './pins.ts';
+import type { ListedThread, ServerEvent, Session } from './protocol.ts';
+import { type Actions, type People, ThreadCard } from './thread-card.ts';
+
+const ROOM = 'demo';
+const LOAD_AGAIN_MS = 2_000;
+
+const list = byId('threads', HTMLOListElement);
+const composer = byId('composer', HTMLFormElement);
+const draft = byId('new-thread', HTMLTextAreaElement);
+const post = composer.querySelector<HTMLButtonElement>('[type=submit]') ?? element('button');
+const unpin = byId('unpin', HTMLButtonElement);
+const problem = byId('problem', HTMLElement);
+const announcer = byId('announcer', HTMLElement);
+
+const board = new Board(ROOM);
+const cards = new Map<string, ThreadCard>();
+const names = new Map<string, string>();
+let me = localStorage.getItem('collab-demo-user') ?? 'ann';
+let spot: Spot | null = null;
+/** Events that arrive while a list is on its way; null when none is. */
+let early: ServerEvent[] | null = null;
+
+const people: People = { me: () => me, name: (userId) => names.get(userId) ?? userId };
+const actions: Actions = { perform, redraw };
+const pins = new Pins(byId('page', HTMLElement), (threadId) => cards.get(threadId)?.reveal(), pinAt);
+let connection = connect();
+
+composer.onsubmit = async (event) => {
+  event.preventDefault();
+  const data = { roomId: ROOM, body: draft.value, ...(spot === null ? {} : { position: spot }) };
+  if (!(await perform(post, 'thread.create', data))) return;
+  composer.reset();
+  pinAt(null);
+};
+submitByKey(draft);
+unpin.onclick = () => pinAt(null);
+
+function connect(): Connection {
+  return new Connection(openSession, { onStatus: showStatus, onReset: () => void load(), onEvent: receive });
+}
+
+async function openSession(): Promise<Session> {
+  const session = await getJson<Session>(`/demo/session?user=${encodeURIComponent(me)}`);
+  for (const { userId, name } of session.users) names.set(userId, name);
+  showUsers(session.users);
+  return session;
+}
+
+async function load(): Promise<void> {
+  const meanwhile: ServerEvent[] = [];
+  early = meanwhile;
+  try {
+    const { threads } = await getJson<{ threads: ListedThread[] }>('/demo/threads');
+    // A connection that was lost and came back during the request has started another one.
+    if (early !== meanwhile) return;
+    board.load(threads);
+    for (const event of meanwhile) board.apply(event);
+    early = null;
+    redraw();
+  } catch {
+    window.setTimeout(() => connection.restart(), LOAD_AGAIN_MS);
+  }
+}
+
+function receive(event: ServerEvent): void {
+  if (event.type === 'user.updated') {
+    const { userId, name } = event.data as { userId: string; name: string | null };
+    if (name !== null) names.set(userId, name);
+  }
+  if (early !== null) early.push(event);
+  else {
+    if (board.apply(event)) announce(event);
+    redraw();
+  }
+}
+
+function redraw(): void {
+  const hadFocus = list.contains(document.activeElement);
+  const threads = board.threads;
+  const numbers = pins.update(threads, people);
+  const gone = new Set(cards.keys());
+  let before: Element | null = list.firstElementChild;
+  for (const held of threads) {
+    const { id } = held.thread;
+    gone.delete(id);
+    const card = cards.get(id) ?? new ThreadCard(id, people, actions);
+    cards.set(id, card);
+    card.update(held, numbers.get(id) ?? null);
+    if (card.root === before) before = before.nextElementSibling;
+    else list.insertBefore(card.root, before);
+  }
+  for (const id of gone) {
+    cards.get(id)?.root.remove();
+    cards.delete(id);
+  }
+  byId('count', HTMLElement).textContent = `${threads.filter(({ thread }) => !thread.resolved).length} open`;
+  byId('empty', HTMLElement).hidden = threads.length > 0;
+  if (hadFocus && !list.contains(document.activeElement)) draft.focus({ preventScroll: true });
+}
+
+async function perform(button: HTMLButtonElement, type: string, data: object): Promise<boolean> {
+  // Not `disabled`: that would take the keyboard's focus away.
+  if (button.ariaDisabled === 'true') return false;
+  button.ariaDisabled = 'true';
+  problem.hidden = true;
+  try {
+    await connection.request(type, data);
+    return true;
+  } catch (thrown) {
+    problem.textContent = thrown instanceof Error ? thrown.message : String(thrown);
+    problem.hidden = false;
+    return false;
+  } finally {
+    button.ariaDisabled = null;
+  }
+}
+
+function pinAt(chosen: Spot | null): void {
+  spot = chosen;
+  pins.propose(chosen);
+  unpin.hidden = chosen === null;
+  byId('pinned', HTMLElement).textContent = chosen === null ? '' : 'Pinned to the page.';
+  if (chosen !== null) draft.focus();
+}
+
+function showStatus(status: Status, detail: string): void {
+  const shown = byId('status', HTMLElement);
+  shown.dataset['state'] = status;
+  shown.textContent = detail;
+}
+
+function showUsers(users: Session['users']): void {
+  const choices = byId('users', HTMLFieldSetElement);
+  if (choices.querySelector('input') !== null) return;
+  for (const { userId, name } of users) {
+    const radio = element('input', { type: 'radio', name: 'user', value: userId, checked: userId === me, onchange: () => become(userId) });
+    choices.append(element('label', {}, radio, name));
+  }
+}
+
+function become(userId: string): void {
+  me = userId;
+  localStorage.setItem('collab-demo-user', userId);
+  connection.close();
+  connection = connect();
+  redraw();
+}
+
+const saying: Partial<Record<ServerEvent['type'], string>> = {
+  'thread.created': 'posted a thread',
+  'thread.resolved': 'resolved a thread',
+  'thread.reopened': 'reopened a thread',
+  'thread.deleted': 'deleted a thread',
+  'comment.created': 'replied',
+  'comment.updated': 'edited a comment',
+  'comment.deleted': 'deleted a comment',
+};
+
+/** Tells a screen reader what others did. */
+function announce({ type, actor }: ServerEvent): void {
+  const what = saying[type];
+  if (what === undefined || actor.userId === me) return;
+  announcer.textContent = `${actor.userId === null ? 'Somebody' : people.name(actor.userId)} ${what}`;
+}
+
+async function getJson<T>(path: string): Promise<T> {
+  const answer = await fetch(path);
+  if (!answer.ok) throw new Error(`${path} answered ${answer.status}`);
+  return (await answer.json()) as T;
+}

@@ -1,0 +1,77 @@
+import t from 'tap';
+import { MemoryShared } from '../../src/adapters/memory/shared.ts';
+import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { createDemo, DEMO_ROOM } from '../../src/demo/demo.ts';
+import type { BackendActor, Context } from '../../src/domain/context.ts';
+import { createEnvironment } from '../../src/domain/environments.ts';
+import { createKey, revokeKey } from '../../src/domain/keys.ts';
+import { addSigningKey } from '../../src/domain/signing-keys.ts';
+import { createThread } from '../../src/domain/threads.ts';
+import { authenticateUser } from '../../src/domain/tokens.ts';
+import { putUser } from '../../src/domain/users.ts';
+import { ManualClock } from '../../src/lib/clock.ts';
+import type { Environment } from '../../src/model/environment.ts';
+
+function createContext(): Context {
+  return { store: new MemoryStore(), shared: new MemoryShared(), clock: new ManualClock(Date.parse('2026-01-02T03:04:05.678Z')) };
+}
+
+async function createDefault(ctx: Context): Promise<Environment> {
+  const environment = await createEnvironment(ctx, { slug: 'default' });
+  await addSigningKey(ctx, environment, { kind: 'secret' });
+  return environment;
+}
+
+t.test('a session holds what it takes to connect as one of the users of the demo', async (t) => {
+  const ctx = createContext();
+  const environment = await createDefault(ctx);
+  const old = await createKey(ctx, environment, { kind: 'publishable' });
+  await revokeKey(ctx, old.key.id);
+  await createKey(ctx, environment, { kind: 'secret' });
+  const { value } = await createKey(ctx, environment, { kind: 'publishable' });
+
+  const session = JSON.parse(await createDemo(ctx, 'default').session('bob')) as Record<string, string>;
+  t.match(session, { publishableKey: value, userId: 'bob', environmentId: environment.id, roomId: 'demo', expiresAt: '2026-01-02T04:04:05.000Z' });
+  const { actor, claims } = await authenticateUser(ctx, session['publishableKey'] ?? '', session['token'] ?? '', 'ws');
+  t.match(actor, { userId: 'bob', role: 'member', rooms: null });
+  t.match(claims, { name: 'Bob' });
+});
+
+t.test('nobody else gets one', async (t) => {
+  const ctx = createContext();
+  const environment = await createDefault(ctx);
+  const demo = createDemo(ctx, 'default');
+  await t.rejects(demo.session('mallory'), { code: 'invalid_request', message: 'user must be one of ann, bob' });
+  await t.rejects(demo.session(''), { code: 'invalid_request' });
+  await t.rejects(demo.session('ann'), { code: 'key_not_found', message: `Environment ${environment.slug} has no publishable key` });
+});
+
+t.test('without its environment it says so', async (t) => {
+  const demo = createDemo(createContext(), 'default');
+  await t.rejects(demo.session('ann'), { code: 'environment_not_found' });
+  await t.rejects(demo.threads(), { code: 'environment_not_found' });
+});
+
+t.test('the threads of the room come with their comments; a room that is not yet there has none', async (t) => {
+  const ctx = createContext();
+  const environment = await createDefault(ctx);
+  const demo = createDemo(ctx, 'default');
+  t.equal(await demo.threads(), '{"room":null,"threads":[]}');
+
+  const backend: BackendActor = { kind: 'backend', environment, keyId: 'key_test', scope: 'full', rooms: null, via: 'rest' };
+  await putUser(ctx, backend, 'ann', {});
+  await createThread(ctx, backend, DEMO_ROOM, { userId: 'ann', body: 'Hello' }, null);
+  await createThread(ctx, backend, 'elsewhere', { userId: 'ann', body: 'Not here' }, null);
+  t.match(JSON.parse(await demo.threads()), { room: { id: 'demo' }, threads: [{ roomId: 'demo', resolved: false, comments: [{ userId: 'ann', body: 'Hello' }] }] });
+});
+
+t.test('its page loads nothing from elsewhere and holds no script of its own', (t) => {
+  const { html, script, style, icon } = createDemo(createContext(), 'default').page;
+  t.notMatch(html, /(?:src|href)="(?:https?:)?\/\//);
+  t.notMatch(html, /<script(?![^>]* src=)|<style|style="|\son\w+="/);
+  t.match(html, '<script type="module" src="/demo/demo.js">');
+  t.notMatch(style, /url\(|@import/);
+  t.notMatch(script, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/);
+  t.match(icon, /^<svg/);
+  t.end();
+});

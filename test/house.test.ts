@@ -1,0 +1,42 @@
+import t from 'tap';
+import { type ErrorCode, errorKinds } from '../src/errors.ts';
+import { isBarrel, projectFiles, readSource } from './helpers/sources.ts';
+
+const files = projectFiles();
+const sources = files.filter((path) => /^(?:src|bin|plugins)\/.*\.ts$/.test(path));
+
+t.test('no source file is longer than 400 lines', (t) => {
+  t.ok(sources.length > 0);
+  for (const path of sources) {
+    const lines = readSource(path).split('\n').length - 1;
+    if (lines > 400) t.fail(`${path} has ${lines} lines`);
+  }
+  t.end();
+});
+
+t.test('no module only hands on what others export', (t) => {
+  t.strictSame(sources.filter((path) => isBarrel(readSource(path))), []);
+  t.ok(isBarrel("/** All of it. */\nexport * from './a.ts';\nexport { b } from './b.ts';\n"));
+  t.notOk(isBarrel("export * from './a.ts';\nexport const b = 1;\n"));
+  t.end();
+});
+
+t.test('no file names a package registry', (t) => {
+  const addresses = [['registry', 'npmjs', 'org'], ['deb', 'debian', 'org'], ['registry', 'yarnpkg', 'com']].map((parts) => parts.join('.'));
+  const naming = files.filter((path) => {
+    const text = readSource(path);
+    return addresses.some((address) => text.includes(address));
+  });
+  t.strictSame(naming, []);
+  t.end();
+});
+
+t.test('docs/errors.md lists exactly the codes of src/errors.ts', (t) => {
+  const rows = (Object.keys(errorKinds) as ErrorCode[]).map((code) => {
+    const { status, close, meaning } = errorKinds[code];
+    return `| \`${code}\` | ${status} | ${close} | ${meaning} |`;
+  });
+  const listed = readSource('docs/errors.md').split('\n').filter((line) => line.startsWith('| `'));
+  t.strictSame(listed, rows, 'its table is that of the catalogue');
+  t.end();
+});

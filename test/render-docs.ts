@@ -1,0 +1,6 @@
+// Brings what is rendered from code up to date: config.example.json and the references in docs/configuration.md and
+// docs/cli.md. Run it after a change of an option or a command: node --import=tsx test/render-docs.ts
+import { writeFileSync } from 'node:fs';
+import { renderedFiles } from './helpers/rendered.ts';
+
+for (const [path, text] of await renderedFiles()) writeFileSync(new URL(`../${path}`, import.meta.url), text);
