@@ -72,6 +72,8 @@ export async function ensureRoom(tx: Transaction, environmentId: string, roomId:
  */
 export function touchRoom(tx: Transaction, environmentId: string, roomId: string, at: string, threads = 0, openThreads = 0): void {
   tx.update(roomOf(environmentId, roomId), STATS_KEY, (current) => {
+    // Comments of one moment share one commit: all but the first find the room as they would leave it.
+    if (threads === 0 && openThreads === 0 && current?.endsWith(`"${at}"}`) === true) return current;
     const stats = current === undefined ? { threadCount: 0, openThreadCount: 0, lastActivityAt: at } : (JSON.parse(current) as RoomStats);
     const lastActivityAt = at > stats.lastActivityAt ? at : stats.lastActivityAt;
     return `{"threadCount":${stats.threadCount + threads},"openThreadCount":${stats.openThreadCount + openThreads},"lastActivityAt":"${lastActivityAt}"}`;

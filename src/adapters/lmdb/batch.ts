@@ -1,15 +1,8 @@
 /** What a group of transactions wants to write: each record's last value, and the events with their positions. */
 export interface Batch {
-  /** partition -> key -> write */
-  readonly writes: ReadonlyMap<string, ReadonlyMap<string, Write>>;
+  /** partition -> key -> value; undefined: deleted */
+  readonly writes: ReadonlyMap<string, ReadonlyMap<string, string | undefined>>;
   readonly events: readonly LoggedEvent[];
-}
-
-export interface Write {
-  /** undefined: deleted. */
-  readonly value: string | undefined;
-  /** Index in the batch of an event that may hold the value as its tail. */
-  readonly event?: number | undefined;
 }
 
 export interface LoggedEvent {
@@ -41,9 +34,6 @@ export interface EncodedPartition {
   readonly writes: readonly { readonly key: string; readonly slice: Slice | undefined }[];
 }
 
-/** Per event `[environmentId, seq, bytes]`; per partition its name and `key, offset, bytes` in turn (bytes -1: deleted), offsets from the body's start. */
-type Header = [events: [string, number, number][], writes: [string, (string | number)[]][]];
-
 const PREFIX_BYTES = 4;
 
 export function textOf({ bytes, start, end }: Slice): string {
@@ -51,88 +41,63 @@ export function textOf({ bytes, start, end }: Slice): string {
 }
 
 /**
- * A batch as bytes: the length of the header (32 bits, little endian), the header as JSON, then every text end to end
- * in UTF-8. A record that is the tail of its event (the usual case: `data` comes last) is not written again.
+ * A batch as bytes: the length of the header (32 bits, little endian), the header, then every text end to end in UTF-8.
+ * The header is ASCII, one field a line: the number of events, per event its environment, `seq` and bytes; the number
+ * of partitions, per partition its name, the number of writes, and per write its key and bytes (-1: deleted).
  */
 export function encodeBatch(batch: Batch): EncodedBatch {
   const texts: string[] = [];
-  const header: Header = [[], []];
-  const starts: number[] = [];
-  let size = 0;
-  const add = (text: string): number => {
-    const bytes = Buffer.byteLength(text);
-    texts.push(text);
-    size += bytes;
-    return bytes;
-  };
-  for (const { environmentId, seq, text } of batch.events) {
-    starts.push(size);
-    header[0].push([environmentId, seq, add(text)]);
+  for (const { text } of batch.events) texts.push(text);
+  for (const values of batch.writes.values()) for (const value of values.values()) if (value !== undefined) texts.push(value);
+  const body = texts.join('');
+  const bodyBytes = Buffer.byteLength(body);
+  // In ASCII, which most of it is, a unit is a byte, and nothing needs to be counted again.
+  const ascii = bodyBytes === body.length;
+  const bytesOf = (text: string): number => (ascii ? text.length : Buffer.byteLength(text));
+
+  const header: (string | number)[] = [batch.events.length];
+  for (const { environmentId, seq, text } of batch.events) header.push(environmentId, seq, bytesOf(text));
+  header.push(batch.writes.size);
+  for (const [partition, values] of batch.writes) {
+    header.push(partition, values.size);
+    for (const [key, value] of values) header.push(key, value === undefined ? -1 : bytesOf(value));
   }
-  for (const [partition, writes] of batch.writes) {
-    const places: (string | number)[] = [];
-    header[1].push([partition, places]);
-    for (const [key, { value, event }] of writes) {
-      const holder = event === undefined ? undefined : header[0][event];
-      const braces = value === undefined || event === undefined ? 0 : bracesAfter(batch.events[event]?.text ?? '', value);
-      if (value === undefined) {
-        places.push(key, 0, -1);
-      } else if (event !== undefined && holder !== undefined && braces > 0) {
-        const bytes = Buffer.byteLength(value);
-        places.push(key, (starts[event] ?? 0) + holder[2] - braces - bytes, bytes);
-      } else {
-        const offset = size;
-        places.push(key, offset, add(value));
-      }
-    }
-  }
-  return slices(write(header, texts, size), header);
+  const head = header.join('\n');
+  const bytes = Buffer.allocUnsafeSlow(PREFIX_BYTES + head.length + bodyBytes);
+  bytes.writeUInt32LE(head.length);
+  bytes.write(head, PREFIX_BYTES, 'latin1');
+  bytes.write(body, PREFIX_BYTES + head.length, ascii ? 'latin1' : 'utf8');
+  return locate(bytes, PREFIX_BYTES + head.length, header);
 }
 
 export function decodeBatch(bytes: Buffer): EncodedBatch {
-  const bodyStart = PREFIX_BYTES + bytes.readUInt32LE(0);
-  return slices(bytes, JSON.parse(bytes.toString('utf8', PREFIX_BYTES, bodyStart)) as Header);
+  const headEnd = PREFIX_BYTES + bytes.readUInt32LE(0);
+  return locate(bytes, headEnd, bytes.toString('latin1', PREFIX_BYTES, headEnd).split('\n'));
 }
 
-function write(header: Header, texts: readonly string[], size: number): Buffer {
-  const head = JSON.stringify(header);
-  const headBytes = Buffer.byteLength(head);
-  const bytes = Buffer.allocUnsafeSlow(PREFIX_BYTES + headBytes + size);
-  bytes.writeUInt32LE(headBytes);
-  let offset = PREFIX_BYTES + bytes.write(head, PREFIX_BYTES);
-  for (const text of texts) offset += bytes.write(text, offset);
-  return bytes;
-}
-
-function slices(bytes: Buffer, [events, writes]: Header): EncodedBatch {
-  const bodyStart = PREFIX_BYTES + bytes.readUInt32LE(0);
-  let offset = bodyStart;
-  return {
-    bytes,
-    events: events.map(([environmentId, seq, length]) => {
-      const start = offset;
-      offset += length;
-      return { environmentId, seq, slice: { bytes, start, end: offset } };
-    }),
-    writes: writes.map(([partition, places]) => ({ partition, writes: placed(bytes, bodyStart, places) })),
+/** What a header says of the bytes behind it. */
+function locate(bytes: Buffer, headEnd: number, header: readonly (string | number)[]): EncodedBatch {
+  let field = 0;
+  const text = (): string => String(header[field++]);
+  const number = (): number => Number(header[field++]);
+  let end = headEnd;
+  const slice = (length: number): Slice => {
+    const start = end;
+    end += length;
+    return { bytes, start, end };
   };
-}
-
-function placed(bytes: Buffer, bodyStart: number, places: readonly (string | number)[]): EncodedPartition['writes'] {
-  const writes: { key: string; slice: Slice | undefined }[] = [];
-  for (let i = 0; i < places.length; i += 3) {
-    const start = bodyStart + (places[i + 1] as number);
-    const length = places[i + 2] as number;
-    writes.push({ key: places[i] as string, slice: length < 0 ? undefined : { bytes, start, end: start + length } });
+  const events: { environmentId: string; seq: number; slice: Slice }[] = [];
+  for (let left = number(); left > 0; left--) events.push({ environmentId: text(), seq: number(), slice: slice(number()) });
+  const writes: EncodedPartition[] = [];
+  for (let partitions = number(); partitions > 0; partitions--) {
+    const partition = text();
+    const entries: { key: string; slice: Slice | undefined }[] = [];
+    for (let left = number(); left > 0; left--) {
+      const key = text();
+      const length = number();
+      entries.push({ key, slice: length < 0 ? undefined : slice(length) });
+    }
+    writes.push({ partition, writes: entries });
   }
-  return writes;
-}
-
-/** How many braces follow `value` inside its event, `…,"data":VALUE}` or `…,"data":{…,"comment":VALUE}}`; 0: not its tail. */
-function bracesAfter(event: string, value: string): number {
-  for (let braces = 1; braces <= 2; braces++) {
-    const offset = event.length - braces - value.length;
-    if (offset > 0 && event.startsWith(value, offset)) return braces;
-  }
-  return 0;
+  return { bytes, events, writes };
 }

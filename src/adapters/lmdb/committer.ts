@@ -1,5 +1,5 @@
 import { CollabError } from '../../errors.ts';
-import { type Batch, encodeBatch, type LoggedEvent, type Write } from './batch.ts';
+import { type Batch, encodeBatch, type LoggedEvent } from './batch.ts';
 import type { Database } from './database.ts';
 import type { Replica } from './replica.ts';
 import type { LmdbTransaction } from './transaction.ts';
@@ -86,12 +86,13 @@ export class Committer {
   }
 }
 
-type Writes = Map<string, Map<string, Write>>;
+type Writes = Map<string, Map<string, string | undefined>>;
 
-function place(writes: Writes, partition: string, key: string, write: Write): void {
-  const keys = writes.get(partition);
-  if (keys === undefined) writes.set(partition, new Map([[key, write]]));
-  else keys.set(key, write);
+/** What one operation of a transaction comes to. */
+interface Decided {
+  readonly partition: string;
+  readonly key: string;
+  readonly value: string | undefined;
 }
 
 /** What a group has decided to write so far, on top of the committed view. */
@@ -113,7 +114,7 @@ class Staged {
     try {
       const writes = this.#evaluate(transaction);
       const events = this.#stamp(transaction);
-      for (const [partition, keys] of writes) for (const [key, write] of keys) place(this.#writes, partition, key, write);
+      for (const write of writes) this.#place(write);
       for (const event of events) {
         this.#events.push(event);
         this.#lastSeq.set(event.environmentId, event.seq);
@@ -128,20 +129,26 @@ class Staged {
     return { writes: this.#writes, events: this.#events };
   }
 
-  #evaluate(transaction: LmdbTransaction): Writes {
-    const writes: Writes = new Map();
-    const event = transaction.events.length > 0 ? this.#events.length + transaction.events.length - 1 : undefined;
-    for (const operation of transaction.operations) {
-      const { partition, key } = operation;
-      if (operation.change === undefined) {
-        place(writes, partition, key, { value: operation.value, event });
-        continue;
-      }
-      const staged = writes.get(partition)?.get(key) ?? this.#writes.get(partition)?.get(key);
-      const current = staged === undefined ? this.#replica.get(partition, key) : staged.value;
-      place(writes, partition, key, { value: operation.change(current) });
+  #evaluate(transaction: LmdbTransaction): Decided[] {
+    const decided: Decided[] = [];
+    for (const { partition, key, value, change } of transaction.operations) {
+      decided.push({ partition, key, value: change === undefined ? value : change(this.#current(decided, partition, key)) });
     }
-    return writes;
+    return decided;
+  }
+
+  /** A value as the transaction's own earlier operations, those before it in the group, or the committed view have it. */
+  #current(decided: readonly Decided[], partition: string, key: string): string | undefined {
+    const own = decided.findLast((other) => other.key === key && other.partition === partition);
+    if (own !== undefined) return own.value;
+    const staged = this.#writes.get(partition);
+    return staged?.has(key) === true ? staged.get(key) : this.#replica.get(partition, key);
+  }
+
+  #place({ partition, key, value }: Decided): void {
+    const values = this.#writes.get(partition);
+    if (values === undefined) this.#writes.set(partition, new Map<string, string | undefined>().set(key, value));
+    else values.set(key, value);
   }
 
   #stamp(transaction: LmdbTransaction): LoggedEvent[] {

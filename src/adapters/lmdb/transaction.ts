@@ -10,7 +10,7 @@ interface Read {
 
 export type Operation =
   | { readonly partition: string; readonly key: string; readonly value: string | undefined; readonly change?: undefined }
-  | { readonly partition: string; readonly key: string; readonly change: (current: string | undefined) => string | undefined };
+  | { readonly partition: string; readonly key: string; readonly value?: undefined; readonly change: (current: string | undefined) => string | undefined };
 
 /** What one run of a transaction's work has read and wants to write. */
 export class LmdbTransaction implements Transaction {
