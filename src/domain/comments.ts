@@ -8,13 +8,13 @@ import type { Transaction } from '../ports/store.ts';
 import { actingUser, requireAuthor, requireChange, requireRead, requireWrite } from './access.ts';
 import { checkBody, checkMentions, checkMetadata } from './bounds.ts';
 import { commentOf, readCommentDraft } from './comment-draft.ts';
-import { type CommentPlace, findPlace, forgetPlace, rememberPlace } from './comment-place.ts';
+import { type CommentPlace, findPlace, forgetPlace, newPlace } from './comment-place.ts';
 import type { Actor, Context } from './context.ts';
 import { emitChange } from './emit.ts';
 import { type Idempotency, once, type Outcome } from './idempotency.ts';
 import { type Filters, isPlain, type ListQuery, type Page } from './list-query.ts';
 import { readPage } from './paging.ts';
-import { COMMENT_PREFIX, commentKey, DELETIONS_KEY, STATS_KEY, THREAD_KEY, threadOf } from './partitions.ts';
+import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from './partitions.ts';
 import { touchRoom } from './rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
 import { requireReachOfThread, threadNotFound, threadPartition } from './thread-view.ts';
@@ -22,7 +22,8 @@ import { requireKnownAuthor } from './users.ts';
 import { InputSchema, validate } from './validate.ts';
 
 const commentPatch = new InputSchema(CommentPatchSchema);
-const editLocks = new KeyedLock();
+/** One change at a time per comment and process: together they would only conflict. Keyed by `<environmentId> <commentId>`. */
+export const commentLocks = new KeyedLock();
 
 /** The comments of a thread, oldest first unless asked otherwise. Throws `thread_not_found`, `invalid_cursor`. */
 export async function listComments(ctx: Context, actor: Actor, threadId: string, query: ListQuery): Promise<Page> {
@@ -67,7 +68,7 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
     const at = timestamp(now);
     const comment = commentOf(draft, threadId, now, at);
     const text = JSON.stringify(comment);
-    putComment(tx, environmentId, comment, text, draft.id !== undefined);
+    putComment(tx, environmentId, comment, text, now, draft.id !== undefined);
     bumpThread(tx, partition, at, 1);
     touchRoom(tx, environmentId, roomId, at);
     emitChange(tx, actor.environment, { type: 'comment.created', at: now, roomId, threadId, userId: comment.userId, via: actor.via, data: text });
@@ -88,7 +89,7 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
   const mentions = patch.mentions === undefined ? undefined : checkMentions(patch.mentions, limits);
   if (patch.metadata !== undefined) checkMetadata(patch.metadata, limits);
   const environmentId = actor.environment.id;
-  return editLocks.run(`${environmentId} ${commentId}`, () =>
+  return commentLocks.run(`${environmentId} ${commentId}`, () =>
     ctx.store.transact(async (tx) => {
       const { partition, key, comment, thread } = await requireComment(tx, environmentId, commentId);
       requireChange(actor, thread.roomId);
@@ -158,7 +159,7 @@ async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commen
   }
   tx.put(partition, DELETIONS_KEY, String(deletions + 1));
   tx.delete(partition, key);
-  await forgetPlace(tx, environmentId, commentId);
+  forgetPlace(tx, environmentId, key);
   bumpThread(tx, partition, at, -1);
   touchRoom(tx, environmentId, thread.roomId, at);
   return DELETED;
@@ -166,10 +167,10 @@ async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commen
 
 const DELETED = '{"deleted":true}';
 
-/** Stores a comment and what finds it by its id. `chosen`: the client chose the id. */
-export function putComment(tx: Transaction, environmentId: string, comment: Comment, text: string, chosen: boolean): void {
-  tx.put(threadOf(environmentId, comment.threadId), commentKey(comment.createdAt, comment.id), text);
-  rememberPlace(tx, environmentId, comment, chosen);
+/** Stores a new comment, made at `now`. `chosen`: the client chose the id. */
+export function putComment(tx: Transaction, environmentId: string, comment: Comment, text: string, now: number, chosen: boolean): void {
+  const { partition, key } = newPlace(tx, environmentId, comment, now, chosen);
+  tx.put(partition, key, text);
 }
 
 async function readComments(ctx: Context, partition: string, query: ListQuery, cap: number): Promise<Page> {
@@ -200,7 +201,7 @@ async function requireThread(tx: Transaction, partition: string): Promise<Thread
 }
 
 /** Changes the stats of a thread by so many comments. The record of the thread must be guarded, or this revives stats. */
-function bumpThread(tx: Transaction, partition: string, at: string, comments: number): void {
+export function bumpThread(tx: Transaction, partition: string, at: string, comments: number): void {
   tx.update(partition, STATS_KEY, (current) => {
     if (current === undefined) return undefined;
     const stats = JSON.parse(current) as ThreadStats;
@@ -227,7 +228,8 @@ async function isTaken(tx: Transaction, environmentId: string, commentId: string
   return place !== undefined && (await tx.get(place.partition, place.key)) !== undefined;
 }
 
-async function requireComment(tx: Transaction, environmentId: string, commentId: string): Promise<CommentPlace & { comment: Comment; thread: ThreadRecord }> {
+/** A comment with where it is and its thread, all guarded. Throws `comment_not_found`. */
+export async function requireComment(tx: Transaction, environmentId: string, commentId: string): Promise<CommentPlace & { comment: Comment; thread: ThreadRecord }> {
   const { partition, key } = await requirePlace(tx, environmentId, commentId);
   const text = await tx.get(partition, key);
   const record = await tx.get(partition, THREAD_KEY);
@@ -236,7 +238,7 @@ async function requireComment(tx: Transaction, environmentId: string, commentId:
 }
 
 /** As `requireReachOfThread`, for the thread of a comment. */
-async function requireReachOfComment(ctx: Context, actor: Actor, commentId: string): Promise<void> {
+export async function requireReachOfComment(ctx: Context, actor: Actor, commentId: string): Promise<void> {
   if (actor.rooms === null) return;
   const { partition } = await requirePlace(ctx.store, actor.environment.id, commentId);
   await requireReachOfThread(ctx, actor, partition.slice(partition.lastIndexOf('/') + 1));

@@ -13,7 +13,7 @@ interface Row extends Place {
   readonly text: string;
 }
 
-/** A list whose index has the keys `<prefix><createdAt>~<id>` in one partition. */
+/** A list whose index has the keys `<prefix><time>~<id>` in one partition, times being text in their order. */
 export interface IndexedList<T> {
   readonly partition: string;
   readonly prefix: string;
@@ -123,7 +123,7 @@ function parseCursor(text: string): { k: string; id: string; f: string } | null 
     return null;
   }
   if (cursor?.v !== 1 || typeof cursor.k !== 'string' || typeof cursor.id !== 'string' || typeof cursor.f !== 'string') return null;
-  if (!/^[0-9T:.Z-]{1,32}$/.test(cursor.k) || !/^[\x21-\x7e]{1,1500}$/.test(cursor.id)) return null;
+  if (!/^[0-9a-zT:.Z-]{1,32}$/.test(cursor.k) || !/^[\x21-\x7e]{1,1500}$/.test(cursor.id)) return null;
   return { k: cursor.k, id: cursor.id, f: cursor.f };
 }
 

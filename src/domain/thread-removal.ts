@@ -22,7 +22,7 @@ export async function removeThread(tx: Transaction, actor: Actor, thread: Thread
   await tx.get(partition, STATS_KEY);
   for (const { key } of await tx.range(partition, { prefix: COMMENT_PREFIX })) {
     tx.delete(partition, key);
-    await forgetPlace(tx, environmentId, key.slice(key.indexOf('~') + 1));
+    forgetPlace(tx, environmentId, key);
   }
   for (const key of [THREAD_KEY, STATS_KEY, DELETIONS_KEY]) tx.delete(partition, key);
   tx.delete(roomOf(environmentId, thread.roomId), threadKey(thread.createdAt, thread.id));

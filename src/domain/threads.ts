@@ -53,7 +53,7 @@ export async function createThread(ctx: Context, actor: Actor, roomId: string, i
     tx.put(partition, THREAD_KEY, JSON.stringify(record));
     tx.put(partition, STATS_KEY, JSON.stringify(stats));
     tx.put(roomOf(environmentId, roomId), threadKey(at, id), id);
-    putComment(tx, environmentId, comment, commentText, false);
+    putComment(tx, environmentId, comment, commentText, now, false);
     touchRoom(tx, environmentId, roomId, at, 1, 1);
     const thread = presentThread(record, stats);
     const data = `{"thread":${JSON.stringify(thread)},"comment":${commentText}}`;

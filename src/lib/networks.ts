@@ -1,9 +1,14 @@
 import { BlockList, isIP } from 'node:net';
+import { BoundedMap } from './bounded-map.ts';
+
+/** Addresses whose answer is remembered: a look into a BlockList costs more than the rest of counting a request. */
+const REMEMBERED = 4_096;
 
 /** A set of networks in CIDR form, IPv4 and IPv6. */
 export class Networks {
   readonly #list = new BlockList();
   readonly #empty: boolean;
+  readonly #known = new BoundedMap<string, boolean>(REMEMBERED);
 
   /**
    * @param cidrs addresses with or without a prefix length: `10.0.0.0/8`, `::1`
@@ -17,8 +22,13 @@ export class Networks {
   /** Whether an address lies in one of them. Takes the form that `normaliseAddress` gives; anything else is in none. */
   has(address: string): boolean {
     if (this.#empty) return false;
-    const family = isIP(address);
-    return family !== 0 && this.#list.check(address, family === 4 ? 'ipv4' : 'ipv6');
+    let known = this.#known.get(address);
+    if (known === undefined) {
+      const family = isIP(address);
+      known = family !== 0 && this.#list.check(address, family === 4 ? 'ipv4' : 'ipv6');
+      this.#known.set(address, known);
+    }
+    return known;
   }
 
   #add(cidr: string): void {

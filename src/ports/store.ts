@@ -86,7 +86,7 @@ export interface Store extends Reader {
   oldestSeq(environmentId: string): Promise<number>;
   /** Events after `since`, in order, at most `limit`, as far as they are kept. Includes only flushed events. */
   events(environmentId: string, since: number, limit: number): Promise<StoredEvent[]>;
-  /** Forgets the events up to and including `seq`. The last event is always kept, so that positions go on. */
+  /** Forgets events up to `seq`, some later ones may stay. The last event is always kept, so that positions go on. */
   trimEvents(environmentId: string, seq: number): Promise<void>;
 
   /** Calls `listener` with every event flushed from now on, in any process. Returns the way to stop. */

@@ -1,5 +1,6 @@
 import { CollabError } from '../../errors.ts';
 import { type Batch, encodeBatch, type LoggedEvent } from './batch.ts';
+import { appendToLog } from './commit-log.ts';
 import type { Database } from './database.ts';
 import type { Replica } from './replica.ts';
 import type { LmdbTransaction } from './transaction.ts';
@@ -81,7 +82,7 @@ export class Committer {
     const position = this.#replica.head + 1;
     const encoded = encodeBatch(batch);
     this.#replica.expectOwn(position, encoded);
-    void this.#database.log.put(position, encoded.bytes);
+    appendToLog(this.#database, position, encoded.bytes);
     return position;
   }
 }

@@ -6,7 +6,7 @@ import { open, type Database as Table, type RootDatabase } from 'lmdb';
 /** The tables of one LMDB environment on disk. docs/decisions/0001-log-first-store.md tells how they work together. */
 export interface Database {
   readonly root: RootDatabase;
-  /** Position -> one group commit (`encodeBatch`), positions without a gap. */
+  /** The group commits (`encodeBatch`) by position, without a gap; commit-log.ts reads and writes it. */
   readonly log: Table<Buffer, number>;
   /** The folded tree: `partition key` -> value. */
   readonly tree: Table<string, string>;

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, treeKey } from './database.ts';
-import { textOf } from './batch.ts';
-import { byteOrder, type Slot } from './overlay.ts';
+import { asBinary } from 'lmdb';
+import type { Slice } from './batch.ts';
+import { trimLog } from './commit-log.ts';
+import type { Slot } from './overlay.ts';
 import type { Replica } from './replica.ts';
 
 /** Writes of one transaction of the fold: short enough that commits hardly wait for it (some milliseconds). */
@@ -33,7 +35,7 @@ export async function fold(database: Database, replica: Replica): Promise<void> 
       if (!mine()) return false;
       for (const [key, slot] of part) {
         if (slot.slice === undefined) void database.tree.remove(key);
-        else void database.tree.put(key, textOf(slot.slice));
+        else void database.tree.put(key, bytesOf(slot.slice));
       }
       return true;
     });
@@ -48,14 +50,16 @@ export async function fold(database: Database, replica: Replica): Promise<void> 
   replica.renew();
 }
 
+/** In the order of the tree, so that each of its pages is written once. */
 function changesBetween(replica: Replica, from: number, to: number): [key: string, slot: Slot][] {
   const changes: [string, Slot][] = [];
   for (const [partition, key, slot] of replica.overlay.all()) {
     if (slot.position > from && slot.position <= to) changes.push([treeKey(partition, key), slot]);
   }
-  return changes.sort(([a], [b]) => byteOrder(a, b));
+  return changes;
 }
 
-function trimLog(database: Database, upTo: number): void {
-  for (const position of [...database.log.getKeys({ end: upTo + 1 })]) void database.log.remove(position);
+/** The text as the tree would encode it, without making a string of it in between. */
+function bytesOf({ bytes, start, end }: Slice): string {
+  return asBinary(bytes.subarray(start, end)) as unknown as string;
 }

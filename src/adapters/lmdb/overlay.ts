@@ -32,10 +32,11 @@ export class Overlay {
     return this.#partitions.get(partition);
   }
 
-  /** Every slot, grouped by partition. */
+  /** Every slot, in the order of the tree. */
   *all(): Iterable<[partition: string, key: string, slot: Slot]> {
-    for (const [partition, slots] of this.#partitions) {
-      for (const [key, slot] of slots.entries()) yield [partition, key, slot];
+    for (const partition of [...this.#partitions.keys()].sort(byteOrder)) {
+      const slots = this.#partitions.get(partition);
+      for (const key of slots?.ordered() ?? []) yield [partition, key, slots?.get(key) as Slot];
     }
   }
 
@@ -63,10 +64,6 @@ export class PartitionSlots {
 
   get(key: string): Slot | undefined {
     return this.#slots.get(key);
-  }
-
-  entries(): Iterable<[string, Slot]> {
-    return this.#slots.entries();
   }
 
   set(key: string, slot: Slot): void {

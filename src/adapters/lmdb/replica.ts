@@ -1,5 +1,6 @@
 import type { Entry, EventListener, RangeOptions, StoredEvent } from '../../ports/store.ts';
 import { decodeBatch, type EncodedBatch, type Slice, textOf } from './batch.ts';
+import { readLog } from './commit-log.ts';
 import { type Database, treeKey } from './database.ts';
 import { EventLog } from './event-log.ts';
 import { Memo } from './memo.ts';
@@ -94,7 +95,7 @@ export class Replica {
   catchUp(): void {
     for (;;) {
       const position = this.#head + 1;
-      const bytes = this.#database.log.get(position);
+      const bytes = readLog(this.#database, position);
       if (bytes !== undefined) {
         this.#accept(position, this.#own?.position === position ? this.#own.batch : decodeBatch(bytes));
       } else {
