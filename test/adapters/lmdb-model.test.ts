@@ -102,3 +102,43 @@ t.test('a process that slept through folds finds records and every event it miss
   await until(() => heard.length >= 2_300);
   t.same(heard, Array.from({ length: 2_300 }, (_, i) => i + 1));
 });
+
+t.test('the log goes round and round, with large and small commits and a follower that sleeps meanwhile', async (t) => {
+  const path = t.testdir();
+  const sleeper = await openLmdbStore({ path, minFreeBytes: 0 });
+  const busy = await openLmdbStore({ path, minFreeBytes: 0 });
+  t.teardown(async () => {
+    await sleeper.close();
+    await busy.close();
+  });
+  const heard: number[] = [];
+  sleeper.follow((_, { seq }) => heard.push(seq));
+  const written = 1_300;
+  for (let i = 1; i <= written; i++) {
+    // 150 kB now and then; ü makes units and bytes differ.
+    await busy.transact(async (tx) => {
+      tx.put('p', `k${i % 50}`, i % 2 === 0 ? 'ü'.repeat(75_000) + i : String(i));
+      tx.emit('env', (seq) => `{"seq":${seq}}`);
+    });
+  }
+  sleeper.wake();
+  await until(() => heard.length >= written);
+  t.same(heard, Array.from({ length: written }, (_, i) => i + 1));
+  for (const store of [sleeper, busy]) {
+    const wrong = (await store.range('p')).filter(({ key, value }) => {
+      const last = Array.from({ length: 50 }, (_, i) => written - i).find((i) => key === `k${i % 50}`) ?? 0;
+      return value !== (last % 2 === 0 ? 'ü'.repeat(75_000) + last : String(last));
+    });
+    t.same(wrong.map(({ key }) => key), []);
+  }
+});
+
+t.test('many writes of a megabyte at once go through in groups', async (t) => {
+  const store = await openLmdbStore({ path: t.testdir(), minFreeBytes: 0 });
+  t.teardown(() => store.close());
+  const text = 'x'.repeat(1_000_000);
+  await Promise.all(Array.from({ length: 100 }, (_, i) => store.transact(async (tx) => tx.put(`p${i}`, 'k', text + i))));
+  for (let i = 0; i < 100; i++) if ((await store.get(`p${i}`, 'k')) !== text + i) t.fail(`p${i} is not what was written`);
+  await t.rejects(store.transact(async (tx) => tx.put('p', 'k', 'x'.repeat(40_000_000))), /does not fit/);
+  t.equal(await store.get('p', 'k'), undefined);
+});

@@ -34,14 +34,16 @@ export interface EncodedPartition {
   readonly writes: readonly { readonly key: string; readonly slice: Slice | undefined }[];
 }
 
-const PREFIX_BYTES = 4;
+/** Room for the frame that commit-log.ts writes. */
+const FRAME_BYTES = 12;
+const PREFIX_BYTES = FRAME_BYTES + 4;
 
 export function textOf({ bytes, start, end }: Slice): string {
   return bytes.toString('utf8', start, end);
 }
 
 /**
- * A batch as bytes: the length of the header (32 bits, little endian), the header, then every text end to end in UTF-8.
+ * A batch as bytes: room for a frame, the length of the header (32 bits), the header, then every text end to end in UTF-8.
  * The header is ASCII, one field a line: the number of events, per event its environment, `seq` and bytes; the number
  * of partitions, per partition its name, the number of writes, and per write its key and bytes (-1: deleted).
  */
@@ -64,14 +66,14 @@ export function encodeBatch(batch: Batch): EncodedBatch {
   }
   const head = header.join('\n');
   const bytes = Buffer.allocUnsafeSlow(PREFIX_BYTES + head.length + bodyBytes);
-  bytes.writeUInt32LE(head.length);
+  bytes.writeUInt32LE(head.length, FRAME_BYTES);
   bytes.write(head, PREFIX_BYTES, 'latin1');
   bytes.write(body, PREFIX_BYTES + head.length, ascii ? 'latin1' : 'utf8');
   return locate(bytes, PREFIX_BYTES + head.length, header);
 }
 
 export function decodeBatch(bytes: Buffer): EncodedBatch {
-  const headEnd = PREFIX_BYTES + bytes.readUInt32LE(0);
+  const headEnd = PREFIX_BYTES + bytes.readUInt32LE(FRAME_BYTES);
   return locate(bytes, headEnd, bytes.toString('latin1', PREFIX_BYTES, headEnd).split('\n'));
 }
 

@@ -1,41 +1,59 @@
 import type { Database } from './database.ts';
 
 /**
- * Bytes of a batch per record. What does not fit into half a page goes to overflow pages, and LMDB's list of freed ones
- * makes every later commit dearer the longer it grows (12 000 commits of 8 to 36 kB, the older ones removed: 20.9 G
- * instructions as one record each, 6.6 G in pieces). 2 000 bytes with key and node header fit twice into 4 096.
+ * The log is a ring of records of one size that are written over again and again. That keeps LMDB's list of free pages
+ * short: it is searched, merged and saved with every commit, and with a log that grows at one end and is removed at the
+ * other a third of all work went there. 2 000 bytes with key and node header fit twice into a page of 4 096.
  */
 const PIECE_BYTES = 2_000;
-/** Keys per position: a batch of more pieces is stored as one record after all. */
-const PIECES = 4_096;
+/** Pieces of the ring: 64 MB. */
+const RING_PIECES = 32_768;
 
-/** Writes a batch at its position; inside a write transaction. */
-export function appendToLog({ log }: Database, position: number, bytes: Buffer): void {
-  const first = position * PIECES;
-  if (bytes.byteLength > PIECE_BYTES * (PIECES - 1)) {
-    void log.put(first, bytes);
-    return;
-  }
-  for (let start = 0, piece = 0; start < bytes.byteLength; start += PIECE_BYTES, piece++) {
-    void log.put(first + piece, bytes.subarray(start, start + PIECE_BYTES));
+/** The largest batch, in bytes. */
+export const LARGEST_BATCH_BYTES = (RING_PIECES * PIECE_BYTES) / 4;
+
+/** Bytes of the ring between two positions. */
+export function bytesBetween(from: number, to: number): number {
+  return (to - from) * PIECE_BYTES;
+}
+
+/** Whether a batch may be written from `start` to `end` when everything up to `folded` is in the tree. */
+export function hasRoom(folded: number, end: number): boolean {
+  return end - folded <= RING_PIECES;
+}
+
+/** The position after a batch of so many bytes that begins at `start`: positions count pieces. */
+export function endOf(start: number, byteLength: number): number {
+  return start + Math.ceil(byteLength / PIECE_BYTES);
+}
+
+/** Writes a batch at `start`, the end of the log; inside a write transaction. `bytes` begin with room for a frame. */
+export function appendToLog({ log }: Database, start: number, bytes: Buffer): void {
+  bytes.writeDoubleLE(start, 0);
+  bytes.writeUInt32LE(bytes.byteLength, 8);
+  for (let offset = 0, piece = start; offset < bytes.byteLength; offset += PIECE_BYTES, piece++) {
+    void log.put(piece % RING_PIECES, pieceAt(bytes, offset));
   }
 }
 
-/** The batch at a position, or undefined where the log has none. */
-export function readLog({ log }: Database, position: number): Buffer | undefined {
-  const first = position * PIECES;
-  let piece = log.get(first);
-  if (piece === undefined || piece.byteLength !== PIECE_BYTES) return piece;
-  const pieces: Buffer[] = [];
-  for (let next = 1; piece !== undefined; next++) {
-    pieces.push(piece);
-    piece = piece.byteLength < PIECE_BYTES ? undefined : log.get(first + next);
+/** The batch that begins at `start`, or undefined where the log ends or has been written over. */
+export function readLog({ log }: Database, start: number): Buffer | undefined {
+  const first = log.get(start % RING_PIECES);
+  if (first === undefined || first.readDoubleLE(0) !== start) return undefined;
+  const byteLength = first.readUInt32LE(8);
+  if (byteLength <= PIECE_BYTES) return first.subarray(0, byteLength);
+  const bytes = Buffer.allocUnsafeSlow(endOf(0, byteLength) * PIECE_BYTES);
+  first.copy(bytes);
+  for (let offset = PIECE_BYTES, piece = start + 1; offset < byteLength; offset += PIECE_BYTES, piece++) {
+    log.get(piece % RING_PIECES)?.copy(bytes, offset);
   }
-  return Buffer.concat(pieces);
+  return bytes.subarray(0, byteLength);
 }
 
-/** Forgets the batches at and before a position; inside a write transaction. */
-export function trimLog({ log }: Database, upTo: number): void {
-  if (upTo < 1) return;
-  for (const key of [...log.getKeys({ end: (upTo + 1) * PIECES })]) void log.remove(key);
+/** A piece at full size, so that the next lap finds a record that it can write over in place. */
+function pieceAt(bytes: Buffer, offset: number): Buffer {
+  if (offset + PIECE_BYTES <= bytes.byteLength) return bytes.subarray(offset, offset + PIECE_BYTES);
+  const last = Buffer.alloc(PIECE_BYTES);
+  bytes.copy(last, 0, offset);
+  return last;
 }

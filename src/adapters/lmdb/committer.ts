@@ -1,6 +1,6 @@
 import { CollabError } from '../../errors.ts';
 import { type Batch, encodeBatch, type LoggedEvent } from './batch.ts';
-import { appendToLog } from './commit-log.ts';
+import { appendToLog, endOf, hasRoom, LARGEST_BATCH_BYTES } from './commit-log.ts';
 import type { Database } from './database.ts';
 import type { Replica } from './replica.ts';
 import type { LmdbTransaction } from './transaction.ts';
@@ -14,6 +14,20 @@ interface Waiting {
   outcome: Outcome;
 }
 
+/** What the committer needs of the store. */
+interface Surroundings {
+  /** A commit is on disk up to this position, and took so many milliseconds. */
+  flushed(position: number, ms: number): void;
+  /** Folds the log, which is full. */
+  makeRoom(): Promise<void>;
+}
+
+/** A group takes no more transactions once it has this many characters: large writes go one by one, not all at once. */
+const GROUP_LENGTH = 4 * 1024 * 1024;
+
+/** The log would run into what is not folded yet. */
+class LogFull extends Error {}
+
 /**
  * Group commit: the transactions that arrive while one commit is written and flushed form the next. A group is one
  * record in the log; each of its transactions is checked against everything committed before it and against those
@@ -22,14 +36,14 @@ interface Waiting {
 export class Committer {
   readonly #database: Database;
   readonly #replica: Replica;
-  readonly #onFlushed: (position: number) => void;
+  readonly #surroundings: Surroundings;
   #queue: Waiting[] = [];
   #running: Promise<void> | undefined;
 
-  constructor(database: Database, replica: Replica, onFlushed: (position: number) => void) {
+  constructor(database: Database, replica: Replica, surroundings: Surroundings) {
     this.#database = database;
     this.#replica = replica;
-    this.#onFlushed = onFlushed;
+    this.#surroundings = surroundings;
   }
 
   /** Resolves once the transaction is flushed to disk, or refused. */
@@ -51,39 +65,60 @@ export class Committer {
     while (this.#queue.length > 0) {
       const group = this.#queue;
       this.#queue = [];
-      await this.#commitGroup(group);
-      for (const { settle, outcome } of group) settle(outcome);
+      const left = await this.#commitGroup(group);
+      for (const { settle, outcome } of group.slice(0, group.length - left)) settle(outcome);
+      if (left > 0) this.#queue.unshift(...group.slice(group.length - left));
     }
     this.#running = undefined;
   }
 
-  async #commitGroup(group: Waiting[]): Promise<void> {
+  /** Commits a group and gives each of it its outcome, but for the last ones, which must wait; returns how many those are. */
+  async #commitGroup(group: Waiting[]): Promise<number> {
+    const staged = new Staged(this.#replica);
+    const begun = performance.now();
     try {
-      const position = await this.#database.root.transaction(() => this.#write(group));
+      const position = await this.#database.root.transaction(() => this.#write(group, staged));
       this.#replica.settleOwn(true);
-      if (position === undefined) return;
+      if (position === undefined) return group.length - staged.taken;
       await this.#database.root.flushed;
       this.#replica.markFlushed(position);
-      this.#onFlushed(position);
+      this.#surroundings.flushed(position, performance.now() - begun);
     } catch (error) {
       this.#replica.settleOwn(false);
-      const failure: Outcome = { kind: 'failed', error: asStorageError(error) };
-      for (const waiting of group) if (waiting.outcome.kind === 'committed') waiting.outcome = failure;
+      if (error instanceof LogFull && (await this.#makeRoom(group))) return group.length;
+      if (!(error instanceof LogFull)) fail(group.slice(0, staged.taken), error);
+    }
+    return group.length - staged.taken;
+  }
+
+  /** Returns whether there is room now; if not, the group has failed. */
+  async #makeRoom(group: readonly Waiting[]): Promise<boolean> {
+    try {
+      await this.#surroundings.makeRoom();
+      return true;
+    } catch (error) {
+      fail(group, error);
+      return false;
     }
   }
 
-  /** Inside the write transaction: decides, and appends the group. Returns its position; undefined when nothing was written. */
-  #write(group: Waiting[]): number | undefined {
+  /** Inside the write transaction: decides, and appends the group. Returns the position after it; undefined when nothing was written. */
+  #write(group: Waiting[], staged: Staged): number | undefined {
     this.#replica.catchUp();
-    const staged = new Staged(this.#replica);
-    for (const waiting of group) waiting.outcome = staged.take(waiting.transaction);
+    for (const waiting of group) {
+      if (staged.length >= GROUP_LENGTH) break;
+      waiting.outcome = staged.take(waiting.transaction);
+    }
     const batch = staged.batch();
     if (batch.writes.size === 0 && batch.events.length === 0) return undefined;
-    const position = this.#replica.head + 1;
     const encoded = encodeBatch(batch);
-    this.#replica.expectOwn(position, encoded);
-    appendToLog(this.#database, position, encoded.bytes);
-    return position;
+    if (encoded.bytes.byteLength > LARGEST_BATCH_BYTES) throw new Error(`a commit of ${encoded.bytes.byteLength} bytes does not fit into the log`);
+    const start = this.#replica.head;
+    const end = endOf(start, encoded.bytes.byteLength);
+    if (!hasRoom(this.#replica.folded, end)) throw new LogFull();
+    this.#replica.expectOwn(encoded);
+    appendToLog(this.#database, start, encoded.bytes);
+    return end;
   }
 }
 
@@ -98,6 +133,10 @@ interface Decided {
 
 /** What a group has decided to write so far, on top of the committed view. */
 class Staged {
+  /** Transactions decided so far. */
+  taken = 0;
+  /** Characters to write so far, about. */
+  length = 0;
   readonly #replica: Replica;
   readonly #writes: Writes = new Map();
   readonly #events: LoggedEvent[] = [];
@@ -109,6 +148,7 @@ class Staged {
 
   /** Applies a transaction whole, or not at all. */
   take(transaction: LmdbTransaction): Outcome {
+    this.taken++;
     for (const { partition, key, position } of transaction.reads) {
       if (this.#writes.get(partition)?.has(key) === true || this.#replica.changedSince(partition, key, position)) return { kind: 'conflict' };
     }
@@ -150,6 +190,7 @@ class Staged {
     const values = this.#writes.get(partition);
     if (values === undefined) this.#writes.set(partition, new Map<string, string | undefined>().set(key, value));
     else values.set(key, value);
+    this.length += value?.length ?? 0;
   }
 
   #stamp(transaction: LmdbTransaction): LoggedEvent[] {
@@ -160,6 +201,12 @@ class Staged {
       return { environmentId, seq, text: render(seq) };
     });
   }
+}
+
+/** Whoever would have been committed has not been. */
+function fail(group: readonly Waiting[], error: unknown): void {
+  const failure: Outcome = { kind: 'failed', error: asStorageError(error) };
+  for (const waiting of group) if (waiting.outcome.kind === 'committed') waiting.outcome = failure;
 }
 
 function asStorageError(error: unknown): unknown {

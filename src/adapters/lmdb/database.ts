@@ -54,7 +54,7 @@ export async function openDatabase(path: string, lastFlushed = false): Promise<D
   const root = open(options);
   const tables = {
     root,
-    log: root.openDB<Buffer, number>('log', { encoding: 'binary' }),
+    log: root.openDB<Buffer, number>('log', { encoding: 'binary', keyEncoding: 'uint32' }),
     tree: root.openDB<string, string>('tree', { encoding: 'string' }),
     segments: root.openDB<string, string>('segments', { encoding: 'string' }),
     meta: root.openDB<string, string>('meta', { encoding: 'string' }),

@@ -39,7 +39,8 @@ export class EventLog {
   }
 
   append(environmentId: string, seq: number, slice: Slice, position: number): void {
-    const tail = this.#tail(environmentId);
+    // The segments may be ahead of this process already: what it has not seen, its followers have not either.
+    const tail = this.#tails.get(environmentId) ?? this.#newTail(environmentId, seq - 1);
     if (seq <= tail.last) return;
     tail.events.push({ seq, slice, position });
     tail.last = seq;
@@ -137,11 +138,12 @@ export class EventLog {
   }
 
   #tail(environmentId: string): Tail {
-    let tail = this.#tails.get(environmentId);
-    if (tail === undefined) {
-      const last = this.#lastFolded(environmentId);
-      this.#tails.set(environmentId, (tail = { last, flushed: last, events: [] }));
-    }
+    return this.#tails.get(environmentId) ?? this.#newTail(environmentId, this.#lastFolded(environmentId));
+  }
+
+  #newTail(environmentId: string, last: number): Tail {
+    const tail: Tail = { last, flushed: last, events: [] };
+    this.#tails.set(environmentId, tail);
     return tail;
   }
 

@@ -2,15 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { type Database, treeKey } from './database.ts';
 import { asBinary } from 'lmdb';
 import type { Slice } from './batch.ts';
-import { trimLog } from './commit-log.ts';
 import type { Slot } from './overlay.ts';
 import type { Replica } from './replica.ts';
 
 /** Writes of one transaction of the fold: short enough that commits hardly wait for it (some milliseconds). */
 const SLICE = 1_000;
-
-/** Log behind the fold that is kept for processes that were away, in commits. */
-const KEEP_COMMITS = 2_000;
 
 /**
  * Moves what the log says into the tree. Many commits become few pages, because records of one thread lie side by
@@ -45,7 +41,6 @@ export async function fold(database: Database, replica: Replica): Promise<void> 
     if (!mine()) return;
     replica.events.fold(to);
     void database.meta.put('folded', String(to));
-    trimLog(database, to - KEEP_COMMITS);
   });
   replica.renew();
 }

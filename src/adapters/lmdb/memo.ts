@@ -22,8 +22,8 @@ export class Memo {
   get<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
     const known = this.#kept.get(key);
     if (known !== undefined) {
-      this.#kept.delete(key);
-      this.#kept.set(key, known);
+      // Order only matters once something will have to go.
+      if (this.#bytes > this.#capacity / 2) this.#touch(key, known);
       return known.value as Promise<T>;
     }
     const value = compute();
@@ -50,6 +50,11 @@ export class Memo {
     this.#kept.clear();
     this.#byPartition.clear();
     this.#bytes = 0;
+  }
+
+  #touch(key: string, kept: Kept): void {
+    this.#kept.delete(key);
+    this.#kept.set(key, kept);
   }
 
   #add(key: string, kept: Kept): void {

@@ -1,10 +1,11 @@
 import type { Entry, EventListener, RangeOptions, StoredEvent } from '../../ports/store.ts';
 import { decodeBatch, type EncodedBatch, type Slice, textOf } from './batch.ts';
-import { readLog } from './commit-log.ts';
+import { bytesBetween, endOf, readLog } from './commit-log.ts';
 import { type Database, treeKey } from './database.ts';
 import { EventLog } from './event-log.ts';
 import { Memo } from './memo.ts';
 import { mergeRange, Overlay } from './overlay.ts';
+import { TreeCache } from './tree-cache.ts';
 
 /** Bytes of rendered lists and settings that one process keeps. */
 const MEMO_BYTES = 64 * 1024 * 1024;
@@ -28,17 +29,17 @@ export class Replica {
   readonly memo = new Memo(MEMO_BYTES);
   readonly events: EventLog;
   readonly #database: Database;
+  readonly #tree = new TreeCache();
   readonly #followers = new Set<EventListener>();
   #head: number;
   #folded: number;
   #foldedText: string | undefined;
   #dropped: number;
   #flushed: number;
-  #backlogBytes = 0;
   #backlogSince = 0;
   #undelivered: Undelivered[] = [];
   /** A commit of this process that may be read back from the log before its promise resolves: spares decoding it. */
-  #own: { position: number; batch: EncodedBatch } | undefined;
+  #own: { start: number; batch: EncodedBatch } | undefined;
   #freshAt = -1;
 
   constructor(database: Database) {
@@ -50,7 +51,7 @@ export class Replica {
     this.catchUp();
   }
 
-  /** Position of the last commit that this view holds. */
+  /** Position after the last commit that this view holds. Positions grow with every commit, by more than one. */
   get head(): number {
     return this.#head;
   }
@@ -65,9 +66,9 @@ export class Replica {
     return this.#flushed;
   }
 
-  /** Bytes of log that are not folded yet, about. */
+  /** Bytes of log that are not folded yet. */
   get backlogBytes(): number {
-    return this.#backlogBytes;
+    return bytesBetween(this.#folded, this.#head);
   }
 
   /** Milliseconds since the oldest commit that is not folded was seen. */
@@ -94,10 +95,10 @@ export class Replica {
   /** Reads the log to its end, in the current read transaction or inside a write transaction. */
   catchUp(): void {
     for (;;) {
-      const position = this.#head + 1;
-      const bytes = readLog(this.#database, position);
+      const bytes = readLog(this.#database, this.#head);
       if (bytes !== undefined) {
-        this.#accept(position, this.#own?.position === position ? this.#own.batch : decodeBatch(bytes));
+        const own = this.#own?.start === this.#head && this.#own.batch.bytes.equals(bytes) ? this.#own.batch : undefined;
+        this.#accept(this.#head, own ?? decodeBatch(bytes));
       } else {
         this.#noticeFold();
         if (this.#folded <= this.#head) return;
@@ -106,14 +107,15 @@ export class Replica {
     }
   }
 
-  /** Takes a commit into the view. Positions come in order; one already held is passed over. */
-  #accept(position: number, batch: EncodedBatch): void {
-    if (position !== this.#head + 1) return;
+  /** Takes the commit that begins at `start` into the view. They come in order; one already held is passed over. */
+  #accept(start: number, batch: EncodedBatch): void {
+    if (start !== this.#head) return;
     if (this.#head === this.#folded) this.#backlogSince = performance.now();
+    const position = endOf(start, batch.bytes.byteLength);
     this.#head = position;
-    this.#backlogBytes += batch.bytes.byteLength;
     for (const partition of batch.writes) {
       this.overlay.apply(partition, position);
+      this.#tree.forget(partition.partition, partition.writes);
       this.memo.invalidate(partition.partition);
     }
     for (const { environmentId, seq, slice } of batch.events) {
@@ -122,9 +124,9 @@ export class Replica {
     }
   }
 
-  /** Names the commit that this process is about to make, so that it is not decoded when read back. */
-  expectOwn(position: number, batch: EncodedBatch): void {
-    this.#own = { position, batch };
+  /** Names the commit that this process is about to make at the end of the log, so that it is not decoded when read back. */
+  expectOwn(batch: EncodedBatch): void {
+    this.#own = { start: this.#head, batch };
   }
 
   /** The expected commit has been made, or has failed. */
@@ -132,13 +134,13 @@ export class Replica {
     const own = this.#own;
     this.#own = undefined;
     if (!committed || own === undefined) return;
-    this.#accept(own.position, own.batch);
+    this.#accept(own.start, own.batch);
     localCommits++;
   }
 
   get(partition: string, key: string): string | undefined {
     const slot = this.overlay.get(partition, key);
-    if (slot === undefined) return this.#database.tree.get(treeKey(partition, key));
+    if (slot === undefined) return this.#tree.get(partition, key, () => this.#database.tree.get(treeKey(partition, key)));
     return slot.slice === undefined ? undefined : textOf(slot.slice);
   }
 
@@ -151,6 +153,12 @@ export class Replica {
     if (position < this.#dropped) return true;
     const slot = this.overlay.get(partition, key);
     return slot !== undefined && slot.position > position;
+  }
+
+  /** Records were removed from the tree itself, past the log: nothing that was read of them counts any more. */
+  forgetTree(): void {
+    this.#tree.clear();
+    this.memo.clear();
   }
 
   /** Everything up to `position` is on disk: the events until there go to the followers. */
@@ -183,7 +191,6 @@ export class Replica {
     // What was folded before stays one fold longer: transactions that began meanwhile are checked against it.
     if (this.#head >= this.#folded) this.#drop(this.#folded);
     this.#folded = Number(text);
-    this.#backlogBytes = 0;
     this.#backlogSince = performance.now();
   }
 
@@ -196,6 +203,7 @@ export class Replica {
   /** This process was away so long that the log has moved past it: the tree is the view now. */
   #startOver(): void {
     this.overlay.clear();
+    this.#tree.clear();
     this.memo.clear();
     this.#undelivered = [];
     this.#head = this.#dropped = this.#folded;

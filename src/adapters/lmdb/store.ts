@@ -4,6 +4,7 @@ import type { Entry, EventListener, RangeOptions, Store, StoredEvent, Transactio
 import { Committer, type Outcome } from './committer.ts';
 import { type Database, openDatabase } from './database.ts';
 import { fold } from './folder.ts';
+import { partitionNames } from './partition-names.ts';
 import { Replica } from './replica.ts';
 import { LmdbTransaction } from './transaction.ts';
 
@@ -21,7 +22,7 @@ const ATTEMPTS = 12;
 const FOLD_BYTES = 16 * 1024 * 1024;
 const FOLD_AGE_MS = 5_000;
 /** A process that writes folds by itself past this, should nobody else. */
-const FOLD_AT_ONCE_BYTES = 4 * FOLD_BYTES;
+const FOLD_AT_ONCE_BYTES = 2 * FOLD_BYTES;
 const FREE_SPACE_CHECK_MS = 1_000;
 const PURGE_SLICE = 1_000;
 
@@ -44,7 +45,7 @@ export class LmdbStore implements Store {
   readonly #options: LmdbStoreOptions;
   readonly #replica: Replica;
   readonly #committer: Committer;
-  readonly #flushListeners = new Set<(position: number) => void>();
+  readonly #flushListeners = new Set<(position: number, ms: number) => void>();
   #folding: Promise<void> | undefined;
   #syncing: Promise<void> | undefined;
   #spaceCheckedAt = Number.NEGATIVE_INFINITY;
@@ -57,8 +58,11 @@ export class LmdbStore implements Store {
     this.#file = file;
     this.#options = options;
     this.#replica = new Replica(database);
-    this.#committer = new Committer(database, this.#replica, (position) => {
-      for (const listener of this.#flushListeners) listener(position);
+    this.#committer = new Committer(database, this.#replica, {
+      flushed: (position, ms) => {
+        for (const listener of this.#flushListeners) listener(position, ms);
+      },
+      makeRoom: () => this.fold(),
     });
   }
 
@@ -130,7 +134,7 @@ export class LmdbStore implements Store {
     else if (this.#replica.flushed < this.#replica.head) void this.#flushTo(this.#replica.head);
   }
 
-  onFlushed(listener: (position: number) => void): () => void {
+  onFlushed(listener: (position: number, ms: number) => void): () => void {
     this.#flushListeners.add(listener);
     return () => this.#flushListeners.delete(listener);
   }
@@ -146,6 +150,12 @@ export class LmdbStore implements Store {
       });
     }
     if (environmentId !== undefined) await root.transaction(() => this.#replica.events.remove(environmentId));
+    this.#replica.forgetTree();
+  }
+
+  partitions(prefix: string, { after, limit }: Pick<RangeOptions, 'after' | 'limit'> = {}): Promise<string[]> {
+    this.#refresh();
+    return Promise.resolve(partitionNames(this.#database, this.#replica, prefix, after ?? '', limit ?? Number.POSITIVE_INFINITY));
   }
 
   async maintain(): Promise<void> {
