@@ -1,3 +1,5 @@
+import type { Arena } from './arena.ts';
+
 /** What a group of transactions wants to write: each record's last value, and the events with their positions. */
 export interface Batch {
   /** partition -> key -> value; undefined: deleted */
@@ -47,7 +49,7 @@ export function textOf({ bytes, start, end }: Slice): string {
  * The header is ASCII, one field a line: the number of events, per event its environment, `seq` and bytes; the number
  * of partitions, per partition its name, the number of writes, and per write its key and bytes (-1: deleted).
  */
-export function encodeBatch(batch: Batch): EncodedBatch {
+export function encodeBatch(batch: Batch, arena: Arena): EncodedBatch {
   const texts: string[] = [];
   for (const { text } of batch.events) texts.push(text);
   for (const values of batch.writes.values()) for (const value of values.values()) if (value !== undefined) texts.push(value);
@@ -65,7 +67,7 @@ export function encodeBatch(batch: Batch): EncodedBatch {
     for (const [key, value] of values) header.push(key, value === undefined ? -1 : bytesOf(value));
   }
   const head = header.join('\n');
-  const bytes = Buffer.allocUnsafeSlow(PREFIX_BYTES + head.length + bodyBytes);
+  const bytes = arena.take(PREFIX_BYTES + head.length + bodyBytes);
   bytes.writeUInt32LE(head.length, FRAME_BYTES);
   bytes.write(head, PREFIX_BYTES, 'latin1');
   bytes.write(body, PREFIX_BYTES + head.length, ascii ? 'latin1' : 'utf8');

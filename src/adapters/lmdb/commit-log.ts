@@ -1,3 +1,4 @@
+import type { Arena } from './arena.ts';
 import type { Database } from './database.ts';
 
 /**
@@ -36,18 +37,17 @@ export function appendToLog({ log }: Database, start: number, bytes: Buffer): vo
   }
 }
 
-/** The batch that begins at `start`, or undefined where the log ends or has been written over. */
-export function readLog({ log }: Database, start: number): Buffer | undefined {
+/** The batch that begins at `start`, in memory of the arena; undefined where the log ends or has been written over. */
+export function readLog({ log }: Database, start: number, arena: Arena): Buffer | undefined {
   const first = log.get(start % RING_PIECES);
   if (first === undefined || first.readDoubleLE(0) !== start) return undefined;
   const byteLength = first.readUInt32LE(8);
-  if (byteLength <= PIECE_BYTES) return first.subarray(0, byteLength);
-  const bytes = Buffer.allocUnsafeSlow(endOf(0, byteLength) * PIECE_BYTES);
+  const bytes = arena.take(byteLength);
   first.copy(bytes);
   for (let offset = PIECE_BYTES, piece = start + 1; offset < byteLength; offset += PIECE_BYTES, piece++) {
     log.get(piece % RING_PIECES)?.copy(bytes, offset);
   }
-  return bytes.subarray(0, byteLength);
+  return bytes;
 }
 
 /** A piece at full size, so that the next lap finds a record that it can write over in place. */

@@ -111,7 +111,7 @@ export class Committer {
     }
     const batch = staged.batch();
     if (batch.writes.size === 0 && batch.events.length === 0) return undefined;
-    const encoded = encodeBatch(batch);
+    const encoded = encodeBatch(batch, this.#replica.arena);
     if (encoded.bytes.byteLength > LARGEST_BATCH_BYTES) throw new Error(`a commit of ${encoded.bytes.byteLength} bytes does not fit into the log`);
     const start = this.#replica.head;
     const end = endOf(start, encoded.bytes.byteLength);

@@ -1,5 +1,6 @@
 import type { Entry, EventListener, RangeOptions, StoredEvent } from '../../ports/store.ts';
-import { decodeBatch, type EncodedBatch, type Slice, textOf } from './batch.ts';
+import { Arena } from './arena.ts';
+import { decodeBatch, type EncodedBatch, textOf } from './batch.ts';
 import { bytesBetween, endOf, readLog } from './commit-log.ts';
 import { type Database, treeKey } from './database.ts';
 import { EventLog } from './event-log.ts';
@@ -16,7 +17,8 @@ let localCommits = 0;
 interface Undelivered {
   readonly environmentId: string;
   readonly seq: number;
-  readonly slice: Slice;
+  /** undefined: nobody listened when it came. */
+  readonly text: string | undefined;
   readonly position: number;
 }
 
@@ -27,6 +29,7 @@ interface Undelivered {
 export class Replica {
   readonly overlay = new Overlay();
   readonly memo = new Memo(MEMO_BYTES);
+  readonly arena = new Arena();
   readonly events: EventLog;
   readonly #database: Database;
   readonly #tree = new TreeCache();
@@ -95,7 +98,7 @@ export class Replica {
   /** Reads the log to its end, in the current read transaction or inside a write transaction. */
   catchUp(): void {
     for (;;) {
-      const bytes = readLog(this.#database, this.#head);
+      const bytes = readLog(this.#database, this.#head, this.arena);
       if (bytes !== undefined) {
         const own = this.#own?.start === this.#head && this.#own.batch.bytes.equals(bytes) ? this.#own.batch : undefined;
         this.#accept(this.#head, own ?? decodeBatch(bytes));
@@ -113,6 +116,7 @@ export class Replica {
     if (this.#head === this.#folded) this.#backlogSince = performance.now();
     const position = endOf(start, batch.bytes.byteLength);
     this.#head = position;
+    this.arena.note(position);
     for (const partition of batch.writes) {
       this.overlay.apply(partition, position);
       this.#tree.forget(partition.partition, partition.writes);
@@ -120,7 +124,7 @@ export class Replica {
     }
     for (const { environmentId, seq, slice } of batch.events) {
       this.events.append(environmentId, seq, slice, position);
-      this.#undelivered.push({ environmentId, seq, slice, position });
+      this.#undelivered.push({ environmentId, seq, text: this.#followers.size > 0 ? textOf(slice) : undefined, position });
     }
   }
 
@@ -168,10 +172,12 @@ export class Replica {
     const ready = this.#undelivered.findIndex((waiting) => waiting.position > position);
     const due = ready < 0 ? this.#undelivered : this.#undelivered.slice(0, ready);
     this.#undelivered = ready < 0 ? [] : this.#undelivered.slice(ready);
-    for (const { environmentId, seq, slice } of due) {
+    for (const { environmentId, seq, text } of due) {
       if (seq <= this.events.lastFlushed(environmentId)) continue;
       this.events.markFlushed(environmentId, seq);
-      if (this.#followers.size > 0) this.#tell(environmentId, { seq, text: textOf(slice) });
+      if (this.#followers.size === 0) continue;
+      const event = text === undefined ? this.events.read(environmentId, seq - 1, 1)[0] : { seq, text };
+      if (event !== undefined) this.#tell(environmentId, event);
     }
   }
 
@@ -198,6 +204,7 @@ export class Replica {
     this.#dropped = position;
     this.overlay.drop(position);
     this.events.drop(position);
+    this.arena.release(position);
   }
 
   /** This process was away so long that the log has moved past it: the tree is the view now. */
@@ -208,6 +215,7 @@ export class Replica {
     this.#undelivered = [];
     this.#head = this.#dropped = this.#folded;
     const missed = [...this.events.catchUpFromSegments()];
+    this.arena.release(this.#folded);
     for (const [environmentId, event] of missed) this.#tell(environmentId, event);
   }
 
