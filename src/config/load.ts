@@ -54,7 +54,7 @@ class Reading {
     const option = options.get(path);
     if (option === undefined) return;
     if (!option.check(value)) {
-      this.reject(path, `must be ${option.accepts}, not ${abbreviated(shown)}`, source);
+      this.reject(path, `must be ${option.accepts}${option.secret ? '' : `, not ${abbreviated(shown)}`}`, source);
       return;
     }
     this.#values.set(path, value);
@@ -77,6 +77,9 @@ class Reading {
     if (closeSpreadSeconds > drainSeconds) {
       const reason = `must be at most shutdown.drainSeconds (${drainSeconds}), not ${closeSpreadSeconds}`;
       this.reject('shutdown.closeSpreadSeconds', reason, this.#sourceOf('shutdown.closeSpreadSeconds', 'shutdown.drainSeconds'));
+    }
+    if (config.turn.urls.length > 0 && config.turn.secret.length === 0) {
+      this.reject('turn.secret', 'must hold the secret of the servers in turn.urls', this.#sourceOf('turn.secret', 'turn.urls'));
     }
     const { messagesPerSecond, messageBurst } = config.ws;
     if (messageBurst < messagesPerSecond) {

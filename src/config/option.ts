@@ -12,6 +12,9 @@ interface Rule {
   readonly anyOf?: readonly Rule[];
   readonly items?: Rule;
   readonly format?: string;
+  readonly pattern?: string;
+  readonly title?: string;
+  readonly writeOnly?: boolean;
   readonly properties?: Readonly<Record<string, Rule>>;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -29,6 +32,8 @@ export interface Option {
   readonly variable: string;
   readonly description: string;
   readonly fallback: OptionValue;
+  /** Whether its value is never to be shown. */
+  readonly secret: boolean;
   /** What it accepts, to follow the words "must be": `a whole number from 0 to 65535`. */
   readonly accepts: string;
   /** Whether a value read from JSON is acceptable. */
@@ -58,6 +63,7 @@ function describe(rule: Rule, path: string): Option {
     variable: variableName(path),
     description: rule.description ?? '',
     fallback: rule.default,
+    secret: rule.writeOnly === true,
     accepts: accepts(rule),
     check: (value): value is OptionValue => fits(rule, value),
     parse: (text) => parse(rule, text),
@@ -74,7 +80,8 @@ function accepts(rule: Rule): string {
   if (rule.const !== undefined) return String(rule.const);
   if (rule.type === 'integer') return `a whole number from ${rule.minimum} to ${rule.maximum}`;
   if (rule.type === 'boolean') return 'true or false';
-  if (rule.type === 'array') return 'a list of networks such as 10.0.0.0/8 or fd00::/8';
+  if (rule.type === 'array') return rule.items?.format === 'cidr' ? 'a list of networks such as 10.0.0.0/8 or fd00::/8' : `a list of ${rule.items?.description ?? 'texts'}`;
+  if (rule.title !== undefined) return rule.title;
   return `a text of ${rule.minLength} to ${rule.maxLength} characters`;
 }
 
@@ -89,6 +96,7 @@ function fits(rule: Rule, value: unknown): boolean {
   if (rule.type === 'boolean') return typeof value === 'boolean';
   if (rule.type === 'array') return Array.isArray(value) && value.every((item) => rule.items !== undefined && fits(rule.items, item));
   if (typeof value !== 'string') return false;
+  if (rule.pattern !== undefined) return new RegExp(rule.pattern).test(value);
   return rule.format === 'cidr' ? isNetwork(value) : between(rule.minLength, rule.maxLength, value.length);
 }
 

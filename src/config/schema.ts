@@ -11,6 +11,9 @@ const flag = (fallback: boolean, description: string) => Type.Boolean({ default:
 const networks = (description: string) =>
   Type.Array(Type.String({ format: 'cidr' }), { default: [], description });
 
+const texts = (pattern: string, what: string, description: string, more: { writeOnly?: true } = {}) =>
+  Type.Array(Type.String({ pattern, description: what }), { default: [], description, ...more });
+
 /**
  * Every option of the server: its place in config.json, its default, its bounds and what it does. All else is made from
  * this: the names of environment variables and flags, config.example.json, the table in docs/configuration.md and
@@ -34,6 +37,12 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     default: './data',
     description: 'Folder of the store and the files, on a local disk; relative to the folder of config.json.',
   }),
+  publicUrl: Type.String({
+    pattern: '^(https?://[^\\s/?#@]{1,253}(/[^\\s?#]{0,512}[^\\s?#/])?)?$',
+    title: 'an address such as https://comments.example.com without a slash at its end, or empty',
+    default: '',
+    description: 'Address of the server as clients know it; the addresses of files begin with it. Empty takes what each upload was sent to, which whoever uploads can choose: set it on a public server.',
+  }),
   demo: flag(false, 'Serves the demo page at /, which lets everyone who can open it write to the environment `default`. Never on a public server.'),
   log: group('The log, one JSON object a line on standard output.', {
     level: Type.Union(
@@ -52,6 +61,7 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
   trustProxy: networks('Networks of your own proxies (CIDR). Only requests from them have their X-Forwarded-For believed.'),
   rateLimit: group('The limit on requests, over all workers together.', {
     perMinute: whole(1, 1_000_000, 100, 'Requests allowed in any 60 seconds per client address.'),
+    files: whole(1, 1_000_000, 600, 'The same for files and thumbnails, which are counted apart.'),
     exempt: networks('Networks that are never limited (CIDR), such as the backend’s own.'),
   }),
   ws: group('WebSocket connections.', {
@@ -70,6 +80,36 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
   events: group('The log of events, by which clients resume.', {
     retentionHours: whole(1, 8_760, 24, 'Hours for which every event is kept.'),
     retentionCount: whole(1_000, 100_000_000, 10_000, 'Latest events that are kept per environment, however old.'),
+  }),
+  turn: group('TURN and STUN servers, by which browsers reach each other for peer-to-peer sync; such as coturn with `use-auth-secret`.', {
+    urls: texts(
+      '^turns?:[^\\s/?@,]{1,255}(\\?transport=(udp|tcp))?$',
+      'addresses such as turn:turn.example.com:3478?transport=udp',
+      'TURN servers that browsers are given, with credentials that the server makes.',
+    ),
+    stunUrls: texts('^stuns?:[^\\s/?@,]{1,255}$', 'addresses such as stun:turn.example.com:3478', 'STUN servers that browsers are given.'),
+    secret: texts(
+      '^[^\\s,]{1,256}$',
+      'secrets of 1 to 256 characters without white space and commas',
+      'Secrets shared with the TURN servers (`static-auth-secret`). The first one signs; to change it, give the servers the new one first.',
+      { writeOnly: true },
+    ),
+  }),
+  metrics: group('Measurements for Prometheus, at /metrics on a listener of their own.', {
+    port: whole(0, 65_535, 0, 'Port of the listener, by convention 9464; 0 for none.'),
+    host: Type.String({
+      minLength: 1,
+      maxLength: 253,
+      default: '127.0.0.1',
+      description: 'Address of the listener. Say who may read it with metrics.token, or with a firewall, before it is any but 127.0.0.1.',
+    }),
+    token: Type.String({
+      minLength: 0,
+      maxLength: 512,
+      default: '',
+      description: 'Who asks must send `Authorization: Bearer` and this; empty for everybody.',
+      writeOnly: true,
+    }),
   }),
   storage: group('The disk.', {
     minFreeMb: whole(0, 1_048_576, 256, 'Free space in megabytes below which writes are refused and reads go on.'),

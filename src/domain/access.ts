@@ -1,4 +1,5 @@
 import { CollabError } from '../errors.ts';
+import type { Environment } from '../model/environment.ts';
 import { inScope } from '../model/room.ts';
 import type { Actor } from './context.ts';
 
@@ -29,7 +30,7 @@ export function requireChange(actor: Actor, roomId?: string): void {
 }
 
 /** Throws `forbidden` unless the actor may edit or delete what `authorId` wrote: its author, a moderator or a backend. */
-export function requireAuthor(actor: Actor, authorId: string, what: 'comment' | 'thread'): void {
+export function requireAuthor(actor: Actor, authorId: string, what: 'comment' | 'reaction' | 'thread'): void {
   if (actor.kind === 'backend' || actor.role === 'moderator' || actor.userId === authorId) return;
   throw forbidden(`Only its author or a moderator may change this ${what}`);
 }
@@ -38,6 +39,12 @@ export function requireAuthor(actor: Actor, authorId: string, what: 'comment' | 
 export function requireBackend(actor: Actor, wants: 'read' | 'write'): void {
   if (actor.kind === 'user') throw forbidden('This needs a secret key');
   if (wants === 'write') requireWrite(actor);
+}
+
+/** Throws `origin_not_allowed` unless people may come from pages of this origin ('' for none) into the environment. */
+export function requireOrigin({ settings }: Environment, origin: string): void {
+  if (origin === '' || settings.allowedOrigins.length === 0 || settings.allowedOrigins.includes(origin)) return;
+  throw new CollabError('origin_not_allowed', `Pages of ${origin} may not connect to this environment`);
 }
 
 /** Who an event says acted: the user, or nobody for a backend that acts as none. */

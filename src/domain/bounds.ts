@@ -16,8 +16,12 @@ export function checkId(field: string, id: string, limits: Limits): void {
   if (UNPRINTABLE.test(id)) throw invalid(`${field} must not contain control characters or lone surrogates`);
 }
 
-/** Throws `invalid_request` unless the text of a comment has 1 to `limits.bodyLength` UTF-16 units, not only white space. */
-export function checkBody(body: string, limits: Limits): void {
+/**
+ * Throws `invalid_request` unless the text of a comment has 1 to `limits.bodyLength` UTF-16 units, not only white space.
+ * With attachments it may be blank or empty.
+ */
+export function checkBody(body: string, limits: Limits, attachments = 0): void {
+  if (attachments > 0 && body.length <= limits.bodyLength) return;
   if (body.length < 1 || body.length > limits.bodyLength) throw invalid(`body must be 1 to ${limits.bodyLength} characters`);
   if (!/\S/.test(body)) throw invalid(`body must be 1 to ${limits.bodyLength} characters, not only white space`);
 }

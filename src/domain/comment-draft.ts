@@ -2,8 +2,8 @@ import Type from 'typebox';
 import { type Comment, CommentCreateSchema } from '../model/comment.ts';
 import type { Limits } from '../model/limits.ts';
 import type { Metadata } from '../model/metadata.ts';
+import { checkAttachmentIds } from './attachments.ts';
 import { checkBody, checkId, checkMentions, checkMetadata } from './bounds.ts';
-import { newCommentId } from './comment-place.ts';
 import type { Actor } from './context.ts';
 import { InputSchema, validate } from './validate.ts';
 
@@ -17,6 +17,8 @@ export interface CommentDraft {
   readonly userId: string;
   readonly body: string;
   readonly mentions: readonly string[];
+  /** Uploads to link; undefined for none. */
+  readonly attachmentIds: readonly string[] | undefined;
   readonly metadata: Metadata;
 }
 
@@ -32,16 +34,17 @@ export function readCommentDraft(actor: Actor, input: unknown, limits: Limits): 
 /** The draft in fields that have passed their schema. Throws `invalid_request` for a bound of the environment. */
 export function checkedDraft(fields: Partial<CommentDraft> & Pick<CommentDraft, 'userId' | 'body'>, limits: Limits): CommentDraft {
   const { id, userId, body, mentions = [], metadata = {} } = fields;
+  const attachmentIds = fields.attachmentIds === undefined ? undefined : checkAttachmentIds(fields.attachmentIds, limits);
   checkId('userId', userId, limits);
-  checkBody(body, limits);
+  checkBody(body, limits, attachmentIds?.length);
   checkMetadata(metadata, limits);
-  return { id, userId, body, mentions: checkMentions(mentions, limits), metadata };
+  return { id, userId, body, mentions: checkMentions(mentions, limits), attachmentIds, metadata };
 }
 
-/** The comment that a draft becomes at a time. */
-export function commentOf(draft: CommentDraft, threadId: string, now: number, createdAt: string): Comment {
+/** The comment that a draft becomes at a time; its attachments are linked after, since they need its id. */
+export function commentOf(draft: CommentDraft, id: string, threadId: string, createdAt: string): Comment {
   return {
-    id: draft.id ?? newCommentId(threadId, now),
+    id,
     threadId,
     userId: draft.userId,
     body: draft.body,

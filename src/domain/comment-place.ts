@@ -1,4 +1,4 @@
-import { newShortId, TIME_LENGTH, timeKey } from '../lib/ids.ts';
+import { newId, newShortId, TIME_LENGTH, timeKey } from '../lib/ids.ts';
 import type { Transaction } from '../ports/store.ts';
 import { COMMENT_PREFIX, commentIndexOf, threadOf } from './partitions.ts';
 
@@ -17,29 +17,23 @@ const SELF_LOCATING = /^cm_([0-9a-z]{20})_([0-9a-z]{16})$/;
 const OWN_REST = 16 - TIME_LENGTH;
 
 /**
- * An id for a comment of a thread, made at `now`, which is also its `createdAt`. It says where the comment is stored,
- * so that most comments need no index: that record would be a third of what writing one costs.
- */
-export function newCommentId(threadId: string, now: number): string {
-  const thread = OUR_THREAD.exec(threadId)?.[1];
-  return newShortId(thread === undefined ? 'cm_' : `cm_${thread}_`, now);
-}
-
-/**
- * Gives a new comment its place and makes it findable by its id.
+ * The id and place of a new comment. The ids that we make say where the comment is stored, so that most comments need no
+ * index: that record would be a third of what writing one costs.
  *
  * @param now its `createdAt` in milliseconds
- * @param chosen whether the client chose the id, which may look like any of ours
+ * @param chosenId the id that the client chose, if it did
  */
-export function newPlace(tx: Transaction, environmentId: string, comment: { id: string; threadId: string }, now: number, chosen: boolean): CommentPlace {
-  const partition = threadOf(environmentId, comment.threadId);
-  if (!chosen) {
-    const place = selfLocated(environmentId, comment.id);
-    if (place !== undefined) return place;
+export function newPlace(tx: Transaction, environmentId: string, threadId: string, now: number, chosenId: string | undefined): CommentPlace & { id: string } {
+  const partition = threadOf(environmentId, threadId);
+  const thread = chosenId === undefined ? OUR_THREAD.exec(threadId)?.[1] : undefined;
+  if (thread !== undefined) {
+    const own = newShortId('', now);
+    return { id: `cm_${thread}_${own}`, partition, key: ownKey(own) };
   }
-  const key = `${COMMENT_PREFIX}${timeKey(now)}~${comment.id}`;
-  tx.put(commentIndexOf(environmentId), comment.id, `${comment.threadId} ${key}`);
-  return { partition, key };
+  const id = chosenId ?? newId('cm_', now);
+  const key = `${COMMENT_PREFIX}${timeKey(now)}~${id}`;
+  tx.put(commentIndexOf(environmentId), id, `${threadId} ${key}`);
+  return { id, partition, key };
 }
 
 /** Undoes what `newPlace` wrote to make a comment findable. */
@@ -47,6 +41,9 @@ export function forgetPlace(tx: Transaction, environmentId: string, key: string)
   const rest = key.slice(key.indexOf('~') + 1);
   if (rest.length > OWN_REST) tx.delete(commentIndexOf(environmentId), rest);
 }
+
+/** For `findPlace`: what the id alone says. */
+export const noIndex: Pick<Transaction, 'get'> = { get: () => Promise.resolve(undefined) };
 
 /** Where a comment would be stored; undefined for an id that can't be one. Whether it is there, the caller must see. */
 export async function findPlace(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentPlace | undefined> {
@@ -60,6 +57,9 @@ export async function findPlace(reader: Pick<Transaction, 'get'>, environmentId:
 function selfLocated(environmentId: string, commentId: string): CommentPlace | undefined {
   const [, thread, own] = SELF_LOCATING.exec(commentId) ?? [];
   if (thread === undefined || own === undefined) return undefined;
-  const key = `${COMMENT_PREFIX}${own.slice(0, TIME_LENGTH)}~${own.slice(TIME_LENGTH)}`;
-  return { partition: threadOf(environmentId, `th_${thread}`), key };
+  return { partition: threadOf(environmentId, `th_${thread}`), key: ownKey(own) };
+}
+
+function ownKey(own: string): string {
+  return `${COMMENT_PREFIX}${own.slice(0, TIME_LENGTH)}~${own.slice(TIME_LENGTH)}`;
 }

@@ -3,9 +3,11 @@ import { timestamp } from '../lib/clock.ts';
 import { KeyedLock } from '../lib/keyed-lock.ts';
 import { type Comment, CommentPatchSchema } from '../model/comment.ts';
 import { limitsOf } from '../model/environment.ts';
+import { hasMetadata } from '../model/metadata.ts';
 import type { ThreadRecord, ThreadStats } from '../model/thread.ts';
 import type { Transaction } from '../ports/store.ts';
 import { actingUser, requireAuthor, requireChange, requireRead, requireWrite } from './access.ts';
+import { checkAttachmentIds, removeAttachments, withAttachments } from './attachments.ts';
 import { checkBody, checkMentions, checkMetadata } from './bounds.ts';
 import { commentOf, readCommentDraft } from './comment-draft.ts';
 import { type CommentPlace, findPlace, forgetPlace, newPlace } from './comment-place.ts';
@@ -42,12 +44,10 @@ export async function listComments(ctx: Context, actor: Actor, threadId: string,
 /**
  * Adds a comment to a thread and answers `{"comment":…}`. `input` is the parsed JSON body. Throws `forbidden`,
  * `invalid_request`, `unknown_user`, `thread_not_found`, `id_taken`, `idempotency_key_reused`.
- *
- * The bound `commentsPerThread` is soft: comments that are being written at the same moment may pass it together.
  */
 export async function createComment(ctx: Context, actor: Actor, threadId: string, input: unknown, idempotency: Idempotency): Promise<Outcome> {
   requireWrite(actor);
-  await requireReachOfThread(ctx, actor, threadId);
+  if (actor.rooms !== null) await requireReachOfThread(ctx, actor, threadId);
   const limits = limitsOf(actor.environment);
   const draft = readCommentDraft(actor, input, limits);
   const environmentId = actor.environment.id;
@@ -56,20 +56,18 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
     const { roomId } = await requireThread(tx, partition);
     requireWrite(actor, roomId);
     await requireKnownAuthor(ctx, tx, actor, draft.userId);
-    // Read past the transaction: guarded, the count would make all comments of a busy thread conflict.
-    if ((await commentCount(ctx, partition)) >= limits.commentsPerThread) {
-      throw new CollabError('invalid_request', `A thread holds at most ${limits.commentsPerThread} comments`);
-    }
     if (draft.id !== undefined && (await isTaken(tx, environmentId, draft.id))) {
       throw new CollabError('id_taken', `The id ${draft.id} is taken by another comment`);
     }
 
     const now = ctx.clock.now();
     const at = timestamp(now);
-    const comment = commentOf(draft, threadId, now, at);
+    const place = newPlace(tx, environmentId, threadId, now, draft.id);
+    const plain = commentOf(draft, place.id, threadId, at);
+    const comment = draft.attachmentIds === undefined ? plain : await withAttachments(tx, actor, plain, draft.attachmentIds);
     const text = JSON.stringify(comment);
-    putComment(tx, environmentId, comment, text, now, draft.id !== undefined);
-    bumpThread(tx, partition, at, 1);
+    tx.put(place.partition, place.key, text);
+    bumpThread(tx, partition, at, 1, limits.commentsPerThread);
     touchRoom(tx, environmentId, roomId, at);
     emitChange(tx, actor.environment, { type: 'comment.created', at: now, roomId, threadId, userId: comment.userId, via: actor.via, data: text });
     return { status: 201, body: `{"comment":${text}}` };
@@ -77,15 +75,18 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
 }
 
 /**
- * Changes the text of a comment, and its mentions and metadata where given, and answers `{"comment":…}`. `input` is the
- * parsed JSON body. Throws `forbidden`, `invalid_request`, `comment_not_found`.
+ * Changes the text of a comment, and its mentions, attachments and metadata where given, and answers `{"comment":…}`.
+ * `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `comment_not_found`, `unknown_attachment`,
+ * `attachment_linked`.
  */
 export async function editComment(ctx: Context, actor: Actor, commentId: string, input: unknown): Promise<string> {
   requireChange(actor);
   await requireReachOfComment(ctx, actor, commentId);
   const limits = limitsOf(actor.environment);
   const patch = validate(commentPatch, input);
-  checkBody(patch.body, limits);
+  const attachmentIds = patch.attachmentIds === undefined ? undefined : checkAttachmentIds(patch.attachmentIds, limits);
+  // Whether an empty text will do is seen when the comment is, unless its attachments are given too.
+  checkBody(patch.body, limits, attachmentIds === undefined ? 1 : attachmentIds.length);
   const mentions = patch.mentions === undefined ? undefined : checkMentions(patch.mentions, limits);
   if (patch.metadata !== undefined) checkMetadata(patch.metadata, limits);
   const environmentId = actor.environment.id;
@@ -96,8 +97,10 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
       requireAuthor(actor, comment.userId, 'comment');
       const now = ctx.clock.now();
       const at = timestamp(now);
+      const kept = await withAttachments(tx, actor, comment, attachmentIds);
+      checkBody(patch.body, limits, kept.attachments.length);
       const edited: Comment = {
-        ...comment,
+        ...kept,
         body: patch.body,
         mentions: mentions ?? comment.mentions,
         metadata: patch.metadata ?? comment.metadata,
@@ -157,6 +160,7 @@ async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commen
     await removeThread(tx, actor, thread, now);
     return DELETED;
   }
+  removeAttachments(tx, environmentId, comment.attachments);
   tx.put(partition, DELETIONS_KEY, String(deletions + 1));
   tx.delete(partition, key);
   forgetPlace(tx, environmentId, key);
@@ -166,12 +170,6 @@ async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commen
 }
 
 const DELETED = '{"deleted":true}';
-
-/** Stores a new comment, made at `now`. `chosen`: the client chose the id. */
-export function putComment(tx: Transaction, environmentId: string, comment: Comment, text: string, now: number, chosen: boolean): void {
-  const { partition, key } = newPlace(tx, environmentId, comment, now, chosen);
-  tx.put(partition, key, text);
-}
 
 async function readComments(ctx: Context, partition: string, query: ListQuery, cap: number): Promise<Page> {
   if ((await ctx.store.get(partition, THREAD_KEY)) === undefined) throw threadNotFound();
@@ -185,7 +183,8 @@ async function readComments(ctx: Context, partition: string, query: ListQuery, c
   });
 }
 
-function matches(comment: Comment, { userId, mentions, createdSince, updatedSince }: Readonly<Filters>): boolean {
+function matches(comment: Comment, { userId, mentions, createdSince, updatedSince, metadata }: Readonly<Filters>): boolean {
+  if (!hasMetadata(comment.metadata, metadata)) return false;
   if (userId !== undefined && comment.userId !== userId) return false;
   if (mentions !== undefined && !comment.mentions.includes(mentions)) return false;
   if (createdSince !== undefined && comment.createdAt < createdSince) return false;
@@ -200,12 +199,17 @@ async function requireThread(tx: Transaction, partition: string): Promise<Thread
   return JSON.parse(record) as ThreadRecord;
 }
 
-/** Changes the stats of a thread by so many comments. The record of the thread must be guarded, or this revives stats. */
-export function bumpThread(tx: Transaction, partition: string, at: string, comments: number): void {
+/**
+ * Changes the stats of a thread by so many comments, at commit. Throws `invalid_request` there when it would hold more
+ * than `most`. The record of the thread must be guarded, or this revives stats.
+ */
+export function bumpThread(tx: Transaction, partition: string, at: string, comments: number, most = Number.POSITIVE_INFINITY): void {
   tx.update(partition, STATS_KEY, (current) => {
     if (current === undefined) return undefined;
     const stats = JSON.parse(current) as ThreadStats;
-    return `{"commentCount":${stats.commentCount + comments},"updatedAt":"${at > stats.updatedAt ? at : stats.updatedAt}"}`;
+    const commentCount = stats.commentCount + comments;
+    if (commentCount > most) throw new CollabError('invalid_request', `A thread holds at most ${most} comments`);
+    return `{"commentCount":${commentCount},"updatedAt":"${at > stats.updatedAt ? at : stats.updatedAt}"}`;
   });
 }
 

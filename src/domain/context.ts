@@ -3,6 +3,8 @@ import type { Environment } from '../model/environment.ts';
 import type { Via } from '../model/event.ts';
 import type { RoomScope } from '../model/room.ts';
 import type { KeyScope } from '../model/key.ts';
+import type { Blobs } from '../ports/blobs.ts';
+import type { Media } from '../ports/media.ts';
 import type { Shared } from '../ports/shared.ts';
 import type { Store } from '../ports/store.ts';
 
@@ -11,6 +13,10 @@ export interface Context {
   readonly store: Store;
   readonly shared: Shared;
   readonly clock: Clock;
+  /** Where files are kept; absent where nothing is uploaded. */
+  readonly blobs?: Blobs | undefined;
+  /** What looks into files; as `blobs`. */
+  readonly media?: Media | undefined;
 }
 
 /** A backend with a secret key. */

@@ -1,20 +1,24 @@
 import { CollabError } from '../errors.ts';
 import { timestamp } from '../lib/clock.ts';
 import { newId } from '../lib/ids.ts';
-import { defaultSettings, type Environment, type EnvironmentPatch, EnvironmentPatchSchema, type EnvironmentSettings, SLUG_PATTERN } from '../model/environment.ts';
+import { defaultSettings, type Environment, EnvironmentCreateSchema, type EnvironmentPatch, EnvironmentPatchSchema, type EnvironmentSettings, parseEnvironment, SLUG_PATTERN } from '../model/environment.ts';
 import type { StoredKey } from '../model/key.ts';
 import type { Context } from './context.ts';
 import { ENVIRONMENTS, environmentPrefix, KEY_HASHES, keysOf, SLUGS } from './partitions.ts';
 import { InputSchema, validate } from './validate.ts';
 
+const environmentCreate = new InputSchema(EnvironmentCreateSchema);
 const environmentPatch = new InputSchema(EnvironmentPatchSchema);
 
-/** Makes an environment, without keys. Its name is the slug where none is given. Throws `invalid_request`, `slug_taken`. */
-export async function createEnvironment(ctx: Context, { slug, name = slug }: { slug: string; name?: string }): Promise<Environment> {
+/**
+ * Makes an environment, without keys. `input` is `{slug, name?}`; its name is the slug where none is given.
+ * Throws `invalid_request`, `slug_taken`.
+ */
+export async function createEnvironment(ctx: Context, input: unknown): Promise<Environment> {
+  const { slug, name = slug } = validate(environmentCreate, input);
   if (!SLUG_PATTERN.test(slug)) {
     throw new CollabError('invalid_request', 'slug must be 1 to 63 lower-case letters, digits and inner hyphens');
   }
-  validate(environmentPatch, { name });
   return ctx.store.transact(async (tx) => {
     if ((await tx.get(SLUGS, slug)) !== undefined) throw new CollabError('slug_taken', `The slug ${slug} is taken by another environment`);
     const now = ctx.clock.now();
@@ -31,7 +35,7 @@ export function environmentById(ctx: Context, id: string): Promise<Environment> 
   return ctx.store.memo(`environment ${id}`, [ENVIRONMENTS], async () => {
     const stored = isName(id) ? await ctx.store.get(ENVIRONMENTS, id) : undefined;
     if (stored === undefined) throw notFound(id);
-    return JSON.parse(stored) as Environment;
+    return parseEnvironment(stored);
   });
 }
 
@@ -44,17 +48,17 @@ export async function findEnvironment(ctx: Context, idOrSlug: string): Promise<E
 /** All environments, oldest first. */
 export async function listEnvironments(ctx: Context): Promise<Environment[]> {
   const entries = await ctx.store.range(ENVIRONMENTS);
-  return entries.map((entry) => JSON.parse(entry.value) as Environment);
+  return entries.map((entry) => parseEnvironment(entry.value));
 }
 
-/** Changes what is given and keeps the rest. Throws `environment_not_found`, `invalid_request`. */
-export async function updateEnvironment(ctx: Context, id: string, input: EnvironmentPatch): Promise<Environment> {
+/** Changes what is given and keeps the rest. `input` is an `EnvironmentPatch`. Throws `environment_not_found`, `invalid_request`. */
+export async function updateEnvironment(ctx: Context, id: string, input: unknown): Promise<Environment> {
   const patch = validate(environmentPatch, input);
   patch.settings?.allowedOrigins?.forEach(checkOrigin);
   return ctx.store.transact(async (tx) => {
     const stored = isName(id) ? await tx.get(ENVIRONMENTS, id) : undefined;
     if (stored === undefined) throw notFound(id);
-    const current = JSON.parse(stored) as Environment;
+    const current = parseEnvironment(stored);
     const updated: Environment = {
       ...current,
       name: patch.name ?? current.name,
@@ -68,7 +72,7 @@ export async function updateEnvironment(ctx: Context, id: string, input: Environ
 }
 
 /**
- * Deletes an environment and everything in it. Its credentials stop working at once; then its records go, in slices.
+ * Deletes an environment and everything in it. Its credentials stop working at once; then its files and records go, in slices.
  * Called again after a crash in between it removes what is left. Throws `environment_not_found` for an id that was
  * never one.
  */
@@ -80,10 +84,11 @@ export async function deleteEnvironment(ctx: Context, id: string): Promise<void>
     for (const { value } of keys) tx.delete(KEY_HASHES, (JSON.parse(value) as StoredKey).hash);
     if (stored === undefined) return keys.length > 0;
     tx.delete(ENVIRONMENTS, id);
-    tx.delete(SLUGS, (JSON.parse(stored) as Environment).slug);
+    tx.delete(SLUGS, parseEnvironment(stored).slug);
     return true;
   });
   if (!existed) throw notFound(id);
+  await ctx.blobs?.removeAll(id);
   await ctx.store.purge(environmentPrefix(id), id);
 }
 
@@ -105,6 +110,8 @@ function merged(current: EnvironmentSettings, patch: SettingsPatch): Environment
       audio: patch.media?.audio ?? current.media.audio,
       video: patch.media?.video ?? current.media.video,
     },
+    maxP2pStateMb: patch.maxP2pStateMb ?? current.maxP2pStateMb,
+    crdt: patch.crdt ?? current.crdt,
     jwtMaxLifetime: patch.jwtMaxLifetime ?? current.jwtMaxLifetime,
     jwtIssuer: patch.jwtIssuer === undefined ? current.jwtIssuer : patch.jwtIssuer,
     limits: { ...current.limits, ...knownLimits(patch.limits ?? {}) },

@@ -33,6 +33,7 @@ export function parseEventsQuery(search: URLSearchParams): EventsQuery {
 export async function listEvents(ctx: Context, actor: Actor, since: number, limit: number): Promise<string> {
   requireRead(actor);
   const environmentId = actor.environment.id;
+  await ctx.store.settle();
   const oldest = await ctx.store.oldestSeq(environmentId);
   const events = await ctx.store.events(environmentId, since, limit);
   const last = events.at(-1)?.seq ?? since;

@@ -3,8 +3,9 @@ import { inScope, type RoomScope } from '../model/room.ts';
 import { TokenCreateSchema } from '../model/token.ts';
 import { requireBackend } from './access.ts';
 import type { Actor, Context } from './context.ts';
+import { type Idempotency, once, type Outcome } from './idempotency.ts';
 import { mintUserToken } from './tokens.ts';
-import { putUser } from './users.ts';
+import { putUserWithin } from './users.ts';
 import { InputSchema, validate } from './validate.ts';
 
 const tokenCreate = new InputSchema(TokenCreateSchema);
@@ -12,15 +13,18 @@ const DEFAULT_TTL_SECONDS = 3600;
 
 /**
  * Makes a token for a user, and the user if there is none, and answers `{"token":…,"expiresAt":…}`. `input` is the parsed
- * JSON body. A key that is confined to rooms makes tokens that are. Throws `forbidden`, `invalid_request`.
+ * JSON body. A key that is confined to rooms makes tokens that are. Throws `forbidden`, `invalid_request`,
+ * `idempotency_key_reused`.
  */
-export async function issueToken(ctx: Context, actor: Actor, userId: string, input: unknown): Promise<string> {
+export async function issueToken(ctx: Context, actor: Actor, userId: string, input: unknown, idempotency: Idempotency): Promise<Outcome> {
   requireBackend(actor, 'write');
   const { ttl = DEFAULT_TTL_SECONDS, name, avatarUrl, role, rooms = actor.rooms ?? undefined } = validate(tokenCreate, input);
   for (const rule of rooms ?? []) requireCovered(actor.rooms, rule);
-  await putUser(ctx, actor, userId, { name, avatarUrl });
-  const minted = await mintUserToken(ctx, actor.environment, { userId, ttlSeconds: ttl, name, avatarUrl, role, rooms });
-  return JSON.stringify({ token: minted.token, expiresAt: minted.expiresAt });
+  return once(ctx, actor.environment, idempotency, async (tx) => {
+    await putUserWithin(ctx, tx, actor, userId, { name, avatarUrl });
+    const { token, expiresAt } = await mintUserToken(ctx, actor.environment, { userId, ttlSeconds: ttl, name, avatarUrl, role, rooms });
+    return { status: 201, body: JSON.stringify({ token, expiresAt }) };
+  });
 }
 
 /** Throws unless every room that a rule reaches is in the scope too. */

@@ -43,9 +43,9 @@ const LONGEST_TEXT = 256;
 
 const filterNames: Readonly<Record<ListKind, readonly (keyof Filters)[]>> = {
   threads: ['resolved', 'userId', 'participantId', 'mentions', 'createdSince', 'updatedSince', 'metadata'],
-  comments: ['userId', 'mentions', 'createdSince', 'updatedSince'],
-  rooms: ['updatedSince', 'prefix'],
-  users: ['q', 'seenSince', 'kind'],
+  comments: ['userId', 'mentions', 'createdSince', 'updatedSince', 'metadata'],
+  rooms: ['updatedSince', 'prefix', 'metadata'],
+  users: ['q', 'seenSince', 'kind', 'metadata'],
 };
 
 /**

@@ -13,6 +13,8 @@ export const unescapeId = (escaped: string): string => decodeURIComponent(escape
 export const ENVIRONMENTS = 'envs';
 /** slug -> envId. */
 export const SLUGS = 'slugs';
+/** `<kind>~<environmentId>~<fileId>` -> '1': work on files that is left to the background worker (file-jobs.ts). */
+export const FILE_JOBS = 'filejobs';
 /** SHA-256 of an API key, base64url -> KeyPointer. Written again whenever that key changes. */
 export const KEY_HASHES = 'keyhash';
 /** Hash of an email address -> StoredAdmin. */
@@ -45,6 +47,10 @@ export const commentIndexOf = (environmentId: string): string => `e/${environmen
 export const p2pOf = (environmentId: string, roomId: string): string => `e/${environmentId}/p2p/${escapeId(roomId)}`;
 /** Id -> RoomRemoval: threads of deleted rooms whose comments are still to be removed. */
 export const removalsOf = (environmentId: string): string => `e/${environmentId}/removals`;
+/** fileId -> StoredFile. */
+export const filesOf = (environmentId: string): string => `e/${environmentId}/files`;
+/** fileId -> '1', of the files that no comment has linked yet, oldest first. */
+export const unlinkedOf = (environmentId: string): string => `e/${environmentId}/unlinked`;
 /** hash -> IdempotencyRecord. */
 export const idempotencyOf = (environmentId: string): string => `e/${environmentId}/idem`;
 

@@ -1,14 +1,20 @@
+import { isDeepStrictEqual } from 'node:util';
 import { CollabError } from '../errors.ts';
+import { timestamp } from '../lib/clock.ts';
 import { limitsOf } from '../model/environment.ts';
-import { inScope, presentRoom, type Room, type RoomRecord, type RoomStats } from '../model/room.ts';
+import { hasMetadata } from '../model/metadata.ts';
+import { inScope, presentRoom, type Room, RoomPatchSchema, type RoomRecord, type RoomStats } from '../model/room.ts';
 import type { Transaction } from '../ports/store.ts';
-import { requireRead } from './access.ts';
-import { checkId } from './bounds.ts';
-import type { Actor, Context } from './context.ts';
+import { requireBackend, requireChange, requireRead } from './access.ts';
+import { checkId, checkMetadata } from './bounds.ts';
+import type { Actor, Context, UserActor } from './context.ts';
 import type { Filters, ListQuery, Page } from './list-query.ts';
 import { readPage } from './paging.ts';
 import { ROOM_KEY, roomKey, roomOf, roomsOf, STATS_KEY, THREAD_PREFIX, unescapeId } from './partitions.ts';
 import { commentsText, threadPartition, threadViewOrNull } from './thread-view.ts';
+import { InputSchema, validate } from './validate.ts';
+
+const roomPatch = new InputSchema(RoomPatchSchema);
 
 interface RoomView {
   readonly room: Room;
@@ -19,7 +25,7 @@ interface RoomView {
 export async function listRooms(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
   requireRead(actor);
   const environmentId = actor.environment.id;
-  const filtered = actor.rooms !== null || query.filters.prefix !== undefined || query.filters.updatedSince !== undefined;
+  const filtered = actor.rooms !== null || Object.keys(query.filters).length > 0;
   return readPage(ctx.store, query, limitsOf(actor.environment).listHardCap, {
     partition: roomsOf(environmentId),
     prefix: '',
@@ -43,7 +49,7 @@ export async function getRoom(ctx: Context, actor: Actor, roomId: string, { incl
   // Every change of a thread touches the partition of its room in the same commit, so that this one partition stands for all.
   return ctx.store.memo(`room ${includeComments ? 'full' : 'brief'} ${limits.listHardCap} ${partition}`, [partition], async () => {
     const view = await roomView(ctx, environmentId, roomId);
-    if (view === null) throw new CollabError('room_not_found', 'Room not found');
+    if (view === null) throw roomNotFound();
     const index = await ctx.store.range(partition, { prefix: THREAD_PREFIX, reverse: true, limit: limits.listHardCap });
     const threads: string[] = [];
     for (const { value: threadId } of index) {
@@ -56,14 +62,57 @@ export async function getRoom(ctx: Context, actor: Actor, roomId: string, { incl
   });
 }
 
-/** Makes the room inside a transaction if it is new. Call `touchRoom` as well: it makes the stats. */
-export async function ensureRoom(tx: Transaction, environmentId: string, roomId: string, at: string): Promise<void> {
+/** Replaces the metadata of a room and answers `{"room":…}`. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `room_not_found`. */
+export async function patchRoom(ctx: Context, actor: Actor, roomId: string, input: unknown): Promise<string> {
+  requireBackend(actor, 'read');
+  requireChange(actor, roomId);
+  const limits = limitsOf(actor.environment);
+  checkId('roomId', roomId, limits);
+  const { metadata } = validate(roomPatch, input);
+  checkMetadata(metadata, limits);
+  const partition = roomOf(actor.environment.id, roomId);
+  await ctx.store.transact(async (tx) => {
+    const record = await requireRoom(tx, partition);
+    if (isDeepStrictEqual(record.metadata, metadata)) return;
+    const changed: RoomRecord = { ...record, metadata, updatedAt: timestamp(ctx.clock.now()) };
+    tx.put(partition, ROOM_KEY, JSON.stringify(changed));
+  });
+  const view = await roomView(ctx, actor.environment.id, roomId);
+  if (view === null) throw roomNotFound();
+  return `{"room":${view.text}}`;
+}
+
+/**
+ * Lets somebody into a room, which is made if it is new, unless by a viewer, who changes nothing. Throws `forbidden`,
+ * `invalid_request`.
+ */
+export async function enterRoom(ctx: Context, actor: UserActor, roomId: string): Promise<void> {
+  requireRead(actor, roomId);
+  checkId('roomId', roomId, limitsOf(actor.environment));
+  const { id } = actor.environment;
+  if (actor.role === 'viewer' || (await ctx.store.get(roomOf(id, roomId), ROOM_KEY)) !== undefined) return;
+  await ctx.store.transact(async (tx) => {
+    const at = timestamp(ctx.clock.now());
+    if (await ensureRoom(tx, id, roomId, at)) touchRoom(tx, id, roomId, at);
+  });
+}
+
+/** The record of a room, guarded. Throws `room_not_found`. */
+export async function requireRoom(tx: Transaction, partition: string): Promise<RoomRecord> {
+  const stored = await tx.get(partition, ROOM_KEY);
+  if (stored === undefined) throw roomNotFound();
+  return JSON.parse(stored) as RoomRecord;
+}
+
+/** Makes the room inside a transaction if it is new, and says whether it was. Then call `touchRoom` as well: it makes the stats. */
+export async function ensureRoom(tx: Transaction, environmentId: string, roomId: string, at: string): Promise<boolean> {
   const partition = roomOf(environmentId, roomId);
-  if ((await tx.get(partition, ROOM_KEY)) !== undefined) return;
+  if ((await tx.get(partition, ROOM_KEY)) !== undefined) return false;
   const record: RoomRecord = { roomId, metadata: {}, createdAt: at, updatedAt: at };
   const key = roomKey(at, roomId);
   tx.put(partition, ROOM_KEY, JSON.stringify(record));
   tx.put(roomsOf(environmentId), key, key.slice(key.indexOf('~') + 1));
+  return true;
 }
 
 /**
@@ -91,6 +140,9 @@ function roomView(ctx: Context, environmentId: string, roomId: string): Promise<
   });
 }
 
-function matches(room: Room, { prefix, updatedSince }: Readonly<Filters>): boolean {
+const roomNotFound = (): CollabError => new CollabError('room_not_found', 'Room not found');
+
+function matches(room: Room, { prefix, updatedSince, metadata }: Readonly<Filters>): boolean {
+  if (!hasMetadata(room.metadata, metadata)) return false;
   return (prefix === undefined || room.roomId.startsWith(prefix)) && (updatedSince === undefined || room.updatedAt >= updatedSince);
 }

@@ -1,8 +1,9 @@
 import { timestamp } from '../lib/clock.ts';
 import { KeyedLock } from '../lib/keyed-lock.ts';
 import type { ThreadRecord } from '../model/thread.ts';
-import type { Transaction } from '../ports/store.ts';
+import type { Entry, Transaction } from '../ports/store.ts';
 import { actingUser } from './access.ts';
+import { removeAttachmentsOf } from './attachments.ts';
 import { forgetPlace } from './comment-place.ts';
 import type { Actor } from './context.ts';
 import { emitChange } from './emit.ts';
@@ -20,20 +21,24 @@ export async function removeThread(tx: Transaction, actor: Actor, thread: Thread
   const environmentId = actor.environment.id;
   const partition = threadOf(environmentId, thread.id);
   await tx.get(partition, STATS_KEY);
-  for (const { key } of await tx.range(partition, { prefix: COMMENT_PREFIX })) {
-    tx.delete(partition, key);
-    forgetPlace(tx, environmentId, key);
-  }
+  dropComments(tx, environmentId, partition, await tx.range(partition, { prefix: COMMENT_PREFIX }));
   for (const key of [THREAD_KEY, STATS_KEY, DELETIONS_KEY]) tx.delete(partition, key);
   tx.delete(roomOf(environmentId, thread.roomId), threadKey(thread.createdAt, thread.id));
   touchRoom(tx, environmentId, thread.roomId, timestamp(now), -1, thread.resolved ? 0 : -1);
-  emitChange(tx, actor.environment, {
-    type: 'thread.deleted',
-    at: now,
-    roomId: thread.roomId,
-    threadId: thread.id,
-    userId: actingUser(actor),
-    via: actor.via,
-    data: JSON.stringify({ threadId: thread.id }),
-  });
+  emitThreadDeleted(tx, actor, thread, now);
+}
+
+/** Removes comments of a thread that is gone, with their files and what finds them. `entries` are those of the thread's partition. */
+export function dropComments(tx: Transaction, environmentId: string, partition: string, entries: readonly Entry[]): void {
+  for (const { key, value } of entries) {
+    tx.delete(partition, key);
+    removeAttachmentsOf(tx, environmentId, value);
+    forgetPlace(tx, environmentId, key);
+  }
+}
+
+/** Tells that a thread is gone. */
+export function emitThreadDeleted(tx: Transaction, actor: Actor, { id, roomId }: ThreadRecord, now: number): void {
+  const data = JSON.stringify({ threadId: id });
+  emitChange(tx, actor.environment, { type: 'thread.deleted', at: now, roomId, threadId: id, userId: actingUser(actor), via: actor.via, data });
 }

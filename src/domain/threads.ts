@@ -1,20 +1,25 @@
+import { isDeepStrictEqual } from 'node:util';
 import Type from 'typebox';
 import { CollabError } from '../errors.ts';
 import { timestamp } from '../lib/clock.ts';
 import { newId } from '../lib/ids.ts';
 import { limitsOf } from '../model/environment.ts';
+import type { EventType } from '../model/event.ts';
 import type { Limits } from '../model/limits.ts';
+import { hasMetadata, type Metadata } from '../model/metadata.ts';
 import { type Position, presentThread, type Thread, ThreadCreateSchema, ThreadPatchSchema, type ThreadRecord, type ThreadStats } from '../model/thread.ts';
+import type { Transaction } from '../ports/store.ts';
 import { actingUser, requireAuthor, requireChange, requireRead, requireWrite } from './access.ts';
-import { checkId, checkPosition } from './bounds.ts';
+import { withAttachments } from './attachments.ts';
+import { checkId, checkMetadata, checkPosition } from './bounds.ts';
 import { checkedDraft, type CommentDraft, commentOf } from './comment-draft.ts';
-import { putComment } from './comments.ts';
+import { newPlace } from './comment-place.ts';
 import type { Actor, Context } from './context.ts';
 import { emitChange } from './emit.ts';
 import { type Idempotency, once, type Outcome } from './idempotency.ts';
 import { type Filters, isPlain, type ListQuery, type Page } from './list-query.ts';
 import { readPage } from './paging.ts';
-import { roomOf, STATS_KEY, THREAD_KEY, THREAD_PREFIX, threadKey, threadOf } from './partitions.ts';
+import { NEWEST_KEY, roomOf, STATS_KEY, THREAD_KEY, THREAD_PREFIX, threadKey, threadOf } from './partitions.ts';
 import { ensureRoom, touchRoom } from './rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
 import { commentsText, requireReachOfThread, threadNotFound, threadPartition, threadPeople, threadView, threadViewOrNull } from './thread-view.ts';
@@ -37,7 +42,7 @@ export async function createThread(ctx: Context, actor: Actor, roomId: string, i
   const environmentId = actor.environment.id;
   return once(ctx, actor.environment, idempotency, async (tx) => {
     await requireKnownAuthor(ctx, tx, actor, first.userId);
-    if (chosenId !== undefined && (await tx.get(threadOf(environmentId, chosenId), THREAD_KEY)) !== undefined) {
+    if (chosenId !== undefined && (await isTaken(tx, threadOf(environmentId, chosenId)))) {
       throw new CollabError('id_taken', `The id ${chosenId} is taken by another thread`);
     }
     const now = ctx.clock.now();
@@ -47,13 +52,15 @@ export async function createThread(ctx: Context, actor: Actor, roomId: string, i
     const { userId, metadata } = first;
     const record: ThreadRecord = { id, roomId, resolved: false, position, metadata, userId, createdAt: at, updatedAt: at, resolvedAt: null, resolvedBy: null };
     const stats: ThreadStats = { commentCount: 1, updatedAt: at };
-    const comment = commentOf({ ...first, id: undefined, metadata: {} }, id, now, at);
+    const place = newPlace(tx, environmentId, id, now, undefined);
+    const comment = await withAttachments(tx, actor, commentOf({ ...first, metadata: {} }, place.id, id, at), first.attachmentIds);
     const commentText = JSON.stringify(comment);
     const partition = threadOf(environmentId, id);
     tx.put(partition, THREAD_KEY, JSON.stringify(record));
     tx.put(partition, STATS_KEY, JSON.stringify(stats));
     tx.put(roomOf(environmentId, roomId), threadKey(at, id), id);
-    putComment(tx, environmentId, comment, commentText, now, false);
+    tx.put(roomOf(environmentId, roomId), NEWEST_KEY, id);
+    tx.put(place.partition, place.key, commentText);
     touchRoom(tx, environmentId, roomId, at, 1, 1);
     const thread = presentThread(record, stats);
     const data = `{"thread":${JSON.stringify(thread)},"comment":${commentText}}`;
@@ -89,49 +96,75 @@ export async function getThread(ctx: Context, actor: Actor, threadId: string): P
   });
 }
 
-/** As `setResolved`, with the parsed JSON body `{resolved: boolean}`. Throws `invalid_request` as well. */
+/**
+ * Resolves or reopens a thread, replaces its metadata, or both, and answers `{"threadId":…,"resolved":…}`. `input` is the
+ * parsed JSON body. What is so already is left alone. Throws `forbidden`, `invalid_request`, `thread_not_found`.
+ */
 export async function patchThread(ctx: Context, actor: Actor, threadId: string, input: unknown): Promise<string> {
   requireChange(actor);
   await requireReachOfThread(ctx, actor, threadId);
-  return setResolved(ctx, actor, threadId, validate(threadPatch, input).resolved);
+  const { resolved, metadata } = validate(threadPatch, input);
+  if (resolved === undefined && metadata === undefined) throw new CollabError('invalid_request', 'resolved is required, unless metadata is given');
+  if (metadata !== undefined) checkMetadata(metadata, limitsOf(actor.environment));
+  return changeThread(ctx, actor, threadId, { resolved, metadata });
 }
 
 /**
  * Resolves or reopens a thread and answers `{"threadId":…,"resolved":…}`. On a thread that is so already it changes
  * nothing and tells nobody. Throws `forbidden`, `thread_not_found`.
  */
-export async function setResolved(ctx: Context, actor: Actor, threadId: string, resolved: boolean): Promise<string> {
+export function setResolved(ctx: Context, actor: Actor, threadId: string, resolved: boolean): Promise<string> {
+  return changeThread(ctx, actor, threadId, { resolved });
+}
+
+interface ThreadChange {
+  readonly resolved?: boolean | undefined;
+  readonly metadata?: Metadata | undefined;
+}
+
+async function changeThread(ctx: Context, actor: Actor, threadId: string, change: ThreadChange): Promise<string> {
   requireChange(actor);
   const environmentId = actor.environment.id;
   const partition = threadPartition(environmentId, threadId);
-  await threadLocks.run(partition, () =>
+  const resolved = await threadLocks.run(partition, () =>
     ctx.store.transact(async (tx) => {
       const stored = await tx.get(partition, THREAD_KEY);
       if (stored === undefined) throw threadNotFound();
       const record = JSON.parse(stored) as ThreadRecord;
       requireChange(actor, record.roomId);
-      if (record.resolved === resolved) return;
+      if (change.metadata !== undefined) requireAuthor(actor, record.userId, 'thread');
       const now = ctx.clock.now();
-      const at = timestamp(now);
-      const userId = actingUser(actor);
-      const changed: ThreadRecord = { ...record, resolved, updatedAt: at, resolvedAt: resolved ? at : null, resolvedBy: resolved ? userId : null };
+      const { changed, types } = changedThread(record, change, actor, timestamp(now));
+      if (types.length === 0) return record.resolved;
       tx.put(partition, THREAD_KEY, JSON.stringify(changed));
-      touchRoom(tx, environmentId, record.roomId, at, 0, resolved ? -1 : 1);
+      const opened = Number(!changed.resolved) - Number(!record.resolved);
+      touchRoom(tx, environmentId, record.roomId, changed.updatedAt, 0, opened);
       // Unguarded, or resolving a busy thread would never win against its new comments.
       const stats = await ctx.store.get(partition, STATS_KEY);
-      const shown = presentThread(changed, stats === undefined ? { commentCount: 1, updatedAt: at } : (JSON.parse(stats) as ThreadStats));
-      emitChange(tx, actor.environment, {
-        type: resolved ? 'thread.resolved' : 'thread.reopened',
-        at: now,
-        roomId: record.roomId,
-        threadId,
-        userId,
-        via: actor.via,
-        data: JSON.stringify(shown),
-      });
+      const shown = presentThread(changed, stats === undefined ? { commentCount: 1, updatedAt: changed.updatedAt } : (JSON.parse(stats) as ThreadStats));
+      const data = JSON.stringify(shown);
+      for (const type of types) {
+        emitChange(tx, actor.environment, { type, at: now, roomId: record.roomId, threadId, userId: actingUser(actor), via: actor.via, data });
+      }
+      return changed.resolved;
     }),
   );
   return JSON.stringify({ threadId, resolved });
+}
+
+/** A thread after a change, and the events that tell of it: none when it is so already. */
+function changedThread(record: ThreadRecord, { resolved, metadata }: ThreadChange, actor: Actor, at: string): { changed: ThreadRecord; types: EventType[] } {
+  const types: EventType[] = [];
+  let changed = record;
+  if (metadata !== undefined && !isDeepStrictEqual(metadata, record.metadata)) {
+    changed = { ...changed, metadata, updatedAt: at };
+    types.push('thread.updated');
+  }
+  if (resolved !== undefined && resolved !== record.resolved) {
+    changed = { ...changed, resolved, updatedAt: at, resolvedAt: resolved ? at : null, resolvedBy: resolved ? actingUser(actor) : null };
+    types.push(resolved ? 'thread.resolved' : 'thread.reopened');
+  }
+  return { changed, types };
 }
 
 /** Deletes a thread with all its comments and answers `{"deleted":true}`. Throws `forbidden`, `thread_not_found`. */
@@ -149,6 +182,11 @@ export async function deleteThread(ctx: Context, actor: Actor, threadId: string)
     }),
   );
   return '{"deleted":true}';
+}
+
+/** Whether a thread is there, or comments of one that went with its room and are still to be removed. */
+async function isTaken(tx: Transaction, partition: string): Promise<boolean> {
+  return (await tx.get(partition, THREAD_KEY)) !== undefined || (await tx.range(partition, { limit: 1 })).length > 0;
 }
 
 interface ThreadDraft {
@@ -190,7 +228,7 @@ async function matches(ctx: Context, environmentId: string, thread: Thread, filt
   if (userId !== undefined && thread.userId !== userId) return false;
   if (createdSince !== undefined && thread.createdAt < createdSince) return false;
   if (updatedSince !== undefined && thread.updatedAt < updatedSince) return false;
-  if (metadata?.some(([key, value]) => !Object.hasOwn(thread.metadata, key) || String(thread.metadata[key]) !== value)) return false;
+  if (!hasMetadata(thread.metadata, metadata)) return false;
   if (participantId === undefined && mentions === undefined) return true;
   const people = await threadPeople(ctx, environmentId, thread.id);
   return (participantId === undefined || people.participants.has(participantId)) && (mentions === undefined || people.mentioned.has(mentions));

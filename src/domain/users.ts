@@ -3,6 +3,7 @@ import { timestamp } from '../lib/clock.ts';
 import { KeyedLock } from '../lib/keyed-lock.ts';
 import { type Environment, limitsOf } from '../model/environment.ts';
 import type { Via } from '../model/event.ts';
+import { hasMetadata } from '../model/metadata.ts';
 import { type User, type UserPut, UserPutSchema } from '../model/user.ts';
 import type { Transaction } from '../ports/store.ts';
 import { actingUser, requireBackend, requireRead } from './access.ts';
@@ -33,6 +34,17 @@ export function presentUser(user: User, online: boolean, forBackend: boolean): U
  * `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`.
  */
 export async function putUser(ctx: Context, actor: Actor, userId: string, input: unknown): Promise<string> {
+  const change = readPut(actor, userId, input);
+  const user = await upsert(ctx, actor.environment, change);
+  return `{"user":${JSON.stringify(presentUser(user, isOnline(ctx, actor.environment, userId), true))}}`;
+}
+
+/** As `putUser`, inside a transaction and without an answer. */
+export async function putUserWithin(ctx: Context, tx: Transaction, actor: Actor, userId: string, input: unknown): Promise<void> {
+  await upsertWithin(ctx, tx, actor.environment, readPut(actor, userId, input));
+}
+
+function readPut(actor: Actor, userId: string, input: unknown): Upsert {
   requireBackend(actor, 'write');
   const limits = limitsOf(actor.environment);
   checkId('userId', userId, limits);
@@ -40,8 +52,30 @@ export async function putUser(ctx: Context, actor: Actor, userId: string, input:
   if (wanted.metadata !== undefined) checkMetadata(wanted.metadata, limits);
   if (wanted.avatarUrl !== undefined && !isWebAddress(wanted.avatarUrl)) throw new CollabError('invalid_request', 'avatarUrl must be an http or https address');
   if (wanted.email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(wanted.email)) throw new CollabError('invalid_request', 'email must be an email address');
-  const user = await upsert(ctx, actor.environment, { userId, fields: fieldsOf(wanted), seen: false, actingUserId: actingUser(actor), via: actor.via });
-  return `{"user":${JSON.stringify(presentUser(user, isOnline(ctx, actor.environment, userId), true))}}`;
+  return { userId, fields: fieldsOf(wanted), seen: false, actingUserId: actingUser(actor), via: actor.via };
+}
+
+/**
+ * Erases a user's personal data and answers `{"deleted":true}`. What they wrote stays under their id; `user.updated` tells
+ * of a user without name, picture and metadata. Who comes back with a token is a new user. Throws `forbidden`, `user_not_found`.
+ */
+export async function deleteUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
+  requireBackend(actor, 'write');
+  checkId('userId', userId, limitsOf(actor.environment));
+  const partition = usersOf(actor.environment.id);
+  const key = escapeId(userId);
+  await locks.run(`${partition} ${key}`, () =>
+    ctx.store.transact(async (tx) => {
+      const stored = await tx.get(partition, key);
+      if (stored === undefined) throw userNotFound();
+      const now = ctx.clock.now();
+      const { createdAt } = JSON.parse(stored) as User;
+      tx.delete(partition, key);
+      const erased: User = { ...blank(userId), createdAt, updatedAt: timestamp(now), firstSeenAt: null, lastSeenAt: null };
+      emitUser(ctx, tx, actor.environment, erased, { at: now, userId: actingUser(actor), via: actor.via });
+    }),
+  );
+  return '{"deleted":true}';
 }
 
 /** Answers `{"user":…}`. Throws `user_not_found`. */
@@ -49,7 +83,7 @@ export async function getUser(ctx: Context, actor: Actor, userId: string): Promi
   requireRead(actor);
   checkId('userId', userId, limitsOf(actor.environment));
   const stored = await ctx.store.get(usersOf(actor.environment.id), escapeId(userId));
-  if (stored === undefined) throw new CollabError('user_not_found', 'User not found');
+  if (stored === undefined) throw userNotFound();
   return `{"user":${renderUser(ctx, actor, JSON.parse(stored) as User)}}`;
 }
 
@@ -121,20 +155,22 @@ interface Upsert {
 function upsert(ctx: Context, environment: Environment, change: Upsert): Promise<User> {
   const partition = usersOf(environment.id);
   const key = escapeId(change.userId);
-  return locks.run(`${partition} ${key}`, () =>
-    ctx.store.transact(async (tx) => {
-      const stored = await tx.get(partition, key);
-      const known = stored === undefined ? null : (JSON.parse(stored) as User);
-      const now = ctx.clock.now();
-      const user = changed(known, change, now);
-      if (user === known) return user;
-      tx.put(partition, key, JSON.stringify(user));
-      if (known === null || differs(known, change.fields)) {
-        emitUser(ctx, tx, environment, user, { at: now, userId: change.actingUserId, via: change.via });
-      }
-      return user;
-    }),
-  );
+  return locks.run(`${partition} ${key}`, () => ctx.store.transact((tx) => upsertWithin(ctx, tx, environment, change)));
+}
+
+async function upsertWithin(ctx: Context, tx: Transaction, environment: Environment, change: Upsert): Promise<User> {
+  const partition = usersOf(environment.id);
+  const key = escapeId(change.userId);
+  const stored = await tx.get(partition, key);
+  const known = stored === undefined ? null : (JSON.parse(stored) as User);
+  const now = ctx.clock.now();
+  const user = changed(known, change, now);
+  if (user === known) return user;
+  tx.put(partition, key, JSON.stringify(user));
+  if (known === null || differs(known, change.fields)) {
+    emitUser(ctx, tx, environment, user, { at: now, userId: change.actingUserId, via: change.via });
+  }
+  return user;
 }
 
 const SEEN_EVERY_MS = 60_000;
@@ -144,8 +180,7 @@ function changed(known: User | null, change: Upsert, now: number): User {
   const at = timestamp(now);
   const { userId, fields, seen } = change;
   if (known === null) {
-    const blank = { id: userId, userId, name: null, avatarUrl: null, email: null, kind: 'user' as const, metadata: {} };
-    return { ...blank, ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null };
+    return { ...blank(userId), ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null };
   }
   const updated = differs(known, fields);
   const seenAnew = seen && (known.lastSeenAt === null || Date.parse(known.lastSeenAt) + SEEN_EVERY_MS <= now);
@@ -158,6 +193,13 @@ function changed(known: User | null, change: Upsert, now: number): User {
     lastSeenAt: seen ? at : known.lastSeenAt,
   };
 }
+
+/** A user of whom only the id is known. */
+function blank(userId: string): Omit<User, 'createdAt' | 'updatedAt' | 'firstSeenAt' | 'lastSeenAt'> {
+  return { id: userId, userId, name: null, avatarUrl: null, email: null, kind: 'user', metadata: {} };
+}
+
+const userNotFound = (): CollabError => new CollabError('user_not_found', 'User not found');
 
 function differs(known: User, fields: UserFields): boolean {
   const { name, avatarUrl, email, kind, metadata } = fields;
@@ -186,7 +228,8 @@ function renderUser(ctx: Context, actor: Actor, user: User): string {
   return JSON.stringify(presentUser(user, isOnline(ctx, actor.environment, user.userId), actor.kind === 'backend'));
 }
 
-function matches(user: User, { q, seenSince, kind }: Readonly<Filters>): boolean {
+function matches(user: User, { q, seenSince, kind, metadata }: Readonly<Filters>): boolean {
+  if (!hasMetadata(user.metadata, metadata)) return false;
   if (kind !== undefined && user.kind !== kind) return false;
   if (seenSince !== undefined && (user.lastSeenAt === null || user.lastSeenAt < seenSince)) return false;
   if (q === undefined) return true;

@@ -8,6 +8,11 @@ export class Gate {
     this.#free = width;
   }
 
+  /** How many wait for room. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   /** Runs `work` when there is room, and gives what it gives or throws what it throws. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;

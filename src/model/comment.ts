@@ -1,4 +1,6 @@
 import Type, { type Static } from 'typebox';
+import { type Attachment, attachmentIds } from './attachment.ts';
+import type { Reaction } from './reaction.ts';
 import { ClientIdSchema } from './thread.ts';
 import { type Metadata, MetadataSchema } from './metadata.ts';
 
@@ -9,8 +11,8 @@ export interface Comment {
   readonly userId: string;
   readonly body: string;
   readonly mentions: readonly string[];
-  readonly attachments: readonly [];
-  readonly reactions: readonly [];
+  readonly attachments: readonly Attachment[];
+  readonly reactions: readonly Reaction[];
   readonly metadata: Metadata;
   readonly createdAt: string;
   readonly editedAt: string | null;
@@ -19,15 +21,17 @@ export interface Comment {
 export const CommentCreateSchema = Type.Object({
   id: Type.Optional(ClientIdSchema),
   userId: Type.String({ description: 'Author; must be a known user.' }),
-  body: Type.String({ description: 'Text, 1 to 10 000 characters.' }),
+  body: Type.String({ description: 'Text, 1 to 10 000 characters; may be empty with an attachment.' }),
   mentions: Type.Optional(Type.Array(Type.String(), { description: 'User ids to mention, at most 50.' })),
+  attachmentIds: attachmentIds('Uploads to link, at most 10.'),
   metadata: Type.Optional(MetadataSchema),
 });
 export type CommentCreate = Static<typeof CommentCreateSchema>;
 
 export const CommentPatchSchema = Type.Object({
-  body: Type.String({ description: 'The new text, 1 to 10 000 characters.' }),
+  body: Type.String({ description: 'The new text, 1 to 10 000 characters; may be empty with an attachment.' }),
   mentions: Type.Optional(Type.Array(Type.String(), { description: 'Replaces the mentions; absent leaves them.' })),
+  attachmentIds: attachmentIds('Replaces the attachments; absent leaves them, files left out are removed.'),
   metadata: Type.Optional(MetadataSchema),
 });
 export type CommentPatch = Static<typeof CommentPatchSchema>;

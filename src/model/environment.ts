@@ -1,7 +1,9 @@
 import Type, { type Static } from 'typebox';
-import { defaultLimits, type Limits } from './limits.ts';
+import { defaultLimits, type Limits, MAX_JSON_BODY_BYTES } from './limits.ts';
 
 export type MediaType = 'image' | 'audio' | 'video';
+
+export type CrdtKind = 'opaque' | 'yjs';
 
 /** A tenant: everything stored belongs to exactly one environment. */
 export interface Environment {
@@ -21,6 +23,10 @@ export interface EnvironmentSettings {
   readonly allowedOrigins: readonly string[];
   readonly maxFileSizeMb: number;
   readonly media: Readonly<Record<MediaType, boolean>>;
+  /** Largest shared state of a room, in megabytes. */
+  readonly maxP2pStateMb: number;
+  /** What shared states are: bytes that a PUT replaces, or Yjs documents that it is merged into. */
+  readonly crdt: CrdtKind;
   /** Longest `exp - iat` of a user token, in seconds. */
   readonly jwtMaxLifetime: number;
   /** Required `iss` of user tokens, where set. */
@@ -34,6 +40,8 @@ export const defaultSettings: EnvironmentSettings = {
   allowedOrigins: [],
   maxFileSizeMb: 10,
   media: { image: true, audio: true, video: true },
+  maxP2pStateMb: 10,
+  crdt: 'opaque',
   jwtMaxLifetime: 24 * 3600,
   jwtIssuer: null,
   limits: {},
@@ -57,6 +65,8 @@ export const EnvironmentPatchSchema = Type.Object({
           video: Type.Optional(Type.Boolean()),
         }),
       ),
+      maxP2pStateMb: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+      crdt: Type.Optional(Type.Union([Type.Literal('opaque'), Type.Literal('yjs')])),
       jwtMaxLifetime: Type.Optional(Type.Integer({ minimum: 60, maximum: 31_536_000 })),
       jwtIssuer: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 512 }), Type.Null()])),
       limits: Type.Optional(
@@ -70,7 +80,10 @@ export const EnvironmentPatchSchema = Type.Object({
           metadataKeyLength: limitOverride(),
           metadataValueLength: limitOverride(),
           commentsPerThread: limitOverride(),
+          emojiPerComment: limitOverride(),
+          reactionsPerComment: limitOverride(),
           listHardCap: limitOverride(),
+          jsonBodyBytes: Type.Optional(Type.Integer({ minimum: 1_024, maximum: MAX_JSON_BODY_BYTES })),
         }),
       ),
     }),
@@ -78,6 +91,17 @@ export const EnvironmentPatchSchema = Type.Object({
 });
 
 export type EnvironmentPatch = Static<typeof EnvironmentPatchSchema>;
+
+export const EnvironmentCreateSchema = Type.Object({
+  slug: Type.String({ minLength: 1, maxLength: 63, description: 'Lower-case letters, digits and inner hyphens; no other environment may have it.' }),
+  name: EnvironmentPatchSchema.properties.name,
+});
+
+/** A stored environment. Settings that it was made before have their defaults. */
+export function parseEnvironment(text: string): Environment {
+  const environment = JSON.parse(text) as Environment;
+  return { ...environment, settings: { ...defaultSettings, ...environment.settings } };
+}
 
 const mergedLimits = new WeakMap<Environment, Limits>();
 

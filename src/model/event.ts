@@ -8,7 +8,11 @@ export const eventTypes = [
   'comment.created',
   'comment.updated',
   'comment.deleted',
+  'reaction.created',
+  'reaction.deleted',
   'user.updated',
+  'p2p.state.updated',
+  'p2p.state.cleared',
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 

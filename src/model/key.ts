@@ -1,3 +1,5 @@
+import Type, { type Static } from 'typebox';
+
 export type KeyScope = 'full' | 'read' | 'moderate';
 
 interface KeyCommon {
@@ -28,6 +30,44 @@ export interface PublishableKey extends KeyCommon {
 }
 
 export type ApiKey = SecretKey | PublishableKey;
+
+/** A key with when it was last used, to the minute; null for never. */
+export type ListedKey = ApiKey & { readonly lastUsedAt: string | null };
+
+/** A key and its value, which is shown this once. */
+export interface NewKey {
+  readonly key: ApiKey;
+  readonly value: string;
+}
+
+const TEN_YEARS_SECONDS = 10 * 365 * 86_400;
+
+export const KeyCreateSchema = Type.Object({
+  kind: Type.Union([Type.Literal('secret'), Type.Literal('publishable')], { description: 'For a backend, or for pages.' }),
+  name: Type.Optional(Type.String({ maxLength: 128, description: 'What it is used for, to recognise it.' })),
+  scope: Type.Optional(
+    Type.Union([Type.Literal('full'), Type.Literal('read'), Type.Literal('moderate')], { description: 'Of secret keys: `full` when absent; `moderate` may read, resolve, edit and delete.' }),
+  ),
+  rooms: Type.Optional(
+    Type.Union([Type.String({ minLength: 1, maxLength: 129 }), Type.Null()], { description: 'Of secret keys: the one room, or `prefix*`, that it reaches; all when absent or null.' }),
+  ),
+  expiresInSeconds: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: TEN_YEARS_SECONDS }), Type.Null()], { description: 'How long it is good for, at most ten years; until it is revoked when absent or null.' }),
+  ),
+  rateLimit: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 0, maximum: 10_000_000 }), Type.Literal('unlimited'), Type.Null()], {
+      description: 'Of secret keys: requests a minute counted on the key; `unlimited` or 0 for no limit; counted on the address when absent or null.',
+    }),
+  ),
+});
+export type KeyCreate = Static<typeof KeyCreateSchema>;
+
+export const KeyRotateSchema = Type.Object({
+  overlapSeconds: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: TEN_YEARS_SECONDS, default: 86_400, description: 'How long the old key still works; a day when absent, 0 to end it at once.' }),
+  ),
+});
+export type KeyRotate = Static<typeof KeyRotateSchema>;
 
 /** A key as stored, with what finds it by its value. */
 export type StoredKey = ApiKey & {

@@ -9,7 +9,11 @@ export interface Limits {
   readonly metadataKeyLength: number;
   readonly metadataValueLength: number;
   readonly commentsPerThread: number;
+  readonly emojiPerComment: number;
+  readonly reactionsPerComment: number;
   readonly listHardCap: number;
+  /** Largest JSON body over HTTP, in bytes. */
+  readonly jsonBodyBytes: number;
 }
 
 export const defaultLimits: Limits = {
@@ -22,8 +26,11 @@ export const defaultLimits: Limits = {
   metadataKeyLength: 40,
   metadataValueLength: 4_000,
   commentsPerThread: 10_000,
+  emojiPerComment: 20,
+  reactionsPerComment: 1_000,
   listHardCap: 10_000,
+  jsonBodyBytes: 256 * 1024,
 };
 
-/** Largest JSON body over HTTP, in bytes (decisions §10). */
-export const MAX_JSON_BODY_BYTES = 256 * 1024;
+/** What no environment can raise `jsonBodyBytes` over: the most of a body that is read before its environment is known. */
+export const MAX_JSON_BODY_BYTES = 1_000_000;

@@ -3,6 +3,11 @@ import Type from 'typebox';
 /** Custom facts of the operator's product on a room, thread, comment or user (decisions §10). */
 export type Metadata = Readonly<Record<string, string | number | boolean>>;
 
+/** Whether metadata have every one of these values, compared as text, under these keys. */
+export function hasMetadata(metadata: Metadata, wanted: readonly (readonly [key: string, value: string])[] = []): boolean {
+  return wanted.every(([key, value]) => Object.hasOwn(metadata, key) && String(metadata[key]) === value);
+}
+
 export const MetadataSchema = Type.Record(
   Type.String(),
   Type.Union([Type.String(), Type.Number(), Type.Boolean()]),

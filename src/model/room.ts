@@ -1,4 +1,5 @@
-import type { Metadata } from './metadata.ts';
+import Type, { type Static } from 'typebox';
+import { type Metadata, MetadataSchema } from './metadata.ts';
 
 /** A room as it leaves the server (decisions §2). */
 export interface Room {
@@ -41,6 +42,10 @@ export function presentRoom(record: RoomRecord, stats: RoomStats): Room {
     lastActivityAt: stats.lastActivityAt,
   };
 }
+
+/** What a backend may change of a room. */
+export const RoomPatchSchema = Type.Object({ metadata: MetadataSchema });
+export type RoomPatch = Static<typeof RoomPatchSchema>;
 
 /** Which rooms a credential reaches: ids and `prefix*`; null means all. */
 export type RoomScope = readonly string[] | null;

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { attachmentIds } from './attachment.ts';
 import { type Metadata, MetadataSchema } from './metadata.ts';
 
 export const PositionSchema = Type.Object({
@@ -82,14 +83,16 @@ export const ClientIdSchema = Type.String({
 export const ThreadCreateSchema = Type.Object({
   id: Type.Optional(ClientIdSchema),
   userId: Type.String({ description: 'Author; must be a known user.' }),
-  body: Type.String({ description: 'Text of the first comment, 1 to 10 000 characters.' }),
+  body: Type.String({ description: 'Text of the first comment, 1 to 10 000 characters; may be empty with an attachment.' }),
   mentions: Type.Optional(Type.Array(Type.String(), { description: 'User ids to mention, at most 50.' })),
+  attachmentIds: attachmentIds('Uploads to link to the first comment, at most 10.'),
   position: Type.Optional(PositionSchema),
   metadata: Type.Optional(MetadataSchema),
 });
 export type ThreadCreate = Static<typeof ThreadCreateSchema>;
 
 export const ThreadPatchSchema = Type.Object({
-  resolved: Type.Boolean({ description: 'true resolves the thread, false reopens it.' }),
+  resolved: Type.Optional(Type.Boolean({ description: 'true resolves the thread, false reopens it. Required unless there is metadata.' })),
+  metadata: Type.Optional(MetadataSchema),
 });
 export type ThreadPatch = Static<typeof ThreadPatchSchema>;

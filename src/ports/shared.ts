@@ -1,6 +1,6 @@
 /**
  * Shared memory: small facts that all processes of the cluster see at once and that may be lost with a power cut:
- * rate windows and who is connected. Every method is atomic across processes.
+ * rate windows, who is connected and who is where. Every method is atomic across processes.
  */
 export interface RateWindow {
   readonly allowed: boolean;
@@ -8,6 +8,15 @@ export interface RateWindow {
   readonly remaining: number;
   /** Milliseconds until the oldest counted hit leaves the window. When refused: until the next hit is allowed. */
   readonly resetMs: number;
+}
+
+/** A small record about one thing of a worker. */
+export interface HeldRecord {
+  readonly key: string;
+  /** Unique under its key. */
+  readonly name: string;
+  readonly owner: string;
+  readonly text: string;
 }
 
 export interface Shared {
@@ -23,7 +32,20 @@ export interface Shared {
   count(key: string, owner: string, delta: number): number;
   /** The total of `key` over all owners. */
   total(key: string): number;
-  /** Forgets everything that `owner` holds: it has ended. */
+
+  /**
+   * Keeps a record under its key and name, in place of the one that was there, whoever held that. Key, name and owner hold
+   * neither space nor control characters; the owner may be '', for nobody.
+   */
+  hold(record: HeldRecord): void;
+  /** Forgets a record, whoever holds it. */
+  release(key: string, name: string): void;
+  /** The records under a key, by name, as of now. */
+  held(key: string): HeldRecord[];
+  /** The records of all keys that `owner` holds. Reads everything that is held: for upkeep only. */
+  heldBy(owner: string): HeldRecord[];
+
+  /** Forgets everything that `owner` counts and holds: it has ended. */
   dropOwner(owner: string): void;
   close(): Promise<void>;
 }

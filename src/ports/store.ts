@@ -80,6 +80,11 @@ export interface Store extends Reader {
    */
   memo<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T>;
 
+  /**
+   * Resolves once everything that reads of this process show now is on disk, and in `lastSeq` and `events`. A commit of another
+   * process is read at once, and its events are known to be flushed a moment later: this is for who must not miss them.
+   */
+  settle(): Promise<void>;
   /** Position of the last flushed event of an environment; 0 when there is none. */
   lastSeq(environmentId: string): Promise<number>;
   /** Position of the oldest event still kept; lastSeq + 1 when none is. */
@@ -96,14 +101,23 @@ export interface Store extends Reader {
    * `position` is what that process announced as flushed; without it (a poll) the store makes sure by itself.
    */
   wake(position?: number): void;
-  /** Calls `listener` with a position after this process flushed a commit: the moment to hint others. Returns the way to stop. */
-  onFlushed(listener: (position: number) => void): () => void;
+  /**
+   * Calls `listener` with a position after this process flushed a commit: the moment to hint others; and with how many
+   * milliseconds the commit took. Returns the way to stop.
+   */
+  onFlushed(listener: (position: number, ms: number) => void): () => void;
 
   /**
    * Removes every record in partitions whose name starts with `prefix`, and with them the log of an environment when
    * `environmentId` is given. Not atomic, in slices: first make the records unreachable.
    */
   purge(prefix: string, environmentId?: string): Promise<void>;
+
+  /**
+   * The names of partitions that start with `prefix`, past `after`, at most `limit`, in order (by byte). One that has just
+   * lost its last record may be among them.
+   */
+  partitions(prefix: string, options?: Pick<RangeOptions, 'after' | 'limit'>): Promise<string[]>;
 
   /** Does upkeep that is due (moving, trimming, checking); called every so often by the background worker. */
   maintain(): Promise<void>;

@@ -1,6 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 import { createComment, deleteComment, editComment } from '../domain/comments.ts';
 import type { Context, UserActor } from '../domain/context.ts';
+import { addReaction, removeReaction } from '../domain/reactions.ts';
 import { createThread, setResolved } from '../domain/threads.ts';
 import { InputSchema, validate } from '../domain/validate.ts';
 
@@ -9,6 +10,7 @@ export type Write = (ctx: Context, actor: UserActor, data: unknown) => Promise<s
 
 const inRoom = new InputSchema(Type.Object({ roomId: Type.String({ description: 'The room that the thread is for.' }) }));
 const ofThread = new InputSchema(Type.Object({ threadId: Type.String({ description: 'The thread that this is about.' }) }));
+const ofReaction = new InputSchema(Type.Object({ reactionId: Type.String({ description: 'The reaction that this is about.' }) }));
 const ofComment = new InputSchema(Type.Object({ commentId: Type.String({ description: 'The comment that this is about.' }) }));
 
 /**
@@ -22,6 +24,8 @@ export const writes: ReadonlyMap<string, Write> = new Map<string, Write>([
   ['comment.create', async (ctx, actor, data) => (await createComment(ctx, actor, read(ofThread, data).threadId, data, null)).body],
   ['comment.update', (ctx, actor, data) => editComment(ctx, actor, read(ofComment, data).commentId, data)],
   ['comment.delete', (ctx, actor, data) => deleteComment(ctx, actor, read(ofComment, data).commentId)],
+  ['reaction.add', async (ctx, actor, data) => (await addReaction(ctx, actor, read(ofComment, data).commentId, data, null)).body],
+  ['reaction.remove', (ctx, actor, data) => removeReaction(ctx, actor, read(ofReaction, data).reactionId)],
 ]);
 
 function read<S extends TSchema>(input: InputSchema<S>, data: unknown) {

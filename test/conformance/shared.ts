@@ -42,4 +42,36 @@ export async function sharedConformance(t: Test, open: () => Promise<{ shared: S
     t.equal(shared.total('conn/a'), 0);
     t.equal(shared.total('conn/ab'), 0);
   });
+
+  await t.test('records are seen in every view, by key and name, and are replaced whoever held them', async (t) => {
+    const { shared, peer } = await open();
+    const record = { key: 'room/a', name: 'two', owner: 'w1', text: 'any text {"with":"spaces"} \u2713' };
+    const other = { key: 'room/a', name: 'one', owner: 'w2', text: '' };
+    const longer = { key: 'room/ab', name: 'one', owner: 'w2', text: 'of another key' };
+    shared.hold(record);
+    peer.hold(other);
+    peer.hold(longer);
+    for (const view of [shared, peer]) t.strictSame(view.held('room/a'), [other, record]);
+    t.strictSame(shared.held('room'), []);
+
+    const taken = { ...record, owner: '', text: 'nobody holds it' };
+    peer.hold(taken);
+    t.strictSame(shared.held('room/a'), [other, taken]);
+    shared.release('room/a', 'one');
+    shared.release('room/a', 'unknown');
+    t.strictSame(peer.held('room/a'), [taken]);
+    t.strictSame(peer.held('room/ab'), [longer]);
+  });
+
+  await t.test('what an ended owner held is gone, and nothing else', async (t) => {
+    const { shared, peer } = await open();
+    const of = (owner: string, key: string) => ({ key, name: `n${owner}`, owner, text: owner });
+    for (const key of ['k1', 'k2']) for (const owner of ['w1', 'w11', '']) shared.hold(of(owner, key));
+    t.strictSame(peer.heldBy('w1'), [of('w1', 'k1'), of('w1', 'k2')]);
+    t.strictSame(peer.heldBy(''), [of('', 'k1'), of('', 'k2')]);
+    peer.dropOwner('w1');
+    t.strictSame(shared.heldBy('w1'), []);
+    t.strictSame(shared.held('k1'), [of('', 'k1'), of('w11', 'k1')]);
+    t.equal(shared.heldBy('w11').length, 2);
+  });
 }

@@ -29,6 +29,20 @@ export async function storeConformance(t: Test, open: () => Promise<StorePair>):
     t.equal(await peer.get('p', 'k'), undefined);
   });
 
+  await withStore('once settled, the log of one view holds what reads show of the other’s commits', async (t, { store, peer }) => {
+    for (let i = 1; i <= 20; i++) {
+      const [writer, reader] = i % 2 === 0 ? [store, peer] : [peer, store];
+      await writer.transact(async (tx) => {
+        tx.put('p', 'k', String(i));
+        tx.emit('env', (seq) => `{"seq":${seq}}`);
+      });
+      t.equal(await reader.get('p', 'k'), String(i));
+      await reader.settle();
+      t.equal(await reader.lastSeq('env'), i);
+      t.strictSame(await reader.events('env', i - 1, 10), [{ seq: i, text: `{"seq":${i}}` }]);
+    }
+  });
+
   await withStore('ranges are ordered, bounded, exclusive after, and keep partitions apart', async (t, { store, peer }) => {
     await store.transact(async (tx) => {
       for (const key of ['c/2', 'a/1', 'c/1', 'b/9', 'c/3']) tx.put('p', key, key);
@@ -52,6 +66,29 @@ export async function storeConformance(t: Test, open: () => Promise<StorePair>):
       t.same(await view.range('p', { limit: 0 }), []);
       t.same(await view.range('nothing'), []);
     }
+  });
+
+  await withStore('the names of partitions are listed in order, by prefix and in pages, folded or not', async (t, { store, peer }) => {
+    const names = ['a', 'a!b', 'a/b', 'a/b/c', 'a0', 'b/1', 'b/2', 'b~'];
+    await store.transact(async (tx) => {
+      for (const name of names) for (const key of ['k/1', 'k/2']) if (name !== 'a/b/c') tx.put(name, key, '1');
+    });
+    await store.purge('nothing/');
+    await store.transact(async (tx) => {
+      tx.put('a/b/c', 'k', '1');
+      tx.put('b/1', 'k/3', '1');
+    });
+    for (const view of [store, peer]) {
+      t.same(await view.partitions(''), names);
+      t.same(await view.partitions('a/'), ['a/b', 'a/b/c']);
+      t.same(await view.partitions('b/', { after: 'b/1' }), ['b/2']);
+      t.same(await view.partitions('a', { limit: 3 }), ['a', 'a!b', 'a/b']);
+      t.same(await view.partitions('a', { after: 'a/b', limit: 3 }), ['a/b/c', 'a0']);
+      t.same(await view.partitions('a', { limit: 0 }), []);
+      t.same(await view.partitions('c'), []);
+    }
+    await store.purge('a/');
+    t.same((await peer.partitions('a/')).filter((name) => name !== 'a/b' && name !== 'a/b/c'), []);
   });
 
   await withStore('a transaction that throws writes nothing', async (t, { store, peer }) => {

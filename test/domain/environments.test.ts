@@ -84,14 +84,14 @@ await t.test('a key expires, and a rotated one works through its overlap', async
   const old = await createKey(ctx, environment, { kind: 'secret', scope: 'read', expiresInSeconds: 3600 });
   clock.advance(1_000_000);
   t.ok(await works(peer, old.value));
-  const fresh = await rotateKey(ctx, old.key.id, 60);
+  const fresh = await rotateKey(ctx, old.key.id, { overlapSeconds: 60 });
   t.match(fresh.key, { scope: 'read', expiresAt: new Date(START + 1_000_000 + 3_600_000).toISOString() });
   clock.advance(59_999);
   for (const worker of [ctx, peer]) t.ok((await works(worker, old.value)) && (await works(worker, fresh.value)));
   clock.advance(1);
   for (const worker of [ctx, peer]) t.ok(!(await works(worker, old.value)) && (await works(worker, fresh.value)));
-  await t.rejects(rotateKey(ctx, old.key.id, 0), { code: 'invalid_request', message: /revoked or expired/ });
-  await t.rejects(rotateKey(ctx, fresh.key.id, -1), { code: 'invalid_request' });
+  await t.rejects(rotateKey(ctx, old.key.id, { overlapSeconds: 0 }), { code: 'invalid_request', message: /revoked or expired/ });
+  await t.rejects(rotateKey(ctx, fresh.key.id, { overlapSeconds: -1 }), { code: 'invalid_request', message: /^overlapSeconds must be between 0 and 315360000$/ });
   clock.advance(3_600_000);
   t.notOk(await works(ctx, fresh.value));
   await t.rejects(createKey(ctx, environment, { kind: 'secret', expiresInSeconds: 0 }), { code: 'invalid_request' });

@@ -133,7 +133,7 @@ await t.test('the log is read from a position, with what lies ahead', async (t) 
 
 await t.test('requests are counted by address, by network for IPv6, or by key', async (t) => {
   const world = await createWorld(t);
-  const config = { rateLimit: { perMinute: 2, exempt: ['10.0.0.0/8'] } };
+  const config = { rateLimit: { perMinute: 2, files: 600, exempt: ['10.0.0.0/8'] } };
   const hit = (address: string) => countRequest(world.ctx, config, { kind: 'address', address });
   t.match(hit('1.2.3.4'), { allowed: true, remaining: 1, limit: 2, resetMs: 60_000 });
   t.match(hit('0000:0000:0000:0000:0000:ffff:0102:0304'), { allowed: true, remaining: 0 }, 'the same address, mapped');

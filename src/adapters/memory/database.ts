@@ -59,6 +59,11 @@ export class MemoryDatabase {
     return records.slice(0, limit).map(([key, value]) => ({ key, value }));
   }
 
+  /** The names of partitions that start with `prefix`, in order. */
+  partitions(prefix: string): string[] {
+    return [...this.#partitions.keys()].filter((name) => name.startsWith(prefix)).sort();
+  }
+
   /** Position of the commit that last wrote a key; 0 when none did. */
   versionOf(partition: string, key: string): number {
     return this.#keyVersions.get(nameOf(partition, key)) ?? 0;

@@ -1,4 +1,4 @@
-import type { RateWindow, Shared } from '../../ports/shared.ts';
+import type { HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
 
 /** Shared memory within one process, for tests. */
 export class MemoryShared implements Shared {
@@ -6,6 +6,9 @@ export class MemoryShared implements Shared {
   readonly #hits = new Map<string, number[]>();
   /** key -> owner -> count. */
   readonly #counts = new Map<string, Map<string, number>>();
+
+  /** key -> name -> record. */
+  readonly #records = new Map<string, Map<string, HeldRecord>>();
 
   hit(key: string, limit: number, windowMs: number, now: number): RateWindow {
     const hits = (this.#hits.get(key) ?? []).filter((at) => at > now - windowMs);
@@ -38,7 +41,28 @@ export class MemoryShared implements Shared {
     return total;
   }
 
+  hold(record: HeldRecord): void {
+    let named = this.#records.get(record.key);
+    if (named === undefined) this.#records.set(record.key, (named = new Map<string, HeldRecord>()));
+    named.set(record.name, record);
+  }
+
+  release(key: string, name: string): void {
+    const named = this.#records.get(key);
+    named?.delete(name);
+    if (named?.size === 0) this.#records.delete(key);
+  }
+
+  held(key: string): HeldRecord[] {
+    return [...(this.#records.get(key)?.values() ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  heldBy(owner: string): HeldRecord[] {
+    return [...this.#records.keys()].flatMap((key) => this.held(key)).filter((record) => record.owner === owner);
+  }
+
   dropOwner(owner: string): void {
+    for (const { key, name } of this.heldBy(owner)) this.release(key, name);
     for (const [key, owners] of this.#counts) {
       owners.delete(owner);
       if (owners.size === 0) this.#counts.delete(key);
@@ -48,5 +72,6 @@ export class MemoryShared implements Shared {
   async close(): Promise<void> {
     this.#hits.clear();
     this.#counts.clear();
+    this.#records.clear();
   }
 }

@@ -21,7 +21,7 @@ export class MemoryStore implements Store {
   readonly #database: MemoryDatabase;
   readonly #memo: MemoryMemo;
   readonly #followers = new Set<Follower>();
-  readonly #flushListeners = new Set<(position: number) => void>();
+  readonly #flushListeners = new Set<(position: number, ms: number) => void>();
   readonly #stopListening: () => void;
   #closed = false;
 
@@ -57,7 +57,7 @@ export class MemoryStore implements Store {
         const { position } = this.#database;
         await settle();
         this.#tellFollowers();
-        for (const listener of this.#flushListeners) listener(position);
+        for (const listener of this.#flushListeners) listener(position, 0);
         return result;
       }
       for (let pause = 0; pause < attempt; pause++) await settle();
@@ -70,6 +70,10 @@ export class MemoryStore implements Store {
     const value = await this.#memo.get(key, partitions, compute);
     await settle();
     return value;
+  }
+
+  async settle(): Promise<void> {
+    return this.#read(() => undefined);
   }
 
   async lastSeq(environmentId: string): Promise<number> {
@@ -99,13 +103,17 @@ export class MemoryStore implements Store {
     if (!this.#closed) this.#tellFollowers();
   }
 
-  onFlushed(listener: (position: number) => void): () => void {
+  onFlushed(listener: (position: number, ms: number) => void): () => void {
     this.#flushListeners.add(listener);
     return () => this.#flushListeners.delete(listener);
   }
 
   async purge(prefix: string, environmentId?: string): Promise<void> {
     return this.#read(() => this.#database.purge(prefix, environmentId));
+  }
+
+  async partitions(prefix: string, { after = '', limit = Infinity }: Pick<RangeOptions, 'after' | 'limit'> = {}): Promise<string[]> {
+    return this.#read(() => this.#database.partitions(prefix).filter((name) => name > after).slice(0, limit));
   }
 
   async maintain(): Promise<void> {

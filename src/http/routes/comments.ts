@@ -14,6 +14,7 @@ export const commentRoutes: readonly Route[] = [
     credential: 'secret',
     access: 'read',
     list: true,
+    conditions: 'log',
     query: listParameters('comments'),
     answers: { 200: listOf(namedSchemas.Comment) },
     errors: ['invalid_request', 'invalid_cursor', 'thread_not_found'],

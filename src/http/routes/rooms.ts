@@ -1,9 +1,13 @@
 import Type from 'typebox';
-import { getRoom, listRooms } from '../../domain/rooms.ts';
+import { listPresence } from '../../domain/presence.ts';
+import { deleteRoom } from '../../domain/room-removal.ts';
+import { getRoom, listRooms, patchRoom } from '../../domain/rooms.ts';
 import { CollabError } from '../../errors.ts';
+import { RoomPatchSchema } from '../../model/room.ts';
 import { listParameters } from '../list-parameters.ts';
+import { tagged } from '../list-tag.ts';
 import { ok, page, type Route } from '../route.ts';
-import { listOf, namedSchemas } from '../schemas.ts';
+import { deletedSchema, listOf, namedSchemas } from '../schemas.ts';
 
 export const roomRoutes: readonly Route[] = [
   {
@@ -14,10 +18,12 @@ export const roomRoutes: readonly Route[] = [
     credential: 'secret',
     access: 'read',
     list: true,
+    conditions: 'read',
     query: listParameters('rooms'),
     answers: { 200: listOf(namedSchemas.Room) },
     errors: ['invalid_request', 'invalid_cursor'],
-    handle: async (request) => page(await listRooms(request.ctx, request.actor, request.listQuery('rooms'))),
+    // A room may come to be, and get other metadata, without an event.
+    handle: async (request) => tagged(request.parts, page(await listRooms(request.ctx, request.actor, request.listQuery('rooms')))),
   },
   {
     method: 'GET',
@@ -34,5 +40,41 @@ export const roomRoutes: readonly Route[] = [
       if (include !== null && include !== 'comments') throw new CollabError('invalid_request', 'include must be comments');
       return ok(await getRoom(request.ctx, request.actor, request.param('roomId'), { includeComments: include !== null }));
     },
+  },
+  {
+    method: 'GET',
+    path: '/rooms/:roomId/presence',
+    operationId: 'rooms.presence',
+    summary: 'List who is in a room',
+    description: 'One row per user, however many tabs are open, in the order in which they came. Empty for a room that does not exist.',
+    credential: 'secret',
+    access: 'read',
+    answers: { 200: Type.Object({ items: Type.Array(namedSchemas.Presence) }) },
+    errors: ['invalid_request'],
+    handle: async (request) => ok(await listPresence(request.ctx, request.actor, request.param('roomId'))),
+  },
+  {
+    method: 'PATCH',
+    path: '/rooms/:roomId',
+    operationId: 'rooms.update',
+    summary: 'Replace the metadata of a room',
+    credential: 'secret',
+    access: 'change',
+    body: RoomPatchSchema,
+    answers: { 200: Type.Object({ room: namedSchemas.Room }) },
+    errors: ['invalid_request', 'room_not_found'],
+    handle: async (request) => ok(await patchRoom(request.ctx, request.actor, request.param('roomId'), request.body)),
+  },
+  {
+    method: 'DELETE',
+    path: '/rooms/:roomId',
+    operationId: 'rooms.delete',
+    summary: 'Delete a room with its threads and its shared state',
+    description: 'Each thread is told of as deleted. The next thread in the room makes it anew.',
+    credential: 'secret',
+    access: 'change',
+    answers: { 200: deletedSchema },
+    errors: ['invalid_request', 'room_not_found'],
+    handle: async (request) => ok(await deleteRoom(request.ctx, request.actor, request.param('roomId'))),
   },
 ];

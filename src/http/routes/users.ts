@@ -1,11 +1,11 @@
 import Type from 'typebox';
 import { issueToken } from '../../domain/issue-token.ts';
-import { getUser, listUsers, putUser } from '../../domain/users.ts';
+import { deleteUser, getUser, listUsers, putUser } from '../../domain/users.ts';
 import { TokenCreateSchema } from '../../model/token.ts';
 import { UserPutSchema } from '../../model/user.ts';
 import { listParameters } from '../list-parameters.ts';
-import { ok, page, type Route } from '../route.ts';
-import { listOf, namedSchemas } from '../schemas.ts';
+import { ok, outcome, page, type Route } from '../route.ts';
+import { deletedSchema, listOf, namedSchemas } from '../schemas.ts';
 
 const oneUser = Type.Object({ user: namedSchemas.User });
 
@@ -47,16 +47,29 @@ export const userRoutes: readonly Route[] = [
     handle: async (request) => ok(await putUser(request.ctx, request.actor, request.param('userId'), request.body)),
   },
   {
+    method: 'DELETE',
+    path: '/users/:userId',
+    operationId: 'users.delete',
+    summary: 'Erase the personal data of a user',
+    description: 'What the user wrote stays under their id. The log of events holds earlier versions of the user until it is trimmed.',
+    credential: 'secret',
+    access: 'create',
+    answers: { 200: deletedSchema },
+    errors: ['invalid_request', 'user_not_found'],
+    handle: async (request) => ok(await deleteUser(request.ctx, request.actor, request.param('userId'))),
+  },
+  {
     method: 'POST',
     path: '/users/:userId/tokens',
     operationId: 'users.createToken',
     summary: 'Make a token with which a browser connects as a user',
-    description: 'Creates the user where there is none. Repeating the request makes another token; none is stored.',
+    description: 'Creates the user where there is none. Repeating the request makes another token, unless it has the same `Idempotency-Key`.',
     credential: 'secret',
     access: 'create',
     body: TokenCreateSchema,
+    idempotent: true,
     answers: { 201: Type.Object({ token: Type.String(), expiresAt: Type.String({ format: 'date-time' }) }) },
     errors: ['invalid_request'],
-    handle: async (request) => ({ status: 201, body: await issueToken(request.ctx, request.actor, request.param('userId'), request.body) }),
+    handle: async (request) => outcome(await issueToken(request.ctx, request.actor, request.param('userId'), request.body, request.idempotency)),
   },
 ];

@@ -1,0 +1,18 @@
+import Type, { type Static } from 'typebox';
+
+/** A reaction, stored inside its comment and sent in this shape (decisions §2). */
+export interface Reaction {
+  readonly id: string;
+  readonly reactionId: string;
+  readonly commentId: string;
+  readonly threadId: string;
+  readonly userId: string;
+  readonly emoji: string;
+  readonly createdAt: string;
+}
+
+export const ReactionCreateSchema = Type.Object({
+  userId: Type.String({ description: 'Who reacts; must be a known user.' }),
+  emoji: Type.String({ description: 'One emoji or a `:shortcode:`, 1 to 64 UTF-8 bytes.' }),
+});
+export type ReactionCreate = Static<typeof ReactionCreateSchema>;
