@@ -4,6 +4,7 @@ import { ConfigError } from '../config/error.ts';
 import { renderExample } from '../config/example.ts';
 import { loadWithSources } from '../config/load.ts';
 import { options, type OptionValue } from '../config/option.ts';
+import type { Config } from '../config/schema.ts';
 import { addCommand, addGroup } from './command.ts';
 import { configFile, invocation } from './folder.ts';
 import { next, print, printResult, table } from './output.ts';
@@ -29,15 +30,31 @@ function check(_options: object, command: Command): void {
   try {
     const { config, sources } = loadWithSources({ dir, env: process.env, flags: {} });
     const file = existsSync(configFile(dir)) ? configFile(dir) : null;
-    printResult(json, { valid: true, file, config, sources: Object.fromEntries(sources) }, () => {
+    printResult(json, { valid: true, file, config: withoutSecrets(config), sources: Object.fromEntries(sources) }, () => {
       const about = file === null ? `There is no ${configFile(dir)}: this is what holds without it.` : 'The configuration is valid.';
-      const rows = [...options.keys()].map((path) => [path, shown(valueAt(config, path)), sources.get(path) ?? 'default']);
+      const rows = [...options.values()].map(({ path, secret }) => [path, secret && sources.has(path) ? HIDDEN : shown(valueAt(config, path)), sources.get(path) ?? 'default']);
       return `${about}\n\n${table(['option', 'value', 'from'], rows)}${next('A running server takes it up when it is restarted.')}`;
     });
   } catch (error) {
     if (json && error instanceof ConfigError) print(JSON.stringify({ valid: false, file: configFile(dir), problems: error.problems }));
     throw error;
   }
+}
+
+const HIDDEN = '(hidden)';
+
+/** A copy of the configuration that may be shown. */
+function withoutSecrets(config: Config): object {
+  const copy = structuredClone(config) as object;
+  for (const { path, secret } of options.values()) {
+    if (!secret) continue;
+    const names = path.split('.');
+    const last = names.pop() ?? path;
+    const group = names.reduce<unknown>((node, name) => (node as Record<string, unknown>)[name], copy) as Record<string, unknown>;
+    const value = group[last];
+    group[last] = Array.isArray(value) ? value.map(() => HIDDEN) : value === '' ? '' : HIDDEN;
+  }
+  return copy;
 }
 
 function valueAt(config: object, path: string): OptionValue {

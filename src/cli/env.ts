@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { createEnvironment, deleteEnvironment, findEnvironment, listEnvironments, updateEnvironment } from '../domain/environments.ts';
 import { addSigningKey } from '../domain/signing-keys.ts';
 import { formatDuration } from '../lib/duration.ts';
-import type { Environment, MediaType } from '../model/environment.ts';
+import type { CrdtKind, Environment, EnvironmentPatch, MediaType } from '../model/environment.ts';
 import { defaultLimits, type Limits } from '../model/limits.ts';
 import { addCommand, addGroup, booleanOption, choiceOption, durationOption, listOption, wholeOption } from './command.ts';
 import { usageFailure } from './failure.ts';
@@ -11,9 +11,8 @@ import { facts, next, printResult, table } from './output.ts';
 import { confirmDestruction } from './prompt.ts';
 
 const mediaTypes: readonly MediaType[] = ['image', 'audio', 'video'];
+const crdtKinds: readonly CrdtKind[] = ['opaque', 'yjs'];
 const limitNames = Object.keys(defaultLimits) as (keyof Limits)[];
-
-type EnvironmentPatch = Parameters<typeof updateEnvironment>[2];
 
 interface UpdateOptions {
   readonly name?: string;
@@ -21,6 +20,8 @@ interface UpdateOptions {
   readonly maxFileSizeMb?: string;
   readonly enableMedia?: string;
   readonly disableMedia?: string;
+  readonly maxP2pStateMb?: string;
+  readonly crdt?: string;
   readonly requireKnownUsers?: string;
   readonly allowedOrigins?: string;
   readonly tokenLifetime?: string;
@@ -61,6 +62,8 @@ export function register(program: Command): void {
     .option('--max-file-size-mb <n>', 'Largest upload in megabytes, 1 to 10240.')
     .option('--enable-media <types>', 'Media types to accept: image, audio, video.')
     .option('--disable-media <types>', 'Media types to refuse.')
+    .option('--max-p2p-state-mb <n>', 'Largest shared state of a room in megabytes, 1 to 100.')
+    .option('--crdt <opaque|yjs>', 'What shared states are: bytes that a write replaces, or Yjs documents that it is merged into.')
     .option('--require-known-users <true|false>', 'Whether an author must be known before writing.')
     .option('--allowed-origins <origins>', 'Origins that browsers may connect from, separated by commas; "" for any.')
     .option('--token-lifetime <duration>', 'Longest life of a user token, from issue to expiry, 1m to 365d.')
@@ -138,12 +141,14 @@ function patchOf(options: UpdateOptions): EnvironmentPatch {
   if (Object.keys(options).length === 0) {
     throw usageFailure('Nothing to change was given.', '`collab env update --help` shows the options.');
   }
-  const { name, disabled, maxFileSizeMb, requireKnownUsers, allowedOrigins, tokenLifetime, tokenIssuer, limits } = options;
+  const { name, disabled, maxFileSizeMb, maxP2pStateMb, crdt, requireKnownUsers, allowedOrigins, tokenLifetime, tokenIssuer, limits } = options;
   return {
     ...(name !== undefined && { name }),
     ...(disabled !== undefined && { disabled: booleanOption('disabled', disabled) }),
     settings: {
       ...(maxFileSizeMb !== undefined && { maxFileSizeMb: wholeOption('max-file-size-mb', maxFileSizeMb, 1, 10_240) }),
+      ...(maxP2pStateMb !== undefined && { maxP2pStateMb: wholeOption('max-p2p-state-mb', maxP2pStateMb, 1, 100) }),
+      ...(crdt !== undefined && { crdt: choiceOption('crdt', crdt, crdtKinds) }),
       ...(requireKnownUsers !== undefined && { requireKnownUsers: booleanOption('require-known-users', requireKnownUsers) }),
       ...(allowedOrigins !== undefined && { allowedOrigins: listOption(allowedOrigins).map(checkedOrigin) }),
       ...(tokenLifetime !== undefined && { jwtMaxLifetime: durationOption('token-lifetime', tokenLifetime) }),
@@ -186,6 +191,8 @@ function describe(environment: Environment): string {
     ['allowed origins', settings.allowedOrigins.join(', ') || 'any'],
     ['largest file', `${settings.maxFileSizeMb} MB`],
     ['media types', media.join(', ') || 'none'],
+    ['largest shared state', `${settings.maxP2pStateMb} MB`],
+    ['shared states are', settings.crdt === 'yjs' ? 'Yjs documents' : 'opaque'],
     ['token lifetime', `at most ${formatDuration(settings.jwtMaxLifetime)}`],
     ['token issuer', settings.jwtIssuer ?? 'any'],
     ['own limits', Object.entries(settings.limits).map(([name, value]) => `${name}=${value}`).join(', ') || 'none'],

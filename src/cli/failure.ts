@@ -31,6 +31,8 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   environment_disabled: '`collab env update <slug> --disabled false` enables it again.',
   key_not_found: '`collab key list --env <slug>` shows the keys of an environment.',
   user_not_found: '`collab user list --env <slug>` shows the known users.',
+  admin_not_found: '`collab admin list` shows all admins.',
+  email_taken: '`collab admin password <email>` gives that admin another password.',
   slug_taken: 'Choose another slug, or look at the one there is with `collab env show <slug>`.',
   write_conflict: 'Call the command again.',
   storage_full: 'Free space on the disk of the data folder; `collab doctor` says how much is missing.',

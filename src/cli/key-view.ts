@@ -1,24 +1,6 @@
-import type { NewKey } from '../domain/keys.ts';
-import type { ApiKey, SecretKey, SigningKey } from '../model/key.ts';
+import { keyState } from '../domain/key-view.ts';
+import type { ListedKey, NewKey, SecretKey, SigningKey } from '../model/key.ts';
 import { facts, next } from './output.ts';
-
-/** A key for scripts, without its value if that is secret. */
-export function presentKey(key: ApiKey, now: number): Record<string, unknown> {
-  const common = { id: key.id, kind: key.kind, name: key.name, preview: key.preview };
-  const own =
-    key.kind === 'secret'
-      ? { scope: key.scope, rooms: key.rooms, rateLimit: rateLimit(key) }
-      : { publishableKey: key.value };
-  return { ...common, ...own, state: stateOf(key, now), createdAt: key.createdAt, expiresAt: key.expiresAt, revokedAt: key.revokedAt };
-}
-
-/** A key just made, with its value, for scripts. */
-export function presentNewKey({ key, value }: NewKey): Record<string, unknown> {
-  const common = { id: key.id, kind: key.kind };
-  const dates = { environmentId: key.environmentId, name: key.name, createdAt: key.createdAt, expiresAt: key.expiresAt };
-  if (key.kind === 'publishable') return { ...common, publishableKey: value, ...dates };
-  return { ...common, secretKey: value, ...dates, scope: key.scope, rooms: key.rooms, rateLimit: rateLimit(key) };
-}
 
 /** A signing key for scripts; its secret only when asked for. */
 export function presentSigningKey(key: SigningKey, withSecret: boolean): Record<string, unknown> {
@@ -64,14 +46,14 @@ export function signingKeyText(key: SigningKey): string {
 }
 
 /** A key as a row of the list. */
-export function keyRow(key: ApiKey, now: number): readonly string[] {
+export function keyRow(key: ListedKey, now: number): readonly string[] {
   const shown = key.kind === 'publishable' ? key.value : key.preview;
-  return [key.id, key.kind, key.name, shown, key.kind === 'secret' ? rights(key) : 'page', stateText(key, now), key.createdAt];
+  return [key.id, key.kind, key.name, shown, key.kind === 'secret' ? rights(key) : 'page', stateText(key, now), key.lastUsedAt ?? 'never', key.createdAt];
 }
 
 /** A signing key as a row of the list. */
 export function signingKeyRow(key: SigningKey): readonly string[] {
-  return [key.kid, 'signing', key.kind === 'jwks' ? key.url : '', `${key.alg} ${key.kind}`, 'verifies tokens', 'active', key.createdAt];
+  return [key.kid, 'signing', key.kind === 'jwks' ? key.url : '', `${key.alg} ${key.kind}`, 'verifies tokens', 'active', '', key.createdAt];
 }
 
 function rights(key: SecretKey): string {
@@ -79,16 +61,7 @@ function rights(key: SecretKey): string {
   return `${key.scope}${key.rooms === null ? '' : ` in ${key.rooms}`}${limit}`;
 }
 
-function rateLimit({ rateLimit }: SecretKey): number | 'unlimited' | null {
-  return rateLimit === 0 ? 'unlimited' : rateLimit;
-}
-
-function stateOf(key: ApiKey, now: number): 'active' | 'expired' | 'revoked' {
-  if (key.revokedAt !== null) return 'revoked';
-  return key.expiresAt !== null && Date.parse(key.expiresAt) <= now ? 'expired' : 'active';
-}
-
-function stateText(key: ApiKey, now: number): string {
-  const state = stateOf(key, now);
+function stateText(key: ListedKey, now: number): string {
+  const state = keyState(key, now);
   return state === 'active' && key.expiresAt !== null ? `until ${key.expiresAt}` : state;
 }

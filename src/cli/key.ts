@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Context } from '../domain/context.ts';
 import { findEnvironment, listEnvironments } from '../domain/environments.ts';
+import { presentKey, presentNewKey } from '../domain/key-view.ts';
 import { createKey, type KeyCreate, listKeys, revokeKey, rotateKey } from '../domain/keys.ts';
 import { addSigningKey, listSigningKeys, type PublicAlgorithm, removeSigningKey, type SigningKeyCreate } from '../domain/signing-keys.ts';
 import type { Environment } from '../model/environment.ts';
@@ -9,7 +10,7 @@ import type { KeyScope, SigningKey } from '../model/key.ts';
 import { addCommand, addGroup, choiceOption, durationOption, wholeOption } from './command.ts';
 import { usageFailure } from './failure.ts';
 import { type Invocation, invocation, withStore } from './folder.ts';
-import { keyRow, newKeyText, presentKey, presentNewKey, presentSigningKey, signingKeyRow, signingKeyText } from './key-view.ts';
+import { keyRow, newKeyText, presentSigningKey, signingKeyRow, signingKeyText } from './key-view.ts';
 import { printResult, table } from './output.ts';
 import { confirmDestruction } from './prompt.ts';
 
@@ -115,7 +116,7 @@ async function list({ env }: { env: string }, command: Command): Promise<void> {
   const now = Date.now();
   const items = [...keys.map((key) => presentKey(key, now)), ...signing.map((key) => presentSigningKey(key, false))];
   printResult(at.json, { items }, () =>
-    table(['id', 'kind', 'name', 'key', 'rights', 'state', 'created'], [...keys.map((key) => keyRow(key, now)), ...signing.map(signingKeyRow)]),
+    table(['id', 'kind', 'name', 'key', 'rights', 'state', 'last used', 'created'], [...keys.map((key) => keyRow(key, now)), ...signing.map(signingKeyRow)]),
   );
 }
 
@@ -142,7 +143,7 @@ async function rotate(id: string, { overlap }: { overlap: string }, command: Com
         `When the old tokens have expired: collab key revoke ${id}`,
       );
     }
-    return rotateKey(ctx, id, seconds);
+    return rotateKey(ctx, id, { overlapSeconds: seconds });
   });
   printResult(at.json, { ...presentNewKey(made), replaces: id }, () => `${newKeyText(made)}\n\nThe key ${id} still works for ${overlap}.`);
 }

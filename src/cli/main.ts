@@ -19,7 +19,13 @@ const modules: Readonly<Record<string, () => Promise<Register>>> = {
   key: async () => (await import('./key.ts')).register,
   user: async () => (await import('./user.ts')).register,
   token: async () => (await import('./token.ts')).register,
+  admin: async () => (await import('./admin.ts')).register,
   tail: async () => (await import('./tail.ts')).register,
+  backup: async () => (await import('./backup.ts')).register,
+  restore: async () => (await import('./restore.ts')).register,
+  export: async () => (await import('./export.ts')).register,
+  import: async () => (await import('./import.ts')).register,
+  gc: async () => (await import('./gc.ts')).register,
   openapi: async () => (await import('./openapi.ts')).register,
 };
 

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
 import { Failure, usageFailure } from './failure.ts';
 
 export interface Destruction {
@@ -31,6 +32,30 @@ export async function confirmDestruction({ warning, answer, yes }: Destruction, 
   }
   const given = await ask(`${warning}\nType ${answer} to go ahead: `, { input, output });
   if (given.trim() !== answer) throw new Failure('Nothing was changed.');
+}
+
+/**
+ * Asks for a new password, twice, without showing what is typed. It is not checked otherwise.
+ *
+ * @throws {Failure} when the two differ, and without a terminal to ask on
+ */
+export async function askPassword({ input, output }: Terminal = ours): Promise<string> {
+  if (input.isTTY !== true) throw usageFailure('There is no terminal to ask for the password on.', 'Give it with --password <text>.');
+  const first = await askUnseen('Password (at least 12 characters): ', { input, output });
+  const second = await askUnseen('The same again: ', { input, output });
+  if (first !== second) throw new Failure('The two passwords differ. Nothing was changed.');
+  return first;
+}
+
+/** As `ask`, and nothing that is typed appears: readline writes to nowhere while it believes to write to the terminal. */
+async function askUnseen(question: string, { input, output }: Terminal): Promise<string> {
+  const unseen = Object.assign(new Writable({ write: (_chunk, _encoding, done) => done() }), { isTTY: true, columns: 80 });
+  // The question comes after, when the terminal has stopped echoing by itself.
+  const typed = ask('', { input, output: unseen });
+  output.write(question);
+  await typed;
+  output.write('\n');
+  return typed;
 }
 
 /** The line typed; empty when the terminal was closed (Ctrl-D, Ctrl-C) instead, which readline would wait on for ever. */

@@ -1,36 +1,17 @@
 import { hash } from 'node:crypto';
-import Type, { type Static } from 'typebox';
 import { CollabError } from '../errors.ts';
 import { timestamp } from '../lib/clock.ts';
 import { newId, randomSecret } from '../lib/ids.ts';
-import type { Environment } from '../model/environment.ts';
+import { type Environment, parseEnvironment } from '../model/environment.ts';
 import type { Via } from '../model/event.ts';
-import type { ApiKey, KeyPointer, StoredKey } from '../model/key.ts';
+import { type ApiKey, type KeyCreate, KeyCreateSchema, type KeyPointer, KeyRotateSchema, type ListedKey, type NewKey, type StoredKey } from '../model/key.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { BackendActor, Context } from './context.ts';
+import { type KeyUse, lastUses, noteUse, useOfKey } from './key-uses.ts';
 import { ENVIRONMENTS, KEY_HASHES, keysOf } from './partitions.ts';
 import { InputSchema, validate } from './validate.ts';
 
-const TEN_YEARS_SECONDS = 10 * 365 * 86_400;
-
-const KeyCreateSchema = Type.Object({
-  kind: Type.Union([Type.Literal('secret'), Type.Literal('publishable')]),
-  name: Type.Optional(Type.String({ maxLength: 128 })),
-  /** Of secret keys; `full` where absent. */
-  scope: Type.Optional(Type.Union([Type.Literal('full'), Type.Literal('read'), Type.Literal('moderate')])),
-  /** Of secret keys: a room id or `prefix*` that they are confined to. */
-  rooms: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 129 }), Type.Null()])),
-  expiresInSeconds: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: TEN_YEARS_SECONDS }), Type.Null()])),
-  /** Of secret keys: requests a minute counted on the key; 0 is unlimited, null counts the address. */
-  rateLimit: Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 10_000_000 }), Type.Null()])),
-});
-export type KeyCreate = Static<typeof KeyCreateSchema>;
-
-/** A key and its value, which is shown this once. */
-export interface NewKey {
-  readonly key: ApiKey;
-  readonly value: string;
-}
+export type { KeyCreate } from '../model/key.ts';
 
 /** Who a secret key speaks for. */
 export interface SecretKeyHolder {
@@ -40,9 +21,12 @@ export interface SecretKeyHolder {
 }
 
 const keyCreate = new InputSchema(KeyCreateSchema);
+const keyRotate = new InputSchema(KeyRotateSchema);
 
-/** Makes a key of an environment. Throws `invalid_request`, `environment_not_found`. */
-export async function createKey(ctx: Context, environment: Environment, input: KeyCreate): Promise<NewKey> {
+const OVERLAP_SECONDS = 86_400;
+
+/** Makes a key of an environment. `input` is a `KeyCreate`. Throws `invalid_request`, `environment_not_found`. */
+export async function createKey(ctx: Context, environment: Environment, input: unknown): Promise<NewKey> {
   const wanted = validate(keyCreate, input);
   const fresh = newKey(environment, wanted, ctx.clock.now());
   return ctx.store.transact(async (tx) => {
@@ -52,9 +36,13 @@ export async function createKey(ctx: Context, environment: Environment, input: K
 }
 
 /** The keys of an environment, revoked and expired ones too, oldest first. */
-export async function listKeys(ctx: Context, environment: Environment): Promise<ApiKey[]> {
+export async function listKeys(ctx: Context, environment: Environment): Promise<ListedKey[]> {
   const entries = await ctx.store.range(keysOf(environment.id));
-  return entries.map((entry) => shown(JSON.parse(entry.value) as StoredKey));
+  const used = await lastUses(ctx, environment.id);
+  return entries.map((entry) => {
+    const key = shown(JSON.parse(entry.value) as StoredKey);
+    return { ...key, lastUsedAt: used.get(key.id) ?? null };
+  });
 }
 
 /** Makes a key stop working, from the next request on in every worker. Again on the same key changes nothing. Throws `key_not_found`. */
@@ -71,14 +59,10 @@ export async function revokeKey(ctx: Context, keyId: string): Promise<ApiKey> {
 
 /**
  * Makes a key with the same properties; the old one expires after the overlap, or when it would have anyway. A key that
- * expires gives its whole lifetime to the new one. Throws `key_not_found`, `invalid_request`.
- *
- * @param overlapSeconds how long both work, 0 to ten years
+ * expires gives its whole lifetime to the new one. `input` is a `KeyRotate`. Throws `key_not_found`, `invalid_request`.
  */
-export async function rotateKey(ctx: Context, keyId: string, overlapSeconds: number): Promise<NewKey> {
-  if (!Number.isInteger(overlapSeconds) || overlapSeconds < 0 || overlapSeconds > TEN_YEARS_SECONDS) {
-    throw new CollabError('invalid_request', `The overlap must be between 0 and ${TEN_YEARS_SECONDS} seconds`);
-  }
+export async function rotateKey(ctx: Context, keyId: string, input: unknown): Promise<NewKey> {
+  const { overlapSeconds = OVERLAP_SECONDS } = validate(keyRotate, input);
   return ctx.store.transact(async (tx) => {
     const old = await requireKey(tx, keyId);
     const now = ctx.clock.now();
@@ -116,21 +100,35 @@ interface KnownKey {
   readonly environment: Environment;
   readonly expiresAt: string | null;
   readonly holder: SecretKeyHolder | null;
+  readonly use: KeyUse;
 }
 
 const invalidKey = (): CollabError => new CollabError('invalid_key', 'Invalid API key');
 
 const LONGEST_KEY = 128;
+const REMEMBERED_KEYS = 1_000;
+const names: Readonly<Record<Via, Map<string, string>>> = { rest: new Map(), ws: new Map(), cli: new Map() };
+const keyPartitions = [KEY_HASHES, ENVIRONMENTS];
 
 async function knownKey(ctx: Context, value: string, via: Via): Promise<KnownKey> {
   if (value.length > LONGEST_KEY) throw invalidKey();
   // The value is found by its hash, so that how long it takes tells nothing about any key.
-  const digest = hash('sha256', value, 'base64url');
+  const remembered = names[via].get(value);
+  const name = remembered ?? `key ${via} ${hash('sha256', value, 'base64url')}`;
   // Every change of a key changes its hash's entry in the same commit, so that these two partitions stand for all.
-  const known = await ctx.store.memo(`key ${via} ${digest}`, [KEY_HASHES, ENVIRONMENTS], () => loadKey(ctx, digest, via));
-  if (hasExpired(known.expiresAt, ctx.clock.now())) throw invalidKey();
+  const known = await ctx.store.memo(name, keyPartitions, () => loadKey(ctx, hash('sha256', value, 'base64url'), via));
+  const now = ctx.clock.now();
+  if (hasExpired(known.expiresAt, now)) throw invalidKey();
   if (known.environment.disabled) throw new CollabError('environment_disabled', 'The environment has been disabled by its operator');
+  noteUse(known.use, now);
+  if (remembered === undefined) remember(names[via], value, name);
   return known;
+}
+
+/** Remembers what the memo calls a key that has proved good: hashing it would be a tenth of a read request. */
+function remember(known: Map<string, string>, value: string, name: string): void {
+  if (known.size >= REMEMBERED_KEYS) known.clear();
+  known.set(value, name);
 }
 
 async function loadKey(ctx: Context, digest: string, via: Via): Promise<KnownKey> {
@@ -142,11 +140,12 @@ async function loadKey(ctx: Context, digest: string, via: Via): Promise<KnownKey
   if (storedKey === undefined || storedEnvironment === undefined) throw invalidKey();
   const key = JSON.parse(storedKey) as StoredKey;
   if (key.revokedAt !== null) throw invalidKey();
-  const environment = JSON.parse(storedEnvironment) as Environment;
-  if (key.kind === 'publishable') return { environment, expiresAt: key.expiresAt, holder: null };
+  const environment = parseEnvironment(storedEnvironment);
+  const use = useOfKey(ctx, environment.id, key.id);
+  if (key.kind === 'publishable') return { environment, expiresAt: key.expiresAt, holder: null, use };
   const rooms = key.rooms === null ? null : [key.rooms];
   const actor: BackendActor = { kind: 'backend', environment, keyId: key.id, scope: key.scope, rooms, via };
-  return { environment, expiresAt: key.expiresAt, holder: { actor, rateLimit: key.rateLimit } };
+  return { environment, expiresAt: key.expiresAt, holder: { actor, rateLimit: key.rateLimit }, use };
 }
 
 const hasExpired = (expiresAt: string | null, now: number): boolean => expiresAt !== null && Date.parse(expiresAt) <= now;
@@ -154,7 +153,7 @@ const hasExpired = (expiresAt: string | null, now: number): boolean => expiresAt
 function newKey(environment: Environment, wanted: KeyCreate, now: number): { key: StoredKey; value: string } {
   const secret = wanted.kind === 'secret';
   const value = `${secret ? 'sk' : 'pk'}_${environment.slug.replaceAll('-', '').slice(0, 12)}_${randomSecret(32)}`;
-  const { expiresInSeconds = null } = wanted;
+  const { expiresInSeconds = null, rateLimit = null } = wanted;
   const common = {
     id: newId('key_', now),
     environmentId: environment.id,
@@ -166,7 +165,7 @@ function newKey(environment: Environment, wanted: KeyCreate, now: number): { key
     hash: hash('sha256', value, 'base64url'),
   };
   if (!secret) return { key: { kind: 'publishable', ...common, value }, value };
-  return { key: { kind: 'secret', ...common, scope: wanted.scope ?? 'full', rooms: wanted.rooms ?? null, rateLimit: wanted.rateLimit ?? null }, value };
+  return { key: { kind: 'secret', ...common, scope: wanted.scope ?? 'full', rooms: wanted.rooms ?? null, rateLimit: rateLimit === 'unlimited' ? 0 : rateLimit }, value };
 }
 
 async function putKey(tx: Transaction, key: StoredKey): Promise<void> {
@@ -179,7 +178,7 @@ async function putKey(tx: Transaction, key: StoredKey): Promise<void> {
 async function requireEnvironment(tx: Transaction, environmentId: string): Promise<Environment> {
   const stored = await tx.get(ENVIRONMENTS, environmentId);
   if (stored === undefined) throw new CollabError('environment_not_found', 'The environment has been deleted');
-  return JSON.parse(stored) as Environment;
+  return parseEnvironment(stored);
 }
 
 async function requireKey(tx: Transaction, keyId: string): Promise<StoredKey> {

@@ -4,15 +4,23 @@ import type { RequestHead } from './request-head.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const NOSNIFF = 'X-Content-Type-Options: nosniff';
+/** JSON is sent compressed to those who take it. */
+const VARY = 'Vary: Accept-Encoding';
 
 /**
  * Content type and all other headers that are the same for many answers, in one. Each `writeHeader` is a call into C++
  * that costs about as much as reading the request line; a value that holds the following lines too costs one call for all.
  * They are constant: nothing that a caller sends ever gets into them.
  */
-export const jsonHead: Header = ['Content-Type', `${JSON_TYPE}\r\nCache-Control: no-store\r\n${NOSNIFF}`];
+export const jsonHead: Header = ['Content-Type', `${JSON_TYPE}\r\nCache-Control: no-store\r\n${NOSNIFF}\r\n${VARY}`];
 /** The same for lists, which caches may keep if they ask again each time. */
-export const listHead: Header = ['Content-Type', `${JSON_TYPE}\r\nCache-Control: private, no-cache\r\n${NOSNIFF}`];
+export const listHead: Header = ['Content-Type', `${JSON_TYPE}\r\nCache-Control: private, no-cache\r\n${NOSNIFF}\r\n${VARY}`];
+
+/** `listHead` with an ETag of ours. */
+export const taggedListHead = (tag: string): Header => ['Content-Type', `${listHead[1]}\r\nETag: ${tag}`];
+
+/** The same for bytes. */
+export const bytesHead: Header = ['Content-Type', `application/octet-stream\r\nCache-Control: private, no-cache\r\n${NOSNIFF}`];
 /** The same for streams of events. Buffering proxies are told not to. */
 export const streamHead: Header = ['Content-Type', `text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n${NOSNIFF}`];
 
@@ -20,8 +28,8 @@ export const streamHead: Header = ['Content-Type', `text/event-stream\r\nCache-C
 export function rateHeaders(window: CountedWindow): Header[] {
   if (window.limit === 0) return [];
   return [
-    ['RateLimit-Policy', `"default";q=${window.limit};w=60`],
-    ['RateLimit', `"default";r=${window.remaining};t=${resetSeconds(window)}`],
+    ['RateLimit-Policy', `"${window.policy}";q=${window.limit};w=60`],
+    ['RateLimit', `"${window.policy}";r=${window.remaining};t=${resetSeconds(window)}`],
   ];
 }
 
@@ -30,10 +38,14 @@ export function resetSeconds(window: CountedWindow): number {
   return Math.max(1, Math.ceil(window.resetMs / 1000));
 }
 
+/** The address that a request was sent to; '' when its Host is no name. */
+export function originOf(host: string, secure: boolean): string {
+  return /^[A-Za-z0-9.:[\]_-]+$/.test(host) ? `${secure ? 'https' : 'http'}://${host}` : '';
+}
+
 /** `Link` to the next page of the list that was asked for. Absolute, unless the request's Host is not one. */
 export function nextLink({ host, path, query }: RequestHead, secure: boolean, cursor: string): Header {
   const search = new URLSearchParams(query);
   search.set('cursor', cursor);
-  const origin = /^[A-Za-z0-9.:[\]_-]+$/.test(host) ? `${secure ? 'https' : 'http'}://${host}` : '';
-  return ['Link', `<${origin}${path.replaceAll(/[^!-=?-~]/gu, encodeURIComponent)}?${search.toString()}>; rel="next"`];
+  return ['Link', `<${originOf(host, secure)}${path.replaceAll(/[^!-=?-~]/gu, encodeURIComponent)}?${search.toString()}>; rel="next"`];
 }

@@ -1,24 +1,36 @@
+import type { Config } from '../config/schema.ts';
+import type { SessionHolder } from '../domain/admin-sessions.ts';
 import type { Actor, Context } from '../domain/context.ts';
 import type { Idempotency } from '../domain/idempotency.ts';
 import { type ListKind, type ListQuery, parseListQuery } from '../domain/list-query.ts';
 import { CollabError } from '../errors.ts';
 import type { Header, Exchange } from './exchange.ts';
 import type { OpenStreams } from './event-stream.ts';
+import type { RequestMeter } from './request-meter.ts';
 
 /** What a request has gathered on its way through the guards. */
 export interface RequestParts {
   readonly ctx: Context;
+  readonly config: Config;
   readonly exchange: Exchange;
   /** The parameters of the path, still percent-encoded. */
   readonly params: Readonly<Record<string, string>>;
-  /** Null on a public route. */
+  /** Null on a route for admins or everybody. */
   readonly actor: Actor | null;
+  /** Null on any but a route for admins. */
+  readonly admin: SessionHolder | null;
   /** Of every answer to this request, but for content type and caching. */
   readonly headers: readonly Header[];
   readonly streams: OpenStreams;
+  /** Null while nobody asks for measurements. */
+  readonly meter: RequestMeter | null;
+  /** The address that the request was sent to, without a path; '' when its Host is no name. */
+  readonly origin: () => string;
   /** Looks at the credential once more. Rejects when it is not good any longer. */
   readonly renew: () => Promise<Actor>;
 }
+
+const NOTHING = Buffer.alloc(0);
 
 const plainQueries = new Map<ListKind, ListQuery>();
 
@@ -26,6 +38,8 @@ const plainQueries = new Map<ListKind, ListQuery>();
 export class ApiRequest {
   /** The parsed JSON body, not validated; undefined on a route that takes none. */
   body: unknown;
+  /** The body of a route that takes bytes; empty on any other. */
+  bytes: Buffer = NOTHING;
   /** How the request may be repeated; null when it said nothing of it. */
   idempotency: Idempotency = null;
   readonly #parts: RequestParts;
@@ -38,10 +52,20 @@ export class ApiRequest {
     return this.#parts.ctx;
   }
 
-  /** Who asks. Throws on a public route. */
+  get config(): Config {
+    return this.#parts.config;
+  }
+
+  /** Who asks. Throws on a route for admins or everybody. */
   get actor(): Actor {
-    if (this.#parts.actor === null) throw new Error('a public route has no actor');
+    if (this.#parts.actor === null) throw new Error('a route for admins or everybody has no actor');
     return this.#parts.actor;
+  }
+
+  /** The session of the admin who asks. Throws on any but a route for admins. */
+  get admin(): SessionHolder {
+    if (this.#parts.admin === null) throw new Error('only a route for admins has one');
+    return this.#parts.admin;
   }
 
   /** The parts that only a handler needs which takes the exchange over. */

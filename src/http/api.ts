@@ -5,15 +5,21 @@ import { CollabError } from '../errors.ts';
 import { clientAddress, normaliseAddress } from '../lib/client-address.ts';
 import { Networks } from '../lib/networks.ts';
 import type { Logger } from '../log.ts';
-import { MAX_JSON_BODY_BYTES } from '../model/limits.ts';
-import { jsonHead, listHead, nextLink, rateHeaders, resetSeconds } from './answer.ts';
+import { limitsOf } from '../model/environment.ts';
+import { defaultLimits, MAX_JSON_BODY_BYTES } from '../model/limits.ts';
+import { jsonHead, listHead, nextLink, originOf, rateHeaders, resetSeconds, taggedListHead } from './answer.ts';
 import { API_PREFIX } from './api-prefix.ts';
 import { ApiRequest } from './api-request.ts';
+import { gzipped, wantsGzip } from './compression.ts';
+import { corsHeaders, isForBrowsers, preflightHeaders } from './cors.ts';
 import type { OpenStreams } from './event-stream.ts';
 import type { Exchange, Header, NoBody } from './exchange.ts';
-import { actorOf, type Credential, idempotencyOf, identify, requireAccess } from './guards.ts';
+import { actorOf, adminOf, type Credential, idempotencyOf, identify, isOfUser, requireAccess, userOf } from './guards.ts';
 import { parseJsonBody } from './json-body.ts';
+import { hasAlready, listTag } from './list-tag.ts';
 import { answerFailure } from './refusal.ts';
+import type { RequestHead } from './request-head.ts';
+import type { RequestMeter } from './request-meter.ts';
 import type { Answer, Route } from './route.ts';
 import { type Match, Router } from './router.ts';
 
@@ -22,6 +28,8 @@ export interface ApiDeps {
   readonly config: Config;
   readonly log: Logger;
   readonly streams: OpenStreams;
+  /** Null while nobody asks for measurements. */
+  readonly meter: RequestMeter | null;
 }
 
 /** A body on its way in; null for a route that takes none. */
@@ -44,61 +52,124 @@ export class Api {
 
   /** Answers a request whose path is `API_PREFIX` or below. To be called in the same turn as the request came in. */
   async serve(exchange: Exchange): Promise<void> {
+    const { method, path, authorization } = exchange.head;
     const headers: Header[] = [['X-Request-Id', exchange.id]];
+    const match = this.#router.find(method, path.slice(API_PREFIX.length));
     try {
-      const match = this.#router.find(exchange.head.method, exchange.head.path.slice(API_PREFIX.length));
+      if (method === 'OPTIONS') return this.#preflight(exchange, headers);
       exchange.route = match?.target.operationId ?? '';
-      const incoming = match?.target.body === undefined ? null : exchange.receiveBody(MAX_JSON_BODY_BYTES);
-      const credential = await identify(this.#deps.ctx, exchange.head.authorization);
-      this.#limit(exchange, credential, headers);
+      const incoming = match === null ? null : receive(exchange, match.target);
+      const credential = await identify(this.#deps.ctx, authorization);
+      this.#limit(exchange, match?.target ?? null, credential, headers);
       await this.#answer(exchange, match, credential, incoming, headers);
     } catch (thrown) {
-      answerFailure(this.#deps.log, exchange, thrown, headers);
+      answerFailure(this.#deps.log, exchange, thrown, match === null ? headers : readable(match.target, headers));
     }
+  }
+
+  /** Tells a browser what pages may do at a path. Not counted: a page cannot help sending it. */
+  #preflight(exchange: Exchange, headers: readonly Header[]): void {
+    const routes = this.#router.at(exchange.head.path.slice(API_PREFIX.length)).filter(isForBrowsers);
+    if (routes.length === 0) throw nothingHere();
+    exchange.send(204, [...preflightHeaders(routes.map(({ method }) => method)), ...headers], '');
   }
 
   async #answer(exchange: Exchange, match: Match<Route> | null, credential: Credential, incoming: Incoming, headers: Header[]): Promise<void> {
-    if (match === null) throw new CollabError('route_not_found', 'There is nothing at this path, or not with this method');
+    if (match === null) throw nothingHere();
     const { target: route, params } = match;
-    const actor = route.credential === 'public' ? null : actorOf(credential);
-    const renew = async (): Promise<Actor> => actorOf(await identify(this.#deps.ctx, exchange.head.authorization));
-    const request = new ApiRequest({ ctx: this.#deps.ctx, streams: this.#deps.streams, exchange, params, actor, headers, renew });
+    const { ctx, config, streams, meter } = this.#deps;
+    const actor = route.credential === 'secret' ? actorOf(credential) : isForBrowsers(route) ? await this.#browser(exchange, credential, route, headers) : null;
+    const admin = route.credential === 'admin' ? await adminOf(ctx, exchange.head.authorization) : null;
+    const renew = async (): Promise<Actor> => actorOf(await identify(ctx, exchange.head.authorization));
+    const origin = (): string => originOf(exchange.head.host, this.#isSecure(exchange));
+    const request = new ApiRequest({ ctx, config, streams, meter, exchange, params, actor, admin, headers, renew, origin });
     if (actor !== null) requireAccess(route, actor, params['roomId'] === undefined ? undefined : request.param('roomId'));
     if (incoming !== null) {
+      if (route.payload !== undefined) exchange.limitBody(route.payload.limit(request.actor, exchange.head.contentType));
       const bytes = await incoming;
       if (bytes === 'gone') return;
-      if (bytes === 'too_large') throw new CollabError('payload_too_large', `The body must be at most ${MAX_JSON_BODY_BYTES} bytes`);
-      request.body = parseJsonBody(exchange.head.contentType, bytes);
+      const limit = actor === null ? defaultLimits.jsonBodyBytes : limitsOf(actor.environment).jsonBodyBytes;
+      if (bytes === 'too_large' || (route.payload === undefined && bytes.length > limit)) throw route.payload?.tooLarge(request.actor) ?? tooLarge(limit);
+      if (route.payload === undefined) request.body = parseJsonBody(exchange.head.contentType, bytes);
+      else request.bytes = bytes;
       request.idempotency = idempotencyOf(route, exchange, bytes);
     }
+    const tag = route.conditions === 'log' && actor !== null ? await this.#tag(actor, exchange.head) : null;
+    if (tag !== null && actor !== null && hasAlready(exchange.head, tag)) {
+      // Another worker may have answered a change that this one shows and does not count yet.
+      await ctx.store.settle();
+      if ((await this.#tag(actor, exchange.head)) === tag) return exchange.send(304, [taggedListHead(tag), ...headers], '');
+    }
     const answer = await route.handle(request);
-    if (answer !== null) this.#send(exchange, route, answer, headers);
+    if (answer !== null) return this.#send(exchange, route, answer, headers, tag);
+  }
+
+  async #tag(actor: Actor, head: RequestHead): Promise<string> {
+    const { store } = this.#deps.ctx;
+    return listTag(store, await store.lastSeq(actor.environment.id), actor, head);
+  }
+
+  /**
+   * Who asks on a route for browsers: of what a request brings, a secret key counts first. Verifying a token costs much, so
+   * it waits for the limit.
+   */
+  async #browser(exchange: Exchange, credential: Credential, route: Route, headers: Header[]): Promise<Actor> {
+    const { head } = exchange;
+    const actor = route.credential === 'user' || isOfUser(head) ? await userOf(this.#deps.ctx, head, this.#deps.log) : actorOf(credential);
+    headers.push(...corsHeaders(actor.environment, head.origin));
+    return actor;
   }
 
   /** Counts the request on its key, if that has a limit of its own, or on the address it comes from. */
-  #limit(exchange: Exchange, credential: Credential, headers: Header[]): void {
+  #limit(exchange: Exchange, route: Route | null, credential: Credential, headers: Header[]): void {
     if (exchange.over) return;
     const { ctx, config } = this.#deps;
     const limit = credential instanceof CollabError ? null : credential.rateLimit;
     const window =
-      credential instanceof CollabError || limit === null
-        ? countRequest(ctx, config, { kind: 'address', address: clientAddress(exchange.peer, exchange.head.forwardedFor, this.#trusted) })
+      credential instanceof CollabError || limit === null || route?.limit !== undefined
+        ? countRequest(ctx, config, { kind: route?.limit ?? 'address', address: clientAddress(exchange.peer, exchange.head.forwardedFor, this.#trusted) })
         : countRequest(ctx, config, { kind: 'key', keyId: credential.actor.keyId, limit });
     headers.push(...rateHeaders(window));
     if (window.allowed) return;
+    this.#deps.meter?.limited(window.policy);
     const seconds = resetSeconds(window);
     throw new CollabError('rate_limited', `Rate limit exceeded. Try again in ${seconds}s`, seconds);
   }
 
-  #send(exchange: Exchange, route: Route, answer: Answer, headers: readonly Header[]): void {
-    const all: Header[] = [route.list === true ? listHead : jsonHead, ...headers];
+  /** Sends the answer; a promise only where it has to be compressed first. */
+  #send(exchange: Exchange, route: Route, answer: Answer, headers: readonly Header[], tag: string | null): Promise<void> | void {
+    const ownHead = tag !== null ? taggedListHead(tag) : route.list === true ? listHead : jsonHead;
+    const all: Header[] = [answer.head ?? ownHead, ...headers];
+    if (answer.headers !== undefined) all.push(...answer.headers);
     if (typeof answer.nextCursor === 'string') all.push(nextLink(exchange.head, this.#isSecure(exchange), answer.nextCursor));
     if (answer.replayed === true) all.push(['Idempotent-Replayed', 'true']);
-    exchange.send(answer.status, all, answer.body);
+    const isJson = answer.head === undefined || answer.head === listHead;
+    if (!isJson || !wantsGzip(exchange.head.acceptEncoding, answer.body)) return exchange.send(answer.status, all, answer.body);
+    return gzipped(answer.body).then((bytes) => exchange.send(answer.status, [...all, ['Content-Encoding', 'gzip']], bytes));
   }
 
   /** Whether the client speaks TLS, which only a proxy of ours can tell. */
   #isSecure(exchange: Exchange): boolean {
     return exchange.head.forwardedProto === 'https' && this.#trusted.has(normaliseAddress(exchange.peer) ?? '');
   }
+}
+
+function receive(exchange: Exchange, { body, payload, upload }: Route): Incoming {
+  if (upload === true) exchange.streamBody();
+  if (payload !== undefined) return exchange.receiveBody(null);
+  return body === undefined ? null : exchange.receiveBody(MAX_JSON_BODY_BYTES);
+}
+
+/** The headers of a refusal; on a route for browsers the page that asked may read it, whoever that is. */
+function readable(route: Route, headers: readonly Header[]): readonly Header[] {
+  if (!isForBrowsers(route) || headers.some(([name]) => name === 'Access-Control-Allow-Origin')) return headers;
+  return [...headers, ...corsHeaders(null, '')];
+}
+
+function tooLarge(limit: number): CollabError {
+  return new CollabError('payload_too_large', `The body must be at most ${limit} bytes`);
+}
+
+function nothingHere(): CollabError {
+  return new CollabError('route_not_found', 'There is nothing at this path, or not with this method');
 }

@@ -105,6 +105,7 @@ export class EventStream {
   async #seek(since: LogPosition | null): Promise<boolean> {
     const { store } = this.#parts.ctx;
     const { id } = this.#actor.environment;
+    await store.settle();
     const last = await store.lastSeq(id);
     const oldest = await store.oldestSeq(id);
     const recovered = since !== null && since.epoch === store.epoch && since.seq <= last && since.seq >= oldest - 1;

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { BodyStream } from './body-stream.ts';
 import { RequestHead } from './request-head.ts';
 
 export type Header = readonly [name: string, value: string];
@@ -16,10 +17,26 @@ export interface ExchangeOptions {
   readonly finished: (exchange: Exchange) => void;
 }
 
+/** Bytes that are read from where they are, and sent, in pieces. */
+export interface BodySource {
+  readonly size: number;
+  /** `length` bytes from `offset` on, fewer only at the end. */
+  read(offset: number, length: number): Promise<Uint8Array>;
+}
+
 /** Bodies from here on are sent piece by piece as the client takes them, instead of being copied for a slow one. */
 const PIECEMEAL_BYTES = 128 * 1024;
 /** An unread rest of a body up to here is read past; beyond, the connection is closed. */
 const SKIPPABLE_BYTES = 1024 * 1024;
+/** What is taken in of a body before its limit is known; past it the client has to wait. */
+const UNSIZED_BYTES = 1024 * 1024;
+/**
+ * The same of a body that may be large, as a file or a shared state: those who send a file look for an answer only when they have sent it all.
+ * Beyond, nothing more is read, and the client finds the answer when it looks.
+ */
+const SKIPPABLE_STREAM_BYTES = 32 * 1024 * 1024;
+/** What is read of a source at once, and kept for a slow client. */
+const SOURCE_PIECE_BYTES = 256 * 1024;
 
 const processPrefix = randomBytes(6).toString('base64url');
 const givenIds = { count: 0 };
@@ -43,7 +60,12 @@ export class Exchange {
   /** Whether `#response` may still be touched. */
   #alive = true;
   #unread: number;
+  #paused = false;
+  /** Whether bodies of many megabytes are expected. */
+  #isLarge = false;
   #onGone: (() => void) | null = null;
+  #onLimit: ((limit: number) => void) | null = null;
+  #stream: BodyStream | null = null;
 
   /** Must be made, and `receiveBody` called if the body is wanted, before the handler of uWebSockets.js returns. */
   constructor(response: HttpResponse, request: HttpRequest, options: ExchangeOptions) {
@@ -66,28 +88,62 @@ export class Exchange {
   }
 
   /**
-   * Reads the body. Of one larger than `limit` bytes nothing is kept.
+   * Reads the body. Of one larger than `limit` bytes nothing is kept. Null for a limit that depends on who asks: little
+   * is taken in until `limitBody` says it.
    * @returns a promise that never rejects
    */
-  receiveBody(limit: number): Promise<Buffer | NoBody> {
-    if (!this.head.chunked && this.#unread > limit) return Promise.resolve('too_large');
+  receiveBody(limit: number | null): Promise<Buffer | NoBody> {
+    this.#isLarge = limit === null;
+    if (limit !== null && !this.head.chunked && this.#unread > limit) return Promise.resolve('too_large');
     return new Promise((resolve) => {
-      let chunks: Buffer[] = [];
-      let size = 0;
-      this.#onGone = () => resolve('gone');
-      this.#response.onData((data, isLast) => {
-        size += data.byteLength;
-        this.#unread = isLast ? 0 : this.#unread - data.byteLength;
-        if (size > limit) {
-          chunks = [];
+      const body = { chunks: [] as Buffer[], size: 0, whole: false, limit };
+      const look = (): void => {
+        if (body.limit === null) return;
+        if (body.size > body.limit || (!this.head.chunked && body.size + this.#unread > body.limit)) {
+          body.chunks = [];
           resolve('too_large');
-          return;
+        } else if (body.whole) {
+          const [first = Buffer.alloc(0), ...more] = body.chunks;
+          resolve(more.length === 0 ? first : Buffer.concat(body.chunks));
         }
+      };
+      this.#onGone = () => resolve('gone');
+      this.#onLimit = (known) => {
+        body.limit = known;
+        look();
+      };
+      this.#response.onData((data, isLast) => {
+        body.size += data.byteLength;
+        this.#unread = isLast ? 0 : this.#unread - data.byteLength;
+        body.whole = isLast;
         // The memory of a chunk is borrowed for this call.
-        chunks.push(Buffer.from(new Uint8Array(data)));
-        if (isLast) resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+        if (body.limit === null || body.size <= body.limit) body.chunks.push(Buffer.from(new Uint8Array(data)));
+        if (body.limit === null && body.size > UNSIZED_BYTES && !isLast) this.#pause();
+        look();
       });
     });
+  }
+
+  /** Says the limit that `receiveBody` was not given. */
+  limitBody(limit: number): void {
+    this.#resume();
+    this.#onLimit?.(limit);
+    this.#onLimit = null;
+  }
+
+  /** Reads the body piece by piece, as long as it may be. To be called before the handler returns, and gives the same after. */
+  streamBody(): BodyStream {
+    if (this.#stream !== null) return this.#stream;
+    const stream = new BodyStream({ pause: () => this.#pause(), resume: () => this.#resume() });
+    this.#stream = stream;
+    this.#onGone = () => stream.abandon();
+    if (!this.head.chunked && this.#unread === 0) stream.take(Buffer.alloc(0), true);
+    this.#response.onData((data, isLast) => {
+      this.#unread = isLast ? 0 : this.#unread - data.byteLength;
+      // The memory of a chunk is borrowed for this call.
+      stream.take(Buffer.from(new Uint8Array(data)), isLast);
+    });
+    return stream;
   }
 
   /** Ends the connection without an answer. */
@@ -98,10 +154,34 @@ export class Exchange {
   /** Answers, in one write. Nothing is sent once the exchange is over; to HEAD the body is not sent. */
   send(status: number, headers: readonly Header[], body: string | Uint8Array): void {
     if (!this.#alive) return;
+    this.#leaveBody();
     this.status = status;
-    if (this.head.method === 'HEAD') this.#sendHead(headers, body);
+    if (status === 204 || status === 304) this.#sendBare(headers);
+    else if (this.head.method === 'HEAD') this.#sendHead(headers, Buffer.byteLength(body));
     else if (body.length < PIECEMEAL_BYTES) this.#sendWhole(headers, body);
     else this.#sendPieces(headers, typeof body === 'string' ? Buffer.from(body) : body);
+  }
+
+  /**
+   * Answers with what a source holds, read no faster than the client takes it; to HEAD nothing is read. Resolves when all
+   * is handed over or the exchange is over otherwise. Rejects when the source fails; the answer may have begun then, and
+   * the connection is ended.
+   */
+  async sendSource(status: number, headers: readonly Header[], source: BodySource): Promise<void> {
+    if (!this.#alive) return;
+    this.status = status;
+    if (this.head.method === 'HEAD') return this.#sendHead(headers, source.size);
+    for (let offset = 0; this.#alive; ) {
+      try {
+        const piece = await source.read(offset, Math.min(SOURCE_PIECE_BYTES, source.size - offset));
+        if (piece.byteLength === 0) throw new Error(`a source of ${source.size} bytes ended after ${offset}`);
+        await this.#offer(offset === 0 ? headers : null, piece, offset, source.size);
+        offset += piece.byteLength;
+      } catch (error) {
+        if (offset > 0) this.drop();
+        throw error;
+      }
+    }
   }
 
   /** Starts an answer of unknown length. */
@@ -152,6 +232,18 @@ export class Exchange {
     else listener();
   }
 
+  #pause(): void {
+    if (this.#paused || !this.#alive) return;
+    this.#paused = true;
+    this.#response.pause();
+  }
+
+  #resume(): void {
+    if (!this.#paused || !this.#alive) return;
+    this.#paused = false;
+    this.#response.resume();
+  }
+
   #sendWhole(headers: readonly Header[], body: string | Uint8Array): void {
     this.#response.cork(() => {
       this.#begin(headers);
@@ -160,11 +252,21 @@ export class Exchange {
     this.#finish();
   }
 
-  #sendHead(headers: readonly Header[], body: string | Uint8Array): void {
+  #sendHead(headers: readonly Header[], length: number): void {
     this.#response.cork(() => {
       this.#begin(headers);
       // endWithoutBody(length) leaves the answer pending in the core of Node 20.
-      this.#response.writeHeader('Content-Length', String(Buffer.byteLength(body)));
+      this.#response.writeHeader('Content-Length', String(length));
+      if (this.#isLast()) this.#response.writeHeader('Connection', 'close');
+      this.#response.endWithoutBody();
+    });
+    this.#finish();
+  }
+
+  /** Answers with a status that never has a body. */
+  #sendBare(headers: readonly Header[]): void {
+    this.#response.cork(() => {
+      this.#begin(headers);
       if (this.#isLast()) this.#response.writeHeader('Connection', 'close');
       this.#response.endWithoutBody();
     });
@@ -186,13 +288,46 @@ export class Exchange {
     });
   }
 
+  /** Hands over a piece of a body of `size` bytes that stands at `start`; before the first, the headers. Resolves when it is taken. */
+  #offer(headers: readonly Header[] | null, piece: Uint8Array, start: number, size: number): Promise<void> {
+    if (!this.#alive) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onGone = resolve;
+      const sendFrom = (offset: number): boolean => {
+        const [taken, done] = this.#response.tryEnd(piece.subarray(offset - start), size);
+        if (done) this.#finish();
+        if (taken || done) resolve();
+        return taken;
+      };
+      this.#response.onWritable(sendFrom);
+      this.#response.cork(() => {
+        if (headers !== null) this.#begin(headers);
+        if (headers !== null && this.#isLast()) this.#response.writeHeader('Connection', 'close');
+        sendFrom(start);
+      });
+    });
+  }
+
+  /** What is to become of the rest of the body, now that the answer is there. */
+  #leaveBody(): void {
+    if (this.#isStuck()) this.#pause();
+    else this.#resume();
+  }
+
+  /** Whether the client still sends more than anybody wants to read: it is left alone with that, and with the answer. */
+  #isStuck(): boolean {
+    return this.#stream !== null && this.#unread > SKIPPABLE_STREAM_BYTES;
+  }
+
   #begin(headers: readonly Header[]): void {
     this.#response.writeStatus(statusLine(this.status));
     for (const [name, value] of headers) this.#response.writeHeader(name, value);
+    if (this.#isStuck()) this.#response.writeHeader('Connection', 'close');
   }
 
   #isLast(): boolean {
-    return this.#unread > SKIPPABLE_BYTES || this.#options.draining();
+    const skippable = this.#isLarge ? SKIPPABLE_STREAM_BYTES : SKIPPABLE_BYTES;
+    return (this.#stream === null && this.#unread > skippable) || this.#options.draining();
   }
 
   #abort(): void {

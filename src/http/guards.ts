@@ -1,10 +1,15 @@
 import { hash } from 'node:crypto';
-import { requireChange, requireRead, requireWrite } from '../domain/access.ts';
-import type { Actor, BackendActor, Context } from '../domain/context.ts';
+import { authenticateAdmin, type SessionHolder } from '../domain/admin-sessions.ts';
+import { requireChange, requireOrigin, requireRead, requireWrite } from '../domain/access.ts';
+import type { Actor, BackendActor, Context, UserActor } from '../domain/context.ts';
 import { type Idempotency, parseIdempotencyKey } from '../domain/idempotency.ts';
 import { authenticateSecretKey, type SecretKeyHolder } from '../domain/keys.ts';
+import { authenticateUser } from '../domain/tokens.ts';
+import { userSeen } from '../domain/users.ts';
 import { CollabError } from '../errors.ts';
+import type { Logger } from '../log.ts';
 import type { Exchange } from './exchange.ts';
+import type { RequestHead } from './request-head.ts';
 import type { Route } from './route.ts';
 
 /** Who a request says it comes from, or why that is refused: decided before the route is known, thrown after. */
@@ -29,6 +34,35 @@ export async function identify(ctx: Context, authorization: string): Promise<Cre
 export function actorOf(credential: Credential): BackendActor {
   if (credential instanceof CollabError) throw credential;
   return credential.actor;
+}
+
+/** Whether a request comes with what a browser has, a publishable key and a user token, and no secret key. */
+export function isOfUser({ authorization, serviceKey, serviceToken }: RequestHead): boolean {
+  return authorization === '' && (serviceKey !== '' || serviceToken !== '');
+}
+
+/**
+ * The user that `X-Service-Key` and `X-Service-Token` prove, who is known from then on. Throws `missing_credentials`,
+ * `invalid_key`, `environment_disabled`, `invalid_token`, `token_expired`, `origin_not_allowed`.
+ */
+export async function userOf(ctx: Context, { serviceKey, serviceToken, origin }: RequestHead, log: Logger): Promise<UserActor> {
+  if (serviceKey === '') throw missing('X-Service-Token needs the publishable key in X-Service-Key beside it');
+  if (serviceToken === '') throw missing('X-Service-Key needs the token of a user in X-Service-Token beside it');
+  const { actor, claims } = await authenticateUser(ctx, serviceKey, serviceToken, 'rest');
+  requireOrigin(actor.environment, origin);
+  try {
+    await userSeen(ctx, actor.environment, claims, 'rest');
+  } catch (error) {
+    // A store that takes no writes must not keep people from reading.
+    log.warn({ err: error, user: claims.userId }, 'the user of a request could not be recorded');
+  }
+  return actor;
+}
+
+/** The admin whose session the `Authorization` header names. Throws `missing_credentials`, `invalid_key`, `invalid_session`. */
+export async function adminOf(ctx: Context, authorization: string): Promise<SessionHolder> {
+  if (authorization.slice(0, 7).toLowerCase() !== 'bearer ') throw missing('Send the token of an admin session in a header: Authorization: Bearer adm_…');
+  return authenticateAdmin(ctx, authorization.slice(7));
 }
 
 /** Throws `forbidden` unless the actor may use the route, in the room when the path names one. */

@@ -12,6 +12,8 @@ const common: readonly Parameter[] = [
   { name: 'order', schema: Type.Union([Type.Literal('asc'), Type.Literal('desc')], { description: 'Comments asc, all else desc, when absent.' }) },
 ];
 
+const metadata: Parameter = { name: 'metadata.{key}', schema: text('Those whose metadata has this value under this key.') };
+
 const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
   threads: [
     { name: 'resolved', schema: Type.Boolean({ description: 'Only resolved ones, or only open ones.' }) },
@@ -20,22 +22,25 @@ const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
     { name: 'mentions', schema: text('A user who is mentioned.') },
     { name: 'createdSince', schema: time('Created then or later.') },
     { name: 'updatedSince', schema: time('Changed then or later.') },
-    { name: 'metadata.{key}', schema: text('Threads whose metadata has this value under this key.') },
+    metadata,
   ],
   comments: [
     { name: 'userId', schema: text('Author.') },
     { name: 'mentions', schema: text('A user who is mentioned.') },
     { name: 'createdSince', schema: time('Written then or later.') },
     { name: 'updatedSince', schema: time('Written or edited then or later.') },
+    metadata,
   ],
   rooms: [
     { name: 'updatedSince', schema: time('Changed then or later.') },
     { name: 'prefix', schema: text('The room id starts with this.') },
+    metadata,
   ],
   users: [
     { name: 'q', schema: text('The id or the name contains this, in any case.') },
     { name: 'seenSince', schema: time('Connected then or later.') },
     { name: 'kind', schema: Type.Union([Type.Literal('user'), Type.Literal('bot')], { description: 'People or machines.' }) },
+    metadata,
   ],
 };
 

@@ -1,7 +1,9 @@
 import type { TSchema } from 'typebox';
 import { type ErrorCode, errorKinds } from '../errors.ts';
 import { version } from '../lib/version.ts';
+import { acceptedTypes } from '../model/attachment.ts';
 import { API_PREFIX } from './api-prefix.ts';
+import { isForBrowsers } from './cors.ts';
 import type { Route } from './route.ts';
 import { namedSchemas } from './schemas.ts';
 
@@ -28,6 +30,9 @@ export function documentOf(routes: readonly Route[]): Json {
       headers: headerObjects,
       securitySchemes: {
         secretKey: { type: 'http', scheme: 'bearer', description: 'A secret key, sk_…: for backends only, never in a page.' },
+        publishableKey: { type: 'apiKey', in: 'header', name: 'X-Service-Key', description: 'A publishable key, pk_…: it names the environment.' },
+        userToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token', description: 'The token (JWT) of a user, beside the publishable key.' },
+        adminSession: { type: 'http', scheme: 'bearer', description: 'The token of an admin session, adm_…, which `POST /admin/auth/login` gives. Valid on /admin/* only.' },
       },
     },
   };
@@ -48,17 +53,42 @@ function operationOf(route: Route): Json {
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     tags: [tagOf(route)],
-    ...(route.credential === 'public' ? { security: [] } : {}),
+    ...securityOf(route),
     parameters: parametersOf(route),
-    ...(route.body === undefined ? {} : { requestBody: { required: true, content: jsonContent(route.body) } }),
+    ...requestBodyOf(route),
     responses: { ...answersOf(route), ...refusalsOf(route) },
   };
+}
+
+function securityOf({ credential }: Route): Json {
+  if (credential === 'public') return { security: [] };
+  if (credential === 'admin') return { security: [{ adminSession: [] }] };
+  if (credential === 'user') return { security: [{ publishableKey: [], userToken: [] }] };
+  return credential === 'either' ? { security: [{ secretKey: [] }, { publishableKey: [], userToken: [] }] } : {};
+}
+
+function requestBodyOf({ body, payload, upload }: Route): Json {
+  if (upload === true) return { requestBody: { required: true, content: fileContent } };
+  if (payload !== undefined) return { requestBody: { required: true, content: { ...bytesContent, ...jsonContent(payload.schema) } } };
+  return body === undefined ? {} : { requestBody: { required: true, content: jsonContent(body) } };
+}
+
+const fileContent: Json = {
+  'multipart/form-data': {
+    schema: { type: 'object', required: ['file'], properties: { file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The one file; its Content-Type is one of those accepted.' } } },
+    encoding: { file: { contentType: Object.keys(acceptedTypes).join(', ') } },
+  },
+};
+
+function conditionsOf({ conditions }: Route): Json[] {
+  if (conditions === undefined) return [];
+  return conditions === 'write' ? [ifMatch, ifNoneMatch] : [ifNoneMatch];
 }
 
 function parametersOf(route: Route): Json[] {
   const path = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string', minLength: 1, maxLength: 128 } }));
   const query = (route.query ?? []).map(({ name, schema }) => ({ name, in: 'query', required: false, schema: referred(schema) }));
-  return [...path, ...query, ...(route.idempotent === true ? [idempotencyKey] : [])];
+  return [...path, ...query, ...(route.idempotent === true ? [idempotencyKey] : []), ...conditionsOf(route)];
 }
 
 function answersOf(route: Route): Json {
@@ -66,10 +96,15 @@ function answersOf(route: Route): Json {
     ...limitHeaders,
     ...(route.list === true ? headerRefs('Link') : {}),
     ...(route.idempotent === true ? headerRefs('Idempotent-Replayed') : {}),
+    ...(route.conditions === undefined ? {} : headerRefs('ETag')),
   };
-  return Object.fromEntries(
-    Object.entries(route.answers).map(([status, schema]) => [status, { description: status === '201' ? 'Created' : 'Done', headers, content: jsonContent(schema) }]),
-  );
+  const answers = Object.entries(route.answers).map(([status, schema]): [string, Json] => [
+    status,
+    { description: status === '201' ? 'Created' : 'Done', headers, content: { ...jsonContent(schema), ...(route.bytes === true ? bytesContent : {}) } },
+  ]);
+  if (route.bytes === true) answers.push(['204', { description: 'There are no bytes.', headers }]);
+  if (route.conditions === 'read' || route.conditions === 'log') answers.push(['304', { description: 'Nothing has changed.', headers }]);
+  return Object.fromEntries(answers);
 }
 
 function refusalsOf(route: Route): Json {
@@ -93,8 +128,11 @@ function refusalsOf(route: Route): Json {
 
 function commonErrors(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = ['rate_limited', 'internal'];
-  if (route.credential === 'secret') codes.push('missing_credentials', 'invalid_key', 'environment_disabled', 'forbidden');
-  if (route.body !== undefined) codes.push('payload_too_large', 'invalid_content_type', 'invalid_json');
+  if (route.credential !== 'public') codes.push('missing_credentials', 'invalid_key');
+  if (route.credential === 'admin') codes.push('invalid_session');
+  if (route.credential === 'secret' || isForBrowsers(route)) codes.push('environment_disabled', 'forbidden');
+  if (isForBrowsers(route)) codes.push('invalid_token', 'token_expired', 'origin_not_allowed');
+  if (route.body !== undefined || route.payload !== undefined) codes.push('payload_too_large', 'invalid_content_type', 'invalid_json');
   if (route.access !== 'read') codes.push('write_conflict', 'storage_full');
   if (route.idempotent === true) codes.push('idempotency_key_reused');
   return codes;
@@ -107,6 +145,7 @@ const headerObjects: Json = {
   'X-Request-Id': { description: 'Names the request in the log: as sent, or ours.', schema: { type: 'string' } },
   'X-Error-Code': { description: 'The kind of refusal.', schema: { type: 'string', enum: Object.keys(errorKinds) } },
   Link: { description: 'The next page, `rel="next"`; absent on the last.', schema: { type: 'string' } },
+  ETag: { description: 'Names this version.', schema: { type: 'string' } },
   'Idempotent-Replayed': { description: 'Present when this is the answer of an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
 };
 
@@ -119,6 +158,23 @@ const idempotencyKey: Json = {
   description: 'Makes the request repeatable for 24 hours: the same key, path and body get the first answer again.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
+
+const ifMatch: Json = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description: 'ETags, or `*`: writes only over one of these versions, or only over something; else 412.',
+  schema: { type: 'string' },
+};
+const ifNoneMatch: Json = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description: 'ETags, or `*`. On GET: 304 when what is there has one of them. On PUT: 412 then; `*` writes only where nothing is.',
+  schema: { type: 'string' },
+};
+
+const bytesContent: Json = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
 
 function headerRefs(...names: string[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

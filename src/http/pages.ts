@@ -34,6 +34,7 @@ export class Pages {
     try {
       const found = this.#router.find(exchange.head.method, exchange.head.path);
       if (found === null) throw new CollabError('route_not_found', 'There is nothing at this path, or not with this method');
+      exchange.route = found.pattern;
       await found.target(exchange, headers);
     } catch (thrown) {
       answerFailure(this.#log, exchange, thrown, headers);
@@ -75,6 +76,7 @@ function file(type: string, text: string): Page {
     ['X-Content-Type-Options', 'nosniff'],
     ['Content-Security-Policy', PAGE_POLICY],
     ['Referrer-Policy', 'no-referrer'],
+    ['Cross-Origin-Resource-Policy', 'same-origin'],
   ];
   return (exchange, headers) => exchange.send(200, [...fixed, ...headers], text);
 }

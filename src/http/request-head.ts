@@ -15,12 +15,20 @@ export class RequestHead {
   authorization = '';
   contentType = '';
   accept = '';
+  acceptEncoding = '';
+  origin = '';
   /** All lines in order, joined by commas. */
   forwardedFor = '';
   forwardedProto = '';
   requestId = '';
   idempotencyKey = '';
   lastEventId = '';
+  ifMatch = '';
+  ifNoneMatch = '';
+  range = '';
+  ifRange = '';
+  serviceKey = '';
+  serviceToken = '';
   /** Bytes of the body as declared; null when none are, as with a chunked body. */
   contentLength: number | null = null;
   chunked = false;
@@ -63,6 +71,12 @@ export class RequestHead {
       case 'accept':
         this.accept = value;
         break;
+      case 'accept-encoding':
+        this.acceptEncoding = value;
+        break;
+      case 'origin':
+        this.origin = value;
+        break;
       case 'x-forwarded-for':
         this.forwardedFor = this.forwardedFor === '' ? value : `${this.forwardedFor},${value}`;
         break;
@@ -77,6 +91,24 @@ export class RequestHead {
         break;
       case 'last-event-id':
         this.lastEventId = value;
+        break;
+      case 'if-match':
+        this.ifMatch = value;
+        break;
+      case 'if-none-match':
+        this.ifNoneMatch = value;
+        break;
+      case 'range':
+        this.range = value;
+        break;
+      case 'if-range':
+        this.ifRange = value;
+        break;
+      case 'x-service-key':
+        this.serviceKey = value;
+        break;
+      case 'x-service-token':
+        this.serviceToken = value;
         break;
     }
   }

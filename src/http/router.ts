@@ -2,10 +2,13 @@
 export interface Match<T> {
   readonly target: T;
   readonly params: Readonly<Record<string, string>>;
+  /** As it was added. */
+  readonly pattern: string;
 }
 
 interface Leaf<T> {
   readonly target: T;
+  readonly pattern: string;
   readonly names: readonly string[];
 }
 
@@ -40,14 +43,28 @@ export class Router<T> {
       }
     }
     if (node.leaves.has(method)) throw new Error(`two routes are ${method} ${pattern}`);
-    node.leaves.set(method, { target, names });
+    node.leaves.set(method, { target, pattern, names });
   }
 
   /** The route of a method and a path without query, or null. HEAD finds what GET does. */
   find(method: string, path: string): Match<T> | null {
+    const values: string[] = [];
+    const leaf = this.#node(path, values)?.leaves.get(method === 'HEAD' ? 'GET' : method);
+    if (leaf === undefined) return null;
+    const params: Record<string, string> = {};
+    for (let i = 0; i < leaf.names.length; i++) params[leaf.names[i] ?? ''] = values[i] ?? '';
+    return { target: leaf.target, params, pattern: leaf.pattern };
+  }
+
+  /** The routes of a path without query, of every method. */
+  at(path: string): readonly T[] {
+    return [...(this.#node(path, [])?.leaves.values() ?? [])].map(({ target }) => target);
+  }
+
+  /** Where a path leads. What its parameters stand for is added to `values`. */
+  #node(path: string, values: string[]): Node<T> | null {
     const segments = segmentsOf(path);
     if (segments === null) return null;
-    const values: string[] = [];
     let node = this.#root;
     for (const segment of segments) {
       let next = node.fixed.get(segment) ?? null;
@@ -58,11 +75,7 @@ export class Router<T> {
       if (next === null) return null;
       node = next;
     }
-    const leaf = node.leaves.get(method === 'HEAD' ? 'GET' : method);
-    if (leaf === undefined) return null;
-    const params: Record<string, string> = {};
-    for (let i = 0; i < leaf.names.length; i++) params[leaf.names[i] ?? ''] = values[i] ?? '';
-    return { target: leaf.target, params };
+    return node;
   }
 }
 

@@ -6,8 +6,11 @@ import { Api } from './api.ts';
 import { API_PREFIX } from './api-prefix.ts';
 import { OpenStreams } from './event-stream.ts';
 import { Exchange } from './exchange.ts';
+import { Files, FILES_PREFIX } from './files.ts';
 import type { ServerStatus } from './health.ts';
+import type { Metrics } from '../lib/metrics.ts';
 import { type DemoPage, Pages } from './pages.ts';
+import { RequestMeter } from './request-meter.ts';
 import { apiRoutes } from './routes.ts';
 
 /** What the HTTP layer of one process works with. */
@@ -21,6 +24,8 @@ export interface HttpDeps {
   readonly demo?: DemoPage | undefined;
   /** Milliseconds between two signs of life on a stream of events; 15 s when absent. */
   readonly streamHeartbeatMs?: number | undefined;
+  /** Where requests are counted; absent while nobody asks. */
+  readonly metrics?: Metrics | undefined;
 }
 
 /** The HTTP layer of one process, attached. */
@@ -38,17 +43,19 @@ const STREAM_HEARTBEAT_MS = 15_000;
 /** Attaches everything that is served over HTTP. To be called after routes that are more particular, such as sockets. */
 export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
   const { ctx, config, log, status } = deps;
+  const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, apiRoutes);
   const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
-  const api = new Api({ ctx, config, log, streams }, apiRoutes);
+  const api = new Api({ ctx, config, log, streams, meter }, apiRoutes);
   const pages = new Pages({ store: ctx.store, dataDir: config.dataDir, status, log }, config.demo ? (deps.demo ?? null) : null);
-  const requests = new Requests(log);
+  const files = new Files({ ctx, config, log, meter });
+  const requests = new Requests(log, meter);
   const options = { draining: () => status.draining, finished: (exchange: Exchange) => requests.finished(exchange) };
 
   app.any('/*', (response, request) => {
     const exchange = new Exchange(response, request, options);
     requests.started();
     if (exchange.head.ambiguous) exchange.drop();
-    else void (isApi(exchange.head.path) ? api : pages).serve(exchange);
+    else void (isApi(exchange.head.path) ? api : exchange.head.path.startsWith(FILES_PREFIX) ? files : pages).serve(exchange);
   });
   return { pending: () => requests.pending, endStreams: () => streams.endAll(), settled: (withinMs) => requests.settled(withinMs) };
 }
@@ -61,10 +68,12 @@ function isApi(path: string): boolean {
 class Requests {
   pending = 0;
   readonly #log: Logger;
+  readonly #meter: RequestMeter | null;
   #waiting: (() => void)[] = [];
 
-  constructor(log: Logger) {
+  constructor(log: Logger, meter: RequestMeter | null) {
     this.#log = log;
+    this.#meter = meter;
   }
 
   started(): void {
@@ -73,6 +82,7 @@ class Requests {
 
   finished(exchange: Exchange): void {
     this.pending -= 1;
+    this.#meter?.finished(exchange);
     if (this.#log.isLevelEnabled('debug')) this.#log.debug(lineOf(exchange), 'request');
     if (this.pending > 0) return;
     for (const wake of this.#waiting.splice(0)) wake();

@@ -45,3 +45,16 @@ t.test('check exits with 2 and tells every fault', async (t) => {
   t.match(stderr, /The configuration has 2 faults:\n {2}port must be .*\n {2}hots is no option/);
   t.match(await collab(['config', 'check', '--dir', dir]), { code: 2, stdout: '' });
 });
+
+t.test('secrets are never shown, not even wrong ones', async (t) => {
+  const dir = tempFolder(t);
+  writeFileSync(join(dir, 'config.json'), '{"turn": {"urls": ["turn:turn.example.com:3478?transport=udp"], "secret": ["north-pole", "old-pole"]}}');
+  const json = await collab(['config', 'check', '--dir', dir, '--json']);
+  t.match(JSON.parse(json.stdout), { config: { turn: { urls: ['turn:turn.example.com:3478?transport=udp'], secret: ['(hidden)', '(hidden)'] } } });
+  const table = await collab(['config', 'check', '--dir', dir]);
+  t.match(table.stdout, /turn\.secret +\(hidden\)/);
+  writeFileSync(join(dir, 'config.json'), '{"turn": {"secret": ["north pole"]}}');
+  const refused = await collab(['config', 'check', '--dir', dir]);
+  t.match(refused, { code: 2, stderr: /turn\.secret must be a list of secrets of 1 to 256 characters/ });
+  t.notMatch(json.stdout + table.stdout + refused.stderr, /pole/);
+});

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import t from 'tap';
 import { Failure } from '../../src/cli/failure.ts';
-import { confirmDestruction } from '../../src/cli/prompt.ts';
+import { askPassword, confirmDestruction } from '../../src/cli/prompt.ts';
 
 const question = { warning: 'This deletes everything.', answer: 'staging', yes: false };
 
@@ -43,4 +43,32 @@ t.test('with --yes nothing is asked', async (t) => {
   const { input, output } = terminal(false);
   await t.resolves(confirmDestruction({ ...question, yes: true }, { input, output }));
   t.equal(output.read(), null);
+});
+
+/** Types an answer whenever it is asked, and gives what the terminal showed. */
+function typing({ input, output }: { input: PassThrough; output: PassThrough }, answers: string[]): { shown: string } {
+  const seen = { shown: '' };
+  output.on('data', (text: Buffer) => {
+    seen.shown += String(text);
+    if (String(text).endsWith(': ')) setImmediate(() => input.write(`${answers.shift()}\n`));
+  });
+  return seen;
+}
+
+t.test('a password is asked for twice and not shown', async (t) => {
+  const asked = terminal(true);
+  const seen = typing(asked, ['correct horse', 'correct horse']);
+  t.equal(await askPassword(asked), 'correct horse');
+  t.equal(seen.shown, 'Password (at least 12 characters): \nThe same again: \n');
+});
+
+t.test('two passwords that differ are not taken', async (t) => {
+  const asked = terminal(true);
+  typing(asked, ['correct horse', 'correct house']);
+  await t.rejects(askPassword(asked), { message: 'The two passwords differ. Nothing was changed.' });
+});
+
+t.test('without a terminal no password is asked for', async (t) => {
+  const refused: unknown = await askPassword(terminal(false)).catch((error: unknown) => error);
+  t.match(refused, { exitCode: 2, remedies: ['Give it with --password <text>.'] });
 });

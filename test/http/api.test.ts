@@ -59,18 +59,22 @@ t.test('a wrong path or method is 404 with the error body', async (t) => {
   }
 });
 
-t.test('every route but the public ones wants a secret key', async (t) => {
+t.test('every route but the public ones wants a credential, and no unknown key', async (t) => {
   const { request } = await startTestServer(t);
   for (const route of apiRoutes) {
     const path = route.path.replaceAll(/:\w+/g, 'x');
     const without = await request<Failure>(route.method, path, { key: null });
-    t.equal(without.status, route.credential === 'public' ? 200 : 401, `${route.operationId} without a key`);
-    if (route.credential === 'public') continue;
+    if (route.credential === 'public') {
+      t.equal(without.status, route.body === undefined ? 200 : 400, `${route.operationId} without a key`);
+      continue;
+    }
+    t.equal(without.status, 401, `${route.operationId} without a key`);
     t.equal(without.headers.get('x-error-code'), 'missing_credentials');
     t.equal(without.headers.get('www-authenticate'), 'Bearer');
     const wrong = await request<Failure>(route.method, path, { key: 'sk_default_unknown' });
     t.equal(wrong.status, 401, `${route.operationId} with an unknown key`);
-    t.equal(wrong.headers.get('x-error-code'), 'invalid_key');
+    // What only users may do looks at their two headers alone.
+    t.equal(wrong.headers.get('x-error-code'), route.credential === 'user' ? 'missing_credentials' : 'invalid_key');
   }
   const basic = await request('GET', '/rooms', { key: null, headers: { Authorization: 'Basic c2s6' } });
   t.equal(basic.headers.get('x-error-code'), 'missing_credentials');
