@@ -4,6 +4,7 @@ import { access, stat, statfs } from 'node:fs/promises';
 import type { Context } from '../domain/context.ts';
 import { listEnvironments } from '../domain/environments.ts';
 import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
+import { checkFilesOf } from './check-files.ts';
 import { storeFolder, useStore } from './folder.ts';
 
 const MB = 1024 * 1024;
@@ -18,7 +19,7 @@ const NETWORK_FILESYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x01021997, '9p'],
 ]);
 
-/** Looks at the data folder: rights, disk, file system, and whether the store opens. */
+/** Looks at the data folder: rights, disk, file system, whether the store opens, and the files. */
 export async function checkFolder(subject: Subject): Promise<Check[]> {
   const { dataDir } = subject.config;
   try {
@@ -26,7 +27,9 @@ export async function checkFolder(subject: Subject): Promise<Check[]> {
   } catch {
     return [fail('data folder', `${dataDir} holds no store`, `Name the folder with --dir, or make it: collab init --dir ${subject.dir}`)];
   }
-  return [await checkRights(dataDir), await checkSpace(subject), await checkFilesystem(dataDir), await checkStore(subject)];
+  const store = await checkStore(subject);
+  const files = store.level === 'fail' ? [] : [await checkFilesOf(subject)];
+  return [await checkRights(dataDir), await checkSpace(subject), await checkFilesystem(dataDir), store, ...files];
 }
 
 async function checkRights(dataDir: string): Promise<Check> {

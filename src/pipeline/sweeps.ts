@@ -1,7 +1,11 @@
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
+import { sweepAdminSessions } from '../domain/admin-sessions.ts';
 import { listEnvironments } from '../domain/environments.ts';
+import { STAGED_MS, sweepUnlinked } from '../domain/file-sweep.ts';
 import { sweepIdempotency } from '../domain/idempotency.ts';
+import { sweepPresence } from '../domain/presence.ts';
+import { sweepRemovals } from '../domain/room-removal.ts';
 import { retainEvents } from './event-retention.ts';
 import type { Sweep } from './sweeper.ts';
 
@@ -17,11 +21,28 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): r
   return [
     { name: 'store upkeep', everyMs: SECOND / 4, run: () => ctx.store.maintain() },
     { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(ctx.clock.now() - IDLE_WINDOW_MS) },
+    { name: 'connections that have left rooms', everyMs: MINUTE, run: () => sweepPresence(ctx) },
     {
       name: 'event retention',
       everyMs: MINUTE,
       run: async () => {
         for (const { id } of await listEnvironments(ctx)) await retainEvents(ctx, id, events);
+      },
+    },
+    { name: 'admin sessions', everyMs: HOUR, run: () => sweepAdminSessions(ctx) },
+    {
+      name: 'comments of deleted rooms',
+      everyMs: 10 * SECOND,
+      run: async () => {
+        for (const { id } of await listEnvironments(ctx)) await sweepRemovals(ctx, id);
+      },
+    },
+    {
+      name: 'files that nothing links',
+      everyMs: HOUR,
+      run: async () => {
+        for (const { id } of await listEnvironments(ctx)) await sweepUnlinked(ctx, id);
+        await ctx.blobs?.sweepStaged(STAGED_MS);
       },
     },
     {

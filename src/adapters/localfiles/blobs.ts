@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto';
+import type { Dirent } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { CollabError } from '../../errors.ts';
+import type { BlobReader, Blobs, BlobStat, StagedBlob } from '../../ports/blobs.ts';
+import { FolderSync } from './folder-sync.ts';
+import { isMissing, StagedFile } from './staged-file.ts';
+
+export interface LocalBlobsOptions {
+  /** The folder of all files; made at the first upload. */
+  readonly path: string;
+  /** Free space of its disk below which nothing is staged. */
+  readonly minFreeBytes: number;
+}
+
+const STAGING = '.staging';
+/** Names that begin alike lie in one folder: ids begin with their time, so uploads of one moment share a flush. */
+const FOLDER_LETTERS = 10;
+const SPACE_CHECK_MS = 1_000;
+
+/** Blobs as files: `<path>/<environment>/<first letters of the name>/<name>`. Any number of processes may share the folder. */
+export class LocalBlobs implements Blobs {
+  readonly #options: LocalBlobsOptions;
+  readonly #folders = new FolderSync();
+  /** Folders that are on the disk, as far as this process knows. */
+  readonly #known = new Set<string>();
+  #spaceCheckedAt = -Infinity;
+
+  constructor(options: LocalBlobsOptions) {
+    this.#options = options;
+  }
+
+  async stage(): Promise<StagedBlob> {
+    if (performance.now() - this.#spaceCheckedAt > SPACE_CHECK_MS) await this.#checkSpace();
+    const path = join(this.#options.path, STAGING, randomBytes(12).toString('hex'));
+    return StagedFile.create(path, (staged, environmentId, name) => this.#place(staged, this.#fileOf(environmentId, name)));
+  }
+
+  async stat(environmentId: string, name: string): Promise<BlobStat | undefined> {
+    try {
+      const { size } = await stat(this.#fileOf(environmentId, name));
+      return { size };
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async open(environmentId: string, name: string): Promise<BlobReader> {
+    return new LocalReader(await open(this.#fileOf(environmentId, name), 'r'));
+  }
+
+  async remove(environmentId: string, name: string): Promise<void> {
+    const file = this.#fileOf(environmentId, name);
+    await rm(file, { force: true });
+    this.#known.delete(dirname(file));
+    // Fails while other files are in it.
+    await rmdir(dirname(file)).catch(() => undefined);
+  }
+
+  async *list(environmentId: string): AsyncIterable<string> {
+    const top = this.#folderOf(environmentId);
+    for (const folder of await entries(top)) {
+      if (!folder.isDirectory()) continue;
+      for (const file of await entries(join(top, folder.name))) if (file.isFile()) yield file.name;
+    }
+  }
+
+  async environments(): Promise<string[]> {
+    const found = await entries(this.#options.path);
+    return found.filter((entry) => entry.isDirectory() && entry.name !== STAGING).map((entry) => entry.name);
+  }
+
+  async sweepStaged(ageMs: number): Promise<number> {
+    const folder = join(this.#options.path, STAGING);
+    let swept = 0;
+    for (const { name } of await entries(folder)) {
+      const path = join(folder, name);
+      const changed = await stat(path).catch(() => null);
+      if (changed === null || Date.now() - changed.mtimeMs < ageMs) continue;
+      await rm(path, { force: true });
+      swept++;
+    }
+    return swept;
+  }
+
+  async removeAll(environmentId: string): Promise<void> {
+    await rm(this.#folderOf(environmentId), { recursive: true, force: true });
+  }
+
+  #folderOf(environmentId: string): string {
+    return join(this.#options.path, checked(environmentId));
+  }
+
+  #fileOf(environmentId: string, name: string): string {
+    return join(this.#folderOf(environmentId), checked(name).slice(0, FOLDER_LETTERS), name);
+  }
+
+  async #place(staged: string, file: string): Promise<void> {
+    const folder = dirname(file);
+    if (!this.#known.has(folder)) await this.#make(folder);
+    try {
+      await rename(staged, file);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      // Another process has removed the folder, empty, since.
+      await this.#make(folder);
+      await rename(staged, file);
+    }
+    await this.#folders.sync(folder);
+  }
+
+  async #make(folder: string): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    for (let made = folder; made !== this.#options.path; made = dirname(made)) await this.#folders.sync(dirname(made));
+    this.#known.add(folder);
+  }
+
+  async #checkSpace(): Promise<void> {
+    const { path, minFreeBytes } = this.#options;
+    const made = await mkdir(path, { recursive: true, mode: 0o700 });
+    if (made !== undefined) await this.#folders.sync(dirname(path));
+    const { bavail, bsize } = await statfs(path);
+    if (bavail * bsize < minFreeBytes) throw new CollabError('storage_full', 'The disk has too little free space: uploads are refused');
+    this.#spaceCheckedAt = performance.now();
+  }
+}
+
+class LocalReader implements BlobReader {
+  readonly #handle: FileHandle;
+
+  constructor(handle: FileHandle) {
+    this.#handle = handle;
+  }
+
+  async read(offset: number, length: number): Promise<Buffer> {
+    const buffer = Buffer.allocUnsafeSlow(length);
+    let filled = 0;
+    while (filled < length) {
+      const { bytesRead } = await this.#handle.read(buffer, filled, length - filled, offset + filled);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    return buffer.subarray(0, filled);
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close();
+  }
+}
+
+/** The entries of a folder; none when it is not there. */
+async function entries(folder: string): Promise<Dirent[]> {
+  try {
+    return await readdir(folder, { withFileTypes: true });
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+/** A name as part of a path. Throws for one that the port does not allow: it must not lead anywhere else. */
+function checked(name: string): string {
+  if (!/^[!-\-0-~][!-.0-~]{0,127}$/.test(name)) throw new Error(`not a name of a blob: ${JSON.stringify(name)}`);
+  return name;
+}

@@ -1,0 +1,74 @@
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { CollabError } from '../../errors.ts';
+import type { StagedBlob } from '../../ports/blobs.ts';
+
+/** Moves a finished file to its place and makes that last. */
+export type Place = (path: string, environmentId: string, name: string) => Promise<void>;
+
+/** A file in the staging folder. */
+export class StagedFile implements StagedBlob {
+  readonly path: string;
+  readonly #handle: FileHandle;
+  readonly #place: Place;
+  #open = true;
+  #placed = false;
+
+  private constructor(path: string, handle: FileHandle, place: Place) {
+    this.path = path;
+    this.#handle = handle;
+    this.#place = place;
+  }
+
+  /** Begins a file at `path`, in a folder that is made where it is missing. */
+  static async create(path: string, place: Place): Promise<StagedFile> {
+    try {
+      return new StagedFile(path, await open(path, 'wx', 0o600), place);
+    } catch (error) {
+      if (!isMissing(error)) throw asRefusal(error);
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      return new StagedFile(path, await open(path, 'wx', 0o600), place);
+    }
+  }
+
+  async write(chunk: Uint8Array): Promise<void> {
+    try {
+      await this.#handle.writeFile(chunk);
+    } catch (error) {
+      throw asRefusal(error);
+    }
+  }
+
+  async commit(environmentId: string, name: string): Promise<void> {
+    try {
+      await this.#handle.datasync();
+      await this.#close();
+      await this.#place(this.path, environmentId, name);
+      this.#placed = true;
+    } catch (error) {
+      throw asRefusal(error);
+    }
+  }
+
+  async discard(): Promise<void> {
+    await this.#close();
+    if (!this.#placed) await rm(this.path, { force: true });
+  }
+
+  async #close(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    await this.#handle.close();
+  }
+}
+
+/** Whether a call failed because there is no such file or folder. */
+export function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+}
+
+/** What a failed write is to the caller: a full disk is told, the rest is a fault of ours. */
+function asRefusal(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT' ? new CollabError('storage_full', 'The server’s disk is full: nothing was written') : error;
+}

@@ -1,0 +1,77 @@
+import { Gate } from '../../lib/gate.ts';
+import type { ImageFacts, Media, MediaFile } from '../../ports/media.ts';
+import { jpegIsWhole } from './jpeg-end.ts';
+import { webmDuration } from './webm-duration.ts';
+
+const DURATION_MS = 2_000;
+const LOOKS_AT_ONCE = 4;
+
+/** Media through sharp, file-type and music-metadata. Each is loaded with the first file that needs it. */
+export class LocalMedia implements Media {
+  readonly #decoders = new Gate(1);
+  readonly #looks = new Gate(LOOKS_AT_ONCE);
+
+  async sniff({ head }: MediaFile): Promise<string | undefined> {
+    try {
+      const { fileTypeFromBuffer } = await import('file-type');
+      const found = await fileTypeFromBuffer(head);
+      return found?.mime.split(';', 1).join();
+    } catch {
+      return undefined;
+    }
+  }
+
+  async image(file: MediaFile): Promise<ImageFacts | null> {
+    const { imageFacts, imageDecodes } = await import('./images.ts');
+    const facts = await this.#looks.run(() => imageFacts(file.path));
+    if (facts === null) return null;
+    // To the decoder damage inside of the scans of a JPEG is no error. So its head and its end say the same as decoding
+    // all of it, at a twentieth of the price.
+    const isSound = facts.mimeType === 'image/jpeg' ? await jpegIsWhole(file) : await this.#decoders.run(() => imageDecodes(file.path));
+    return isSound ? facts : null;
+  }
+
+  async thumbnail(image: Buffer): Promise<Buffer | null> {
+    const { makeThumbnail } = await import('./images.ts');
+    return this.#decoders.run(() => makeThumbnail(image));
+  }
+
+  duration({ path }: MediaFile, mimeType: string): Promise<number | undefined> {
+    return this.#looks.run(() => withinTime(DURATION_MS, (goOn) => durationOf(path, mimeType, goOn)));
+  }
+}
+
+async function durationOf(path: string, mimeType: string, goOn: () => boolean): Promise<number | undefined> {
+  const parsed = await parse(path);
+  if (parsed !== undefined && parsed > 0) return parsed;
+  return mimeType.endsWith('/webm') ? await webmDuration(path, goOn).catch(() => undefined) : undefined;
+}
+
+async function parse(path: string): Promise<number | undefined> {
+  try {
+    const { parseFile } = await import('music-metadata');
+    const { format } = await parseFile(path, { duration: true, skipCovers: true });
+    const ms = Math.round((format.duration ?? 0) * 1000);
+    return Number.isSafeInteger(ms) ? ms : undefined;
+  } catch {
+    // It throws on what has no end yet, such as the recordings of browsers.
+    return undefined;
+  }
+}
+
+/** What `work` gives, or undefined once the time is over; it can ask whether it should go on. */
+async function withinTime<T>(ms: number, work: (goOn: () => boolean) => Promise<T>): Promise<T | undefined> {
+  let over = false;
+  let timer: NodeJS.Timeout | undefined;
+  const giveUp = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => {
+      over = true;
+      resolve(undefined);
+    }, ms);
+  });
+  try {
+    return await Promise.race([work(() => !over), giveUp]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

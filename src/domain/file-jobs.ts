@@ -1,0 +1,109 @@
+import type { StoredFile } from '../model/attachment.ts';
+import type { Blobs } from '../ports/blobs.ts';
+import type { Media } from '../ports/media.ts';
+import type { Transaction } from '../ports/store.ts';
+import type { Context } from './context.ts';
+import { FILE_JOBS, filesOf } from './partitions.ts';
+
+/**
+ * `asked`: a thumbnail is to be made for which somebody waits. `remove`: the record is gone, its bytes are to follow.
+ * `thumb`: a thumbnail is to be made. What comes first here is done first.
+ */
+export type FileJobKind = 'asked' | 'remove' | 'thumb';
+
+/** Work on a file that was recorded in the commit which made it necessary; doing it twice does no harm. */
+export interface FileJob {
+  readonly key: string;
+  readonly kind: FileJobKind;
+  readonly environmentId: string;
+  readonly fileId: string;
+}
+
+/** Name of the thumbnail of a file, beside the file's own, which is its id. */
+export const thumbnailName = (fileId: string): string => `${fileId}.thumb`;
+
+/** The id of the file that a blob is the thumbnail of; the blob's own name for any other. */
+export const fileOfThumbnail = (blob: string): string => blob.replace(/\.thumb$/, '');
+
+const keyOf = (kind: FileJobKind, environmentId: string, fileId: string): string => `${kind}~${environmentId}~${fileId}`;
+
+/** The blobs and media of a context. Throws where there are none, which is a fault of ours. */
+export function filesIn({ blobs, media }: Context): { blobs: Blobs; media: Media } {
+  if (blobs === undefined || media === undefined) throw new Error('this process keeps no files');
+  return { blobs, media };
+}
+
+/** Leaves work to the background worker, in the commit of `tx`. */
+export function putFileJob(tx: Transaction, kind: FileJobKind, environmentId: string, fileId: string): void {
+  tx.put(FILE_JOBS, keyOf(kind, environmentId, fileId), '1');
+}
+
+/** Makes sure that a thumbnail will be made next, also of a file whose first try was lost. */
+export async function requestThumbnail(ctx: Context, environmentId: string, fileId: string): Promise<void> {
+  if ((await ctx.store.get(FILE_JOBS, keyOf('asked', environmentId, fileId))) !== undefined) return;
+  await ctx.store.transact(async (tx) => putFileJob(tx, 'asked', environmentId, fileId));
+}
+
+/** The work that is left, in the order in which it is to be done; at most `limit` pieces, where that is given. */
+export async function pendingFileJobs(ctx: Context, limit?: number): Promise<FileJob[]> {
+  const entries = await ctx.store.range(FILE_JOBS, { limit });
+  return entries.map(({ key }) => {
+    const [kind = '', environmentId = '', fileId = ''] = key.split('~');
+    return { key, kind: kind as FileJobKind, environmentId, fileId };
+  });
+}
+
+/** Forgets work that is done. */
+export async function forgetFileJobs(ctx: Context, jobs: readonly FileJob[]): Promise<void> {
+  await ctx.store.transact(async (tx) => {
+    for (const { key } of jobs) tx.delete(FILE_JOBS, key);
+  });
+}
+
+/** Does a piece of work. Rejects when it should be tried again. */
+export async function runFileJob(ctx: Context, { kind, environmentId, fileId }: FileJob): Promise<void> {
+  if (kind !== 'remove') return makeThumbnail(ctx, environmentId, fileId);
+  const { blobs } = filesIn(ctx);
+  await blobs.remove(environmentId, fileId);
+  await blobs.remove(environmentId, thumbnailName(fileId));
+}
+
+async function makeThumbnail(ctx: Context, environmentId: string, fileId: string): Promise<void> {
+  const { blobs, media } = filesIn(ctx);
+  const name = thumbnailName(fileId);
+  if (!(await exists(ctx, environmentId, fileId)) || (await blobs.stat(environmentId, name)) !== undefined) return;
+  const thumbnail = await media.thumbnail(await wholeBlob(blobs, environmentId, fileId));
+  if (thumbnail === null) return markWithout(ctx, environmentId, fileId);
+  const staged = await blobs.stage();
+  try {
+    await staged.write(thumbnail);
+    await staged.commit(environmentId, name);
+  } finally {
+    await staged.discard();
+  }
+  // Removed meanwhile: whoever removed it may have looked before this was there.
+  if (!(await exists(ctx, environmentId, fileId))) await blobs.remove(environmentId, name);
+}
+
+async function exists(ctx: Context, environmentId: string, fileId: string): Promise<boolean> {
+  return (await ctx.store.get(filesOf(environmentId), fileId)) !== undefined;
+}
+
+async function wholeBlob(blobs: Blobs, environmentId: string, name: string): Promise<Buffer> {
+  const { size = 0 } = (await blobs.stat(environmentId, name)) ?? {};
+  const reader = await blobs.open(environmentId, name);
+  try {
+    return await reader.read(0, size);
+  } finally {
+    await reader.close();
+  }
+}
+
+async function markWithout(ctx: Context, environmentId: string, fileId: string): Promise<void> {
+  await ctx.store.transact(async (tx) => {
+    const stored = await tx.get(filesOf(environmentId), fileId);
+    if (stored === undefined) return;
+    const file: StoredFile = { ...(JSON.parse(stored) as StoredFile), noThumbnail: true };
+    tx.put(filesOf(environmentId), fileId, JSON.stringify(file));
+  });
+}

@@ -1,0 +1,42 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
+import { StagedFile } from '../../src/adapters/localfiles/staged-file.ts';
+import { blobsConformance } from '../conformance/blobs.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+t.test('files of a folder are blobs', (t) =>
+  blobsConformance(t, async (t) => {
+    const path = join(tempFolder(t), 'files');
+    return { blobs: new LocalBlobs({ path, minFreeBytes: 0 }), peer: new LocalBlobs({ path, minFreeBytes: 0 }) };
+  }),
+);
+
+t.test('below the floor of free space nothing is staged', async (t) => {
+  const blobs = new LocalBlobs({ path: join(tempFolder(t), 'files'), minFreeBytes: Number.MAX_SAFE_INTEGER });
+  await t.rejects(blobs.stage(), { code: 'storage_full' });
+});
+
+t.test('a disk that fills up while a file is written is told as such', async (t) => {
+  const staged = await StagedFile.create(join(tempFolder(t), 'new', 'x'), async () => {
+    throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+  });
+  await t.rejects(staged.commit('env', 'a'), { code: 'storage_full' });
+  await staged.discard();
+});
+
+t.test('an empty folder goes with its last file, and only the owner may look into any', async (t) => {
+  const path = join(tempFolder(t), 'files');
+  const blobs = new LocalBlobs({ path, minFreeBytes: 0 });
+  for (const name of ['file_aaaaa1', 'file_aaaaa2', 'file_bbbbb1']) {
+    const staged = await blobs.stage();
+    await staged.write(Buffer.from(name));
+    await staged.commit('env', name);
+  }
+  t.same(readdirSync(join(path, 'env')), ['file_aaaaa', 'file_bbbbb']);
+  await blobs.remove('env', 'file_aaaaa1');
+  await blobs.remove('env', 'file_bbbbb1');
+  t.same(readdirSync(join(path, 'env')), ['file_aaaaa']);
+  for (const place of ['', '.staging', 'env', 'env/file_aaaaa', 'env/file_aaaaa/file_aaaaa2']) t.equal(statSync(join(path, place)).mode & 0o077, 0, place);
+});

@@ -1,0 +1,112 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import t, { type Test } from 'tap';
+import { LocalMedia } from '../../src/adapters/media/media.ts';
+import { HEAD_BYTES, type MediaFile } from '../../src/ports/media.ts';
+import { animation, mp4, picture, wav, webm } from '../fixtures/media.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+const media = new LocalMedia();
+
+function file(t: Test, bytes: Buffer): MediaFile {
+  const path = join(tempFolder(t), 'x');
+  writeFileSync(path, bytes);
+  return { path, head: bytes.subarray(0, HEAD_BYTES), tail: bytes.subarray(-2) };
+}
+
+/** A PNG that says it is of a size and holds nothing of that: what a bomb looks like before it is opened. */
+function hollowPng(width: number, height: number): Buffer {
+  const png = Buffer.from('89504e470d0a1a0a0000000d49484452000000000000000008020000000000000000000049454e44ae426082', 'hex');
+  png.writeUInt32BE(width, 16);
+  png.writeUInt32BE(height, 20);
+  return png;
+}
+
+t.test('pictures of each type tell what they are and how large', async (t) => {
+  for (const type of ['jpeg', 'png', 'gif', 'webp'] as const) {
+    const bytes = await picture(30, 20).toFormat(type).toBuffer();
+    t.same(await media.image(file(t, bytes)), { mimeType: `image/${type}`, width: 30, height: 20 }, type);
+    t.equal(await media.sniff(file(t, bytes)), `image/${type}`);
+  }
+  const lying = await picture(30, 20).jpeg().withMetadata({ orientation: 6 }).toBuffer();
+  t.match(await media.image(file(t, lying)), { width: 20, height: 30 }, 'as it is shown');
+  const frames = await (await animation(8, 6)).gif().toBuffer();
+  t.match(await media.image(file(t, frames)), { mimeType: 'image/gif', width: 8, height: 6 }, 'of an animation one frame');
+});
+
+t.test('odd but honest pictures are taken', async (t) => {
+  const cmyk = await picture(30, 20).toColourspace('cmyk').jpeg().toBuffer();
+  const deep = await sharp(await picture(30, 20).png().toBuffer()).toColourspace('rgb16').png().toBuffer();
+  const progressive = await picture(300, 200).jpeg({ progressive: true }).toBuffer();
+  const trailed = Buffer.concat([await picture(30, 20).jpeg().toBuffer(), Buffer.alloc(600_000, 1)]);
+  const dot = await picture(1, 1).webp().toBuffer();
+  for (const [name, bytes] of Object.entries({ cmyk, deep, progressive, trailed, dot })) {
+    t.ok(await media.image(file(t, bytes)), name);
+    const thumbnail = await media.thumbnail(bytes);
+    t.match(thumbnail === null ? null : await sharp(thumbnail).metadata(), { format: 'jpeg', width: 200, height: 200, space: 'srgb', depth: 'uchar' }, `a thumbnail of ${name}`);
+  }
+});
+
+t.test('what is damaged, cut off, too large or no picture is refused', async (t) => {
+  const noise = Buffer.from(Array.from({ length: 90 * 60 * 3 }, (_, i) => (i * 7919) % 251));
+  for (const type of ['jpeg', 'png', 'webp'] as const) {
+    const bytes = await sharp(noise, { raw: { width: 90, height: 60, channels: 3 } }).toFormat(type).toBuffer();
+    t.ok(await media.image(file(t, bytes)), `${type} whole`);
+    t.equal(await media.image(file(t, bytes.subarray(0, bytes.length * 0.6))), null, `${type} cut off`);
+  }
+  const withPreview = await picture(30, 20).jpeg().withMetadata({ exif: { IFD0: { Artist: 'x\xff\xd9x' } } }).toBuffer();
+  t.equal(await media.image(file(t, withPreview.subarray(0, withPreview.length - 2))), null, 'an end before the picture is none');
+  t.equal(await media.image(file(t, hollowPng(20_000, 20_000))), null, 'a bomb');
+  t.equal(await media.thumbnail(hollowPng(20_000, 20_000)), null);
+  t.equal(await media.image(file(t, hollowPng(10, 10))), null, 'nothing inside');
+  t.equal(await media.image(file(t, Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'))), null, 'SVG');
+  t.equal(await media.image(file(t, await picture(9, 9).tiff().toBuffer())), null, 'TIFF');
+  t.equal(await media.image(file(t, Buffer.from('no picture'))), null);
+});
+
+t.test('the end of a JPEG is found wherever it is', async (t) => {
+  const plain = await picture(300, 200).jpeg().toBuffer();
+  const exif = Buffer.alloc(60_000, 0xd9);
+  exif.fill(0xff, 100, 200);
+  const segment = Buffer.concat([Buffer.from([0xff, 0xe1, exif.length >> 8, exif.length & 255]), exif.subarray(2)]);
+  const long = Buffer.concat([plain.subarray(0, 2), segment, segment, Buffer.from([0xff]), plain.subarray(2)]);
+  t.match(await media.image(file(t, long)), { width: 300 }, 'its scan is not among the first bytes');
+  t.match(await media.image(file(t, Buffer.concat([long, Buffer.alloc(300_000, 3)]))), { width: 300 }, 'more follows it');
+  t.equal(await media.image(file(t, long.subarray(0, long.length - 2))), null, 'there is none');
+});
+
+t.test('fifty million pixels are taken, one more column is not', async (t) => {
+  const png = (width: number): Promise<Buffer> => picture(width, 5_000).png({ compressionLevel: 1 }).toBuffer();
+  t.same(await media.image(file(t, await png(10_000))), { mimeType: 'image/png', width: 10_000, height: 5_000 });
+  t.equal(await media.image(file(t, await png(10_001))), null);
+  t.equal(await media.image(file(t, await picture(10_001, 5_000).jpeg().toBuffer())), null);
+});
+
+t.test('a thumbnail is upright, cut to the middle, and white where nothing is', async (t) => {
+  // Left half red, right half clear; turned by EXIF so that the red is on top.
+  const red = await sharp({ create: { width: 300, height: 300, channels: 4, background: '#f00' } }).png().toBuffer();
+  const halves = sharp({ create: { width: 600, height: 300, channels: 4, background: '#0000' } }).composite([{ input: red, left: 0, top: 0 }]);
+  const png = await sharp(await halves.png().toBuffer()).withMetadata({ orientation: 6 }).png().toBuffer();
+  const thumbnail = await media.thumbnail(png);
+  const { data, info } = await sharp(thumbnail ?? Buffer.alloc(0)).raw().toBuffer({ resolveWithObject: true });
+  t.match(info, { width: 200, height: 200, channels: 3 });
+  const at = (x: number, y: number): number[] => [...data.subarray((y * 200 + x) * 3, (y * 200 + x) * 3 + 3)];
+  const [r = 0, g = 255, b = 255] = at(100, 30);
+  t.ok(r > 240 && g < 20 && b < 20, `red on top: ${r} ${g} ${b}`);
+  t.ok(at(100, 170).every((value) => value > 240), `white below: ${at(100, 170).join(' ')}`);
+});
+
+t.test('sound and video tell how long they are, also as browsers record them', async (t) => {
+  t.equal(await media.duration(file(t, wav(1.5)), 'audio/wav'), 1500);
+  t.equal(await media.duration(file(t, webm(2_500)), 'audio/webm'), 2500, 'a recording');
+  t.equal(await media.duration(file(t, webm(2_500, { video: true })), 'video/webm'), 2500);
+  t.equal(await media.duration(file(t, webm(25_000, { scale: 100_000 })), 'audio/webm'), 2500, 'in other units');
+  t.equal(await media.duration(file(t, webm(4_200, { finished: true })), 'audio/webm'), 4200, 'one that tells it');
+  t.equal(await media.duration(file(t, webm(0).subarray(0, 60)), 'audio/webm'), undefined, 'one that was cut off before its first block');
+  t.equal(await media.duration(file(t, mp4('M4A')), 'audio/mp4'), undefined, 'nothing to play');
+  t.equal(await media.duration(file(t, Buffer.alloc(10_000, 0xff)), 'audio/webm'), undefined, 'rubbish');
+  t.equal(await media.sniff(file(t, webm(100))), 'video/webm');
+  t.equal(await media.sniff(file(t, mp4('M4A'))), 'audio/x-m4a');
+  t.equal(await media.sniff(file(t, Buffer.from('nothing known'))), undefined);
+});

@@ -1,0 +1,255 @@
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
+import { createComment, deleteComment, editComment } from '../../src/domain/comments.ts';
+import type { Context, UserActor } from '../../src/domain/context.ts';
+import { createEnvironment, deleteEnvironment } from '../../src/domain/environments.ts';
+import { pendingFileJobs, runFileJob, thumbnailName } from '../../src/domain/file-jobs.ts';
+import { checkFiles, findOrphans, type Orphan, removeOrphans, sweepUnlinked } from '../../src/domain/file-sweep.ts';
+import { safeFilename } from '../../src/domain/filenames.ts';
+import { createThread, deleteThread } from '../../src/domain/threads.ts';
+import { beginUpload } from '../../src/domain/uploads.ts';
+import { createLogger } from '../../src/log.ts';
+import type { Attachment } from '../../src/model/attachment.ts';
+import type { Comment } from '../../src/model/comment.ts';
+import { FileJobs } from '../../src/pipeline/file-jobs.ts';
+import type { Media } from '../../src/ports/media.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+import { addComment, createWorld, startThread, type World } from './world.ts';
+
+const HOUR = 3_600_000;
+const log = createLogger({ level: 'silent', name: 'test' });
+
+/** Media that takes everything for what it was declared as. */
+const trusting: Media = {
+  sniff: async () => undefined,
+  image: async () => ({ mimeType: 'image/png', width: 3, height: 2 }),
+  duration: async () => 1234,
+  thumbnail: async () => Buffer.from('thumbnail'),
+};
+
+interface FileWorld extends World {
+  readonly ctx: Context & Required<Pick<Context, 'blobs' | 'media'>>;
+  /** Does the work on files that is due. */
+  work(): Promise<void>;
+}
+
+async function createFileWorld(t: Test, media: Media = trusting): Promise<FileWorld> {
+  const world = await createWorld(t);
+  const blobs = new LocalBlobs({ path: join(tempFolder(t), 'files'), minFreeBytes: 0 });
+  const ctx = { ...world.ctx, blobs, media };
+  const jobs = new FileJobs(ctx, log);
+  return { ...world, ctx, work: () => jobs.runDue() };
+}
+
+async function put({ ctx }: FileWorld, actor: UserActor, contentType = 'image/png'): Promise<Attachment> {
+  const upload = await beginUpload(ctx, actor, { filename: 'a.png', contentType, leastBytes: 0 });
+  await upload.write(Buffer.from('bytes'));
+  return upload.finish('https://example.com');
+}
+
+async function blobsOf({ ctx, environment }: FileWorld): Promise<string[]> {
+  const names: string[] = [];
+  for await (const name of ctx.blobs.list(environment.id)) names.push(name);
+  return names.sort();
+}
+
+const commentIn = (body: string): Comment => (JSON.parse(body) as { comment: Comment }).comment;
+
+t.test('an upload is linked by the comment that names it, and shown in it', async (t) => {
+  const world = await createFileWorld(t);
+  const { ctx, backend, ann } = world;
+  const { threadId } = await startThread(world);
+  const [one, two] = [await put(world, ann), await put(world, ann, 'audio/wav')];
+  t.match(one, { type: 'image', width: 3, height: 2, thumbnailUrl: `${one.url}?thumb=1` });
+  t.match(two, { type: 'audio', durationMs: 1234 });
+  const comment = await addComment(world, threadId, { attachmentIds: [two.id, one.id, two.id] });
+  t.strictSame(comment.attachments, [two, one], 'in the order given, each once');
+
+  const outcome = await createThread(ctx, backend, 'room', { userId: 'ann', body: '', attachmentIds: [(await put(world, ann)).id] }, null);
+  const { thread } = JSON.parse(outcome.body) as { thread: { comments: Comment[] } };
+  t.equal(thread.comments[0]?.attachments.length, 1, 'the first comment of a thread takes them, and needs no text then');
+  const event = (await world.events()).at(-1);
+  t.match(event?.data, { comment: { attachments: [{ type: 'image' }] } }, 'events show them');
+});
+
+t.test('what can’t be linked is refused, and nothing is written', async (t) => {
+  const world = await createFileWorld(t);
+  const { ctx, backend, ann, bob } = world;
+  const { threadId } = await startThread(world);
+  const mine = await put(world, ann);
+  const write = (actor: typeof backend | UserActor, fields: object) => createComment(ctx, actor, threadId, { userId: 'ann', body: 'x', ...fields }, null);
+  const other = await createEnvironment(ctx, { slug: 'other' });
+  const foreign = await put(world, { ...ann, environment: other });
+
+  await t.rejects(write(backend, { attachmentIds: ['file_none'] }), { code: 'unknown_attachment', message: /"file_none", which is no upload of this environment/ });
+  await t.rejects(write(backend, { attachmentIds: [mine.id, foreign.id] }), { code: 'unknown_attachment' });
+  await t.rejects(write(backend, { attachmentIds: ['../x'] }), { code: 'unknown_attachment' });
+  await t.rejects(write(bob, { attachmentIds: [mine.id] }), { code: 'unknown_attachment', message: /no upload of yours/ });
+  await t.rejects(write(backend, { attachmentIds: 'x' }), { code: 'invalid_request', message: 'attachmentIds must be an array' });
+  await t.rejects(write(backend, { attachmentIds: [1] }), { code: 'invalid_request', message: 'attachmentIds[0] must be a string' });
+  await t.rejects(write(backend, { attachmentIds: Array(11).fill('x') }), { code: 'invalid_request', message: 'attachmentIds must hold at most 10 ids' });
+  await t.rejects(write(backend, { body: '', attachmentIds: [] }), { code: 'invalid_request', message: /^body must be 1 to 10000/ });
+  await t.rejects(write(backend, { body: ' ' }), { code: 'invalid_request' });
+  await write(ann, { body: '  ', attachmentIds: [mine.id] });
+  await t.rejects(write(backend, { attachmentIds: [mine.id] }), { code: 'attachment_linked' });
+  t.equal((await world.events()).length, 2);
+  await write(backend, { attachmentIds: [(await put(world, bob)).id] });
+});
+
+t.test('an edit keeps, replaces or removes attachments', async (t) => {
+  const world = await createFileWorld(t);
+  const { ctx, backend, ann, bob } = world;
+  const { threadId } = await startThread(world);
+  const [one, two, three] = [await put(world, ann), await put(world, ann), await put(world, ann)];
+  const { id } = await addComment(world, threadId, { attachmentIds: [one.id, two.id] });
+  const edit = async (fields: object, actor: typeof backend | UserActor = ann): Promise<Comment> => commentIn(await editComment(ctx, actor, id, { body: 'new', ...fields }));
+
+  t.strictSame((await edit({})).attachments, [one, two], 'absent: unchanged');
+  t.equal((await edit({ body: '' })).body, '', 'it still has some');
+  await t.rejects(edit({ attachmentIds: [three.id, one.id] }, { ...bob, role: 'moderator' }), { code: 'unknown_attachment' }, 'not even a moderator links what another uploaded');
+  t.strictSame((await edit({ attachmentIds: [one.id] }, { ...bob, role: 'moderator' })).attachments, [one], 'but keeps and removes what is there');
+  t.strictSame((await edit({ attachmentIds: [three.id, one.id] })).attachments, [three, one]);
+  await t.rejects(edit({ body: '', attachmentIds: [] }), { code: 'invalid_request' });
+  t.strictSame((await edit({ attachmentIds: [] })).attachments, []);
+  await t.rejects(edit({ body: '' }), { code: 'invalid_request' }, 'it has none any more');
+  await world.work();
+  t.strictSame(await blobsOf(world), [], 'their bytes are gone, thumbnails too');
+  await t.rejects(edit({ attachmentIds: [two.id] }), { code: 'unknown_attachment' }, 'a removed file does not come back');
+});
+
+t.test('files go with their comment, thread and environment, after the commit', async (t) => {
+  const world = await createFileWorld(t);
+  const { ctx, backend, ann, environment } = world;
+  const first = await startThread(world);
+  const second = await startThread(world, 'room', { attachmentIds: [(await put(world, ann)).id] });
+  const comment = await addComment(world, first.threadId, { attachmentIds: [(await put(world, ann)).id] });
+  const kept = await put(world, ann);
+  await addComment(world, first.threadId, { body: 'says "attachments":[{ and no more', attachmentIds: [kept.id] });
+  await world.work();
+  t.equal((await blobsOf(world)).length, 6, 'three files and their thumbnails');
+  await deleteComment(ctx, backend, comment.id);
+  t.equal((await blobsOf(world)).length, 6, 'the commit itself removes no bytes');
+  t.strictSame((await pendingFileJobs(ctx)).map(({ kind }) => kind), ['remove']);
+  await world.work();
+  t.equal((await blobsOf(world)).length, 4);
+  await deleteThread(ctx, backend, second.threadId);
+  await world.work();
+  t.strictSame(await blobsOf(world), [kept.id, thumbnailName(kept.id)]);
+  await deleteEnvironment(ctx, environment.id);
+  t.strictSame(await blobsOf(world), []);
+});
+
+t.test('uploads that nothing links for 24 hours are swept', async (t) => {
+  const world = await createFileWorld(t);
+  const { ctx, ann, clock, environment } = world;
+  const { threadId } = await startThread(world);
+  const [old, linked] = [await put(world, ann), await put(world, ann)];
+  await addComment(world, threadId, { attachmentIds: [linked.id] });
+  clock.advance(HOUR);
+  const young = await put(world, ann);
+  clock.advance(23 * HOUR);
+  t.equal(await sweepUnlinked(ctx, environment.id), 0, 'on the very moment it is kept');
+  clock.advance(1);
+  t.equal(await sweepUnlinked(ctx, environment.id, true), 1);
+  t.equal(await sweepUnlinked(ctx, environment.id), 1);
+  t.equal(await sweepUnlinked(ctx, environment.id), 0);
+  await t.rejects(addComment(world, threadId, { attachmentIds: [old.id] }), { code: 'unknown_attachment' });
+  await world.work();
+  t.strictSame(await blobsOf(world), [linked, young].flatMap(({ id }) => [id, thumbnailName(id)]).sort());
+});
+
+t.test('bytes without a record are found, and records without bytes', async (t) => {
+  const world = await createFileWorld(t);
+  const { ctx, ann, clock, environment } = world;
+  const { blobs } = ctx;
+  const known = await put(world, ann);
+  await world.work();
+  const place = async (environmentId: string, name: string): Promise<void> => {
+    const staged = await blobs.stage();
+    await staged.write(Buffer.from('four'));
+    await staged.commit(environmentId, name);
+  };
+  const fresh = `file_${known.id.slice(5, -1)}${known.id.endsWith('z') ? 'y' : 'z'}`;
+  await place(environment.id, fresh);
+  await place(environment.id, 'foreign');
+  await place('env_deleted', 'file_0000000000000000000a');
+  const found = async (): Promise<Orphan[]> => {
+    const orphans: Orphan[] = [];
+    for await (const orphan of findOrphans(ctx)) orphans.push(orphan);
+    return orphans.sort((a, b) => (a.blob < b.blob ? -1 : 1));
+  };
+  const deleted = { environmentId: 'env_deleted', blob: 'file_0000000000000000000a', bytes: 4 };
+  t.strictSame(await found(), [deleted, { environmentId: environment.id, blob: 'foreign', bytes: 4 }]);
+  clock.advance(HOUR + 1);
+  t.equal((await found()).length, 3, 'what came just now may still get its record');
+  await removeOrphans(ctx, await found());
+  t.strictSame(await found(), []);
+  t.strictSame(await blobs.environments(), [environment.id]);
+  t.strictSame(await checkFiles(ctx), { files: 1, lost: [] });
+  await blobs.remove(environment.id, known.id);
+  t.strictSame(await checkFiles(ctx), { files: 1, lost: [known.id] });
+});
+
+t.test('work that fails is tried again later and holds no other up', async (t) => {
+  let broken = true;
+  const media: Media = {
+    ...trusting,
+    thumbnail: async () => {
+      if (broken) throw new Error('out of memory');
+      return Buffer.from('thumbnail');
+    },
+  };
+  const world = await createFileWorld(t, media);
+  const { ctx, ann, clock, backend } = world;
+  const image = await put(world, ann);
+  const { threadId } = await startThread(world);
+  const gone = await addComment(world, threadId, { attachmentIds: [(await put(world, ann, 'audio/wav')).id] });
+  await deleteComment(ctx, backend, gone.id);
+  await world.work();
+  t.strictSame((await pendingFileJobs(ctx)).map(({ kind }) => kind), ['thumb']);
+  broken = false;
+  await world.work();
+  t.equal((await pendingFileJobs(ctx)).length, 1, 'not at once');
+  clock.advance(1_000);
+  await world.work();
+  t.strictSame(await pendingFileJobs(ctx), []);
+  t.strictSame(await blobsOf(world), [image.id, thumbnailName(image.id)]);
+});
+
+t.test('work done twice, or of a file that is gone, does no harm', async (t) => {
+  const world = await createFileWorld(t, { ...trusting, thumbnail: async () => null });
+  const { ctx, ann, environment } = world;
+  const { id } = await put(world, ann);
+  const [job] = await pendingFileJobs(ctx);
+  if (job === undefined) throw new Error('no job');
+  await runFileJob(ctx, job);
+  await runFileJob(ctx, job);
+  t.strictSame(await blobsOf(world), [id], 'there is no thumbnail of it');
+  await runFileJob(ctx, { ...job, kind: 'remove' });
+  await runFileJob(ctx, { ...job, kind: 'remove' });
+  await runFileJob(ctx, { ...job, fileId: 'file_none', environmentId: environment.id });
+  t.strictSame(await blobsOf(world), []);
+});
+
+t.test('an upload whose record can’t be written leaves no bytes', async (t) => {
+  const world = await createFileWorld(t);
+  const { ctx, ann, environment } = world;
+  const upload = await beginUpload({ ...ctx, store: Object.assign(Object.create(ctx.store) as typeof ctx.store, { transact: () => Promise.reject(new Error('no')) }) }, ann, {
+    filename: 'x',
+    contentType: 'image/png',
+    leastBytes: 0,
+  });
+  await upload.write(Buffer.from('x'));
+  await t.rejects(upload.finish('https://example.com'), { message: 'no' });
+  await upload.discard();
+  t.strictSame(await blobsOf({ ...world, environment }), []);
+});
+
+t.test('names are harmless and not longer than 255 bytes', (t) => {
+  t.equal(safeFilename(`${'😀'.repeat(100)}.png`, 'image/png'), `${'😀'.repeat(62)}.png`);
+  t.equal(safeFilename(`x.${'y'.repeat(300)}`, 'image/png'), `x.${'y'.repeat(253)}`);
+  t.equal(safeFilename('/', 'image/png'), 'file.png');
+  t.equal(safeFilename(' a\tb\r\nSet-Cookie: x ', 'image/png'), 'abSet-Cookie: x');
+  t.end();
+});
