@@ -1,15 +1,18 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Channel } from './cluster/channel.ts';
+import type { Step } from './cluster/lifecycle.ts';
 import type { Primary } from './cluster/primary.ts';
 import type { StartWorker } from './cluster/worker-process.ts';
 import type { Config } from './config/schema.ts';
 import type { Context } from './domain/context.ts';
 import { systemClock } from './lib/clock.ts';
+import type { Metrics } from './lib/metrics.ts';
 
 // The composition root. Each function loads what it needs and no more: the primary must stay small, and a command must
 // not wait for what only workers need.
 
-/** The store and shared memory of a data folder, for one process; any number may have them open at once. */
+/** The store, shared memory and files of a data folder, for one process; any number may have them open at once. */
 export interface OpenContext {
   readonly ctx: Context;
   /** Flushes and closes both. */
@@ -19,14 +22,26 @@ export interface OpenContext {
 const storePath = (config: Config): string => join(config.dataDir, 'store');
 const sharedPath = (config: Config): string => join(config.dataDir, 'shared');
 
+/** What backup and restore do with whole stores, by their folders. */
+export async function storeCopies(): Promise<typeof import('./adapters/lmdb/backup.ts')> {
+  return import('./adapters/lmdb/backup.ts');
+}
+
 /** Opens the data folder of a configuration, and makes it where there is none. Works beside a running server. */
 export async function openContext(config: Config): Promise<OpenContext> {
-  const [{ openLmdbStore }, { openLmdbShared }] = await Promise.all([import('./adapters/lmdb/store.ts'), import('./adapters/lmdb/shared.ts')]);
+  const [{ openLmdbStore }, { openLmdbShared }, { LocalBlobs }, { LocalMedia }] = await Promise.all([
+    import('./adapters/lmdb/store.ts'),
+    import('./adapters/lmdb/shared.ts'),
+    import('./adapters/localfiles/blobs.ts'),
+    import('./adapters/media/media.ts'),
+  ]);
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  const store = await openLmdbStore({ path: storePath(config), minFreeBytes: config.storage.minFreeMb * 1024 * 1024 });
+  const minFreeBytes = config.storage.minFreeMb * 1024 * 1024;
+  const store = await openLmdbStore({ path: storePath(config), minFreeBytes });
   const shared = openLmdbShared({ path: sharedPath(config) });
+  const blobs = new LocalBlobs({ path: join(config.dataDir, 'files'), minFreeBytes });
   return {
-    ctx: { store, shared, clock: systemClock },
+    ctx: { store, shared, clock: systemClock, blobs, media: new LocalMedia() },
     close: async () => {
       await store.close();
       await shared.close();
@@ -55,12 +70,13 @@ export async function startPrimary(config: Config): Promise<Primary> {
 /** Runs this process as the worker that the primary forked it for. */
 export async function startWorker(role: string): Promise<void> {
   const { runWorkerProcess } = await import('./cluster/worker-process.ts');
+  if (role === 'background') (await import('./lib/priority.ts')).yieldToOthers();
   runWorkerProcess(role === 'background' ? startBackgroundWorker : startWebWorker);
 }
 
 /** A worker that serves HTTP and WebSocket, over the line to its primary. */
 export const startWebWorker: StartWorker = async ({ config, workerId, port }, channel) => {
-  const [{ createLogger }, { runWebWorker }, { ipcBus }, { hintLine }, { ctx, close }] = await Promise.all([
+  const [{ createLogger }, { runWebWorker }, { ipcBus }, { busLine }, { ctx, close }] = await Promise.all([
     import('./log.ts'),
     import('./cluster/web-worker.ts'),
     import('./adapters/ipc/bus.ts'),
@@ -68,11 +84,12 @@ export const startWebWorker: StartWorker = async ({ config, workerId, port }, ch
     openContext(config),
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
-  const worker = await runWebWorker({ config, ctx, bus: ipcBus(hintLine(channel)), log, workerId, port });
+  const { metrics, report } = await startMeasuring(config, channel);
+  const worker = await runWebWorker({ config, ctx, bus: ipcBus(busLine(channel)), log, workerId, port, metrics });
   return {
     ready: worker.ready,
     log,
-    drain: (reason) => [...worker.drain(reason), { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
+    drain: (reason) => [...worker.drain(reason), report, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
   };
 };
 
@@ -84,13 +101,24 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId }, c
     openContext(config),
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
-  const worker = runBackgroundWorker({ config, ctx, channel, log });
+  const { metrics, report } = await startMeasuring(config, channel);
+  metrics?.gauge('lmdb_used_bytes', () => [[{}, statSync(join(storePath(config), 'data.mdb')).size]]);
+  const worker = runBackgroundWorker({ config, ctx, channel, log, metrics });
   return {
     ready: { port: 0, core: '', oldCore: false },
     log,
-    drain: () => [...worker.drain(), { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
+    drain: () => [...worker.drain(), report, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
   };
 };
+
+/** Where a worker counts, while metrics.port is set, and the last step in telling the primary. */
+async function startMeasuring(config: Config, channel: Channel): Promise<{ metrics: Metrics | undefined; report: Step }> {
+  const name = 'report the last measurements';
+  if (config.metrics.port === 0) return { metrics: undefined, report: { name, withinMs: 0, run: () => {} } };
+  const [{ Metrics }, { reportMetrics }] = await Promise.all([import('./lib/metrics.ts'), import('./cluster/metrics-reporter.ts')]);
+  const metrics = new Metrics();
+  return { metrics, report: { name, withinMs: 1_000, run: reportMetrics(channel, metrics) } };
+}
 
 /** What closing the store may take at most. */
 const CLOSE_MS = 3_000;

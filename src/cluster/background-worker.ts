@@ -1,6 +1,10 @@
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
+import { cleanUpAfter } from '../domain/presence.ts';
+import type { Metrics } from '../lib/metrics.ts';
 import type { Logger } from '../log.ts';
+import { eventTypes } from '../model/event.ts';
+import { FileJobs } from '../pipeline/file-jobs.ts';
 import { Sweeper } from '../pipeline/sweeper.ts';
 import { storeSweeps } from '../pipeline/sweeps.ts';
 import type { Channel } from './channel.ts';
@@ -11,6 +15,8 @@ export interface BackgroundWorkerOptions {
   readonly ctx: Context;
   readonly channel: Channel;
   readonly log: Logger;
+  /** Where events are counted; absent while nobody asks. */
+  readonly metrics?: Metrics | undefined;
 }
 
 /** A worker that does what may be slow. */
@@ -20,16 +26,19 @@ export interface BackgroundWorker {
 }
 
 /** Sweeps, and cleans up after processes that the primary says have ended. */
-export function runBackgroundWorker({ config, ctx, channel, log }: BackgroundWorkerOptions): BackgroundWorker {
+export function runBackgroundWorker({ config, ctx, channel, log, metrics }: BackgroundWorkerOptions): BackgroundWorker {
   const sweeper = new Sweeper(storeSweeps(ctx, config), { clock: ctx.clock, log });
   const stopCleaning = channel.onMessage((message) => {
     if (message.type === 'ended') void cleanUp(message.data.workerId);
   });
+  const fileJobs = new FileJobs(ctx, log);
   sweeper.start();
+  fileJobs.start();
+  if (metrics !== undefined) countEvents(ctx, metrics);
 
   async function cleanUp(workerId: string): Promise<void> {
     try {
-      ctx.shared.dropOwner(workerId);
+      cleanUpAfter(ctx, workerId);
       await ctx.store.maintain();
       channel.send({ type: 'cleaned', data: { workerId } });
     } catch (error) {
@@ -40,13 +49,23 @@ export function runBackgroundWorker({ config, ctx, channel, log }: BackgroundWor
   return {
     drain: () => [
       {
-        name: 'finish the sweeps that run',
+        name: 'finish the work that runs',
         withinMs: config.shutdown.drainSeconds * 1_000,
         run: async () => {
           stopCleaning();
-          await sweeper.stop();
+          await Promise.all([sweeper.stop(), fileJobs.stop()]);
         },
       },
     ],
   };
+}
+
+/** Every event reaches every process: counted by one, writing them costs nobody anything. */
+function countEvents({ store }: Context, metrics: Metrics): void {
+  const counters = new Map(eventTypes.map((type) => [type as string, metrics.counter('events_total', { type })]));
+  const start = '{"type":"'.length;
+  store.follow((_environmentId, { text }) => {
+    const counter = counters.get(text.slice(start, text.indexOf('"', start)));
+    if (counter !== undefined) counter.value += 1;
+  });
 }

@@ -20,7 +20,7 @@ export async function findFreePort(host: string, port: number, patienceMs: numbe
       return await bindOnce(host, port);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'EADDRINUSE' || Date.now() >= giveUp) throw explain(code ?? String(error), host, port);
+      if (code !== 'EADDRINUSE' || Date.now() >= giveUp) throw explainListen(code ?? String(error), host, port);
       await delay(LOOK_AGAIN_MS);
     }
   }
@@ -37,17 +37,18 @@ function bindOnce(host: string, port: number): Promise<number> {
   });
 }
 
-function explain(code: string, host: string, port: number): StartError {
+/** What an operator is told when nobody can listen there. `names`: how the host and the port are configured. */
+export function explainListen(code: string, host: string, port: number, names = { host: 'host', port: '--port' }): StartError {
   switch (code) {
     case 'EADDRINUSE':
-      return new StartError(`Port ${port} on ${host} is in use by another program. Stop that, or choose another port with --port.`);
+      return new StartError(`Port ${port} on ${host} is in use by another program. Stop that, or choose another port with ${names.port}.`);
     case 'EACCES':
-      return new StartError(`This user may not listen on port ${port}. Choose one of 1024 or above with --port, and let a proxy listen on ${port}.`);
+      return new StartError(`This user may not listen on port ${port}. Choose one of 1024 or above with ${names.port}, and let a proxy listen on ${port}.`);
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
     case 'EINVAL':
-      return new StartError(`host ${host} is no address of this machine (${code}). Use 127.0.0.1, 0.0.0.0 or one of its own addresses.`, ExitCode.badConfiguration);
+      return new StartError(`${names.host} ${host} is no address of this machine (${code}). Use 127.0.0.1, 0.0.0.0 or one of its own addresses.`, ExitCode.badConfiguration);
     default:
       return new StartError(`Cannot listen on ${host}, port ${port}: ${code}.`);
   }

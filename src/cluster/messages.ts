@@ -1,4 +1,6 @@
 import type { Config } from '../config/schema.ts';
+import type { MetricsReport } from '../lib/metrics.ts';
+import type { Publication } from '../ports/bus.ts';
 
 export type Role = 'web' | 'background';
 
@@ -36,6 +38,10 @@ interface Messages {
   readonly failed: { readonly reason: string };
   /** Both ways: everything up to `position` is flushed, look at the log. */
   readonly announce: { readonly position: number };
+  /** Both ways: what one worker tells the others about rooms, as much as came up in a turn. */
+  readonly publish: { readonly publications: readonly Publication[] };
+  /** Worker to primary, once a second while metrics.port is set: what it has counted since. */
+  readonly metrics: MetricsReport;
   /** Primary to worker: finish what runs, then exit. */
   readonly drain: { readonly reason: DrainReason };
   /** Primary to background worker: this process has ended, clean up after it. */
@@ -54,6 +60,8 @@ const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
   ready: ({ port, core, oldCore }) => typeof port === 'number' && typeof core === 'string' && typeof oldCore === 'boolean',
   failed: ({ reason }) => typeof reason === 'string',
   announce: ({ position }) => typeof position === 'number',
+  publish: ({ publications }) => Array.isArray(publications) && publications.every(isPublication),
+  metrics: ({ counters, gauges, histograms }) => isFields(counters) && isFields(gauges) && isFields(histograms),
   drain: ({ reason }) => reason === 'stop' || reason === 'roll',
   ended: ({ workerId }) => typeof workerId === 'string',
   cleaned: ({ workerId }) => typeof workerId === 'string',
@@ -65,6 +73,10 @@ export function readMessage(raw: unknown): Message | null {
   const check = wellFormed[raw['type'] as MessageType];
   const data = raw['data'];
   return check(isFields(data) ? data : {}) ? (raw as unknown as Message) : null;
+}
+
+function isPublication(value: unknown): value is Publication {
+  return isFields(value) && typeof value['topic'] === 'string' && typeof value['text'] === 'string';
 }
 
 function isFields(value: unknown): value is Fields {

@@ -7,6 +7,7 @@ import { ExitCode, StartError } from './exit.ts';
 import { findFreePort } from './free-port.ts';
 import { type DataLock, lockDataFolder } from './lock.ts';
 import type { Role } from './messages.ts';
+import type { MetricsServer } from './metrics-server.ts';
 import { Supervisor } from './supervisor.ts';
 import type { Spawn, WorkerProcess } from './worker.ts';
 
@@ -53,17 +54,20 @@ export interface Primary {
 export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   const { config, prepare } = options;
   const lock = await lockDataFolder(config.dataDir);
+  let metrics: MetricsServer | null = null;
   try {
     const port = await findFreePort(config.host, config.port, lock.tookOver ? ORPHANS_MS : 0);
+    if (config.metrics.port !== 0) metrics = await (await import('./metrics-server.ts')).openMetrics(config.metrics);
     prepare();
-    return await supervise(options, port, lock);
+    return await supervise(options, port, lock, metrics);
   } catch (error) {
+    metrics?.close();
     lock.release();
     throw error;
   }
 }
 
-async function supervise({ config, spawn, openLog }: PrimaryOptions, port: number, lock: DataLock): Promise<Primary> {
+async function supervise({ config, spawn, openLog }: PrimaryOptions, port: number, lock: DataLock, metrics: MetricsServer | null): Promise<Primary> {
   const webWorkers = config.workers === 'auto' ? availableParallelism() : config.workers;
   const early = forkEarly(spawn, webWorkers);
   const log = await openLog();
@@ -73,6 +77,7 @@ async function supervise({ config, spawn, openLog }: PrimaryOptions, port: numbe
     webWorkers,
     clock: systemClock,
     log,
+    totals: metrics?.totals ?? null,
     spawn: (role) => early[role].pop() ?? spawn(role),
   });
 
@@ -84,6 +89,7 @@ async function supervise({ config, spawn, openLog }: PrimaryOptions, port: numbe
     log.info('stopping: requests are finished, sockets are closed');
     await supervisor.stop();
     stopSignals();
+    metrics?.close();
     lock.release();
     log.info('stopped');
     end(ExitCode.intended);
@@ -106,11 +112,13 @@ async function supervise({ config, spawn, openLog }: PrimaryOptions, port: numbe
       if (oldCore && isExposed(config)) {
         log.warn({ host: config.host }, 'the HTTP core for Node 20 is exposed: put a proxy in front and name it in trustProxy (docs/deploy), or run on Node 22');
       }
+      if (config.turn.urls.length === 0) log.warn('turn.urls is empty: browsers behind strict networks cannot reach each other for peer-to-peer sync');
       return facts;
     },
     (error: unknown) => {
       supervisor.kill();
       stopSignals();
+      metrics?.close();
       lock.release();
       end(error instanceof StartError ? error.exitCode : ExitCode.failure);
       throw error;

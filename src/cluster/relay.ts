@@ -1,7 +1,11 @@
+import { Batches } from '../lib/batches.ts';
+import { MAX_WAITING, type Publication } from '../ports/bus.ts';
 import type { Channel } from './channel.ts';
 
 interface Member {
   readonly channel: Channel;
+  /** What others published, on its way to it. */
+  readonly publications: Batches<Publication>;
   /** The highest position that others announced. */
   announced: number;
   /** The highest position that it was told. */
@@ -10,17 +14,22 @@ interface Member {
   underWay: boolean;
 }
 
-/** Passes the hints of one worker on to all others: one a tick to each, and never two waiting in one line. */
-export class AnnounceRelay {
+/**
+ * Passes what one worker says on to all others. Hints: one a tick to each, and never two waiting in one line.
+ * Publications: what came in a tick goes as one message to each, and as many characters may wait as the bus lets wait.
+ */
+export class Relay {
   readonly #members = new Set<Member>();
   #planned = false;
 
   /** Lets a worker take part until its line closes. */
   add(channel: Channel): void {
-    const member: Member = { channel, announced: 0, told: 0, underWay: false };
+    const publications = new Batches<Publication>((items, sent) => channel.send({ type: 'publish', data: { publications: items } }, sent), sizeOf, MAX_WAITING);
+    const member: Member = { channel, publications, announced: 0, told: 0, underWay: false };
     this.#members.add(member);
     channel.onMessage((message) => {
       if (message.type === 'announce') this.#announce(member, message.data.position);
+      if (message.type === 'publish') this.#publish(member, message.data.publications);
     });
     channel.onClose(() => this.#members.delete(member));
   }
@@ -28,6 +37,12 @@ export class AnnounceRelay {
   #announce(from: Member, position: number): void {
     for (const member of this.#members) if (member !== from) member.announced = Math.max(member.announced, position);
     this.#plan();
+  }
+
+  #publish(from: Member, publications: readonly Publication[]): void {
+    for (const member of this.#members) {
+      if (member !== from) for (const publication of publications) member.publications.add(publication);
+    }
   }
 
   #plan(): void {
@@ -49,13 +64,20 @@ export class AnnounceRelay {
   }
 }
 
-/** The worker's end: hints through its line to the primary, as a bus needs it. */
-export function hintLine(channel: Channel): { send(position: number, sent: () => void): void; listen(listener: (position: number) => void): () => void } {
+const sizeOf = ({ topic, text }: Publication): number => topic.length + text.length;
+
+/** The worker's end: what a bus says and hears over the line to the primary. */
+export function busLine(channel: Channel) {
   return {
-    send: (position, sent) => channel.send({ type: 'announce', data: { position } }, sent),
-    listen: (listener) =>
+    sendHint: (position: number, sent: () => void): void => channel.send({ type: 'announce', data: { position } }, sent),
+    onHint: (listener: (position: number) => void): (() => void) =>
       channel.onMessage((message) => {
         if (message.type === 'announce') listener(message.data.position);
+      }),
+    sendPublications: (publications: readonly Publication[], sent: () => void): void => channel.send({ type: 'publish', data: { publications } }, sent),
+    onPublications: (listener: (publications: readonly Publication[]) => void): (() => void) =>
+      channel.onMessage((message) => {
+        if (message.type === 'publish') listener(message.data.publications);
       }),
   };
 }

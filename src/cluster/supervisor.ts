@@ -5,7 +5,8 @@ import type { Logger } from '../log.ts';
 import { Backoff } from './backoff.ts';
 import { StartError } from './exit.ts';
 import type { ReadyData, Role } from './messages.ts';
-import { AnnounceRelay } from './relay.ts';
+import type { MetricsTotals } from './metrics-totals.ts';
+import { Relay } from './relay.ts';
 import { type Spawn, Worker, type WorkerEnd } from './worker.ts';
 
 /** Ends in a row, of one worker, that make a start fail. */
@@ -22,6 +23,8 @@ export interface SupervisorOptions {
   readonly spawn: Spawn;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Where the workers' measurements go; null while nobody asks for them. */
+  readonly totals?: MetricsTotals | null;
 }
 
 /** The place of one worker: whoever fills it is replaced when it ends. */
@@ -36,7 +39,7 @@ interface Slot {
 /** Keeps one background worker and a number of web workers running, relays between them, and ends them in order. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #relay = new AnnounceRelay();
+  readonly #relay = new Relay();
   readonly #slots: Slot[] = [];
   readonly #running = new Set<Worker>();
   /** Workers that have ended and left things in shared memory. */
@@ -118,6 +121,9 @@ export class Supervisor {
     this.#running.add(worker);
     void worker.ended.then(() => this.#onEnded(worker));
     void worker.ready.then(() => this.#onReady(worker));
+    worker.channel.onMessage((message) => {
+      if (message.type === 'metrics') this.#options.totals?.add(worker.id, message.data);
+    });
     log.debug({ started: worker.id, workerPid: worker.pid }, 'worker started');
     return worker;
   }
@@ -134,6 +140,7 @@ export class Supervisor {
   #onEnded(worker: Worker): void {
     this.#running.delete(worker);
     this.#uncleaned.add(worker.id);
+    this.#options.totals?.forget(worker.id);
     for (const { worker: other } of this.#slots) {
       if (other.role === 'background' && other.isReady) other.channel.send({ type: 'ended', data: { workerId: worker.id } });
     }

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
+import { writeKeyUses } from '../domain/key-uses.ts';
 import type { ServerStatus } from '../http/health.ts';
 import { createServer, type HttpServer, nativeCore } from '../http/listen.ts';
 import { attachHttp, type Http } from '../http/server.ts';
+import type { Metrics } from '../lib/metrics.ts';
 import type { Logger } from '../log.ts';
 import type { Bus } from '../ports/bus.ts';
 import { attachRealtime, type Realtime } from '../realtime/server.ts';
@@ -12,6 +14,8 @@ import type { DrainReason, ReadyData } from './messages.ts';
 
 /** How often a worker looks for changes that nobody announces: those of the command line. */
 const POLL_MS = 250;
+/** How late the last use of a key may stand in lists. */
+const KEY_USES_MS = 5_000;
 /** The core ends an HTTP connection that idles for 10 s: until then it may send one more request. */
 const IDLE_CONNECTION_MS = 10_500;
 /** For the last answers and close frames to get from the kernel to the network before their connections are cut. */
@@ -28,6 +32,8 @@ export interface WebWorkerOptions {
   readonly workerId: string;
   /** Port to listen on, shared with the other workers; 0 takes one that is not shared. */
   readonly port: number;
+  /** Where everything is counted; absent while nobody asks. */
+  readonly metrics?: Metrics | undefined;
 }
 
 /** A worker that serves HTTP and WebSocket. */
@@ -45,6 +51,7 @@ interface Parts {
   readonly server: HttpServer;
   readonly http: Http;
   readonly realtime: Realtime;
+  readonly stopRecording: () => Promise<void>;
   readonly disconnectStore: () => void;
 }
 
@@ -53,18 +60,25 @@ interface Parts {
  *
  * @throws {Error} when it cannot listen, in words for the operator
  */
-export async function runWebWorker({ config, ctx, bus, log, workerId, port }: WebWorkerOptions): Promise<WebWorker> {
+export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics }: WebWorkerOptions): Promise<WebWorker> {
   const status: ServerStatus = { draining: false };
   const server = createServer();
-  const realtime = attachRealtime(server.app, { ctx, config, log, owner: workerId });
+  const realtime = attachRealtime(server.app, { ctx, config, log, owner: workerId, metrics });
   const demo = config.demo ? (await import('../demo/demo.ts')).createDemo(ctx, DEMO_ENVIRONMENT) : undefined;
-  const http = attachHttp(server.app, { ctx, config, log, status, demo });
+  const http = attachHttp(server.app, { ctx, config, log, status, metrics, demo });
   const disconnectStore = connectStore(ctx, bus);
+  if (metrics !== undefined) timeCommits(ctx, metrics);
+  const stopRecording = recordKeyUses(ctx, log);
   const { file, old } = nativeCore();
   return {
     ready: { port: await server.listen(config.host, port), core: file, oldCore: old },
-    drain: (reason) => drainSteps({ config, status, server, http, realtime, disconnectStore }, reason),
+    drain: (reason) => drainSteps({ config, status, server, http, realtime, stopRecording, disconnectStore }, reason),
   };
+}
+
+function timeCommits({ store }: Context, metrics: Metrics): void {
+  const durations = metrics.histogram('lmdb_txn_duration_seconds');
+  store.onFlushed((_position, ms) => durations.observe(ms / 1000));
 }
 
 /** Hints others at each flush, wakes the store at each hint, and polls. Returns the way to stop. */
@@ -79,7 +93,23 @@ function connectStore({ store }: Context, bus: Bus): () => void {
   };
 }
 
-function drainSteps({ config, status, server, http, realtime, disconnectStore }: Parts, reason: DrainReason): Step[] {
+/** Writes now and then when keys were last used: no request waits for that. Returns the way to stop, with what is left written. */
+function recordKeyUses(ctx: Context, log: Logger): () => Promise<void> {
+  const write = async (): Promise<void> => {
+    try {
+      await writeKeyUses(ctx);
+    } catch (error) {
+      log.warn({ err: error }, 'the last uses of keys could not be written; they are tried again');
+    }
+  };
+  const timer = setInterval(() => void write(), KEY_USES_MS);
+  return async () => {
+    clearInterval(timer);
+    await write();
+  };
+}
+
+function drainSteps({ config, status, server, http, realtime, stopRecording, disconnectStore }: Parts, reason: DrainReason): Step[] {
   const drainMs = config.shutdown.drainSeconds * 1_000;
   const spreadMs = config.shutdown.closeSpreadSeconds * 1_000;
   const stopListening = async (): Promise<void> => {
@@ -105,6 +135,7 @@ function drainSteps({ config, status, server, http, realtime, disconnectStore }:
     { name: 'accept no more connections', withinMs: 1_000, run: stopListening },
     { name: 'finish requests and close sockets', withinMs: drainMs + 500, run: finish },
     ...(reason === 'roll' ? [{ name: 'wait for idle connections', withinMs: IDLE_CONNECTION_MS + drainMs, run: linger }] : []),
+    { name: 'write when keys were last used', withinMs: 1_000, run: stopRecording },
     { name: 'end the connections that are left', withinMs: 1_000, run: cut },
   ];
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findFreePort } from '../../src/cluster/free-port.ts';
 
 /** The built program, as `npm run build` makes it. */
 export const COLLAB = fileURLToPath(new URL('../../dist/bin/collab.js', import.meta.url));
@@ -120,6 +121,18 @@ export async function startCluster({ workers = 2, config = {}, folder, port = 0 
       return end;
     },
   };
+}
+
+/**
+ * A free port that the system gives to nobody by itself. For servers that are killed and started again while clients try
+ * to connect: from the system's own range, such a client can be given the very port that it tries, and connect to itself.
+ */
+export async function stablePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const free = await findFreePort('127.0.0.1', port, 0).catch(() => null);
+    if (free !== null) return free;
+  }
 }
 
 /** Whether a process with this pid runs; one that has ended and waits for its parent doesn't. */

@@ -110,7 +110,8 @@ async function newEnvironment(ctx: Context): Promise<Environment> {
   return environment;
 }
 
-async function ask<T>(method: string, url: string, ownKey: string, { body, headers = {}, key = ownKey }: TestRequest): Promise<TestAnswer<T>> {
+/** Asks a server for a whole URL, with `ownKey` unless the request says otherwise. */
+export async function ask<T>(method: string, url: string, ownKey: string, { body, headers = {}, key = ownKey }: TestRequest): Promise<TestAnswer<T>> {
   const answer = await fetch(url, {
     method,
     redirect: 'manual',

@@ -36,9 +36,10 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   'uWebSockets.js': ['src/http/', 'src/realtime/'],
   lmdb: ['src/adapters/lmdb/'],
   jose: ['src/domain/tokens.ts'],
+  yjs: ['src/domain/crdt.ts'],
   pino: ['src/log.ts'],
   commander: ['src/cli/'],
-  sharp: ['src/pipeline/thumbnails.ts'],
+  sharp: ['src/adapters/media/images.ts'],
 };
 
 /** Why `file` (a path from the project's top) must not import `target`; null when it may. */

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
 import WebSocket from 'ws';
 
 /** A frame of the server. */
@@ -44,6 +45,7 @@ export class TestSocket {
   readonly refused: Promise<Refusal>;
   readonly #ws: WebSocket;
   readonly #watchers = new Set<() => void>();
+  #connection: Socket | null = null;
   #ended: Closing | null = null;
   #lastId = 0;
 
@@ -51,6 +53,7 @@ export class TestSocket {
     const { protocols = [], headers = {}, origin, paused = false } = options;
     this.#ws = new WebSocket(url, [...protocols], { headers: { ...headers }, origin, perMessageDeflate: false });
     this.#ws.on('error', () => undefined);
+    this.#ws.once('upgrade', (response) => (this.#connection = response.socket));
     this.#ws.on('message', (data) => this.#take(JSON.parse(String(data)) as Frame));
     this.opened = new Promise((resolve) => {
       this.#ws.once('open', () => {
@@ -131,6 +134,16 @@ export class TestSocket {
 
   sendRaw(data: string | Buffer): void {
     this.#ws.send(data);
+  }
+
+  /** Sends one fragment of a text message. */
+  sendFragment(part: Buffer, last: boolean): void {
+    this.#ws.send(part, { binary: false, fin: last });
+  }
+
+  /** Writes to the connection below the protocol. */
+  sendBytes(bytes: Buffer): void {
+    this.#connection?.write(bytes);
   }
 
   /** Reads again, after `paused`. */

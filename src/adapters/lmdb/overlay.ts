@@ -32,6 +32,11 @@ export class Overlay {
     return this.#partitions.get(partition);
   }
 
+  /** The names of the partitions that it holds something of, in no particular order. */
+  partitions(): Iterable<string> {
+    return this.#partitions.keys();
+  }
+
   /** Every slot, in the order of the tree. */
   *all(): Iterable<[partition: string, key: string, slot: Slot]> {
     for (const partition of [...this.#partitions.keys()].sort(byteOrder)) {

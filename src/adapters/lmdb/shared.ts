@@ -1,16 +1,19 @@
 import { mkdirSync } from 'node:fs';
 import { open, type Database as Table } from 'lmdb';
-import type { RateWindow, Shared } from '../../ports/shared.ts';
+import type { HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
 
 /**
  * Shared memory of the cluster as an LMDB of its own that is never flushed: what it holds may be lost with the machine.
- * Windows are rings of times, 8 bytes a hit; counts are one record per key and owner.
+ * Windows are rings of times, 8 bytes a hit; counts are one record per key and owner; what is held is one per key and
+ * name, with its owner before the text.
  */
 export function openLmdbShared({ path }: { path: string }): Shared {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const root = open({ path, noSubdir: false, maxDbs: 4, maxReaders: 1024, noSync: true, overlappingSync: false, compression: false });
   const windows: Table<Buffer, string> = root.openDB('windows', { encoding: 'binary' });
   const counts: Table<string, string> = root.openDB('counts', { encoding: 'string' });
+
+  const records: Table<string, string> = root.openDB('records', { encoding: 'string' });
 
   const totalOf = (key: string): number => {
     let total = 0;
@@ -51,15 +54,44 @@ export function openLmdbShared({ path }: { path: string }): Shared {
       return totalOf(key);
     },
 
+    hold({ key, name, owner, text }) {
+      records.putSync(`${key} ${name}`, `${owner} ${text}`);
+    },
+
+    release(key, name) {
+      records.removeSync(`${key} ${name}`);
+    },
+
+    held(key) {
+      root.resetReadTxn();
+      return [...records.getRange({ start: `${key} `, end: `${key}!` })].map(readHeld);
+    },
+
+    heldBy(owner) {
+      root.resetReadTxn();
+      return [...records.getRange({})].filter(({ value }) => value.startsWith(`${owner} `)).map(readHeld);
+    },
+
     dropOwner(owner) {
       root.transactionSync(() => {
         for (const key of [...counts.getKeys()]) if (key.endsWith(` ${owner}`)) counts.removeSync(key);
+        for (const { key, value } of [...records.getRange({})]) if (value.startsWith(`${owner} `)) records.removeSync(key);
       });
     },
 
     async close() {
       await root.close();
     },
+  };
+}
+
+function readHeld(stored: { key: string; value: string }): HeldRecord {
+  const [afterKey, afterOwner] = [stored.key.indexOf(' '), stored.value.indexOf(' ')];
+  return {
+    key: stored.key.slice(0, afterKey),
+    name: stored.key.slice(afterKey + 1),
+    owner: stored.value.slice(0, afterOwner),
+    text: stored.value.slice(afterOwner + 1),
   };
 }
 

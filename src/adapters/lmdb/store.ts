@@ -66,8 +66,8 @@ export class LmdbStore implements Store {
     });
   }
 
-  /** Makes sure that everything found at opening is on disk. */
   async settle(): Promise<void> {
+    this.#refresh();
     await this.#flushTo(this.#replica.head);
   }
 

@@ -1,0 +1,121 @@
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { storeCopies } from '../app.ts';
+import { lockDataFolder } from '../cluster/lock.ts';
+import { loadConfig } from '../config/load.ts';
+import type { Config } from '../config/schema.ts';
+import { copyFile, FILES, type Manifest, readManifest, readSums, sha256Of, STORE, SUMS, syncFolder, syncFolders } from './backup-folder.ts';
+import { addCommand } from './command.ts';
+import { Failure } from './failure.ts';
+import { hasStore, invocation } from './folder.ts';
+import { facts, next, note, printResult } from './output.ts';
+import { bytesText, Progress } from './progress.ts';
+import { confirmDestruction } from './prompt.ts';
+import { findRunning } from './running.ts';
+
+/** Adds `restore`. */
+export function register(program: Command): void {
+  addCommand(program, 'restore <backup>', {
+    summary: 'Put a backup into a folder.',
+    details:
+      'Into a folder without data, or after a question over data that no server runs on; the old data is moved aside, not deleted. Everything is ' +
+      'checked before anything changes. The log of events gets a new name (epoch): clients reload instead of resuming in a past that is gone.',
+    examples: ['collab restore /backups/collab-2026-05-01 --dir /srv/collab', 'collab restore /backups/collab-2026-05-01 --dir /srv/collab --yes'],
+  })
+    .option('--yes', 'Do not ask.')
+    .action(restore);
+}
+
+async function restore(backup: string, options: { yes?: true }, command: Command): Promise<void> {
+  const at = invocation(command);
+  const from = resolve(backup);
+  const manifest = await readManifest(from);
+  const config = loadConfig({ dir: at.dir, env: process.env, flags: {} });
+  const running = findRunning(config.dataDir);
+  if (running !== null) {
+    throw new Failure(`A server runs on ${config.dataDir} (process ${running.pid}): nothing was changed.`, ['Stop it first: kill -TERM ' + running.pid]);
+  }
+  if (hasStore(config)) {
+    const warning = `This replaces the data in ${config.dataDir} by the backup of ${manifest.createdAt}; the old data is moved aside.`;
+    await confirmDestruction({ warning, answer: 'restore', yes: options.yes === true });
+  }
+  const { epoch, aside } = await place(from, manifest, config);
+  const result = { dir: at.dir, dataDir: config.dataDir, backup: from, createdAt: manifest.createdAt, epoch, movedAside: aside, store: manifest.store };
+  printResult(at.json, result, () =>
+    [
+      `Restored the backup of ${manifest.createdAt}.`,
+      '',
+      facts([
+        ['data folder', config.dataDir],
+        ['environments', String(manifest.store.environments)],
+        ['records', String(manifest.store.records)],
+        ['files', String(manifest.files.count)],
+        ...(aside === null ? [] : [['old data', `${aside} (delete it when all is well)`] as const]),
+      ]),
+      next(`collab start --dir ${at.dir}`),
+    ].join('\n'),
+  );
+}
+
+/** Copies and checks aside, then moves into place while no server can start. */
+async function place(from: string, manifest: Manifest, { dataDir }: Config): Promise<{ epoch: string; aside: string | null }> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const lock = await lockDataFolder(dataDir);
+  const draft = join(dataDir, `.restore-${process.pid}`);
+  const progress = new Progress();
+  try {
+    await rm(draft, { recursive: true, force: true });
+    await mkdir(draft, { mode: 0o700 });
+    await copyChecked(from, draft, manifest, progress);
+    const epoch = await checkStore(join(draft, STORE), manifest);
+    await syncFolders(draft);
+    const aside = await moveAside(dataDir);
+    // The store last: where it is, the data folder counts as whole.
+    for (const name of [FILES, STORE]) if (existsSync(join(draft, name))) await rename(join(draft, name), join(dataDir, name));
+    await syncFolder(dataDir);
+    return { epoch, aside };
+  } finally {
+    progress.end();
+    await rm(draft, { recursive: true, force: true });
+    lock.release();
+  }
+}
+
+async function copyChecked(from: string, draft: string, manifest: Manifest, progress: Progress): Promise<void> {
+  if ((await sha256Of(join(from, SUMS)).catch(() => '')) !== manifest.sumsSha256) throw damaged(from, SUMS);
+  const whole = manifest.store.bytes + manifest.files.bytes;
+  let done = 0;
+  for (const [name, sha256] of await readSums(from)) {
+    const copied = await copyFile(join(from, name), join(draft, name), (bytes) => (done += bytes));
+    if (copied?.sha256 !== sha256) throw damaged(from, name);
+    progress.say(() => `${bytesText(done)} of ${bytesText(whole)}`);
+  }
+}
+
+/** Names the log anew and reads the whole store once more. */
+async function checkStore(path: string, { store }: Manifest): Promise<string> {
+  const { renewEpoch, inspectStore } = await storeCopies();
+  const epoch = await renewEpoch(path);
+  const found = await inspectStore(path);
+  const same = found.environments === store.environments && found.records === store.records && found.events === store.events && found.epoch === epoch;
+  if (!same) {
+    throw new Failure(`The restored store holds ${found.records} records and ${found.events} events, the backup said ${store.records} and ${store.events}. Nothing was changed.`);
+  }
+  return epoch;
+}
+
+async function moveAside(dataDir: string): Promise<string | null> {
+  const old = [STORE, FILES].filter((name) => existsSync(join(dataDir, name)));
+  if (old.length === 0) return null;
+  const aside = join(dataDir, `before-restore-${new Date().toISOString().replaceAll(':', '-')}`);
+  await mkdir(aside, { mode: 0o700 });
+  for (const name of old) await rename(join(dataDir, name), join(aside, name));
+  note(`The old data is in ${aside} now.`);
+  return aside;
+}
+
+function damaged(from: string, name: string): Failure {
+  return new Failure(`The backup ${from} is damaged: ${name} is missing or not what it was. Nothing was changed.`, ['Take another backup; `sha256sum -c SHA256SUMS` inside it shows what is wrong with this one.']);
+}

@@ -1,0 +1,52 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Config } from '../config/schema.ts';
+import { explainListen } from './free-port.ts';
+import { METRICS_TYPE, MetricsTotals } from './metrics-totals.ts';
+
+/** The listener of /metrics, and what it shows. */
+export interface MetricsServer {
+  readonly totals: MetricsTotals;
+  readonly port: number;
+  close(): void;
+}
+
+/**
+ * Listens for Prometheus, apart from the API: `GET /metrics` and nothing else.
+ *
+ * @throws {StartError} when the address cannot be had
+ */
+export async function openMetrics({ host, port, token }: Config['metrics']): Promise<MetricsServer> {
+  const totals = new MetricsTotals();
+  const server = createServer((request, response) => answer(totals, token, request, response));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(explainListen(error.code ?? String(error), host, port, { host: 'metrics.host', port: 'metrics.port' })));
+    server.listen({ host, port, exclusive: true }, resolve);
+  });
+  return {
+    totals,
+    port: (server.address() as AddressInfo).port,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function answer(totals: MetricsTotals, token: string, { method, url, headers }: IncomingMessage, response: ServerResponse): void {
+  const send = (status: number, type: string, body: string, more: Record<string, string> = {}): void => {
+    response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', ...more });
+    response.end(body);
+  };
+  const refuse = (status: number, error: string, more?: Record<string, string>): void => send(status, 'application/json; charset=utf-8', JSON.stringify({ error }), more);
+  if (url?.split('?')[0] !== '/metrics' || (method !== 'GET' && method !== 'HEAD')) refuse(404, 'There is nothing here but GET /metrics');
+  else if (token !== '' && !same(headers.authorization ?? '', `Bearer ${token}`)) refuse(401, 'Send the token of metrics.token as Authorization: Bearer …', { 'WWW-Authenticate': 'Bearer' });
+  else send(200, METRICS_TYPE, totals.render());
+}
+
+/** Compares in a time that tells nothing of where they differ. */
+function same(given: string, wanted: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(wanted));
+}

@@ -1,0 +1,133 @@
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import type { Manifest } from '../../src/cli/backup-folder.ts';
+import { collab, collabJson, type InitOutput, type Server, startServer } from '../helpers/cli.ts';
+import { TestSocket } from '../helpers/socket.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+const folder = tempFolder(t);
+const dir = join(folder, 'live');
+const good = join(folder, 'good');
+let keys: InitOutput;
+let token = '';
+let position = { epoch: '', seq: 0 };
+
+/** A socket of ann on a server, from a position. */
+async function connect(t: Test, server: Server, since: { epoch: string; seq: number }): Promise<TestSocket> {
+  const url = `${server.url.replace('http', 'ws')}/api/v1/ws?epoch=${since.epoch}&since=${since.seq}`;
+  const socket = new TestSocket(url, { headers: { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token } });
+  t.teardown(() => socket.terminate());
+  await socket.frame('welcome');
+  return socket;
+}
+
+async function api<T>(server: Server, method: string, path: string, body?: object): Promise<T> {
+  const headers = { Authorization: `Bearer ${keys.secretKey}`, 'Content-Type': 'application/json' };
+  const answer = await fetch(`${server.url}/api/v1${path}`, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
+  return (await answer.json()) as T;
+}
+
+interface Items {
+  readonly items: readonly { readonly id: string; readonly body: string }[];
+}
+
+t.before(async () => {
+  keys = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ rateLimit: { exempt: ['127.0.0.1'] }, storage: { minFreeMb: 0 } }));
+  token = (await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir])).token;
+});
+
+t.test('a server that is being written to is copied, and the copy says what it holds', async (t) => {
+  const server = await startServer(t, dir, ['--workers', '2']);
+  await api(server, 'PUT', '/users/ann', { name: 'Ann' });
+  const { thread } = await api<{ thread: { id: string } }>(server, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
+  mkdirSync(join(dir, 'data/files/env_x/ab'), { recursive: true });
+  mkdirSync(join(dir, 'data/files/.staging'), { recursive: true });
+  writeFileSync(join(dir, 'data/files/env_x/ab/abcdef'), 'a file');
+  writeFileSync(join(dir, 'data/files/.staging/half'), 'half a file');
+
+  let writing = true;
+  let written = 0;
+  const writer = (async () => {
+    for (; writing; written++) await api(server, 'POST', `/threads/${thread.id}/comments`, { userId: 'ann', body: `comment ${written}` });
+  })();
+  while (written < 20) await new Promise((resolve) => setTimeout(resolve, 5));
+  const before = written;
+  const made = await collabJson<Manifest & { folder: string; verified: boolean }>(t, ['backup', good, '--dir', dir]);
+  t.ok(written > before, 'the server went on');
+  writing = false;
+  await writer;
+  const seen = await connect(t, server, { epoch: '', seq: 0 });
+  const { data } = await seen.frame('welcome');
+  position = { epoch: String(data?.['epoch']), seq: made.store.events };
+
+  t.match(made, { kind: 'collab-backup', folder: good, verified: true, store: { environments: 1, epoch: position.epoch }, files: { count: 1, bytes: 6, missing: [] } });
+  t.ok(made.store.events >= before + 1, `${made.store.events} events of ${written} comments`);
+  t.strictSame(readdirSync(good).toSorted(), ['SHA256SUMS', 'files', 'manifest.json', 'store']);
+  t.equal(statSync(join(good, 'store/data.mdb')).mode & 0o077, 0, 'nobody else can read it');
+  t.match(readFileSync(join(good, 'SHA256SUMS'), 'utf8'), /^[0-9a-f]{64} {2}store\/data\.mdb\n[0-9a-f]{64} {2}files\/env_x\/ab\/abcdef\n$/);
+  t.strictSame(JSON.parse(readFileSync(join(good, 'manifest.json'), 'utf8')), JSON.parse(JSON.stringify({ ...made, folder: undefined, verified: undefined })));
+  t.equal(await server.end(), 0);
+});
+
+t.test('a backup never goes into a folder that holds something', async (t) => {
+  t.match(await collab(['backup', good, '--dir', dir]), { code: 1, stdout: '', stderr: /is not empty: nothing was written\.\n {2}→ Name one that is new or empty/ });
+  t.match(await collab(['backup', join(folder, 'x'), '--dir', join(folder, 'nothing')]), { code: 1, stdout: '', stderr: /There is no Collab folder/ });
+  t.notOk(existsSync(join(folder, 'x')));
+});
+
+t.test('it is restored into a new folder, where clients are told to reload', async (t) => {
+  const to = join(folder, 'restored');
+  const done = await collabJson<{ epoch: string; movedAside: null; dataDir: string }>(t, ['restore', good, '--dir', to]);
+  t.not(done.epoch, position.epoch);
+  t.match(done, { movedAside: null, dataDir: join(to, 'data') });
+  t.equal(readFileSync(join(to, 'data/files/env_x/ab/abcdef'), 'utf8'), 'a file');
+  t.notOk(existsSync(join(to, 'data/files/.staging')));
+  const server = await startServer(t, to, ['--workers', '1'], { env: { COLLAB_RATE_LIMIT_EXEMPT: '127.0.0.1' } });
+  const resumed = await connect(t, server, position);
+  t.match(await resumed.frame('welcome'), { data: { recovered: false, epoch: done.epoch, seq: position.seq } });
+  const { items } = await api<Items>(server, 'GET', '/rooms/lobby/threads');
+  t.equal(items.length, 1);
+  const { items: comments } = await api<Items>(server, 'GET', `/threads/${items[0]?.id}/comments`);
+  t.equal(comments.length, position.seq - 1, 'every comment whose event is in the copy, and no other');
+  const again = await connect(t, server, { epoch: done.epoch, seq: position.seq - 2 });
+  t.match(await again.frame('welcome'), { data: { recovered: true } }, 'by the new name a client resumes');
+  t.equal(await server.end(), 0);
+});
+
+t.test('over a folder with data only when told to, and never under a running server; the old data is moved aside', async (t) => {
+  const to = join(folder, 'over');
+  const own = await collabJson<InitOutput>(t, ['init', '--dir', to]);
+  t.match(await collab(['restore', good, '--dir', to]), { code: 2, stdout: '', stderr: /replaces the data in .*nothing was done.*\n {2}→ Add --yes/ });
+  const server = await startServer(t, to, ['--workers', '1']);
+  t.match(await collab(['restore', good, '--dir', to, '--yes']), { code: 1, stdout: '', stderr: /A server runs on .*nothing was changed.*\n {2}→ Stop it first/ });
+  t.equal(await server.end(), 0);
+  const { movedAside } = await collabJson<{ movedAside: string }>(t, ['restore', good, '--dir', to, '--yes']);
+  t.ok(existsSync(join(movedAside, 'store/data.mdb')));
+  const { items } = await collabJson<{ items: { id: string }[] }>(t, ['env', 'list', '--dir', to]);
+  t.strictSame(items.map(({ id }) => id), [keys.environment.id]);
+  t.not(own.environment.id, keys.environment.id);
+});
+
+t.test('a backup that is not whole is refused, and nothing changes', async (t) => {
+  const to = join(folder, 'untouched');
+  const bad = join(folder, 'bad');
+  const refuse = async (stderr: RegExp): Promise<void> => {
+    t.match(await collab(['restore', bad, '--dir', to]), { code: 1, stdout: '', stderr });
+    t.notOk(existsSync(join(to, 'data/store')));
+  };
+  await refuse(/is no finished backup/);
+  await collabJson(t, ['backup', bad, '--dir', dir]);
+  appendFileSync(join(bad, 'files/env_x/ab/abcdef'), '!');
+  await refuse(/is damaged: files\/env_x\/ab\/abcdef is missing or not what it was\. Nothing was changed/);
+  rmSync(join(bad, 'files'), { recursive: true });
+  await refuse(/is damaged: files\/env_x\/ab\/abcdef/);
+  appendFileSync(join(bad, 'SHA256SUMS'), '\n');
+  await refuse(/is damaged: SHA256SUMS/);
+  writeFileSync(join(bad, 'manifest.json'), '{}');
+  await refuse(/is not what `collab backup` writes/);
+  writeFileSync(join(bad, 'manifest.json'), JSON.stringify({ ...(JSON.parse(readFileSync(join(good, 'manifest.json'), 'utf8')) as object), format: 99 }));
+  await refuse(/made by a newer Collab/);
+});

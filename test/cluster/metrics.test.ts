@@ -1,0 +1,124 @@
+import { createServer } from 'node:net';
+import t from 'tap';
+import { MetricsTotals } from '../../src/cluster/metrics-totals.ts';
+import { openMetrics } from '../../src/cluster/metrics-server.ts';
+import { Metrics } from '../../src/lib/metrics.ts';
+import { version } from '../../src/lib/version.ts';
+import { collab, initFolder, stablePort, startCluster, until } from '../helpers/cluster.ts';
+import { type Family, parsePrometheus } from '../helpers/prometheus.ts';
+import { TestSocket } from '../helpers/socket.ts';
+
+/** Sum of the samples of a family whose labels match. */
+function total(families: Map<string, Family>, name: string, labels: Readonly<Record<string, string>> = {}, suffix = ''): number {
+  const samples = families.get(`collab_${name}`)?.samples ?? [];
+  const fits = samples.filter((sample) => sample.name === `collab_${name}${suffix}` && Object.entries(labels).every(([label, value]) => sample.labels[label] === value));
+  return fits.reduce((sum, { value }) => sum + value, 0);
+}
+
+t.test('what workers count is added up, and outlives them; what they hold does not', (t) => {
+  const totals = new MetricsTotals();
+  const workers = ['web-1', 'web-2'].map((id) => ({ id, metrics: new Metrics(), open: 3 }));
+  for (const { id, metrics, open } of workers) {
+    metrics.counter('ws_closed_total', { code: '1000' }).value += 2;
+    metrics.histogram('lmdb_txn_duration_seconds').observe(0.002);
+    metrics.histogram('lmdb_txn_duration_seconds').observe(70);
+    metrics.gauge('ws_connections', () => [[{ environment: 'a"b\\c\nd' }, open]]);
+    totals.add(id, metrics.takeReport());
+    totals.add(id, metrics.takeReport());
+  }
+  let families = parsePrometheus(totals.render());
+  t.equal(total(families, 'ws_closed_total', { code: '1000' }), 4);
+  t.equal(total(families, 'ws_connections', { environment: 'a"b\\c\nd' }), 6, 'label values are escaped');
+  t.equal(total(families, 'lmdb_txn_duration_seconds', {}, '_count'), 4);
+  t.equal(total(families, 'lmdb_txn_duration_seconds', {}, '_sum'), 140.004);
+  t.equal(total(families, 'lmdb_txn_duration_seconds', { le: '0.0025' }, '_bucket'), 2);
+  t.equal(total(families, 'build_info', { version }), 1);
+  totals.forget('web-1');
+  families = parsePrometheus(totals.render());
+  t.equal(total(families, 'ws_connections'), 3);
+  t.equal(total(families, 'ws_closed_total'), 4);
+  t.end();
+});
+
+t.test('the listener answers GET /metrics, with the token where there is one', async (t) => {
+  const server = await openMetrics({ host: '127.0.0.1', port: 0, token: 'open sesame' });
+  t.teardown(() => server.close());
+  const ask = (path: string, init?: RequestInit): Promise<Response> => fetch(`http://127.0.0.1:${server.port}${path}`, init);
+  const headers = { Authorization: 'Bearer open sesame' };
+  const answer = await ask('/metrics', { headers });
+  t.equal(answer.status, 200);
+  t.equal(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+  t.equal(parsePrometheus(await answer.text()).size, 1);
+  for (const wrong of [undefined, { Authorization: 'Bearer open' }, { Authorization: 'open sesame' }]) {
+    t.equal((await ask('/metrics', wrong && { headers: wrong })).status, 401);
+  }
+  t.equal((await ask('/', { headers })).status, 404);
+  t.equal((await ask('/metrics', { method: 'POST', headers })).status, 404);
+});
+
+t.test('a taken port is a clear start-up error', async (t) => {
+  const taken = createServer();
+  t.teardown(() => void taken.close());
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  const { port } = taken.address() as { port: number };
+  const folder = await initFolder({ metrics: { port } });
+  const end = await collab('start', '--dir', folder.dir, '--port', '0', '--workers', '1');
+  t.match(end, { code: 1, stderr: new RegExp(`Port ${port} on 127.0.0.1 is in use by another program. Stop that, or choose another port with metrics.port`) });
+  t.match(await collab('status', '--dir', folder.dir, '--json'), { stdout: /"running":false/ }, 'and nothing runs');
+});
+
+t.test('a cluster of two workers counts requests, sockets, events and commits', async (t) => {
+  const port = await stablePort();
+  const cluster = await startCluster({ workers: 2, config: { metrics: { port }, rateLimit: { perMinute: 60 }, shutdown: { closeSpreadSeconds: 0 } } });
+  t.teardown(() => cluster.stop());
+  const { secretKey, publishableKey } = cluster.keys;
+  const read = async (): Promise<Map<string, Family>> => parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
+  const api = (method: string, path: string, body?: object): Promise<Response> =>
+    fetch(`${cluster.url}/api/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  await api('PUT', '/users/ann', { name: 'Ann' });
+  const { token } = JSON.parse((await collab('token', 'create', '--env', 'default', '--user', 'ann', '--dir', cluster.dir, '--json')).stdout) as { token: string };
+  const url = `${cluster.url.replace('http', 'ws')}/api/v1/ws`;
+  const headers = { 'X-Service-Key': publishableKey, 'X-Service-Token': token };
+  const socket = new TestSocket(url, { headers });
+  const { data } = await socket.frame('welcome');
+  const { thread } = (await (await api('POST', '/rooms/a%2Fb/threads', { userId: 'ann', body: 'one' })).json()) as { thread: { id: string } };
+  for (let n = 0; n < 10; n++) await api('POST', `/threads/${thread.id}/comments`, { userId: 'ann', body: `${n}` });
+  await api('GET', '/threads/th_nothing');
+  await api('GET', '/no/such/thing');
+  await fetch(`${cluster.url}/livez`);
+  await socket.request('comment.create', { threadId: thread.id, body: 'by socket' });
+  const back = new TestSocket(`${url}?epoch=${String(data?.['epoch'])}&since=${String(data?.['seq'])}`, { headers });
+  await back.frame('welcome');
+  await until(async () => total(await read(), 'ws_connections', { environment: 'default' }) === 2);
+  let families = await read();
+  const comments = '/api/v1/threads/:threadId/comments';
+  await until(async () => total((families = await read()), 'http_requests_total', { method: 'POST', route: comments, status: '201' }) === 10);
+  t.equal(total(families, 'http_request_duration_seconds', { method: 'POST', route: comments }, '_count'), 10);
+  t.equal(total(families, 'http_requests_total', { route: '/api/v1/threads/:threadId', status: '404' }), 1);
+  t.equal(total(families, 'http_requests_total', { route: 'none', status: '404' }), 1);
+  t.equal(total(families, 'http_requests_total', { route: '/livez', status: '200' }), 1);
+  t.equal(total(families, 'ws_resume_total', { recovered: 'true' }), 1);
+  t.equal(total(families, 'ws_messages_total', { direction: 'in', type: 'comment.create' }), 1);
+  t.equal(total(families, 'ws_messages_total', { direction: 'out', type: 'welcome' }), 2);
+  await until(async () => total((families = await read()), 'events_total', { type: 'comment.created' }) === 11);
+  t.equal(total(families, 'events_total', { type: 'thread.created' }), 1);
+  t.ok(total(families, 'ws_messages_total', { direction: 'out', type: 'comment.created' }) >= 11);
+  t.ok(total(families, 'lmdb_txn_duration_seconds', {}, '_count') >= 12);
+  t.ok(total(families, 'lmdb_used_bytes') > 4096);
+  t.notOk([...families.values()].some(({ samples }) => samples.some(({ labels }) => Object.values(labels).some((value) => value.includes(thread.id) || value.includes('a%2Fb')))), 'no id is in a label');
+
+  await socket.terminate();
+  back.close();
+  await until(async () => total((families = await read()), 'ws_closed_total') === 2);
+  await until(async () => total((families = await read()), 'ws_connections') === 0);
+  while ((await api('GET', '/rooms')).status !== 429);
+  await until(async () => total((families = await read()), 'rate_limited_total', { policy: 'default' }) === 1);
+  const [worker] = cluster.pids('web');
+  process.kill(worker ?? 0, 'SIGKILL');
+  await until(() => cluster.pids('web').length === 2 && !cluster.pids('web').includes(worker ?? 0));
+  t.equal(total(await read(), 'http_requests_total', { route: comments }), 10, 'what a dead worker counted stays');
+});

@@ -1,0 +1,127 @@
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { ipcBus } from '../../src/adapters/ipc/bus.ts';
+import { openContext } from '../../src/app.ts';
+import { twinChannels } from '../../src/cluster/channel.ts';
+import { shutDown } from '../../src/cluster/lifecycle.ts';
+import { Relay, busLine } from '../../src/cluster/relay.ts';
+import { runWebWorker } from '../../src/cluster/web-worker.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import type { Context } from '../../src/domain/context.ts';
+import { createEnvironment, environmentById, updateEnvironment } from '../../src/domain/environments.ts';
+import { createKey, type KeyCreate } from '../../src/domain/keys.ts';
+import { addSigningKey } from '../../src/domain/signing-keys.ts';
+import { mintUserToken, type TokenRequest } from '../../src/domain/tokens.ts';
+import { ManualClock } from '../../src/lib/clock.ts';
+import { createLogger } from '../../src/log.ts';
+import type { Environment, EnvironmentPatch } from '../../src/model/environment.ts';
+import { ask, type TestAnswer, type TestRequest, TEST_START } from './http.ts';
+import { type SocketOptions, TestSocket } from './socket.ts';
+import { tempFolder } from './temp-folder.ts';
+
+export interface ServiceOptions {
+  /** Web workers, each with the store open by itself; one when absent. */
+  readonly workers?: number;
+  /** Texts of configuration by the path of the option. Loopback is not rate limited unless `rateLimit.exempt` says otherwise. */
+  readonly flags?: Readonly<Record<string, string>>;
+}
+
+/** The whole service in this process: real workers, HTTP and WebSocket, on one LMDB store, and a clock that the test turns. */
+export interface Service {
+  readonly clock: ManualClock;
+  readonly ctx: Context;
+  readonly dataDir: string;
+  /** Addresses of the workers, without a path. */
+  readonly urls: readonly string[];
+  /** Makes an environment with keys of each kind. */
+  tenant(slug: string, settings?: EnvironmentPatch['settings']): Promise<Tenant>;
+}
+
+/** As `TestRequest`, and which worker is asked, the first when absent. */
+export type TenantRequest = TestRequest & { readonly worker?: number };
+
+/** An environment with its credentials. */
+export interface Tenant {
+  readonly service: Service;
+  readonly environment: Environment;
+  /** A secret key with every right. */
+  readonly secretKey: string;
+  readonly publishableKey: string;
+  readonly newKey: (input: Omit<KeyCreate, 'kind'>) => Promise<{ readonly id: string; readonly value: string }>;
+  readonly token: (request: Partial<TokenRequest> & { readonly userId: string }) => Promise<string>;
+  /** The headers of a user. */
+  readonly userHeaders: (request: Partial<TokenRequest> & { readonly userId: string }) => Promise<Record<string, string>>;
+  /** Asks with the secret key, unless told otherwise, for a path below `/api/v1`, or after a second slash for a whole one. */
+  readonly request: <T = unknown>(method: string, path: string, options?: TenantRequest) => Promise<TestAnswer<T>>;
+  /** Opens a socket as a user and waits for its welcome. */
+  readonly join: (request: Partial<TokenRequest> & { readonly userId: string }, options?: { worker?: number; search?: string }) => Promise<TestSocket>;
+  /** Opens a socket that says of itself who it is. It ends with the test. */
+  readonly open: (options?: SocketOptions, search?: string) => TestSocket;
+}
+
+/** Starts the service on ports of its own; it ends with the test. */
+export async function startService(t: Test, { workers = 1, flags = {} }: ServiceOptions = {}): Promise<Service> {
+  const dir = tempFolder(t);
+  const given = { 'rateLimit.exempt': '127.0.0.0/8', 'shutdown.closeSpreadSeconds': '0', dataDir: join(dir, 'data'), 'storage.minFreeMb': '0', ...flags };
+  const config = loadConfig({ dir, env: {}, flags: given });
+  const log = createLogger({ level: 'silent', name: 'test' });
+  const clock = new ManualClock(TEST_START);
+  const relay = new Relay();
+  const running: { ctx: Context; url: string }[] = [];
+  for (let number = 1; number <= workers; number++) {
+    const opened = await openContext(config);
+    const ctx: Context = { ...opened.ctx, clock };
+    const [primary, channel] = twinChannels();
+    relay.add(primary);
+    const worker = await runWebWorker({ config, ctx, bus: ipcBus(busLine(channel)), log, workerId: `web-${number}`, port: 0 });
+    t.teardown(() => shutDown([...worker.drain('stop'), { name: 'close', withinMs: 5_000, run: opened.close }], log));
+    running.push({ ctx, url: `http://127.0.0.1:${worker.ready.port}` });
+  }
+  const [first] = running;
+  if (first === undefined) throw new Error('a service has at least one worker');
+  const service: Service = {
+    clock,
+    ctx: first.ctx,
+    dataDir: config.dataDir,
+    urls: running.map(({ url }) => url),
+    tenant: (slug, settings) => newTenant(t, service, slug, settings),
+  };
+  return service;
+}
+
+async function newTenant(t: Test, service: Service, slug: string, settings: EnvironmentPatch['settings']): Promise<Tenant> {
+  const { ctx, urls } = service;
+  const made = await createEnvironment(ctx, { slug });
+  if (settings !== undefined) await updateEnvironment(ctx, made.id, { settings });
+  const environment = await environmentById(ctx, made.id);
+  await addSigningKey(ctx, environment, { kind: 'secret' });
+  const { value: secretKey } = await createKey(ctx, environment, { kind: 'secret' });
+  const { value: publishableKey } = await createKey(ctx, environment, { kind: 'publishable' });
+  const urlOf = (worker = 0): string => urls[worker] ?? '';
+  const token: Tenant['token'] = async (request) => (await mintUserToken(ctx, environment, { ttlSeconds: 3600, ...request })).token;
+  const userHeaders: Tenant['userHeaders'] = async (request) => ({ 'X-Service-Key': publishableKey, 'X-Service-Token': await token(request) });
+  const openAt = (worker: number | undefined, options: SocketOptions, search: string): TestSocket => {
+    const socket = new TestSocket(`${urlOf(worker).replace('http', 'ws')}/api/v1/ws${search}`, options);
+    t.teardown(() => socket.terminate());
+    return socket;
+  };
+  return {
+    service,
+    environment,
+    secretKey,
+    publishableKey,
+    newKey: async (input) => {
+      const { key, value } = await createKey(ctx, environment, { kind: 'secret', ...input });
+      return { id: key.id, value };
+    },
+    token,
+    userHeaders,
+    request: (method, path, { worker, ...asked } = {}) => ask(method, urlOf(worker) + (path.startsWith('//') ? path.slice(1) : `/api/v1${path}`), secretKey, asked),
+    join: async (request, { worker, search = '' } = {}) => {
+      const socket = openAt(worker, { headers: await userHeaders(request) }, search);
+      await socket.frame('welcome');
+      return socket;
+    },
+    open: (options = {}, search = '') => openAt(undefined, options, search),
+  };
+}
