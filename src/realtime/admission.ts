@@ -6,7 +6,7 @@ import { timestamp } from '../lib/clock.ts';
 import { newId } from '../lib/ids.ts';
 import { Connection, type Desk } from './connection.ts';
 import type { Guest, Porter } from './guests.ts';
-import { authenticate, type KnownUser } from './handshake.ts';
+import { authenticate, type KnownUser, logRefusal } from './handshake.ts';
 import type { Line } from './line.ts';
 import { type Envelope, MAX_MESSAGE_BYTES, okFrame, refuse, welcomeFrame } from './protocol.ts';
 import { catchUp, isRecoverable, type ResumePoint, resumePoint } from './replay.ts';
@@ -46,12 +46,18 @@ export class Admission implements Porter {
   }
 
   async connect(guest: Guest, message: Envelope): Promise<void> {
-    const { key, token, since } = validate(connectInput, message.data ?? {}, 'data');
-    const user = await authenticate(this.#services.ctx, key ?? guest.pass.key, token ?? '', guest.pass.origin);
-    if (!guest.line.isOpen) return;
-    this.#services.guests.leave(guest);
-    const resume = isRecord(since) ? resumePoint(since['epoch'], since['seq']) : guest.pass.resume;
-    this.admit(guest.line, user, resume, message.id);
+    const { line, pass } = guest;
+    this.#services.terms.meter?.received('connect', true);
+    try {
+      const { key, token, since } = validate(connectInput, message.data ?? {}, 'data');
+      const user = await authenticate(this.#services.ctx, key ?? pass.key, token ?? '', pass.origin);
+      if (!line.isOpen) return;
+      this.#services.guests.leave(guest);
+      this.admit(line, user, isRecord(since) ? resumePoint(since['epoch'], since['seq']) : pass.resume, message.id);
+    } catch (error) {
+      logRefusal(this.#services.log, error, { address: pass.address });
+      refuse(line, publicError(error), { id: message.id });
+    }
   }
 
   leave(guest: Guest): void {
@@ -65,6 +71,7 @@ export class Admission implements Porter {
     await this.#see(user);
     await feed.ready;
     const recovered = resume !== null && (await isRecoverable(ctx.store, feed.environment.id, resume));
+    if (resume !== null) this.#services.terms.meter?.resumed(recovered);
     if (!line.isOpen) return;
 
     connection.position = recovered ? resume.seq : feed.delivered;
@@ -94,6 +101,7 @@ export class Admission implements Porter {
     const limit = config.ws.maxConnectionsPerUser;
     connection.counted = true;
     if (connected(ctx, connection.feed.environment, connection.userId, owner, 1) <= limit) return true;
+    this.#services.terms.meter?.limited('connections');
     const error = new CollabError('rate_limited', `A user may hold at most ${limit} sockets open`);
     refuse(connection.line, error, { id: replyTo, reason: 'too_many_connections' });
     return false;

@@ -20,6 +20,7 @@ export class MessageDesk implements Desk {
     try {
       const { type, data } = readEnvelope(message);
       const handler = messages.get(type);
+      this.#services.terms.meter?.received(type, handler !== undefined);
       if (handler === undefined) throw new CollabError('invalid_request', `Unknown message type ${shorten(type)}`);
       connection.enqueue(() => this.#handle(connection, handler, id, data));
     } catch (error) {
@@ -55,6 +56,7 @@ export class MessageDesk implements Desk {
     const now = this.#services.ctx.clock.now();
     const paidUntil = Math.max(connection.paidUntil, now) + cost;
     if (paidUntil - now > messageBurst * cost || connection.waiting > messageBurst) {
+      this.#services.terms.meter?.limited('messages');
       throw new CollabError('rate_limited', `At most ${messagesPerSecond} messages a second, ${messageBurst} at once`);
     }
     connection.paidUntil = paidUntil;

@@ -1,4 +1,5 @@
 import { CollabError, publicError } from '../errors.ts';
+import { addressBlock } from '../lib/client-address.ts';
 import type { Context } from '../domain/context.ts';
 import type { GuestPass } from './handshake.ts';
 import type { Line } from './line.ts';
@@ -11,7 +12,7 @@ export const MAX_GUEST_BYTES = 16_384;
 
 /** What waits for a guest's one message. */
 export interface Porter {
-  /** Checks the credentials of a `connect` message and makes the guest a connection. Rejects with what is wrong. */
+  /** Checks the credentials of a `connect` message and makes the guest a connection, or refuses it. Never rejects. */
   connect(guest: Guest, message: Envelope): Promise<void>;
   leave(guest: Guest): void;
 }
@@ -42,7 +43,7 @@ export class Guest {
       id = replyId(message);
       const envelope = readEnvelope(message);
       if (envelope.type !== 'connect') throw new CollabError('missing_credentials', 'The first message must be of the type connect');
-      this.#porter.connect(this, envelope).catch((error: unknown) => refuse(this.line, publicError(error), { id }));
+      void this.#porter.connect(this, envelope);
     } catch (error) {
       refuse(this.line, publicError(error), { id });
     }
@@ -99,6 +100,6 @@ export class Guests {
   }
 
   #count(guest: Guest, delta: number): number {
-    return this.#ctx.shared.count(`guests/${guest.pass.addressBlock}`, this.#owner, delta);
+    return this.#ctx.shared.count(`guests/${addressBlock(guest.pass.address)}`, this.#owner, delta);
   }
 }

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js';
+import { requireOrigin } from '../domain/access.ts';
 import type { Context, UserActor } from '../domain/context.ts';
 import { type CountedWindow, countRequest } from '../domain/rate-limit.ts';
 import { authenticateUser, type Claims } from '../domain/tokens.ts';
 import { CollabError, publicError } from '../errors.ts';
-import { addressBlock, clientAddress } from '../lib/client-address.ts';
+import { clientAddress } from '../lib/client-address.ts';
 import { Networks } from '../lib/networks.ts';
+import type { Logger } from '../log.ts';
 import type { Anchor } from './anchor.ts';
 import { type Knock, readKnock, SUBPROTOCOL } from './knock.ts';
 import type { SocketData } from './line.ts';
@@ -21,8 +23,8 @@ export interface KnownUser {
 
 /** What a guest brought with the request that opened its socket. */
 export interface GuestPass {
-  /** What its sockets are counted on. */
-  readonly addressBlock: string;
+  /** The client's, in the form of `normaliseAddress`. */
+  readonly address: string;
   readonly origin: string;
   /** The publishable key of the query; '' for none. */
   readonly key: string;
@@ -44,10 +46,7 @@ export async function authenticate(ctx: Context, key: string, token: string, ori
   if (key === '') throw new CollabError('missing_credentials', 'The publishable key (pk_…) is missing');
   if (token === '') throw new CollabError('missing_credentials', 'The user token is missing');
   const user = await authenticateUser(ctx, key, token, 'ws');
-  const { allowedOrigins } = user.actor.environment.settings;
-  if (origin !== '' && allowedOrigins.length > 0 && !allowedOrigins.includes(origin)) {
-    throw new CollabError('origin_not_allowed', `Pages of ${origin} may not connect to this environment`);
-  }
+  requireOrigin(user.actor.environment, origin);
   return user;
 }
 
@@ -73,16 +72,23 @@ export function upgradeHandler(services: Services, anchor: Anchor, isClosing: ()
   };
 }
 
+/** Logs that somebody was not let in; `error` whole only where it is a fault of ours. */
+export function logRefusal(log: Logger, error: unknown, about: Readonly<Record<string, string>>): void {
+  const { code, kind, message } = publicError(error);
+  log[kind.level]({ ...about, code, err: code === 'internal' ? error : undefined }, `WebSocket refused: ${message}`);
+}
+
 function answer(services: Services, anchor: Anchor, door: Door, knock: Knock, address: string): void {
   const { ctx, config } = services;
   const window = countRequest(ctx, config, { kind: 'address', address });
   if (!window.allowed) {
     const seconds = secondsOf(window);
+    services.terms.meter?.limited(window.policy);
     door.refuse(knock, window, new CollabError('rate_limited', `Rate limit exceeded. Try again in ${seconds}s`, seconds));
     return;
   }
   if (knock.carrier === 'message') {
-    const pass = { addressBlock: addressBlock(address), origin: knock.origin, key: knock.key, resume: knock.resume };
+    const pass = { address, origin: knock.origin, key: knock.key, resume: knock.resume };
     door.open(knock, window, { kind: 'guest', pass });
     return;
   }
@@ -95,7 +101,7 @@ function answer(services: Services, anchor: Anchor, door: Door, knock: Knock, ad
     .then((user) => anchor.run(() => door.open(knock, window, { kind: 'known', user, resume: knock.resume })))
     .catch((error: unknown) => {
       const shown = publicError(error);
-      services.log[shown.kind.level]({ err: shown.code === 'internal' ? error : undefined, code: shown.code, address }, 'WebSocket refused');
+      logRefusal(services.log, error, { address });
       return anchor.run(() => door.refuse(knock, window, shown));
     })
     .catch((error: unknown) => services.log.error({ err: error }, 'WebSocket handshake failed'));

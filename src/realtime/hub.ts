@@ -124,6 +124,7 @@ export class Feed {
 
   #send(channel: Channel, text: string): void {
     channel.publishedAt = this.#hub.terms.now;
+    this.#hub.terms.meter?.sent(text, channel.members);
     this.#hub.app.publish(channel.topic, text, false, false);
   }
 

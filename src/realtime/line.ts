@@ -2,6 +2,7 @@ import type { WebSocket } from 'uWebSockets.js';
 import type { Connection } from './connection.ts';
 import type { Guest } from './guests.ts';
 import type { Arrival } from './handshake.ts';
+import type { SocketMeter } from './socket-meter.ts';
 
 /** What hangs on each native socket: first what the handshake found, from `open` on the one who talks. */
 export interface SocketData {
@@ -15,12 +16,22 @@ export interface LineTerms {
   now: number;
   /** Bytes that may wait for a slow client. */
   readonly maxBacklog: number;
+  /** Null while nobody asks for measurements. */
+  readonly meter: SocketMeter | null;
 }
 
 /** Close codes that are no refusal (decisions §3). */
 export const RESTART = { code: 1012, reason: 'restart' } as const;
 /** Backlog over the limit, or more missed than the log still holds while resuming. */
 export const SLOW_CONSUMER = { code: 1013, reason: 'slow consumer' } as const;
+
+/** Bytes waiting for a client at which a replay pauses. */
+const HIGH_WATER = 256 * 1024;
+
+/** Most bytes of one message that a client has asked for. */
+export const MAX_ASKED_BYTES = 8 * 1024 * 1024;
+/** Shorter ones are not worth an exception. */
+const SMALL_CHARS = 16 * 1024;
 
 /** What `send` of the core answers when the whole message went out, and nothing waits. */
 const SENT = 1;
@@ -33,6 +44,8 @@ export class Line {
   #socket: Socket | null;
   #wake: (() => void) | null = null;
   readonly #terms: LineTerms;
+  /** Bytes that may wait besides, because the client asked for them. */
+  #asked = 0;
   /** When something was last sent to this socket alone, by `LineTerms.now`. */
   lastSentAt: number;
 
@@ -55,22 +68,50 @@ export class Line {
   send(text: string): void {
     if (this.#socket === null) return;
     this.lastSentAt = this.#terms.now;
+    this.#terms.meter?.sent(text);
     if (this.#socket.send(text, false, false) !== SENT) this.checkBacklog();
   }
 
   /**
-   * Sends texts in one packet, as far as fewer than `highWater` bytes wait. Returns how many of them were sent.
-   * Doesn't close a slow socket: the caller waits for `drained` and goes on.
+   * As `send`, of what the client asked for: it may be as long as `MAX_ASKED_BYTES`, and alone never makes the client count
+   * as too slow. Wait for `ready` before making something long.
    */
-  sendWhileDrained(texts: readonly string[], highWater: number): number {
+  sendAsked(text: string): void {
+    if (text.length > SMALL_CHARS) this.#asked = this.backlog() + Buffer.byteLength(text);
+    this.send(text);
+  }
+
+  /** Resolves when so little waits for the client that it can be sent more, or the socket has closed. */
+  async ready(): Promise<void> {
+    while (this.isOpen && !this.keepsUp) await this.drained();
+  }
+
+  /** Publishes to all other sockets of a topic. Returns false when this one has closed: then nobody got it. */
+  publish(topic: string, text: string): boolean {
+    if (this.#socket === null) return false;
+    this.#socket.publish(topic, text, false, false);
+    return true;
+  }
+
+  /**
+   * Sends texts in one packet, as far as the client keeps up. Returns how many of them were sent: when not all, the caller
+   * waits for `drained` and goes on. Never closes the socket as too slow.
+   */
+  sendAtItsPace(texts: readonly string[]): number {
     const socket = this.#socket;
     if (socket === null) return 0;
     this.lastSentAt = this.#terms.now;
     let sent = 0;
     socket.cork(() => {
-      while (sent < texts.length && socket.getBufferedAmount() < highWater) socket.send(texts[sent++] ?? '', false, false);
+      while (sent < texts.length && this.keepsUp) socket.send(texts[sent++] ?? '', false, false);
     });
+    if (this.#terms.meter !== null) for (const text of texts.slice(0, sent)) this.#terms.meter.sent(text);
     return sent;
+  }
+
+  /** Whether so little waits for the client that it can be sent more than what is live. */
+  get keepsUp(): boolean {
+    return this.backlog() < Math.min(HIGH_WATER, this.#terms.maxBacklog / 2);
   }
 
   /** Bytes that wait for the client. */
@@ -78,16 +119,26 @@ export class Line {
     return this.#socket === null ? 0 : this.#socket.getBufferedAmount();
   }
 
-  /** Closes the socket with 1013 if more waits for it than is allowed. What waits goes out before the close frame. */
+  /**
+   * Closes the socket with 1013 if more waits for it than is allowed. What waits goes out before the close frame, so a
+   * client that reads again soon misses nothing and knows why. One that reads nothing for the core's ping timeout more is
+   * cut off, and sees 1006.
+   */
   checkBacklog(): void {
-    if (this.backlog() > this.#terms.maxBacklog) this.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);
+    const backlog = this.backlog();
+    if (backlog <= this.#terms.maxBacklog) this.#asked = 0;
+    if (backlog > this.#terms.maxBacklog + this.#asked) this.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);
   }
 
-  /** Resolves when some of the backlog has gone out, or the socket has closed. One waiter at a time. */
+  /** Resolves when some of the backlog has gone out, or the socket has closed. */
   drained(): Promise<void> {
     if (this.#socket === null) return Promise.resolve();
+    const others = this.#wake;
     return new Promise((resolve) => {
-      this.#wake = resolve;
+      this.#wake = () => {
+        others?.();
+        resolve();
+      };
     });
   }
 

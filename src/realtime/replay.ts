@@ -16,8 +16,6 @@ export interface ResumePoint {
 export const MAX_RESUME_GAP = 1_000;
 /** Events read from the log at a time. */
 const SLICE = 100;
-/** Bytes waiting for the client at which replaying pauses. */
-const HIGH_WATER = 256 * 1024;
 
 /** A thousand clients that come back at once must not all hold a slice of the log in memory. */
 const reads = new Gate(32);
@@ -31,6 +29,7 @@ export function resumePoint(epoch: unknown, seq: unknown): ResumePoint | null {
 /** Whether everything that was missed since `point` can be replayed: same log, still kept, and not too much. */
 export async function isRecoverable(store: Store, environmentId: string, point: ResumePoint): Promise<boolean> {
   if (point.epoch !== store.epoch) return false;
+  if (point.seq > (await store.lastSeq(environmentId))) await store.settle();
   const [oldest, last] = await Promise.all([store.oldestSeq(environmentId), store.lastSeq(environmentId)]);
   return point.seq <= last && point.seq >= oldest - 1 && last - point.seq <= MAX_RESUME_GAP;
 }
@@ -44,7 +43,7 @@ export async function catchUp(store: Store, connection: Connection): Promise<voi
   const { feed, line } = connection;
   let unmarked = false;
   while (line.isOpen && connection.position < feed.delivered) {
-    if (line.backlog() >= HIGH_WATER) {
+    if (!line.keepsUp) {
       await line.drained();
       continue;
     }
@@ -64,7 +63,7 @@ export async function catchUp(store: Store, connection: Connection): Promise<voi
 function replaySlice(connection: Connection, events: readonly StoredEvent[]): boolean {
   const { line, rooms } = connection;
   const visible = events.filter((event) => isVisible(event, rooms));
-  const sent = line.sendWhileDrained(visible.map((event) => event.text), HIGH_WATER);
+  const sent = line.sendAtItsPace(visible.map((event) => event.text));
   const last = sent === visible.length ? events.at(-1) : visible[sent - 1];
   if (last !== undefined) connection.position = last.seq;
   return last !== visible[sent - 1];

@@ -1,6 +1,7 @@
 import type { TemplatedApp, WebSocketBehavior } from 'uWebSockets.js';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
+import type { Metrics } from '../lib/metrics.ts';
 import type { Logger } from '../log.ts';
 import { Admission } from './admission.ts';
 import { Anchor } from './anchor.ts';
@@ -10,9 +11,10 @@ import { AUTH_DEADLINE_MS, Guest, Guests } from './guests.ts';
 import { upgradeHandler } from './handshake.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { Hub } from './hub.ts';
-import { Line, RESTART, type Socket, type SocketData } from './line.ts';
+import { Line, type LineTerms, RESTART, type Socket, type SocketData } from './line.ts';
 import { MAX_MESSAGE_BYTES, refuse } from './protocol.ts';
 import type { Services } from './services.ts';
+import { SocketMeter } from './socket-meter.ts';
 
 export interface RealtimeDeps {
   readonly ctx: Context;
@@ -20,6 +22,8 @@ export interface RealtimeDeps {
   readonly log: Logger;
   /** Id of this worker, under which its sockets are counted in shared memory. */
   readonly owner: string;
+  /** Where sockets and messages are counted; absent while nobody asks. */
+  readonly metrics?: Metrics | undefined;
 }
 
 /** The WebSocket side of a worker. */
@@ -46,8 +50,9 @@ const CLOSE_TURN_MS = 20;
 /** Attaches the WebSocket of the API (`/api/v1/ws`, decisions §3) to a server that doesn't listen yet. */
 export function attachRealtime(app: TemplatedApp, deps: RealtimeDeps): Realtime {
   const { ctx, config, owner } = deps;
-  const terms = { now: ctx.clock.now(), maxBacklog: config.ws.maxBackpressureBytes };
-  const hub = new Hub(app, ctx.store, terms);
+  const meter = deps.metrics === undefined ? null : new SocketMeter(deps.metrics, () => hub.feeds.values());
+  const terms: LineTerms = { now: ctx.clock.now(), maxBacklog: config.ws.maxBackpressureBytes, meter };
+  const hub: Hub = new Hub(app, ctx.store, terms);
   const guests = new Guests(ctx, owner, config.ws.maxUnauthenticatedPerIp);
   const services: Services = { ...deps, terms, hub, guests };
   const server = new RealtimeServer(services);
@@ -79,7 +84,10 @@ class RealtimeServer implements Realtime {
       open: (socket) => this.#guard(socket, () => this.#open(socket)),
       message: (socket, frame, isBinary) => this.#guard(socket, () => talker(socket)?.receive(frame, isBinary)),
       drain: (socket) => this.#guard(socket, () => talker(socket)?.line.onDrain()),
-      close: (socket) => this.#guard(null, () => talker(socket)?.ended()),
+      close: (socket, code) => {
+        this.#services.terms.meter?.closed(code);
+        this.#guard(null, () => talker(socket)?.ended());
+      },
     };
   }
 

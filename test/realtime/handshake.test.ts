@@ -269,6 +269,18 @@ await t.test('connecting makes the user known, and online while a socket is open
   t.match(await online(), { userId: 'ann', online: false });
 });
 
+await t.test('an upgrade that had to wait for the check of its token is as good as any', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world);
+  for (let round = 0; round < 20; round++) {
+    const token = await world.token({ userId: `user${round}` });
+    const sockets = Array.from({ length: 6 }, (_, index) => worker.open(index % 2 === 0 ? inHeaders(world.key, token) : inProtocols(world.key, token)));
+    const welcomes = await Promise.all(sockets.map((socket) => socket.frame('welcome').catch((error: Error) => error.message)));
+    t.strictSame(welcomes.filter((welcome) => typeof welcome === 'string'), []);
+    await Promise.all(sockets.slice(0, 4).map((socket) => socket.terminate()));
+  }
+});
+
 await t.test('a request whose framing is ambiguous is dropped', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);

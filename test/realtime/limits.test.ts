@@ -60,7 +60,8 @@ await t.test('who does not read is closed with 1013, gets what was waiting, and 
   slow.resume();
   t.strictSame(await slow.closed, { code: 1013, reason: 'slow consumer' });
   const got = slow.seqs;
-  t.strictSame(got, healthy.seqs.slice(0, got.length), 'nothing is missing from what it got');
+  const first = got[0] ?? 0;
+  t.strictSame(got, Array.from(got, (_, index) => first + index), 'nothing is missing from what it got');
 
   await backend.comment(threadId);
   head = await backend.head();
@@ -69,7 +70,7 @@ await t.test('who does not read is closed with 1013, gets what was waiting, and 
   const again = await worker.join(token, `?epoch=${world.ctx.store.epoch}&since=${last}`);
   t.equal(again.frames[0]?.data?.['recovered'], true);
   await again.until(() => again.seqs.includes(head));
-  t.strictSame([...got, ...again.seqs], healthy.seqs);
+  t.strictSame([...got, ...again.seqs], Array.from({ length: head - first + 1 }, (_, index) => first + index));
 });
 
 await t.test('closing the worker closes every socket with 1012, spread over time, and lets nobody in', async (t) => {

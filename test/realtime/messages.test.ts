@@ -154,3 +154,36 @@ await t.test('messages of one client take effect in its order', async (t) => {
   const { comments } = JSON.parse(await getThread(world.ctx, world.backend, threadId)) as { comments: Row[] };
   t.strictSame(comments.map(({ body }) => body), ['first', ...bodies]);
 });
+
+await t.test('frames that break the protocol end their own socket and nothing else', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world);
+  const token = await world.token({ userId: 'ann' });
+  const steady = await worker.join(token);
+  const masked = (first: number, length: number, payload: number[] = []): Buffer => Buffer.from([first, 0x80 | length, 0, 0, 0, 0, ...payload]);
+  const breaches: [name: string, bytes: Buffer][] = [
+    ['text that is not UTF-8', masked(0x81, 2, [0xff, 0xfe])],
+    ['an unknown opcode', masked(0x83, 0)],
+    ['a reserved bit', masked(0xc1, 2, [0x7b, 0x7d])],
+    ['a long control frame', masked(0x89, 126, [0, 200])],
+    ['a fragmented control frame', masked(0x09, 0)],
+    ['a continuation of nothing', masked(0x80, 2, [0x7b, 0x7d])],
+    ['a length beyond all bounds', masked(0x81, 127, [0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])],
+    ['noise', Buffer.from(Array.from({ length: 512 }, (_, index) => (index * 167 + 13) % 256))],
+  ];
+  for (const [name, bytes] of breaches) {
+    const socket = await worker.join(token);
+    socket.sendBytes(bytes);
+    t.ok((await socket.closed).code >= 1000, name);
+  }
+  t.equal((await steady.request('pong')).type, 'ok');
+});
+
+await t.test('a message in many fragments is one message', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world);
+  const socket = await worker.join(await world.token({ userId: 'ann' }));
+  const text = Buffer.from(JSON.stringify({ type: 'thread.create', id: 5, data: { roomId: 'lobby', body: 'x'.repeat(5_000) } }));
+  for (let from = 0; from < text.length; from += 100) socket.sendFragment(text.subarray(from, from + 100), from + 100 >= text.length);
+  t.match(await socket.until(() => socket.frames.find(({ id }) => id === 5)), { type: 'ok', data: { thread: { comments: [{ body: 'x'.repeat(5_000) }] } } });
+});
