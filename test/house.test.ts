@@ -40,3 +40,12 @@ t.test('docs/errors.md lists exactly the codes of src/errors.ts', (t) => {
   t.strictSame(listed, rows, 'its table is that of the catalogue');
   t.end();
 });
+
+t.test('the lockfile names every optional package, so that npm ci works on platforms that it was not written on', (t) => {
+  const { packages } = JSON.parse(readSource('package-lock.json')) as { packages: Record<string, { optionalDependencies?: Record<string, string> }> };
+  const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).filter((name) => !(`node_modules/${name}` in packages) && !(`${path}/node_modules/${name}` in packages)),
+  );
+  t.strictSame(missing, []);
+  t.end();
+});

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import t from 'tap';
-import { type Cluster, collab, initFolder, isRunning, startCluster, until } from '../helpers/cluster.ts';
+import { type Cluster, collab, initFolder, isRunning, stablePort, startCluster, until } from '../helpers/cluster.ts';
 import { ResumingClient } from '../helpers/resuming-client.ts';
 
 const LIVES = 6;
@@ -27,7 +27,7 @@ function send(url: string, key: string, agent: Agent, body: object, method = 'PO
 t.test('workers and primaries killed under load: what was answered is there, and no event is lost or doubled', { timeout: 110_000 }, async (t) => {
   const folder = await initFolder({ shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } });
   const { secretKey, publishableKey } = folder.keys;
-  let server: Cluster = await startCluster({ folder });
+  let server: Cluster = await startCluster({ folder, port: await stablePort() });
   const { port } = server;
   const base = `${server.url}/api/v1`;
   t.teardown(async () => {

@@ -4,7 +4,7 @@ import { ipcBus } from '../../src/adapters/ipc/bus.ts';
 import { openContext } from '../../src/app.ts';
 import { twinChannels } from '../../src/cluster/channel.ts';
 import { shutDown } from '../../src/cluster/lifecycle.ts';
-import { AnnounceRelay, hintLine } from '../../src/cluster/relay.ts';
+import { Relay, busLine } from '../../src/cluster/relay.ts';
 import { runWebWorker } from '../../src/cluster/web-worker.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createEnvironment } from '../../src/domain/environments.ts';
@@ -19,13 +19,13 @@ async function twoWorkers(t: Test) {
   const dir = t.testdir();
   const config = { ...loadConfig({ dir, env: {}, flags: { dataDir: join(dir, 'data'), 'rateLimit.exempt': '127.0.0.1' } }), shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 } };
   const log = createLogger({ level: 'silent', name: 'test' });
-  const relay = new AnnounceRelay();
+  const relay = new Relay();
   const workers = [];
   for (const workerId of ['web-1', 'web-2']) {
     const { ctx, close } = await openContext(config);
     const [primary, channel] = twinChannels();
     relay.add(primary);
-    const worker = await runWebWorker({ config, ctx, bus: ipcBus(hintLine(channel)), log, workerId, port: 0 });
+    const worker = await runWebWorker({ config, ctx, bus: ipcBus(busLine(channel)), log, workerId, port: 0 });
     let ended: Promise<void> | null = null;
     const end = (): Promise<void> => (ended ??= shutDown([...worker.drain('stop'), { name: 'close', withinMs: 5_000, run: close }], log));
     t.teardown(end);

@@ -1,22 +1,25 @@
 import t from 'tap';
-import { ipcBus } from '../../src/adapters/ipc/bus.ts';
+import { type BusLine, ipcBus } from '../../src/adapters/ipc/bus.ts';
 import { twinChannels } from '../../src/cluster/channel.ts';
-import { AnnounceRelay, hintLine } from '../../src/cluster/relay.ts';
-import type { Bus } from '../../src/ports/bus.ts';
+import { Relay, busLine } from '../../src/cluster/relay.ts';
+import { type Bus, MAX_WAITING } from '../../src/ports/bus.ts';
 
 /** A cluster of buses around one relay. */
 function cluster(size: number): { buses: Bus[]; heard: (number[] | undefined)[]; leave: (index: number) => void } {
-  const relay = new AnnounceRelay();
+  const relay = new Relay();
   const heard: (number[] | undefined)[] = Array.from({ length: size }, () => undefined);
   const ends = Array.from({ length: size }, () => {
     const [primary, worker] = twinChannels();
     relay.add(primary);
     return worker;
   });
-  const buses = ends.map((end) => ipcBus(hintLine(end)));
+  const buses = ends.map((end) => ipcBus(busLine(end)));
   buses.forEach((bus, index) => bus.onAnnounce((position) => (heard[index] ??= []).push(position)));
   return { buses, heard, leave: (index) => ends[index]?.close() };
 }
+
+/** A line that nothing leaves and nothing comes through. */
+const deaf: BusLine = { sendHint: () => {}, onHint: () => () => {}, sendPublications: () => {}, onPublications: () => () => {} };
 
 async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise(setImmediate);
@@ -50,11 +53,11 @@ t.test('while a hint is under way, those that follow become one', async (t) => {
   const sent: number[] = [];
   const left: (() => void)[] = [];
   const bus = ipcBus({
-    send: (position, done) => {
+    ...deaf,
+    sendHint: (position, done) => {
       sent.push(position);
       left.push(done);
     },
-    listen: () => () => {},
   });
   bus.announce(1);
   await turns(2);
@@ -76,4 +79,41 @@ t.test('a worker that has left is not in the way of others', async (t) => {
   await turns(8);
   t.same(heard[1], [1]);
   t.equal(heard[2], undefined);
+});
+
+t.test('what is published reaches all workers but its own, in order, a turn of it at once', async (t) => {
+  const { buses } = cluster(3);
+  const got: string[][] = [[], [], []];
+  buses.forEach((bus, index) => bus.onPublish(({ topic, text }) => got[index]?.push(`${topic} ${text}`)));
+  buses[1]?.publish({ topic: 'a', text: '1' });
+  buses[1]?.publish({ topic: 'b', text: '2' });
+  await turns(1);
+  buses[1]?.publish({ topic: 'a', text: '3' });
+  await turns(12);
+  t.same(got, [['a 1', 'b 2', 'a 3'], [], ['a 1', 'b 2', 'a 3']]);
+});
+
+t.test('a line that is not drained holds so much of what is published, then loses', async (t) => {
+  const sent: string[][] = [];
+  const left: (() => void)[] = [];
+  const bus = ipcBus({
+    ...deaf,
+    sendPublications: (publications, done) => {
+      sent.push(publications.map(({ topic }) => topic));
+      left.push(done);
+    },
+  });
+  bus.publish({ topic: 'first', text: '' });
+  await turns(2);
+  bus.publish({ topic: 'waits', text: 'x'.repeat(MAX_WAITING - 10) });
+  bus.publish({ topic: 'too much', text: 'x'.repeat(100) });
+  bus.publish({ topic: 'fits', text: '' });
+  await turns(2);
+  left.shift()?.();
+  await turns(2);
+  t.same(sent, [['first'], ['waits', 'fits']]);
+  left.shift()?.();
+  bus.publish({ topic: 'again', text: 'x' });
+  await turns(2);
+  t.same(sent.at(-1), ['again']);
 });

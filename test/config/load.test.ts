@@ -177,3 +177,14 @@ t.test('a file that is no JSON, or cannot be read, is refused by name', async (t
 t.test('a byte order mark in front of the file does no harm', async (t) => {
   t.equal(loadConfig({ dir: folder(t, '\uFEFF{"port": 80}'), env: {}, flags: {} }).port, 80);
 });
+
+t.test('TURN servers are addresses, and need a secret', (t) => {
+  const dir = folder(t);
+  const turn = (urls: string, secret: string) => problems({ dir, env: {}, flags: { 'turn.urls': urls, 'turn.secret': secret } });
+  t.strictSame(turn('turn:a.example:3478?transport=udp,turns:[::1]:5349', 'north,old'), []);
+  t.match(turn('turn:a.example', ''), [{ path: 'turn.secret', reason: 'must hold the secret of the servers in turn.urls' }]);
+  for (const url of ['a.example', 'stun:a.example', 'turn://a.example', 'turn:a b', 'turn:a?transport=sctp']) {
+    t.match(turn(url, 'north'), [{ path: 'turn.urls', reason: /^must be a list of addresses such as turn:/ }], url);
+  }
+  t.end();
+});

@@ -1,25 +1,27 @@
-import type { Bus } from '../../ports/bus.ts';
+import { Batches } from '../../lib/batches.ts';
+import { type Bus, MAX_WAITING, type Publication } from '../../ports/bus.ts';
 
-/** The line that a bus hints through. */
-export interface HintLine {
-  /** Sends one hint; `sent` is called once it has left this process. */
-  send(position: number, sent: () => void): void;
-  /** Calls `listener` for each hint from the other end. Returns the way to stop. */
-  listen(listener: (position: number) => void): () => void;
+/** The line that a bus sends through. `sent` is called once a message has left this process. Listening returns the way to stop. */
+export interface BusLine {
+  sendHint(position: number, sent: () => void): void;
+  onHint(listener: (position: number) => void): () => void;
+  sendPublications(publications: readonly Publication[], sent: () => void): void;
+  onPublications(listener: (publications: readonly Publication[]) => void): () => void;
 }
 
 /**
  * A bus over the line to the primary, which relays. At most one hint is under way: what is announced meanwhile goes as
- * one hint after it, so a slow primary costs no memory.
+ * one hint after it, so a slow primary costs no memory. Publications go in batches, likewise one at a time.
  */
-export function ipcBus(line: HintLine): Bus {
+export function ipcBus(line: BusLine): Bus {
+  const batches = new Batches<Publication>((items, sent) => line.sendPublications(items, sent), sizeOf, MAX_WAITING);
   let announced = 0;
   let told = 0;
   let underWay = false;
 
   const send = (): void => {
     told = announced;
-    line.send(told, () => {
+    line.sendHint(told, () => {
       underWay = false;
       if (announced > told) plan();
     });
@@ -34,6 +36,13 @@ export function ipcBus(line: HintLine): Bus {
       announced = Math.max(announced, position);
       if (announced > told && !underWay) plan();
     },
-    onAnnounce: (listener) => line.listen(listener),
+    onAnnounce: (listener) => line.onHint(listener),
+    publish: (publication) => batches.add(publication),
+    onPublish: (listener) =>
+      line.onPublications((publications) => {
+        for (const publication of publications) listener(publication);
+      }),
   };
 }
+
+const sizeOf = ({ topic, text }: Publication): number => topic.length + text.length;
