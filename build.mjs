@@ -1,4 +1,4 @@
-// Bundles the server into dist/bin/collab.js and the demo page into dist/demo. `npm start` and `npm test` run it first.
+// Bundles the server into dist/bin/collab.js, the demo page into dist/demo and the API reference into dist/docs. `npm start` and `npm test` run it first.
 import { build } from 'esbuild';
 import { chmod, readdir, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -40,8 +40,30 @@ const demo = build({
   logLevel: 'warning',
 });
 
+const viewer = './node_modules/swagger-ui-dist';
+// The viewer is copied as it is, so that whoever installs the product need not install it too.
+const docs = build({
+  entryPoints: [
+    { in: './src/http/docs-page/page.ts', out: 'page' },
+    { in: './src/http/docs-page/page.css', out: 'page' },
+    { in: './src/http/docs-page/index.html', out: 'index' },
+    { in: './src/demo/page/icon.svg', out: 'icon' },
+    { in: `${viewer}/swagger-ui-bundle.js`, out: 'swagger-ui-bundle' },
+    { in: `${viewer}/swagger-ui.css`, out: 'swagger-ui' },
+    { in: `${viewer}/LICENSE`, out: 'swagger-ui.LICENSE' },
+    { in: `${viewer}/NOTICE`, out: 'swagger-ui.NOTICE' },
+  ],
+  outdir: join(outdir, 'docs'),
+  loader: { '.html': 'copy', '.svg': 'copy', '.css': 'copy', '.js': 'copy', '': 'copy' },
+  minify: true,
+  platform: 'browser',
+  target: 'es2022',
+  metafile: true,
+  logLevel: 'warning',
+});
+
 // esbuild has said what is wrong by then.
-const results = await Promise.all([server, demo]).catch(() => process.exit(1));
+const results = await Promise.all([server, demo, docs]).catch(() => process.exit(1));
 await chmod(join(outdir, 'bin/collab.js'), 0o755);
 await removeAllBut(new Set(results.flatMap(({ metafile }) => Object.keys(metafile.outputs))));
 

@@ -1,3 +1,4 @@
+import type * as StoreCopies from './adapters/lmdb/backup.ts';
 import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Channel } from './cluster/channel.ts';
@@ -23,7 +24,7 @@ const storePath = (config: Config): string => join(config.dataDir, 'store');
 const sharedPath = (config: Config): string => join(config.dataDir, 'shared');
 
 /** What backup and restore do with whole stores, by their folders. */
-export async function storeCopies(): Promise<typeof import('./adapters/lmdb/backup.ts')> {
+export async function storeCopies(): Promise<typeof StoreCopies> {
   return import('./adapters/lmdb/backup.ts');
 }
 

@@ -79,7 +79,7 @@ async function run(ctx: Context, path: string | null, whole: number | null, skip
       await work.add(line);
       progress.say(() => `${lines} lines, ${bytesText(read)}${whole === null ? '' : ` of ${bytesText(whole)}`}`);
     }
-    await work.finish();
+    work.finish();
     return { done: work.done, skipped: work.skipped, lines };
   } catch (error) {
     await work.abandon();

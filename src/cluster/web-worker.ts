@@ -63,7 +63,7 @@ interface Parts {
 export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics }: WebWorkerOptions): Promise<WebWorker> {
   const status: ServerStatus = { draining: false };
   const server = createServer();
-  const realtime = attachRealtime(server.app, { ctx, config, log, owner: workerId, metrics });
+  const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? (await import('../demo/demo.ts')).createDemo(ctx, DEMO_ENVIRONMENT) : undefined;
   const http = attachHttp(server.app, { ctx, config, log, status, metrics, demo });
   const disconnectStore = connectStore(ctx, bus);

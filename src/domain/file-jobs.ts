@@ -41,7 +41,7 @@ export function putFileJob(tx: Transaction, kind: FileJobKind, environmentId: st
 /** Makes sure that a thumbnail will be made next, also of a file whose first try was lost. */
 export async function requestThumbnail(ctx: Context, environmentId: string, fileId: string): Promise<void> {
   if ((await ctx.store.get(FILE_JOBS, keyOf('asked', environmentId, fileId))) !== undefined) return;
-  await ctx.store.transact(async (tx) => putFileJob(tx, 'asked', environmentId, fileId));
+  await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'asked', environmentId, fileId)));
 }
 
 /** The work that is left, in the order in which it is to be done; at most `limit` pieces, where that is given. */
@@ -55,8 +55,9 @@ export async function pendingFileJobs(ctx: Context, limit?: number): Promise<Fil
 
 /** Forgets work that is done. */
 export async function forgetFileJobs(ctx: Context, jobs: readonly FileJob[]): Promise<void> {
-  await ctx.store.transact(async (tx) => {
+  await ctx.store.transact((tx) => {
     for (const { key } of jobs) tx.delete(FILE_JOBS, key);
+    return Promise.resolve();
   });
 }
 

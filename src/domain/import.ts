@@ -91,7 +91,7 @@ export class Import {
   }
 
   /** Ends the import. Throws `invalid_request` when the last environment is not whole. */
-  async finish(): Promise<void> {
+  finish(): void {
     if (!this.#begun) throw invalid('the file is empty');
     if (this.#environment !== null && !this.#skipping) throw invalid(`the file ends in the middle of the environment ${this.#environment.slug}`);
   }

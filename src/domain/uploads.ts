@@ -84,7 +84,7 @@ export class Upload {
    */
   async finish(baseUrl: string): Promise<Attachment> {
     if (this.#size === 0) throw new CollabError('invalid_request', 'The file is empty');
-    const facts = await this.#look();
+    const [facts] = await Promise.all([this.#look(), this.#staged.flush()]);
     const now = this.#ctx.clock.now();
     const id = newId('file_', now);
     const { environment, userId } = this.#actor;
@@ -120,10 +120,11 @@ export class Upload {
     const environmentId = this.#actor.environment.id;
     await this.#staged.commit(environmentId, id);
     try {
-      await this.#ctx.store.transact(async (tx) => {
+      await this.#ctx.store.transact((tx) => {
         tx.put(filesOf(environmentId), id, JSON.stringify(file));
         tx.put(unlinkedOf(environmentId), id, '1');
         if (type === 'image') putFileJob(tx, 'thumb', environmentId, id);
+        return Promise.resolve();
       });
     } catch (error) {
       await filesIn(this.#ctx).blobs.remove(environmentId, id);

@@ -3,36 +3,61 @@ export type BodyPiece = Buffer | 'end' | 'gone';
 
 /** Bytes that may wait to be read; past it the client has to wait. */
 const MOST_WAITING_BYTES = 1024 * 1024;
+/** As much as the core hands over at once. */
+const BLOCK_BYTES = 512 * 1024;
+const MOST_SPARE_BLOCKS = 16;
+
+/**
+ * Memory that was read and written out, for the next bytes. To get half a megabyte anew for every piece would keep the
+ * garbage collector busier than everything else that an upload costs.
+ */
+const spareBlocks: Buffer[] = [];
+
+/** Memory that is being filled. */
+interface Block {
+  readonly memory: Buffer;
+  filled: number;
+}
 
 /** A body that is read piece by piece while it comes, no faster than it is read. */
 export class BodyStream {
   readonly #flow: { pause(): void; resume(): void };
-  #waiting: Buffer[] = [];
+  readonly #waiting: Block[] = [];
   #size = 0;
   #over: 'end' | 'gone' | null = null;
   #wake: (() => void) | null = null;
+  /** What the reader has. */
+  #read: Buffer | null = null;
 
   /** @param flow holds the client up, and lets it go on */
   constructor(flow: { pause(): void; resume(): void }) {
     this.#flow = flow;
   }
 
-  /** The next bytes, all that have come. Not to be called again before it resolves. */
+  /** The next bytes, which are good until the next call. Not to be called again before it resolves. */
   async read(): Promise<BodyPiece> {
+    if (this.#read !== null && spareBlocks.length < MOST_SPARE_BLOCKS) spareBlocks.push(this.#read);
+    this.#read = null;
     if (this.#size === 0 && this.#over === null) await new Promise<void>((resolve) => (this.#wake = resolve));
     if (this.#over === 'gone') return 'gone';
-    if (this.#size === 0) return 'end';
-    const [first = Buffer.alloc(0), ...more] = this.#waiting;
-    const bytes = more.length === 0 ? first : Buffer.concat(this.#waiting);
-    this.#waiting = [];
-    this.#size = 0;
-    this.#flow.resume();
-    return bytes;
+    const block = this.#waiting.shift();
+    if (block === undefined) return 'end';
+    this.#size -= block.filled;
+    this.#read = block.memory;
+    if (this.#size <= MOST_WAITING_BYTES) this.#flow.resume();
+    return block.memory.subarray(0, block.filled);
   }
 
-  /** Takes bytes that came; they are kept. */
-  take(bytes: Buffer, isLast: boolean): void {
-    if (bytes.length > 0) this.#waiting.push(bytes);
+  /** Takes bytes that came, by copying them. */
+  take(bytes: Uint8Array, isLast: boolean): void {
+    if (this.#over !== null) return;
+    for (let from = 0; from < bytes.length; ) {
+      const block = this.#blockWithRoom();
+      const part = bytes.subarray(from, from + BLOCK_BYTES - block.filled);
+      block.memory.set(part, block.filled);
+      block.filled += part.length;
+      from += part.length;
+    }
     this.#size += bytes.length;
     if (isLast) this.#over = 'end';
     else if (this.#size > MOST_WAITING_BYTES) this.#flow.pause();
@@ -42,8 +67,16 @@ export class BodyStream {
   /** Says that no more will come. */
   abandon(): void {
     this.#over = 'gone';
-    this.#waiting = [];
+    this.#waiting.length = 0;
     this.#awake();
+  }
+
+  #blockWithRoom(): Block {
+    const last = this.#waiting.at(-1);
+    if (last !== undefined && last.filled < BLOCK_BYTES) return last;
+    const block = { memory: spareBlocks.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES), filled: 0 };
+    this.#waiting.push(block);
+    return block;
   }
 
   #awake(): void {

@@ -137,11 +137,10 @@ export class Exchange {
     const stream = new BodyStream({ pause: () => this.#pause(), resume: () => this.#resume() });
     this.#stream = stream;
     this.#onGone = () => stream.abandon();
-    if (!this.head.chunked && this.#unread === 0) stream.take(Buffer.alloc(0), true);
+    if (!this.head.chunked && this.#unread === 0) stream.take(new Uint8Array(0), true);
     this.#response.onData((data, isLast) => {
       this.#unread = isLast ? 0 : this.#unread - data.byteLength;
-      // The memory of a chunk is borrowed for this call.
-      stream.take(Buffer.from(new Uint8Array(data)), isLast);
+      stream.take(new Uint8Array(data), isLast);
     });
     return stream;
   }

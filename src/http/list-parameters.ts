@@ -12,7 +12,11 @@ const common: readonly Parameter[] = [
   { name: 'order', schema: Type.Union([Type.Literal('asc'), Type.Literal('desc')], { description: 'Comments asc, all else desc, when absent.' }) },
 ];
 
-const metadata: Parameter = { name: 'metadata.{key}', schema: text('Those whose metadata has this value under this key.') };
+/** Written out as `metadata.<key>=<value>`, for one key or several. */
+const metadata: Parameter = {
+  name: 'metadata',
+  schema: Type.Record(Type.String({ pattern: '^metadata\\..+$' }), Type.String({ maxLength: 256 }), { description: 'Those whose metadata has this value under this key: `metadata.<key>=<value>`.' }),
+};
 
 const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
   threads: [

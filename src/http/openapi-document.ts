@@ -1,40 +1,55 @@
-import type { TSchema } from 'typebox';
-import { type ErrorCode, errorKinds } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import { version } from '../lib/version.ts';
 import { acceptedTypes } from '../model/attachment.ts';
 import { API_PREFIX } from './api-prefix.ts';
 import { isForBrowsers } from './cors.ts';
-import type { Route } from './route.ts';
-import { namedSchemas } from './schemas.ts';
+import { operationExamples } from './examples/operations.ts';
+import { pathExamples, queryExamples } from './examples/records.ts';
+import { fileErrors, filesPath } from './openapi-files.ts';
+import { bytesContent, headerRefs, type Json, jsonContent, limitHeaders, refusalExamples, refusals, referred, securityOf, sharedComponents } from './openapi-parts.ts';
+import type { Parameter, Route } from './route.ts';
 
-type Json = Readonly<Record<string, unknown>>;
+const ABOUT = `Comments pinned to pages: rooms hold threads, threads hold comments. Everything is scoped to the environment that the credentials name.
 
-const named = new Map<unknown, string>(Object.entries(namedSchemas).map(([name, schema]) => [schema, name]));
+- **Backends** send their secret key: \`Authorization: Bearer sk_…\`. Never let one get into a page.
+- **Browsers** send a publishable key and the token of a user: \`X-Service-Key: pk_…\` and \`X-Service-Token\`, which a backend gets by \`POST /users/{userId}/tokens\` or signs itself. They write over the WebSocket at \`${API_PREFIX}/ws\`, where every change is delivered as it happens.
+- **Admins** log in and send \`Authorization: Bearer adm_…\`, on /admin/* only.
+
+Every refusal is \`{"error": "<message>"}\` with its kind in \`X-Error-Code\`. 100 requests a minute and address are answered; then 429 with \`Retry-After\`. Times are ISO 8601 in UTC with milliseconds. Clients ignore fields that they don’t know: within v1 fields are only added.`;
+
+const tagTexts: Readonly<Record<string, string>> = {
+  threads: 'Conversations in a room, pinned to a place on a page or to none.',
+  comments: 'What is said in a thread.',
+  reactions: 'Emoji on comments.',
+  rooms: 'What threads belong to, such as a page. A room comes to be by being used.',
+  files: 'Images, sound and video that comments carry.',
+  users: 'Who can be an author. Users become known by connecting, or by PUT.',
+  p2pState: 'The shared (CRDT) state of a room, for those who join when nobody is there to sync with.',
+  turnCredentials: 'How browsers reach each other through strict networks.',
+  events: 'The log of all changes, to sync from and to follow.',
+  admin: 'Environments and their keys.',
+  openapi: 'This description.',
+};
 
 /** The OpenAPI 3.1 document of a table of routes. The same table always gives the same document. */
 export function documentOf(routes: readonly Route[]): Json {
+  const tags = [...new Set(routes.map(tagOf))];
   return {
     openapi: '3.1.0',
     info: {
       title: 'Collab',
       version,
-      description: 'Comments pinned to pages: rooms hold threads, threads hold comments. Everything is scoped to the environment of the key.',
+      summary: 'Comments, threads and presence for any page, self-hosted.',
+      description: ABOUT,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: API_PREFIX }],
+    servers: [{ url: API_PREFIX, description: 'This server.' }],
     security: [{ secretKey: [] }],
-    tags: [...new Set(routes.map(tagOf))].map((name) => ({ name })),
-    paths: pathsOf(routes),
-    components: {
-      schemas: Object.fromEntries(Object.entries(namedSchemas).map(([name, schema]) => [name, inlined(schema)])),
-      headers: headerObjects,
-      securitySchemes: {
-        secretKey: { type: 'http', scheme: 'bearer', description: 'A secret key, sk_…: for backends only, never in a page.' },
-        publishableKey: { type: 'apiKey', in: 'header', name: 'X-Service-Key', description: 'A publishable key, pk_…: it names the environment.' },
-        userToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token', description: 'The token (JWT) of a user, beside the publishable key.' },
-        adminSession: { type: 'http', scheme: 'bearer', description: 'The token of an admin session, adm_…, which `POST /admin/auth/login` gives. Valid on /admin/* only.' },
-      },
-    },
+    tags: tags.map((name) => ({ name, ...(tagTexts[name] === undefined ? {} : { description: tagTexts[name] }) })),
+    paths: { ...pathsOf(routes), ...filesPath },
+    // Their place: deliveries will have the durable events as their bodies, whose schemas stand below.
+    webhooks: {},
+    components: { ...sharedComponents, examples: refusalExamples(new Set([...routes.flatMap(errorsOf), ...fileErrors])) },
   };
 }
 
@@ -53,25 +68,21 @@ function operationOf(route: Route): Json {
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     tags: [tagOf(route)],
-    ...securityOf(route),
+    ...securityOf[route.credential],
     parameters: parametersOf(route),
     ...requestBodyOf(route),
-    responses: { ...answersOf(route), ...refusalsOf(route) },
+    responses: { ...answersOf(route), ...refusals(errorsOf(route)) },
   };
 }
 
-function securityOf({ credential }: Route): Json {
-  if (credential === 'public') return { security: [] };
-  if (credential === 'admin') return { security: [{ adminSession: [] }] };
-  if (credential === 'user') return { security: [{ publishableKey: [], userToken: [] }] };
-  return credential === 'either' ? { security: [{ secretKey: [] }, { publishableKey: [], userToken: [] }] } : {};
+function requestBodyOf({ operationId, body, payload, upload }: Route): Json {
+  const example = exampleOf(operationExamples[operationId]?.body);
+  if (upload === true) return { requestBody: { required: true, content: fileContent } };
+  if (payload !== undefined) return { requestBody: { required: true, content: { ...jsonContent(payload.schema, example), ...bytesContent } } };
+  return body === undefined ? {} : { requestBody: { required: true, content: jsonContent(body, example) } };
 }
 
-function requestBodyOf({ body, payload, upload }: Route): Json {
-  if (upload === true) return { requestBody: { required: true, content: fileContent } };
-  if (payload !== undefined) return { requestBody: { required: true, content: { ...bytesContent, ...jsonContent(payload.schema) } } };
-  return body === undefined ? {} : { requestBody: { required: true, content: jsonContent(body) } };
-}
+const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example });
 
 const fileContent: Json = {
   'multipart/form-data': {
@@ -80,15 +91,26 @@ const fileContent: Json = {
   },
 };
 
+function parametersOf(route: Route): Json[] {
+  const path = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', minLength: 1, maxLength: 128 },
+    ...exampleOf(pathExamples[name]),
+  }));
+  const headers = [...(route.idempotent === true ? [idempotencyKey] : []), ...conditionsOf(route), ...(route.stream === true ? [lastEventId] : [])];
+  return [...path, ...(route.query ?? []).map(queryParameter), ...headers];
+}
+
+function queryParameter({ name, schema }: Parameter): Json {
+  const isMap = 'type' in schema && schema.type === 'object';
+  return { name, in: 'query', required: false, ...(isMap ? { style: 'form', explode: true } : {}), schema: referred(schema), ...exampleOf(queryExamples[name]) };
+}
+
 function conditionsOf({ conditions }: Route): Json[] {
   if (conditions === undefined) return [];
   return conditions === 'write' ? [ifMatch, ifNoneMatch] : [ifNoneMatch];
-}
-
-function parametersOf(route: Route): Json[] {
-  const path = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string', minLength: 1, maxLength: 128 } }));
-  const query = (route.query ?? []).map(({ name, schema }) => ({ name, in: 'query', required: false, schema: referred(schema) }));
-  return [...path, ...query, ...(route.idempotent === true ? [idempotencyKey] : []), ...conditionsOf(route)];
 }
 
 function answersOf(route: Route): Json {
@@ -98,35 +120,18 @@ function answersOf(route: Route): Json {
     ...(route.idempotent === true ? headerRefs('Idempotent-Replayed') : {}),
     ...(route.conditions === undefined ? {} : headerRefs('ETag')),
   };
-  const answers = Object.entries(route.answers).map(([status, schema]): [string, Json] => [
-    status,
-    { description: status === '201' ? 'Created' : 'Done', headers, content: { ...jsonContent(schema), ...(route.bytes === true ? bytesContent : {}) } },
-  ]);
+  const others = { ...(route.bytes === true ? bytesContent : {}), ...(route.stream === true ? streamContent : {}) };
+  const answers = Object.entries(route.answers).map(([status, schema]): [string, Json] => {
+    const example = exampleOf(operationExamples[route.operationId]?.answers[Number(status)]);
+    return [status, { description: status === '201' ? 'Created.' : 'Done.', headers, content: { ...jsonContent(schema, example), ...others } }];
+  });
   if (route.bytes === true) answers.push(['204', { description: 'There are no bytes.', headers }]);
   if (route.conditions === 'read' || route.conditions === 'log') answers.push(['304', { description: 'Nothing has changed.', headers }]);
   return Object.fromEntries(answers);
 }
 
-function refusalsOf(route: Route): Json {
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of new Set([...commonErrors(route), ...route.errors])) {
-    const { status } = errorKinds[code];
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
-  }
-  const statuses = [...byStatus].toSorted(([a], [b]) => a - b);
-  return Object.fromEntries(
-    statuses.map(([status, codes]) => [
-      status,
-      {
-        description: codes.map((code) => `\`${code}\`: ${errorKinds[code].meaning}`).join('\n'),
-        headers: { ...limitHeaders, ...headerRefs('X-Error-Code'), ...(status === 429 ? headerRefs('Retry-After') : {}) },
-        content: jsonContent(namedSchemas.Error),
-      },
-    ]),
-  );
-}
-
-function commonErrors(route: Route): ErrorCode[] {
+/** The refusals of a route: its own, and those that its credential, its body and its effect bring with them. */
+function errorsOf(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = ['rate_limited', 'internal'];
   if (route.credential !== 'public') codes.push('missing_credentials', 'invalid_key');
   if (route.credential === 'admin') codes.push('invalid_session');
@@ -135,68 +140,32 @@ function commonErrors(route: Route): ErrorCode[] {
   if (route.body !== undefined || route.payload !== undefined) codes.push('payload_too_large', 'invalid_content_type', 'invalid_json');
   if (route.access !== 'read') codes.push('write_conflict', 'storage_full');
   if (route.idempotent === true) codes.push('idempotency_key_reused');
-  return codes;
+  return [...codes, ...route.errors];
 }
 
-const headerObjects: Json = {
-  'RateLimit-Policy': { description: 'Requests allowed in a window: `"default";q=<requests>;w=<seconds>`.', schema: { type: 'string' } },
-  RateLimit: { description: 'Requests left now, and seconds until there are more: `"default";r=<requests>;t=<seconds>`.', schema: { type: 'string' } },
-  'Retry-After': { description: 'Seconds until the next request is allowed.', schema: { type: 'integer' } },
-  'X-Request-Id': { description: 'Names the request in the log: as sent, or ours.', schema: { type: 'string' } },
-  'X-Error-Code': { description: 'The kind of refusal.', schema: { type: 'string', enum: Object.keys(errorKinds) } },
-  Link: { description: 'The next page, `rel="next"`; absent on the last.', schema: { type: 'string' } },
-  ETag: { description: 'Names this version.', schema: { type: 'string' } },
-  'Idempotent-Replayed': { description: 'Present when this is the answer of an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
+const headerParameter = (name: string, description: string, schema: Json, example?: string): Json => ({ name, in: 'header', required: false, description, schema, ...exampleOf(example) });
+
+const idempotencyKey = headerParameter(
+  'Idempotency-Key',
+  'Makes the request repeatable for 24 hours: the same key, path and body get the first answer again.',
+  { type: 'string', minLength: 1, maxLength: 255 },
+  'deploy-4711-failed',
+);
+const ifMatch = headerParameter('If-Match', 'ETags, or `*`: writes only over one of these versions, or only over something; else 412.', { type: 'string' });
+const ifNoneMatch = headerParameter(
+  'If-None-Match',
+  'ETags, or `*`. On GET: 304 when what is there has one of them. On PUT: 412 then; `*` writes only where nothing is.',
+  { type: 'string' },
+);
+const lastEventId = headerParameter('Last-Event-ID', 'Of a stream: `<epoch>:<seq>` of the last event that the client has. Browsers send it by themselves.', { type: 'string' });
+
+const streamContent: Json = {
+  'text/event-stream': {
+    schema: { type: 'string', description: 'A message `welcome`, then one per event with its position as `id`.' },
+    example: 'retry: 2000\nevent: welcome\nid: 9f2c4b71d05e8a36:4\ndata: {"epoch":"9f2c4b71d05e8a36","seq":4,"recovered":true}\n\nid: 9f2c4b71d05e8a36:5\ndata: {"type":"thread.resolved","seq":5,…}\n\n',
+  },
 };
-
-const limitHeaders: Json = headerRefs('RateLimit-Policy', 'RateLimit', 'X-Request-Id');
-
-const idempotencyKey: Json = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  required: false,
-  description: 'Makes the request repeatable for 24 hours: the same key, path and body get the first answer again.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
-};
-
-const ifMatch: Json = {
-  name: 'If-Match',
-  in: 'header',
-  required: false,
-  description: 'ETags, or `*`: writes only over one of these versions, or only over something; else 412.',
-  schema: { type: 'string' },
-};
-const ifNoneMatch: Json = {
-  name: 'If-None-Match',
-  in: 'header',
-  required: false,
-  description: 'ETags, or `*`. On GET: 304 when what is there has one of them. On PUT: 412 then; `*` writes only where nothing is.',
-  schema: { type: 'string' },
-};
-
-const bytesContent: Json = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
-
-function headerRefs(...names: string[]): Json {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-}
-
-function jsonContent(schema: TSchema): Json {
-  return { 'application/json': { schema: referred(schema) } };
-}
 
 function tagOf({ operationId }: Route): string {
   return operationId.split('.', 1).join();
-}
-
-/** A schema in which every named one, itself too, is a reference. */
-function referred(schema: unknown): unknown {
-  const name = named.get(schema);
-  return name === undefined ? inlined(schema) : { $ref: `#/components/schemas/${name}` };
-}
-
-/** A schema itself, in which every named one is a reference. */
-function inlined(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(referred);
-  if (typeof schema !== 'object' || schema === null) return schema;
-  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, referred(value)]));
 }

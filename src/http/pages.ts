@@ -1,6 +1,7 @@
 import { CollabError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { jsonHead } from './answer.ts';
+import { docsFiles, sendDocs } from './docs-page.ts';
 import type { Exchange, Header } from './exchange.ts';
 import { Health, type HealthDeps } from './health.ts';
 import { answerFailure } from './refusal.ts';
@@ -17,15 +18,16 @@ export interface DemoPage {
 
 type Page = (exchange: Exchange, headers: readonly Header[]) => void | Promise<void>;
 
-/** Everything outside the API: health, and the demo page where there is one. Needs no credential, counts for no limit. */
+/** Everything outside the API: health, the API reference and the demo page where they are wanted. Needs no credential, counts for no limit. */
 export class Pages {
   readonly #router = new Router<Page>();
   readonly #log: Logger;
 
-  constructor(health: HealthDeps, demo: DemoPage | null) {
+  constructor(health: HealthDeps, demo: DemoPage | null, docs: boolean) {
     this.#log = health.log;
     this.#addHealth(new Health(health));
     if (demo !== null) this.#addDemo(demo);
+    if (docs) for (const path of Object.keys(docsFiles)) this.#router.add('GET', path, (exchange, headers) => sendDocs(exchange, path, headers));
   }
 
   /** Answers any request. */

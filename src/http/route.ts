@@ -38,6 +38,8 @@ export interface Route {
   readonly answers: Readonly<Record<number, TSchema>>;
   /** Whether it answers with bytes instead of JSON to `Accept: application/octet-stream`, and with 204 where there are none. */
   readonly bytes?: boolean;
+  /** Whether it answers with server-sent events to `Accept: text/event-stream`. */
+  readonly stream?: boolean;
   /**
    * Takes `If-None-Match`, or on `write` `If-Match` as well, and gives an `ETag`. With `log` that is made of the position of the
    * log, before the handler is called: only for lists that never change without an event.

@@ -2,7 +2,6 @@ import Type from 'typebox';
 import { LoginSchema } from '../model/admin.ts';
 import { CommentCreateSchema, CommentPatchSchema } from '../model/comment.ts';
 import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../model/environment.ts';
-import { eventTypes } from '../model/event.ts';
 import { KeyCreateSchema, KeyRotateSchema } from '../model/key.ts';
 import { MetadataSchema } from '../model/metadata.ts';
 import { P2P_CONTENT_TYPE, P2pStatePutSchema } from '../model/p2p-state.ts';
@@ -12,6 +11,7 @@ import { PositionSchema, ThreadCreateSchema, ThreadPatchSchema } from '../model/
 import { TokenCreateSchema } from '../model/token.ts';
 import { UserPutSchema } from '../model/user.ts';
 import { AdminSchema, AdminSessionSchema, EnvironmentSchema, KeySchema, NewKeySchema } from './admin-schemas.ts';
+import { anyEvent, eventSchemas } from './event-schemas.ts';
 
 const time = (description: string) => Type.String({ format: 'date-time', description: `${description} ISO 8601, UTC, with milliseconds.` });
 const timeOrNull = (description: string) => Type.Union([time(description), Type.Null()]);
@@ -71,14 +71,7 @@ const threadFields = {
 };
 const ThreadSchema = Type.Object(threadFields);
 const ThreadWithCommentsSchema = Type.Object({ ...threadFields, comments: Type.Optional(Type.Array(CommentSchema, { description: 'Only with include=comments.' })) });
-const CreatedThreadSchema = Type.Object({
-  id: Type.String(),
-  roomId: Type.String(),
-  resolved: Type.Boolean(),
-  position: Type.Union([PositionSchema, Type.Null()]),
-  comments: Type.Array(CommentSchema, { description: 'The first comment.' }),
-  createdAt: time('When it was created.'),
-});
+const CreatedThreadSchema = Type.Object({ ...threadFields, comments: Type.Array(CommentSchema, { description: 'The first comment.' }) });
 
 const RoomSchema = Type.Object({
   id: Type.String(),
@@ -144,23 +137,12 @@ const TurnCredentialsSchema = Type.Object({
   expiresAt: Type.Optional(time('When they end; absent without TURN server.')),
 });
 
-const EventSchema = Type.Object({
-  type: Type.Union(eventTypes.map((type) => Type.Literal(type))),
-  seq: Type.Integer({ minimum: 1, description: 'Position in the log of the environment.' }),
-  eventId: Type.String(),
-  at: time('When it happened.'),
-  roomId: Type.Optional(Type.String()),
-  threadId: Type.Optional(Type.String()),
-  actor: Type.Object({
-    userId: textOrNull('Null when a backend acted for nobody.'),
-    via: Type.Union([Type.Literal('rest'), Type.Literal('ws'), Type.Literal('cli')]),
-  }),
-  data: Type.Unknown({ description: 'The thread, comment, reaction or user as the API shows it; ids alone after a delete.' }),
-});
+/** The durable events under the names that they have in the OpenAPI document. */
+export const namedEvents = eventSchemas({ Thread: ThreadSchema, Comment: CommentSchema, Reaction: ReactionSchema, User: UserSchema });
 
 const ErrorSchema = Type.Object({ error: Type.String({ description: 'Names the field and the bound. The code is in X-Error-Code.' }) });
 
-/** Every schema that has a name in the OpenAPI document. Where one of these objects is used, the document refers to it. */
+/** Every other schema that has a name in the OpenAPI document. Where one of these objects is used, the document refers to it. */
 export const namedSchemas = {
   Position: PositionSchema,
   Metadata: MetadataSchema,
@@ -186,7 +168,7 @@ export const namedSchemas = {
   P2pStatePut: P2pStatePutSchema,
   IceServer: IceServerSchema,
   TurnCredentials: TurnCredentialsSchema,
-  Event: EventSchema,
+  Event: anyEvent(namedEvents),
   Login: LoginSchema,
   AdminSession: AdminSessionSchema,
   Admin: AdminSchema,

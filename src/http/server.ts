@@ -46,7 +46,7 @@ export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
   const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, apiRoutes);
   const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
   const api = new Api({ ctx, config, log, streams, meter }, apiRoutes);
-  const pages = new Pages({ store: ctx.store, dataDir: config.dataDir, status, log }, config.demo ? (deps.demo ?? null) : null);
+  const pages = new Pages({ store: ctx.store, dataDir: config.dataDir, status, log }, config.demo ? (deps.demo ?? null) : null, config.docs);
   const files = new Files({ ctx, config, log, meter });
   const requests = new Requests(log, meter);
   const options = { draining: () => status.draining, finished: (exchange: Exchange) => requests.finished(exchange) };

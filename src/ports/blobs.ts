@@ -12,6 +12,8 @@ export interface StagedBlob {
   write(chunk: Uint8Array): Promise<void>;
   /** Where the bytes are meanwhile, for a reader of media metadata in the same process. */
   readonly path: string;
+  /** Flushes what is written; `commit` then has less to wait for. */
+  flush(): Promise<void>;
   /** Flushes, and makes the blob visible under its name, atomically. */
   commit(environmentId: string, name: string): Promise<void>;
   /** Forgets it. Safe to call twice, and after a failure. */

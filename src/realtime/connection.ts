@@ -2,6 +2,7 @@ import type { Claims } from '../domain/tokens.ts';
 import type { RoomScope } from '../model/room.ts';
 import type { Channel, Feed } from './hub.ts';
 import type { Line } from './line.ts';
+import type { Member } from './room.ts';
 
 /** Where a connection's messages go. One for all connections of a worker. */
 export interface Desk {
@@ -31,6 +32,8 @@ export class Connection {
   position = 0;
   /** Where it gets its events from once it has caught up. */
   channel: Channel | null = null;
+  /** Where it is, by room id; null until it joins a room. */
+  memberships: Map<string, Member> | null = null;
   /** When the messages received so far are paid for (generic cell rate), in milliseconds since the epoch. */
   paidUntil = 0;
   /** Messages that wait for their turn, the running one included. */

@@ -1,7 +1,8 @@
 import { connected } from '../domain/users.ts';
 import { CollabError, publicError } from '../errors.ts';
 import type { Connection, Desk } from './connection.ts';
-import { type MessageHandler, messages } from './messages.ts';
+import type { MessageHandler } from './handler.ts';
+import { messages } from './messages.ts';
 import { errorFrame, FinalRefusal, MAX_MESSAGE_BYTES, okFrame, parseFrame, readEnvelope, refuse, replyId } from './protocol.ts';
 import type { Services } from './services.ts';
 
@@ -29,8 +30,9 @@ export class MessageDesk implements Desk {
   }
 
   leave(connection: Connection): void {
-    const { ctx, owner, log } = this.#services;
+    const { ctx, owner, log, rooms } = this.#services;
     connection.feed.leave(connection);
+    rooms.lost(connection);
     if (!connection.counted) return;
     connection.counted = false;
     connected(ctx, connection.feed.environment, connection.userId, owner, -1);
@@ -66,7 +68,7 @@ export class MessageDesk implements Desk {
     if (!connection.line.isOpen) return;
     try {
       const answer = await handler(this.#services, connection, data);
-      if (id !== null) connection.line.send(okFrame(id, answer));
+      if (id !== null) connection.line.sendAsked(okFrame(id, answer));
     } catch (error) {
       const shown = publicError(error);
       if (shown.code === 'internal') this.#services.log.error({ err: error, connection: connection.id }, 'a WebSocket message failed');

@@ -30,10 +30,11 @@ export class Heartbeat {
 
   /** Does what is due by the clock. Tests turn it by hand. */
   turn(): void {
-    const { ctx, terms, guests, hub } = this.#services;
+    const { ctx, terms, guests, hub, rooms } = this.#services;
     const now = ctx.clock.now();
     terms.now = now;
     guests.expire(now);
+    rooms.turn(now);
     if (now - this.#lastRound < ROUND_MS) return;
     this.#lastRound = now;
     for (const feed of hub.feeds.values()) {

@@ -3,6 +3,7 @@ import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { Logger } from '../log.ts';
+import type { Bus } from '../ports/bus.ts';
 import { Admission } from './admission.ts';
 import { Anchor } from './anchor.ts';
 import { Connection } from './connection.ts';
@@ -11,8 +12,9 @@ import { AUTH_DEADLINE_MS, Guest, Guests } from './guests.ts';
 import { upgradeHandler } from './handshake.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { Hub } from './hub.ts';
-import { Line, type LineTerms, RESTART, type Socket, type SocketData } from './line.ts';
+import { Line, type LineTerms, MAX_ASKED_BYTES, RESTART, type Socket, type SocketData } from './line.ts';
 import { MAX_MESSAGE_BYTES, refuse } from './protocol.ts';
+import { Rooms } from './rooms.ts';
 import type { Services } from './services.ts';
 import { SocketMeter } from './socket-meter.ts';
 
@@ -20,7 +22,9 @@ export interface RealtimeDeps {
   readonly ctx: Context;
   readonly config: Config;
   readonly log: Logger;
-  /** Id of this worker, under which its sockets are counted in shared memory. */
+  /** What sockets on other workers are told through. */
+  readonly bus: Bus;
+  /** Id of this worker, under which shared memory keeps what its sockets hold. */
   readonly owner: string;
   /** Where sockets and messages are counted; absent while nobody asks. */
   readonly metrics?: Metrics | undefined;
@@ -43,8 +47,8 @@ export interface Realtime {
 const IDLE_SECONDS = 60;
 /** Up to twice the allowed size a message is refused with words; past it the core just ends the socket. */
 const CORE_MAX_MESSAGE_BYTES = MAX_MESSAGE_BYTES * 2;
-/** Room above our own limit on the backlog, so that the core, which can't say 1013, never has to step in. */
-const CORE_BACKLOG_MARGIN = 1024 * 1024;
+/** Room above our own limits on the backlog, so that the core, which can't say 1013, never has to step in. */
+const CORE_BACKLOG_MARGIN = MAX_ASKED_BYTES + 1024 * 1024;
 const CLOSE_TURN_MS = 20;
 
 /** Attaches the WebSocket of the API (`/api/v1/ws`, decisions §3) to a server that doesn't listen yet. */
@@ -54,7 +58,8 @@ export function attachRealtime(app: TemplatedApp, deps: RealtimeDeps): Realtime 
   const terms: LineTerms = { now: ctx.clock.now(), maxBacklog: config.ws.maxBackpressureBytes, meter };
   const hub: Hub = new Hub(app, ctx.store, terms);
   const guests = new Guests(ctx, owner, config.ws.maxUnauthenticatedPerIp);
-  const services: Services = { ...deps, terms, hub, guests };
+  const rooms = new Rooms({ ...deps, hub });
+  const services: Services = { ...deps, terms, hub, guests, rooms };
   const server = new RealtimeServer(services);
   for (const path of ['/api/v1/ws', '/api/v1/ws/']) app.ws(path, server.behavior());
   return server;
@@ -103,7 +108,7 @@ class RealtimeServer implements Realtime {
 
   async close(spreadMs: number): Promise<void> {
     this.#closing = true;
-    const { hub, guests } = this.#services;
+    const { hub, guests, rooms } = this.#services;
     const lines = [...guests.all, ...[...hub.feeds.values()].flatMap((feed) => [...feed.members])].map(({ line }) => line);
     const turns = Math.max(1, Math.min(lines.length, Math.floor(spreadMs / CLOSE_TURN_MS)));
     for (let turn = 0; turn < turns; turn++) {
@@ -113,6 +118,7 @@ class RealtimeServer implements Realtime {
     }
     this.#heartbeat.stop();
     hub.stop();
+    rooms.stop();
     await this.#anchor.close();
   }
 

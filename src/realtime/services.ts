@@ -4,6 +4,7 @@ import type { Logger } from '../log.ts';
 import type { Guests } from './guests.ts';
 import type { Hub } from './hub.ts';
 import type { LineTerms } from './line.ts';
+import type { Rooms } from './rooms.ts';
 
 /** What the realtime layer of one worker works with. */
 export interface Services {
@@ -15,4 +16,5 @@ export interface Services {
   readonly terms: LineTerms;
   readonly hub: Hub;
   readonly guests: Guests;
+  readonly rooms: Rooms;
 }

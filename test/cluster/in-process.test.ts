@@ -4,7 +4,7 @@ import { ipcBus } from '../../src/adapters/ipc/bus.ts';
 import { openContext } from '../../src/app.ts';
 import { twinChannels } from '../../src/cluster/channel.ts';
 import { shutDown } from '../../src/cluster/lifecycle.ts';
-import { Relay, busLine } from '../../src/cluster/relay.ts';
+import { busLine, Relay } from '../../src/cluster/relay.ts';
 import { runWebWorker } from '../../src/cluster/web-worker.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createEnvironment } from '../../src/domain/environments.ts';

@@ -112,7 +112,7 @@ t.test('a cluster of two workers counts requests, sockets, events and commits', 
   t.notOk([...families.values()].some(({ samples }) => samples.some(({ labels }) => Object.values(labels).some((value) => value.includes(thread.id) || value.includes('a%2Fb')))), 'no id is in a label');
 
   await socket.terminate();
-  back.close();
+  await back.close();
   await until(async () => total((families = await read()), 'ws_closed_total') === 2);
   await until(async () => total((families = await read()), 'ws_connections') === 0);
   while ((await api('GET', '/rooms')).status !== 429);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { type BusLine, ipcBus } from '../../src/adapters/ipc/bus.ts';
 import { twinChannels } from '../../src/cluster/channel.ts';
-import { Relay, busLine } from '../../src/cluster/relay.ts';
+import { busLine, Relay } from '../../src/cluster/relay.ts';
 import { type Bus, MAX_WAITING } from '../../src/ports/bus.ts';
 
 /** A cluster of buses around one relay. */

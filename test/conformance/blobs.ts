@@ -7,6 +7,7 @@ export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blo
     const { blobs, peer } = await open(t);
     const staged = await blobs.stage();
     await staged.write(Buffer.from('one '));
+    await staged.flush();
     await staged.write(Buffer.from('two'));
     t.equal(await peer.stat('env', 'a'), undefined);
     t.same(await namesOf(peer, 'env'), []);

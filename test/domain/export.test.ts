@@ -73,7 +73,7 @@ async function take(ctx: Context, lines: readonly string[], skipExisting = false
   const work = new Import(ctx, { skipExisting });
   try {
     for (const line of lines) await work.add(line);
-    await work.finish();
+    work.finish();
     return work;
   } catch (error) {
     await work.abandon();

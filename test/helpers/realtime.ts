@@ -1,6 +1,9 @@
 import type { Test } from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { ipcBus } from '../../src/adapters/ipc/bus.ts';
+import { twinChannels } from '../../src/cluster/channel.ts';
+import { busLine, Relay } from '../../src/cluster/relay.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Actor, Context } from '../../src/domain/context.ts';
@@ -25,6 +28,8 @@ export interface World {
   readonly ctx: Context;
   readonly clock: ManualClock;
   readonly environment: Environment;
+  /** Between its workers. */
+  readonly relay: Relay;
   /** The publishable key. */
   readonly key: string;
   /** A backend with every right. */
@@ -57,6 +62,7 @@ export async function createWorld(t: Test, ports: { store?: Store; shared?: Shar
     ctx,
     clock,
     environment,
+    relay: new Relay(),
     key,
     backend: { kind: 'backend', environment, keyId: 'key_test', scope: 'full', rooms: null, via: 'rest' },
     token: async (request) => (await mintUserToken(ctx, environment, { ttlSeconds: 3600, ...request })).token,
@@ -67,7 +73,9 @@ export async function startWorker(t: Test, world: World, flags: Flags = {}, owne
   const config = loadConfig({ dir: '/nowhere', env: {}, flags: { 'rateLimit.exempt': '127.0.0.1', ...flags } });
   const server = createServer();
   const log = createLogger({ level: 'silent', name: owner });
-  const realtime = attachRealtime(server.app, { ctx: world.ctx, config, log, owner });
+  const [primary, channel] = twinChannels();
+  world.relay.add(primary);
+  const realtime = attachRealtime(server.app, { ctx: world.ctx, config, log, bus: ipcBus(busLine(channel)), owner });
   const url = `ws://127.0.0.1:${await server.listen('127.0.0.1', 0)}/api/v1/ws`;
   const sockets = new Set<TestSocket>();
   t.teardown(async () => {

@@ -1,6 +1,7 @@
 import { createProgram } from '../../src/cli/main.ts';
 import { renderCliReference } from '../../src/cli/reference.ts';
 import { renderExample, renderReference } from '../../src/config/example.ts';
+import { openapiDocument } from '../../src/http/openapi.ts';
 import { withSection } from '../../src/lib/marked-section.ts';
 import { readSource } from './sources.ts';
 
@@ -8,6 +9,7 @@ import { readSource } from './sources.ts';
 export async function renderedFiles(): Promise<Map<string, string>> {
   return new Map([
     ['config.example.json', renderExample()],
+    ['docs/openapi.json', `${JSON.stringify(openapiDocument(), null, 2)}\n`],
     ['docs/configuration.md', withSection(readSource('docs/configuration.md'), 'options', renderReference())],
     ['docs/cli.md', withSection(readSource('docs/cli.md'), 'commands', renderCliReference(await createProgram([])))],
   ]);

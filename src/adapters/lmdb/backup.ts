@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type Database as Table } from 'lmdb';
-import { type Database, FORMAT_VERSION, openDatabase, treeKey } from './database.ts';
+import { type Database, FORMAT_VERSION, openDatabase, openTables, STORE_FILE, treeKey } from './database.ts';
 import { Replica } from './replica.ts';
 
 /** What a walk through a whole store found. */
@@ -18,8 +18,7 @@ export interface StoreSummary {
   readonly bytes: number;
 }
 
-/** The one file of a store that matters; the other is made anew when it is opened. */
-export const STORE_FILE = 'data.mdb';
+export { STORE_FILE };
 const LOCK_FILE = 'lock.mdb';
 const ENVIRONMENTS = 'envs';
 
@@ -59,14 +58,7 @@ export async function inspectStore(path: string): Promise<StoreSummary> {
   const { size: bytes } = await stat(file);
   const root = open({ path, noSubdir: false, readOnly: true, maxDbs: 8, compression: false });
   try {
-    const tables = {
-      root,
-      log: root.openDB<Buffer, number>('log', { encoding: 'binary' }),
-      tree: root.openDB<string, string>('tree', { encoding: 'string' }),
-      segments: root.openDB<string, string>('segments', { encoding: 'string' }),
-      meta: root.openDB<string, string>('meta', { encoding: 'string' }),
-      file,
-    };
+    const tables = openTables(root, path);
     const format = JSON.parse(tables.meta.get('format') ?? '{}') as { version?: number; epoch?: string };
     if (format.version === undefined || format.epoch === undefined) throw new Error(`${file} is no store of Collab`);
     if (format.version > FORMAT_VERSION) throw new Error(`${file} was written by a newer Collab (format ${format.version}; this one knows ${FORMAT_VERSION})`);

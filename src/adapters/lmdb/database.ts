@@ -18,6 +18,9 @@ export interface Database {
   readonly file: string;
 }
 
+/** The one file of a store that matters; the other is made anew when it is opened. */
+export const STORE_FILE = 'data.mdb';
+
 /** The layout that this code reads and writes. A change of it comes with a step in `migrations`. */
 export const FORMAT_VERSION = 1;
 
@@ -52,14 +55,7 @@ export async function openDatabase(path: string, lastFlushed = false): Promise<D
     compression: false,
   };
   const root = open(options);
-  const tables = {
-    root,
-    log: root.openDB<Buffer, number>('log', { encoding: 'binary', keyEncoding: 'uint32' }),
-    tree: root.openDB<string, string>('tree', { encoding: 'string' }),
-    segments: root.openDB<string, string>('segments', { encoding: 'string' }),
-    meta: root.openDB<string, string>('meta', { encoding: 'string' }),
-    file: join(path, 'data.mdb'),
-  };
+  const tables = openTables(root, path);
   try {
     const format = await root.transaction(() => readFormat(tables));
     await root.flushed;
@@ -68,6 +64,18 @@ export async function openDatabase(path: string, lastFlushed = false): Promise<D
     await root.close();
     throw error;
   }
+}
+
+/** The tables of an environment that is open: who opens one otherwise must find them as they were written. */
+export function openTables(root: RootDatabase, path: string): Omit<Database, 'epoch'> {
+  return {
+    root,
+    log: root.openDB<Buffer, number>('log', { encoding: 'binary', keyEncoding: 'uint32' }),
+    tree: root.openDB<string, string>('tree', { encoding: 'string' }),
+    segments: root.openDB<string, string>('segments', { encoding: 'string' }),
+    meta: root.openDB<string, string>('meta', { encoding: 'string' }),
+    file: join(path, STORE_FILE),
+  };
 }
 
 function readFormat(tables: Omit<Database, 'epoch'>): Format {

@@ -13,6 +13,7 @@ export class StagedFile implements StagedBlob {
   readonly #place: Place;
   #open = true;
   #placed = false;
+  #flushed = false;
 
   private constructor(path: string, handle: FileHandle, place: Place) {
     this.path = path;
@@ -32,6 +33,7 @@ export class StagedFile implements StagedBlob {
   }
 
   async write(chunk: Uint8Array): Promise<void> {
+    this.#flushed = false;
     try {
       await this.#handle.writeFile(chunk);
     } catch (error) {
@@ -39,9 +41,18 @@ export class StagedFile implements StagedBlob {
     }
   }
 
-  async commit(environmentId: string, name: string): Promise<void> {
+  async flush(): Promise<void> {
     try {
       await this.#handle.datasync();
+      this.#flushed = true;
+    } catch (error) {
+      throw asRefusal(error);
+    }
+  }
+
+  async commit(environmentId: string, name: string): Promise<void> {
+    if (!this.#flushed) await this.flush();
+    try {
       await this.#close();
       await this.#place(this.path, environmentId, name);
       this.#placed = true;

@@ -18,6 +18,7 @@ export const eventRoutes: readonly Route[] = [
       'in `recovered` whether all events after that position follow; where they don’t, read everything anew.',
     credential: 'secret',
     access: 'read',
+    stream: true,
     query: [
       { name: 'since', schema: Type.Integer({ minimum: 0, default: 0, description: 'Events after this position.' }) },
       { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'At most this many.' }) },
