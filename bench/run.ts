@@ -5,11 +5,16 @@ import { burstCase } from './cases/burst.ts';
 import { createCase } from './cases/create.ts';
 import { listCase } from './cases/list.ts';
 import { memoryCase } from './cases/memory.ts';
+import { mixedCase } from './cases/mixed.ts';
+import { serveCase } from './cases/serve.ts';
 import { startCase } from './cases/start.ts';
+import { thumbnailsCase } from './cases/thumbnails.ts';
+import { uploadCase } from './cases/upload.ts';
 import { buildAll } from './lib/build.ts';
 import { loadCore } from './lib/cores.ts';
 import { useDataRoot } from './lib/folders.ts';
-import type { CaseResult } from './lib/measure.ts';
+import type { CaseResult, Observed } from './lib/measure.ts';
+import { disturbing, watchNeighbours } from './lib/neighbours.ts';
 import { type CaseName, type Plan, readPlan, usage } from './lib/plan.ts';
 import { caseTables, goalTable, saveResults } from './lib/report.ts';
 import { requireTools } from './lib/wrk.ts';
@@ -20,6 +25,10 @@ const cases: Record<CaseName, (plan: Plan) => Promise<CaseResult>> = {
   burst: burstCase,
   memory: memoryCase,
   start: startCase,
+  upload: uploadCase,
+  serve: serveCase,
+  thumbnails: thumbnailsCase,
+  mixed: mixedCase,
 };
 
 async function main(): Promise<void> {
@@ -30,15 +39,23 @@ async function main(): Promise<void> {
   useDataRoot(plan.data ?? undefined);
   await buildAll();
 
-  const results: CaseResult[] = [];
+  const results: Observed[] = [];
   for (const name of plan.cases) {
     const started = performance.now();
-    const result = await cases[name](plan);
-    results.push(result);
-    console.log(caseTables(result));
+    const neighbours = watchNeighbours();
+    try {
+      const result = await cases[name](plan);
+      const share = neighbours.share();
+      results.push({ ...result, neighboursPercent: share });
+      console.log(caseTables(result));
+      if (share > disturbing) console.log(`**Disturbed**: other processes used ${share.toFixed(0)} % of the machine. Measure again on a quiet one.\n`);
+    } catch (error) {
+      process.exitCode = 1;
+      console.error(`${name} could not be measured: ${error instanceof Error ? error.message : String(error)}`);
+    }
     console.error(`(${name} took ${((performance.now() - started) / 1000).toFixed(0)} s)\n`);
   }
-  console.log(goalTable(results.flatMap((result) => result.goals)));
+  console.log(goalTable(results));
   console.error(`Every run is in ${saveResults(plan, results)}`);
 }
 

@@ -9,6 +9,7 @@ import type { Config } from './config/schema.ts';
 import type { Context } from './domain/context.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Metrics } from './lib/metrics.ts';
+import type { LogOutput } from './log.ts';
 
 // The composition root. Each function loads what it needs and no more: the primary must stay small, and a command must
 // not wait for what only workers need.
@@ -53,18 +54,19 @@ export async function openContext(config: Config): Promise<OpenContext> {
 /**
  * Starts the server as this process and its children. Wait for `ready`, then for `ended`, which gives the exit code.
  *
+ * @param output where all of them log
  * @throws {StartError} when another server has the data folder, or the port cannot be had
  */
-export async function startPrimary(config: Config): Promise<Primary> {
+export async function startPrimary(config: Config, output: LogOutput): Promise<Primary> {
   const [{ runPrimary }, { forkWorker }] = await Promise.all([import('./cluster/primary.ts'), import('./cluster/fork.ts')]);
   const entry = process.argv[1] ?? '';
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   return runPrimary({
     config,
-    spawn: (role) => forkWorker(entry, role),
+    spawn: (role) => forkWorker(entry, role, output),
     // Shared memory is never flushed, so after a power cut nobody can trust it; and what it holds is of the last run.
     prepare: () => rmSync(sharedPath(config), { recursive: true, force: true }),
-    openLog: async () => (await import('./log.ts')).createLogger({ level: config.log.level, name: 'primary' }),
+    openLog: async () => (await import('./log.ts')).createLogger({ level: config.log.level, name: 'primary', output }),
   });
 }
 

@@ -88,6 +88,11 @@ export class CollabError extends Error {
   }
 }
 
+/** The data folder cannot be used as it is. The message is for the operator: what is wrong and what to do. */
+export class DataError extends Error {
+  override readonly name = 'DataError';
+}
+
 /** What a caller sees of anything thrown: a `CollabError` as it is, everything else as `internal`. */
 export function publicError(thrown: unknown): CollabError {
   return thrown instanceof CollabError ? thrown : new CollabError('internal', 'Internal server error');

@@ -2,12 +2,17 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 
 export type { Logger } from 'pino';
 
+/** Standard output or standard error, as a file descriptor. */
+export type LogOutput = 1 | 2;
+
 export interface LogOptions {
   /** Least weight that is logged, a level of pino or `silent`. */
   readonly level: string;
   /** Who writes, bound to every line as `worker`: `primary`, `web-1`. */
   readonly name: string;
   /** Where the lines go; standard output when absent. */
+  readonly output?: LogOutput;
+  /** In place of `output`. */
   readonly destination?: DestinationStream;
 }
 
@@ -16,7 +21,7 @@ export interface LogOptions {
  * once, so that the last words of a process are not lost. No line holds a secret: values under the names of secrets and
  * everything that looks like a key, a token or a secret in a URL are blotted out of the finished line, wherever they stand.
  */
-export function createLogger({ level, name, destination }: LogOptions): Logger {
+export function createLogger({ level, name, output = 1, destination }: LogOptions): Logger {
   return pino(
     {
       level,
@@ -25,7 +30,7 @@ export function createLogger({ level, name, destination }: LogOptions): Logger {
       formatters: { level: (label) => ({ level: label }) },
       hooks: { streamWrite: redact },
     },
-    destination ?? pino.destination({ fd: 1, sync: true }),
+    destination ?? pino.destination({ fd: output, sync: true }),
   );
 }
 

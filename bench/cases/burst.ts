@@ -25,7 +25,7 @@ export async function burstCase(plan: Plan): Promise<CaseResult> {
   const cpu = newRow('core time of the server per delivery', 'µs', 3);
   const last = newRow('one event, POST to the last of 1 000 sockets', 'ms', 2);
 
-  await withTargets(targets, async () => {
+  const work = async (): Promise<void> => {
     const threads = new Map<Target, string>();
     for (const target of targets) {
       threads.set(target, await threadOf(target));
@@ -53,8 +53,12 @@ export async function burstCase(plan: Plan): Promise<CaseResult> {
       for (let i = 0; i < singlesPerRound; i += 1) singles.push((await fire(target, 1)).milliseconds);
       record(last, target.name, median(singles));
     });
-    for (const sink of sinks.values()) sink.end();
-  });
+  };
+  try {
+    await withTargets(targets, work);
+  } finally {
+    for (const sink of sinks.values()) await sink.end();
+  }
 
   return {
     name: 'burst',

@@ -2,7 +2,13 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const bench = fileURLToPath(new URL('..', import.meta.url));
-const entries = { 'bare-uws': 'peers/bare-uws.ts', 'fastify-sqlite': 'peers/fastify-sqlite.ts', sink: 'loads/sink.ts' };
+const entries = {
+  'bare-uws': 'peers/bare-uws.ts',
+  'bare-files': 'peers/bare-files.ts',
+  'bare-sharp': 'peers/bare-sharp.ts',
+  'fastify-sqlite': 'peers/fastify-sqlite.ts',
+  sink: 'loads/sink.ts',
+};
 
 /** Compiles what runs in processes of its own, so that none of them carries a loader or its helpers. */
 export async function buildAll(): Promise<void> {

@@ -18,6 +18,7 @@ export interface Goal {
   readonly passed: boolean;
 }
 
+/** What one case measured, and what of it must reach a bound. */
 export interface CaseResult {
   readonly name: string;
   readonly title: string;
@@ -25,6 +26,12 @@ export interface CaseResult {
   readonly goals: readonly Goal[];
 }
 
+/** A case, and the share of the machine, in percent, that other processes used meanwhile. */
+export interface Observed extends CaseResult {
+  readonly neighboursPercent: number;
+}
+
+/** A row without runs; figures are shown with this many decimals. */
 export function newRow(label: string, unit: string, digits: number): Row {
   return { label, unit, digits, runs: new Map() };
 }
@@ -39,6 +46,7 @@ export function medianOf(row: Row, target: TargetName): number {
   return median(row.runs.get(target) ?? []);
 }
 
+/** The middle value, or the mean of the two in the middle; NaN of none. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;

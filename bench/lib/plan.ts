@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-export const caseNames = ['create', 'list', 'burst', 'memory', 'start'] as const;
+/** The cases, in the order in which they run by default. */
+export const caseNames = ['create', 'list', 'burst', 'memory', 'start', 'upload', 'serve', 'thumbnails', 'mixed'] as const;
 export type CaseName = (typeof caseNames)[number];
 
 /** How much is measured. */
@@ -23,6 +24,7 @@ export interface Plan {
   readonly bin: string;
 }
 
+/** The options; printed with every refusal of an argument. */
 export const usage = `npm run bench [-- --quick] [-- --only create,list] [-- --data FOLDER] [-- --bin FILE]
   --quick        one short round of each case: shows that all runs, says little about speed
   --only a,b     only these cases: ${caseNames.join(', ')}

@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, release } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type CaseResult, columnsOf, type Goal, median, type Row } from './measure.ts';
+import { type CaseResult, columnsOf, median, type Observed, type Row } from './measure.ts';
+import { disturbing } from './neighbours.ts';
 import type { Plan } from './plan.ts';
 
 const resultFile = fileURLToPath(new URL('../results/latest.json', import.meta.url));
@@ -17,17 +18,19 @@ export function caseTables(result: CaseResult): string {
   return [...head, ...rows, ''].join('\n');
 }
 
-/** The table of the goals. */
-export function goalTable(goals: readonly Goal[]): string {
+/** The table of the goals of all cases. A verdict that neighbours disturbed says so. */
+export function goalTable(results: readonly Observed[]): string {
+  const goals = results.flatMap((result) => result.goals.map((goal) => ({ ...goal, disturbed: result.neighboursPercent > disturbing })));
   const rows = goals.map((goal) => {
+    const verdict = `${goal.passed ? 'pass' : '**miss**'}${goal.disturbed ? ', disturbed' : ''}`;
     const bound = `${goal.kind} ${goal.bound} ${goal.unit}`;
-    return `| ${goal.label} | ${goal.measured.toFixed(goal.unit === 'x' ? 2 : 0)} ${goal.unit} | ${bound} | ${goal.passed ? 'pass' : '**miss**'} |`;
+    return `| ${goal.label} | ${goal.measured.toFixed(goal.unit === 'x' ? 2 : 0)} ${goal.unit} | ${bound} | ${verdict} |`;
   });
   return ['| must reach | measured | bound | |', '|---|---:|---:|---|', ...rows, ''].join('\n');
 }
 
 /** Writes every run of every row to results/latest.json and answers the file. */
-export function saveResults(plan: Plan, results: readonly CaseResult[]): string {
+export function saveResults(plan: Plan, results: readonly Observed[]): string {
   const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, kernel: release(), node: process.version };
   const cases = results.map((result) => ({ ...result, rows: result.rows.map((row) => ({ ...row, runs: Object.fromEntries(row.runs) })) }));
   mkdirSync(fileURLToPath(new URL('../results/', import.meta.url)), { recursive: true });

@@ -23,9 +23,14 @@ process.on('exit', () => {
 });
 
 /** Starts `node <args>` on the server's core and resolves when /readyz answers 200. What it printed is in the error otherwise. */
-export async function startServer(port: number, args: readonly string[], limitMs = 20_000): Promise<ServerProcess> {
+export function startServer(port: number, args: readonly string[], limitMs = 20_000): Promise<ServerProcess> {
+  return startProgram(port, process.execPath, args, limitMs);
+}
+
+/** As `startServer`, for any program. */
+export async function startProgram(port: number, program: string, args: readonly string[], limitMs = 20_000): Promise<ServerProcess> {
   const started = performance.now();
-  const child = spawn('taskset', ['-c', String(serverCore), process.execPath, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('taskset', ['-c', String(serverCore), program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   child.once('exit', () => running.delete(child));

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { loadCore } from './cores.ts';
 import { built } from './build.ts';
 import type { BurstResult, SinkAnswer, SinkCommand } from '../loads/protocol.ts';
@@ -11,14 +11,21 @@ export interface Sink {
   burst(port: number, requests: readonly string[]): Promise<BurstResult>;
   /** Closes the sockets. */
   close(): Promise<void>;
-  readonly pid: number | undefined;
   /** Ends the process. */
-  end(): void;
+  end(): Promise<void>;
 }
 
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Starts a sink without sockets; `name` is the target in its errors. It is ended with the harness at the latest. */
 export function startSink(name: string): Sink {
   const child = spawn('taskset', ['-c', String(loadCore), process.execPath, built('sink')], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-  process.once('exit', () => child.kill('SIGKILL'));
+  running.add(child);
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  void exited.then(() => running.delete(child));
 
   const ask = (command: SinkCommand): Promise<SinkAnswer> =>
     new Promise((resolve, reject) => {
@@ -46,9 +53,9 @@ export function startSink(name: string): Sink {
     close: async () => {
       await ask({ do: 'close' });
     },
-    pid: child.pid,
-    end: () => {
+    end: async () => {
       child.disconnect();
+      await exited;
     },
   };
 }

@@ -43,12 +43,24 @@ export function threadsFile(ids: readonly string[]): string {
   return file;
 }
 
-/** Runs wrk with 64 connections from the load's core. Any refused or failed request makes the run worthless: it throws. */
-export async function runWrk(script: 'create' | 'list', target: Target, threads: string, seconds: number): Promise<WrkRun> {
+/** How a script is run: what it reads of its arguments stands at its start. */
+export interface ScriptOptions {
+  readonly connections: number;
+  readonly seconds: number;
+  readonly args: readonly string[];
+}
+
+/** Runs a script over threads, with 64 connections; as `runScript`. */
+export function runWrk(script: 'create' | 'list', target: Target, threads: string, seconds: number): Promise<WrkRun> {
+  return runScript(script, target, { connections: 64, seconds, args: [threads, target.authorization] });
+}
+
+/** Runs wrk from the load's core. Any refused or failed request makes the run worthless: it throws. */
+export async function runScript(script: 'create' | 'list' | 'upload' | 'serve', target: Target, { connections, seconds, args: scriptArgs }: ScriptOptions): Promise<WrkRun> {
   const pids = target.server.pids();
   const busyBefore = busyMs(pids);
-  const args = ['-t1', '-c64', `-d${seconds}s`, '-s', `${loads}${script}.lua`, `http://127.0.0.1:${target.server.port}`];
-  const { stdout } = await run('taskset', ['-c', String(loadCore), 'wrk', ...args, '--', threads, target.authorization], {
+  const args = ['-t1', `-c${connections}`, '--timeout', '10s', `-d${seconds}s`, '-s', `${loads}${script}.lua`, `http://127.0.0.1:${target.server.port}`];
+  const { stdout } = await run('taskset', ['-c', String(loadCore), 'wrk', ...args, '--', ...scriptArgs], {
     env: { ...process.env, LUA_PATH: `${loads}?.lua` },
   });
   const busy = busyMs(pids) - busyBefore;

@@ -17,6 +17,7 @@ export type SinkCommand =
     }
   | { readonly do: 'close' };
 
+/** How a burst went. */
 export interface BurstResult {
   /** Milliseconds from the first byte of the first request to the last event at the last socket. */
   readonly milliseconds: number;
@@ -30,6 +31,7 @@ export interface BurstResult {
   readonly refused: number;
 }
 
+/** What the sink answers, once per command. */
 export type SinkAnswer =
   | {
       readonly done: 'open';

@@ -3,6 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';
 
+/** The sockets that are open. */
 export interface Sockets {
   /** Sends one text to every open socket; it is encoded once. */
   broadcast(text: string): void;

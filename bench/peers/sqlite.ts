@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import Database from 'better-sqlite3';
 
+/** A comment with the fields that Collab answers with. */
 export interface Comment {
   readonly id: string;
   readonly threadId: string;
@@ -15,6 +16,7 @@ export interface Comment {
   readonly editedAt: string | null;
 }
 
+/** What a validated body holds. */
 export interface CommentInput {
   readonly userId: string;
   readonly body: string;

@@ -2,6 +2,7 @@ import type { Context } from '../domain/context.ts';
 import { checkFiles, findOrphans } from '../domain/file-sweep.ts';
 import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
 import { useStore } from './folder.ts';
+import { shellWord } from './output.ts';
 
 /** Compares the files on the disk with their records, both ways. The store must open. */
 export async function checkFilesOf({ dir, config }: Subject): Promise<Check> {
@@ -24,5 +25,5 @@ async function compare(ctx: Context, dir: string): Promise<Check> {
     bytes += orphan.bytes;
   }
   if (orphans === 0) return ok('files', `${files}, all with their record`);
-  return warn('files', `${orphans} files without a record take ${Math.ceil(bytes / 1024)} kB`, `collab gc --dir ${dir}`);
+  return warn('files', `${orphans} files without a record take ${Math.ceil(bytes / 1024)} kB`, `collab gc --dir ${shellWord(dir)}`);
 }

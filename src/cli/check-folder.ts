@@ -6,6 +6,8 @@ import { listEnvironments } from '../domain/environments.ts';
 import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
 import { checkFilesOf } from './check-files.ts';
 import { storeFolder, useStore } from './folder.ts';
+import { shellWord } from './output.ts';
+import { findLeftovers } from './setup-leftovers.ts';
 
 const MB = 1024 * 1024;
 /** /readyz wants this share of the disk free (decisions §16). */
@@ -25,22 +27,29 @@ export async function checkFolder(subject: Subject): Promise<Check[]> {
   try {
     await stat(storeFolder(subject.config));
   } catch {
-    return [fail('data folder', `${dataDir} holds no store`, `Name the folder with --dir, or make it: collab init --dir ${subject.dir}`)];
+    const missing = fail('data folder', `${dataDir} holds no store`, `Name the folder with --dir, or make it: collab init --dir ${shellWord(subject.dir)}`);
+    return [missing, ...(await checkLeftovers(subject))];
   }
   const store = await checkStore(subject);
   const files = store.level === 'fail' ? [] : [await checkFilesOf(subject)];
-  return [await checkRights(dataDir), await checkSpace(subject), await checkFilesystem(dataDir), store, ...files];
+  return [await checkRights(dataDir), await checkSpace(subject), await checkFilesystem(dataDir), store, ...files, ...(await checkLeftovers(subject))];
+}
+
+/** What an init that was killed midway has left; nothing to say where there is none. */
+async function checkLeftovers({ dir, config }: Subject): Promise<Check[]> {
+  const leftovers = await findLeftovers(config.dataDir);
+  return leftovers.length === 0 ? [] : [warn('leftovers', `an init that was interrupted left ${leftovers.join(', ')}`, `collab init --dir ${shellWord(dir)}`)];
 }
 
 async function checkRights(dataDir: string): Promise<Check> {
   try {
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
-    return fail('data folder', `${dataDir} cannot be written by this user`, `Call it as the user who owns the folder, or: chown -R $(id -un) ${dataDir}`);
+    return fail('data folder', `${dataDir} cannot be written by this user`, `Call it as the user who owns the folder, or: chown -R $(id -un) ${shellWord(dataDir)}`);
   }
   const { mode } = await stat(dataDir);
   if ((mode & 0o077) === 0) return ok('data folder', dataDir);
-  return warn('data folder', `${dataDir} can be read by others (mode ${(mode & 0o777).toString(8)}); it holds signing secrets`, `chmod 700 ${dataDir}`);
+  return warn('data folder', `${dataDir} can be read by others (mode ${(mode & 0o777).toString(8)}); it holds signing secrets`, `chmod 700 ${shellWord(dataDir)}`);
 }
 
 async function checkSpace({ config }: Subject): Promise<Check> {

@@ -4,12 +4,13 @@ import { findFreePort } from '../cluster/free-port.ts';
 import { nativeCore } from '../http/listen.ts';
 import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
 import { findRunning } from './running.ts';
+import { shellWord } from './output.ts';
 
 /** Looks at who holds the folder, at the address, and at what a public server needs. */
 export async function checkServer({ dir, config }: Subject): Promise<Check[]> {
   const server = findRunning(config.dataDir);
   if (server === null) return [ok('lock', 'free: no server runs here'), await checkPort(config), checkExposure(config)];
-  const where = server.reached?.address ?? `starting; \`collab status --dir ${dir}\` says more`;
+  const where = server.reached?.address ?? `starting; \`collab status --dir ${shellWord(dir)}\` says more`;
   return [ok('lock', `held by the running server, process ${server.pid}`), ok('address', where), checkExposure(config)];
 }
 

@@ -1,6 +1,6 @@
 import { StartError } from '../cluster/exit.ts';
 import { ConfigError, renderProblem } from '../config/error.ts';
-import { CollabError, type ErrorCode } from '../errors.ts';
+import { CollabError, DataError, type ErrorCode } from '../errors.ts';
 
 /** Exit codes of every command: 1 it failed, 2 it was called or configured wrongly. */
 export type FailureCode = 1 | 2;
@@ -43,6 +43,7 @@ export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof ConfigError) return configFailure(thrown);
   if (thrown instanceof StartError) return new Failure(thrown.message, [], thrown.exitCode === 2 ? 2 : 1);
+  if (thrown instanceof DataError) return new Failure(thrown.message, ['`collab doctor` looks at the rest of the folder.']);
   if (thrown instanceof CollabError) return domainFailure(thrown);
   if (isSystemError(thrown)) return new Failure(`The system refused: ${thrown.message}.`, systemRemedies(thrown.code));
   const report = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);

@@ -5,6 +5,7 @@ import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import { Failure } from './failure.ts';
+import { shellWord } from './output.ts';
 
 /** What every command is told: the folder it works in and how it answers. */
 export interface Invocation {
@@ -68,6 +69,6 @@ export async function useStore<T>(config: Config, work: (ctx: Context) => Promis
 export function missingFolder(dir: string): Failure {
   return new Failure(`There is no Collab folder at ${dir}.`, [
     `If it is elsewhere, name it: --dir <folder>.`,
-    `If there is none yet, make it: collab init --dir ${dir}`,
+    `If there is none yet, make it: collab init --dir ${shellWord(dir)}`,
   ]);
 }

@@ -5,8 +5,9 @@ import { listEnvironments } from '../domain/environments.ts';
 import type { Environment } from '../model/environment.ts';
 import { addCommand } from './command.ts';
 import { configFile, hasStore, type Invocation, invocation, withStore } from './folder.ts';
-import { next, printResult } from './output.ts';
+import { next, printResult, shellWord } from './output.ts';
 import { FIRST_ENVIRONMENT, setUp } from './setup.ts';
+import { removeLeftovers } from './setup-leftovers.ts';
 import { keysText } from './welcome.ts';
 
 /** Adds `init`. */
@@ -21,6 +22,7 @@ export function register(program: Command): void {
 async function init(_options: object, command: Command): Promise<void> {
   const at = invocation(command);
   const config = loadConfig({ dir: at.dir, env: process.env, flags: {} });
+  await removeLeftovers(config.dataDir);
   if (hasStore(config) && existsSync(configFile(at.dir))) return sayInitialised(at, 'nothing was changed');
   const setup = await setUp(at.dir, config, false);
   if (setup === null) return sayInitialised(at, 'its store was left as it is, only config.json was missing');
@@ -30,8 +32,8 @@ async function init(_options: object, command: Command): Promise<void> {
       '',
       keysText(setup),
       next(
-        `collab start --dir ${at.dir}`,
-        `collab user add ci-bot --env ${setup.environment.slug} --bot --dir ${at.dir}`,
+        `collab start --dir ${shellWord(at.dir)}`,
+        `collab user add ci-bot --env ${setup.environment.slug} --bot --dir ${shellWord(at.dir)}`,
         `collab --help`,
       ),
     ].join('\n'),
@@ -46,7 +48,7 @@ async function sayInitialised(at: Invocation, effect: string): Promise<void> {
     [
       `The folder ${at.dir} was made before: ${effect}.`,
       'Secrets are shown only when they are made. If one is lost, make another and revoke the old one.',
-      next(`collab start --dir ${at.dir}`, `collab key create --env ${first?.slug ?? '<slug>'} --kind secret --dir ${at.dir}`),
+      next(`collab start --dir ${shellWord(at.dir)}`, `collab key create --env ${first?.slug ?? '<slug>'} --kind secret --dir ${shellWord(at.dir)}`),
     ].join('\n'),
   );
 }

@@ -34,6 +34,11 @@ export function next(...lines: readonly string[]): string {
   return `\nNext:\n${lines.map((line) => `  ${callable(line)}`).join('\n')}`;
 }
 
+/** A text as one word of a shell: in quotes where it needs them. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 /** A command line that begins with `collab`, in the way this process was called: the program need not be installed. */
 export function callable(line: string): string {
   return line.replace(/^collab /, `${caller(process.argv[1] ?? '')} `);

@@ -10,7 +10,7 @@ import { copyFile, FILES, type Manifest, readManifest, readSums, sha256Of, STORE
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
 import { hasStore, invocation } from './folder.ts';
-import { facts, next, note, printResult } from './output.ts';
+import { facts, next, note, printResult, shellWord } from './output.ts';
 import { bytesText, Progress } from './progress.ts';
 import { confirmDestruction } from './prompt.ts';
 import { findRunning } from './running.ts';
@@ -54,7 +54,7 @@ async function restore(backup: string, options: { yes?: true }, command: Command
         ['files', String(manifest.files.count)],
         ...(aside === null ? [] : [['old data', `${aside} (delete it when all is well)`] as const]),
       ]),
-      next(`collab start --dir ${at.dir}`),
+      next(`collab start --dir ${shellWord(at.dir)}`),
     ].join('\n'),
   );
 }

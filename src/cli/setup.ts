@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import { createEnvironment } from '../domain/environments.ts';
@@ -9,6 +8,7 @@ import { addSigningKey } from '../domain/signing-keys.ts';
 import { putUser } from '../domain/users.ts';
 import { operator } from './actor.ts';
 import { configFile, hasStore, storeFolder, useStore } from './folder.ts';
+import { claimSetup, removeLeftovers, setupFolder } from './setup-leftovers.ts';
 
 /** The environment that a new folder starts with. */
 export const FIRST_ENVIRONMENT = 'default';
@@ -31,13 +31,14 @@ export interface Setup {
 
 /**
  * Makes what a folder lacks: config.json, and the store with its first environment. Each appears whole or not at all,
- * so a start after a crash in between finds no half-made folder.
+ * so a start after a crash in between finds no half-made folder; what an earlier one has left aside is removed.
  *
  * @param demo whether to make the users of the demo too
  * @returns the keys, or null when there was a store already; that one is left as it is
  */
 export async function setUp(dir: string, config: Config, demo: boolean): Promise<Setup | null> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
+  await removeLeftovers(config.dataDir);
   const setup = hasStore(config) ? null : await makeStore(config, demo);
   if (!existsSync(configFile(dir))) await writeConfig(dir, config);
   return setup;
@@ -46,10 +47,11 @@ export async function setUp(dir: string, config: Config, demo: boolean): Promise
 /** Fills a store aside and moves it into its place when it is complete. */
 async function makeStore(config: Config, demo: boolean): Promise<Setup | null> {
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
-  const aside = { ...config, dataDir: join(config.dataDir, `.setup-${process.pid}`) };
+  const aside = { ...config, dataDir: setupFolder(config.dataDir) };
   await rm(aside.dataDir, { recursive: true, force: true });
   try {
     await mkdir(aside.dataDir, { mode: 0o700 });
+    await claimSetup(aside.dataDir);
     const setup = await useStore(aside, (ctx) => fill(ctx, demo));
     const placed = await moveUnlessTaken(storeFolder(aside), storeFolder(config));
     return placed ? setup : null;

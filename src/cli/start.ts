@@ -4,10 +4,13 @@ import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { addCommand } from './command.ts';
 import { hasStore, invocation } from './folder.ts';
-import { callable, printResult } from './output.ts';
+import { callable, printResult, shellWord } from './output.ts';
 import { clearRunning, writeRunning } from './running.ts';
 import type { Setup } from './setup.ts';
 import { keysText, postingLine, userLine } from './welcome.ts';
+
+const STDOUT = 1;
+const STDERR = 2;
 
 /** What there is to say about a server that has just become ready. */
 interface Started extends Ready {
@@ -23,7 +26,8 @@ export function register(program: Command): void {
     summary: 'Start the server, in the foreground.',
     details:
       'Makes the folder first, as `collab init` does, when there is none. SIGTERM and SIGINT finish what runs and exit 0; ' +
-      'SIGHUP replaces the workers one by one. Flags win over COLLAB_* variables, those over config.json.',
+      'SIGHUP replaces the workers one by one. Flags win over COLLAB_* variables, those over config.json. ' +
+      'The log goes to standard output; with --json to standard error, so that standard output is the one document.',
     examples: ['collab start', 'collab start --dir /srv/collab --host 0.0.0.0 --workers 4', 'collab start --dir ./data --demo'],
   })
     .option('--host <address>', 'Address to listen on (default: 127.0.0.1).')
@@ -39,7 +43,7 @@ async function start(options: { host?: string; port?: string; workers?: string; 
   const config = loadConfig({ dir, env: process.env, flags: { host, port, workers, demo: demo && 'true' } });
   const setup = hasStore(config) ? null : await setUpFirst(dir, config);
   const { startPrimary } = await import('../app.ts');
-  const server = await startPrimary(config);
+  const server = await startPrimary(config, json ? STDERR : STDOUT);
   const ready = await server.ready;
   if (ready !== null) {
     const started: Started = { ...ready, dir, demo: config.demo, setup };
@@ -76,7 +80,7 @@ function welcome(started: Started): string {
 
 function firstThread({ url, demo, setup, dir }: Started): string[] {
   if (setup === null) {
-    return ['The keys were shown when the folder was made. For another:', '', `  ${callable(`collab key create --env <slug> --kind secret --dir ${dir}`)}`, ''];
+    return ['The keys were shown when the folder was made. For another:', '', `  ${callable(`collab key create --env <slug> --kind secret --dir ${shellWord(dir)}`)}`, ''];
   }
   const author = demo ? [] : [`  ${userLine(url, setup.secretKey, 'ci-bot')}`, ''];
   return ['Post a first thread from another terminal:', '', ...author, `  ${postingLine(url, setup.secretKey, 'ci-bot')}`, ''];

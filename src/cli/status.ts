@@ -4,7 +4,7 @@ import type { Environment } from '../model/environment.ts';
 import { addCommand } from './command.ts';
 import { type Counts, countEnvironment } from './counts.ts';
 import { invocation, withStore } from './folder.ts';
-import { facts, next, printResult, table } from './output.ts';
+import { facts, next, printResult, shellWord, table } from './output.ts';
 import { findRunning, type Running } from './running.ts';
 
 const PATIENCE_MS = 2_000;
@@ -93,6 +93,6 @@ function serverText({ running, ready, address, workers, pid, startedAt, dir }: S
 }
 
 function nextText({ running, ready, dir }: Status): string {
-  if (!running) return next(`collab start --dir ${dir}`);
-  return ready ? '' : next(`collab doctor --dir ${dir}`);
+  if (!running) return next(`collab start --dir ${shellWord(dir)}`);
+  return ready ? '' : next(`collab doctor --dir ${shellWord(dir)}`);
 }

@@ -1,4 +1,5 @@
-import { fork } from 'node:child_process';
+import { fork, type StdioOptions } from 'node:child_process';
+import type { LogOutput } from '../log.ts';
 import { parentChannel } from './channel.ts';
 import type { Role } from './messages.ts';
 import type { WorkerEnd, WorkerProcess } from './worker.ts';
@@ -12,9 +13,14 @@ const HEADER_LIMIT = { UWS_HTTP_MAX_HEADERS_SIZE: '16384' };
 /** Last words still in the line when a process has ended are waited for, this long at most. */
 const LAST_WORDS_MS = 1_000;
 
-/** Starts `entry` again as a worker process. It writes to the same standard output and ends when this process does. */
-export function forkWorker(entry: string, role: Role): WorkerProcess {
-  const child = fork(entry, [], { env: { ...process.env, ...HEADER_LIMIT, [ROLE_VARIABLE]: role } });
+/**
+ * Starts `entry` again as a worker process, which ends when this process does.
+ *
+ * @param output the file descriptor of this process that is its standard output, where its log goes
+ */
+export function forkWorker(entry: string, role: Role, output: LogOutput): WorkerProcess {
+  const stdio: StdioOptions = ['inherit', output, 'inherit', 'ipc'];
+  const child = fork(entry, [], { stdio, env: { ...process.env, ...HEADER_LIMIT, [ROLE_VARIABLE]: role } });
   const channel = parentChannel(child);
   const ended = new Promise<WorkerEnd>((resolve) => {
     child.once('exit', (code, signal) => {

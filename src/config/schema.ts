@@ -45,7 +45,7 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
   }),
   demo: flag(false, 'Serves the demo page at /, which lets everyone who can open it write to the environment `default`. Never on a public server.'),
   docs: flag(true, 'Serves the API reference at /docs, for everyone who can open it; the document that it shows is at /api/v1/openapi.json in any case.'),
-  log: group('The log, one JSON object a line on standard output.', {
+  log: group('The log, one JSON object a line on standard output; on standard error with `start --json`.', {
     level: Type.Union(
       [
         Type.Literal('trace'),

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { BackendActor, Context } from '../domain/context.ts';
+import type { Context } from '../domain/context.ts';
 import { findEnvironment } from '../domain/environments.ts';
 import { listKeys } from '../domain/keys.ts';
-import { getRoom } from '../domain/rooms.ts';
 import { mintUserToken } from '../domain/tokens.ts';
 import { CollabError } from '../errors.ts';
 import type { Environment } from '../model/environment.ts';
@@ -14,7 +13,7 @@ export const demoUsers = [
 ] as const;
 
 /** The room that the demo page shows. */
-export const DEMO_ROOM = 'demo';
+const DEMO_ROOM = 'demo';
 
 const SESSION_SECONDS = 3600;
 
@@ -28,8 +27,6 @@ export interface Demo {
    * Throws `invalid_request` for anyone else, `key_not_found` while the environment has no publishable key.
    */
   session(userId: string): Promise<string>;
-  /** JSON text `{"room":…,"threads":[…]}` of the demo room, each thread with its `comments`; `room` is null before the first thread. */
-  threads(): Promise<string>;
 }
 
 /** The demo over the environment that `slug` names. Throws when `npm run build` has not made the page's files. */
@@ -37,7 +34,6 @@ export function createDemo(ctx: Context, slug: string): Demo {
   return {
     page: { html: asset('index.html'), script: asset('demo.js'), style: asset('style.css'), icon: asset('icon.svg') },
     session: async (userId) => session(ctx, await findEnvironment(ctx, slug), userId),
-    threads: async () => threads(ctx, await findEnvironment(ctx, slug)),
   };
 }
 
@@ -57,16 +53,6 @@ async function publishableKeyOf(ctx: Context, environment: Environment): Promise
     if (key.kind === 'publishable' && key.revokedAt === null && !expired) return key.value;
   }
   throw new CollabError('key_not_found', `Environment ${environment.slug} has no publishable key; make one with: collab key create --env ${environment.slug} --kind publishable`);
-}
-
-async function threads(ctx: Context, environment: Environment): Promise<string> {
-  const reader: BackendActor = { kind: 'backend', environment, keyId: 'demo', scope: 'read', rooms: [DEMO_ROOM], via: 'rest' };
-  try {
-    return await getRoom(ctx, reader, DEMO_ROOM, { includeComments: true });
-  } catch (thrown) {
-    if (thrown instanceof CollabError && thrown.code === 'room_not_found') return '{"room":null,"threads":[]}';
-    throw thrown;
-  }
 }
 
 /** Built by build.mjs. Bundled, this module lies one folder below dist; from source (tests) it reads the same files. */

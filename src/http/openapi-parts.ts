@@ -66,7 +66,7 @@ export function refusals(codes: Iterable<ErrorCode>): Json {
 
 /** The examples that `refusals` refers to. */
 export function refusalExamples(codes: Iterable<ErrorCode>): Json {
-  return Object.fromEntries([...codes].map((code) => [code, { summary: errorKinds[code].meaning, value: { error: errorExamples[code] } }]));
+  return Object.fromEntries([...codes].map((code) => [code, { value: { error: errorExamples[code] } }]));
 }
 
 export function headerRefs(...headers: string[]): Json {

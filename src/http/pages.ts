@@ -12,8 +12,6 @@ export interface DemoPage {
   readonly page: { readonly html: string; readonly script: string; readonly style: string; readonly icon: string };
   /** JSON text of what a browser needs to connect as that user. Rejects with `CollabError`. */
   session(userId: string): Promise<string>;
-  /** JSON text of the room that the page shows. */
-  threads(): Promise<string>;
 }
 
 type Page = (exchange: Exchange, headers: readonly Header[]) => void | Promise<void>;
@@ -58,9 +56,6 @@ export class Pages {
     this.#router.add('GET', '/demo/demo.js', file('text/javascript; charset=utf-8', demo.page.script));
     this.#router.add('GET', '/demo/demo.css', file('text/css; charset=utf-8', demo.page.style));
     this.#router.add('GET', '/demo/icon.svg', file('image/svg+xml', demo.page.icon));
-    this.#router.add('GET', '/demo/threads', async (exchange, headers) => {
-      exchange.send(200, [jsonHead, ...headers], await demo.threads());
-    });
     this.#router.add('GET', '/demo/session', async (exchange, headers) => {
       const user = new URLSearchParams(exchange.head.query).get('user') ?? '';
       exchange.send(200, [jsonHead, ...headers], await demo.session(user));

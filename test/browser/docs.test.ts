@@ -28,13 +28,13 @@ t.test('the API reference shows every operation, from this server alone', { skip
   t.equal(await page.locator('.opblock').count(), apiRoutes.length + 1, 'the routes of the API, and the files');
   await page.getByRole('heading', { name: /^Collab/ }).waitFor();
 
-  const create = page.locator('#operations-threads-threads\\.create');
+  const create = page.locator('.opblock', { hasText: 'Create a thread with its first comment' });
   await create.locator('.opblock-summary-control').click();
   await create.getByText('Idempotency-Key', { exact: false }).first().waitFor();
   t.match(await create.locator('.opblock-section-request-body').innerText(), /This step fails on a fresh machine/);
   t.match(await create.locator('.responses-wrapper').innerText(), /201[^]*th_1kdyak3sepgf6w7g09te[^]*400[^]*invalid_request[^]*429[^]*rate_limited/);
 
-  const list = page.locator('#operations-threads-threads\\.list');
+  const list = page.locator('.opblock', { hasText: 'List the threads of a room' });
   await list.locator('.opblock-summary-control').click();
   t.match(await list.locator('.parameters-container').innerText(), /resolved[^]*metadata/);
 

@@ -1,7 +1,9 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
-import { collab, collabJson, type InitOutput } from '../helpers/cli.ts';
+import t, { type Test } from 'tap';
+import { identify } from '../../src/cluster/identity.ts';
+import { collab, collabJson, type InitOutput, startCollab } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 t.test('init makes a folder and prints its keys as one object', async (t) => {
@@ -96,3 +98,64 @@ t.test('a place where no folder can be made is named', async (t) => {
   t.equal(code, 2);
   t.match(stderr, /ENOTDIR/);
 });
+
+t.test('an init that was killed midway leaves nothing that stays', async (t) => {
+  const dir = tempFolder(t);
+  const leftover = await killedMidway(t, dir);
+  const { stdout } = await collab(['doctor', '--dir', dir, '--json']);
+  const { checks } = JSON.parse(stdout) as { checks: { name: string; level: string; finding: string; remedy: string | null }[] };
+  t.match(checks.find(({ name }) => name === 'leftovers'), { level: 'warn', finding: leftover, remedy: `collab init --dir ${dir}` });
+  await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  t.strictSame(setupsIn(dir), []);
+
+  const second = join(dir, 'data', '.setup-1');
+  cpSync(endedSetup(t), second, { recursive: true });
+  await collabJson<object>(t, ['init', '--dir', dir]);
+  t.strictSame(setupsIn(dir), [], 'also beside a store that is whole');
+});
+
+t.test('an init that runs elsewhere at the same time is left alone', async (t) => {
+  const dir = tempFolder(t);
+  const busy = join(dir, 'data', '.setup-2');
+  mkdirSync(busy, { recursive: true });
+  await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  t.strictSame(setupsIn(dir), ['.setup-2'], 'it has not said yet who it is');
+  const longAgo = new Date(Date.now() - 3_600_000);
+  utimesSync(busy, longAgo, longAgo);
+  await collabJson<object>(t, ['init', '--dir', dir]);
+  t.strictSame(setupsIn(dir), []);
+});
+
+t.test('what is hinted at works when pasted, also with a space in the folder', async (t) => {
+  const dir = join(tempFolder(t), "Ann's comments");
+  const { stdout } = await collab(['init', '--dir', dir]);
+  const hint = /collab\.(?:js|ts)? ?start --dir .*$|start --dir .*$/m.exec(stdout)?.[0] ?? '';
+  const word = hint.slice(hint.indexOf('--dir ') + 6);
+  t.equal(execFileSync('sh', ['-c', `printf %s ${word}`], { encoding: 'utf8' }), dir);
+  const { stderr } = await collab(['env', 'list', '--dir', `${dir} 2`]);
+  const other = /collab init --dir (.*)$/m.exec(stderr)?.[1] ?? '';
+  t.equal(execFileSync('sh', ['-c', `printf %s ${other}`], { encoding: 'utf8' }), `${dir} 2`);
+});
+
+const setupsIn = (dir: string): string[] => readdirSync(join(dir, 'data')).filter((name) => name.startsWith('.setup-'));
+
+/** Kills an init with SIGKILL while it fills the store aside; gives what it has left. */
+async function killedMidway(t: Test, dir: string): Promise<string> {
+  for (;;) {
+    const { process: child, end } = startCollab(t, ['init', '--dir', dir]);
+    while (child.exitCode === null && !(existsSync(join(dir, 'data')) && setupsIn(dir).some((name) => existsSync(join(dir, 'data', name, 'owner.json'))))) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    await end('SIGKILL');
+    const [left] = existsSync(join(dir, 'data')) ? setupsIn(dir) : [];
+    if (left !== undefined) return join(dir, 'data', left);
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** A setup of a process that has ended, made elsewhere. */
+function endedSetup(t: Test): string {
+  const folder = tempFolder(t);
+  writeFileSync(join(folder, 'owner.json'), JSON.stringify({ ...identify(), pid: 4_000_000 }));
+  return folder;
+}

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { clearRunning, writeRunning } from '../../src/cli/running.ts';
 import { collab, collabJson, startCollab, startServer } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
@@ -129,4 +130,33 @@ t.test('what is left behind by a server that was killed does no harm', async (t)
   const again = await startServer(t, dir, ['--workers', '1']);
   t.equal(await again.end(), 0);
   t.notOk(existsSync(join(dir, 'data', 'server.json')));
+});
+
+t.test('with --json standard output is one document, and the log of all processes goes to standard error', async (t) => {
+  const dir = tempFolder(t);
+  const running = startCollab(t, ['start', '--dir', dir, '--port', '0', '--workers', '1', '--json'], { env: { COLLAB_LOG_LEVEL: 'debug' } });
+  const lines: string[] = [];
+  const ended = running.line((line) => {
+    lines.push(line);
+    const { address } = JSON.parse(line) as { address?: string };
+    if (address !== undefined) void fetch(`${address}/livez`).finally(() => running.end());
+    return false;
+  });
+  await t.rejects(ended);
+  t.equal(lines.length, 1);
+  t.match(JSON.parse(lines[0] ?? ''), { ready: true });
+  const log = running.errors().split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as { worker: string; msg: string });
+  for (const [worker, msg] of [['primary', 'ready'], ['web-1', 'request'], ['primary', 'stopped']]) t.ok(log.some((line) => line.worker === worker && line.msg === msg), `${worker}: ${msg}`);
+});
+
+t.test('what another server has written of itself since is not removed', (t) => {
+  const dataDir = tempFolder(t);
+  const running = { address: 'http://127.0.0.1:1', workers: 1, startedAt: '2026-01-02T03:04:05.678Z' };
+  writeRunning(dataDir, { pid: process.pid + 1, ...running });
+  clearRunning(dataDir);
+  t.ok(existsSync(join(dataDir, 'server.json')));
+  writeRunning(dataDir, { pid: process.pid, ...running });
+  clearRunning(dataDir);
+  t.notOk(existsSync(join(dataDir, 'server.json')));
+  t.end();
 });

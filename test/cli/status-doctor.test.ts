@@ -92,4 +92,5 @@ t.test('doctor finds what an operator does wrong', async (t) => {
   t.match(checkIn(await look(), 'data folder'), { level: 'warn', remedy: `chmod 700 ${join(dir, 'data')}` });
   writeFileSync(join(dir, 'data', 'store', 'data.mdb'), 'this is no database'.repeat(1000));
   t.match(checkIn(await look(), 'store'), { level: 'fail', finding: /damaged/ });
+  t.match(await collab(['env', 'list', '--dir', dir]), { code: 1, stdout: '', stderr: /^collab: \S+data\.mdb is damaged: .*restore a backup/ });
 });

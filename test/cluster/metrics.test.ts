@@ -2,10 +2,11 @@ import { createServer } from 'node:net';
 import t from 'tap';
 import { MetricsTotals } from '../../src/cluster/metrics-totals.ts';
 import { openMetrics } from '../../src/cluster/metrics-server.ts';
-import { Metrics } from '../../src/lib/metrics.ts';
+import { metricFamilies, Metrics } from '../../src/lib/metrics.ts';
 import { version } from '../../src/lib/version.ts';
 import { collab, initFolder, stablePort, startCluster, until } from '../helpers/cluster.ts';
 import { type Family, parsePrometheus } from '../helpers/prometheus.ts';
+import { readSource } from '../helpers/sources.ts';
 import { TestSocket } from '../helpers/socket.ts';
 
 /** Sum of the samples of a family whose labels match. */
@@ -37,6 +38,18 @@ t.test('what workers count is added up, and outlives them; what they hold does n
   families = parsePrometheus(totals.render());
   t.equal(total(families, 'ws_connections'), 3);
   t.equal(total(families, 'ws_closed_total'), 4);
+  t.end();
+});
+
+t.test('the docs name exactly what there is, and the dashboard asks for nothing else', (t) => {
+  const named = (path: string): Set<string> => new Set([...readSource(path).matchAll(/collab_([a-z_]+?)(?:_bucket)?(?=[^a-z_])/g)].map(([, name = '']) => name));
+  const families = new Set(Object.keys(metricFamilies));
+  const listed = [...readSource('docs/operations.md').matchAll(/^\| `collab_([a-z_]+)` \| (\w+)/gm)].map(([, name = '', type = '']) => `${name} ${type}`);
+  t.strictSame(listed.toSorted(), Object.entries(metricFamilies).map(([name, { type }]) => `${name} ${type}`).toSorted());
+  for (const path of ['docs/operations.md', 'docs/deploy/grafana-dashboard.json']) {
+    t.strictSame([...named(path)].filter((name) => !families.has(name)), [], path);
+  }
+  t.strictSame([...families].filter((name) => !named('docs/deploy/grafana-dashboard.json').has(name)), [], 'the dashboard shows all of it');
   t.end();
 });
 

@@ -1,14 +1,12 @@
 import t from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { MemoryStore } from '../../src/adapters/memory/store.ts';
-import { createDemo, DEMO_ROOM } from '../../src/demo/demo.ts';
-import type { BackendActor, Context } from '../../src/domain/context.ts';
+import { createDemo } from '../../src/demo/demo.ts';
+import type { Context } from '../../src/domain/context.ts';
 import { createEnvironment } from '../../src/domain/environments.ts';
 import { createKey, revokeKey } from '../../src/domain/keys.ts';
 import { addSigningKey } from '../../src/domain/signing-keys.ts';
-import { createThread } from '../../src/domain/threads.ts';
 import { authenticateUser } from '../../src/domain/tokens.ts';
-import { putUser } from '../../src/domain/users.ts';
 import { ManualClock } from '../../src/lib/clock.ts';
 import type { Environment } from '../../src/model/environment.ts';
 
@@ -49,20 +47,6 @@ t.test('nobody else gets one', async (t) => {
 t.test('without its environment it says so', async (t) => {
   const demo = createDemo(createContext(), 'default');
   await t.rejects(demo.session('ann'), { code: 'environment_not_found' });
-  await t.rejects(demo.threads(), { code: 'environment_not_found' });
-});
-
-t.test('the threads of the room come with their comments; a room that is not yet there has none', async (t) => {
-  const ctx = createContext();
-  const environment = await createDefault(ctx);
-  const demo = createDemo(ctx, 'default');
-  t.equal(await demo.threads(), '{"room":null,"threads":[]}');
-
-  const backend: BackendActor = { kind: 'backend', environment, keyId: 'key_test', scope: 'full', rooms: null, via: 'rest' };
-  await putUser(ctx, backend, 'ann', {});
-  await createThread(ctx, backend, DEMO_ROOM, { userId: 'ann', body: 'Hello' }, null);
-  await createThread(ctx, backend, 'elsewhere', { userId: 'ann', body: 'Not here' }, null);
-  t.match(JSON.parse(await demo.threads()), { room: { id: 'demo' }, threads: [{ roomId: 'demo', resolved: false, comments: [{ userId: 'ann', body: 'Hello' }] }] });
 });
 
 t.test('its page loads nothing from elsewhere and holds no script of its own', (t) => {

@@ -8,6 +8,8 @@ export interface Frame {
   readonly id?: number;
   readonly seq?: number;
   readonly roomId?: string;
+  readonly at?: string;
+  readonly actor?: { readonly userId: string | null; readonly connectionId?: string };
   readonly data?: Record<string, unknown>;
   readonly error?: { readonly code: string; readonly message: string };
 }

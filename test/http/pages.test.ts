@@ -42,7 +42,6 @@ t.test('the demo page is there only while it is wanted', async (t) => {
   const demo = {
     page: { html: '<!doctype html><title>Demo</title>', script: 'let a;', style: 'p{}', icon: '<svg/>' },
     session: (userId: string) => (userId === 'ann' ? Promise.resolve('{"userId":"ann"}') : Promise.reject(new CollabError('invalid_request', 'user must be one of ann'))),
-    threads: () => Promise.resolve('{"threads":[]}'),
   };
   const on = await startTestServer(t, { demo, flags: { demo: 'true' } });
   const page = await on.request('GET', '//');
@@ -52,11 +51,37 @@ t.test('the demo page is there only while it is wanted', async (t) => {
   t.equal((await on.request('GET', '//demo/demo.js')).headers.get('content-type'), 'text/javascript; charset=utf-8');
   t.equal((await on.request('GET', '//demo/demo.css')).text, 'p{}');
   t.strictSame((await on.request('GET', '//demo/session?user=ann')).json, { userId: 'ann' });
-  t.strictSame((await on.request('GET', '//demo/threads')).json, { threads: [] });
   const refused = await on.request('GET', '//demo/session');
   t.equal(refused.status, 400);
   t.strictSame(refused.json, { error: 'user must be one of ann' });
 
   const off = await startTestServer(t, { demo });
   for (const path of ['//', '//demo/demo.js', '//demo/session?user=ann']) t.equal((await off.request('GET', path)).status, 404, path);
+});
+
+t.test('the API reference is served whole, once, compressed and under a policy that lets nothing else in', async (t) => {
+  const server = await startTestServer(t, { flags: { 'rateLimit.exempt': '', 'rateLimit.perMinute': '1' } });
+  const page = await server.request('GET', '//docs', { key: null });
+  t.equal(page.status, 200);
+  const parts = [...page.text.matchAll(/(?:href|src)="(\/docs\/[^"]+)"/g)].map(([, path]) => path ?? '');
+  t.equal(parts.length, 5);
+  t.notMatch(page.text, /(?:href|src)="(?!\/docs\/|\/api\/v1\/)/, 'nothing of another host');
+  for (const path of ['/docs', ...parts]) {
+    const { status, headers } = await server.request('GET', `/${path}`, { key: null, headers: { 'Accept-Encoding': 'gzip' } });
+    t.equal(status, 200, path);
+    t.match(headers.get('content-security-policy'), /^default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';/);
+    t.equal(headers.get('x-content-type-options'), 'nosniff');
+    const again = await server.request('GET', `/${path}`, { key: null, headers: { 'If-None-Match': headers.get('etag') ?? '' } });
+    t.equal(again.status, 304, path);
+    t.equal(again.text, '');
+  }
+  const viewer = await server.request('GET', '//docs/swagger-ui-bundle.js', { key: null, headers: { 'Accept-Encoding': 'gzip' } });
+  t.equal(viewer.headers.get('content-encoding'), 'gzip');
+  t.match(viewer.text, /SwaggerUIBundle/);
+  t.equal((await server.request('GET', '//docs/../package.json')).status, 404);
+});
+
+t.test('without docs there is no API reference', async (t) => {
+  const server = await startTestServer(t, { flags: { docs: 'false' } });
+  for (const path of ['//docs', '//docs/page.js']) t.equal((await server.request('GET', path)).status, 404, path);
 });

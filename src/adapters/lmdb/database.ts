@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type Database as Table, type RootDatabase } from 'lmdb';
+import { checkDatabaseFile } from './file-check.ts';
 
 /** The tables of one LMDB environment on disk. docs/decisions/0001-log-first-store.md tells how they work together. */
 export interface Database {
@@ -36,10 +37,12 @@ const migrations: Readonly<Record<number, (database: Omit<Database, 'epoch'>) =>
  * Opens the database in folder `path`, and makes it where there is none.
  *
  * @param lastFlushed at the last flushed commit instead of the last one: what a power cut leaves
- * @throws when it was written by a newer version
+ * @throws when it was written by a newer version, or is no database
  */
 export async function openDatabase(path: string, lastFlushed = false): Promise<Database> {
   mkdirSync(path, { recursive: true, mode: 0o700 });
+  const file = join(path, 'data.mdb');
+  checkDatabaseFile(file);
   // A variable, because the typings don't know safeRestore.
   const options = {
     path,

@@ -54,15 +54,18 @@ async function load(): Promise<void> {
   const meanwhile: ServerEvent[] = [];
   early = meanwhile;
   try {
-    const { threads } = await getJson<{ threads: ListedThread[] }>('/demo/threads');
-    // A connection that was lost and came back during the request has started another one.
+    // The first to join makes the room.
+    await connection.request('room.join', { roomId: ROOM });
+    const { threads } = (await connection.request('room.get', { roomId: ROOM, includeComments: true })) as { threads: ListedThread[] };
+    // A connection that was lost and came back meanwhile has started another one.
     if (early !== meanwhile) return;
     board.load(threads);
     for (const event of meanwhile) board.apply(event);
     early = null;
     redraw();
   } catch {
-    window.setTimeout(() => connection.restart(), LOAD_AGAIN_MS);
+    // Whoever has connected anew meanwhile loads by itself.
+    window.setTimeout(() => early === meanwhile && connection.restart(), LOAD_AGAIN_MS);
   }
 }
 

@@ -11,7 +11,7 @@ export interface Session {
   readonly roomId: string;
 }
 
-/** A thread of the answer of `/demo/threads`. */
+/** A thread of the answer to `room.get`. */
 export type ListedThread = Thread & { readonly comments: readonly Comment[] };
 
 /** Data of the first frame of a connection. */

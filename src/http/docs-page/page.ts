@@ -5,7 +5,6 @@ SwaggerUIBundle({
   url: '/api/v1/openapi.json',
   dom_id: '#reference',
   deepLinking: true,
-  displayOperationId: true,
   docExpansion: 'list',
   defaultModelsExpandDepth: 0,
   filter: true,

@@ -1,0 +1,61 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { installCollab, startCollab } from '../lib/collab.ts';
+import { startNginx } from '../lib/file-peers.ts';
+import { newFolder } from '../lib/folders.ts';
+import { makeImages } from '../lib/images.ts';
+import { type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
+import type { Plan } from '../lib/plan.ts';
+import { interleave, withTargets } from '../lib/rounds.ts';
+import type { Target } from '../lib/target.ts';
+import { headerLines, thumbnailsMade, uploadAll } from '../lib/uploads.ts';
+import { runScript } from '../lib/wrk.ts';
+
+const seconds = 2;
+
+/** Serve a file of 200 kB that was asked for before, with both credentials, over 64 connections. */
+export async function serveCase(plan: Plan): Promise<CaseResult> {
+  const installation = installCollab(plan.bin);
+  const files = newFolder('served');
+  const collab = await startCollab(installation, 2);
+  const nginx = await startNginx(files);
+  const targets = nginx === null ? [collab] : [collab, nginx];
+  const [image] = await makeImages(1, { width: 1000, height: 750, bytes: 200_000 });
+  const perSecond = newRow('files of 200 kB served', '1/s', 0);
+  const p50 = newRow('answer, median', 'ms', 2);
+  const p99 = newRow('answer, 99 of 100', 'ms', 2);
+  const busy = newRow('core of the server busy', '%', 0);
+
+  await withTargets(targets, async () => {
+    const [path] = await uploadAll(collab, [image!]);
+    await thumbnailsMade(installation.dir);
+    writeFileSync(join(files, 'photo.jpg'), image!);
+    const pathOf = (target: Target): string => (target === collab ? path! : '/photo.jpg');
+    for (const target of targets) await checkFile(target, pathOf(target), image!);
+    const serve = (target: Target): ReturnType<typeof runScript> => runScript('serve', target, { connections: 64, seconds, args: [pathOf(target), ...headerLines(target)] });
+
+    for (const target of targets) await serve(target);
+    await interleave(plan.rounds, targets, async (target) => {
+      const run = await serve(target);
+      record(perSecond, target.name, run.perSecond);
+      record(p50, target.name, run.p50Ms);
+      record(p99, target.name, run.p99Ms);
+      record(busy, target.name, run.serverBusy);
+    });
+  });
+
+  return {
+    name: 'serve',
+    title: 'serve a file of 200 kB',
+    rows: [perSecond, p50, p99, busy],
+    goals: nginx === null ? [] : [ratioGoal(perSecond, 'nginx', 0.5)],
+  };
+}
+
+/** Looks that the target answers with the very bytes. */
+async function checkFile(target: Target, path: string, expected: Buffer): Promise<void> {
+  const headers = Object.fromEntries(headerLines(target).map((line) => line.split(': ') as [string, string]));
+  const response = await fetch(`http://127.0.0.1:${target.server.port}${path}`, { headers });
+  const body = Buffer.from(await response.arrayBuffer());
+  if (response.status !== 200 || !body.equals(expected)) throw new Error(`${target.name}: GET ${path} answered ${response.status} with ${body.length} bytes`);
+}

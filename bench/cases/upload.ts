@@ -1,0 +1,46 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { installCollab, startCollab } from '../lib/collab.ts';
+import { startBareFiles } from '../lib/file-peers.ts';
+import { newFolder } from '../lib/folders.ts';
+import { makeImages } from '../lib/images.ts';
+import { type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
+import type { Plan } from '../lib/plan.ts';
+import { interleave, withTargets } from '../lib/rounds.ts';
+import { runUploads, thumbnailsMade, uploadsFile } from '../lib/uploads.ts';
+
+/** A run writes hundreds of megabytes: longer ones would only fill the disk. */
+const mostSeconds = 2;
+
+/** Upload JPEGs of 1 MiB over 8 connections, on disk before the answer. */
+export async function uploadCase(plan: Plan): Promise<CaseResult> {
+  const installation = installCollab(plan.bin);
+  const data = newFolder('bare-files');
+  const targets = [await startCollab(installation, 2), await startBareFiles(data)];
+  const uploads = uploadsFile(await makeImages(8, { width: 2400, height: 1800, bytes: 1024 * 1024 }));
+  const perSecond = newRow('images of 1 MiB uploaded', '1/s', 0);
+  const p50 = newRow('answer, median', 'ms', 1);
+  const p99 = newRow('answer, 99 of 100', 'ms', 1);
+  const busy = newRow('core of the server busy', '%', 0);
+
+  await withTargets(targets, async () => {
+    // What a turn leaves behind is done or gone before the next one begins.
+    const settle = async (): Promise<void> => {
+      await thumbnailsMade(installation.dir);
+      for (const file of readdirSync(data)) rmSync(join(data, file));
+    };
+    for (const target of targets) await runUploads(target, uploads, 1);
+    await settle();
+    await interleave(plan.rounds, targets, async (target) => {
+      const run = await runUploads(target, uploads, Math.min(mostSeconds, plan.seconds));
+      record(perSecond, target.name, run.perSecond);
+      record(p50, target.name, run.p50Ms);
+      record(p99, target.name, run.p99Ms);
+      record(busy, target.name, run.serverBusy);
+      await settle();
+    });
+  });
+  rmSync(installation.dir, { recursive: true });
+
+  return { name: 'upload', title: 'upload a JPEG of 1 MiB, durable', rows: [perSecond, p50, p99, busy], goals: [ratioGoal(perSecond, 'bare uWS', 0.5)] };
+}

@@ -1,0 +1,112 @@
+import type { HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
+import { MemoryShared } from '../memory/shared.ts';
+
+/** After a change failed, the next is not tried for this long: each attempt costs a write to a full disk. */
+const RETRY_MS = 250;
+
+/**
+ * Shared memory that goes on when its disk is full, so that requests are answered and sockets live on: what cannot be
+ * written then counts in this process alone, and is written when there is space again. A full disk refuses writes of
+ * users, and keeps reads (service R: see docs/decisions/0008-full-disk.md).
+ */
+export class SteadyShared implements Shared {
+  readonly #shared: Shared;
+  /** Hits counted while they could not be shared. */
+  readonly #hits = new MemoryShared();
+  /** Changes that are still to be written: what they are about -> how. */
+  readonly #owed = new Map<string, () => void>();
+  /** `key owner` -> what is still to be added to its count. */
+  readonly #deltas = new Map<string, { readonly key: string; readonly owner: string; delta: number }>();
+  #failedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(shared: Shared) {
+    this.#shared = shared;
+  }
+
+  hit(key: string, limit: number, windowMs: number, now: number): RateWindow {
+    try {
+      return this.#shared.hit(key, limit, windowMs, now);
+    } catch (error) {
+      requireFullDisk(error);
+      return this.#hits.hit(key, limit, windowMs, now);
+    }
+  }
+
+  sweepWindows(before: number): void {
+    this.#hits.sweepWindows(before);
+    this.#try(() => this.#shared.sweepWindows(before));
+  }
+
+  count(key: string, owner: string, delta: number): number {
+    const name = `${key} ${owner}`;
+    const owed = this.#deltas.get(name) ?? { key, owner, delta: 0 };
+    owed.delta += delta;
+    this.#deltas.set(name, owed);
+    this.#pay();
+    return this.total(key);
+  }
+
+  total(key: string): number {
+    let total = this.#shared.total(key);
+    for (const owed of this.#deltas.values()) if (owed.key === key) total += owed.delta;
+    return Math.max(0, total);
+  }
+
+  hold(record: HeldRecord): void {
+    this.#owe(`${record.key} ${record.name}`, () => this.#shared.hold(record));
+  }
+
+  release(key: string, name: string): void {
+    this.#owe(`${key} ${name}`, () => this.#shared.release(key, name));
+  }
+
+  held(key: string): HeldRecord[] {
+    return this.#shared.held(key);
+  }
+
+  heldBy(owner: string): HeldRecord[] {
+    return this.#shared.heldBy(owner);
+  }
+
+  dropOwner(owner: string): void {
+    this.#owe(` ${owner}`, () => this.#shared.dropOwner(owner));
+  }
+
+  async close(): Promise<void> {
+    await this.#shared.close();
+  }
+
+  /** Makes a change now, or as soon as there is space; only the last one about a thing counts. */
+  #owe(about: string, change: () => void): void {
+    this.#owed.delete(about);
+    this.#owed.set(about, change);
+    this.#pay();
+  }
+
+  #pay(): void {
+    if (performance.now() - this.#failedAt < RETRY_MS) return;
+    for (const [name, { key, owner, delta }] of this.#deltas) {
+      if (delta !== 0 && !this.#try(() => this.#shared.count(key, owner, delta))) return;
+      this.#deltas.delete(name);
+    }
+    for (const [about, change] of this.#owed) {
+      if (!this.#try(change)) return;
+      this.#owed.delete(about);
+    }
+  }
+
+  #try(change: () => void): boolean {
+    try {
+      change();
+      return true;
+    } catch (error) {
+      requireFullDisk(error);
+      this.#failedAt = performance.now();
+      return false;
+    }
+  }
+}
+
+function requireFullDisk(error: unknown): void {
+  if (!(error instanceof Error) || !/ENOSPC|No space left|MDB_MAP_FULL/i.test(error.message)) throw error;
+}

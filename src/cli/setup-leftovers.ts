@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { aliveness, identify, parseIdentity } from '../cluster/identity.ts';
+
+const PREFIX = '.setup-';
+const OWNER = 'owner.json';
+/** Filling a store takes a second. Whoever can't be asked counts as ended after this. */
+const SILENT_MS = 600_000;
+
+/** Where this process fills a store aside, before it moves it into its place. */
+export function setupFolder(dataDir: string): string {
+  return join(dataDir, `${PREFIX}${process.pid}`);
+}
+
+/** Says in a folder of `setupFolder` whose it is. */
+export async function claimSetup(folder: string): Promise<void> {
+  await writeFile(join(folder, OWNER), JSON.stringify(identify()), { mode: 0o600 });
+}
+
+/** What setups that were killed midway have left in a data folder; none where there is no such folder, or it can't be read. */
+export async function findLeftovers(dataDir: string): Promise<string[]> {
+  const names = await readdir(dataDir).catch((): string[] => []);
+  const folders = names.filter((name) => name.startsWith(PREFIX)).map((name) => join(dataDir, name));
+  const ended = await Promise.all(folders.map(hasEnded));
+  return folders.filter((_, at) => ended[at]);
+}
+
+/** Removes it. A setup that still runs is left alone. */
+export async function removeLeftovers(dataDir: string): Promise<void> {
+  for (const folder of await findLeftovers(dataDir)) await rm(folder, { recursive: true, force: true });
+}
+
+async function hasEnded(folder: string): Promise<boolean> {
+  const state = ownerState(folder);
+  if (state !== 'unsure') return state === 'dead';
+  const found = await stat(folder).catch(() => null);
+  return found !== null && Date.now() - found.mtimeMs > SILENT_MS;
+}
+
+function ownerState(folder: string): 'alive' | 'dead' | 'unsure' {
+  try {
+    const owner = parseIdentity(readFileSync(join(folder, OWNER), 'utf8'));
+    return owner === null ? 'unsure' : aliveness(owner);
+  } catch {
+    return 'unsure';
+  }
+}

@@ -1,0 +1,40 @@
+import t from 'tap';
+import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { createThread } from '../../src/domain/threads.ts';
+import { putUser } from '../../src/domain/users.ts';
+import type { BackendActor } from '../../src/domain/context.ts';
+import { isRecoverable } from '../../src/realtime/replay.ts';
+import { startTestServer } from '../helpers/http.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+// A client has an event from one worker and comes back to another, which nobody has told of it yet: no hint, no poll.
+
+const ROUNDS = 40;
+
+t.test('a position that another worker has given is known at once, over SSE and the WebSocket', async (t) => {
+  const path = tempFolder(t);
+  const [writing, serving] = [await openLmdbStore({ path, minFreeBytes: 0 }), await openLmdbStore({ path, minFreeBytes: 0 })];
+  const server = await startTestServer(t, { store: serving });
+  t.teardown(async () => {
+    await writing.close();
+    await serving.close();
+  });
+  const { environment } = server;
+  const ctx = { ...server.ctx, store: writing };
+  const backend: BackendActor = { kind: 'backend', environment, keyId: 'key_test', scope: 'full', rooms: null, via: 'rest' };
+  await putUser(ctx, backend, 'ann', {});
+  const unknown: string[] = [];
+  for (let round = 1; round <= ROUNDS; round++) {
+    await createThread(ctx, backend, 'lobby', { userId: 'ann', body: `No ${round}` }, null);
+    const seq = await writing.lastSeq(environment.id);
+    if (round % 2 === 0 && !(await isRecoverable(serving, environment.id, { epoch: serving.epoch, seq }))) unknown.push(`socket at ${seq}`);
+    const stream = await server.connect();
+    await stream.send(
+      `GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${server.key}\r\nLast-Event-ID: ${serving.epoch}:${seq}\r\n\r\n`,
+    );
+    const text = await stream.until((received) => received.includes('event: welcome') && received.includes('"recovered"'));
+    if (!text.includes(`"seq":${seq},"recovered":true`)) unknown.push(`stream at ${seq}: ${text.slice(text.indexOf('data: '))}`);
+    stream.destroy();
+  }
+  t.strictSame(unknown, []);
+});
