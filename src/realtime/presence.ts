@@ -96,14 +96,14 @@ async function join(services: Services, connection: Connection, data: unknown): 
 }
 
 /** Hands something to one other connection in a room that both have joined. */
-async function signal(_services: Services, connection: Connection, data: unknown): Promise<string> {
+function signal(_services: Services, connection: Connection, data: unknown): Promise<string> {
   const { roomId: wanted, to, data: content } = read(inputs.signal, data);
   bounded('data.data', content, SIGNAL_BYTES);
   const members = wanted === undefined ? [...(connection.memberships?.values() ?? [])] : [memberOf(connection, wanted)];
   const member = members.find(({ room }) => room.has(to));
   if (member === undefined) throw new CollabError('not_in_room', 'to must be a connection in a room that this socket has joined');
   member.room.signal(member, to, content);
-  return NOTHING;
+  return Promise.resolve(NOTHING);
 }
 
 function inRoom(connection: Connection, input: { readonly roomId: string }, act: (member: Member) => void): Promise<string> {

@@ -170,7 +170,7 @@ export class Room {
   /** Takes what another worker published on the topic of this room. */
   hear(text: string): void {
     const frame = text.slice(1);
-    switch (text[0]) {
+    switch (text.charAt(0)) {
       case LOOK:
         return this.#look();
       case TO_ALL:
@@ -268,6 +268,10 @@ export class Room {
     this.#lookPlanned = false;
     this.#lookedAt = performance.now();
     const joiners = this.#joiners.splice(0);
+    if (this.members.size === 0) {
+      for (const { done } of joiners) done();
+      return;
+    }
     try {
       const users = presentUsers(ctx, this.key);
       this.#lookDue = Math.min(ctx.clock.now() + LOOK_MS, ...users.map(({ leavesAt }) => leavesAt ?? Infinity));

@@ -82,7 +82,7 @@ await t.test('bad data gets an error reply that names the field, and the socket 
     ['comment.update', { commentId: '\ud800', body: 'x' }, 'comment_not_found', /./],
     ['comment.delete', { commentId: null }, 'invalid_request', /^data\.commentId must be a string$/],
     ['thread.resolve', { threadId: 'th_unknown' }, 'thread_not_found', /./],
-    ['room.join', { roomId: 'lobby' }, 'invalid_request', /^Unknown message type room\.join$/],
+    ['room.enter', { roomId: 'lobby' }, 'invalid_request', /^Unknown message type room\.enter$/],
     ['__proto__', {}, 'invalid_request', /^Unknown message type __proto__$/],
     ['connect', {}, 'invalid_request', /^Unknown message type connect$/],
     ['x'.repeat(1_000), {}, 'invalid_request', /^Unknown message type x{60}…$/],

@@ -1,0 +1,116 @@
+import { rmSync } from 'node:fs';
+import t, { type Test } from 'tap';
+import { type Cluster, collab, isRunning, startCluster, until } from '../helpers/cluster.ts';
+import { type Frame, TestSocket } from '../helpers/socket.ts';
+
+type Row = { readonly userId: string; readonly connections: number };
+
+const GRACE_MS = 10_000;
+/** So many that one worker having them all is as good as impossible. */
+const WATCHERS = 16;
+
+async function cluster(t: Test): Promise<Cluster> {
+  const running = await startCluster({ workers: 2, config: { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } } });
+  t.teardown(async () => {
+    running.primary.kill('SIGKILL');
+    await running.ended;
+    rmSync(running.dir, { recursive: true, force: true });
+  });
+  return running;
+}
+
+/** Opens sockets of a user, each of which joins the room. Which worker gets which, the system decides. */
+async function enter(server: Cluster, userId: string, count = 1): Promise<TestSocket[]> {
+  const minted = await collab('token', 'create', '--env', 'default', '--user', userId, '--dir', server.dir, '--json');
+  const { token } = JSON.parse(minted.stdout) as { token: string };
+  const headers = { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token };
+  const sockets = Array.from({ length: count }, () => new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, { headers }));
+  for (const socket of sockets) {
+    await socket.frame('welcome');
+    const { error } = await socket.request('room.join', { roomId: 'lobby' });
+    if (error !== undefined) throw new Error(error.message);
+  }
+  return sockets;
+}
+
+async function present({ url, keys }: Cluster): Promise<string[]> {
+  // A connection of its own each time, so that every worker is asked now and then.
+  const answer = await fetch(`${url}/api/v1/rooms/lobby/presence`, { headers: { Authorization: `Bearer ${keys.secretKey}`, Connection: 'close' } });
+  const { items } = (await answer.json()) as { items: Row[] };
+  return items.map(({ userId, connections }) => `${userId} ${connections}`).toSorted();
+}
+
+/** Resolves when the answer was the same ten times in a row, whoever gave it. */
+async function settled(server: Cluster, ...expected: string[]): Promise<void> {
+  let right = 0;
+  await until(async () => {
+    right = (await present(server)).join() === expected.join() ? right + 1 : 0;
+    return right === 10;
+  }, 30_000);
+}
+
+const heard = (socket: TestSocket, type: string): string[] => socket.frames.filter((frame: Frame) => frame.type === type).map(({ data }) => String(data?.['userId']));
+
+t.test('who was on a killed worker leaves after the grace, who comes back was never away', { timeout: 90_000 }, async (t) => {
+  const server = await cluster(t);
+  const watchers = await enter(server, 'watcher', WATCHERS);
+  const [ann] = await enter(server, 'ann');
+  const [bob] = await enter(server, 'bob');
+  if (ann === undefined || bob === undefined) throw new Error('two sockets were asked for');
+  for (const watcher of watchers) await watcher.until(() => heard(watcher, 'presence.joined').includes('bob'), 'bob');
+  await settled(server, 'ann 1', 'bob 1', `watcher ${WATCHERS}`);
+
+  const cut = new Set<TestSocket>();
+  for (const socket of [ann, ...watchers]) void socket.closed.then(() => cut.add(socket));
+  const [victim = 0] = server.pids('web');
+  const killedAt = performance.now();
+  process.kill(victim, 'SIGKILL');
+  await until(() => !isRunning(victim) && server.pids('web').length === 2);
+  await until(async () => (await present(server).catch(() => [])).length > 0);
+  const left = watchers.filter((watcher) => !cut.has(watcher));
+  t.ok(left.length > 0 && left.length < WATCHERS, `both workers had sockets, ${left.length} are left`);
+
+  // Bob comes back at once, wherever he was. Ann doesn't, though she may have been on the other worker.
+  const [back] = await enter(server, 'bob');
+  if (!cut.has(ann)) await ann.close();
+  await until(async () => {
+    const rows = await present(server);
+    return !rows.some((row) => row.startsWith('ann ')) && rows.includes(`watcher ${left.length}`);
+  }, 40_000);
+  t.ok(performance.now() - killedAt >= GRACE_MS - 500, 'not before the grace was over');
+  for (const watcher of left) {
+    await watcher.until(() => heard(watcher, 'presence.left').includes('ann'), 'ann leaving');
+    t.strictSame(heard(watcher, 'presence.left'), ['ann']);
+    t.strictSame(heard(watcher, 'presence.joined').filter((userId) => userId !== 'watcher'), ['ann', 'bob']);
+  }
+  await back?.close();
+  await bob.terminate();
+  for (const watcher of watchers) await watcher.terminate();
+  await settled(server);
+  t.equal((await server.stop()).code, 0);
+});
+
+t.test('a rolling restart loses nobody who comes back', { timeout: 90_000 }, async (t) => {
+  const server = await cluster(t);
+  const before = server.pids('web');
+  const ann = await enter(server, 'ann');
+  const watchers = await enter(server, 'watcher', 4);
+  const latest = new Map<string, TestSocket>();
+  let rolling = true;
+  const keepUp = async (userId: string, socket: TestSocket): Promise<void> => {
+    for (let current = socket; (await current.closed).code === 1012 && rolling; ) {
+      const [next] = await enter(server, userId);
+      if (next === undefined) return;
+      latest.set(userId, next);
+      current = next;
+    }
+  };
+  for (const socket of ann) void keepUp('ann', socket);
+  for (const socket of watchers) void keepUp('watcher', socket);
+  server.signal('SIGHUP');
+  await until(() => server.pids('web').every((pid) => !before.includes(pid)) && server.pids('web').length === 2, 60_000);
+  await settled(server, 'ann 1', 'watcher 4');
+  rolling = false;
+  for (const socket of latest.values()) t.strictSame(heard(socket, 'presence.left'), [], 'nobody was seen leaving');
+  t.equal((await server.stop()).code, 0);
+});
