@@ -31,16 +31,17 @@ export async function storeCopies(): Promise<typeof StoreCopies> {
 
 /** Opens the data folder of a configuration, and makes it where there is none. Works beside a running server. */
 export async function openContext(config: Config): Promise<OpenContext> {
-  const [{ openLmdbStore }, { openLmdbShared }, { LocalBlobs }, { LocalMedia }] = await Promise.all([
+  const [{ openLmdbStore }, { openLmdbShared }, { SteadyShared }, { LocalBlobs }, { LocalMedia }] = await Promise.all([
     import('./adapters/lmdb/store.ts'),
     import('./adapters/lmdb/shared.ts'),
+    import('./adapters/steady/shared.ts'),
     import('./adapters/localfiles/blobs.ts'),
     import('./adapters/media/media.ts'),
   ]);
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const minFreeBytes = config.storage.minFreeMb * 1024 * 1024;
   const store = await openLmdbStore({ path: storePath(config), minFreeBytes });
-  const shared = openLmdbShared({ path: sharedPath(config) });
+  const shared = new SteadyShared(openLmdbShared({ path: sharedPath(config) }));
   const blobs = new LocalBlobs({ path: join(config.dataDir, 'files'), minFreeBytes });
   return {
     ctx: { store, shared, clock: systemClock, blobs, media: new LocalMedia() },

@@ -37,6 +37,7 @@ export async function serveCase(plan: Plan): Promise<CaseResult> {
     for (const target of targets) await serve(target);
     await interleave(plan.rounds, targets, async (target) => {
       const run = await serve(target);
+      if (run.bytesPerAnswer < image!.length) throw new Error(`${target.name}: an answer had ${run.bytesPerAnswer.toFixed(0)} bytes, the file has ${image!.length}`);
       record(perSecond, target.name, run.perSecond);
       record(p50, target.name, run.p50Ms);
       record(p99, target.name, run.p99Ms);

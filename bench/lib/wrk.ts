@@ -16,6 +16,8 @@ export interface WrkRun {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Bytes that came, heads included, per answer. */
+  readonly bytesPerAnswer: number;
   /** Share of the server's core that its processes used, in percent. Far below 100, the load was the limit. */
   readonly serverBusy: number;
 }
@@ -25,6 +27,7 @@ interface Summary {
   readonly seconds: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  readonly bytes: number;
   readonly badStatus: number;
   readonly socketErrors: number;
 }
@@ -72,6 +75,7 @@ export async function runScript(script: 'create' | 'list' | 'upload' | 'serve', 
     perSecond: summary.requests / summary.seconds,
     p50Ms: summary.p50Ms,
     p99Ms: summary.p99Ms,
+    bytesPerAnswer: summary.bytes / summary.requests,
     serverBusy: busy / summary.seconds / 10,
   };
 }

@@ -23,9 +23,9 @@ end
 function M.done(summary, latency)
   local e = summary.errors
   io.write(string.format(
-    '\n{"requests":%d,"seconds":%.6f,"p50Ms":%.3f,"p99Ms":%.3f,"badStatus":%d,"socketErrors":%d}\n',
+    '\n{"requests":%d,"seconds":%.6f,"p50Ms":%.3f,"p99Ms":%.3f,"bytes":%.0f,"badStatus":%d,"socketErrors":%d}\n',
     summary.requests, summary.duration / 1e6, latency:percentile(50) / 1000, latency:percentile(99) / 1000,
-    e.status, e.connect + e.read + e.write + e.timeout))
+    summary.bytes, e.status, e.connect + e.read + e.write + e.timeout))
 end
 
 return M

@@ -6,8 +6,7 @@ const RETRY_MS = 250;
 
 /**
  * Shared memory that goes on when its disk is full, so that requests are answered and sockets live on: what cannot be
- * written then counts in this process alone, and is written when there is space again. A full disk refuses writes of
- * users, and keeps reads (service R: see docs/decisions/0008-full-disk.md).
+ * written then counts in this process alone, and is written when there is space again.
  */
 export class SteadyShared implements Shared {
   readonly #shared: Shared;
@@ -24,6 +23,7 @@ export class SteadyShared implements Shared {
   }
 
   hit(key: string, limit: number, windowMs: number, now: number): RateWindow {
+    if (this.#deltas.size > 0 || this.#owed.size > 0) this.#pay();
     try {
       return this.#shared.hit(key, limit, windowMs, now);
     } catch (error) {
