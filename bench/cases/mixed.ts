@@ -8,9 +8,9 @@ import { seedThreads, seedUsers } from '../lib/seed.ts';
 import { keptFiles, runUploads, thumbnailsMade, uploadsFile } from '../lib/uploads.ts';
 import { runWrk, threadsFile } from '../lib/wrk.ts';
 
-const seconds = 2;
+const seconds = 1;
 /** Uploads begin so much earlier than the comments, and end so much later: the whole run of the comments is disturbed. */
-const marginSeconds = 1;
+const marginSeconds = 0.5;
 const bound = 0.5;
 
 /** Create comments while uploads and thumbnails run as fast as they can, on the same core, beside nothing else. */

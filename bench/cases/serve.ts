@@ -11,7 +11,7 @@ import type { Target } from '../lib/target.ts';
 import { headerLines, thumbnailsMade, uploadAll } from '../lib/uploads.ts';
 import { runScript } from '../lib/wrk.ts';
 
-const seconds = 2;
+const seconds = 1;
 
 /** Serve a file of 200 kB that was asked for before, with both credentials, over 64 connections. */
 export async function serveCase(plan: Plan): Promise<CaseResult> {

@@ -7,7 +7,7 @@ import { withTargets } from '../lib/rounds.ts';
 import { keptFiles, placedAt, thumbnailsMade, uploadAll } from '../lib/uploads.ts';
 
 /** Images that are uploaded for one turn. */
-const backlog = 128;
+const backlog = 96;
 /** Fewer that are left when the uploads have ended are too few to measure with. */
 const leastLeft = 32;
 

@@ -9,8 +9,8 @@ import type { Plan } from '../lib/plan.ts';
 import { interleave, withTargets } from '../lib/rounds.ts';
 import { runUploads, thumbnailsMade, uploadsFile } from '../lib/uploads.ts';
 
-/** A run writes hundreds of megabytes: longer ones would only fill the disk. */
-const mostSeconds = 2;
+/** A run writes a gigabyte, and leaves seconds of thumbnails to make: longer ones would only fill the disk. */
+const seconds = 1;
 
 /** Upload JPEGs of 1 MiB over 8 connections, on disk before the answer. */
 export async function uploadCase(plan: Plan): Promise<CaseResult> {
@@ -29,10 +29,10 @@ export async function uploadCase(plan: Plan): Promise<CaseResult> {
       await thumbnailsMade(installation.dir);
       for (const file of readdirSync(data)) rmSync(join(data, file));
     };
-    for (const target of targets) await runUploads(target, uploads, 1);
+    for (const target of targets) await runUploads(target, uploads, plan.warmUpSeconds);
     await settle();
     await interleave(plan.rounds, targets, async (target) => {
-      const run = await runUploads(target, uploads, Math.min(mostSeconds, plan.seconds));
+      const run = await runUploads(target, uploads, seconds);
       record(perSecond, target.name, run.perSecond);
       record(p50, target.name, run.p50Ms);
       record(p99, target.name, run.p99Ms);

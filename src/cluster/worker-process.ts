@@ -1,3 +1,4 @@
+import { collectWhenIdle } from '../lib/idle-collector.ts';
 import type { Logger } from '../log.ts';
 import { type Channel, childChannel } from './channel.ts';
 import { WorkerExit } from './exit.ts';
@@ -36,6 +37,7 @@ export function runWorkerProcess(startWorker: StartWorker): void {
   // Not process.exit: with a commit under way it can hang in the store's native teardown, and nobody is left to notice.
   channel.onClose(() => process.kill(process.pid, 'SIGKILL'));
 
+  collectWhenIdle();
   let worker: Promise<RunningWorker> | null = null;
   channel.onMessage((message) => {
     if (message.type === 'start' && worker === null) {

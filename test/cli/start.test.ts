@@ -139,7 +139,7 @@ t.test('with --json standard output is one document, and the log of all processe
   const ended = running.line((line) => {
     lines.push(line);
     const { address } = JSON.parse(line) as { address?: string };
-    if (address !== undefined) void fetch(`${address}/livez`).finally(() => running.end());
+    if (address !== undefined) void fetch(`${address}/livez`).finally(() => void running.end());
     return false;
   });
   await t.rejects(ended);

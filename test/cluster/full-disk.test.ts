@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type Cluster, collab, initFolder, startCluster, until } from '../helpers/cluster.ts';
@@ -54,33 +54,48 @@ async function started(t: Test, disk: SmallDisk, config: object): Promise<{ serv
   return { server, thread: (JSON.parse(created.text) as { thread: { id: string } }).thread.id, socket };
 }
 
-async function refusesWritesAndReads(t: Test, { server, thread, socket }: Awaited<ReturnType<typeof started>>, disk: SmallDisk, fill: number | undefined): Promise<void> {
+/**
+ * Fills the disk, and holds that whatever is written is either refused or kept, that all can be read, and that writing goes
+ * on with space.
+ *
+ * @param room what may still be written: nothing below a floor; on a full disk what fits where other things have been
+ */
+async function refusesWritesAndReads(t: Test, { server, thread, socket }: Awaited<ReturnType<typeof started>>, disk: SmallDisk, fill: number | undefined, room: 'nothing' | 'what fits'): Promise<void> {
   const comments = `/threads/${thread}/comments`;
   const pids = [...server.pids('web'), ...server.pids('background')];
-  const before = (await ask(server, 'GET', comments)).text;
   disk.fill(fill);
-  await until(async () => (await askBoth(server, 'POST', comments, { userId: 'ann', body: 'too much' })).every(({ status }) => status === 500));
+  const large = { userId: 'ann', body: 'too much '.repeat(1_000) };
+  await until(async () => {
+    const answers = await askBoth(server, 'POST', comments, large);
+    for (const { status, code } of answers) if (status !== 201 && code !== 'storage_full') t.fail(`${status} ${code}`);
+    return answers.every(({ status }) => status === 500);
+  });
 
-  const kept = (await ask(server, 'GET', comments)).text;
-  for (const refused of [
-    ...(await askBoth(server, 'POST', comments, { userId: 'ann', body: 'too much' })),
-    ...(await askBoth(server, 'POST', '/rooms/other/threads', { userId: 'ann', body: 'too much' })),
+  const bodies = async (): Promise<string[]> => (JSON.parse((await ask(server, 'GET', comments)).text) as { items: { body: string }[] }).items.map(({ body }) => body);
+  const kept = await bodies();
+  const answers = [
+    ...(await askBoth(server, 'POST', '/rooms/other/threads', large)),
     ...(await askBoth(server, 'PUT', '/users/zoe', { name: 'Zoe' })),
-  ]) {
-    t.match(refused, { status: 500, code: 'storage_full', text: /^\{"error":"[^"]*disk[^"]*"\}$/ });
+    ...(await askBoth(server, 'PATCH', `/threads/${thread}`, { resolved: true })),
+  ];
+  for (const answer of answers) {
+    if (room === 'what fits' && answer.status < 300) continue;
+    t.match(answer, { status: 500, code: 'storage_full', text: /^\{"error":"[^"]*disk[^"]*"\}$/ });
   }
+  const written = await socket.request('comment.create', { threadId: thread, body: 'over the full disk' });
+  if (room === 'nothing' || written.type !== 'ok') t.match(written, { type: 'error', error: { code: 'storage_full' } });
   for (const path of ['/rooms', '/rooms/lobby/threads', `/threads/${thread}`, comments, '/users', '/events', '/turn-credentials', '//livez']) {
     for (const { status } of await askBoth(server, 'GET', path)) t.equal(status, 200, path);
   }
-  t.equal((await ask(server, 'GET', comments)).text, kept, 'nothing was written');
-  t.match(await socket.request('comment.create', { threadId: thread, body: 'too much' }), { type: 'error', error: { code: 'storage_full' } });
-  t.ok(kept.startsWith(before.slice(0, -2)), 'what was there is there');
+  if (room === 'nothing') for (const { status } of await askBoth(server, 'GET', '//readyz')) t.equal(status, 503, 'no place to send writes to');
+  t.same(await bodies(), written.type === 'ok' ? [...kept, 'over the full disk'] : kept, 'what was refused was not written');
 
   disk.empty();
   await until(async () => (await askBoth(server, 'POST', comments, { userId: 'ann', body: 'room again' })).every(({ status }) => status === 201));
+  await until(async () => (await askBoth(server, 'GET', '//readyz')).every(({ status }) => status === 200));
   t.match(await socket.request('comment.create', { threadId: thread, body: 'over the socket' }), { type: 'ok' });
   t.same([...server.pids('web'), ...server.pids('background')], pids, 'no worker has died of it');
-  const { items } = JSON.parse((await ask(server, 'GET', '/events')).text) as { items: { seq: number }[] };
+  const { items } = JSON.parse((await ask(server, 'GET', '/events?limit=1000')).text) as { items: { seq: number }[] };
   t.same(items.map(({ seq }) => seq), Array.from(items, (_, i) => i + 1), 'the log has no gap');
   await socket.until(() => socket.seqs.at(-1) === items.length, 'the last event');
   await socket.close();
@@ -90,11 +105,28 @@ async function refusesWritesAndReads(t: Test, { server, thread, socket }: Awaite
 t.test('below storage.minFreeMb writes are refused and reads go on; with space they come back', { skip: noSmallDisk, timeout: 60_000 }, async (t) => {
   const disk = smallDisk(t, 48);
   const scene = await started(t, disk, { storage: { minFreeMb: 16 }, rateLimit: { exempt: ['127.0.0.1'] } });
-  await refusesWritesAndReads(t, scene, disk, 36 * MB);
+  await refusesWritesAndReads(t, scene, disk, 36 * MB, 'nothing');
 });
 
 t.test('a disk that is full to the last byte refuses writes and keeps reads, also where requests are counted', { skip: noSmallDisk, timeout: 60_000 }, async (t) => {
   const disk = smallDisk(t, 48);
   const scene = await started(t, disk, { storage: { minFreeMb: 0 }, rateLimit: { perMinute: 100_000 } });
-  await refusesWritesAndReads(t, scene, disk, undefined);
+  await refusesWritesAndReads(t, scene, disk, undefined, 'what fits');
+});
+
+t.test('a server that is started below its floor serves reads, refuses writes and is not ready', { timeout: 60_000 }, async (t) => {
+  const config = { shutdown: { closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } };
+  const folder = await initFolder(config);
+  t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
+  const roomy = await startCluster({ folder });
+  await ask(roomy, 'PUT', '/users/ann', { name: 'Ann' });
+  t.equal((await ask(roomy, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' })).status, 201);
+  await roomy.stop();
+
+  writeFileSync(join(folder.dir, 'config.json'), JSON.stringify({ ...config, storage: { minFreeMb: 1_048_576 } }));
+  const full = await startCluster({ folder });
+  t.match(await askBoth(full, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'second' }), [{ status: 500, code: 'storage_full' }, { status: 500, code: 'storage_full' }]);
+  t.match(await ask(full, 'GET', '/rooms/lobby/threads'), { status: 200, text: /"commentCount":1/ });
+  t.equal((await ask(full, 'GET', '//readyz')).status, 503);
+  t.equal((await full.stop()).code, 0);
 });

@@ -2,9 +2,10 @@ import { rmSync } from 'node:fs';
 import t from 'tap';
 import { collab, startCluster } from '../helpers/cluster.ts';
 import { startLoad } from '../helpers/load.ts';
+import { ResumingClient } from '../helpers/resuming-client.ts';
 import { TestSocket } from '../helpers/socket.ts';
 
-t.test('SIGHUP replaces every web worker, and no request is refused meanwhile', { timeout: 90_000 }, async (t) => {
+t.test('SIGHUP replaces every web worker: no request is refused, and clients that reconnect miss nothing', { timeout: 90_000 }, async (t) => {
   const server = await startCluster({ config: { shutdown: { drainSeconds: 10, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } } });
   t.teardown(async () => {
     if (server.primary.exitCode === null) server.primary.kill('SIGKILL');
@@ -22,6 +23,11 @@ t.test('SIGHUP replaces every web worker, and no request is refused meanwhile', 
     headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token },
   });
   await socket.frame('welcome');
+  const clients = Array.from({ length: 6 }, () => new ResumingClient({
+    url: () => `${server.url.replace('http', 'ws')}/api/v1/ws`,
+    headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token },
+  }));
+  await Promise.all(clients.map((client) => client.start()));
 
   const before = server.pids('web');
   const comments = `${server.url}/api/v1/threads/${thread?.id}/comments`;
@@ -47,5 +53,15 @@ t.test('SIGHUP replaces every web worker, and no request is refused meanwhile', 
   const written = (tallies[3]?.good ?? 0) + (tallies[4]?.good ?? 0);
   const { items } = (await (await fetch(comments, { headers })).json()) as { items: unknown[] };
   t.equal(items.length, 1 + written, 'every comment that was answered is there');
+
+  const { seq } = (await (await fetch(`${server.url}/api/v1/events?limit=1`, { headers })).json()) as { seq: number };
+  await Promise.all(clients.map((client) => client.reach(seq)));
+  await Promise.all(clients.map((client) => client.stop()));
+  for (const client of clients) {
+    t.ok(client.connects > 1, `connected ${client.connects} times`);
+    t.equal(client.notRecovered, 0, 'every resume went on where it had ended');
+    const [first = 0] = client.seqs;
+    t.same(client.seqs, Array.from({ length: seq - first + 1 }, (_, i) => first + i), 'no event lost, none doubled, all in order');
+  }
   t.equal((await server.stop()).code, 0);
 });

@@ -211,6 +211,7 @@ function fail(group: readonly Waiting[], error: unknown): void {
 
 function asStorageError(error: unknown): unknown {
   const text = error instanceof Error ? error.message : String(error);
-  if (/ENOSPC|No space left|MDB_MAP_FULL/i.test(text)) return new CollabError('storage_full', 'The server’s disk is full: nothing was written');
+  // LMDB calls it an input/output error when only some of its pages still fitted.
+  if (/ENOSPC|No space left|MDB_MAP_FULL|Input\/output error/i.test(text)) return new CollabError('storage_full', 'The server’s disk is full: nothing was written');
   return error;
 }

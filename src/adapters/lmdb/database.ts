@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type Database as Table, type RootDatabase } from 'lmdb';
+import { explainFailures } from './commit-failure.ts';
 import { checkDatabaseFile } from './file-check.ts';
 
 /** The tables of one LMDB environment on disk. docs/decisions/0001-log-first-store.md tells how they work together. */
@@ -58,6 +59,7 @@ export async function openDatabase(path: string, lastFlushed = false): Promise<D
     compression: false,
   };
   const root = open(options);
+  explainFailures(root);
   const tables = openTables(root, path);
   try {
     const format = await root.transaction(() => readFormat(tables));

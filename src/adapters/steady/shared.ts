@@ -107,6 +107,7 @@ export class SteadyShared implements Shared {
   }
 }
 
+/** A page that only half fits is an input/output error to LMDB. */
 function requireFullDisk(error: unknown): void {
-  if (!(error instanceof Error) || !/ENOSPC|No space left|MDB_MAP_FULL/i.test(error.message)) throw error;
+  if (!(error instanceof Error) || !/ENOSPC|No space left|MDB_MAP_FULL|Input\/output error/i.test(error.message)) throw error;
 }
