@@ -51,8 +51,9 @@ export async function openDatabase(path: string, lastFlushed = false): Promise<D
     noSubdir: false,
     maxDbs: 8,
     maxReaders: 1024,
-    // A commit is visible first and flushed after, outside the writers' lock; nobody is answered before the flush.
-    overlappingSync: true,
+    // The flush belongs to the commit, inside the writers' lock. Overlapping flushes of several processes can finish out of
+    // order, and a writer that is killed then takes the store back to the older mark: answered writes were lost that way.
+    overlappingSync: false,
     // One group commit is one transaction by itself already.
     eventTurnBatching: false,
     safeRestore: lastFlushed,
