@@ -22,6 +22,7 @@ export interface OpenContext {
 }
 
 const storePath = (config: Config): string => join(config.dataDir, 'store');
+const storeFiles = (config: Config): string[] => ['data.mdb', 'log/data.mdb'].map((file) => join(storePath(config), file));
 const sharedPath = (config: Config): string => join(config.dataDir, 'shared');
 
 /** What backup and restore do with whole stores, by their folders. */
@@ -106,7 +107,7 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId }, c
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
   const { metrics, report } = await startMeasuring(config, channel);
-  metrics?.gauge('lmdb_used_bytes', () => [[{}, statSync(join(storePath(config), 'data.mdb')).size]]);
+  metrics?.gauge('lmdb_used_bytes', () => [[{}, storeFiles(config).reduce((sum, file) => sum + statSync(file).size, 0)]]);
   const worker = runBackgroundWorker({ config, ctx, channel, log, metrics });
   return {
     ready: { port: 0, core: '', oldCore: false },

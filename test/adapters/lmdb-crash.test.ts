@@ -74,7 +74,7 @@ t.test('a power cut keeps everything that was answered', async (t) => {
     for (const { child } of writers) child.kill('SIGSTOP');
     const answered = writers.flatMap((writer) => [...writer.answered]);
     // What the disk holds at this moment, without what was committed and not yet flushed.
-    cpSync(`${folder}/live/data.mdb`, `${folder}/cut${cut}/data.mdb`);
+    for (const file of ['data.mdb', 'log/data.mdb']) cpSync(`${folder}/live/${file}`, `${folder}/cut${cut}/${file}`);
     for (const { child } of writers) child.kill('SIGCONT');
     const store = await openLmdbStore({ path: `${folder}/cut${cut}`, minFreeBytes: 0, lastFlushed: true });
     await verify(t, store, answered);

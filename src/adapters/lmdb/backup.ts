@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type Database as Table } from 'lmdb';
-import { type Database, FORMAT_VERSION, openDatabase, openTables, STORE_FILE, treeKey } from './database.ts';
-import { Replica } from './replica.ts';
+import { DATA_FILE, type Database, FORMAT_VERSION, LOG_FOLDER, openDatabase, openTables } from './database.ts';
+import { openLmdbStore } from './store.ts';
 
 /** What a walk through a whole store found. */
 export interface StoreSummary {
@@ -18,28 +18,35 @@ export interface StoreSummary {
   readonly bytes: number;
 }
 
-export { STORE_FILE };
+/** The one file of a store at rest, as copies are: its log has been folded. */
+export const STORE_FILE = DATA_FILE;
 const LOCK_FILE = 'lock.mdb';
 const ENVIRONMENTS = 'envs';
 
 /**
  * Copies the store in folder `path` into the empty folder `to`, as it stands at one moment, while any number of
- * processes read and write it. A plain copy: compacting ones have been reported broken.
+ * processes read and write it. Plain copies: compacting ones have been reported broken.
  */
 export async function copyStore(path: string, to: string): Promise<void> {
-  await mkdir(to, { recursive: true, mode: 0o700 });
-  const { root } = await openDatabase(path);
+  await mkdir(join(to, LOG_FOLDER), { recursive: true, mode: 0o700 });
+  const { root, log } = await openDatabase(path);
   try {
+    // The log first. Where a fold goes on between the two, the copied tree has all that the copied log would say.
+    await log.backup(join(to, LOG_FOLDER), false);
     await root.backup(to, false);
   } finally {
-    await root.close();
+    await Promise.all([log.close(), root.close()]);
   }
-  await chmod(join(to, STORE_FILE), 0o600);
-  await settleCopy(to);
+  for (const file of [join(to, DATA_FILE), join(to, LOG_FOLDER, DATA_FILE)]) await chmod(file, 0o600);
+  await foldCopy(to);
 }
 
-/** Gives the log of a store another name, so that no client resumes in it by the positions of the old one. Returns the name. */
+/**
+ * Brings a copy to the format of this version, and gives its log another name, so that no client resumes in it by the
+ * positions of the old one. Returns the name.
+ */
 export async function renewEpoch(path: string): Promise<string> {
+  await foldCopy(path);
   const epoch = randomBytes(8).toString('hex');
   await change(path, (meta) => {
     const format = JSON.parse(meta.get('format') ?? '{}') as object;
@@ -49,7 +56,7 @@ export async function renewEpoch(path: string): Promise<string> {
 }
 
 /**
- * Reads every record and event of the store in folder `path`, which nobody else has open, and leaves nothing behind.
+ * Reads every record and event of a copy in folder `path`, which nobody else has open, and leaves nothing behind.
  *
  * @throws {Error} that says what is wrong with it
  */
@@ -58,29 +65,31 @@ export async function inspectStore(path: string): Promise<StoreSummary> {
   const { size: bytes } = await stat(file);
   const root = open({ path, noSubdir: false, readOnly: true, maxDbs: 8, compression: false });
   try {
-    const tables = openTables(root, path);
+    const tables = openTables(root);
     const format = JSON.parse(tables.meta.get('format') ?? '{}') as { version?: number; epoch?: string };
     if (format.version === undefined || format.epoch === undefined) throw new Error(`${file} is no store of Collab`);
     if (format.version > FORMAT_VERSION) throw new Error(`${file} was written by a newer Collab (format ${format.version}; this one knows ${FORMAT_VERSION})`);
-    return { format: format.version, epoch: format.epoch, ...walk({ ...tables, epoch: format.epoch }), bytes };
+    return { format: format.version, epoch: format.epoch, ...walk(tables), bytes };
   } finally {
     await root.close();
     await rm(join(path, LOCK_FILE), { force: true });
   }
 }
 
-/**
- * Makes the copy's last commit its last flushed one. A copy holds what was committed and not yet flushed, and beside it
- * the mark of an earlier flush, whose pages may have been written over while it was made: where the machine has been
- * started since, or is another, the store would open at that mark.
- */
-async function settleCopy(path: string): Promise<void> {
-  await change(path, (meta) => meta.putSync('copied', new Date().toISOString()));
+/** Folds what the log of a copy says, so that one file is all of it. */
+async function foldCopy(path: string): Promise<void> {
+  const store = await openLmdbStore({ path, minFreeBytes: 0 });
+  try {
+    await store.fold();
+  } finally {
+    await store.close();
+  }
+  await rm(join(path, LOG_FOLDER), { recursive: true });
+  await rm(join(path, LOCK_FILE), { force: true });
 }
 
 /** Changes a store that nobody else has open, flushed. */
 async function change(path: string, work: (meta: Table<string, string>) => void): Promise<void> {
-  // Without overlapping flushes a commit is a flushed one, and the store opens at the last commit whatever it is marked as.
   const root = open({ path, noSubdir: false, maxDbs: 8, overlappingSync: false, compression: false });
   try {
     const meta = root.openDB<string, string>('meta', { encoding: 'string' });
@@ -91,35 +100,30 @@ async function change(path: string, work: (meta: Table<string, string>) => void)
   await rm(join(path, LOCK_FILE), { force: true });
 }
 
-/** Counts what there is: the folded tree, and over it what the log says since. */
-function walk(database: Database): Pick<StoreSummary, 'environments' | 'records' | 'events'> {
-  const replica = new Replica(database);
+/** Counts what there is. */
+function walk({ tree, segments }: Pick<Database, 'tree' | 'segments'>): Pick<StoreSummary, 'environments' | 'records' | 'events'> {
   let records = 0;
-  for (const { key } of database.tree.getRange({})) {
+  let environments = 0;
+  for (const { key } of tree.getRange({})) {
     if (!key.includes(' ')) throw new Error(`a record has the impossible name ${key}`);
+    if (key.startsWith(`${ENVIRONMENTS} `)) environments++;
     records++;
   }
-  for (const [partition, key, { slice }] of replica.overlay.all()) {
-    const folded = database.tree.get(treeKey(partition, key)) !== undefined;
-    if (slice === undefined) records -= folded ? 1 : 0;
-    else records += folded ? 0 : 1;
-  }
-  checkSegments(database.segments);
-  let events = 0;
-  for (const environmentId of replica.events.environments()) {
-    events += replica.events.lastCommitted(environmentId) - replica.events.oldest(environmentId) + 1;
-  }
-  return { environments: replica.range(ENVIRONMENTS, {}).length, records, events };
+  return { environments, records, events: countEvents(segments) };
 }
 
-/** Throws unless each segment of a log begins where the one before it ended. */
-function checkSegments(segments: Table<string, string>): void {
+/** The number of events. Throws unless each segment of a log begins where the one before it ended. */
+function countEvents(segments: Table<string, string>): number {
+  let events = 0;
   let last = '';
   let next = 0;
   for (const { key, value } of segments.getRange({})) {
     const [environmentId = '', first = ''] = key.split(' ');
     if (environmentId === last && Number(first) !== next) throw new Error(`the log of ${environmentId} has a gap before position ${first}`);
+    const count = value.split('\n').length;
     last = environmentId;
-    next = Number(first) + value.split('\n').length;
+    next = Number(first) + count;
+    events += count;
   }
+  return events;
 }

@@ -17,31 +17,36 @@ export interface LoggedEvent {
  * A text inside the bytes of a batch. It stays there, outside of the JavaScript heap, until somebody asks: what the
  * log holds beyond the tree would otherwise be most of what the garbage collector moves about.
  */
-export interface Slice {
+export interface Slot {
   readonly bytes: Buffer;
   readonly start: number;
+  /** Before `start`: no text, the record is deleted. */
   readonly end: number;
+  /** Of the commit that wrote it; 0 until the view has taken it. */
+  position: number;
 }
 
 /** A batch as it stands in the log. */
 export interface EncodedBatch {
   readonly bytes: Buffer;
   readonly writes: readonly EncodedPartition[];
-  readonly events: readonly { readonly environmentId: string; readonly seq: number; readonly slice: Slice }[];
+  readonly events: readonly { readonly environmentId: string; readonly seq: number; readonly slot: Slot }[];
 }
 
 export interface EncodedPartition {
   readonly partition: string;
-  /** A write without slice deletes. */
-  readonly writes: readonly { readonly key: string; readonly slice: Slice | undefined }[];
+  readonly keys: readonly string[];
+  /** The value of each key. */
+  readonly slots: readonly Slot[];
 }
 
 /** Room for the frame that commit-log.ts writes. */
-const FRAME_BYTES = 12;
+const FRAME_BYTES = 4;
 const PREFIX_BYTES = FRAME_BYTES + 4;
 
-export function textOf({ bytes, start, end }: Slice): string {
-  return bytes.toString('utf8', start, end);
+/** The text of a slot; undefined where it says that the record is deleted. */
+export function textOf({ bytes, start, end }: Slot): string | undefined {
+  return end < start ? undefined : bytes.toString('utf8', start, end);
 }
 
 /**
@@ -85,23 +90,24 @@ function locate(bytes: Buffer, headEnd: number, header: readonly (string | numbe
   const text = (): string => String(header[field++]);
   const number = (): number => Number(header[field++]);
   let end = headEnd;
-  const slice = (length: number): Slice => {
+  const slot = (length: number): Slot => {
     const start = end;
+    if (length < 0) return { bytes, start, end: start - 1, position: 0 };
     end += length;
-    return { bytes, start, end };
+    return { bytes, start, end, position: 0 };
   };
-  const events: { environmentId: string; seq: number; slice: Slice }[] = [];
-  for (let left = number(); left > 0; left--) events.push({ environmentId: text(), seq: number(), slice: slice(number()) });
+  const events: { environmentId: string; seq: number; slot: Slot }[] = [];
+  for (let left = number(); left > 0; left--) events.push({ environmentId: text(), seq: number(), slot: slot(number()) });
   const writes: EncodedPartition[] = [];
   for (let partitions = number(); partitions > 0; partitions--) {
     const partition = text();
-    const entries: { key: string; slice: Slice | undefined }[] = [];
+    const keys: string[] = [];
+    const slots: Slot[] = [];
     for (let left = number(); left > 0; left--) {
-      const key = text();
-      const length = number();
-      entries.push({ key, slice: length < 0 ? undefined : slice(length) });
+      keys.push(text());
+      slots.push(slot(number()));
     }
-    writes.push({ partition, writes: entries });
+    writes.push({ partition, keys, slots });
   }
   return { bytes, events, writes };
 }

@@ -18,7 +18,9 @@ interface Waiting {
 interface Surroundings {
   /** A commit is on disk up to this position, and took so many milliseconds. */
   flushed(position: number, ms: number): void;
-  /** Folds the log, which is full. */
+  /** Resolves when the next group may be written: at once, unless the fold can't keep up. */
+  pace(): Promise<void> | undefined;
+  /** Resolves once the log, which is full, has been folded. */
   makeRoom(): Promise<void>;
 }
 
@@ -63,6 +65,7 @@ export class Committer {
     // Lets the requests of this turn join before the first group closes.
     await Promise.resolve();
     while (this.#queue.length > 0) {
+      await this.#surroundings.pace();
       const group = this.#queue;
       this.#queue = [];
       const left = await this.#commitGroup(group);
@@ -77,11 +80,9 @@ export class Committer {
     const staged = new Staged(this.#replica);
     const begun = performance.now();
     try {
-      const position = await this.#database.root.transaction(() => this.#write(group, staged));
+      const position = await this.#database.log.transaction(() => this.#write(group, staged));
       this.#replica.settleOwn(true);
       if (position === undefined) return group.length - staged.taken;
-      await this.#database.root.flushed;
-      this.#replica.markFlushed(position);
       this.#surroundings.flushed(position, performance.now() - begun);
     } catch (error) {
       this.#replica.settleOwn(false);
@@ -196,7 +197,7 @@ class Staged {
   #stamp(transaction: LmdbTransaction): LoggedEvent[] {
     const next = new Map<string, number>();
     return transaction.events.map(({ environmentId, render }) => {
-      const seq = (next.get(environmentId) ?? this.#lastSeq.get(environmentId) ?? this.#replica.events.lastCommitted(environmentId)) + 1;
+      const seq = (next.get(environmentId) ?? this.#lastSeq.get(environmentId) ?? this.#replica.events.last(environmentId)) + 1;
       next.set(environmentId, seq);
       return { environmentId, seq, text: render(seq) };
     });

@@ -4,35 +4,45 @@ import { join } from 'node:path';
 import { open, type Database as Table, type RootDatabase } from 'lmdb';
 import { explainFailures } from './commit-failure.ts';
 import { checkDatabaseFile } from './file-check.ts';
+import { migrations } from './migrations.ts';
 
-/** The tables of one LMDB environment on disk. docs/decisions/0001-log-first-store.md tells how they work together. */
+/**
+ * The two LMDB environments of a store, each with a writers' lock of its own, and the tables in them.
+ * docs/decisions/0001-log-first-store.md tells how they work together.
+ */
 export interface Database {
+  /** The group commits (`encodeBatch`) in pieces by their place in the ring; commit-log.ts reads and writes it. */
+  readonly log: RootDatabase<Buffer, number>;
+  /** The environment of the tables below. */
   readonly root: RootDatabase;
-  /** The group commits (`encodeBatch`) by position, without a gap; commit-log.ts reads and writes it. */
-  readonly log: Table<Buffer, number>;
   /** The folded tree: `partition key` -> value. */
   readonly tree: Table<string, string>;
   /** The folded event log: `environment first-seq` -> events, one a line. */
   readonly segments: Table<string, string>;
   readonly meta: Table<string, string>;
   readonly epoch: string;
-  /** The file that holds it all. */
-  readonly file: string;
 }
 
-/** The one file of a store that matters; the other is made anew when it is opened. */
-export const STORE_FILE = 'data.mdb';
+/** The file of an LMDB environment in its folder; the other one is made anew when it is opened. */
+export const DATA_FILE = 'data.mdb';
 
-/** The layout that this code reads and writes. A change of it comes with a step in `migrations`. */
-export const FORMAT_VERSION = 1;
+/** The folder of the log inside that of the store. */
+export const LOG_FOLDER = 'log';
+
+/** The layout that this code reads and writes. A change of it comes with a step in migrations.ts. */
+export const FORMAT_VERSION = 2;
 
 interface Format {
   readonly version: number;
   readonly epoch: string;
 }
 
-/** `migrations[n]` brings a database of format n to n + 1, inside one transaction. */
-const migrations: Readonly<Record<number, (database: Omit<Database, 'epoch'>) => void>> = {};
+/**
+ * Of every environment. A folder with a dot in its name would be taken for a file. A flush belongs to its commit, inside
+ * the writers' lock: overlapping flushes of several processes can finish out of order, and a writer that is killed then
+ * takes the store back to the older one. And one group commit is one transaction by itself already.
+ */
+const OPTIONS = { noSubdir: false, maxReaders: 1024, overlappingSync: false, eventTurnBatching: false, compression: false } as const;
 
 /**
  * Opens the database in folder `path`, and makes it where there is none.
@@ -41,30 +51,32 @@ const migrations: Readonly<Record<number, (database: Omit<Database, 'epoch'>) =>
  * @throws when it was written by a newer version, or is no database
  */
 export async function openDatabase(path: string, lastFlushed = false): Promise<Database> {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  const file = join(path, 'data.mdb');
-  checkDatabaseFile(file);
+  const log = openLog(join(path, LOG_FOLDER), lastFlushed);
+  try {
+    return await openWith(log, path, lastFlushed);
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
+}
+
+function openLog(path: string, safeRestore: boolean): RootDatabase<Buffer, number> {
+  prepareFolder(path);
   // A variable, because the typings don't know safeRestore.
-  const options = {
-    path,
-    // Otherwise a folder with a dot in its name is taken for a file.
-    noSubdir: false,
-    maxDbs: 8,
-    maxReaders: 1024,
-    // The flush belongs to the commit, inside the writers' lock. Overlapping flushes of several processes can finish out of
-    // order, and a writer that is killed then takes the store back to the older mark: answered writes were lost that way.
-    overlappingSync: false,
-    // One group commit is one transaction by itself already.
-    eventTurnBatching: false,
-    safeRestore: lastFlushed,
-    compression: false,
-  };
+  const options = { ...OPTIONS, path, safeRestore, encoding: 'binary', keyEncoding: 'uint32' } as const;
+  const log = open<Buffer, number>(options);
+  explainFailures(log);
+  return log;
+}
+
+async function openWith(log: RootDatabase<Buffer, number>, path: string, safeRestore: boolean): Promise<Database> {
+  prepareFolder(path);
+  const options = { ...OPTIONS, path, safeRestore, maxDbs: 8 };
   const root = open(options);
   explainFailures(root);
-  const tables = openTables(root, path);
+  const tables = { ...openTables(root), log };
   try {
-    const format = await root.transaction(() => readFormat(tables));
-    await root.flushed;
+    const format = await migrate(tables);
     return { ...tables, epoch: format.epoch };
   } catch (error) {
     await root.close();
@@ -72,35 +84,49 @@ export async function openDatabase(path: string, lastFlushed = false): Promise<D
   }
 }
 
-/** The tables of an environment that is open: who opens one otherwise must find them as they were written. */
-export function openTables(root: RootDatabase, path: string): Omit<Database, 'epoch'> {
+function prepareFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  checkDatabaseFile(join(path, DATA_FILE));
+}
+
+/** The tables of a tree that is open: who opens one otherwise must find them as they were written. */
+export function openTables(root: RootDatabase): Pick<Database, 'root' | 'tree' | 'segments' | 'meta'> {
   return {
     root,
-    log: root.openDB<Buffer, number>('log', { encoding: 'binary', keyEncoding: 'uint32' }),
     tree: root.openDB<string, string>('tree', { encoding: 'string' }),
     segments: root.openDB<string, string>('segments', { encoding: 'string' }),
     meta: root.openDB<string, string>('meta', { encoding: 'string' }),
-    file: join(path, STORE_FILE),
   };
 }
 
-function readFormat(tables: Omit<Database, 'epoch'>): Format {
-  const text = tables.meta.get('format');
-  const format: Format = text === undefined ? { version: FORMAT_VERSION, epoch: newEpoch() } : (JSON.parse(text) as Format);
-  if (format.version > FORMAT_VERSION) {
-    throw new Error(
-      `The data folder was written by a newer Collab (format ${format.version}; this one knows ${FORMAT_VERSION}). ` +
-        'Start the newer version, or restore a backup made by this one.',
-    );
-  }
-  for (let version = format.version; version < FORMAT_VERSION; version++) migrations[version]?.(tables);
-  const current = { version: FORMAT_VERSION, epoch: format.epoch };
-  if (text !== JSON.stringify(current)) void tables.meta.put('format', JSON.stringify(current));
-  return current;
+/** Position of the log up to which the tree has everything, as it is written down; undefined before the first fold. */
+export function foldedText({ meta }: Pick<Database, 'meta'>): string | undefined {
+  return meta.get('folded');
 }
 
-function newEpoch(): string {
-  return randomBytes(8).toString('hex');
+/** Brings the database to this version, and returns its format. */
+async function migrate(database: Omit<Database, 'epoch'>): Promise<Format> {
+  // Before the transaction, in which no table can be opened.
+  const steps = Object.entries(migrations).filter(([from]) => Number(from) >= formatOf(database).version).map(([from, prepare]) => [Number(from), prepare(database)] as const);
+  const format = await database.root.transaction(() => {
+    const found = formatOf(database);
+    if (found.version > FORMAT_VERSION) {
+      throw new Error(
+        `The data folder was written by a newer Collab (format ${found.version}; this one knows ${FORMAT_VERSION}). ` +
+          'Start the newer version, or restore a backup made by this one.',
+      );
+    }
+    for (const [from, step] of steps) if (from >= found.version) step();
+    const current = { version: FORMAT_VERSION, epoch: found.epoch };
+    if (found.version !== FORMAT_VERSION || database.meta.get('format') === undefined) void database.meta.put('format', JSON.stringify(current));
+    return current;
+  });
+  return format;
+}
+
+function formatOf({ meta }: Pick<Database, 'meta'>): Format {
+  const text = meta.get('format');
+  return text === undefined ? { version: FORMAT_VERSION, epoch: randomBytes(8).toString('hex') } : (JSON.parse(text) as Format);
 }
 
 /** The key in the tree. A space sorts before every character that names and keys may have, so partitions don't mix. */

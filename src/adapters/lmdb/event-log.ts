@@ -1,20 +1,12 @@
 import type { StoredEvent } from '../../ports/store.ts';
-import { type Slice, textOf } from './batch.ts';
+import { type Slot, textOf } from './batch.ts';
 import type { Database } from './database.ts';
 
-interface TailEvent {
-  readonly seq: number;
-  readonly slice: Slice;
-  readonly position: number;
-}
-
 interface Tail {
-  /** Position of the last committed event. */
+  /** Position of the last event. */
   last: number;
-  /** Position of the last flushed one: further ones are not shown yet. */
-  flushed: number;
-  /** Events that the segments may not have yet, in order without a gap. */
-  events: TailEvent[];
+  /** Events up to `last` that the segments may not have yet, in order without a gap. */
+  slots: Slot[];
 }
 
 /** Events of one segment at most, so that a read from the middle of the log stays small. */
@@ -29,67 +21,56 @@ export class EventLog {
     this.#database = database;
   }
 
-  /** Position of the last committed event, flushed or not: what the next one counts from. */
-  lastCommitted(environmentId: string): number {
+  /** Position of the last event: what the next one counts from. */
+  last(environmentId: string): number {
     return this.#tail(environmentId).last;
   }
 
-  lastFlushed(environmentId: string): number {
-    return this.#tail(environmentId).flushed;
-  }
-
-  append(environmentId: string, seq: number, slice: Slice, position: number): void {
+  /** Takes an event of the log that was committed at `position`. Returns false when it is known already. */
+  append(environmentId: string, seq: number, slot: Slot, position: number): boolean {
     // The segments may be ahead of this process already: what it has not seen, its followers have not either.
     const tail = this.#tails.get(environmentId) ?? this.#newTail(environmentId, seq - 1);
-    if (seq <= tail.last) return;
-    tail.events.push({ seq, slice, position });
+    if (seq <= tail.last) return false;
+    slot.position = position;
+    tail.slots.push(slot);
     tail.last = seq;
+    return true;
   }
 
-  markFlushed(environmentId: string, seq: number): void {
-    const tail = this.#tail(environmentId);
-    tail.flushed = Math.max(tail.flushed, seq);
-  }
-
-  /** Flushed events after `since`, at most `limit`. */
+  /** Events after `since`, at most `limit`. */
   read(environmentId: string, since: number, limit: number): StoredEvent[] {
-    const tail = this.#tail(environmentId);
-    const firstInTail = tail.events[0]?.seq ?? tail.last + 1;
+    const { slots, last } = this.#tail(environmentId);
+    const firstInTail = last - slots.length + 1;
     const events = since + 1 < firstInTail ? this.#readSegments(environmentId, since, Math.min(limit, firstInTail - 1 - since)) : [];
     const from = events.at(-1)?.seq ?? since;
-    for (let i = Math.max(0, from + 1 - firstInTail); i < tail.events.length && events.length < limit; i++) {
-      const { seq, slice } = tail.events[i] as TailEvent;
-      if (seq > tail.flushed) break;
-      events.push({ seq, text: textOf(slice) });
+    for (let i = Math.max(0, from + 1 - firstInTail); i < slots.length && events.length < limit; i++) {
+      events.push({ seq: firstInTail + i, text: textOf(slots[i] as Slot) ?? '' });
     }
     return events;
   }
 
   oldest(environmentId: string): number {
     for (const { key } of this.#database.segments.getRange({ ...bounds(environmentId), limit: 1 })) return firstSeqOf(key);
-    const tail = this.#tail(environmentId);
-    return tail.events[0]?.seq ?? tail.last + 1;
+    const { last, slots } = this.#tail(environmentId);
+    return last - slots.length + 1;
   }
 
   /** Writes the tails up to `position` as segments; inside a write transaction. */
   fold(position: number): void {
-    for (const [environmentId, tail] of this.#tails) {
-      const folded = this.#lastFolded(environmentId);
-      const events = tail.events.filter((event) => event.position <= position && event.seq > folded);
-      for (let i = 0; i < events.length; i += SEGMENT_EVENTS) {
-        const segment = events.slice(i, i + SEGMENT_EVENTS);
-        const text = segment.map(({ slice }) => textOf(slice)).join('\n');
-        void this.#database.segments.put(segmentKey(environmentId, (segment[0] as TailEvent).seq), text);
+    for (const [environmentId, { last, slots }] of this.#tails) {
+      const firstInTail = last - slots.length + 1;
+      const from = Math.max(0, this.#lastFolded(environmentId) + 1 - firstInTail);
+      const to = countUpTo(slots, position);
+      for (let i = from; i < to; i += SEGMENT_EVENTS) {
+        const text = slots.slice(i, Math.min(to, i + SEGMENT_EVENTS)).map(textOf).join('\n');
+        void this.#database.segments.put(segmentKey(environmentId, firstInTail + i), text);
       }
     }
   }
 
   /** Forgets tail events that are folded: written at or before `position`. */
   drop(position: number): void {
-    for (const tail of this.#tails.values()) {
-      const keep = tail.events.findIndex((event) => event.position > position);
-      tail.events = keep < 0 ? [] : tail.events.slice(keep);
-    }
+    for (const tail of this.#tails.values()) tail.slots = tail.slots.slice(countUpTo(tail.slots, position));
   }
 
   /** Removes whole segments that end at or before `seq`, but never the last one; inside a write transaction. */
@@ -121,14 +102,14 @@ export class EventLog {
 
   /**
    * Starts over from the segments after this process fell behind the log.
-   * @returns per environment the events that it had not seen flushed, in order
+   * @returns per environment the events that it had not seen, in order
    */
   *catchUpFromSegments(): Iterable<[environmentId: string, event: StoredEvent]> {
-    const seen = new Map([...this.#tails].map(([environmentId, tail]) => [environmentId, tail.flushed]));
+    const seen = new Map([...this.#tails].map(([environmentId, { last }]) => [environmentId, last]));
     this.#tails.clear();
     for (const environmentId of this.environments()) {
       const tail = this.#tail(environmentId);
-      for (let since = seen.get(environmentId) ?? 0; since < tail.flushed; ) {
+      for (let since = seen.get(environmentId) ?? 0; since < tail.last; ) {
         const events = this.read(environmentId, since, 1000);
         if (events.length === 0) break;
         for (const event of events) yield [environmentId, event];
@@ -142,7 +123,7 @@ export class EventLog {
   }
 
   #newTail(environmentId: string, last: number): Tail {
-    const tail: Tail = { last, flushed: last, events: [] };
+    const tail: Tail = { last, slots: [] };
     this.#tails.set(environmentId, tail);
     return tail;
   }
@@ -174,6 +155,12 @@ export class EventLog {
     }
     return events;
   }
+}
+
+/** How many of the slots, which are in order, were committed at or before `position`. */
+function countUpTo(slots: readonly Slot[], position: number): number {
+  const after = slots.findIndex((slot) => slot.position > position);
+  return after < 0 ? slots.length : after;
 }
 
 function segmentKey(environmentId: string, firstSeq: number): string {

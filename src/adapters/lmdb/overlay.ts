@@ -1,12 +1,5 @@
 import type { Entry, RangeOptions } from '../../ports/store.ts';
-import { type EncodedPartition, type Slice, textOf } from './batch.ts';
-
-/** A value that the log holds and the tree may not have yet. */
-export interface Slot {
-  readonly position: number;
-  /** undefined: deleted. */
-  readonly slice: Slice | undefined;
-}
+import { type EncodedPartition, type Slot, textOf } from './batch.ts';
 
 /**
  * What the log says beyond the folded tree, in memory: partition -> key -> newest value, with the position that wrote
@@ -16,13 +9,17 @@ export class Overlay {
   readonly #partitions = new Map<string, PartitionSlots>();
 
   /** Takes the writes of one partition that were committed at `position`. */
-  apply({ partition, writes }: EncodedPartition, position: number): void {
-    let slots = this.#partitions.get(partition);
-    if (slots === undefined) this.#partitions.set(partition, (slots = new PartitionSlots()));
-    for (const { key, slice } of writes) slots.set(key, { position, slice });
+  apply({ partition, keys, slots }: EncodedPartition, position: number): void {
+    let held = this.#partitions.get(partition);
+    if (held === undefined) this.#partitions.set(partition, (held = new PartitionSlots()));
+    for (let i = 0; i < keys.length; i++) {
+      const slot = slots[i] as Slot;
+      slot.position = position;
+      held.set(keys[i] as string, slot);
+    }
   }
 
-  /** The slot, or undefined where the tree answers. A slot without slice means deleted. */
+  /** The slot, or undefined where the tree answers. */
   get(partition: string, key: string): Slot | undefined {
     return this.#partitions.get(partition)?.get(key);
   }
@@ -112,8 +109,8 @@ export function mergeRange(tree: Iterable<Entry>, slots: PartitionSlots | undefi
   let next = 0;
   const takeSlot = (): void => {
     const key = keys[next++] as string;
-    const slice = slots?.get(key)?.slice;
-    if (slice !== undefined) entries.push({ key, value: textOf(slice) });
+    const value = textOf(slots?.get(key) as Slot);
+    if (value !== undefined) entries.push({ key, value });
   };
   if (limit > 0) {
     for (const entry of tree) {

@@ -1,8 +1,8 @@
 import type { Entry, EventListener, RangeOptions, StoredEvent } from '../../ports/store.ts';
 import { Arena } from './arena.ts';
 import { decodeBatch, type EncodedBatch, textOf } from './batch.ts';
-import { bytesBetween, endOf, readLog } from './commit-log.ts';
-import { type Database, treeKey } from './database.ts';
+import { bytesBetween, endOf, readLog, WrittenOver } from './commit-log.ts';
+import { type Database, foldedText, treeKey } from './database.ts';
 import { EventLog } from './event-log.ts';
 import { Memo } from './memo.ts';
 import { mergeRange, Overlay } from './overlay.ts';
@@ -13,14 +13,6 @@ const MEMO_BYTES = 64 * 1024 * 1024;
 
 /** Counts commits of every store in this process: a view read earlier in the turn is old once one has landed. */
 let localCommits = 0;
-
-interface Undelivered {
-  readonly environmentId: string;
-  readonly seq: number;
-  /** undefined: nobody listened when it came. */
-  readonly text: string | undefined;
-  readonly position: number;
-}
 
 /**
  * This process's view of the store: the folded tree on disk, and over it, in memory, what the log says since.
@@ -38,9 +30,8 @@ export class Replica {
   #folded: number;
   #foldedText: string | undefined;
   #dropped: number;
-  #flushed: number;
   #backlogSince = 0;
-  #undelivered: Undelivered[] = [];
+  #undelivered: [environmentId: string, event: StoredEvent][] = [];
   /** A commit of this process that may be read back from the log before its promise resolves: spares decoding it. */
   #own: { start: number; batch: EncodedBatch } | undefined;
   #freshAt = -1;
@@ -48,9 +39,9 @@ export class Replica {
   constructor(database: Database) {
     this.#database = database;
     this.events = new EventLog(database);
-    this.#foldedText = database.meta.get('folded');
+    this.#foldedText = foldedText(database);
     this.#folded = Number(this.#foldedText ?? 0);
-    this.#head = this.#dropped = this.#flushed = this.#folded;
+    this.#head = this.#dropped = this.#folded;
     this.catchUp();
   }
 
@@ -62,11 +53,6 @@ export class Replica {
   /** Everything up to here is in the tree. */
   get folded(): number {
     return this.#folded;
-  }
-
-  /** Everything up to here is known to be on disk. */
-  get flushed(): number {
-    return this.#flushed;
   }
 
   /** Bytes of log that are not folded yet. */
@@ -85,29 +71,49 @@ export class Replica {
    */
   refresh(): void {
     if (this.#freshAt !== localCommits) this.renew();
+    else this.deliver();
   }
 
-  /** Brings the view up to date now, whatever this turn has seen already. */
+  /** Brings the view up to date now, whatever this turn has seen already, and calls the followers with what is new. */
   renew(): void {
-    this.#database.root.resetReadTxn();
+    // The tree first: the log must not end before what the tree has of it.
+    this.#renewTree();
+    this.#database.log.resetReadTxn();
     this.catchUp();
     this.#freshAt = localCommits;
     setImmediate(() => (this.#freshAt = -1));
+    this.deliver();
   }
 
-  /** Reads the log to its end, in the current read transaction or inside a write transaction. */
+  /** Reads the log to its end, in the current read transaction or inside a write transaction. Calls nobody. */
   catchUp(): void {
-    for (;;) {
-      const bytes = readLog(this.#database, this.#head, this.arena);
-      if (bytes !== undefined) {
-        const own = this.#own?.start === this.#head && this.#own.batch.bytes.equals(bytes) ? this.#own.batch : undefined;
-        this.#accept(this.#head, own ?? decodeBatch(bytes));
-      } else {
-        this.#noticeFold();
-        if (this.#folded <= this.#head) return;
-        this.#startOver();
-      }
+    try {
+      this.#readToEnd();
+    } catch (error) {
+      if (!(error instanceof WrittenOver)) throw error;
+      // This process was away so long that the log has moved past it: the tree is the view now.
+      this.#renewTree();
+      this.#startOver();
+      this.#readToEnd();
     }
+  }
+
+  #readToEnd(): void {
+    for (let bytes = this.#next(); bytes !== undefined; bytes = this.#next()) {
+      const own = this.#own?.start === this.#head && this.#own.batch.bytes.equals(bytes) ? this.#own.batch : undefined;
+      this.#accept(this.#head, own ?? decodeBatch(bytes));
+    }
+    this.#noticeFold();
+  }
+
+  #next(): Buffer | undefined {
+    return readLog(this.#database, this.#head, this.arena);
+  }
+
+  /** Moves to the tree as it is now: its snapshot begins with a read. */
+  #renewTree(): void {
+    this.#database.root.resetReadTxn();
+    foldedText(this.#database);
   }
 
   /** Takes the commit that begins at `start` into the view. They come in order; one already held is passed over. */
@@ -119,12 +125,12 @@ export class Replica {
     this.arena.note(position);
     for (const partition of batch.writes) {
       this.overlay.apply(partition, position);
-      this.#tree.forget(partition.partition, partition.writes);
+      this.#tree.forget(partition.partition, partition.keys);
       this.memo.invalidate(partition.partition);
     }
-    for (const { environmentId, seq, slice } of batch.events) {
-      this.events.append(environmentId, seq, slice, position);
-      this.#undelivered.push({ environmentId, seq, text: this.#followers.size > 0 ? textOf(slice) : undefined, position });
+    for (const { environmentId, seq, slot } of batch.events) {
+      const isNew = this.events.append(environmentId, seq, slot, position);
+      if (isNew && this.#followers.size > 0) this.#undelivered.push([environmentId, { seq, text: textOf(slot) ?? '' }]);
     }
   }
 
@@ -140,12 +146,13 @@ export class Replica {
     if (!committed || own === undefined) return;
     this.#accept(own.start, own.batch);
     localCommits++;
+    this.deliver();
   }
 
   get(partition: string, key: string): string | undefined {
     const slot = this.overlay.get(partition, key);
     if (slot === undefined) return this.#tree.get(partition, key, () => this.#database.tree.get(treeKey(partition, key)));
-    return slot.slice === undefined ? undefined : textOf(slot.slice);
+    return textOf(slot);
   }
 
   range(partition: string, options: RangeOptions): Entry[] {
@@ -165,20 +172,12 @@ export class Replica {
     this.memo.clear();
   }
 
-  /** Everything up to `position` is on disk: the events until there go to the followers. */
-  markFlushed(position: number): void {
-    if (position <= this.#flushed) return;
-    this.#flushed = position;
-    const ready = this.#undelivered.findIndex((waiting) => waiting.position > position);
-    const due = ready < 0 ? this.#undelivered : this.#undelivered.slice(0, ready);
-    this.#undelivered = ready < 0 ? [] : this.#undelivered.slice(ready);
-    for (const { environmentId, seq, text } of due) {
-      if (seq <= this.events.lastFlushed(environmentId)) continue;
-      this.events.markFlushed(environmentId, seq);
-      if (this.#followers.size === 0) continue;
-      const event = text === undefined ? this.events.read(environmentId, seq - 1, 1)[0] : { seq, text };
-      if (event !== undefined) this.#tell(environmentId, event);
-    }
+  /** Calls the followers with the events that they have not had. Not inside a write transaction, whose lock others wait for. */
+  deliver(): void {
+    if (this.#undelivered.length === 0) return;
+    const due = this.#undelivered;
+    this.#undelivered = [];
+    for (const [environmentId, event] of due) for (const listener of this.#followers) listener(environmentId, event);
   }
 
   follow(listener: EventListener): () => void {
@@ -186,16 +185,13 @@ export class Replica {
     return () => this.#followers.delete(listener);
   }
 
-  #tell(environmentId: string, event: StoredEvent): void {
-    for (const listener of this.#followers) listener(environmentId, event);
-  }
-
   #noticeFold(): void {
-    const text = this.#database.meta.get('folded');
+    const text = foldedText(this.#database);
     if (text === this.#foldedText) return;
+    if (Number(text) > this.#head) throw new WrittenOver(`the tree has the log up to ${text}, this process read it up to ${this.#head}`);
     this.#foldedText = text;
     // What was folded before stays one fold longer: transactions that began meanwhile are checked against it.
-    if (this.#head >= this.#folded) this.#drop(this.#folded);
+    this.#drop(this.#folded);
     this.#folded = Number(text);
     this.#backlogSince = performance.now();
   }
@@ -207,16 +203,15 @@ export class Replica {
     this.arena.release(position);
   }
 
-  /** This process was away so long that the log has moved past it: the tree is the view now. */
   #startOver(): void {
     this.overlay.clear();
     this.#tree.clear();
     this.memo.clear();
-    this.#undelivered = [];
+    this.#foldedText = foldedText(this.#database);
+    this.#folded = Number(this.#foldedText ?? 0);
     this.#head = this.#dropped = this.#folded;
-    const missed = [...this.events.catchUpFromSegments()];
+    for (const missed of this.events.catchUpFromSegments()) if (this.#followers.size > 0) this.#undelivered.push(missed);
     this.arena.release(this.#folded);
-    for (const [environmentId, event] of missed) this.#tell(environmentId, event);
   }
 
   *#treeRange(partition: string, { prefix = '', after, reverse, limit }: RangeOptions): Iterable<Entry> {

@@ -1,4 +1,4 @@
-import { type FileHandle, open, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { CollabError } from '../../errors.ts';
 import type { Entry, EventListener, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
 import { Committer, type Outcome } from './committer.ts';
@@ -21,8 +21,16 @@ const ATTEMPTS = 12;
 /** Fold when the log holds this much, or this long: the larger, the fewer pages a comment costs. */
 const FOLD_BYTES = 16 * 1024 * 1024;
 const FOLD_AGE_MS = 5_000;
-/** A process that writes folds by itself past this, should nobody else. */
-const FOLD_AT_ONCE_BYTES = 2 * FOLD_BYTES;
+/**
+ * Between this and the next, each group commit waits the longer the fuller the log is, up to so many milliseconds; past
+ * the second, it waits until the log is folded. A load that the fold can't keep up with slows down evenly that way.
+ */
+const SLOW_BYTES = 1.25 * FOLD_BYTES;
+const WAIT_BYTES = 2 * FOLD_BYTES;
+const SLOWEST_MS = 10;
+/** How often a waiting process looks, and how long it waits for the background worker before it folds by itself. */
+const WAIT_LOOK_MS = 5;
+const PATIENCE_MS = 250;
 const FREE_SPACE_CHECK_MS = 1_000;
 const PURGE_SLICE = 1_000;
 
@@ -31,44 +39,39 @@ const PURGE_SLICE = 1_000;
  * fold moves the log into an ordered tree now and then (docs/decisions/0001-log-first-store.md).
  */
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStore> {
-  const database = await openDatabase(options.path, options.lastFlushed);
-  const file = await open(database.file, 'r+');
-  const store = new LmdbStore(database, file, options);
-  await store.settle();
-  return store;
+  return new LmdbStore(await openDatabase(options.path, options.lastFlushed), options);
 }
 
 export class LmdbStore implements Store {
   readonly epoch: string;
   readonly #database: Database;
-  readonly #file: FileHandle;
   readonly #options: LmdbStoreOptions;
   readonly #replica: Replica;
   readonly #committer: Committer;
   readonly #flushListeners = new Set<(position: number, ms: number) => void>();
   #folding: Promise<void> | undefined;
-  #syncing: Promise<void> | undefined;
+  #waiting: Promise<void> | undefined;
   #spaceCheckedAt = Number.NEGATIVE_INFINITY;
   #full = false;
   #closed = false;
 
-  constructor(database: Database, file: FileHandle, options: LmdbStoreOptions) {
+  constructor(database: Database, options: LmdbStoreOptions) {
     this.epoch = database.epoch;
     this.#database = database;
-    this.#file = file;
     this.#options = options;
     this.#replica = new Replica(database);
     this.#committer = new Committer(database, this.#replica, {
       flushed: (position, ms) => {
         for (const listener of this.#flushListeners) listener(position, ms);
       },
-      makeRoom: () => this.fold(),
+      pace: () => this.#pace(),
+      makeRoom: () => this.#waitForFold(),
     });
   }
 
-  async settle(): Promise<void> {
+  settle(): Promise<void> {
     this.#refresh();
-    await this.#flushTo(this.#replica.head);
+    return Promise.resolve();
   }
 
   get(partition: string, key: string): Promise<string | undefined> {
@@ -86,10 +89,7 @@ export class LmdbStore implements Store {
       const transaction = new LmdbTransaction(this.#replica);
       this.#refresh();
       const result = await work(transaction);
-      if (!transaction.writes) {
-        await this.#flushTo(Math.max(0, ...transaction.reads.map(({ position }) => position)));
-        return result;
-      }
+      if (!transaction.writes) return result;
       const outcome = await this.#commit(transaction);
       if (outcome.kind === 'committed') return result;
       if (outcome.kind === 'failed') throw outcome.error;
@@ -105,7 +105,7 @@ export class LmdbStore implements Store {
 
   lastSeq(environmentId: string): Promise<number> {
     this.#refresh();
-    return Promise.resolve(this.#replica.events.lastFlushed(environmentId));
+    return Promise.resolve(this.#replica.events.last(environmentId));
   }
 
   oldestSeq(environmentId: string): Promise<number> {
@@ -127,11 +127,8 @@ export class LmdbStore implements Store {
     return this.#replica.follow(listener);
   }
 
-  wake(position?: number): void {
-    if (this.#closed) return;
-    this.#replica.renew();
-    if (position !== undefined) this.#replica.markFlushed(Math.min(position, this.#replica.head));
-    else if (this.#replica.flushed < this.#replica.head) void this.#flushTo(this.#replica.head);
+  wake(): void {
+    if (!this.#closed) this.#replica.renew();
   }
 
   onFlushed(listener: (position: number, ms: number) => void): () => void {
@@ -174,6 +171,7 @@ export class LmdbStore implements Store {
     this.#refresh();
     await this.#checkSpace();
     if (this.#full) throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
+    await this.#database.log.transaction(() => {});
     await this.#database.root.transaction(() => void this.#database.meta.put('probe', String(process.pid)));
   }
 
@@ -181,11 +179,9 @@ export class LmdbStore implements Store {
     if (this.#closed) return;
     await this.#committer.idle();
     await this.#folding;
-    await this.#syncing;
     this.#closed = true;
-    await this.#database.root.flushed;
+    await this.#database.log.close();
     await this.#database.root.close();
-    await this.#file.close();
   }
 
   #refresh(): void {
@@ -196,7 +192,6 @@ export class LmdbStore implements Store {
   async #commit(transaction: LmdbTransaction): Promise<Outcome> {
     if (performance.now() - this.#spaceCheckedAt > FREE_SPACE_CHECK_MS) await this.#checkSpace();
     if (this.#full) throw new CollabError('storage_full', 'The server’s disk is full: nothing was written');
-    if (this.#replica.backlogBytes > FOLD_AT_ONCE_BYTES) await this.fold();
     return await this.#committer.commit(transaction);
   }
 
@@ -206,19 +201,28 @@ export class LmdbStore implements Store {
     this.#full = bavail * bsize < this.#options.minFreeBytes;
   }
 
-  /** Commits of other processes may be visible before their flush: whoever depends on them flushes by itself. */
-  async #flushTo(position: number): Promise<void> {
-    while (this.#replica.flushed < position && !this.#closed) {
-      // A sync under way may have begun before the commit in question: only one begun after it counts.
-      if (this.#syncing === undefined) this.#syncing = this.#sync().finally(() => (this.#syncing = undefined));
-      await this.#syncing;
-    }
+  #pace(): Promise<void> | undefined {
+    const { backlogBytes } = this.#replica;
+    if (backlogBytes < SLOW_BYTES) return undefined;
+    if (backlogBytes >= WAIT_BYTES) return this.#waitForFold();
+    return pause(Math.ceil((SLOWEST_MS * (backlogBytes - SLOW_BYTES)) / (WAIT_BYTES - SLOW_BYTES)));
   }
 
-  async #sync(): Promise<void> {
-    const target = this.#replica.head;
-    await this.#file.datasync();
-    this.#replica.markFlushed(target);
+  /** Waits until the log has been folded: by the background worker, or, when it doesn't, by this process. */
+  async #waitForFold(): Promise<void> {
+    this.#waiting ??= this.#lookForFold().finally(() => (this.#waiting = undefined));
+    await this.#waiting;
+  }
+
+  async #lookForFold(): Promise<void> {
+    const { folded } = this.#replica;
+    for (const begun = performance.now(); performance.now() - begun < PATIENCE_MS; ) {
+      await pause(WAIT_LOOK_MS);
+      if (this.#closed) return;
+      this.#replica.renew();
+      if (this.#replica.folded > folded) return;
+    }
+    await this.fold();
   }
 }
 

@@ -25,10 +25,10 @@ export class TreeCache {
     return value;
   }
 
-  forget(partition: string, keys: readonly { readonly key: string }[]): void {
+  forget(partition: string, keys: readonly string[]): void {
     const values = this.#partitions.get(partition);
     if (values === undefined) return;
-    for (const { key } of keys) if (values.delete(key)) this.#size--;
+    for (const key of keys) if (values.delete(key)) this.#size--;
     if (values.size === 0) this.#partitions.delete(partition);
   }
 

@@ -1,0 +1,44 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import t, { type Test } from 'tap';
+import { inspectStore, renewEpoch } from '../../src/adapters/lmdb/backup.ts';
+import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+/** What was written with format 1: 50 records and events, the first 20 folded, then a long text, and the first record deleted. */
+function folderOfFormat1(t: Test): string {
+  const path = tempFolder(t);
+  writeFileSync(join(path, 'data.mdb'), gunzipSync(readFileSync('test/fixtures/store-format-1.mdb.gz')));
+  return path;
+}
+
+async function verify(t: Test, store: LmdbStore): Promise<void> {
+  const records = await store.range('p/folded');
+  t.same(new Set(records.map(({ value }) => value)), new Set(Array.from({ length: 49 }, (_, i) => `"${i + 2}"`)));
+  t.equal(await store.get('totals', 'all'), '50');
+  t.equal((await store.get('p/large', 'text'))?.length, 5_002);
+  const events = await store.events('env_1', 0, 100);
+  t.same(events, Array.from({ length: 50 }, (_, i) => ({ seq: i + 1, text: `{"seq":${i + 1},"n":${i + 1}}` })));
+}
+
+t.test('a store of format 1 is brought to this format, with all it holds, and goes on', async (t) => {
+  const path = folderOfFormat1(t);
+  const stores = await Promise.all([openLmdbStore({ path, minFreeBytes: 0 }), openLmdbStore({ path, minFreeBytes: 0 })]);
+  for (const store of stores) await verify(t, store);
+  await stores[0].fold();
+  for (const store of stores) await verify(t, store);
+  await stores[0].transact(async (tx) => tx.emit('env_1', (seq) => `{"seq":${seq}}`));
+  t.equal(await stores[1].lastSeq('env_1'), 51);
+  for (const store of stores) await store.close();
+  const again = await openLmdbStore({ path, minFreeBytes: 0 });
+  t.equal(await again.lastSeq('env_1'), 51);
+  t.equal(again.epoch, stores[0].epoch);
+  await again.close();
+});
+
+t.test('a copy of format 1 can be restored', async (t) => {
+  const path = folderOfFormat1(t);
+  const epoch = await renewEpoch(path);
+  t.match(await inspectStore(path), { epoch, format: 2, records: 51, events: 50 });
+});
