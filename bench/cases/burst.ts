@@ -18,7 +18,7 @@ const singlesPerRound = 15;
 
 /** Events to 1 000 sockets: a burst of 256 posted at once, and one alone from its POST to the last socket. */
 export async function burstCase(plan: Plan): Promise<CaseResult> {
-  const collab = await startCollab(installCollab(plan.bin), 2);
+  const collab = await startCollab(installCollab(plan.bin));
   const targets = [collab, await startBareUws(), await startFastify()];
   const sinks = new Map<Target, Sink>();
   const perSecond = newRow('deliveries in a burst', '1/s', 0);

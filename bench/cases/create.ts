@@ -9,7 +9,7 @@ import { runWrk, threadsFile } from '../lib/wrk.ts';
 
 /** Create comment: 64 connections, 500 threads, on disk before the 201. */
 export async function createCase(plan: Plan): Promise<CaseResult> {
-  const targets = [await startCollab(installCollab(plan.bin), 2), await startCollab(installCollab(plan.bin), 1), await startBareUws(), await startFastify()];
+  const targets = [await startCollab(installCollab(plan.bin)), await startCollab(installCollab(plan.bin), 2), await startBareUws(), await startFastify()];
   const perSecond = newRow('comments created', '1/s', 0);
   const p50 = newRow('answer, median', 'ms', 2);
   const p99 = newRow('answer, 99 of 100', 'ms', 2);

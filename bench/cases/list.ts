@@ -12,7 +12,7 @@ const comments = 50;
 
 /** List 50 comments: 64 connections, 100 threads of 50 comments each; the bare server sends as many static bytes. */
 export async function listCase(plan: Plan): Promise<CaseResult> {
-  const collab = await startCollab(installCollab(plan.bin), 2);
+  const collab = await startCollab(installCollab(plan.bin));
   const fastify = await startFastify();
   const targets: Target[] = [collab, fastify];
   const perSecond = newRow('lists of 50', '1/s', 0);

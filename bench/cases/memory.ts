@@ -19,7 +19,7 @@ export async function memoryCase(plan: Plan): Promise<CaseResult> {
   const perSocket = newRow('memory per idle socket', 'bytes', 0);
   const before = newRow('resident before', 'MB', 1);
   const after = newRow(`resident with ${plan.idleSockets} sockets`, 'MB', 1);
-  const starts = [() => startCollab(installCollab(plan.bin), 2), () => startBareUws(), startFastify];
+  const starts = [() => startCollab(installCollab(plan.bin)), () => startBareUws(), startFastify];
 
   for (let round = 0; round < plan.memoryRounds; round += 1) {
     for (const start of starts) {

@@ -16,7 +16,7 @@ const bound = 0.5;
 /** Create comments while uploads and thumbnails run as fast as they can, on the same core, beside nothing else. */
 export async function mixedCase(plan: Plan): Promise<CaseResult> {
   const installation = installCollab(plan.bin);
-  const collab = await startCollab(installation, 2);
+  const collab = await startCollab(installation);
   const uploads = uploadsFile(await makeImages(8, { width: 2400, height: 1800, bytes: 1024 * 1024 }));
   const alone = newRow('comments created, undisturbed', '1/s', 0);
   const disturbed = newRow('comments created beside uploads and thumbnails', '1/s', 0);

@@ -17,7 +17,7 @@ const seconds = 1;
 export async function serveCase(plan: Plan): Promise<CaseResult> {
   const installation = installCollab(plan.bin);
   const files = newFolder('served');
-  const collab = await startCollab(installation, 2);
+  const collab = await startCollab(installation);
   const nginx = await startNginx(files);
   const targets = nginx === null ? [collab] : [collab, nginx];
   const [image] = await makeImages(1, { width: 1000, height: 750, bytes: 200_000 });

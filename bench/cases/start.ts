@@ -20,5 +20,5 @@ export async function startCase(plan: Plan): Promise<CaseResult> {
       await server.stop();
     }
   }
-  return { name: 'start', title: 'start to ready, 2 workers', rows: [ready, line], goals: [ceilingGoal(ready, 1000), ceilingGoal(line, 1000)] };
+  return { name: 'start', title: 'start to ready, 2 workers', rows: [ready, line], goals: [ceilingGoal(ready, 1000, 'collab, 2 workers'), ceilingGoal(line, 1000, 'collab, 2 workers')] };
 }

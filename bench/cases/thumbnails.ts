@@ -14,7 +14,7 @@ const leastLeft = 32;
 /** Thumbnails of a backlog of 1 MiB JPEGs. */
 export async function thumbnailsCase(plan: Plan): Promise<CaseResult> {
   const installation = installCollab(plan.bin);
-  const collab = await startCollab(installation, 2);
+  const collab = await startCollab(installation);
   const images = await makeImages(8, { width: 2400, height: 1800, bytes: 1024 * 1024 });
   const perSecond = newRow('thumbnails of images of 1 MiB', '1/s', 1);
   const left = newRow('of these, made after the uploads', '', 0);

@@ -16,7 +16,7 @@ const seconds = 1;
 export async function uploadCase(plan: Plan): Promise<CaseResult> {
   const installation = installCollab(plan.bin);
   const data = newFolder('bare-files');
-  const targets = [await startCollab(installation, 2), await startBareFiles(data)];
+  const targets = [await startCollab(installation), await startBareFiles(data)];
   const uploads = uploadsFile(await makeImages(8, { width: 2400, height: 1800, bytes: 1024 * 1024 }));
   const perSecond = newRow('images of 1 MiB uploaded', '1/s', 0);
   const p50 = newRow('answer, median', 'ms', 1);

@@ -30,14 +30,14 @@ export function installCollab(bin: string): Installation {
   return { ...made, bin, dir };
 }
 
-/** Starts Collab in the folder. */
-export async function startCollab(installation: Installation, workers: 1 | 2): Promise<Target> {
+/** Starts Collab in the folder, as it is by default on the cores that it is given, or with two web workers. */
+export async function startCollab(installation: Installation, workers: 'auto' | 2 = 'auto'): Promise<Target> {
   const port = await freePort();
   const { bin, dir, secretKey, publishableKey, jwtSecret, jwtKid } = installation;
   const server = await startServer(port, [bin, 'start', '--dir', dir, '--port', String(port), '--workers', String(workers)]);
   const authorization = `Bearer ${secretKey}`;
   return {
-    name: workers === 1 ? 'collab, 1 worker' : 'collab',
+    name: workers === 'auto' ? 'collab' : 'collab, 2 workers',
     server,
     authorization,
     greets: true,

@@ -60,9 +60,9 @@ export function ratioGoal(row: Row, peer: TargetName, bound: number): Goal {
   return { label: `${row.label}: collab / ${peer}`, measured, bound, kind: 'at least', unit: 'x', passed: measured >= bound };
 }
 
-/** Collab's median, against the value it must stay under. */
-export function ceilingGoal(row: Row, bound: number): Goal {
-  const measured = medianOf(row, 'collab');
+/** Collab's median, under the name that it was measured as, against the value it must stay under. */
+export function ceilingGoal(row: Row, bound: number, target: TargetName = 'collab'): Goal {
+  const measured = medianOf(row, target);
   return { label: row.label, measured, bound, kind: 'under', unit: row.unit, passed: measured < bound };
 }
 
