@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { aliveness, identify, parseIdentity } from '../cluster/identity.ts';
 
@@ -13,9 +13,11 @@ export function setupFolder(dataDir: string): string {
   return join(dataDir, `${PREFIX}${process.pid}`);
 }
 
-/** Says in a folder of `setupFolder` whose it is. */
+/** Says in a folder of `setupFolder` whose it is: whole or not at all, so that a killed process is known as one. */
 export async function claimSetup(folder: string): Promise<void> {
-  await writeFile(join(folder, OWNER), JSON.stringify(identify()), { mode: 0o600 });
+  const draft = join(folder, `${OWNER}.draft`);
+  await writeFile(draft, JSON.stringify(identify()), { mode: 0o600 });
+  await rename(draft, join(folder, OWNER));
 }
 
 /** What setups that were killed midway have left in a data folder; none where there is no such folder, or it can't be read. */

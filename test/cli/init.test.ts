@@ -148,7 +148,8 @@ async function killedMidway(t: Test, dir: string): Promise<string> {
     }
     await end('SIGKILL');
     const [left] = existsSync(join(dir, 'data')) ? setupsIn(dir) : [];
-    if (left !== undefined) return join(dir, 'data', left);
+    // Without its owner it was ended while it cleared up.
+    if (left !== undefined && existsSync(join(dir, 'data', left, 'owner.json'))) return join(dir, 'data', left);
     rmSync(dir, { recursive: true, force: true });
   }
 }
