@@ -7,6 +7,7 @@ import { CollabError } from '../errors.ts';
 import type { Header, Exchange } from './exchange.ts';
 import type { OpenStreams } from './event-stream.ts';
 import type { RequestMeter } from './request-meter.ts';
+import type { UploadLane } from './upload-lane.ts';
 
 /** What a request has gathered on its way through the guards. */
 export interface RequestParts {
@@ -22,6 +23,8 @@ export interface RequestParts {
   /** Of every answer to this request, but for content type and caching. */
   readonly headers: readonly Header[];
   readonly streams: OpenStreams;
+  /** Where uploads take turns. */
+  readonly lane: UploadLane;
   /** Null while nobody asks for measurements. */
   readonly meter: RequestMeter | null;
   /** The address that the request was sent to, without a path; '' when its Host is no name. */

@@ -21,6 +21,7 @@ import { answerFailure } from './refusal.ts';
 import type { RequestHead } from './request-head.ts';
 import type { RequestMeter } from './request-meter.ts';
 import type { Answer, Route } from './route.ts';
+import type { UploadLane } from './upload-lane.ts';
 import { type Match, Router } from './router.ts';
 
 export interface ApiDeps {
@@ -28,6 +29,8 @@ export interface ApiDeps {
   readonly config: Config;
   readonly log: Logger;
   readonly streams: OpenStreams;
+  /** Where uploads take turns. */
+  readonly lane: UploadLane;
   /** Null while nobody asks for measurements. */
   readonly meter: RequestMeter | null;
 }
@@ -77,12 +80,12 @@ export class Api {
   async #answer(exchange: Exchange, match: Match<Route> | null, credential: Credential, incoming: Incoming, headers: Header[]): Promise<void> {
     if (match === null) throw nothingHere();
     const { target: route, params } = match;
-    const { ctx, config, streams, meter } = this.#deps;
+    const { ctx, config, streams, lane, meter } = this.#deps;
     const actor = route.credential === 'secret' ? actorOf(credential) : isForBrowsers(route) ? await this.#browser(exchange, credential, route, headers) : null;
     const admin = route.credential === 'admin' ? await adminOf(ctx, exchange.head.authorization) : null;
     const renew = async (): Promise<Actor> => actorOf(await identify(ctx, exchange.head.authorization));
     const origin = (): string => originOf(exchange.head.host, this.#isSecure(exchange));
-    const request = new ApiRequest({ ctx, config, streams, meter, exchange, params, actor, admin, headers, renew, origin });
+    const request = new ApiRequest({ ctx, config, streams, lane, meter, exchange, params, actor, admin, headers, renew, origin });
     if (actor !== null) requireAccess(route, actor, params['roomId'] === undefined ? undefined : request.param('roomId'));
     if (incoming !== null) {
       if (route.payload !== undefined) exchange.limitBody(route.payload.limit(request.actor, exchange.head.contentType));

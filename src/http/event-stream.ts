@@ -29,6 +29,11 @@ export class OpenStreams {
     this.heartbeatMs = heartbeatMs;
   }
 
+  /** How many there are. */
+  get size(): number {
+    return this.#streams.size;
+  }
+
   add(stream: EventStream): void {
     if (this.#ended) stream.end();
     else this.#streams.add(stream);

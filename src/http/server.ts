@@ -12,6 +12,7 @@ import type { Metrics } from '../lib/metrics.ts';
 import { type DemoPage, Pages } from './pages.ts';
 import { RequestMeter } from './request-meter.ts';
 import { apiRoutes } from './routes.ts';
+import { UploadLane } from './upload-lane.ts';
 
 /** What the HTTP layer of one process works with. */
 export interface HttpDeps {
@@ -45,7 +46,8 @@ export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
   const { ctx, config, log, status } = deps;
   const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, apiRoutes);
   const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
-  const api = new Api({ ctx, config, log, streams, meter }, apiRoutes);
+  const lane = new UploadLane(() => requests.pending - streams.size);
+  const api = new Api({ ctx, config, log, streams, lane, meter }, apiRoutes);
   const pages = new Pages({ store: ctx.store, dataDir: config.dataDir, status, log }, config.demo ? (deps.demo ?? null) : null, config.docs);
   const files = new Files({ ctx, config, log, meter });
   const requests = new Requests(log, meter);

@@ -14,8 +14,12 @@ const FILE_PART = 'file';
  * Takes in the file of a multipart body while it comes, and gives the attachment that it has become; null when the client
  * has gone. Throws `invalid_request`, `invalid_content_type`, `payload_too_large` and as `beginUpload` and `Upload` do.
  */
-export async function receiveUpload(request: ApiRequest): Promise<Attachment | null> {
-  const { exchange, meter } = request.parts;
+export function receiveUpload(request: ApiRequest): Promise<Attachment | null> {
+  return request.parts.lane.upload(() => receive(request));
+}
+
+async function receive(request: ApiRequest): Promise<Attachment | null> {
+  const { exchange, lane, meter } = request.parts;
   const { contentType, contentLength } = exchange.head;
   const receiver = new FileReceiver(request, boundaryOf(contentType), contentLength ?? 0);
   const stream = exchange.streamBody();
@@ -24,7 +28,7 @@ export async function receiveUpload(request: ApiRequest): Promise<Attachment | n
       const bytes = await stream.read();
       if (bytes === 'gone') return null;
       if (bytes === 'end') break;
-      await receiver.take(bytes);
+      await lane.piece(() => receiver.take(bytes));
     }
     const attachment = await receiver.finish(baseUrlOf(request));
     meter?.uploaded(attachment.type, attachment.sizeBytes);
