@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { createEnvironment, deleteEnvironment, findEnvironment, listEnvironments, updateEnvironment } from '../domain/environments.ts';
-import { addSigningKey } from '../domain/signing-keys.ts';
+import { createSignedEnvironment, deleteEnvironment, findEnvironment, listEnvironments, updateEnvironment } from '../domain/environments.ts';
 import { formatDuration } from '../lib/duration.ts';
 import type { CrdtKind, Environment, EnvironmentPatch, MediaType } from '../model/environment.ts';
 import { defaultLimits, type Limits } from '../model/limits.ts';
@@ -82,16 +81,13 @@ export function register(program: Command): void {
 
 async function create(slug: string, options: { name?: string }, command: Command): Promise<void> {
   const at = invocation(command);
-  const { environment, signing } = await withStore(at, async (ctx) => {
-    const environment = await createEnvironment(ctx, options.name === undefined ? { slug } : { slug, name: options.name });
-    return { environment, signing: await addSigningKey(ctx, environment, { kind: 'secret' }) };
-  });
-  const jwtSecret = signing.kind === 'secret' ? signing.secret : null;
-  printResult(at.json, { ...environment, jwtSecret, jwtKid: signing.kid }, () =>
+  const input = options.name === undefined ? { slug } : { slug, name: options.name };
+  const { environment, jwtSecret, jwtKid } = await withStore(at, (ctx) => createSignedEnvironment(ctx, input));
+  printResult(at.json, { ...environment, jwtSecret, jwtKid }, () =>
     [
       `Made the environment ${slug}.`,
       '',
-      facts([['id', environment.id], ['slug', slug], ['signing secret', `${jwtSecret}`], ['its kid', signing.kid]]),
+      facts([['id', environment.id], ['slug', slug], ['signing secret', jwtSecret], ['its kid', jwtKid]]),
       '',
       'The signing secret is not shown again: keep it where your backend signs user tokens.',
       next(`collab key create --env ${slug} --kind secret`, `collab key create --env ${slug} --kind publishable`),

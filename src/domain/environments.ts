@@ -3,23 +3,51 @@ import { timestamp } from '../lib/clock.ts';
 import { newId } from '../lib/ids.ts';
 import { defaultSettings, type Environment, EnvironmentCreateSchema, type EnvironmentPatch, EnvironmentPatchSchema, type EnvironmentSettings, parseEnvironment, SLUG_PATTERN } from '../model/environment.ts';
 import type { StoredKey } from '../model/key.ts';
+import type { Reader, Transaction } from '../ports/store.ts';
 import type { Context } from './context.ts';
 import { ENVIRONMENTS, environmentPrefix, KEY_HASHES, keysOf, SLUGS } from './partitions.ts';
+import { putFirstSecret } from './signing-keys.ts';
 import { InputSchema, validate } from './validate.ts';
 
 const environmentCreate = new InputSchema(EnvironmentCreateSchema);
 const environmentPatch = new InputSchema(EnvironmentPatchSchema);
+
+/** An environment just made, with the secret that its user tokens are signed with, which is shown this once. */
+export interface NewEnvironment {
+  readonly environment: Environment;
+  readonly jwtSecret: string;
+  readonly jwtKid: string;
+}
 
 /**
  * Makes an environment, without keys. `input` is `{slug, name?}`; its name is the slug where none is given.
  * Throws `invalid_request`, `slug_taken`.
  */
 export async function createEnvironment(ctx: Context, input: unknown): Promise<Environment> {
+  return ctx.store.transact(environmentCreation(ctx, input));
+}
+
+/** As `createEnvironment`, with a secret to sign user tokens with, in the same commit. */
+export async function createSignedEnvironment(ctx: Context, input: unknown): Promise<NewEnvironment> {
+  return ctx.store.transact(signedEnvironmentCreation(ctx, input));
+}
+
+/** Checks the input of `createSignedEnvironment` at once and returns what does its work in a transaction. Both throw as that does. */
+export function signedEnvironmentCreation(ctx: Context, input: unknown): (tx: Transaction) => Promise<NewEnvironment> {
+  const create = environmentCreation(ctx, input);
+  return async (tx) => {
+    const environment = await create(tx);
+    const { kid, secret } = putFirstSecret(tx, environment, ctx.clock.now());
+    return { environment, jwtSecret: secret, jwtKid: kid };
+  };
+}
+
+function environmentCreation(ctx: Context, input: unknown): (tx: Transaction) => Promise<Environment> {
   const { slug, name = slug } = validate(environmentCreate, input);
   if (!SLUG_PATTERN.test(slug)) {
     throw new CollabError('invalid_request', 'slug must be 1 to 63 lower-case letters, digits and inner hyphens');
   }
-  return ctx.store.transact(async (tx) => {
+  return async (tx) => {
     if ((await tx.get(SLUGS, slug)) !== undefined) throw new CollabError('slug_taken', `The slug ${slug} is taken by another environment`);
     const now = ctx.clock.now();
     const at = timestamp(now);
@@ -27,22 +55,24 @@ export async function createEnvironment(ctx: Context, input: unknown): Promise<E
     tx.put(SLUGS, slug, environment.id);
     tx.put(ENVIRONMENTS, environment.id, JSON.stringify(environment));
     return environment;
-  });
+  };
 }
 
 /** The environment; the same object until any environment changes. Throws `environment_not_found`. */
 export function environmentById(ctx: Context, id: string): Promise<Environment> {
-  return ctx.store.memo(`environment ${id}`, [ENVIRONMENTS], async () => {
-    const stored = isName(id) ? await ctx.store.get(ENVIRONMENTS, id) : undefined;
-    if (stored === undefined) throw notFound(id);
-    return parseEnvironment(stored);
-  });
+  return ctx.store.memo(`environment ${id}`, [ENVIRONMENTS], () => requireEnvironment(ctx.store, id));
 }
 
 /** The environment with this id or slug. Throws `environment_not_found`. */
 export async function findEnvironment(ctx: Context, idOrSlug: string): Promise<Environment> {
   const id = SLUG_PATTERN.test(idOrSlug) ? await ctx.store.get(SLUGS, idOrSlug) : undefined;
   return environmentById(ctx, id ?? idOrSlug);
+}
+
+/** As `findEnvironment`, of what a transaction sees. */
+export async function findEnvironmentWithin(tx: Pick<Reader, 'get'>, idOrSlug: string): Promise<Environment> {
+  const id = SLUG_PATTERN.test(idOrSlug) ? await tx.get(SLUGS, idOrSlug) : undefined;
+  return requireEnvironment(tx, id ?? idOrSlug);
 }
 
 /** All environments, oldest first. */
@@ -56,9 +86,7 @@ export async function updateEnvironment(ctx: Context, id: string, input: unknown
   const patch = validate(environmentPatch, input);
   patch.settings?.allowedOrigins?.forEach(checkOrigin);
   return ctx.store.transact(async (tx) => {
-    const stored = isName(id) ? await tx.get(ENVIRONMENTS, id) : undefined;
-    if (stored === undefined) throw notFound(id);
-    const current = parseEnvironment(stored);
+    const current = await requireEnvironment(tx, id);
     const updated: Environment = {
       ...current,
       name: patch.name ?? current.name,
@@ -90,6 +118,12 @@ export async function deleteEnvironment(ctx: Context, id: string): Promise<void>
   if (!existed) throw notFound(id);
   await ctx.blobs?.removeAll(id);
   await ctx.store.purge(environmentPrefix(id), id);
+}
+
+async function requireEnvironment(reader: Pick<Reader, 'get'>, id: string): Promise<Environment> {
+  const stored = isName(id) ? await reader.get(ENVIRONMENTS, id) : undefined;
+  if (stored === undefined) throw notFound(id);
+  return parseEnvironment(stored);
 }
 
 const isName = (id: string): boolean => /^[\x21-\x7e]{1,128}$/.test(id);

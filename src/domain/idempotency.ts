@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto';
 import { CollabError } from '../errors.ts';
 import { timestamp } from '../lib/clock.ts';
+import { seal, unseal } from '../lib/seal.ts';
+import type { Admin } from '../model/admin.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { Context } from './context.ts';
-import { idempotencyOf } from './partitions.ts';
+import { ADMIN_IDEMPOTENCY, idempotencyOf } from './partitions.ts';
 
 /** A request that may be repeated; null for one without the header. */
 export type Idempotency = {
@@ -29,8 +31,20 @@ export interface Outcome {
 interface IdempotencyRecord {
   readonly bodyHash: string;
   readonly status: 200 | 201;
+  /** JSON text, sealed with the `Idempotency-Key` where the answer may hold a secret (decision 10). */
   readonly body: string;
   readonly createdAt: string;
+}
+
+/** What a request does within its transaction, which may run it again. */
+type Work = (tx: Transaction) => Promise<{ status: 200 | 201; body: string }>;
+
+/** Whose requests are told apart from those of others, where their answers are kept, and whether as secrets. */
+interface Scope {
+  readonly partition: string;
+  /** Begins the names of the records. */
+  readonly prefix: string;
+  readonly sealed: boolean;
 }
 
 /** How long an answer is kept for repetition, in milliseconds. */
@@ -53,22 +67,32 @@ export function parseIdempotencyKey(header: string): string {
  * with the same key, method and path. Throws `idempotency_key_reused` when that one had another body. Of requests that
  * arrive together one does the work and the others get its answer.
  */
-export function once(
-  ctx: Context,
-  environment: Environment,
-  request: Idempotency,
-  work: (tx: Transaction) => Promise<{ status: 200 | 201; body: string }>,
-): Promise<Outcome> {
+export function once(ctx: Context, environment: Environment, request: Idempotency, work: Work): Promise<Outcome> {
+  return onceWithin(ctx, { partition: idempotencyOf(environment.id), prefix: '', sealed: false }, request, work);
+}
+
+/**
+ * As `once`, for requests of an admin, which another admin's never meet. The answer is stored so that only who sends its
+ * `Idempotency-Key` again can read it: it may hold a secret that the store knows only by its hash.
+ */
+export function onceSealed(ctx: Context, admin: Admin, request: Idempotency, work: Work): Promise<Outcome> {
+  return onceWithin(ctx, { partition: ADMIN_IDEMPOTENCY, prefix: `${admin.id}~`, sealed: true }, request, work);
+}
+
+function onceWithin(ctx: Context, { partition, prefix, sealed }: Scope, request: Idempotency, work: Work): Promise<Outcome> {
   if (request === null) return ctx.store.transact(async (tx) => firstTime(await work(tx)));
-  const partition = idempotencyOf(environment.id);
-  const key = hash('sha256', `${request.method}\n${request.path}\n${request.key}`, 'base64url');
+  const key = prefix + hash('sha256', `${request.method}\n${request.path}\n${request.key}`, 'base64url');
   return ctx.store.transact(async (tx) => {
     const stored = await tx.get(partition, key);
     const earlier = stored === undefined ? null : (JSON.parse(stored) as IdempotencyRecord);
     const now = ctx.clock.now();
-    if (earlier !== null && !isStale(earlier, now)) return repeated(earlier, request.bodyHash);
+    if (earlier !== null && !isStale(earlier, now)) {
+      requireSameBody(earlier, request.bodyHash);
+      return { status: earlier.status, body: sealed ? unseal(earlier.body, request.key, key) : earlier.body, replayed: true };
+    }
     const { status, body } = await work(tx);
-    const record: IdempotencyRecord = { bodyHash: request.bodyHash, status, body, createdAt: timestamp(now) };
+    const kept = sealed ? seal(body, request.key, key) : body;
+    const record: IdempotencyRecord = { bodyHash: request.bodyHash, status, body: kept, createdAt: timestamp(now) };
     tx.put(partition, key, JSON.stringify(record));
     return firstTime({ status, body });
   });
@@ -78,11 +102,9 @@ function firstTime({ status, body }: { status: 200 | 201; body: string }): Outco
   return { status, body, replayed: false };
 }
 
-function repeated(earlier: IdempotencyRecord, bodyHash: string): Outcome {
-  if (earlier.bodyHash !== bodyHash) {
-    throw new CollabError('idempotency_key_reused', 'Idempotency-Key was used before with another body; send a new key with a new request');
-  }
-  return { status: earlier.status, body: earlier.body, replayed: true };
+function requireSameBody(earlier: IdempotencyRecord, bodyHash: string): void {
+  if (earlier.bodyHash === bodyHash) return;
+  throw new CollabError('idempotency_key_reused', 'Idempotency-Key was used before with another body; send a new key with a new request');
 }
 
 function isStale(record: IdempotencyRecord, now: number): boolean {
@@ -92,8 +114,16 @@ function isStale(record: IdempotencyRecord, now: number): boolean {
 const SWEEP_SLICE = 500;
 
 /** Forgets the records of an environment that are 24 hours old or older. Returns how many. For the background worker. */
-export async function sweepIdempotency(ctx: Context, environment: Environment): Promise<number> {
-  const partition = idempotencyOf(environment.id);
+export function sweepIdempotency(ctx: Context, environment: Environment): Promise<number> {
+  return sweepPartition(ctx, idempotencyOf(environment.id));
+}
+
+/** As `sweepIdempotency`, the records of all admins, also of those who are none any longer. */
+export function sweepAdminIdempotency(ctx: Context): Promise<number> {
+  return sweepPartition(ctx, ADMIN_IDEMPOTENCY);
+}
+
+async function sweepPartition(ctx: Context, partition: string): Promise<number> {
   let swept = 0;
   let after: string | undefined;
   for (;;) {

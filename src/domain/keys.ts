@@ -27,12 +27,18 @@ const OVERLAP_SECONDS = 86_400;
 
 /** Makes a key of an environment. `input` is a `KeyCreate`. Throws `invalid_request`, `environment_not_found`. */
 export async function createKey(ctx: Context, environment: Environment, input: unknown): Promise<NewKey> {
+  const create = keyCreation(ctx, input);
+  return ctx.store.transact((tx) => create(tx, environment));
+}
+
+/** Checks the input of `createKey` at once and returns what does its work in a transaction. Both throw as that does. */
+export function keyCreation(ctx: Context, input: unknown): (tx: Transaction, environment: Environment) => Promise<NewKey> {
   const wanted = validate(keyCreate, input);
-  const fresh = newKey(environment, wanted, ctx.clock.now());
-  return ctx.store.transact(async (tx) => {
+  return async (tx, environment) => {
+    const fresh = newKey(environment, wanted, ctx.clock.now());
     await putKey(tx, fresh.key);
     return { key: shown(fresh.key), value: fresh.value };
-  });
+  };
 }
 
 /** The keys of an environment, revoked and expired ones too, oldest first. */
@@ -62,8 +68,13 @@ export async function revokeKey(ctx: Context, keyId: string): Promise<ApiKey> {
  * expires gives its whole lifetime to the new one. `input` is a `KeyRotate`. Throws `key_not_found`, `invalid_request`.
  */
 export async function rotateKey(ctx: Context, keyId: string, input: unknown): Promise<NewKey> {
+  return ctx.store.transact(keyRotation(ctx, keyId, input));
+}
+
+/** Checks the input of `rotateKey` at once and returns what does its work in a transaction. Both throw as that does. */
+export function keyRotation(ctx: Context, keyId: string, input: unknown): (tx: Transaction) => Promise<NewKey> {
   const { overlapSeconds = OVERLAP_SECONDS } = validate(keyRotate, input);
-  return ctx.store.transact(async (tx) => {
+  return async (tx) => {
     const old = await requireKey(tx, keyId);
     const now = ctx.clock.now();
     if (old.revokedAt !== null || hasExpired(old.expiresAt, now)) {
@@ -78,7 +89,7 @@ export async function rotateKey(ctx: Context, keyId: string, input: unknown): Pr
     const expiresAt = old.expiresAt !== null && old.expiresAt < overlapEnds ? old.expiresAt : overlapEnds;
     await putKey(tx, { ...old, expiresAt });
     return { key: shown(fresh.key), value: fresh.value };
-  });
+  };
 }
 
 /** Who speaks with a secret key. Throws `invalid_key`, `environment_disabled`. */

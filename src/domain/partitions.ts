@@ -23,6 +23,8 @@ export const ADMINS = 'admins';
 export const ADMIN_SESSIONS = 'adminsess';
 /** Hash of an email address, of an admin or not -> times of failed logins. */
 export const ADMIN_FAILURES = 'adminfail';
+/** `<adminId>~<hash>` -> IdempotencyRecord, sealed. */
+export const ADMIN_IDEMPOTENCY = 'adminidem';
 
 /** Prefix of every partition of an environment but the three first. */
 export const environmentPrefix = (environmentId: string): string => `e/${environmentId}/`;

@@ -26,6 +26,7 @@ const shared: readonly RecordKind[] = [
   { name: 'admin', partition: /^admins$/, treatment: 'dropped' },
   { name: 'session of an admin', partition: /^adminsess$/, treatment: 'dropped' },
   { name: 'failed login', partition: /^adminfail$/, treatment: 'dropped' },
+  { name: 'answer to a repeated request of an admin', partition: /^adminidem$/, treatment: 'dropped' },
 ];
 
 /** Every kind of record in an environment. */

@@ -5,6 +5,7 @@ import { newId, randomSecret } from '../lib/ids.ts';
 import { isPublicHost } from '../lib/public-fetch.ts';
 import type { Environment } from '../model/environment.ts';
 import type { SigningAlgorithm, SigningKey } from '../model/key.ts';
+import type { Transaction } from '../ports/store.ts';
 import type { Context } from './context.ts';
 import { ENVIRONMENTS, signingKeysOf } from './partitions.ts';
 
@@ -40,6 +41,15 @@ export async function addSigningKey(ctx: Context, environment: Environment, inpu
     tx.put(partition, kid, JSON.stringify(key));
     return key;
   });
+}
+
+/** Makes the signing secret of an environment that the transaction makes, and which has no other signing key. */
+export function putFirstSecret(tx: Transaction, environment: Environment, now: number): { readonly kid: string; readonly secret: string } {
+  const kid = newId('kid_', now);
+  const secret = randomSecret(32);
+  const key: SigningKey = { kid, kind: 'secret', alg: 'HS256', secret, createdAt: timestamp(now) };
+  tx.put(signingKeysOf(environment.id), kid, JSON.stringify(key));
+  return { kid, secret };
 }
 
 /** The signing keys of an environment, secrets included, in order of kid. */

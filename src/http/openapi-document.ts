@@ -147,9 +147,9 @@ const headerParameter = (name: string, description: string, schema: Json, exampl
 
 const idempotencyKey = headerParameter(
   'Idempotency-Key',
-  'Makes the request repeatable for 24 hours: the same key, path and body get the first answer again.',
+  'Makes the request repeatable for 24 hours: the same key, path and body get the first answer again. Let it be random where the answer holds a secret.',
   { type: 'string', minLength: 1, maxLength: 255 },
-  'deploy-4711-failed',
+  '0c7d2f7e-5b1a-4c39-9d0e-8f6a3b21e4d7',
 );
 const ifMatch = headerParameter('If-Match', 'ETags, or `*`: writes only over one of these versions, or only over something; else 412.', { type: 'string' });
 const ifNoneMatch = headerParameter(

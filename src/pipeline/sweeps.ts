@@ -3,7 +3,7 @@ import type { Context } from '../domain/context.ts';
 import { sweepAdminSessions } from '../domain/admin-sessions.ts';
 import { listEnvironments } from '../domain/environments.ts';
 import { STAGED_MS, sweepUnlinked } from '../domain/file-sweep.ts';
-import { sweepIdempotency } from '../domain/idempotency.ts';
+import { sweepAdminIdempotency, sweepIdempotency } from '../domain/idempotency.ts';
 import { sweepPresence } from '../domain/presence.ts';
 import { sweepRemovals } from '../domain/room-removal.ts';
 import { retainEvents } from './event-retention.ts';
@@ -50,6 +50,7 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): r
       everyMs: HOUR,
       run: async () => {
         for (const environment of await listEnvironments(ctx)) await sweepIdempotency(ctx, environment);
+        await sweepAdminIdempotency(ctx);
       },
     },
   ];

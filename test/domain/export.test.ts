@@ -1,5 +1,6 @@
 import sharp from 'sharp';
 import t from 'tap';
+import { createEnvironmentAsAdmin } from '../../src/domain/admin-creates.ts';
 import { login } from '../../src/domain/admin-sessions.ts';
 import { createAdmin } from '../../src/domain/admins.ts';
 import type { Context } from '../../src/domain/context.ts';
@@ -95,9 +96,10 @@ t.test('every kind of record that a store can hold is known to the export', asyn
   const service = await startService(t);
   const { ctx } = service;
   await everything(service, 'one');
-  await createAdmin(ctx, 'root@example.com', 'a password of some length');
+  const admin = await createAdmin(ctx, 'root@example.com', 'a password of some length');
   await login(ctx, { email: 'root@example.com', password: 'wrong password it is' }).catch(() => undefined);
   await login(ctx, { email: 'root@example.com', password: 'a password of some length' });
+  await createEnvironmentAsAdmin(ctx, admin, { slug: 'two' }, { key: 'k', method: 'POST', path: '/admin/environments', bodyHash: 'h' });
   const kinds = new Set<string>();
   for (const partition of await ctx.store.partitions('')) {
     for (const { key } of await ctx.store.range(partition)) {
@@ -107,7 +109,7 @@ t.test('every kind of record that a store can hold is known to the export', asyn
     }
   }
   t.strictSame([...kinds].toSorted(), [
-    'API key', 'admin', 'answer to a repeated request', 'comment', 'environment', 'failed login', 'file', 'guard of deletions', 'hash of an API key', 'last use of an API key',
+    'API key', 'admin', 'answer to a repeated request', 'answer to a repeated request of an admin', 'comment', 'environment', 'failed login', 'file', 'guard of deletions', 'hash of an API key', 'last use of an API key',
     'leftover of a deleted room', 'order of rooms', 'order of threads', 'place of a comment', 'room', 'session of an admin', 'shared state', 'signing key',
     'slug of an environment', 'thread', 'upload without a comment', 'user', 'work on files',
   ].toSorted(), 'and this test has one of each');

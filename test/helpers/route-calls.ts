@@ -47,6 +47,8 @@ const setups: Readonly<Record<string, Setup>> = {
   'threads.update': { body: () => ({ resolved: true }) },
   'admin.login': { body: () => ADMIN },
   'admin.createEnvironment': { body: () => ({ slug: freshSlug() }) },
+  // Tests let a day go by, and a key can be rotated until it expires.
+  'admin.rotateKey': { body: () => ({ overlapSeconds: 7 * 86_400 }) },
 };
 
 /** A whole PNG of one pixel, as a form sends it. */

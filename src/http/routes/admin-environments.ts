@@ -1,8 +1,8 @@
 import Type from 'typebox';
-import { createEnvironment, deleteEnvironment, findEnvironment, listEnvironments, updateEnvironment } from '../../domain/environments.ts';
-import { addSigningKey } from '../../domain/signing-keys.ts';
+import { createEnvironmentAsAdmin } from '../../domain/admin-creates.ts';
+import { deleteEnvironment, findEnvironment, listEnvironments, updateEnvironment } from '../../domain/environments.ts';
 import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../model/environment.ts';
-import { ok, type Route } from '../route.ts';
+import { ok, outcome, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../schemas.ts';
 
 const oneEnvironment = Type.Object({ environment: namedSchemas.Environment });
@@ -24,18 +24,14 @@ export const adminEnvironmentRoutes: readonly Route[] = [
     path: '/admin/environments',
     operationId: 'admin.createEnvironment',
     summary: 'Make an environment',
-    description: 'It gets a secret to sign user tokens with (HS256, under `jwtKid`), which is shown this once, and no key yet.',
+    description: 'It gets a secret to sign user tokens with (HS256, under `jwtKid`), which is shown once, and again to a repetition with the same `Idempotency-Key`, and no key yet.',
     credential: 'admin',
     access: 'create',
+    idempotent: true,
     body: EnvironmentCreateSchema,
     answers: { 201: Type.Object({ environment: namedSchemas.Environment, jwtSecret: Type.String(), jwtKid: Type.String() }) },
     errors: ['invalid_request', 'slug_taken'],
-    handle: async (request) => {
-      const environment = await createEnvironment(request.ctx, request.body);
-      const signing = await addSigningKey(request.ctx, environment, { kind: 'secret' });
-      const jwtSecret = signing.kind === 'secret' ? signing.secret : null;
-      return { status: 201, body: JSON.stringify({ environment, jwtSecret, jwtKid: signing.kid }) };
-    },
+    handle: async (request) => outcome(await createEnvironmentAsAdmin(request.ctx, request.admin.admin, request.body, request.idempotency)),
   },
   {
     method: 'GET',

@@ -1,9 +1,10 @@
 import Type from 'typebox';
+import { createKeyAsAdmin, rotateKeyAsAdmin } from '../../domain/admin-creates.ts';
 import { findEnvironment } from '../../domain/environments.ts';
-import { presentKey, presentNewKey } from '../../domain/key-view.ts';
-import { createKey, listKeys, revokeKey, rotateKey } from '../../domain/keys.ts';
+import { presentKey } from '../../domain/key-view.ts';
+import { listKeys, revokeKey } from '../../domain/keys.ts';
 import { KeyCreateSchema, KeyRotateSchema } from '../../model/key.ts';
-import { ok, type Route } from '../route.ts';
+import { ok, outcome, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../schemas.ts';
 
 export const adminKeyRoutes: readonly Route[] = [
@@ -28,16 +29,15 @@ export const adminKeyRoutes: readonly Route[] = [
     path: '/admin/environments/:environmentId/keys',
     operationId: 'admin.createKey',
     summary: 'Make a key of an environment',
-    description: 'The value of a secret key is shown this once and stored nowhere, so the request cannot be repeated for it.',
+    description: 'The value of a secret key is shown once, and again to a repetition with the same `Idempotency-Key`: the answer is stored encrypted with that, so let it be random.',
     credential: 'admin',
     access: 'create',
+    idempotent: true,
     body: KeyCreateSchema,
     answers: { 201: Type.Object({ key: namedSchemas.NewKey }) },
     errors: ['invalid_request', 'environment_not_found'],
-    handle: async (request) => {
-      const environment = await findEnvironment(request.ctx, request.param('environmentId'));
-      return { status: 201, body: JSON.stringify({ key: presentNewKey(await createKey(request.ctx, environment, request.body)) }) };
-    },
+    handle: async (request) =>
+      outcome(await createKeyAsAdmin(request.ctx, request.admin.admin, request.param('environmentId'), request.body, request.idempotency)),
   },
   {
     method: 'DELETE',
@@ -59,16 +59,14 @@ export const adminKeyRoutes: readonly Route[] = [
     path: '/admin/keys/:keyId/rotate',
     operationId: 'admin.rotateKey',
     summary: 'Replace a key by a new one with the same rights',
-    description: 'Both work during the overlap; then the old one expires.',
+    description: 'Both work during the overlap; then the old one expires. The value of the new one is shown as at its creation.',
     credential: 'admin',
     access: 'create',
+    idempotent: true,
     body: KeyRotateSchema,
     answers: { 201: Type.Object({ key: namedSchemas.NewKey, replaces: Type.String({ description: 'Id of the old key.' }) }) },
     errors: ['invalid_request', 'key_not_found'],
-    handle: async (request) => {
-      const replaces = request.param('keyId');
-      const made = await rotateKey(request.ctx, replaces, request.body);
-      return { status: 201, body: JSON.stringify({ key: presentNewKey(made), replaces }) };
-    },
+    handle: async (request) =>
+      outcome(await rotateKeyAsAdmin(request.ctx, request.admin.admin, request.param('keyId'), request.body, request.idempotency)),
   },
 ];

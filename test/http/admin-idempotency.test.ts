@@ -1,0 +1,190 @@
+import t from 'tap';
+import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { login } from '../../src/domain/admin-sessions.ts';
+import { createAdmin } from '../../src/domain/admins.ts';
+import { IDEMPOTENCY_TTL_MS } from '../../src/domain/idempotency.ts';
+import { ADMIN_IDEMPOTENCY, signingKeysOf } from '../../src/domain/partitions.ts';
+import { listSigningKeys } from '../../src/domain/signing-keys.ts';
+import type { Environment } from '../../src/model/environment.ts';
+import { storeSweeps } from '../../src/pipeline/sweeps.ts';
+import type { Transaction } from '../../src/ports/store.ts';
+import { startTestServer, type TestAnswer } from '../helpers/http.ts';
+import { ADMIN, adminSession } from '../helpers/route-calls.ts';
+import { startService } from '../helpers/service.ts';
+import { done } from '../helpers/writer.ts';
+
+// What every route that takes Idempotency-Key does is in test/spec/idempotency.test.ts; here is what answers with secrets in them add.
+
+interface MadeKey {
+  readonly key: { readonly id: string; readonly secretKey: string };
+}
+interface MadeEnvironment {
+  readonly environment: Environment;
+  readonly jwtSecret: string;
+  readonly jwtKid: string;
+}
+interface Keys {
+  readonly items: readonly { readonly id: string; readonly name: string }[];
+}
+interface Asked {
+  readonly session?: string;
+  readonly worker?: number;
+}
+
+const service = await startService(t, { workers: 2 });
+const tenant = await service.tenant('acme');
+const keysPath = `/admin/environments/${tenant.environment.id}/keys`;
+
+async function post<T>(path: string, body: object, key: string, { session, worker }: Asked = {}): Promise<TestAnswer<T>> {
+  return tenant.request<T>('POST', path, { body, key: session ?? (await adminSession(service)), headers: { 'Idempotency-Key': key }, worker });
+}
+
+const makeKey = (name: string, idempotencyKey: string, asked?: Asked): Promise<TestAnswer<MadeKey>> =>
+  post<MadeKey>(keysPath, { kind: 'secret', name }, idempotencyKey, asked);
+
+const works = async (key: string): Promise<boolean> => (await tenant.request('GET', '/rooms', { key, worker: 1 })).status === 200;
+const isReplay = ({ headers }: TestAnswer<unknown>): boolean => headers.get('idempotent-replayed') === 'true';
+
+async function keysNamed(name: string): Promise<string[]> {
+  const { items } = done(200, await tenant.request<Keys>('GET', keysPath, { key: await adminSession(service) }));
+  return items.filter((key) => key.name === name).map(({ id }) => id);
+}
+
+/** `<partition> <key>` of every record that holds a text. */
+async function recordsWith(text: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const partition of await service.ctx.store.partitions('')) {
+    const records = await service.ctx.store.range(partition);
+    for (const { key, value } of records) if (`${partition} ${key} ${value}`.includes(text)) found.push(`${partition} ${key}`);
+  }
+  return found;
+}
+
+t.test('a key | its value is given again, works, and stands nowhere in the store', async (t) => {
+  const first = await makeKey('ci', 'key-once');
+  const { id, secretKey } = done(201, first).key;
+  t.notOk(isReplay(first));
+  for (const worker of [0, 1]) {
+    const again = await makeKey('ci', 'key-once', { worker });
+    t.strictSame([again.status, again.text, isReplay(again)], [201, first.text, true]);
+  }
+  t.ok(await works(secretKey));
+  t.strictSame(await keysNamed('ci'), [id]);
+  t.strictSame(await recordsWith(secretKey), []);
+  t.strictSame(await recordsWith('key-once'), [], 'nor does what the answer can be opened with');
+  t.not((await recordsWith('')).length, 0, 'and there was something to look at');
+});
+
+t.test('a key | repetitions that arrive together over two workers make one', async (t) => {
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => makeKey('together', 'key-together', { worker: i % 2 })));
+  t.strictSame([...new Set(answers.map(({ status }) => status))], [201]);
+  t.equal(new Set(answers.map(({ json }) => json.key.secretKey)).size, 1);
+  t.equal(answers.filter((answer) => !isReplay(answer)).length, 1);
+  t.equal((await keysNamed('together')).length, 1);
+});
+
+t.test('a key | another body is 409 and makes nothing', async (t) => {
+  t.equal((await makeKey('this', 'key-body')).status, 201);
+  const other = await makeKey('that', 'key-body');
+  t.strictSame([other.status, other.headers.get('x-error-code')], [409, 'idempotency_key_reused']);
+  t.strictSame(await keysNamed('that'), []);
+});
+
+t.test('a key | the same Idempotency-Key of another admin is another request', async (t) => {
+  await createAdmin(service.ctx, 'second@example.com', ADMIN.password);
+  const { token: session } = await login(service.ctx, { email: 'second@example.com', password: ADMIN.password });
+  const first = await makeKey('shared', 'key-shared');
+  const second = await makeKey('shared', 'key-shared', { session });
+  t.strictSame([second.status, isReplay(second)], [201, false]);
+  t.not(second.json.key.secretKey, first.json.key.secretKey);
+  t.equal((await makeKey('else', 'key-shared', { session })).status, 409);
+  t.equal((await makeKey('shared', 'key-shared', { session })).text, second.text);
+  t.equal((await makeKey('shared', 'key-shared')).text, first.text);
+  t.equal((await keysNamed('shared')).length, 2);
+});
+
+t.test('a rotation | the new value is given again, also after the old key is gone', async (t) => {
+  const old = done(201, await makeKey('turned', 'key-turned')).key;
+  const path = `/admin/keys/${old.id}/rotate`;
+  const first = await post<MadeKey>(path, { overlapSeconds: 60 }, 'rotate-once');
+  const { id, secretKey } = done(201, first).key;
+  t.equal((await tenant.request('DELETE', `/admin/keys/${old.id}`, { key: await adminSession(service) })).status, 200);
+  const again = await post(path, { overlapSeconds: 60 }, 'rotate-once', { worker: 1 });
+  t.strictSame([again.status, again.text, isReplay(again)], [201, first.text, true]);
+  t.strictSame((await keysNamed('turned')).toSorted(), [old.id, id].toSorted());
+  t.ok(await works(secretKey));
+  t.strictSame(await recordsWith(secretKey), []);
+  const late = await post(path, { overlapSeconds: 60 }, 'rotate-late');
+  t.equal(late.status, 400, 'while a new request is refused');
+});
+
+t.test('an environment | it and its signing secret are given again, and the secret stands among the signing keys alone', async (t) => {
+  const first = await post<MadeEnvironment>('/admin/environments', { slug: 'new' }, 'environment-once');
+  const { environment, jwtSecret, jwtKid } = done(201, first);
+  const again = await post('/admin/environments', { slug: 'new' }, 'environment-once', { worker: 1 });
+  t.strictSame([again.status, again.text, isReplay(again)], [201, first.text, true]);
+  t.match(await listSigningKeys(service.ctx, environment), [{ kid: jwtKid, secret: jwtSecret }]);
+  t.equal((await listSigningKeys(service.ctx, environment)).length, 1);
+  t.strictSame(await recordsWith(jwtSecret), [`${signingKeysOf(environment.id)} ${jwtKid}`]);
+
+  t.equal((await post('/admin/environments', { slug: 'new' }, 'environment-taken')).status, 409);
+  const freed = await post('/admin/environments', { slug: 'newer' }, 'environment-taken');
+  t.strictSame([freed.status, isReplay(freed)], [201, false], 'a refusal leaves its Idempotency-Key free');
+
+  const inside = `/admin/environments/new/keys`;
+  const key = await post(inside, { kind: 'secret' }, 'key-inside');
+  t.equal((await tenant.request('DELETE', '/admin/environments/new', { key: await adminSession(service) })).status, 200);
+  t.equal((await post(inside, { kind: 'secret' }, 'key-inside')).text, key.text, 'the answer outlives what it tells of');
+  t.equal((await post(inside, { kind: 'secret' }, 'key-inside-2')).status, 404);
+});
+
+t.test('after 24 hours | it is a new request, and the sweep has forgotten the old ones', async (t) => {
+  const records = async (): Promise<number> => (await service.ctx.store.range(ADMIN_IDEMPOTENCY)).length;
+  const upkeep = storeSweeps(service.ctx, { events: { retentionHours: 24, retentionCount: 1_000 } });
+  const sweep = async (): Promise<void> => upkeep.find(({ name }) => name === 'idempotency records')?.run();
+  const first = done(201, await makeKey('daily', 'key-daily'));
+  const before = await records();
+  service.clock.advance(IDEMPOTENCY_TTL_MS - 1);
+  await sweep();
+  t.equal(done(201, await makeKey('daily', 'key-daily')).key.secretKey, first.key.secretKey, 'a millisecond before');
+  const fresh = await makeKey('fresh', 'key-fresh');
+  service.clock.advance(1);
+  const second = await makeKey('daily', 'key-daily');
+  t.strictSame([second.status, isReplay(second)], [201, false]);
+  t.not(second.json.key.secretKey, first.key.secretKey);
+  t.equal((await keysNamed('daily')).length, 2);
+  t.equal(await records(), before + 1);
+  await sweep();
+  t.equal(await records(), 2, 'those of today');
+  t.equal((await makeKey('fresh', 'key-fresh')).text, fresh.text);
+  service.clock.advance(IDEMPOTENCY_TTL_MS);
+  await sweep();
+  t.equal(await records(), 0);
+});
+
+t.test('each of these requests is one commit, with an Idempotency-Key and without', async (t) => {
+  class CountingStore extends MemoryStore {
+    commits = 0;
+    override transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+      this.commits++;
+      return super.transact(work);
+    }
+  }
+  const store = new CountingStore();
+  t.teardown(() => store.close());
+  const server = await startTestServer(t, { store });
+  await createAdmin(server.ctx, ADMIN.email, ADMIN.password);
+  const { token: key } = await login(server.ctx, ADMIN);
+  for (const headers of [{}, { 'Idempotency-Key': 'counted' }] as Record<string, string>[]) {
+    const slug = Object.keys(headers).length === 0 ? 'without' : 'with';
+    const counted = async <T>(path: string, body: object): Promise<T> => {
+      store.commits = 0;
+      const answer = done(201, await server.request<T>('POST', path, { key, body, headers }));
+      t.equal(store.commits, 1, `${path} ${slug}`);
+      return answer;
+    };
+    await counted('/admin/environments', { slug });
+    const made = await counted<MadeKey>(`/admin/environments/${slug}/keys`, { kind: 'secret' });
+    await counted(`/admin/keys/${made.key.id}/rotate`, {});
+  }
+});
