@@ -1,10 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import t, { type Test } from 'tap';
 import { LocalMedia } from '../../src/adapters/media/media.ts';
 import { HEAD_BYTES, type MediaFile } from '../../src/ports/media.ts';
 import { animation, mp4, picture, wav, webm } from '../fixtures/media.ts';
+import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const media = new LocalMedia();
@@ -110,3 +111,20 @@ t.test('sound and video tell how long they are, also as browsers record them', a
   t.equal(await media.sniff(file(t, mp4('M4A'))), 'audio/x-m4a');
   t.equal(await media.sniff(file(t, Buffer.from('nothing known'))), undefined);
 });
+
+t.test('what only looks like sound is put down after a while: nothing goes on reading it', async (t) => {
+  const almost = Buffer.alloc(9_000_000, 0xff);
+  const { path, ...rest } = file(t, almost);
+  t.equal(await media.duration({ path, ...rest }, 'audio/mpeg'), undefined);
+  const isOpen = (): boolean => readdirSync('/proc/self/fd').some((fd) => linkOf(fd) === path);
+  await until(() => !isOpen(), 1_000);
+  t.pass('it is closed');
+});
+
+function linkOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    return '';
+  }
+}

@@ -42,20 +42,26 @@ export class LocalMedia implements Media {
 }
 
 async function durationOf(path: string, mimeType: string, goOn: () => boolean): Promise<number | undefined> {
-  const parsed = await parse(path);
+  const parsed = await parse(path, DURATION_MS);
   if (parsed !== undefined && parsed > 0) return parsed;
   return mimeType.endsWith('/webm') ? await webmDuration(path, goOn).catch(() => undefined) : undefined;
 }
 
-async function parse(path: string): Promise<number | undefined> {
+async function parse(path: string, withinMs: number): Promise<number | undefined> {
+  const [{ parseFromTokenizer }, { fromFile }] = await Promise.all([import('music-metadata'), import('strtok3')]);
+  const file = await fromFile(path);
+  // The parser can't be told to stop, and what only looks like sound keeps it busy for minutes: its next read fails.
+  const stop = setTimeout(() => void file.close(), withinMs);
   try {
-    const { parseFile } = await import('music-metadata');
-    const { format } = await parseFile(path, { duration: true, skipCovers: true });
+    const { format } = await parseFromTokenizer(file, { duration: true, skipCovers: true });
     const ms = Math.round((format.duration ?? 0) * 1000);
     return Number.isSafeInteger(ms) ? ms : undefined;
   } catch {
     // It throws on what has no end yet, such as the recordings of browsers.
     return undefined;
+  } finally {
+    clearTimeout(stop);
+    await file.close();
   }
 }
 
