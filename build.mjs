@@ -16,7 +16,7 @@ const server = build({
   platform: 'node',
   target: 'node20',
   // What is not named here goes into the bundle: typebox alone is hundreds of modules, 200 ms of every worker's start.
-  external: ['commander', 'file-type', 'lmdb', 'music-metadata', 'pino', 'sharp', 'uWebSockets.js', 'yjs'],
+  external: ['commander', 'file-type', 'lmdb', 'music-metadata', 'pino', 'sharp', 'strtok3', 'uWebSockets.js', 'yjs'],
   sourcemap: true,
   metafile: true,
   logLevel: 'warning',
