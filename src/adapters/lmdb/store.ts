@@ -201,10 +201,12 @@ export class LmdbStore implements Store {
     this.#full = bavail * bsize < this.#options.minFreeBytes;
   }
 
+  /** What the next group commit has to wait for; undefined when it needn't. Never rejects. */
   #pace(): Promise<void> | undefined {
     const { backlogBytes } = this.#replica;
     if (backlogBytes < SLOW_BYTES) return undefined;
-    if (backlogBytes >= WAIT_BYTES) return this.#waitForFold();
+    // Where nothing can be folded, such as on a full disk, the log takes what still fits into it.
+    if (backlogBytes >= WAIT_BYTES) return this.#waitForFold().catch(() => {});
     return pause(Math.ceil((SLOWEST_MS * (backlogBytes - SLOW_BYTES)) / (WAIT_BYTES - SLOW_BYTES)));
   }
 
