@@ -71,7 +71,10 @@ t.test('workers and primaries killed under load: what was answered is there, and
       const victim = before[kill % before.length] ?? 0;
       const answers = answered.length;
       process.kill(victim, 'SIGKILL');
-      await until(() => server.pids('web').length === before.length && !isRunning(victim));
+      await until(() => {
+        const pids = server.pids('web');
+        return pids.length === before.length && !pids.includes(victim);
+      });
       await until(() => answered.length > answers + 20);
     }
     const pids = [...server.pids('web'), ...server.pids('background')];
