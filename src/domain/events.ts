@@ -3,6 +3,7 @@ import { roomOfEvent } from '../model/event.ts';
 import { inScope } from '../model/room.ts';
 import { requireRead } from './access.ts';
 import type { Actor, Context } from './context.ts';
+import { withoutErased } from './erasure.ts';
 
 /** What `GET /events` asks for. */
 export interface EventsQuery {
@@ -28,14 +29,14 @@ export function parseEventsQuery(search: URLSearchParams): EventsQuery {
 /**
  * The log after a position, as `{"items":[…],"epoch":…,"seq":…,"oldestSeq":…}`, with `nextSince` when more remain.
  * `seq` is the last position of the log. A `since` below `oldestSeq - 1`, or taken under another `epoch`, has missed
- * events: its owner reloads. Events of rooms that the credential doesn't reach are left out.
+ * events: its owner reloads. Events of users who have been erased come without personal data, events of rooms that the credential doesn't reach are left out.
  */
 export async function listEvents(ctx: Context, actor: Actor, since: number, limit: number): Promise<string> {
   requireRead(actor);
   const environmentId = actor.environment.id;
   await ctx.store.settle();
   const oldest = await ctx.store.oldestSeq(environmentId);
-  const events = await ctx.store.events(environmentId, since, limit);
+  const events = await withoutErased(ctx.store, environmentId, await ctx.store.events(environmentId, since, limit));
   const last = events.at(-1)?.seq ?? since;
   const seq = Math.max(await ctx.store.lastSeq(environmentId), events.at(-1)?.seq ?? 0);
   const visible = events.filter((event) => seesEvent(actor, event.text));

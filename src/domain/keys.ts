@@ -107,6 +107,19 @@ export async function authenticatePublishableKey(ctx: Context, value: string): P
   return known.environment;
 }
 
+/** A publishable key that was good, to ask later whether it still is; one and the same text for all who hold the key. */
+export function traceOfKey(value: string): string {
+  return names.ws.get(value) ?? nameOf(value, 'ws');
+}
+
+/**
+ * Makes sure that the publishable key of a trace is still good, without counting that as a use of it. Throws `invalid_key`
+ * once it is revoked or has expired, `environment_disabled`.
+ */
+export async function requireGoodKey(ctx: Context, trace: string): Promise<void> {
+  await goodKey(ctx, trace, 'ws');
+}
+
 interface KnownKey {
   readonly environment: Environment;
   readonly expiresAt: string | null;
@@ -123,16 +136,24 @@ const keyPartitions = [KEY_HASHES, ENVIRONMENTS];
 
 async function knownKey(ctx: Context, value: string, via: Via): Promise<KnownKey> {
   if (value.length > LONGEST_KEY) throw invalidKey();
-  // The value is found by its hash, so that how long it takes tells nothing about any key.
   const remembered = names[via].get(value);
-  const name = remembered ?? `key ${via} ${hash('sha256', value, 'base64url')}`;
-  // Every change of a key changes its hash's entry in the same commit, so that these two partitions stand for all.
-  const known = await ctx.store.memo(name, keyPartitions, () => loadKey(ctx, hash('sha256', value, 'base64url'), via));
-  const now = ctx.clock.now();
-  if (hasExpired(known.expiresAt, now)) throw invalidKey();
-  if (known.environment.disabled) throw new CollabError('environment_disabled', 'The environment has been disabled by its operator');
-  noteUse(known.use, now);
+  const name = remembered ?? nameOf(value, via);
+  const known = await goodKey(ctx, name, via);
+  noteUse(known.use, ctx.clock.now());
   if (remembered === undefined) remember(names[via], value, name);
+  return known;
+}
+
+/** What the memo calls a key: it is found by its hash, so that how long that takes tells nothing about any key. */
+function nameOf(value: string, via: Via): string {
+  return `key ${via} ${hash('sha256', value, 'base64url')}`;
+}
+
+async function goodKey(ctx: Context, name: string, via: Via): Promise<KnownKey> {
+  // Every change of a key changes its hash's entry in the same commit, so that these two partitions stand for all.
+  const known = await ctx.store.memo(name, keyPartitions, () => loadKey(ctx, name.slice(name.lastIndexOf(' ') + 1), via));
+  if (hasExpired(known.expiresAt, ctx.clock.now())) throw invalidKey();
+  if (known.environment.disabled) throw new CollabError('environment_disabled', 'The environment has been disabled by its operator');
   return known;
 }
 

@@ -71,6 +71,14 @@ export function leave(ctx: Context, key: string, { connectionId }: Membership): 
   ctx.shared.release(key, connectionId);
 }
 
+/** Takes the lost connections of a user out of a room before their grace is over. Returns whether there were any. */
+export function dropLost(ctx: Context, key: string, userId: string): boolean {
+  const ofUser = beginning(userId);
+  const lost = ctx.shared.held(key).filter(({ owner, text }) => owner === NOBODY && text.startsWith(ofUser));
+  for (const { name } of lost) ctx.shared.release(key, name);
+  return lost.length > 0;
+}
+
 /** The users in a room as of now, in the order in which they came. */
 export function presentUsers(ctx: Context, key: string): PresentUser[] {
   return usersIn(ctx.shared.held(key), ctx.clock.now());
@@ -83,8 +91,12 @@ export function isIn(ctx: Context, key: string, connectionId: string): boolean {
 
 /** Name and picture of a user as they are now; nulls for one who has been erased. */
 export async function personOf(ctx: Context, environmentId: string, userId: string): Promise<Person> {
+  return (await knownPerson(ctx, environmentId, userId)) ?? { name: null, avatarUrl: null };
+}
+
+async function knownPerson(ctx: Context, environmentId: string, userId: string): Promise<Person | null> {
   const stored = await ctx.store.get(usersOf(environmentId), escapeId(userId));
-  if (stored === undefined) return { name: null, avatarUrl: null };
+  if (stored === undefined) return null;
   const { name, avatarUrl } = JSON.parse(stored) as User;
   return { name, avatarUrl };
 }
@@ -103,13 +115,19 @@ export function presenceOf(user: PresentUser, { name, avatarUrl }: Person): Pres
   };
 }
 
-/** Who is in a room: `{"items":[…]}`, empty for a room that does not exist. Throws `forbidden`, `invalid_request`. */
+/** Who is in a room, without those who have been erased: `{"items":[…]}`, empty for a room that does not exist. Throws `forbidden`, `invalid_request`. */
 export async function listPresence(ctx: Context, actor: Actor, roomId: string): Promise<string> {
   requireRead(actor, roomId);
   checkId('roomId', roomId, limitsOf(actor.environment));
   const { id } = actor.environment;
   const users = presentUsers(ctx, presenceKey(id, roomId));
-  return JSON.stringify({ items: await Promise.all(users.map(async (user) => presenceOf(user, await personOf(ctx, id, user.userId)))) });
+  const rows = await Promise.all(
+    users.map(async (user) => {
+      const person = await knownPerson(ctx, id, user.userId);
+      return person === null ? null : presenceOf(user, person);
+    }),
+  );
+  return JSON.stringify({ items: rows.filter((row) => row !== null) });
 }
 
 /** Lets go of what a worker that has ended still held in shared memory: whom it had in rooms leaves after the grace. */

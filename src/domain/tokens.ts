@@ -10,7 +10,7 @@ import type { SigningAlgorithm, SigningKey } from '../model/key.ts';
 import { checkId } from './bounds.ts';
 import { type Claims, claimsOf } from './claims.ts';
 import type { Context, UserActor } from './context.ts';
-import { authenticatePublishableKey } from './keys.ts';
+import { authenticatePublishableKey, requireGoodKey, traceOfKey } from './keys.ts';
 import { ENVIRONMENTS, signingKeysOf } from './partitions.ts';
 
 export type { Claims } from './claims.ts';
@@ -32,8 +32,24 @@ export interface TokenRequest {
   readonly rooms?: readonly string[] | undefined;
 }
 
+/** The claims of a token that was verified. */
+export interface VerifiedClaims extends Claims {
+  /** Names the signing key; another one of the same kid has another name. */
+  readonly signedBy: string;
+}
+
+/** What a socket was let in by. */
+export interface Credential {
+  /** Of the publishable key, by `traceOfKey`. */
+  readonly keyTrace: string;
+  /** As `VerifiedClaims.signedBy`. */
+  readonly signedBy: string;
+}
+
 interface Verifier {
   readonly kid: string;
+  /** As `VerifiedClaims.signedBy`. */
+  readonly name: string;
   readonly alg: SigningAlgorithm;
   /** Whether its tokens must name their audience: a provider's key signs for many. */
   readonly mustNameAudience: boolean;
@@ -44,7 +60,9 @@ interface Verifier {
 /** The keys of an environment, imported, with the tokens that they have verified. */
 interface Keyring {
   readonly verifiers: readonly Verifier[];
-  readonly verified: BoundedMap<string, Claims>;
+  /** The names of the verifiers. */
+  readonly names: ReadonlySet<string>;
+  readonly verified: BoundedMap<string, VerifiedClaims>;
 }
 
 const invalidToken = (reason: string): CollabError => new CollabError('invalid_token', `Invalid token: ${reason}`);
@@ -53,13 +71,14 @@ const invalidToken = (reason: string): CollabError => new CollabError('invalid_t
  * What a user token says, by the rules of decisions §6. A token is verified once and remembered until it expires or a
  * key or setting of the environment changes. Throws `invalid_token`, `token_expired`, whatever is wrong with it.
  */
-export async function verifyUserToken(ctx: Context, environment: Environment, token: string): Promise<Claims> {
+export async function verifyUserToken(ctx: Context, environment: Environment, token: string): Promise<VerifiedClaims> {
   if (token.length > LONGEST_TOKEN) throw invalidToken(`it is longer than ${LONGEST_TOKEN} characters`);
   const keyring = await keyringOf(ctx, environment);
   const digest = hash('sha256', token, 'base64url');
   let claims = keyring.verified.get(digest);
   if (claims === undefined) {
-    claims = claimsOf(await verifiedPayload(ctx, environment, keyring, token), environment);
+    const verifier = verifierFor(keyring, token);
+    claims = { ...claimsOf(await verifiedPayload(ctx, environment, verifier, token), environment), signedBy: verifier.name };
     keyring.verified.set(digest, claims);
   }
   if (claims.expiresAt + TOKEN_TOLERANCE_SECONDS * 1000 <= ctx.clock.now()) throw expiredToken();
@@ -92,15 +111,48 @@ export async function mintUserToken(ctx: Context, environment: Environment, requ
   return { token, expiresAt: timestamp((issuedAt + ttlSeconds) * 1000) };
 }
 
+/** Who speaks with a publishable key and a user token, and how that is known. */
+export interface AuthenticatedUser {
+  readonly actor: UserActor;
+  readonly claims: VerifiedClaims;
+  /** As `Credential.keyTrace`. */
+  readonly keyTrace: string;
+}
+
 /**
  * Who speaks with a publishable key and a user token. Throws `invalid_key`, `environment_disabled`, `invalid_token`,
  * `token_expired`. Call `userSeen` with the claims once the person is let in.
  */
-export async function authenticateUser(ctx: Context, publishableKey: string, token: string, via: Via): Promise<{ actor: UserActor; claims: Claims }> {
+export async function authenticateUser(ctx: Context, publishableKey: string, token: string, via: Via): Promise<AuthenticatedUser> {
   const environment = await authenticatePublishableKey(ctx, publishableKey);
   const claims = await verifyUserToken(ctx, environment, token);
   const { userId, role, rooms } = claims;
-  return { actor: { kind: 'user', environment, userId, role, rooms, via }, claims };
+  return { actor: { kind: 'user', environment, userId, role, rooms, via }, claims, keyTrace: traceOfKey(publishableKey) };
+}
+
+/**
+ * Looks which credentials of an environment are still good. Gives what says, of each of them, why it is refused by now:
+ * `invalid_key` when its key is revoked or has expired, `invalid_token` when its signing key is removed,
+ * `environment_disabled`; null while it is good. Cheap: nothing is read again until a key changes.
+ */
+export async function judgeCredentials(ctx: Context, environment: Environment, credentials: Iterable<Credential>): Promise<(credential: Credential) => CollabError | null> {
+  const refused = new Map<string, CollabError>();
+  for (const trace of tracesOf(credentials)) {
+    try {
+      await requireGoodKey(ctx, trace);
+    } catch (thrown) {
+      if (!(thrown instanceof CollabError)) throw thrown;
+      refused.set(trace, thrown);
+    }
+  }
+  const { names } = await keyringOf(ctx, environment);
+  return ({ keyTrace, signedBy }) => refused.get(keyTrace) ?? (names.has(signedBy) ? null : invalidToken('the key that signed it has been removed'));
+}
+
+function tracesOf(credentials: Iterable<Credential>): Set<string> {
+  const traces = new Set<string>();
+  for (const { keyTrace } of credentials) traces.add(keyTrace);
+  return traces;
 }
 
 function newestSecret(keys: readonly SigningKey[]): Extract<SigningKey, { kind: 'secret' }> {
@@ -125,7 +177,8 @@ async function keyringOf(ctx: Context, environment: Environment): Promise<Keyrin
   const keys = await signingKeys(ctx, environment);
   let keyring = keyrings.get(keys);
   if (keyring === undefined) {
-    keyring = { verifiers: keys.map(verifierOf), verified: new BoundedMap(VERIFIED_TOKENS) };
+    const verifiers = keys.map(verifierOf);
+    keyring = { verifiers, names: new Set(verifiers.map(({ name }) => name)), verified: new BoundedMap(VERIFIED_TOKENS) };
     keyrings.set(keys, keyring);
   }
   return keyring;
@@ -133,18 +186,18 @@ async function keyringOf(ctx: Context, environment: Environment): Promise<Keyrin
 
 function verifierOf(key: SigningKey): Verifier {
   const { kid, alg } = key;
+  const name = `${kid} ${key.createdAt}`;
   switch (key.kind) {
     case 'secret':
-      return { kid, alg, mustNameAudience: false, isKeySet: false, key: createSecretKey(Buffer.from(key.secret)) };
+      return { kid, name, alg, mustNameAudience: false, isKeySet: false, key: createSecretKey(Buffer.from(key.secret)) };
     case 'public':
-      return { kid, alg, mustNameAudience: true, isKeySet: false, key: createPublicKey(key.key) };
+      return { kid, name, alg, mustNameAudience: true, isKeySet: false, key: createPublicKey(key.key) };
     case 'jwks':
-      return { kid, alg, mustNameAudience: true, isKeySet: true, key: createRemoteJWKSet(new URL(key.url), { [customFetch]: publicFetch }) };
+      return { kid, name, alg, mustNameAudience: true, isKeySet: true, key: createRemoteJWKSet(new URL(key.url), { [customFetch]: publicFetch }) };
   }
 }
 
-async function verifiedPayload(ctx: Context, environment: Environment, keyring: Keyring, token: string): Promise<JWTPayload> {
-  const verifier = verifierFor(keyring, token);
+async function verifiedPayload(ctx: Context, environment: Environment, verifier: Verifier, token: string): Promise<JWTPayload> {
   const { jwtIssuer } = environment.settings;
   const options = {
     algorithms: [verifier.alg],

@@ -16,8 +16,8 @@ import { pageOf } from './paging.ts';
 import { escapeId, usersOf } from './partitions.ts';
 import { InputSchema, validate } from './validate.ts';
 
-/** A user as it leaves the server; `email` only towards backends. */
-export type UserView = Omit<User, 'email'> & { readonly email?: string | null; readonly online: boolean };
+/** A user as it leaves the server; `email` only towards backends, `erased` only in the event of an erasure. */
+export type UserView = Omit<User, 'email'> & { readonly email?: string | null; readonly online: boolean; readonly erased?: true };
 
 const userPut = new InputSchema(UserPutSchema);
 const locks = new KeyedLock();
@@ -57,7 +57,7 @@ function readPut(actor: Actor, userId: string, input: unknown): Upsert {
 
 /**
  * Erases a user's personal data and answers `{"deleted":true}`. What they wrote stays under their id; `user.updated` tells
- * of a user without name, picture and metadata. Who comes back with a token is a new user. Throws `forbidden`, `user_not_found`.
+ * of a user without name, picture and metadata, which closes their sockets. Who comes back with a token is a new user. Throws `forbidden`, `user_not_found`.
  */
 export async function deleteUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireBackend(actor, 'write');
@@ -72,7 +72,7 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
       const { createdAt } = JSON.parse(stored) as User;
       tx.delete(partition, key);
       const erased: User = { ...blank(userId), createdAt, updatedAt: timestamp(now), firstSeenAt: null, lastSeenAt: null };
-      emitUser(ctx, tx, actor.environment, erased, { at: now, userId: actingUser(actor), via: actor.via });
+      emitUser(ctx, tx, actor.environment, erased, { at: now, userId: actingUser(actor), via: actor.via, erased: true });
     }),
   );
   return '{"deleted":true}';
@@ -219,8 +219,16 @@ function fieldsOf(input: UserPut): UserFields {
   return Object.fromEntries(given) as UserFields;
 }
 
-function emitUser(ctx: Context, tx: Transaction, environment: Environment, user: User, by: { at: number; userId: string | null; via: Via }): void {
-  const data = JSON.stringify(presentUser(user, isOnline(ctx, environment, user.userId), false));
+interface Telling {
+  readonly at: number;
+  readonly userId: string | null;
+  readonly via: Via;
+  readonly erased?: true;
+}
+
+function emitUser(ctx: Context, tx: Transaction, environment: Environment, user: User, { erased, ...by }: Telling): void {
+  const view = presentUser(user, isOnline(ctx, environment, user.userId), false);
+  const data = JSON.stringify(erased === undefined ? view : { ...view, erased });
   emitChange(tx, environment, { type: 'user.updated', roomId: null, threadId: null, data, ...by });
 }
 

@@ -1,4 +1,5 @@
 import type { Actor } from '../domain/context.ts';
+import { withoutErased } from '../domain/erasure.ts';
 import { seesEvent } from '../domain/events.ts';
 import type { StoredEvent } from '../ports/store.ts';
 import { streamHead } from './answer.ts';
@@ -136,7 +137,9 @@ export class EventStream {
     try {
       do {
         this.#missed = false;
-        const events = await this.#parts.ctx.store.events(this.#actor.environment.id, this.#position, PAGE);
+        const { store } = this.#parts.ctx;
+        const { id } = this.#actor.environment;
+        const events = await withoutErased(store, id, await store.events(id, this.#position, PAGE));
         if (this.#parts.exchange.over) return;
         const [first] = events;
         if (first !== undefined && first.seq !== this.#position + 1) return this.end();

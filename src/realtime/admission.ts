@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import type { AuthenticatedUser } from '../domain/tokens.ts';
 import { connected, userSeen } from '../domain/users.ts';
 import { InputSchema, isRecord, validate } from '../domain/validate.ts';
 import { CollabError, publicError } from '../errors.ts';
@@ -6,7 +7,7 @@ import { timestamp } from '../lib/clock.ts';
 import { newId } from '../lib/ids.ts';
 import { Connection, type Desk } from './connection.ts';
 import type { Guest, Porter } from './guests.ts';
-import { authenticate, type KnownUser, logRefusal } from './handshake.ts';
+import { authenticate, logRefusal } from './handshake.ts';
 import type { Line } from './line.ts';
 import { type Envelope, MAX_MESSAGE_BYTES, okFrame, refuse, welcomeFrame } from './protocol.ts';
 import { catchUp, isRecoverable, type ResumePoint, resumePoint } from './replay.ts';
@@ -36,10 +37,10 @@ export class Admission implements Porter {
    *
    * @param replyTo id of the `connect` message; null when there was none, or it wants no reply
    */
-  admit(line: Line, user: KnownUser, resume: ResumePoint | null, replyTo: number | null): void {
+  admit(line: Line, user: AuthenticatedUser, resume: ResumePoint | null, replyTo: number | null): void {
     const { ctx, hub } = this.#services;
     const feed = hub.feed(user.actor.environment);
-    const connection = new Connection(newId('cn_', ctx.clock.now()), line, feed, user.claims, this.#desk);
+    const connection = new Connection(newId('cn_', ctx.clock.now()), line, feed, user, this.#desk);
     feed.join(connection);
     line.handTo(connection);
     connection.enqueue(() => this.#welcome(connection, user, resume, replyTo).catch((error: unknown) => this.#fail(connection, error)));
@@ -64,7 +65,7 @@ export class Admission implements Porter {
     this.#services.guests.leave(guest);
   }
 
-  async #welcome(connection: Connection, user: KnownUser, resume: ResumePoint | null, replyTo: number | null): Promise<void> {
+  async #welcome(connection: Connection, user: AuthenticatedUser, resume: ResumePoint | null, replyTo: number | null): Promise<void> {
     const { ctx, config, log } = this.#services;
     const { line, feed } = connection;
     if (!this.#count(connection, replyTo)) return;
@@ -108,7 +109,7 @@ export class Admission implements Porter {
   }
 
   /** Makes the user known. A store that takes no writes must not keep people from reading. */
-  async #see(user: KnownUser): Promise<void> {
+  async #see(user: AuthenticatedUser): Promise<void> {
     try {
       await userSeen(this.#services.ctx, user.actor.environment, user.claims, 'ws');
     } catch (error) {

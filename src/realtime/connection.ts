@@ -1,4 +1,4 @@
-import type { Claims } from '../domain/tokens.ts';
+import type { AuthenticatedUser, Claims, Credential } from '../domain/tokens.ts';
 import type { RoomScope } from '../model/room.ts';
 import type { Channel, Feed } from './hub.ts';
 import type { Line } from './line.ts';
@@ -13,11 +13,13 @@ export interface Desk {
 }
 
 /** One authenticated socket. Kept small: there may be tens of thousands, nearly all of them silent. */
-export class Connection {
+export class Connection implements Credential {
   readonly id: string;
   readonly line: Line;
   readonly feed: Feed;
   readonly userId: string;
+  readonly keyTrace: string;
+  signedBy: string;
   role: Claims['role'];
   rooms: RoomScope;
   /** `exp` of the token in milliseconds since the epoch. */
@@ -41,11 +43,13 @@ export class Connection {
   #last: Promise<void> | null = null;
   readonly #desk: Desk;
 
-  constructor(id: string, line: Line, feed: Feed, claims: Claims, desk: Desk) {
+  constructor(id: string, line: Line, feed: Feed, { claims, keyTrace }: AuthenticatedUser, desk: Desk) {
     this.id = id;
     this.line = line;
     this.feed = feed;
     this.userId = claims.userId;
+    this.keyTrace = keyTrace;
+    this.signedBy = claims.signedBy;
     this.role = claims.role;
     this.rooms = claims.rooms;
     this.expiresAt = claims.expiresAt;

@@ -1,7 +1,7 @@
 import { connected } from '../domain/users.ts';
 import { CollabError, publicError } from '../errors.ts';
 import type { Connection, Desk } from './connection.ts';
-import type { MessageHandler } from './handler.ts';
+import { type MessageHandler, requireCredential } from './handler.ts';
 import { messages } from './messages.ts';
 import { errorFrame, FinalRefusal, MAX_MESSAGE_BYTES, okFrame, parseFrame, readEnvelope, refuse, replyId } from './protocol.ts';
 import type { Services } from './services.ts';
@@ -67,6 +67,7 @@ export class MessageDesk implements Desk {
   async #handle(connection: Connection, handler: MessageHandler, id: number | null, data: unknown): Promise<void> {
     if (!connection.line.isOpen) return;
     try {
+      await requireCredential(this.#services, connection);
       const answer = await handler(this.#services, connection, data);
       if (id !== null) connection.line.sendAsked(okFrame(id, answer));
     } catch (error) {

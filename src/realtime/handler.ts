@@ -1,5 +1,6 @@
 import type { UserActor } from '../domain/context.ts';
 import { environmentById } from '../domain/environments.ts';
+import { judgeCredentials } from '../domain/tokens.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Connection } from './connection.ts';
 import { FinalRefusal } from './protocol.ts';
@@ -29,6 +30,16 @@ export async function usableEnvironment({ ctx }: Services, connection: Connectio
   const environment = await environmentById(ctx, connection.feed.environment.id);
   if (environment.disabled) throw new FinalRefusal('environment_disabled', 'The environment has been disabled');
   return environment;
+}
+
+/** Throws a `FinalRefusal` when what let a connection in is good no more: its publishable key, or the key of its token. */
+export async function requireCredential(services: Services, connection: Connection): Promise<void> {
+  const judge = await judgeCredentials(services.ctx, connection.feed.environment, [connection]);
+  const refusal = judge(connection);
+  if (refusal === null) return;
+  // The keys of an environment go with it, and it is the environment that is to be named then.
+  await usableEnvironment(services, connection);
+  throw new FinalRefusal(refusal.code, refusal.message);
 }
 
 function actorIn(environment: Environment, { userId, role, rooms }: Connection): UserActor {

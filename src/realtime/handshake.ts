@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { requireOrigin } from '../domain/access.ts';
-import type { Context, UserActor } from '../domain/context.ts';
+import type { Context } from '../domain/context.ts';
 import { type CountedWindow, countRequest } from '../domain/rate-limit.ts';
-import { authenticateUser, type Claims } from '../domain/tokens.ts';
+import { authenticateUser, type AuthenticatedUser } from '../domain/tokens.ts';
 import { CollabError, publicError } from '../errors.ts';
 import { clientAddress } from '../lib/client-address.ts';
 import { Networks } from '../lib/networks.ts';
@@ -14,12 +14,6 @@ import { type Knock, readKnock, SUBPROTOCOL } from './knock.ts';
 import type { SocketData } from './line.ts';
 import type { ResumePoint } from './replay.ts';
 import type { Services } from './services.ts';
-
-/** A user whose credentials were good. */
-export interface KnownUser {
-  readonly actor: UserActor;
-  readonly claims: Claims;
-}
 
 /** What a guest brought with the request that opened its socket. */
 export interface GuestPass {
@@ -33,7 +27,7 @@ export interface GuestPass {
 
 /** What the handshake found, for `open` to act on. */
 export type Arrival =
-  | { readonly kind: 'known'; readonly user: KnownUser; readonly resume: ResumePoint | null }
+  | { readonly kind: 'known'; readonly user: AuthenticatedUser; readonly resume: ResumePoint | null }
   | { readonly kind: 'guest'; readonly pass: GuestPass }
   | { readonly kind: 'refused'; readonly error: CollabError }
   | { readonly kind: 'late' };
@@ -42,7 +36,7 @@ export type Arrival =
  * The user whom a publishable key and a token prove, from a page of this origin ('' for none).
  * Throws `missing_credentials`, `invalid_key`, `invalid_token`, `token_expired`, `environment_disabled`, `origin_not_allowed`.
  */
-export async function authenticate(ctx: Context, key: string, token: string, origin: string): Promise<KnownUser> {
+export async function authenticate(ctx: Context, key: string, token: string, origin: string): Promise<AuthenticatedUser> {
   if (key === '') throw new CollabError('missing_credentials', 'The publishable key (pk_…) is missing');
   if (token === '') throw new CollabError('missing_credentials', 'The user token is missing');
   const user = await authenticateUser(ctx, key, token, 'ws');

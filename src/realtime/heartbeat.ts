@@ -1,5 +1,5 @@
 import { environmentById } from '../domain/environments.ts';
-import { TOKEN_TOLERANCE_SECONDS } from '../domain/tokens.ts';
+import { judgeCredentials, TOKEN_TOLERANCE_SECONDS } from '../domain/tokens.ts';
 import { CollabError } from '../errors.ts';
 import type { Connection } from './connection.ts';
 import type { Feed } from './hub.ts';
@@ -61,19 +61,28 @@ export class Heartbeat {
     }
   }
 
-  /** Closes the sockets of an environment that has been disabled or deleted. */
+  /** Closes the sockets of an environment that has been disabled or deleted, and those whose keys are good no more. */
   #review(feed: Feed): void {
-    environmentById(this.#services.ctx, feed.environment.id).then(
-      (environment) => {
-        feed.environment = environment;
-        if (environment.disabled) this.#closeAll(feed, new CollabError('environment_disabled', 'The environment has been disabled'));
-      },
-      (error: unknown) => {
-        const gone = error instanceof CollabError && error.code === 'environment_not_found';
-        if (gone) this.#closeAll(feed, new CollabError('forbidden', 'The environment has been deleted'));
-        else this.#services.log.warn({ err: error, environment: feed.environment.id }, 'the environment of open sockets could not be read');
-      },
-    );
+    this.#closeRefused(feed).catch((error: unknown) => {
+      const gone = error instanceof CollabError && error.code === 'environment_not_found';
+      if (gone) this.#closeAll(feed, new CollabError('forbidden', 'The environment has been deleted'));
+      else this.#services.log.warn({ err: error, environment: feed.environment.id }, 'the environment of open sockets could not be read');
+    });
+  }
+
+  async #closeRefused(feed: Feed): Promise<void> {
+    const { ctx } = this.#services;
+    const environment = await environmentById(ctx, feed.environment.id);
+    feed.environment = environment;
+    if (environment.disabled) {
+      this.#closeAll(feed, new CollabError('environment_disabled', 'The environment has been disabled'));
+      return;
+    }
+    const judge = await judgeCredentials(ctx, environment, feed.members);
+    for (const connection of feed.members) {
+      const refusal = judge(connection);
+      if (refusal !== null) refuse(connection.line, refusal);
+    }
   }
 
   #closeAll(feed: Feed, error: CollabError): void {

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { type Claims, verifyUserToken } from '../domain/tokens.ts';
+import { type VerifiedClaims, verifyUserToken } from '../domain/tokens.ts';
 import { userSeen } from '../domain/users.ts';
 import { InputSchema, validate } from '../domain/validate.ts';
 import { timestamp } from '../lib/clock.ts';
@@ -43,7 +43,8 @@ async function refreshToken(services: Services, connection: Connection, data: un
   return JSON.stringify({ tokenExpiresAt: timestamp(claims.expiresAt) });
 }
 
-function applyClaims({ rooms }: Services, connection: Connection, claims: Claims): void {
+function applyClaims({ rooms }: Services, connection: Connection, claims: VerifiedClaims): void {
+  connection.signedBy = claims.signedBy;
   connection.role = claims.role;
   connection.expiresAt = claims.expiresAt;
   connection.warned = false;

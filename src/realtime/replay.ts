@@ -1,3 +1,4 @@
+import { withoutErased } from '../domain/erasure.ts';
 import { Gate } from '../lib/gate.ts';
 import { roomOfEvent } from '../model/event.ts';
 import { inScope } from '../model/room.ts';
@@ -47,7 +48,8 @@ export async function catchUp(store: Store, connection: Connection): Promise<voi
       await line.drained();
       continue;
     }
-    const events = await reads.run(() => store.events(feed.environment.id, connection.position, SLICE));
+    const { id } = feed.environment;
+    const events = await reads.run(async () => withoutErased(store, id, await store.events(id, connection.position, SLICE)));
     if (!line.isOpen) return;
     if (events[0]?.seq !== connection.position + 1) {
       line.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../domain/context.ts';
-import { enter, isIn, keep, leave, lose, type Membership, type Person, personOf, type PresentUser, presentUsers } from '../domain/presence.ts';
+import { dropLost, enter, isIn, keep, leave, lose, type Membership, type Person, personOf, type PresentUser, presentUsers } from '../domain/presence.ts';
 import { CollabError } from '../errors.ts';
 import { timestamp } from '../lib/clock.ts';
 import type { Logger } from '../log.ts';
@@ -190,6 +190,11 @@ export class Room {
     if (!this.#view.has(userId)) return;
     this.#renamed.add(userId);
     this.#look();
+  }
+
+  /** As `dropLost`; the others are told. */
+  dropLost(environmentId: string, userId: string): void {
+    if (environmentId === this.#environmentId && dropLost(this.#deps.ctx, this.key, userId)) this.#changed();
   }
 
   /** Does what is due by the clock. */

@@ -1,3 +1,4 @@
+import { isUserEvent } from '../domain/erasure.ts';
 import { presenceKey } from '../domain/presence.ts';
 import { CollabError } from '../errors.ts';
 import { inScope } from '../model/room.ts';
@@ -7,8 +8,6 @@ import { type Member, Room, type RoomDeps } from './room.ts';
 
 /** Rooms that one socket may have joined at a time. */
 export const MAX_ROOMS = 50;
-
-const USER_UPDATED = '{"type":"user.updated",';
 
 /** The rooms that sockets of this worker have joined. */
 export class Rooms {
@@ -55,6 +54,16 @@ export class Rooms {
     this.#remove(member, false);
   }
 
+  /** As `leave`, of all its rooms. */
+  leaveAll(connection: Connection): void {
+    for (const member of connection.memberships?.values() ?? []) this.leave(member);
+  }
+
+  /** Takes a user whose last connection was lost out of the rooms of an environment that this worker has, before the grace is over. */
+  dropLost(environmentId: string, userId: string): void {
+    for (const room of this.#rooms.values()) room.dropLost(environmentId, userId);
+  }
+
   /** Takes a connection whose socket has closed out of its rooms: others see that after the grace. */
   lost(connection: Connection): void {
     for (const member of connection.memberships?.values() ?? []) this.#remove(member, true);
@@ -94,7 +103,7 @@ export class Rooms {
 
   /** Rooms show names. */
   #follow(event: string): void {
-    if (this.#rooms.size === 0 || !event.startsWith(USER_UPDATED)) return;
+    if (this.#rooms.size === 0 || !isUserEvent(event)) return;
     const { data } = JSON.parse(event) as { data: { userId: string } };
     for (const room of this.#rooms.values()) room.rename(data.userId);
   }

@@ -8,6 +8,7 @@ import { Admission } from './admission.ts';
 import { Anchor } from './anchor.ts';
 import { Connection } from './connection.ts';
 import { MessageDesk } from './desk.ts';
+import { followErasures } from './erasures.ts';
 import { AUTH_DEADLINE_MS, Guest, Guests } from './guests.ts';
 import { upgradeHandler } from './handshake.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -70,12 +71,14 @@ class RealtimeServer implements Realtime {
   readonly #admission: Admission;
   readonly #heartbeat: Heartbeat;
   readonly #anchor = new Anchor();
+  readonly #stopErasures: () => void;
   #closing = false;
 
   constructor(services: Services) {
     this.#services = services;
     this.#admission = new Admission(services, new MessageDesk(services));
     this.#heartbeat = new Heartbeat(services);
+    this.#stopErasures = followErasures(services);
   }
 
   behavior(): WebSocketBehavior<SocketData> {
@@ -117,6 +120,7 @@ class RealtimeServer implements Realtime {
       if (turn + 1 < turns) await new Promise((resolve) => setTimeout(resolve, spreadMs / turns));
     }
     this.#heartbeat.stop();
+    this.#stopErasures();
     hub.stop();
     rooms.stop();
     await this.#anchor.close();

@@ -35,6 +35,7 @@ await t.test('a good token gives its claims', async (t) => {
     email: undefined,
     metadata: undefined,
     expiresAt: (now + 3600) * 1000,
+    signedBy: 'k1 2026-01-02T03:04:05.678Z',
   });
   const full = { ...good, name: 'Ann', picture: 'https://a.example/p.png', email: 'a@b', role: 'viewer', rooms: ['a', 'b/*'], metadata: { a: 1 }, aud: ['x', 'dev'] };
   t.match(await verifyUserToken(ctx, environment, token(full)), { role: 'viewer', rooms: ['a', 'b/*'], name: 'Ann', avatarUrl: full.picture, email: 'a@b', metadata: { a: 1 } });

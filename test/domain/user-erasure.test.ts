@@ -27,7 +27,7 @@ await t.test('an erased user is unknown, and told of without personal data; what
   const at = new Date(START).toISOString();
   t.strictSame(last.data, {
     id: 'ann', userId: 'ann', name: null, avatarUrl: null, kind: 'user', metadata: {}, createdAt: at, updatedAt: new Date(START + 1000).toISOString(),
-    firstSeenAt: null, lastSeenAt: null, online: false,
+    firstSeenAt: null, lastSeenAt: null, online: false, erased: true,
   });
   await t.rejects(deleteUser(ctx, backend, 'ann'), { code: 'user_not_found', message: 'User not found' });
   await t.rejects(startThread(world), { code: 'unknown_user' });

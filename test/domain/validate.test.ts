@@ -33,6 +33,8 @@ await t.test('a refusal names the field and the bound', async (t) => {
     [thread, { ...good, position: { x: 0, y: 0, selector: 3 } }, 'position.selector must be a string'],
     [patch, { resolved: 'true' }, 'resolved must be a boolean'],
     [user, { kind: 'robot' }, 'kind must be one of user, bot'],
+    [user, { name: 'a\udc00' }, 'name must be well-formed Unicode, without lone surrogates'],
+    [thread, { ...good, position: { x: 0, y: 0, path: '\ud800' } }, 'position.path must be well-formed Unicode, without lone surrogates'],
     [user, { name: '' }, 'name must be 1 to 256 characters'],
     [user, { avatarUrl: 'x'.repeat(2049) }, 'avatarUrl must be at most 2048 characters'],
   ] as [InputSchema<never>, unknown, string][];
@@ -48,7 +50,7 @@ await t.test('a body that is no object is refused as such', async (t) => {
 });
 
 await t.test('bounds are inclusive and unknown fields pass', async (t) => {
-  t.doesNotThrow(() => validate(thread, { ...good, position: { x: 0, y: 1 }, surprise: true }));
+  t.doesNotThrow(() => validate(thread, { ...good, position: { x: 0, y: 1 }, surprise: '\ud800' }));
   t.doesNotThrow(() => validate(comment, { ...good, metadata: { a: 'x', b: 1, c: false } }));
 });
 

@@ -79,7 +79,7 @@ await t.test('bad data gets an error reply that names the field, and the socket 
     ['comment.create', { threadId: 'ü ../\n\u0000', body: 'x' }, 'thread_not_found', /./],
     ['comment.create', { threadId: 'x'.repeat(5_000), body: 'x' }, 'thread_not_found', /./],
     ['comment.update', { commentId: 'cm_unknown', body: 'x' }, 'comment_not_found', /./],
-    ['comment.update', { commentId: '\ud800', body: 'x' }, 'comment_not_found', /./],
+    ['comment.update', { commentId: '\ud800', body: 'x' }, 'invalid_request', /^data\.commentId must be well-formed Unicode/],
     ['comment.delete', { commentId: null }, 'invalid_request', /^data\.commentId must be a string$/],
     ['thread.resolve', { threadId: 'th_unknown' }, 'thread_not_found', /./],
     ['room.enter', { roomId: 'lobby' }, 'invalid_request', /^Unknown message type room\.enter$/],

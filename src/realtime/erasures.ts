@@ -1,0 +1,20 @@
+import { erasedUserOf } from '../domain/erasure.ts';
+import { CollabError } from '../errors.ts';
+import { refuse } from './protocol.ts';
+import type { Services } from './services.ts';
+
+/** Ends what users who are erased have open on this worker, and takes them out of its rooms at once. Returns the way to stop. */
+export function followErasures({ ctx, hub, rooms }: Services): () => void {
+  return ctx.store.follow((environmentId, { text }) => {
+    const feed = hub.feeds.get(environmentId);
+    if (feed === undefined) return;
+    const userId = erasedUserOf(text);
+    if (userId === null) return;
+    for (const connection of feed.members) {
+      if (connection.userId !== userId) continue;
+      rooms.leaveAll(connection);
+      refuse(connection.line, new CollabError('forbidden', 'The user has been deleted'));
+    }
+    rooms.dropLost(environmentId, userId);
+  });
+}
