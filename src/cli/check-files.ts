@@ -1,5 +1,6 @@
 import type { Context } from '../domain/context.ts';
-import { checkFiles, findOrphans } from '../domain/file-sweep.ts';
+import { filesIn } from '../domain/file-jobs.ts';
+import { checkFiles, findOrphans, STAGED_MS } from '../domain/file-sweep.ts';
 import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
 import { useStore } from './folder.ts';
 import { shellWord } from './output.ts';
@@ -15,15 +16,27 @@ export async function checkFilesOf({ dir, config }: Subject): Promise<Check> {
 
 async function compare(ctx: Context, dir: string): Promise<Check> {
   const { files, lost } = await checkFiles(ctx);
+  const left = await leftoversIn(ctx);
+  const collect = `collab gc --dir ${shellWord(dir)}`;
   if (lost.length > 0) {
-    return fail('files', `${lost.length} of ${files} files are missing on the disk, such as ${lost[0]}`, 'Put them back from a backup of the data folder: their comments still show them.');
+    const missing = `${lost.length} of ${files} files are missing on the disk, such as ${lost[0]}`;
+    const remedy = 'Put them back from a backup of the data folder: their comments still show them.';
+    return fail('files', [missing, ...left].join('; '), left.length === 0 ? remedy : `${remedy} What is left over goes by: ${collect}`);
   }
+  return left.length === 0 ? ok('files', `${files}, all with their record`) : warn('files', left.join('; '), collect);
+}
+
+/** What nothing needs, in words; empty when there is nothing. */
+async function leftoversIn(ctx: Context): Promise<string[]> {
   let orphans = 0;
   let bytes = 0;
   for await (const orphan of findOrphans(ctx)) {
     orphans += 1;
     bytes += orphan.bytes;
   }
-  if (orphans === 0) return ok('files', `${files}, all with their record`);
-  return warn('files', `${orphans} files without a record take ${Math.ceil(bytes / 1024)} kB`, `collab gc --dir ${shellWord(dir)}`);
+  const staged = await filesIn(ctx).blobs.sweepStaged(STAGED_MS, true);
+  return [
+    ...(orphans === 0 ? [] : [`${orphans} files without a record take ${Math.ceil(bytes / 1024)} kB`]),
+    ...(staged === 0 ? [] : [`${staged} uploads were never finished`]),
+  ];
 }

@@ -35,10 +35,10 @@ export async function checkFolder(subject: Subject): Promise<Check[]> {
   return [await checkRights(dataDir), await checkSpace(subject), await checkFilesystem(dataDir), store, ...files, ...(await checkLeftovers(subject))];
 }
 
-/** What an init that was killed midway has left; nothing to say where there is none. */
+/** What an init or import that was killed midway has left; nothing to say where there is none. */
 async function checkLeftovers({ dir, config }: Subject): Promise<Check[]> {
   const leftovers = await findLeftovers(config.dataDir);
-  return leftovers.length === 0 ? [] : [warn('leftovers', `an init that was interrupted left ${leftovers.join(', ')}`, `collab init --dir ${shellWord(dir)}`)];
+  return leftovers.length === 0 ? [] : [warn('leftovers', `an init or import that was interrupted left ${leftovers.join(', ')}; the next one removes it`, `collab init --dir ${shellWord(dir)}`)];
 }
 
 async function checkRights(dataDir: string): Promise<Check> {

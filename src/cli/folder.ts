@@ -37,6 +37,11 @@ export function storeFolder(config: Config): string {
   return join(config.dataDir, 'store');
 }
 
+/** The files inside a data folder; made with the first one. */
+export function filesFolder(config: Config): string {
+  return join(config.dataDir, 'files');
+}
+
 /** Whether there is a store already. A config.json need not be: its options may come from variables. */
 export function hasStore(config: Config): boolean {
   return existsSync(storeFolder(config));

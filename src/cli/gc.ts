@@ -19,7 +19,7 @@ interface Removed {
   /** Files without a record, and how much they hold. */
   readonly orphans: number;
   readonly orphanBytes: number;
-  /** Uploads that were never finished; not known of a dry run. */
+  /** Uploads that were never finished. */
   readonly staged: number;
 }
 
@@ -50,7 +50,7 @@ async function collect(ctx: Context, dryRun: boolean): Promise<Removed> {
   const orphans: Orphan[] = [];
   for await (const orphan of findOrphans(ctx)) orphans.push(orphan);
   if (!dryRun) await removeOrphans(ctx, orphans);
-  const staged = dryRun ? 0 : await filesIn(ctx).blobs.sweepStaged(STAGED_MS);
+  const staged = await filesIn(ctx).blobs.sweepStaged(STAGED_MS, dryRun);
   return { dryRun, unlinked, orphans: orphans.length, orphanBytes: orphans.reduce((sum, { bytes }) => sum + bytes, 0), staged };
 }
 
@@ -67,7 +67,7 @@ function describe({ dryRun, unlinked, orphans, orphanBytes, staged }: Removed): 
     `${dryRun ? 'Would remove' : 'Removed'}:`,
     `  ${unlinked} uploads that nothing linked for a day`,
     `  ${orphans} files without a record (${Math.ceil(orphanBytes / 1024)} kB)`,
-    ...(dryRun ? [] : [`  ${staged} uploads that were never finished`]),
+    `  ${staged} uploads that were never finished`,
   ];
   return [...lines, ...(dryRun ? ['', callable('collab gc removes them.')] : [])].join('\n');
 }

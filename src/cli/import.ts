@@ -1,18 +1,36 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { StartError } from '../cluster/exit.ts';
 import { type DataLock, lockDataFolder } from '../cluster/lock.ts';
+import { loadConfig } from '../config/load.ts';
+import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import { Import } from '../domain/import.ts';
 import { CollabError } from '../errors.ts';
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
-import { invocation, withStore } from './folder.ts';
+import { filesFolder, hasStore, invocation, useStore } from './folder.ts';
 import { readLines } from './lines.ts';
-import { facts, next, printResult } from './output.ts';
+import { facts, next, printResult, shellWord } from './output.ts';
 import { bytesText, Progress } from './progress.ts';
+import { makeFolder } from './setup.ts';
+
+/** What is read. */
+interface Source {
+  /** Null for standard input. */
+  readonly path: string | null;
+  /** Its size, where that is known. */
+  readonly bytes: number | null;
+  readonly skipExisting: boolean;
+}
+
+interface Taken {
+  readonly done: Import['done'];
+  readonly skipped: Import['skipped'];
+  readonly lines: number;
+}
 
 /** Adds `import`. */
 export function register(program: Command): void {
@@ -20,8 +38,9 @@ export function register(program: Command): void {
     summary: 'Take in the environments of an export.',
     details:
       'Each environment comes whole or not at all: it appears when its last line was read, and what a broken import has left is removed by ' +
-      'the next one. "-" reads standard input. Works beside a running server. An environment that is here already is refused, unless told to skip it.',
-    examples: ['collab import all.ndjson', 'collab import all.ndjson --skip-existing', 'gunzip -c default.ndjson.gz | collab import -'],
+      'the next one. A folder without data is made first, as `collab init` does, but without an environment of its own; there the whole file comes in ' +
+      'or nothing. "-" reads standard input. Works beside a running server. An environment that is here already is refused, unless told to skip it.',
+    examples: ['collab import all.ndjson', 'collab import all.ndjson --dir /srv/new', 'collab import all.ndjson --skip-existing', 'gunzip -c default.ndjson.gz | collab import -'],
   })
     .option('--skip-existing', 'Pass over environments that are here already: the way to call it again after a part of the file came in.')
     .action(take);
@@ -30,29 +49,48 @@ export function register(program: Command): void {
 async function take(file: string, options: { skipExisting?: true }, command: Command): Promise<void> {
   const at = invocation(command);
   const path = file === '-' ? null : resolve(file);
-  const whole = path === null ? null : (await stat(path)).size;
-  const { done, skipped, lines } = await withStore(at, async (ctx, { dataDir }) => {
-    const lock = await lockImports(dataDir);
-    try {
-      return await run(ctx, path, whole, options.skipExisting === true);
-    } finally {
-      lock.release();
-    }
-  });
+  const source: Source = { path, bytes: path === null ? null : (await stat(path)).size, skipExisting: options.skipExisting === true };
+  const config = loadConfig({ dir: at.dir, env: process.env, flags: {} });
+  const isNew = !hasStore(config);
+  const { done, skipped, lines } = isNew ? await intoNewFolder(at.dir, config, source) : await intoStore(config, source);
   const environments = done.map(({ id, slug }) => ({ id, slug }));
-  printResult(at.json, { environments, skipped, lines }, () =>
+  const dir = `--dir ${shellWord(at.dir)}`;
+  printResult(at.json, { dir: at.dir, madeFolder: isNew, environments, skipped, lines }, () =>
     [
-      `Took in ${done.length === 1 ? 'one environment' : `${done.length} environments`}.`,
+      `${isNew ? `Made the folder ${at.dir} and took` : 'Took'} in ${done.length === 1 ? 'one environment' : `${done.length} environments`}.`,
       '',
       facts([['taken in', done.map(({ slug }) => slug).join(', ') || 'none'], ['skipped', skipped.join(', ') || 'none'], ['lines', String(lines)]]),
-      next('collab status', ...done.slice(0, 1).map(({ slug }) => `collab key create --env ${slug} --kind secret`)),
+      next(`collab ${isNew ? 'start' : 'status'} ${dir}`, ...done.slice(0, 1).map(({ slug }) => `collab key create --env ${slug} --kind secret ${dir}`)),
     ].join('\n'),
   );
 }
 
-/** Two imports at once could each take the other's work for leftovers. */
-async function lockImports(dataDir: string): Promise<DataLock> {
-  const folder = join(dataDir, 'import');
+async function intoStore(config: Config, source: Source): Promise<Taken> {
+  // Two imports at once could each take the other's work for leftovers.
+  const lock = await lockImports(join(config.dataDir, 'import'));
+  try {
+    return await useStore(config, (ctx) => run(ctx, source, true));
+  } finally {
+    lock.release();
+  }
+}
+
+/** Makes the folder, with what is read as all that it holds; when that fails there is none. */
+async function intoNewFolder(dir: string, config: Config, source: Source): Promise<Taken> {
+  const files = filesFolder(config);
+  if (existsSync(files)) throw new Failure(`${files} is there, but no store beside it: nothing was taken in.`, ['Import into another folder, or move those files away.']);
+  // The lock of the whole folder: no server may begin to write into what is about to be moved there.
+  const lock = await lockImports(config.dataDir);
+  try {
+    const taken = await makeFolder(dir, config, (ctx) => run(ctx, source, false));
+    if (taken === null) throw new Failure(`Another process has made the folder ${dir} meanwhile: nothing was taken in.`, ['Call it again to import into that one.']);
+    return taken;
+  } finally {
+    lock.release();
+  }
+}
+
+async function lockImports(folder: string): Promise<DataLock> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   try {
     return await lockDataFolder(folder);
@@ -62,7 +100,8 @@ async function lockImports(dataDir: string): Promise<DataLock> {
   }
 }
 
-async function run(ctx: Context, path: string | null, whole: number | null, skipExisting: boolean) {
+/** @param keeps whether environments that came in before a failure stay */
+async function run(ctx: Context, { path, bytes, skipExisting }: Source, keeps: boolean): Promise<Taken> {
   const work = new Import(ctx, { skipExisting });
   const progress = new Progress();
   let lines = 0;
@@ -77,19 +116,19 @@ async function run(ctx: Context, path: string | null, whole: number | null, skip
     for await (const line of readLines(counted())) {
       lines++;
       await work.add(line);
-      progress.say(() => `${lines} lines, ${bytesText(read)}${whole === null ? '' : ` of ${bytesText(whole)}`}`);
+      progress.say(() => `${lines} lines, ${bytesText(read)}${bytes === null ? '' : ` of ${bytesText(bytes)}`}`);
     }
     work.finish();
     return { done: work.done, skipped: work.skipped, lines };
   } catch (error) {
     await work.abandon();
-    throw error instanceof CollabError ? refusal(error, lines, work) : error;
+    throw error instanceof CollabError ? refusal(error, lines, keeps ? work.done : []) : error;
   } finally {
     progress.end();
   }
 }
 
-function refusal(error: CollabError, lines: number, { done }: Import): Failure {
+function refusal(error: CollabError, lines: number, done: Import['done']): Failure {
   const come = done.length === 0 ? 'Nothing was taken in.' : `Taken in before: ${done.map(({ slug }) => slug).join(', ')}.`;
   const remedies = {
     id_taken: ['To leave it as it is and take in the others, add --skip-existing.', 'To replace it, delete it first: collab env delete <slug>'],

@@ -6,7 +6,7 @@ import { presentKey, presentNewKey } from '../domain/key-view.ts';
 import { createKey, type KeyCreate, listKeys, revokeKey, rotateKey } from '../domain/keys.ts';
 import { addSigningKey, listSigningKeys, type PublicAlgorithm, removeSigningKey, type SigningKeyCreate } from '../domain/signing-keys.ts';
 import type { Environment } from '../model/environment.ts';
-import type { KeyScope, SigningKey } from '../model/key.ts';
+import { type KeyScope, MAX_KEY_RATE_LIMIT, type SigningKey } from '../model/key.ts';
 import { addCommand, addGroup, choiceOption, durationOption, wholeOption } from './command.ts';
 import { usageFailure } from './failure.ts';
 import { type Invocation, invocation, withStore } from './folder.ts';
@@ -172,8 +172,8 @@ function refuseForeignOptions(kind: 'secret' | 'publishable' | 'signing', option
   throw usageFailure(`--${flag} has no meaning for a ${kind} key.`, '`collab key create --help` says which options belong to which kind.');
 }
 
-function rateLimitOption(text: string): number {
-  return text === 'unlimited' ? 0 : wholeOption('rate-limit', text, 1, 1_000_000);
+function rateLimitOption(text: string): number | 'unlimited' {
+  return text === 'unlimited' ? text : wholeOption('rate-limit', text, 1, MAX_KEY_RATE_LIMIT);
 }
 
 function signingInput({ kid, alg, publicKey, jwks }: CreateOptions): SigningKeyCreate {

@@ -1,23 +1,29 @@
 import { readFileSync } from 'node:fs';
-import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { aliveness, identify, parseIdentity } from '../cluster/identity.ts';
 
 const PREFIX = '.setup-';
 const OWNER = 'owner.json';
-/** Filling a store takes a second. Whoever can't be asked counts as ended after this. */
+/** Whoever can't be asked counts as ended when its folder was not touched for so long. */
 const SILENT_MS = 600_000;
+const BEAT_MS = 60_000;
 
 /** Where this process fills a store aside, before it moves it into its place. */
 export function setupFolder(dataDir: string): string {
   return join(dataDir, `${PREFIX}${process.pid}`);
 }
 
-/** Says in a folder of `setupFolder` whose it is: whole or not at all, so that a killed process is known as one. */
+/**
+ * Says in a folder of `setupFolder` whose it is: whole or not at all, so that a killed process is known as one. The
+ * folder is touched every minute, as long as it is there.
+ */
 export async function claimSetup(folder: string): Promise<void> {
   const draft = join(folder, `${OWNER}.draft`);
   await writeFile(draft, JSON.stringify(identify()), { mode: 0o600 });
   await rename(draft, join(folder, OWNER));
+  const beat = setInterval(() => void utimes(folder, new Date(), new Date()).catch(() => clearInterval(beat)), BEAT_MS);
+  beat.unref();
 }
 
 /** What setups that were killed midway have left in a data folder; none where there is no such folder, or it can't be read. */

@@ -7,7 +7,8 @@ import { createKey } from '../domain/keys.ts';
 import { addSigningKey } from '../domain/signing-keys.ts';
 import { putUser } from '../domain/users.ts';
 import { operator } from './actor.ts';
-import { configFile, hasStore, storeFolder, useStore } from './folder.ts';
+import { syncFolder } from './backup-folder.ts';
+import { configFile, filesFolder, hasStore, storeFolder, useStore } from './folder.ts';
 import { claimSetup, removeLeftovers, setupFolder } from './setup-leftovers.ts';
 
 /** The environment that a new folder starts with. */
@@ -30,37 +31,57 @@ export interface Setup {
 }
 
 /**
- * Makes what a folder lacks: config.json, and the store with its first environment. Each appears whole or not at all,
- * so a start after a crash in between finds no half-made folder; what an earlier one has left aside is removed.
+ * Makes what a folder lacks, as `makeFolder`, with the first environment.
  *
  * @param demo whether to make the users of the demo too
  * @returns the keys, or null when there was a store already; that one is left as it is
  */
-export async function setUp(dir: string, config: Config, demo: boolean): Promise<Setup | null> {
+export function setUp(dir: string, config: Config, demo: boolean): Promise<Setup | null> {
+  return makeFolder(dir, config, (ctx) => fillFirst(ctx, demo));
+}
+
+/**
+ * Makes what a folder lacks: config.json, and the store with what `fill` puts into it. Each appears whole or not at all,
+ * so a start after a crash in between finds no half-made folder; what an earlier one has left aside is removed. When
+ * `fill` rejects, nothing is made.
+ *
+ * @returns what `fill` gave, or null when there was a store already, or suddenly; that one is left as it is
+ */
+export async function makeFolder<T>(dir: string, config: Config, fill: (ctx: Context) => Promise<T>): Promise<T | null> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   await removeLeftovers(config.dataDir);
-  const setup = hasStore(config) ? null : await makeStore(config, demo);
+  const filled = hasStore(config) ? null : await makeStore(config, fill);
   if (!existsSync(configFile(dir))) await writeConfig(dir, config);
-  return setup;
+  return filled;
 }
 
 /** Fills a store aside and moves it into its place when it is complete. */
-async function makeStore(config: Config, demo: boolean): Promise<Setup | null> {
+async function makeStore<T>(config: Config, fill: (ctx: Context) => Promise<T>): Promise<T | null> {
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const aside = { ...config, dataDir: setupFolder(config.dataDir) };
   await rm(aside.dataDir, { recursive: true, force: true });
   try {
     await mkdir(aside.dataDir, { mode: 0o700 });
     await claimSetup(aside.dataDir);
-    const setup = await useStore(aside, (ctx) => fill(ctx, demo));
-    const placed = await moveUnlessTaken(storeFolder(aside), storeFolder(config));
-    return placed ? setup : null;
+    const filled = await useStore(aside, fill);
+    return (await place(aside, config)) ? filled : null;
   } finally {
     await rm(aside.dataDir, { recursive: true, force: true });
   }
 }
 
-async function fill(ctx: Context, demo: boolean): Promise<Setup> {
+/** False when another process was faster, whose store stays. */
+async function place(from: Config, to: Config): Promise<boolean> {
+  const hasFiles = existsSync(filesFolder(from));
+  // The store last: where it is, the data folder counts as whole.
+  if (hasFiles && !(await moveUnlessTaken(filesFolder(from), filesFolder(to)))) return false;
+  const placed = await moveUnlessTaken(storeFolder(from), storeFolder(to));
+  if (hasFiles && !placed) await rename(filesFolder(to), filesFolder(from));
+  await syncFolder(to.dataDir);
+  return placed;
+}
+
+async function fillFirst(ctx: Context, demo: boolean): Promise<Setup> {
   const environment = await createEnvironment(ctx, { slug: FIRST_ENVIRONMENT, name: 'Default' });
   const secret = await createKey(ctx, environment, { kind: 'secret', name: 'first' });
   const publishable = await createKey(ctx, environment, { kind: 'publishable', name: 'first' });
@@ -76,7 +97,7 @@ async function fill(ctx: Context, demo: boolean): Promise<Setup> {
   };
 }
 
-/** False when another process was faster and its store is there now. */
+/** False when there is something already. */
 async function moveUnlessTaken(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to);

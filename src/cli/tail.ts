@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { findEnvironment } from '../domain/environments.ts';
+import { withoutErased } from '../domain/erasure.ts';
 import type { EventEnvelope } from '../model/event.ts';
 import type { Store } from '../ports/store.ts';
 import { addCommand, wholeOption } from './command.ts';
@@ -47,7 +48,7 @@ async function follow(store: Store, environmentId: string, since: number, stop: 
   let position = since;
   while (!stop.aborted) {
     store.wake();
-    const events = await store.events(environmentId, position, BATCH);
+    const events = await withoutErased(store, environmentId, await store.events(environmentId, position, BATCH));
     for (const { seq, text } of events) {
       show(text);
       position = seq;

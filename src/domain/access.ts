@@ -15,10 +15,10 @@ export function requireRead(actor: Actor, roomId?: string): void {
   if (roomId !== undefined) requireReach(actor, roomId);
 }
 
-/** Throws `forbidden` unless the actor may create, in the room when one is given: `full` keys, members and moderators. */
+/** Throws `forbidden` unless the actor may create, or change and delete users, in the room when one is given: `full` keys, members and moderators. */
 export function requireWrite(actor: Actor, roomId?: string): void {
   if (actor.kind === 'user') requireMember(actor.role);
-  else if (actor.scope !== 'full') throw forbidden(`The key has the scope ${actor.scope}, which does not allow creating`);
+  else if (actor.scope !== 'full') throw forbidden(`The key has the scope ${actor.scope}: this needs a key of the scope full`);
   if (roomId !== undefined) requireReach(actor, roomId);
 }
 

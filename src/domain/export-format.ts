@@ -95,7 +95,7 @@ export const lineSchemas = {
 export type LineType = keyof typeof lineSchemas;
 export type LineOf<T extends LineType> = Static<(typeof lineSchemas)[T]>;
 
-const inputs = new Map(Object.entries(lineSchemas).map(([type, schema]) => [type, new InputSchema(schema)]));
+const inputs = new Map(Object.entries(lineSchemas).map(([type, schema]) => [type, new InputSchema(schema, { takesAnyText: true })]));
 
 /** The schema of a type of line, to be validated against; undefined for a type that does not exist. */
 export function lineInput(type: string): InputSchema<(typeof lineSchemas)[LineType]> | undefined {

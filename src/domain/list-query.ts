@@ -106,7 +106,8 @@ function setFilter(filters: Filters, name: Exclude<keyof Filters, 'metadata'>, v
 function parseMetadataFilters(search: URLSearchParams): [string, string][] {
   const pairs: [string, string][] = [];
   for (const [name, value] of search) {
-    if (name.startsWith('metadata.') && name.length > 'metadata.'.length) pairs.push([name.slice('metadata.'.length), value]);
+    if (name === 'metadata.') throw new CollabError('invalid_request', 'metadata.<key> must name a key of at least 1 character');
+    if (name.startsWith('metadata.')) pairs.push([name.slice('metadata.'.length), value]);
   }
   return pairs.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
 }

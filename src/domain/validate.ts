@@ -6,10 +6,14 @@ import { CollabError } from '../errors.ts';
 /** A schema with its validator, which is compiled when it is first needed. */
 export class InputSchema<S extends TSchema> {
   readonly schema: S;
+  /** The fields whose text must be well-formed Unicode. */
+  readonly textFields: readonly string[];
   #compiled: Validator<Record<never, never>, S> | undefined;
 
-  constructor(schema: S) {
+  /** @param takesAnyText whether text need not be well-formed Unicode */
+  constructor(schema: S, { takesAnyText = false }: { takesAnyText?: boolean } = {}) {
     this.schema = schema;
+    this.textFields = takesAnyText ? [] : Object.keys(schemaAt(schema, '/properties'));
   }
 
   check(value: unknown): value is Static<S> {
@@ -28,13 +32,17 @@ export class InputSchema<S extends TSchema> {
 
 /**
  * The value as what the schema describes. Keys of `metadata` that could reach a prototype are dropped; fields that the
- * schema doesn't know stay and must be ignored. Throws `invalid_request` naming the first field at fault and its bound.
+ * schema doesn't know stay and must be ignored. Text that is half of a surrogate pair is refused. Throws `invalid_request` naming the first field at fault and its bound.
  *
  * @param where what the field path is relative to, e.g. `data` of a message; nothing for a request body
  */
 export function validate<S extends TSchema>(input: InputSchema<S>, value: unknown, where = ''): Static<S> {
   const cleaned = withSafeMetadata(value);
-  if (input.check(cleaned)) return cleaned;
+  if (input.check(cleaned)) {
+    const malformed = malformedField(input.textFields, cleaned);
+    if (malformed !== null) throw new CollabError('invalid_request', `${joined(where, malformed)} must be well-formed Unicode, without lone surrogates`);
+    return cleaned;
+  }
   const fault = mainFault(input.errors(cleaned));
   if (fault === undefined) throw new CollabError('invalid_request', 'The body is not acceptable');
   const path = fieldPath(where, fault);
@@ -54,6 +62,28 @@ function withSafeMetadata(value: unknown): unknown {
   const { metadata } = value;
   if (!hazards.some((key) => Object.hasOwn(metadata, key))) return value;
   return { ...value, metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => !hazards.includes(key))) };
+}
+
+/** The first of these fields whose text is not well-formed, or that of an entry in it, as a path; null when there is none. */
+function malformedField(names: readonly string[], value: unknown): string | null {
+  if (!isRecord(value)) return null;
+  for (const name of names) {
+    const content = value[name];
+    if (typeof content === 'string') {
+      if (!content.isWellFormed()) return name;
+    } else if (typeof content === 'object' && content !== null) {
+      const entry = malformedEntry(content);
+      if (entry !== null) return joined(name, entry);
+    }
+  }
+  return null;
+}
+
+function malformedEntry(content: object): string | null {
+  for (const [key, entry] of Object.entries(content)) {
+    if (!key.isWellFormed() || (typeof entry === 'string' && !entry.isWellFormed())) return key.toWellFormed();
+  }
+  return null;
 }
 
 /** The first fault; where it is inside the choices of a union, the fault of the union itself. */
@@ -119,8 +149,15 @@ function choiceOf(choices: unknown): string {
   const schemas = Array.isArray(choices) ? choices.filter(isRecord) : [];
   const constants = schemas.filter((schema) => 'const' in schema).map((schema) => String(schema['const']));
   if (constants.length === schemas.length) return `must be one of ${constants.join(', ')}`;
-  const types = schemas.map((schema) => withArticle(schema['type']));
+  const types = schemas.map((schema) => ('const' in schema ? String(schema['const']) : withArticle(schema['type']) + boundsOf(schema)));
   return `must be ${types.slice(0, -1).join(', ')} or ${types.at(-1) ?? ''}`;
+}
+
+/** The bounds of a choice among others, after its type; nothing for one without. */
+function boundsOf(schema: Record<string, unknown>): string {
+  const [minimum, maximum, minLength, maxLength] = ['minimum', 'maximum', 'minLength', 'maxLength'].map((name) => numberIn(schema, name));
+  if (minimum !== undefined && maximum !== undefined) return ` between ${minimum} and ${maximum}`;
+  return maxLength === undefined ? '' : ` of ${minLength ?? 0} to ${maxLength} characters`;
 }
 
 function withArticle(type: unknown): string {

@@ -9,9 +9,9 @@ export interface ByteRange {
  * malformed, and with one that asks for several. `unsatisfiable` when nothing of it is there.
  */
 export function rangeOf(header: string, size: number): ByteRange | null | 'unsatisfiable' {
-  const [, first, last] = /^bytes\s*=\s*(\d{0,15})\s*-\s*(\d{0,15})$/i.exec(header.trim()) ?? [];
+  const [, first, last] = /^bytes\s*=\s*(\d*)\s*-\s*(\d*)$/i.exec(header.trim()) ?? [];
   if (first === undefined || last === undefined || (first === '' && last === '')) return null;
-  if (first === '') return last === '0' || Number(last) === 0 ? 'unsatisfiable' : { start: Math.max(0, size - Number(last)), end: size };
+  if (first === '') return Number(last) === 0 ? 'unsatisfiable' : { start: Math.max(0, size - Number(last)), end: size };
   const start = Number(first);
   if (last !== '' && Number(last) < start) return null;
   if (start >= size) return 'unsatisfiable';

@@ -87,6 +87,7 @@ const exampleOf = (example: unknown): Json => (example === undefined ? {} : { ex
 const fileContent: Json = {
   'multipart/form-data': {
     schema: { type: 'object', required: ['file'], properties: { file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The one file; its Content-Type is one of those accepted.' } } },
+    example: { file: '(the bytes of the file)' },
     encoding: { file: { contentType: Object.keys(acceptedTypes).join(', ') } },
   },
 };
@@ -138,6 +139,7 @@ function errorsOf(route: Route): ErrorCode[] {
   if (route.credential === 'secret' || isForBrowsers(route)) codes.push('environment_disabled', 'forbidden');
   if (isForBrowsers(route)) codes.push('invalid_token', 'token_expired', 'origin_not_allowed');
   if (route.body !== undefined || route.payload !== undefined) codes.push('payload_too_large', 'invalid_content_type', 'invalid_json');
+  if (route.path.includes(':')) codes.push('invalid_request');
   if (route.access !== 'read') codes.push('write_conflict', 'storage_full');
   if (route.idempotent === true) codes.push('idempotency_key_reused');
   return [...codes, ...route.errors];

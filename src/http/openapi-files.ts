@@ -21,7 +21,7 @@ export const filesPath: Json = {
     get: {
       operationId: 'files.get',
       summary: 'Get a file, or its thumbnail',
-      description: 'The `url` and `thumbnailUrl` of an attachment. The environment of the credentials must be that of the path. Files never change, so they are `Cache-Control: public, max-age=31536000, immutable`. Counted apart, 600 a minute.',
+      description: 'The `url` and `thumbnailUrl` of an attachment: outside of /api/v1, at the root of the server. The environment of the credentials must be that of the path. Files never change, so they are `Cache-Control: public, max-age=31536000, immutable`. Counted apart, 600 a minute.',
       tags: ['files'],
       ...securityOf.user,
       parameters: [
@@ -33,7 +33,7 @@ export const filesPath: Json = {
         header('If-None-Match', '304 if this is the ETag.', '"0f343b0931126a20f133d67c2b018a3b"'),
       ],
       responses: {
-        200: { description: 'The file.', headers, content },
+        200: { description: 'The file, of the type that it was uploaded with; a thumbnail is image/jpeg.', headers, content },
         206: { description: 'The bytes asked for.', headers: { ...headers, ...headerRefs('Content-Range') }, content },
         304: { description: 'The client has it.', headers },
         ...refusals(fileErrors),

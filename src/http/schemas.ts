@@ -107,6 +107,7 @@ const UserSchema = Type.Object({
   firstSeenAt: timeOrNull('When it first connected.'),
   lastSeenAt: timeOrNull('When it was last connected, to the minute.'),
   online: Type.Boolean({ description: 'Whether it is connected now.' }),
+  erased: Type.Optional(Type.Literal(true, { description: 'Only in the event that tells of its erasure.' })),
 });
 
 const stateFields = {

@@ -40,6 +40,9 @@ export interface NewKey {
   readonly value: string;
 }
 
+/** Most requests a minute that a key can be given; more is `unlimited`. */
+export const MAX_KEY_RATE_LIMIT = 1_000_000;
+
 const TEN_YEARS_SECONDS = 10 * 365 * 86_400;
 
 export const KeyCreateSchema = Type.Object({
@@ -55,8 +58,8 @@ export const KeyCreateSchema = Type.Object({
     Type.Union([Type.Integer({ minimum: 1, maximum: TEN_YEARS_SECONDS }), Type.Null()], { description: 'How long it is good for, at most ten years; until it is revoked when absent or null.' }),
   ),
   rateLimit: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 0, maximum: 10_000_000 }), Type.Literal('unlimited'), Type.Null()], {
-      description: 'Of secret keys: requests a minute counted on the key; `unlimited` or 0 for no limit; counted on the address when absent or null.',
+    Type.Union([Type.Integer({ minimum: 1, maximum: MAX_KEY_RATE_LIMIT }), Type.Literal('unlimited'), Type.Null()], {
+      description: 'Of secret keys: requests a minute counted on the key; `unlimited` for no limit; counted on the address when absent or null.',
     }),
   ),
 });

@@ -39,8 +39,8 @@ export interface Blobs {
   list(environmentId: string): AsyncIterable<string>;
   /** Every environment that has blobs, or has had. */
   environments(): Promise<string[]>;
-  /** Removes staged files to which nothing was written for `ageMs`: their upload ended without commit or discard. Returns how many. */
-  sweepStaged(ageMs: number): Promise<number>;
+  /** Removes staged files to which nothing was written for `ageMs`: their upload ended without commit or discard. Returns how many. With `dryRun` only counts them. */
+  sweepStaged(ageMs: number, dryRun?: boolean): Promise<number>;
   /** Removes every blob of an environment. */
   removeAll(environmentId: string): Promise<void>;
 }

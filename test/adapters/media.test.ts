@@ -4,7 +4,7 @@ import sharp from 'sharp';
 import t, { type Test } from 'tap';
 import { LocalMedia } from '../../src/adapters/media/media.ts';
 import { HEAD_BYTES, type MediaFile } from '../../src/ports/media.ts';
-import { animation, mp4, picture, wav, webm } from '../fixtures/media.ts';
+import { animation, fragmentedMp4, mp4, picture, wav, webm } from '../fixtures/media.ts';
 import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
@@ -105,6 +105,11 @@ t.test('sound and video tell how long they are, also as browsers record them', a
   t.equal(await media.duration(file(t, webm(25_000, { scale: 100_000 })), 'audio/webm'), 2500, 'in other units');
   t.equal(await media.duration(file(t, webm(4_200, { finished: true })), 'audio/webm'), 4200, 'one that tells it');
   t.equal(await media.duration(file(t, webm(0).subarray(0, 60)), 'audio/webm'), undefined, 'one that was cut off before its first block');
+  for (const told of ['sample', 'fragment', 'track'] as const) {
+    for (const timed of [true, false]) t.equal(await media.duration(file(t, fragmentedMp4(3, { told, timed })), 'audio/mp4'), 3000, `fragments, told by the ${told}`);
+  }
+  t.equal(await media.duration(file(t, fragmentedMp4(2).subarray(0, -150)), 'video/mp4'), 2000, 'fragments that were cut off');
+  t.equal(await media.duration(file(t, fragmentedMp4(0)), 'audio/mp4'), undefined, 'none of them');
   t.equal(await media.duration(file(t, mp4('M4A')), 'audio/mp4'), undefined, 'nothing to play');
   t.equal(await media.duration(file(t, Buffer.alloc(10_000, 0xff)), 'audio/webm'), undefined, 'rubbish');
   t.equal(await media.sniff(file(t, webm(100))), 'video/webm');

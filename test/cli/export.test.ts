@@ -1,14 +1,20 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import t from 'tap';
+import type { Attachment } from '../../src/model/attachment.ts';
+import { wav } from '../fixtures/media.ts';
 import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
+import { formOf } from '../helpers/upload.ts';
 
 const folder = tempFolder(t);
 const dir = join(folder, 'live');
 const file = join(folder, 'all.ndjson');
 let keys: InitOutput;
+/** Of the one who uploads, and where what they uploaded is served. */
+let userHeaders: Record<string, string>;
+let filePath: string;
 
 async function threads(url: string): Promise<unknown> {
   return (await fetch(`${url}/api/v1/rooms/lobby/threads`, { headers: { Authorization: `Bearer ${keys.secretKey}` } })).json();
@@ -18,12 +24,16 @@ t.before(async () => {
   keys = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
   await collabJson(t, ['env', 'create', 'staging', '--dir', dir]);
   await collabJson(t, ['user', 'add', 'ann', '--env', 'default', '--name', 'Ann', '--dir', dir]);
+  const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir]);
+  userHeaders = { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token };
 });
 
 t.test('beside a running server everything is written to a file, which comes in elsewhere and goes out the same', async (t) => {
   const server = await startServer(t, dir, ['--workers', '1']);
   const headers = { Authorization: `Bearer ${keys.secretKey}`, 'Content-Type': 'application/json' };
   for (let n = 0; n < 5; n++) await fetch(`${server.url}/api/v1/rooms/lobby/threads`, { method: 'POST', headers, body: JSON.stringify({ userId: 'ann', body: `thread ${n}` }) });
+  const uploaded = await fetch(`${server.url}/api/v1/upload`, { method: 'POST', headers: userHeaders, body: formOf({ bytes: wav(1), type: 'audio/wav' }) });
+  filePath = new URL(((await uploaded.json()) as Attachment).url).pathname;
   const made = await collabJson<object>(t, ['export', file, '--with-secrets', '--dir', dir]);
   t.match(made, { file, withSecrets: true, environments: 2, missing: [], bytes: statSync(file).size });
   t.equal(statSync(file).mode & 0o077, 0);
@@ -41,6 +51,43 @@ t.test('beside a running server everything is written to a file, which comes in 
   t.equal(stdout, readFileSync(file, 'utf8'));
   t.equal(await away.end(), 0);
   t.equal(await server.end(), 0);
+});
+
+t.test('a folder that is missing, empty or only configured is made by the import, and holds what the file does', async (t) => {
+  const missing = join(folder, 'new', 'folder');
+  const taken = await collabJson<object>(t, ['import', file, '--dir', missing]);
+  t.match(taken, { dir: missing, madeFolder: true, environments: [{ slug: 'default' }, { slug: 'staging' }], skipped: [] });
+  t.strictSame(readdirSync(join(missing, 'data')).toSorted(), ['files', 'store'], 'nothing else is left');
+  t.strictSame(JSON.parse(readFileSync(join(missing, 'config.json'), 'utf8')), { host: '127.0.0.1', port: 8787 });
+  t.equal((await collab(['export', '-', '--with-secrets', '--dir', missing])).stdout, readFileSync(file, 'utf8'));
+  const server = await startServer(t, missing, ['--workers', '1']);
+  t.match(await threads(server.url), { items: [{}, {}, {}, {}, {}] }, 'for the same key');
+  t.strictSame(Buffer.from(await (await fetch(server.url + filePath, { headers: userHeaders })).arrayBuffer()), wav(1), 'with its files');
+  t.equal(await server.end(), 0);
+
+  const empty = join(folder, 'empty-folder');
+  mkdirSync(empty);
+  t.match(await collab(['import', file, '--dir', empty]), { code: 0, stdout: new RegExp(`Made the folder ${empty} and took in 2 environments\\.[^]*collab(?:\\.js)?'? start --dir ${empty}`) });
+  const configured = join(folder, 'configured');
+  mkdirSync(configured);
+  writeFileSync(join(configured, 'config.json'), '{ "dataDir": "./elsewhere" }');
+  await collabJson(t, ['import', file, '--dir', configured]);
+  t.ok(existsSync(join(configured, 'elsewhere', 'store')));
+});
+
+t.test('an import into a new folder that fails leaves none, whatever came in before', async (t) => {
+  const cut = join(folder, 'half.ndjson');
+  const lines = readFileSync(file, 'utf8').split('\n');
+  writeFileSync(cut, lines.slice(0, -2).join('\n'));
+  const dir = join(folder, 'failed');
+  t.match(await collab(['import', cut, '--dir', dir]), { code: 1, stdout: '', stderr: /in the middle of the environment staging\. Nothing was taken in\./ });
+  t.notOk(existsSync(join(dir, 'config.json')));
+  t.strictSame(readdirSync(join(dir, 'data')), []);
+  t.match(await collab(['env', 'list', '--dir', dir]), { code: 1, stderr: /no Collab folder/ });
+  mkdirSync(join(dir, 'data', 'files', 'env_old'), { recursive: true });
+  t.match(await collab(['import', file, '--dir', dir]), { code: 1, stderr: /data\/files is there, but no store beside it: nothing was taken in/ });
+  rmSync(join(dir, 'data', 'files'), { recursive: true });
+  await collabJson(t, ['import', file, '--dir', dir]);
 });
 
 t.test('standard output and input work in pipes', (t) => {

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { Attachment } from '../../src/model/attachment.ts';
@@ -11,6 +11,7 @@ interface FilesCheck {
   readonly name: string;
   readonly level: string;
   readonly finding: string;
+  readonly remedy: string | null;
 }
 
 t.test('files that nothing needs are found by doctor and removed by gc', async (t) => {
@@ -40,10 +41,13 @@ t.test('files that nothing needs are found by doctor and removed by gc', async (
   const stray = join(files, environment.id, 'file_00000');
   mkdirSync(stray, { recursive: true });
   writeFileSync(join(stray, 'file_0000000000000000000a'), 'left by a crash');
-  t.match(await filesCheck(), { level: 'warn', finding: /^1 files without a record/ });
-  t.match(await collabJson(t, ['gc', '--dir', dir, '--dry-run']), { dryRun: true, unlinked: 0, orphans: 1, orphanBytes: 15 });
-  t.match((await collab(['gc', '--dir', dir, '--dry-run'])).stdout, /Would remove/);
-  t.match(await collabJson(t, ['gc', '--dir', dir]), { dryRun: false, orphans: 1 });
+  const staged = join(files, '.staging', 'cut-off');
+  writeFileSync(staged, 'half of it');
+  utimesSync(staged, new Date(0), new Date(0));
+  t.match(await filesCheck(), { level: 'warn', finding: /^1 files without a record take 1 kB; 1 uploads were never finished$/ });
+  t.match(await collabJson(t, ['gc', '--dir', dir, '--dry-run']), { dryRun: true, unlinked: 0, orphans: 1, orphanBytes: 15, staged: 1 });
+  t.match((await collab(['gc', '--dir', dir, '--dry-run'])).stdout, /Would remove[^]* 1 uploads that were never finished/);
+  t.match(await collabJson(t, ['gc', '--dir', dir]), { dryRun: false, orphans: 1, staged: 1 });
   t.match((await collab(['gc', '--dir', dir])).stdout, /nothing to remove/);
   t.match(await filesCheck(), { level: 'ok' });
 
@@ -55,7 +59,10 @@ t.test('files that nothing needs are found by doctor and removed by gc', async (
   t.equal((await upload()).status, 200);
 
   rmSync(join(files, environment.id, attachment.id.slice(0, 10), attachment.id));
-  t.match(await filesCheck(), { level: 'fail', finding: /^1 of 2 files are missing/ });
+  t.match(await filesCheck(), { level: 'fail', finding: /^1 of 2 files are missing [^;]+$/, remedy: /show them\.$/ });
+  mkdirSync(stray, { recursive: true });
+  writeFileSync(join(stray, 'file_0000000000000000000a'), 'left by a crash');
+  t.match(await filesCheck(), { level: 'fail', finding: /^1 of 2 files are missing .+; 1 files without a record/, remedy: / gc --dir / });
   await collabJson(t, ['env', 'delete', 'default', '--dir', dir, '--yes']);
   await until(async () => (await fetch(attachment.url, { headers })).status === 401);
   t.throws(() => rmSync(join(files, environment.id)), { code: 'ENOENT' }, 'the files go with their environment');

@@ -79,6 +79,7 @@ export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blo
     const left = await blobs.stage();
     await left.write(Buffer.from('x'));
     t.equal(await peer.sweepStaged(60_000), 0);
+    t.equal(await peer.sweepStaged(0, true), 1, 'only counted');
     t.equal(await peer.sweepStaged(0), 1);
     await t.rejects(left.commit('env', 'a'));
     await left.discard();

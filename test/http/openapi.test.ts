@@ -42,6 +42,15 @@ t.test('parameters, bodies and refusals are those of the route', (t) => {
   t.end();
 });
 
+t.test('every route with a parameter in its path lists the refusal of one that is not percent-encoded', (t) => {
+  for (const { path, method, operationId } of apiRoutes) {
+    if (!path.includes(':')) continue;
+    const operation = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
+    t.ok(operation?.responses['400'] !== undefined, operationId);
+  }
+  t.end();
+});
+
 t.test('every reference leads somewhere, and every named schema is used', (t) => {
   const text = JSON.stringify(document);
   const referred = new Set([...text.matchAll(/"\$ref":"#\/components\/(\w+)\/([\w-]+)"/g)].map(([, group, name]) => `${group} ${name}`));

@@ -73,7 +73,7 @@ t.test('Create-thread body | userId | where the environment does not require kno
 
 t.test('Create-thread body | body | string | yes | text of the first comment', async (t) => {
   t.match(await create('body', { userId: 'ann' }), { status: 400, json: { error: 'body is required' } });
-  for (const body of ['Grüße 😀\n\u2028\t"quoted" \\ </script>', '\ud83d alone', '\u0000\u001f\u007f', ' padded ']) {
+  for (const body of ['Grüße 😀\n\u2028\t"quoted" \\ </script>', '\u0000\u001f\u007f', ' padded ']) {
     const { id, comments } = (await create('body', { userId: 'ann', body })).json.thread;
     t.equal(comments[0]?.body, body, 'as it was sent');
     for (const path of [`/threads/${id}`, `/threads/${id}/comments`, '/rooms/body?include=comments', '/events?limit=1000']) {

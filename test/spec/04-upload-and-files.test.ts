@@ -6,7 +6,7 @@ import { createKey } from '../../src/domain/keys.ts';
 import { updateEnvironment } from '../../src/domain/environments.ts';
 import { createLogger } from '../../src/log.ts';
 import { FileJobs } from '../../src/pipeline/file-jobs.ts';
-import { animation, mp4, picture, wav, webm } from '../fixtures/media.ts';
+import { animation, fragmentedMp4, mp4, picture, wav, webm } from '../fixtures/media.ts';
 import { until } from '../helpers/cluster.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { abandonUpload, formOf, getFile, postForm, sendUntilAnswered, type TestFile, upload } from '../helpers/upload.ts';
@@ -101,6 +101,7 @@ t.test('Upload', async (t) => {
   await t.test('durationMs | audio and video only, milliseconds', async (t) => {
     t.equal((await upload(tenant, { bytes: wav(1.25), type: 'audio/wav' })).json.durationMs, 1250);
     t.equal((await upload(tenant, { bytes: webm(1_200), type: 'audio/webm' })).json.durationMs, 1200, 'a recording');
+    t.equal((await upload(tenant, { bytes: fragmentedMp4(3), type: 'audio/mp4' })).json.durationMs, 3000, 'a recording in fragments');
     t.notOk('durationMs' in (await upload(tenant, { bytes: Buffer.alloc(99, 5), type: 'audio/ogg' })).json, 'left out where nobody can tell');
   });
 
@@ -308,6 +309,9 @@ t.test('Serving files', async (t) => {
   });
 });
 
+/** More than any file has, and than a number holds exactly. */
+const HUGE = '99999999999999999999';
+
 t.test('Conditions and ranges', async (t) => {
   const large: TestFile = { bytes: Buffer.from(Array.from({ length: 700_000 }, (_, i) => (i * 31) % 251)), type: 'audio/ogg' };
   for (const [name, sent] of [['small', { ...large, bytes: large.bytes.subarray(0, 1000) }], ['large', large]] as const) {
@@ -327,6 +331,8 @@ t.test('Conditions and ranges', async (t) => {
       t.equal((await get({ 'If-None-Match': '"other"' })).status, 200);
 
       const ranges: [range: string, start: number, end: number][] = [
+        [`bytes=0-${HUGE}`, 0, size],
+        [`bytes=-${HUGE}`, 0, size],
         ['bytes=0-99', 0, 100],
         ['bytes=100-', 100, size],
         ['bytes=-50', size - 50, size],
@@ -340,7 +346,7 @@ t.test('Conditions and ranges', async (t) => {
         t.equal(headers.get('content-range'), `bytes ${start}-${end - 1}/${size}`);
         t.ok(bytes.equals(sent.bytes.subarray(start, end)), `the bytes of ${range}`);
       }
-      for (const range of [`bytes=${size}-`, `bytes=${size}-${size + 5}`, 'bytes=-0']) {
+      for (const range of [`bytes=${HUGE}-`, `bytes=${HUGE}-${HUGE}`, `bytes=${size}-`, `bytes=${size}-${size + 5}`, 'bytes=-0']) {
         const { status, headers, bytes } = await get({ Range: range });
         t.equal(status, 416, range);
         t.equal(headers.get('content-range'), `bytes */${size}`);

@@ -34,6 +34,7 @@ t.test('400 | missing or invalid parameters', async (t) => {
   refuses(t, 400, 'The body is not valid JSON', 'invalid_json', await ask('POST', '/rooms/r/threads', { body: '{' }));
   refuses(t, 400, 'Content-Type must be application/json', 'invalid_content_type', await ask('POST', '/rooms/r/threads', { body: '{}', headers: { 'Content-Type': 'text/plain' } }));
   refuses(t, 400, /^limit must be /, 'invalid_request', await ask('GET', '/rooms?limit=0'));
+  refuses(t, 400, 'metadata.<key> must name a key of at least 1 character', 'invalid_request', await ask('GET', '/rooms?metadata.=x'));
   refuses(t, 400, 'Invalid cursor', 'invalid_cursor', await ask('GET', '/rooms?cursor=x'));
   refuses(t, 400, /^Unknown user: eve\. The user must have connected before, or be created with PUT \/users\/eve$/, 'unknown_user', await ask('POST', '/rooms/r/threads', { body: { userId: 'eve', body: 'Hi' } }));
 });
@@ -46,7 +47,9 @@ t.test('401 | invalid or missing API key or token', async (t) => {
 
 t.test('403 | forbidden', async (t) => {
   const { value } = await tenant.newKey({ scope: 'read' });
-  refuses(t, 403, 'The key has the scope read, which does not allow creating', 'forbidden', await ask('POST', '/rooms/r/threads', { key: value, body: { userId: 'ann', body: 'Hi' } }));
+  refuses(t, 403, 'The key has the scope read: this needs a key of the scope full', 'forbidden', await ask('POST', '/rooms/r/threads', { key: value, body: { userId: 'ann', body: 'Hi' } }));
+  const { value: moderator } = await tenant.newKey({ scope: 'moderate' });
+  refuses(t, 403, 'The key has the scope moderate: this needs a key of the scope full', 'forbidden', await ask('DELETE', '/users/ann', { key: moderator }));
   const { value: confined } = await tenant.newKey({ rooms: 'other' });
   refuses(t, 403, 'The credential does not reach this room', 'forbidden', await ask('GET', '/rooms/r', { key: confined }));
 });

@@ -59,6 +59,7 @@ const text = (length: number): string => 'x'.repeat(length);
 const ids = (count: number): string[] => Array.from({ length: count }, (_, i) => `user ${i}`);
 const keys = (count: number): Record<string, number> => Object.fromEntries(Array.from({ length: count }, (_, i) => [`key ${i}`, i]));
 const UNPRINTABLE = 'must not contain control characters or lone surrogates';
+const MALFORMED = 'must be well-formed Unicode, without lone surrogates';
 const onlySpace = 'body must be 1 to 10000 characters, not only white space';
 const selector = (name: string): Bound => ({ good: ['', text(2048)], bad: [[text(2049), `position.${name} must be at most 2048 characters`]] });
 
@@ -69,12 +70,13 @@ const bounds: Readonly<Record<string, Bound>> = {
       ['', 'userId must be 1 to 128 characters'],
       [text(129), 'userId must be 1 to 128 characters'],
       ['a\u0000', `userId ${UNPRINTABLE}`],
-      ['\ud800', `userId ${UNPRINTABLE}`],
+      ['\ud800', `userId ${MALFORMED}`],
     ],
   },
   body: {
-    good: ['x', text(10_000), '😀'.repeat(5000), '\ud800', ` ${text(1)}\n`],
+    good: ['x', text(10_000), '😀'.repeat(5000), ` ${text(1)}\n`],
     bad: [
+      ['half \ud800', `body ${MALFORMED}`],
       ['', 'body must be 1 to 10000 characters'],
       [text(10_001), 'body must be 1 to 10000 characters'],
       [`${'😀'.repeat(5000)}x`, 'body must be 1 to 10000 characters'],
@@ -88,12 +90,14 @@ const bounds: Readonly<Record<string, Bound>> = {
       [ids(51), 'mentions must hold at most 50 user ids'],
       [['ok', ''], 'mentions[1] must be 1 to 128 characters'],
       [['ok', 'ok', text(129)], 'mentions[2] must be 1 to 128 characters'],
-      [['\udfff'], `mentions[0] ${UNPRINTABLE}`],
+      [['\udfff'], `mentions[0] ${MALFORMED}`],
     ],
   },
   metadata: {
-    good: [{}, keys(50), { [text(40)]: text(4000) }, { a: -1.5e300, b: false, c: '', d: '\ud800' }],
+    good: [{}, keys(50), { [text(40)]: text(4000) }, { a: -1.5e300, b: false, c: '' }],
     bad: [
+      [{ a: 'x', b: '\udc00' }, `metadata.b ${MALFORMED}`],
+      [{ 'a\ud800': 1 }, `metadata.a\ufffd ${MALFORMED}`],
       [keys(51), 'metadata must hold at most 50 keys'],
       [{ [text(41)]: 1 }, 'Keys of metadata must be 1 to 40 characters'],
       [{ '': 1 }, 'Keys of metadata must be 1 to 40 characters'],
@@ -112,7 +116,7 @@ const bounds: Readonly<Record<string, Bound>> = {
   },
   emoji: {
     good: ['👍', '👩‍👩‍👧‍👦', '🇩🇪', '❤️', '1️⃣', ':+1:', ':shipit:', `:${text(62)}:`],
-    bad: ['', ' ', 'x', '👍👍', '👍 ', ':', '::', ': :', `:${text(63)}:`, '\ud83d', '\u0000', `👍${'\u200d👍'.repeat(20)}`].map((value) => [value, 'emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8'] as const),
+    bad: ['', ' ', 'x', '👍👍', '👍 ', ':', '::', ': :', `:${text(63)}:`, '\u0000', `👍${'\u200d👍'.repeat(20)}`].map((value) => [value, 'emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8'] as const),
   },
   state: {
     good: ['AA==', '+/+/'],

@@ -72,14 +72,14 @@ export class LocalBlobs implements Blobs {
     return found.filter((entry) => entry.isDirectory() && entry.name !== STAGING).map((entry) => entry.name);
   }
 
-  async sweepStaged(ageMs: number): Promise<number> {
+  async sweepStaged(ageMs: number, dryRun = false): Promise<number> {
     const folder = join(this.#options.path, STAGING);
     let swept = 0;
     for (const { name } of await entries(folder)) {
       const path = join(folder, name);
       const changed = await stat(path).catch(() => null);
       if (changed === null || Date.now() - changed.mtimeMs < ageMs) continue;
-      await rm(path, { force: true });
+      if (!dryRun) await rm(path, { force: true });
       swept++;
     }
     return swept;

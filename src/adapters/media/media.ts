@@ -1,6 +1,7 @@
 import { Gate } from '../../lib/gate.ts';
 import type { ImageFacts, Media, MediaFile } from '../../ports/media.ts';
 import { jpegIsWhole } from './jpeg-end.ts';
+import { mp4FragmentsDuration } from './mp4-fragments.ts';
 import { webmDuration } from './webm-duration.ts';
 
 const DURATION_MS = 2_000;
@@ -42,6 +43,11 @@ export class LocalMedia implements Media {
 }
 
 async function durationOf(path: string, mimeType: string, goOn: () => boolean): Promise<number | undefined> {
+  if (mimeType.endsWith('/mp4')) {
+    // Of fragments the parser tells what the head says, which was written before they were.
+    const ofFragments = await mp4FragmentsDuration(path, goOn).catch(() => undefined);
+    if (ofFragments !== null) return ofFragments;
+  }
   const parsed = await parse(path, DURATION_MS);
   if (parsed !== undefined && parsed > 0) return parsed;
   return mimeType.endsWith('/webm') ? await webmDuration(path, goOn).catch(() => undefined) : undefined;

@@ -51,7 +51,7 @@ export const userRoutes: readonly Route[] = [
     path: '/users/:userId',
     operationId: 'users.delete',
     summary: 'Erase the personal data of a user',
-    description: 'What the user wrote stays under their id. The log of events holds earlier versions of the user until it is trimmed.',
+    description: 'What the user wrote stays under their id. Their sockets are closed, and earlier events of the log are read without personal data from then on.',
     credential: 'secret',
     access: 'create',
     answers: { 200: deletedSchema },
