@@ -1,4 +1,5 @@
 import { CollabError } from '../errors.ts';
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { timestamp } from '../lib/clock.ts';
 import { KeyedLock } from '../lib/keyed-lock.ts';
 import { type Comment, CommentPatchSchema } from '../model/comment.ts';
@@ -26,6 +27,8 @@ import { InputSchema, validate } from './validate.ts';
 const commentPatch = new InputSchema(CommentPatchSchema);
 /** One change at a time per comment and process: together they would only conflict. Keyed by `<environmentId> <commentId>`. */
 export const commentLocks = new KeyedLock();
+/** Records of threads by their text. Comments come to the same threads again and again, and most leave the record as it is. */
+const threadRecords = new BoundedMap<string, Readonly<ThreadRecord>>(1_000);
 
 /** The comments of a thread, oldest first unless asked otherwise. Throws `thread_not_found`, `invalid_cursor`. */
 export async function listComments(ctx: Context, actor: Actor, threadId: string, query: ListQuery): Promise<Page> {
@@ -193,10 +196,14 @@ function matches(comment: Comment, { userId, mentions, createdSince, updatedSinc
 
 const changedAt = ({ createdAt, editedAt }: Comment): string => (editedAt !== null && editedAt > createdAt ? editedAt : createdAt);
 
-async function requireThread(tx: Transaction, partition: string): Promise<ThreadRecord> {
-  const record = await tx.get(partition, THREAD_KEY);
-  if (record === undefined) throw threadNotFound();
-  return JSON.parse(record) as ThreadRecord;
+async function requireThread(tx: Transaction, partition: string): Promise<Readonly<ThreadRecord>> {
+  const text = await tx.get(partition, THREAD_KEY);
+  if (text === undefined) throw threadNotFound();
+  const known = threadRecords.get(text);
+  if (known !== undefined) return known;
+  const record = JSON.parse(text) as ThreadRecord;
+  threadRecords.set(text, record);
+  return record;
 }
 
 /**
