@@ -59,7 +59,8 @@ await t.test('a socket that only listens is closed too', async (t) => {
 await t.test('a key that expires, by itself or after a rotation, ends its sockets', async (t) => {
   const { world, worker, open, first, other } = await withKeys(t);
   const [short, long, silent] = await Promise.all([open(other.value), open(first.value), open(other.value)]);
-  turn(world, worker, 59_000);
+  // Without a look at the silent ones, which could end it before its next message is answered.
+  world.clock.advance(59_000);
   t.equal((await short.request('pong')).type, 'ok');
   world.clock.advance(1_000);
   t.strictSame(refusal(await short.request('pong')), ['error', 'invalid_key']);
