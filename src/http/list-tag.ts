@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Actor } from '../domain/context.ts';
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { fingerprint } from '../lib/fingerprint.ts';
 import type { Store } from '../ports/store.ts';
 import { listHead } from './answer.ts';
@@ -8,8 +9,17 @@ import { isNews } from './conditions.ts';
 import type { RequestHead } from './request-head.ts';
 import type { Answer } from './route.ts';
 
-/** Fingerprints of actors, who are remembered as long as their key and environment stay as they are. */
-const askers = new WeakMap<Actor, number>();
+/** Lists without parameters that are remembered of one actor. */
+const REMEMBERED = 1_000;
+
+interface Asker {
+  readonly fingerprint: number;
+  /** The part of a tag that tells a list, by its path. */
+  readonly lists: BoundedMap<string, string>;
+}
+
+/** Actors, who are remembered as long as their key and environment stay as they are. */
+const askers = new WeakMap<Actor, Asker>();
 
 /**
  * The ETag of a list that changes only with an event of its environment: position of the log, and who asks for what.
@@ -19,11 +29,15 @@ const askers = new WeakMap<Actor, number>();
 export function listTag({ epoch }: Store, seq: number, actor: Actor, { path, query }: RequestHead): string {
   let asker = askers.get(actor);
   if (asker === undefined) {
-    asker = askerOf(actor);
+    asker = { fingerprint: fingerprintOf(actor), lists: new BoundedMap(REMEMBERED) };
     askers.set(actor, asker);
   }
-  const address = fingerprint(query, fingerprint(path, asker));
-  return `W/"${epoch}-${seq}-${(address >>> 0).toString(16)}"`;
+  let list = query === '' ? asker.lists.get(path) : undefined;
+  if (list === undefined) {
+    list = (fingerprint(query, fingerprint(path, asker.fingerprint)) >>> 0).toString(16);
+    if (query === '') asker.lists.set(path, list);
+  }
+  return `W/"${epoch}-${seq}-${list}"`;
 }
 
 /**
@@ -42,6 +56,6 @@ export function tagged({ ctx, exchange }: RequestParts, answer: Answer): Answer 
 }
 
 /** Settings, such as the longest list, change without an event; and a key may reach less than another. */
-function askerOf({ environment, rooms }: Actor): number {
+function fingerprintOf({ environment, rooms }: Actor): number {
   return fingerprint(rooms === null ? '' : JSON.stringify(rooms), fingerprint(environment.updatedAt));
 }

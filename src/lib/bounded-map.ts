@@ -1,4 +1,4 @@
-/** A map of at most `capacity` entries; the least recently used go first. */
+/** A map of at most `capacity` entries. What was not used lately goes first: uses count once it is more than half full. */
 export class BoundedMap<K, V> {
   readonly #capacity: number;
   readonly #entries = new Map<K, V>();
@@ -9,9 +9,11 @@ export class BoundedMap<K, V> {
 
   get(key: K): V | undefined {
     const value = this.#entries.get(key);
-    if (value === undefined) return undefined;
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
+    // Order only matters once something will have to go.
+    if (value !== undefined && this.#entries.size > this.#capacity / 2) {
+      this.#entries.delete(key);
+      this.#entries.set(key, value);
+    }
     return value;
   }
 
