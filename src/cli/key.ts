@@ -11,7 +11,7 @@ import { addCommand, addGroup, choiceOption, durationOption, wholeOption } from 
 import { usageFailure } from './failure.ts';
 import { type Invocation, invocation, withStore } from './folder.ts';
 import { keyRow, newKeyText, presentSigningKey, signingKeyRow, signingKeyText } from './key-view.ts';
-import { printResult, table } from './output.ts';
+import { next, printResult, table } from './output.ts';
 import { confirmDestruction } from './prompt.ts';
 
 const scopes: readonly KeyScope[] = ['full', 'read', 'moderate'];
@@ -78,9 +78,13 @@ export function register(program: Command): void {
 
   addCommand(key, 'rotate <id>', {
     summary: 'Replace a key by a new one with the same rights; both work during the overlap.',
-    examples: ['collab key rotate key_01jq5w8z', 'collab key rotate key_01jq5w8z --overlap 1h'],
+    details:
+      'Of a signing secret both verify tokens until the old one is revoked: let your backend sign with the new one, and revoke the old one when the ' +
+      'last tokens that it signed have expired.',
+    examples: ['collab key rotate key_01jq5w8z', 'collab key rotate key_01jq5w8z --overlap 1h', 'collab key rotate kid_01jq5w8z'],
   })
-    .option('--overlap <duration>', 'How long the old one still works.', '24h')
+    .option('--overlap <duration>', 'How long the old one still works; not of a signing secret.', '24h')
+    .option('--env <slug>', 'Environment of a signing secret, where several have one of that kid.')
     .action(rotate);
 }
 
@@ -132,20 +136,30 @@ async function revoke(id: string, options: { env?: string; yes?: true }, command
   printResult(at.json, { revoked: true, id }, () => `Revoked the key ${id}.`);
 }
 
-async function rotate(id: string, { overlap }: { overlap: string }, command: Command): Promise<void> {
+async function rotate(id: string, { overlap, env }: { overlap: string; env?: string }, command: Command): Promise<void> {
   const at = invocation(command);
   const seconds = durationOption('overlap', overlap);
-  const made = await withStore(at, async (ctx) => {
-    if ((await findSigningKey(ctx, id, undefined)) !== undefined) {
-      throw usageFailure(
-        `${id} is a signing key: those are replaced in two steps, so that tokens signed with it stay good.`,
-        'First `collab key create --env <slug> --kind signing`, and let your backend sign with the new one.',
-        `When the old tokens have expired: collab key revoke ${id}`,
-      );
-    }
-    return rotateKey(ctx, id, { overlapSeconds: seconds });
+  await withStore(at, async (ctx) => {
+    const signing = await findSigningKey(ctx, id, env);
+    if (signing !== undefined) return rotateSigning(at, ctx, signing);
+    const made = await rotateKey(ctx, id, { overlapSeconds: seconds });
+    printResult(at.json, { ...presentNewKey(made), replaces: id }, () => `${newKeyText(made)}\n\nThe key ${id} still works for ${overlap}.`);
   });
-  printResult(at.json, { ...presentNewKey(made), replaces: id }, () => `${newKeyText(made)}\n\nThe key ${id} still works for ${overlap}.`);
+}
+
+/** Adds another secret beside one. When the old one may go, only whoever signs with it knows. */
+async function rotateSigning(at: Invocation, ctx: Context, { environment, key }: { environment: Environment; key: SigningKey }): Promise<void> {
+  if (key.kind !== 'secret') {
+    throw usageFailure(
+      `${key.kid} is a key of whoever signs the tokens: nothing was made.`,
+      `Register their new one beside it: collab key create --env ${environment.slug} --kind signing --alg ${key.alg} …`,
+      `When the old tokens have expired: collab key revoke ${key.kid}`,
+    );
+  }
+  const made = await addSigningKey(ctx, environment, { kind: 'secret' });
+  printResult(at.json, { ...presentSigningKey(made, true), replaces: key.kid }, () =>
+    [signingKeyText(made), '', `${key.kid} still verifies tokens. When the last that it signed have expired:`, next(`collab key revoke ${key.kid} --env ${environment.slug}`)].join('\n'),
+  );
 }
 
 /** The signing key of a kid with its environment. Several environments may have the same kid: then `env` has to say which. */

@@ -78,10 +78,14 @@ t.test('signing keys are secrets of ours or public keys of others', async (t) =>
   const file = join(dir, 'idp.pem');
   writeFileSync(file, generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }));
   t.match(await create('--kind', 'signing', '--alg', 'EdDSA', '--public-key', file, '--kid', 'idp'), { id: 'idp', alg: 'EdDSA', source: 'public' });
+  t.match(await collab(['key', 'rotate', 'idp', '--dir', dir]), { code: 2, stderr: /→ Register their new one beside it: .*collab.* key create --env default/ });
   t.match(await collab(['key', 'create', '--env', 'default', '--kind', 'signing', '--kid', 'mine', '--dir', dir]), { code: 1, stderr: /mine/ });
   t.strictSame(await collabJson(t, ['key', 'revoke', 'idp', '--yes', '--dir', dir]), { revoked: true, id: 'idp' });
   t.equal(await stateOf('idp'), undefined);
-  t.match(await collab(['key', 'rotate', 'mine', '--dir', dir]), { code: 2, stderr: /signing key.*\n {2}→ First `collab key create/ });
+  const made = await collabJson<Record<string, unknown>>(t, ['key', 'rotate', 'mine', '--dir', dir]);
+  t.match(made, { kind: 'signing', alg: 'HS256', source: 'secret', replaces: 'mine' });
+  t.ok(String(made['jwtSecret']).length >= 32);
+  for (const kid of ['mine', String(made['id'])]) t.equal(await stateOf(kid), 'active', `${kid} verifies`);
 });
 
 t.test('an option of another kind of key is refused, not passed over', async (t) => {
