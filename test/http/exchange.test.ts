@@ -1,42 +1,10 @@
 import t, { type Test } from 'tap';
-import { Exchange } from '../../src/http/exchange.ts';
-import { createServer } from '../../src/http/listen.ts';
-import { RawConnection } from '../helpers/raw-http.ts';
+import type { Exchange } from '../../src/http/exchange.ts';
+import { type ExchangeServer, serveExchanges } from '../helpers/exchanges.ts';
 
 const LIMIT = 1000;
 
-interface Bench {
-  readonly port: number;
-  readonly exchanges: Exchange[];
-  readonly finished: Exchange[];
-  draining: boolean;
-  open(): Promise<RawConnection>;
-}
-
-/** A server of exchanges alone: answers with what it read, or as `serve` does. */
-async function bench(t: Test, serve: (exchange: Exchange) => void | Promise<void> = echo): Promise<Bench> {
-  const server = createServer();
-  const state = { exchanges: [] as Exchange[], finished: [] as Exchange[], draining: false };
-  const options = { draining: () => state.draining, finished: (exchange: Exchange) => void state.finished.push(exchange) };
-  server.app.any('/*', (response, request) => {
-    const exchange = new Exchange(response, request, options);
-    state.exchanges.push(exchange);
-    if (exchange.head.ambiguous) exchange.drop();
-    else void serve(exchange);
-  });
-  const port = await server.listen('127.0.0.1', 0);
-  const connections: RawConnection[] = [];
-  t.teardown(() => {
-    for (const connection of connections) connection.destroy();
-    server.close();
-  });
-  const open = async (): Promise<RawConnection> => {
-    const connection = await RawConnection.open(port);
-    connections.push(connection);
-    return connection;
-  };
-  return Object.assign(state, { port, open });
-}
+const bench = (t: Test, serve: (exchange: Exchange) => void | Promise<void> = echo): Promise<ExchangeServer> => serveExchanges(t, serve);
 
 async function echo(exchange: Exchange): Promise<void> {
   const body = await exchange.receiveBody(LIMIT);

@@ -1,31 +1,10 @@
-import t, { type Test } from 'tap';
-import { type BodySource, Exchange } from '../../src/http/exchange.ts';
-import { createServer } from '../../src/http/listen.ts';
-import { RawConnection } from '../helpers/raw-http.ts';
+import t from 'tap';
+import type { BodySource } from '../../src/http/exchange.ts';
 import { until } from '../helpers/cluster.ts';
+import { serveExchanges } from '../helpers/exchanges.ts';
 
 const HOST = 'Host: localhost\r\n';
 const MEGABYTE = 1024 * 1024;
-
-async function serve(t: Test, handle: (exchange: Exchange) => void | Promise<void>): Promise<{ open: () => Promise<RawConnection>; finished: Exchange[] }> {
-  const server = createServer();
-  const finished: Exchange[] = [];
-  server.app.any('/*', (response, request) => {
-    void handle(new Exchange(response, request, { draining: () => false, finished: (exchange) => void finished.push(exchange) }));
-  });
-  const port = await server.listen('127.0.0.1', 0);
-  const connections: RawConnection[] = [];
-  t.teardown(() => {
-    for (const connection of connections) connection.destroy();
-    server.close();
-  });
-  const open = async (): Promise<RawConnection> => {
-    const connection = await RawConnection.open(port);
-    connections.push(connection);
-    return connection;
-  };
-  return { open, finished };
-}
 
 /** Bytes that tell their place, and how far they were read. */
 function source(size: number): BodySource & { readTo: number } {
@@ -43,7 +22,7 @@ const expected = (size: number): string => Array.from({ length: 90 }, (_, i) => 
 
 t.test('a source is sent whole, piece by piece, and the connection goes on', async (t) => {
   const size = 3 * MEGABYTE + 7;
-  const { open } = await serve(t, (exchange) => exchange.sendSource(200, [['X-It', 'is']], source(size)));
+  const { open } = await serveExchanges(t, (exchange) => exchange.sendSource(200, [['X-It', 'is']], source(size)));
   const connection = await open();
   for (let i = 0; i < 2; i++) {
     await connection.send(`GET / HTTP/1.1\r\n${HOST}\r\n`);
@@ -59,7 +38,7 @@ t.test('a source is sent whole, piece by piece, and the connection goes on', asy
 
 t.test('it is read no faster than its client takes it', async (t) => {
   const sources: ReturnType<typeof source>[] = [];
-  const { open } = await serve(t, (exchange) => {
+  const { open } = await serveExchanges(t, (exchange) => {
     const large = source(64 * MEGABYTE);
     sources.push(large);
     return exchange.sendSource(200, [], large);
@@ -80,7 +59,7 @@ t.test('it is read no faster than its client takes it', async (t) => {
 
 t.test('a client that goes away ends it, and so does a source that fails', async (t) => {
   const failures: unknown[] = [];
-  const { open, finished } = await serve(t, async (exchange) => {
+  const { open, finished } = await serveExchanges(t, async (exchange) => {
     const good = source(32 * MEGABYTE);
     const failing: BodySource = { size: good.size, read: (offset, length) => (offset > MEGABYTE && exchange.head.path === '/bad' ? Promise.reject(new Error('gone')) : good.read(offset, length)) };
     await exchange.sendSource(200, [], failing).catch((error: unknown) => failures.push(error));
@@ -100,7 +79,7 @@ t.test('a body that is a stream is held up while nobody reads it', async (t) => 
   let pass = (): void => undefined;
   const passed = new Promise<void>((resolve) => (pass = resolve));
   let read = 0;
-  const { open } = await serve(t, async (exchange) => {
+  const { open } = await serveExchanges(t, async (exchange) => {
     if (exchange.head.method === 'GET') return exchange.send(200, [], 'pong');
     const stream = exchange.streamBody();
     await passed;
@@ -124,7 +103,7 @@ t.test('a body that is a stream is held up while nobody reads it', async (t) => 
 });
 
 t.test('an empty stream ends at once', async (t) => {
-  const { open } = await serve(t, async (exchange) => exchange.send(200, [], String(await exchange.streamBody().read())));
+  const { open } = await serveExchanges(t, async (exchange) => exchange.send(200, [], String(await exchange.streamBody().read())));
   const connection = await open();
   await connection.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: 0\r\n\r\n`);
   t.equal((await connection.answer()).body, 'end');
@@ -133,7 +112,7 @@ t.test('an empty stream ends at once', async (t) => {
 });
 
 t.test('what is left of a stream is read past when it is little, and left alone when it is much', async (t) => {
-  const { open } = await serve(t, async (exchange) => {
+  const { open } = await serveExchanges(t, async (exchange) => {
     const stream = exchange.streamBody();
     await stream.read();
     exchange.send(413, [], 'no');
