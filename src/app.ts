@@ -1,4 +1,5 @@
 import type * as StoreCopies from './adapters/lmdb/backup.ts';
+import { storeFiles } from './adapters/lmdb/store-files.ts';
 import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Channel } from './cluster/channel.ts';
@@ -22,7 +23,6 @@ export interface OpenContext {
 }
 
 const storePath = (config: Config): string => join(config.dataDir, 'store');
-const storeFiles = (config: Config): string[] => ['data.mdb', 'log/data.mdb'].map((file) => join(storePath(config), file));
 const sharedPath = (config: Config): string => join(config.dataDir, 'shared');
 
 /** What backup and restore do with whole stores, by their folders. */
@@ -107,7 +107,7 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId }, c
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
   const { metrics, report } = await startMeasuring(config, channel);
-  metrics?.gauge('lmdb_used_bytes', () => [[{}, storeFiles(config).reduce((sum, file) => sum + statSync(file).size, 0)]]);
+  metrics?.gauge('lmdb_used_bytes', () => [[{}, storeFiles(storePath(config)).reduce((sum, file) => sum + statSync(file).size, 0)]]);
   const worker = runBackgroundWorker({ config, ctx, channel, log, metrics });
   return {
     ready: { port: 0, core: '', oldCore: false },

@@ -45,11 +45,9 @@ export async function addSigningKey(ctx: Context, environment: Environment, inpu
 
 /** Makes the signing secret of an environment that the transaction makes, and which has no other signing key. */
 export function putFirstSecret(tx: Transaction, environment: Environment, now: number): { readonly kid: string; readonly secret: string } {
-  const kid = newId('kid_', now);
-  const secret = randomSecret(32);
-  const key: SigningKey = { kid, kind: 'secret', alg: 'HS256', secret, createdAt: timestamp(now) };
-  tx.put(signingKeysOf(environment.id), kid, JSON.stringify(key));
-  return { kid, secret };
+  const key = secretKey(randomSecret(32), newId('kid_', now), timestamp(now));
+  tx.put(signingKeysOf(environment.id), key.kid, JSON.stringify(key));
+  return key;
 }
 
 /** The signing keys of an environment, secrets included, in order of kid. */
@@ -70,16 +68,18 @@ export async function removeSigningKey(ctx: Context, environment: Environment, k
 
 function checkedKey(input: SigningKeyCreate, kid: string, createdAt: string): SigningKey {
   switch (input.kind) {
-    case 'secret': {
-      const secret = input.secret ?? randomSecret(32);
-      if (Buffer.byteLength(secret) < LEAST_SECRET_BYTES) throw invalid(`secret must have at least ${LEAST_SECRET_BYTES} bytes`);
-      return { kid, kind: 'secret', alg: 'HS256', secret, createdAt };
-    }
+    case 'secret':
+      return secretKey(input.secret ?? randomSecret(32), kid, createdAt);
     case 'public':
       return { kid, kind: 'public', alg: input.alg, key: checkedPublicKey(input.key, input.alg), createdAt };
     case 'jwks':
       return { kid, kind: 'jwks', alg: input.alg, url: checkedAddress(input.url), createdAt };
   }
+}
+
+function secretKey(secret: string, kid: string, createdAt: string): Extract<SigningKey, { kind: 'secret' }> {
+  if (Buffer.byteLength(secret) < LEAST_SECRET_BYTES) throw invalid(`secret must have at least ${LEAST_SECRET_BYTES} bytes`);
+  return { kid, kind: 'secret', alg: 'HS256', secret, createdAt };
 }
 
 /** The key as PEM of its SPKI form, whichever form it came in. */

@@ -1,3 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Gate } from '../lib/gate.ts';
+
 /** How long the lane rests after a piece, in times of what the piece took: others get two thirds of the process. */
 const REST = 2;
 
@@ -9,8 +12,8 @@ const REST = 2;
  */
 export class UploadLane {
   readonly #pending: () => number;
+  readonly #turns = new Gate(1);
   #uploads = 0;
-  #last: Promise<void> = Promise.resolve();
 
   /** @param pending how many requests wait for their answer now, uploads among them */
   constructor(pending: () => number) {
@@ -30,17 +33,13 @@ export class UploadLane {
   /** Runs a piece of an upload in its turn, and gives what it gives or throws what it throws. */
   async piece<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#othersWait()) return work();
-    const before = this.#last;
-    let leave = (): void => {};
-    this.#last = new Promise((resolve) => (leave = resolve));
-    await before;
-    const begun = performance.now();
-    try {
-      return await work();
-    } finally {
-      if (this.#othersWait()) setTimeout(leave, (performance.now() - begun) * REST);
-      else leave();
-    }
+    return new Promise((resolve, reject) => {
+      void this.#turns.run(async () => {
+        const begun = performance.now();
+        await work().then(resolve, reject);
+        if (this.#othersWait()) await delay((performance.now() - begun) * REST);
+      });
+    });
   }
 
   #othersWait(): boolean {

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type Database as Table } from 'lmdb';
-import { DATA_FILE, type Database, FORMAT_VERSION, LOG_FOLDER, openDatabase, openTables } from './database.ts';
+import { type Database, FORMAT_VERSION, openDatabase, openTables, OPTIONS } from './database.ts';
+import { DATA_FILE, LOG_FOLDER, storeFiles } from './store-files.ts';
 import { openLmdbStore } from './store.ts';
 
 /** What a walk through a whole store found. */
@@ -37,7 +38,7 @@ export async function copyStore(path: string, to: string): Promise<void> {
   } finally {
     await Promise.all([log.close(), root.close()]);
   }
-  for (const file of [join(to, DATA_FILE), join(to, LOG_FOLDER, DATA_FILE)]) await chmod(file, 0o600);
+  for (const file of storeFiles(to)) await chmod(file, 0o600);
   await foldCopy(to);
 }
 
@@ -48,10 +49,15 @@ export async function copyStore(path: string, to: string): Promise<void> {
 export async function renewEpoch(path: string): Promise<string> {
   await foldCopy(path);
   const epoch = randomBytes(8).toString('hex');
-  await change(path, (meta) => {
+  const root = open({ ...OPTIONS, path, maxDbs: 8 });
+  try {
+    const { meta } = openTables(root);
     const format = JSON.parse(meta.get('format') ?? '{}') as object;
     meta.putSync('format', JSON.stringify({ ...format, epoch }));
-  });
+  } finally {
+    await root.close();
+  }
+  await rm(join(path, LOCK_FILE), { force: true });
   return epoch;
 }
 
@@ -85,18 +91,6 @@ async function foldCopy(path: string): Promise<void> {
     await store.close();
   }
   await rm(join(path, LOG_FOLDER), { recursive: true });
-  await rm(join(path, LOCK_FILE), { force: true });
-}
-
-/** Changes a store that nobody else has open, flushed. */
-async function change(path: string, work: (meta: Table<string, string>) => void): Promise<void> {
-  const root = open({ path, noSubdir: false, maxDbs: 8, overlappingSync: false, compression: false });
-  try {
-    const meta = root.openDB<string, string>('meta', { encoding: 'string' });
-    root.transactionSync(() => work(meta));
-  } finally {
-    await root.close();
-  }
   await rm(join(path, LOCK_FILE), { force: true });
 }
 

@@ -18,6 +18,14 @@ export function explainFailures(root: RootDatabase): void {
   };
 }
 
+/**
+ * Whether a failure says that the disk is full. LMDB calls it an input/output error when only some of its pages still
+ * fitted.
+ */
+export function isFullDisk(error: unknown): boolean {
+  return /ENOSPC|No space left|MDB_MAP_FULL|Input\/output error/i.test(error instanceof Error ? error.message : String(error));
+}
+
 async function causeOf(error: unknown): Promise<unknown> {
   if (!(error instanceof Error) || !('commitError' in error) || !(error.commitError instanceof Promise)) return error;
   let timer: NodeJS.Timeout | undefined;

@@ -1,5 +1,6 @@
 import { CollabError } from '../../errors.ts';
 import { type Batch, encodeBatch, type LoggedEvent } from './batch.ts';
+import { isFullDisk } from './commit-failure.ts';
 import { appendToLog, endOf, hasRoom, LARGEST_BATCH_BYTES } from './commit-log.ts';
 import type { Database } from './database.ts';
 import type { Replica } from './replica.ts';
@@ -206,13 +207,6 @@ class Staged {
 
 /** Whoever would have been committed has not been. */
 function fail(group: readonly Waiting[], error: unknown): void {
-  const failure: Outcome = { kind: 'failed', error: asStorageError(error) };
+  const failure: Outcome = { kind: 'failed', error: isFullDisk(error) ? new CollabError('storage_full', 'The server’s disk is full: nothing was written') : error };
   for (const waiting of group) if (waiting.outcome.kind === 'committed') waiting.outcome = failure;
-}
-
-function asStorageError(error: unknown): unknown {
-  const text = error instanceof Error ? error.message : String(error);
-  // LMDB calls it an input/output error when only some of its pages still fitted.
-  if (/ENOSPC|No space left|MDB_MAP_FULL|Input\/output error/i.test(text)) return new CollabError('storage_full', 'The server’s disk is full: nothing was written');
-  return error;
 }

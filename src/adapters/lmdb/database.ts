@@ -5,6 +5,7 @@ import { open, type Database as Table, type RootDatabase } from 'lmdb';
 import { explainFailures } from './commit-failure.ts';
 import { checkDatabaseFile } from './file-check.ts';
 import { migrations } from './migrations.ts';
+import { DATA_FILE, LOG_FOLDER } from './store-files.ts';
 
 /**
  * The two LMDB environments of a store, each with a writers' lock of its own, and the tables in them.
@@ -23,12 +24,6 @@ export interface Database {
   readonly epoch: string;
 }
 
-/** The file of an LMDB environment in its folder; the other one is made anew when it is opened. */
-export const DATA_FILE = 'data.mdb';
-
-/** The folder of the log inside that of the store. */
-export const LOG_FOLDER = 'log';
-
 /** The layout that this code reads and writes. A change of it comes with a step in migrations.ts. */
 export const FORMAT_VERSION = 2;
 
@@ -42,7 +37,7 @@ interface Format {
  * the writers' lock: overlapping flushes of several processes can finish out of order, and a writer that is killed then
  * takes the store back to the older one. And one group commit is one transaction by itself already.
  */
-const OPTIONS = { noSubdir: false, maxReaders: 1024, overlappingSync: false, eventTurnBatching: false, compression: false } as const;
+export const OPTIONS = { noSubdir: false, maxReaders: 1024, overlappingSync: false, eventTurnBatching: false, compression: false } as const;
 
 /**
  * Opens the database in folder `path`, and makes it where there is none.

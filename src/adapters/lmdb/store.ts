@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { CollabError } from '../../errors.ts';
 import type { Entry, EventListener, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
 import { Committer, type Outcome } from './committer.ts';
@@ -35,7 +36,7 @@ const FREE_SPACE_CHECK_MS = 1_000;
 const PURGE_SLICE = 1_000;
 
 /**
- * Opens the LMDB store in `path`: any number of processes may have it open. A commit appends one record to a log; a
+ * Opens the LMDB store in `path`, which many processes may have open. A commit appends one record to a log; a
  * fold moves the log into an ordered tree now and then (docs/decisions/0001-log-first-store.md).
  */
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStore> {
@@ -93,7 +94,7 @@ export class LmdbStore implements Store {
       const outcome = await this.#commit(transaction);
       if (outcome.kind === 'committed') return result;
       if (outcome.kind === 'failed') throw outcome.error;
-      if (attempt > 1) await pause(Math.random() * 2 ** attempt);
+      if (attempt > 1) await delay(Math.random() * 2 ** attempt);
     }
     throw new CollabError('write_conflict', 'Too many changes at once to the same records: nothing was written, try again');
   }
@@ -207,7 +208,7 @@ export class LmdbStore implements Store {
     if (backlogBytes < SLOW_BYTES) return undefined;
     // Where nothing can be folded, such as on a full disk, the log takes what still fits into it.
     if (backlogBytes >= WAIT_BYTES) return this.#waitForFold().catch(() => {});
-    return pause(Math.ceil((SLOWEST_MS * (backlogBytes - SLOW_BYTES)) / (WAIT_BYTES - SLOW_BYTES)));
+    return delay(Math.ceil((SLOWEST_MS * (backlogBytes - SLOW_BYTES)) / (WAIT_BYTES - SLOW_BYTES)));
   }
 
   /** Waits until the log has been folded: by the background worker, or, when it doesn't, by this process. */
@@ -219,15 +220,11 @@ export class LmdbStore implements Store {
   async #lookForFold(): Promise<void> {
     const { folded } = this.#replica;
     for (const begun = performance.now(); performance.now() - begun < PATIENCE_MS; ) {
-      await pause(WAIT_LOOK_MS);
+      await delay(WAIT_LOOK_MS);
       if (this.#closed) return;
       this.#replica.renew();
       if (this.#replica.folded > folded) return;
     }
     await this.fold();
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -38,27 +38,29 @@ export class LocalMedia implements Media {
   }
 
   duration({ path }: MediaFile, mimeType: string): Promise<number | undefined> {
-    return this.#looks.run(() => withinTime(DURATION_MS, (goOn) => durationOf(path, mimeType, goOn)));
+    return this.#looks.run(() => withinTime(DURATION_MS, (over) => durationOf(path, mimeType, over)));
   }
 }
 
-async function durationOf(path: string, mimeType: string, goOn: () => boolean): Promise<number | undefined> {
+async function durationOf(path: string, mimeType: string, over: AbortSignal): Promise<number | undefined> {
+  const goOn = (): boolean => !over.aborted;
   if (mimeType.endsWith('/mp4')) {
     // Of fragments the parser tells what the head says, which was written before they were.
     const ofFragments = await mp4FragmentsDuration(path, goOn).catch(() => undefined);
     if (ofFragments !== null) return ofFragments;
   }
-  const parsed = await parse(path, DURATION_MS);
+  const parsed = await parse(path, over);
   if (parsed !== undefined && parsed > 0) return parsed;
   return mimeType.endsWith('/webm') ? await webmDuration(path, goOn).catch(() => undefined) : undefined;
 }
 
-async function parse(path: string, withinMs: number): Promise<number | undefined> {
+async function parse(path: string, over: AbortSignal): Promise<number | undefined> {
   const [{ parseFromTokenizer }, { fromFile }] = await Promise.all([import('music-metadata'), import('strtok3')]);
   const file = await fromFile(path);
   // The parser can't be told to stop, and what only looks like sound keeps it busy for minutes: its next read fails.
-  const stop = setTimeout(() => void file.close(), withinMs);
+  over.addEventListener('abort', () => void file.close());
   try {
+    over.throwIfAborted();
     const { format } = await parseFromTokenizer(file, { duration: true, skipCovers: true });
     const ms = Math.round((format.duration ?? 0) * 1000);
     return Number.isSafeInteger(ms) ? ms : undefined;
@@ -66,23 +68,22 @@ async function parse(path: string, withinMs: number): Promise<number | undefined
     // It throws on what has no end yet, such as the recordings of browsers.
     return undefined;
   } finally {
-    clearTimeout(stop);
     await file.close();
   }
 }
 
-/** What `work` gives, or undefined once the time is over; it can ask whether it should go on. */
-async function withinTime<T>(ms: number, work: (goOn: () => boolean) => Promise<T>): Promise<T | undefined> {
-  let over = false;
+/** What `work` gives, or undefined once the time is over, which it is told. */
+async function withinTime<T>(ms: number, work: (over: AbortSignal) => Promise<T>): Promise<T | undefined> {
+  const over = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const giveUp = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => {
-      over = true;
+      over.abort();
       resolve(undefined);
     }, ms);
   });
   try {
-    return await Promise.race([work(() => !over), giveUp]);
+    return await Promise.race([work(over.signal), giveUp]);
   } finally {
     clearTimeout(timer);
   }

@@ -1,4 +1,5 @@
 import type { HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
+import { isFullDisk } from '../lmdb/commit-failure.ts';
 import { MemoryShared } from '../memory/shared.ts';
 
 /** After a change failed, the next is not tried for this long: each attempt costs a write to a full disk. */
@@ -107,7 +108,6 @@ export class SteadyShared implements Shared {
   }
 }
 
-/** A page that only half fits is an input/output error to LMDB. */
 function requireFullDisk(error: unknown): void {
-  if (!(error instanceof Error) || !/ENOSPC|No space left|MDB_MAP_FULL|Input\/output error/i.test(error.message)) throw error;
+  if (!isFullDisk(error)) throw error;
 }
