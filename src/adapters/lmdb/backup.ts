@@ -3,7 +3,7 @@ import { chmod, mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type Database as Table } from 'lmdb';
 import { type Database, FORMAT_VERSION, openDatabase, openTables, OPTIONS } from './database.ts';
-import { DATA_FILE, LOG_FOLDER, storeFiles } from './store-files.ts';
+import { DATA_FILE, LOG_FOLDER, OPENING_FOLDER, storeFiles } from './store-files.ts';
 import { openLmdbStore } from './store.ts';
 
 /** What a walk through a whole store found. */
@@ -90,7 +90,7 @@ async function foldCopy(path: string): Promise<void> {
   } finally {
     await store.close();
   }
-  await rm(join(path, LOG_FOLDER), { recursive: true });
+  for (const folder of [LOG_FOLDER, OPENING_FOLDER]) await rm(join(path, folder), { recursive: true });
   await rm(join(path, LOCK_FILE), { force: true });
 }
 

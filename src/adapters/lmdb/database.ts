@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { open, type Database as Table, type RootDatabase } from 'lmdb';
-import { explainFailures } from './commit-failure.ts';
-import { checkDatabaseFile } from './file-check.ts';
+import type { Database as Table, RootDatabase } from 'lmdb';
+import { openEnvironment } from './environment.ts';
 import { migrations } from './migrations.ts';
-import { DATA_FILE, LOG_FOLDER } from './store-files.ts';
+import { LOG_FOLDER } from './store-files.ts';
 
 /**
  * The two LMDB environments of a store, each with a writers' lock of its own, and the tables in them.
@@ -56,32 +54,21 @@ export async function openDatabase(path: string, lastFlushed = false): Promise<D
 }
 
 function openLog(path: string, safeRestore: boolean): RootDatabase<Buffer, number> {
-  prepareFolder(path);
   // A variable, because the typings don't know safeRestore.
   const options = { ...OPTIONS, path, safeRestore, encoding: 'binary', keyEncoding: 'uint32' } as const;
-  const log = open<Buffer, number>(options);
-  explainFailures(log);
-  return log;
+  return openEnvironment(options, (log: RootDatabase<Buffer, number>) => log);
 }
 
 async function openWith(log: RootDatabase<Buffer, number>, path: string, safeRestore: boolean): Promise<Database> {
-  prepareFolder(path);
   const options = { ...OPTIONS, path, safeRestore, maxDbs: 8 };
-  const root = open(options);
-  explainFailures(root);
-  const tables = { ...openTables(root), log };
+  const tables = { ...openEnvironment(options, openTables), log };
   try {
     const format = await migrate(tables);
     return { ...tables, epoch: format.epoch };
   } catch (error) {
-    await root.close();
+    await tables.root.close();
     throw error;
   }
-}
-
-function prepareFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  checkDatabaseFile(join(path, DATA_FILE));
 }
 
 /** The tables of a tree that is open: who opens one otherwise must find them as they were written. */

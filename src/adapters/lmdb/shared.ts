@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
-import { open, type Database as Table } from 'lmdb';
+import type { Database as Table, RootDatabase } from 'lmdb';
 import type { HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
+import { openEnvironment } from './environment.ts';
 
 /**
  * Shared memory of the cluster as an LMDB of its own that is never flushed: what it holds may be lost with the machine.
@@ -8,12 +8,8 @@ import type { HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
  * name, with its owner before the text.
  */
 export function openLmdbShared({ path }: { path: string }): Shared {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  const root = open({ path, noSubdir: false, maxDbs: 4, maxReaders: 1024, noSync: true, overlappingSync: false, compression: false });
-  const windows: Table<Buffer, string> = root.openDB('windows', { encoding: 'binary' });
-  const counts: Table<string, string> = root.openDB('counts', { encoding: 'string' });
-
-  const records: Table<string, string> = root.openDB('records', { encoding: 'string' });
+  const options = { path, noSubdir: false, maxDbs: 4, maxReaders: 1024, noSync: true, overlappingSync: false, compression: false };
+  const { root, windows, counts, records } = openEnvironment(options, openTables);
 
   const totalOf = (key: string): number => {
     let total = 0;
@@ -55,11 +51,11 @@ export function openLmdbShared({ path }: { path: string }): Shared {
     },
 
     hold({ key, name, owner, text }) {
-      records.putSync(`${key} ${name}`, `${owner} ${text}`);
+      root.transactionSync(() => records.putSync(`${key} ${name}`, `${owner} ${text}`));
     },
 
     release(key, name) {
-      records.removeSync(`${key} ${name}`);
+      root.transactionSync(() => records.removeSync(`${key} ${name}`));
     },
 
     held(key) {
@@ -82,6 +78,22 @@ export function openLmdbShared({ path }: { path: string }): Shared {
     async close() {
       await root.close();
     },
+  };
+}
+
+interface Tables {
+  readonly root: RootDatabase;
+  readonly windows: Table<Buffer, string>;
+  readonly counts: Table<string, string>;
+  readonly records: Table<string, string>;
+}
+
+function openTables(root: RootDatabase): Tables {
+  return {
+    root,
+    windows: root.openDB('windows', { encoding: 'binary' }),
+    counts: root.openDB('counts', { encoding: 'string' }),
+    records: root.openDB('records', { encoding: 'string' }),
   };
 }
 

@@ -1,0 +1,46 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Key, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
+import { explainFailures } from './commit-failure.ts';
+import { checkDatabaseFile } from './file-check.ts';
+import { OpeningLock } from './opening-lock.ts';
+import { DATA_FILE } from './store-files.ts';
+
+/**
+ * Opens the LMDB environment in folder `options.path`, which other processes may have open, and makes it where there is
+ * none. Write to it by `transaction` and `transactionSync` of the environment alone, never by a `put` outside of them: those
+ * two keep commits and openings apart (opening-lock.ts).
+ *
+ * @param openTables opens the tables in it, which may write
+ * @returns what `openTables` returns
+ * @throws {DataError} when the file is no database, or another process commits without end
+ */
+export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOptionsWithPath & { path: string }, openTables: (root: RootDatabase<V, K>) => T): T {
+  mkdirSync(options.path, { recursive: true, mode: 0o700 });
+  checkDatabaseFile(join(options.path, DATA_FILE));
+  const lock = new OpeningLock(options.path);
+  try {
+    return lock.alone(() => {
+      const root = open<V, K>(options);
+      explainFailures(root);
+      const tables = openTables(root);
+      keepApart(root, lock);
+      return tables;
+    });
+  } catch (error) {
+    void lock.close();
+    throw error;
+  }
+}
+
+function keepApart<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock): void {
+  const transaction = root.transaction.bind(root);
+  root.transaction = (action) => lock.shared(() => transaction(action));
+  const transactionSync = root.transactionSync.bind(root);
+  root.transactionSync = (action, flags) => lock.sharedSync(() => transactionSync(action, flags));
+  const close = root.close.bind(root);
+  root.close = async () => {
+    await close();
+    await lock.close();
+  };
+}

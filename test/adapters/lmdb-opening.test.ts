@@ -1,0 +1,130 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import t, { type Test } from 'tap';
+import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { until } from '../conformance/store.ts';
+
+/** A process and the lines it has printed. */
+interface Helper {
+  readonly child: ChildProcess;
+  readonly lines: string[];
+}
+
+function start(t: Test, command: string, ...args: string[]): Helper {
+  // A group of its own, so that what strace runs ends with it.
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
+  const lines: string[] = [];
+  if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  const helper = { child, lines };
+  t.teardown(() => kill(helper));
+  return helper;
+}
+
+const startNode = (t: Test, fixture: string, ...args: string[]): Helper => start(t, process.execPath, '--import=tsx', `test/fixtures/${fixture}.ts`, ...args);
+
+/** A process that holds the lock of an environment, once it does. */
+async function holder(t: Test, path: string, mode: 'alone' | 'shared'): Promise<Helper> {
+  const helper = startNode(t, 'opening-holder', path, mode);
+  await until(() => helper.lines.includes('held'));
+  return helper;
+}
+
+async function kill({ child }: Helper): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  process.kill(-(child.pid ?? 0), 'SIGKILL');
+  await once(child, 'close');
+}
+
+function write(store: LmdbStore): Promise<void> {
+  return store.transact(async (tx) => tx.put('p', 'k', '"v"'));
+}
+
+/** Turns of the event loop, many more than a commit takes. */
+async function turns(count = 2_000): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+for (const end of ['is done', 'is killed'] as const) {
+  for (const [name, folder, commit] of [
+    ['a commit', 'log', write],
+    ['a fold', '', (store: LmdbStore) => store.fold()],
+  ] as const) {
+    t.test(`${name} waits while another process opens, until that one ${end}`, async (t) => {
+      const path = t.testdir();
+      const store = await openLmdbStore({ path, minFreeBytes: 0 });
+      t.teardown(() => store.close());
+      await write(store);
+      const opening = await holder(t, join(path, folder), 'alone');
+      let done = false;
+      const pending = commit(store).then(() => (done = true));
+      await turns();
+      t.notOk(done, 'it has not been done while the environment was being opened');
+      t.equal(await store.get('p', 'k'), '"v"', 'reads go on meanwhile');
+      if (end === 'is done') opening.child.stdin?.end();
+      else await kill(opening);
+      await pending;
+      t.ok(existsSync(join(path, folder, 'opening', 'idle')), 'nobody is said to open any more');
+    });
+  }
+
+  t.test(`opening waits while another process commits, until that one ${end}`, async (t) => {
+    const path = t.testdir();
+    await (await openLmdbStore({ path, minFreeBytes: 0 })).close();
+    for (const folder of ['log', '']) {
+      const committing = await holder(t, join(path, folder), 'shared');
+      const opening = startNode(t, 'opening-holder', join(path, folder), 'alone');
+      await until(() => existsSync(join(path, folder, 'opening', 'busy')));
+      await turns();
+      t.strictSame(opening.lines, [], 'it has not been opened during the commit');
+      if (end === 'is done') committing.child.stdin?.end();
+      else await kill(committing);
+      await until(() => opening.lines.includes('held'));
+      opening.child.stdin?.end();
+      await until(() => opening.lines.includes('freed'));
+    }
+  });
+}
+
+t.test('a process that opens while a commit of its own is under way does not wait for itself', async (t) => {
+  const path = t.testdir();
+  const store = await openLmdbStore({ path, minFreeBytes: 0 });
+  const pending = Promise.all(Array.from({ length: 50 }, () => write(store)));
+  const peer = await openLmdbStore({ path, minFreeBytes: 0 });
+  await pending;
+  t.equal(await peer.get('p', 'k'), '"v"');
+  await Promise.all([store.close(), peer.close()]);
+});
+
+const noStrace = (() => {
+  try {
+    execFileSync('strace', ['-o', '/dev/null', 'true'], { stdio: 'ignore' });
+    return false;
+  } catch {
+    return 'strace is not installed, or may not trace here';
+  }
+})();
+
+// LMDB reads the number of the last transaction, maps the file, and writes the number down for everybody.
+t.test('processes that are held up in the midst of opening take nothing back', { skip: noStrace }, async (t) => {
+  const path = t.testdir();
+  const writer = startNode(t, 'store-writer', path, 'w');
+  await until(() => writer.lines.length > 50);
+  for (let i = 0; i < 5; i++) {
+    const files = ['data.mdb', 'log/data.mdb'].flatMap((file) => ['-P', join(path, file)]);
+    const slow = ['-f', '-qq', '-o', '/dev/null', ...files, '-e', 'trace=mmap', '-e', 'inject=mmap:delay_enter=20000'];
+    const late = start(t, 'strace', ...slow, process.execPath, '--import=tsx', 'test/fixtures/store-writer.ts', path, `late${i}`);
+    await until(() => late.lines.length > 50 || writer.child.exitCode !== null || writer.child.signalCode !== null);
+    await kill(late);
+  }
+  const before = writer.lines.length;
+  await until(() => writer.lines.length > before + 50);
+  await kill(writer);
+  const store = await openLmdbStore({ path, minFreeBytes: 0 });
+  t.teardown(() => store.close());
+  const found = new Set<string>();
+  for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
+  t.same(writer.lines.filter((id) => !found.has(id)), [], `all ${writer.lines.length} answered writes are there`);
+});
