@@ -40,6 +40,8 @@ interface Messages {
   readonly announce: { readonly position: number };
   /** Both ways: what one worker tells the others about rooms, as much as came up in a turn. */
   readonly publish: { readonly publications: readonly Publication[] };
+  /** Primary to web worker, whenever it changes: so many others hear what it announces and publishes. */
+  readonly company: { readonly others: number };
   /** Worker to primary, once a second while metrics.port is set: what it has counted since. */
   readonly metrics: MetricsReport;
   /** Primary to worker: finish what runs, then exit. */
@@ -61,6 +63,7 @@ const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
   failed: ({ reason }) => typeof reason === 'string',
   announce: ({ position }) => typeof position === 'number',
   publish: ({ publications }) => Array.isArray(publications) && publications.every(isPublication),
+  company: ({ others }) => typeof others === 'number',
   metrics: ({ counters, gauges, histograms }) => isFields(counters) && isFields(gauges) && isFields(histograms),
   drain: ({ reason }) => reason === 'stop' || reason === 'roll',
   ended: ({ workerId }) => typeof workerId === 'string',

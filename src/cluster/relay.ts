@@ -17,6 +17,7 @@ interface Member {
 /**
  * Passes what one worker says on to all others. Hints: one a tick to each, and never two waiting in one line.
  * Publications: what came in a tick goes as one message to each, and as many characters may wait as the bus lets wait.
+ * Every worker is told how many others there are: one that is alone needs to say nothing.
  */
 export class Relay {
   readonly #members = new Set<Member>();
@@ -31,7 +32,15 @@ export class Relay {
       if (message.type === 'announce') this.#announce(member, message.data.position);
       if (message.type === 'publish') this.#publish(member, message.data.publications);
     });
-    channel.onClose(() => this.#members.delete(member));
+    channel.onClose(() => {
+      this.#members.delete(member);
+      this.#tellCompany();
+    });
+    this.#tellCompany();
+  }
+
+  #tellCompany(): void {
+    for (const { channel } of this.#members) channel.send({ type: 'company', data: { others: this.#members.size - 1 } });
   }
 
   #announce(from: Member, position: number): void {
@@ -70,6 +79,10 @@ const sizeOf = ({ topic, text }: Publication): number => topic.length + text.len
 export function busLine(channel: Channel) {
   return {
     sendHint: (position: number, sent: () => void): void => channel.send({ type: 'announce', data: { position } }, sent),
+    onCompany: (listener: (others: number) => void): (() => void) =>
+      channel.onMessage((message) => {
+        if (message.type === 'company') listener(message.data.others);
+      }),
     onHint: (listener: (position: number) => void): (() => void) =>
       channel.onMessage((message) => {
         if (message.type === 'announce') listener(message.data.position);

@@ -19,7 +19,7 @@ function cluster(size: number): { buses: Bus[]; heard: (number[] | undefined)[];
 }
 
 /** A line that nothing leaves and nothing comes through. */
-const deaf: BusLine = { sendHint: () => {}, onHint: () => () => {}, sendPublications: () => {}, onPublications: () => () => {} };
+const deaf: BusLine = { onCompany: () => () => {}, sendHint: () => {}, onHint: () => () => {}, sendPublications: () => {}, onPublications: () => () => {} };
 
 async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise(setImmediate);
@@ -79,6 +79,33 @@ t.test('a worker that has left is not in the way of others', async (t) => {
   await turns(8);
   t.same(heard[1], [1]);
   t.equal(heard[2], undefined);
+});
+
+t.test('a worker that is alone sends nothing; what it has announced is heard by the next one that joins', async (t) => {
+  const relay = new Relay();
+  const [primary, end] = twinChannels();
+  const sent: string[] = [];
+  primary.onMessage(({ type }) => sent.push(type));
+  const bus = ipcBus(busLine(end));
+  relay.add(primary);
+  await turns(3);
+  bus.announce(7);
+  bus.publish({ topic: 'room', text: 'x' });
+  await turns(8);
+  t.same(sent, []);
+
+  const [otherPrimary, other] = twinChannels();
+  const heard: number[] = [];
+  ipcBus(busLine(other)).onAnnounce((position) => heard.push(position));
+  relay.add(otherPrimary);
+  await turns(12);
+  t.same(sent, ['announce']);
+  t.same(heard, [7]);
+  other.close();
+  await turns(3);
+  bus.announce(8);
+  await turns(8);
+  t.same(sent, ['announce'], 'alone again');
 });
 
 t.test('what is published reaches all workers but its own, in order, a turn of it at once', async (t) => {
