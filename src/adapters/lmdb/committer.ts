@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { CollabError } from '../../errors.ts';
 import { type Batch, encodeBatch, type LoggedEvent } from './batch.ts';
 import { isFullDisk } from './commit-failure.ts';
@@ -27,6 +28,9 @@ interface Surroundings {
 
 /** A group takes no more transactions once it has this many characters: large writes go one by one, not all at once. */
 const GROUP_LENGTH = 4 * 1024 * 1024;
+
+/** Turns of the event loop that a group waits for others to join it. */
+const MOST_TURNS = 5;
 
 /** The log would run into what is not folded yet. */
 class LogFull extends Error {}
@@ -63,9 +67,8 @@ export class Committer {
   }
 
   async #run(): Promise<void> {
-    // Lets the requests of this turn join before the first group closes.
-    await Promise.resolve();
     while (this.#queue.length > 0) {
+      await this.#gather();
       await this.#surroundings.pace();
       const group = this.#queue;
       this.#queue = [];
@@ -74,6 +77,18 @@ export class Committer {
       if (left > 0) this.#queue.unshift(...group.slice(group.length - left));
     }
     this.#running = undefined;
+  }
+
+  /**
+   * Lets others join the next group, for as long as they come, a few turns of the event loop at most: those that were just
+   * answered ask for more, and one group of 64 costs a good deal less than two of 32 that take turns.
+   */
+  async #gather(): Promise<void> {
+    await turn();
+    for (let turns = 1, length = 0; turns < MOST_TURNS && this.#queue.length > length; turns++) {
+      length = this.#queue.length;
+      await turn();
+    }
   }
 
   /** Commits a group and gives each of it its outcome, but for the last ones, which must wait; returns how many those are. */
@@ -196,12 +211,12 @@ class Staged {
   }
 
   #stamp(transaction: LmdbTransaction): LoggedEvent[] {
-    const next = new Map<string, number>();
-    return transaction.events.map(({ environmentId, render }) => {
-      const seq = (next.get(environmentId) ?? this.#lastSeq.get(environmentId) ?? this.#replica.events.last(environmentId)) + 1;
-      next.set(environmentId, seq);
-      return { environmentId, seq, text: render(seq) };
-    });
+    const stamped: LoggedEvent[] = [];
+    for (const { environmentId, render } of transaction.events) {
+      const last = stamped.findLast((other) => other.environmentId === environmentId)?.seq ?? this.#lastSeq.get(environmentId) ?? this.#replica.events.last(environmentId);
+      stamped.push({ environmentId, seq: last + 1, text: render(last + 1) });
+    }
+    return stamped;
   }
 }
 
