@@ -56,7 +56,7 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
   const environmentId = actor.environment.id;
   const partition = threadPartition(environmentId, threadId);
   return once(ctx, actor.environment, idempotency, async (tx) => {
-    const { roomId } = await requireThread(tx, partition);
+    const { roomId } = threadOf(await tx.get(partition, THREAD_KEY));
     requireWrite(actor, roomId);
     await requireKnownAuthor(ctx, tx, actor, draft.userId);
     if (draft.id !== undefined && (await isTaken(tx, environmentId, draft.id))) {
@@ -196,8 +196,8 @@ function matches(comment: Comment, { userId, mentions, createdSince, updatedSinc
 
 const changedAt = ({ createdAt, editedAt }: Comment): string => (editedAt !== null && editedAt > createdAt ? editedAt : createdAt);
 
-async function requireThread(tx: Transaction, partition: string): Promise<Readonly<ThreadRecord>> {
-  const text = await tx.get(partition, THREAD_KEY);
+/** The thread of a record. Throws `thread_not_found` when there is none. */
+function threadOf(text: string | undefined): Readonly<ThreadRecord> {
   if (text === undefined) throw threadNotFound();
   const known = threadRecords.get(text);
   if (known !== undefined) return known;

@@ -25,7 +25,7 @@ export interface Outcome {
   /** JSON text of the whole response. */
   readonly body: string;
   /** Whether an earlier request did the work and this is its answer again. */
-  readonly replayed: boolean;
+  readonly replayed?: true;
 }
 
 interface IdempotencyRecord {
@@ -37,7 +37,7 @@ interface IdempotencyRecord {
 }
 
 /** What a request does within its transaction, which may run it again. */
-type Work = (tx: Transaction) => Promise<{ status: 200 | 201; body: string }>;
+type Work = (tx: Transaction) => Promise<Omit<Outcome, 'replayed'>>;
 
 /** Whose requests are told apart from those of others, where their answers are kept, and whether as secrets. */
 interface Scope {
@@ -80,7 +80,7 @@ export function onceSealed(ctx: Context, admin: Admin, request: Idempotency, wor
 }
 
 function onceWithin(ctx: Context, { partition, prefix, sealed }: Scope, request: Idempotency, work: Work): Promise<Outcome> {
-  if (request === null) return ctx.store.transact(async (tx) => firstTime(await work(tx)));
+  if (request === null) return ctx.store.transact(work);
   const key = prefix + hash('sha256', `${request.method}\n${request.path}\n${request.key}`, 'base64url');
   return ctx.store.transact(async (tx) => {
     const stored = await tx.get(partition, key);
@@ -94,12 +94,8 @@ function onceWithin(ctx: Context, { partition, prefix, sealed }: Scope, request:
     const kept = sealed ? seal(body, request.key, key) : body;
     const record: IdempotencyRecord = { bodyHash: request.bodyHash, status, body: kept, createdAt: timestamp(now) };
     tx.put(partition, key, JSON.stringify(record));
-    return firstTime({ status, body });
+    return { status, body };
   });
-}
-
-function firstTime({ status, body }: { status: 200 | 201; body: string }): Outcome {
-  return { status, body, replayed: false };
 }
 
 function requireSameBody(earlier: IdempotencyRecord, bodyHash: string): void {

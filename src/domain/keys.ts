@@ -95,21 +95,28 @@ export function keyRotation(ctx: Context, keyId: string, input: unknown): (tx: T
 /** Who speaks with a secret key. Throws `invalid_key`, `environment_disabled`. */
 export async function authenticateSecretKey(ctx: Context, value: string, via: Via): Promise<SecretKeyHolder> {
   if (!value.startsWith('sk_')) throw invalidKey();
-  const known = await knownKey(ctx, value, via);
-  if (known.holder === null) throw invalidKey();
-  return known.holder;
+  return holderOf(requireUse(ctx, value, via, await knownKey(ctx, nameOf(value, via), via)));
+}
+
+/**
+ * The same at once, for a key that this process has seen and that has not changed since; undefined for any other.
+ * Throws `invalid_key`, `environment_disabled`.
+ */
+export function recallSecretKey(ctx: Context, value: string, via: Via): SecretKeyHolder | undefined {
+  const name = names[via].get(value);
+  const known = name === undefined ? undefined : ctx.store.recall<KnownKey>(name);
+  return known === undefined ? undefined : holderOf(requireUse(ctx, value, via, known));
 }
 
 /** The environment that a publishable key names. Throws `invalid_key`, `environment_disabled`. */
 export async function authenticatePublishableKey(ctx: Context, value: string): Promise<Environment> {
   if (!value.startsWith('pk_')) throw invalidKey();
-  const known = await knownKey(ctx, value, 'ws');
-  return known.environment;
+  return requireUse(ctx, value, 'ws', await knownKey(ctx, nameOf(value, 'ws'), 'ws')).environment;
 }
 
 /** A publishable key that was good, to ask later whether it still is; one and the same text for all who hold the key. */
 export function traceOfKey(value: string): string {
-  return names.ws.get(value) ?? nameOf(value, 'ws');
+  return nameOf(value, 'ws');
 }
 
 /**
@@ -117,7 +124,7 @@ export function traceOfKey(value: string): string {
  * once it is revoked or has expired, `environment_disabled`.
  */
 export async function requireGoodKey(ctx: Context, trace: string): Promise<void> {
-  await goodKey(ctx, trace, 'ws');
+  requireGood(ctx, await knownKey(ctx, trace, 'ws'));
 }
 
 interface KnownKey {
@@ -134,27 +141,33 @@ const REMEMBERED_KEYS = 1_000;
 const names: Readonly<Record<Via, Map<string, string>>> = { rest: new Map(), ws: new Map(), cli: new Map() };
 const keyPartitions = [KEY_HASHES, ENVIRONMENTS];
 
-async function knownKey(ctx: Context, value: string, via: Via): Promise<KnownKey> {
-  if (value.length > LONGEST_KEY) throw invalidKey();
-  const remembered = names[via].get(value);
-  const name = remembered ?? nameOf(value, via);
-  const known = await goodKey(ctx, name, via);
-  noteUse(known.use, ctx.clock.now());
-  if (remembered === undefined) remember(names[via], value, name);
-  return known;
-}
-
 /** What the memo calls a key: it is found by its hash, so that how long that takes tells nothing about any key. */
 function nameOf(value: string, via: Via): string {
-  return `key ${via} ${hash('sha256', value, 'base64url')}`;
+  if (value.length > LONGEST_KEY) throw invalidKey();
+  return names[via].get(value) ?? `key ${via} ${hash('sha256', value, 'base64url')}`;
 }
 
-async function goodKey(ctx: Context, name: string, via: Via): Promise<KnownKey> {
+function knownKey(ctx: Context, name: string, via: Via): Promise<KnownKey> {
   // Every change of a key changes its hash's entry in the same commit, so that these two partitions stand for all.
-  const known = await ctx.store.memo(name, keyPartitions, () => loadKey(ctx, name.slice(name.lastIndexOf(' ') + 1), via));
-  if (hasExpired(known.expiresAt, ctx.clock.now())) throw invalidKey();
-  if (known.environment.disabled) throw new CollabError('environment_disabled', 'The environment has been disabled by its operator');
+  return ctx.store.memo(name, keyPartitions, () => loadKey(ctx, name.slice(name.lastIndexOf(' ') + 1), via));
+}
+
+/** Notes a use of the key whose value is given. Throws unless it is good. */
+function requireUse(ctx: Context, value: string, via: Via, known: KnownKey): KnownKey {
+  requireGood(ctx, known);
+  noteUse(known.use, ctx.clock.now());
+  if (!names[via].has(value)) remember(names[via], value, nameOf(value, via));
   return known;
+}
+
+function holderOf({ holder }: KnownKey): SecretKeyHolder {
+  if (holder === null) throw invalidKey();
+  return holder;
+}
+
+function requireGood(ctx: Context, { expiresAt, environment }: KnownKey): void {
+  if (hasExpired(expiresAt, ctx.clock.now())) throw invalidKey();
+  if (environment.disabled) throw new CollabError('environment_disabled', 'The environment has been disabled by its operator');
 }
 
 /** Remembers what the memo calls a key that has proved good: hashing it would be a tenth of a read request. */

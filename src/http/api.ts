@@ -62,7 +62,8 @@ export class Api {
       if (method === 'OPTIONS') return this.#preflight(exchange, headers);
       exchange.route = match?.target.operationId ?? '';
       const incoming = match === null ? null : receive(exchange, match.target);
-      const credential = await identify(this.#deps.ctx, authorization);
+      const found = identify(this.#deps.ctx, authorization);
+      const credential = found instanceof Promise ? await found : found;
       this.#limit(exchange, match?.target ?? null, credential, headers);
       await this.#answer(exchange, match, credential, incoming, headers);
     } catch (thrown) {

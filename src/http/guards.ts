@@ -3,7 +3,7 @@ import { authenticateAdmin, type SessionHolder } from '../domain/admin-sessions.
 import { requireChange, requireOrigin, requireRead, requireWrite } from '../domain/access.ts';
 import type { Actor, BackendActor, Context, UserActor } from '../domain/context.ts';
 import { type Idempotency, parseIdempotencyKey } from '../domain/idempotency.ts';
-import { authenticateSecretKey, type SecretKeyHolder } from '../domain/keys.ts';
+import { authenticateSecretKey, recallSecretKey, type SecretKeyHolder } from '../domain/keys.ts';
 import { authenticateUser } from '../domain/tokens.ts';
 import { userSeen } from '../domain/users.ts';
 import { CollabError } from '../errors.ts';
@@ -16,18 +16,23 @@ import type { Route } from './route.ts';
 export type Credential = SecretKeyHolder | CollabError;
 
 /**
- * Looks at the `Authorization` header of a request.
- * @returns `missing_credentials`, `invalid_key` or `environment_disabled` as a value. Rejects only with faults of our own.
+ * Looks at the `Authorization` header of a request; a promise only where the key has to be looked up.
+ * @returns `missing_credentials`, `invalid_key` or `environment_disabled` as a value. Fails only with faults of our own.
  */
-export async function identify(ctx: Context, authorization: string): Promise<Credential> {
+export function identify(ctx: Context, authorization: string): Credential | Promise<Credential> {
   if (authorization === '') return missing('Send the secret key in a header: Authorization: Bearer sk_…');
   if (authorization.slice(0, 7).toLowerCase() !== 'bearer ') return missing('Authorization must be the word Bearer, a space and the secret key');
+  const key = authorization.slice(7);
   try {
-    return await authenticateSecretKey(ctx, authorization.slice(7), 'rest');
+    return recallSecretKey(ctx, key, 'rest') ?? authenticateSecretKey(ctx, key, 'rest').catch(refusalOf);
   } catch (thrown) {
-    if (thrown instanceof CollabError) return thrown;
-    throw thrown;
+    return refusalOf(thrown);
   }
+}
+
+function refusalOf(thrown: unknown): CollabError {
+  if (thrown instanceof CollabError) return thrown;
+  throw thrown;
 }
 
 /** The backend that a credential proves. Throws what it was refused with. */

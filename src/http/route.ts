@@ -1,6 +1,5 @@
 import type { TSchema } from 'typebox';
 import type { Actor } from '../domain/context.ts';
-import type { Outcome } from '../domain/idempotency.ts';
 import type { Page } from '../domain/list-query.ts';
 import type { CollabError, ErrorCode } from '../errors.ts';
 import type { ApiRequest } from './api-request.ts';
@@ -90,9 +89,4 @@ export function ok(body: string | Uint8Array): Answer {
 /** 200 with a page of a list. */
 export function page(list: Page): Answer {
   return { status: 200, body: list.text, nextCursor: list.nextCursor };
-}
-
-/** What a create answered, now or to the request that this one repeats. */
-export function outcome(result: Outcome): Answer {
-  return result;
 }

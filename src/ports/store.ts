@@ -79,6 +79,11 @@ export interface Store extends Reader {
    * from `partitions`. The value is shared: never change it.
    */
   memo<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T>;
+  /**
+   * What `memo` would give for the key, at once; undefined where it is not known to hold still, and `memo` has to be asked. For
+   * what every request needs: a promise costs it as much as a lookup.
+   */
+  recall<T>(key: string): T | undefined;
 
   /**
    * Resolves once everything that reads of this process show now is on disk, and in `lastSeq` and `events`. A commit of another

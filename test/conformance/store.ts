@@ -238,6 +238,24 @@ export async function storeConformance(t: Test, open: () => Promise<StorePair>):
     t.equal(await store.memo('bad', ['p'], () => Promise.resolve('fine')), 'fine', 'a failure is not kept');
   });
 
+  await withStore('recall gives at once what memo has computed, until a change anywhere', async (t, { store, peer }) => {
+    const compute = async (): Promise<string> => (await store.get('p', 'k')) ?? 'none';
+    t.equal(store.recall('m'), undefined, 'nothing was computed');
+    await store.memo('m', ['p'], compute);
+    t.equal(store.recall('m'), 'none');
+    await peer.transact(async (tx) => tx.put('q', 'k', 'elsewhere'));
+    t.equal(store.recall('m'), 'none');
+    await peer.transact(async (tx) => tx.put('p', 'k', '1'));
+    t.equal(store.recall('m'), undefined, 'it has changed');
+    const computing = store.memo('m', ['p'], compute);
+    t.equal(store.recall('m'), undefined, 'it is being computed');
+    await computing;
+    t.equal(store.recall('m'), '1');
+    await store.transact(async (tx) => tx.put('p', 'k', '2'));
+    t.equal(store.recall('m'), undefined, 'it has changed again');
+    t.equal(await store.memo('m', ['p'], compute), '2');
+  });
+
   await withStore('a value computed while it changed is not kept', async (t, { store, peer }) => {
     let first = true;
     const read = (): Promise<string | undefined> =>

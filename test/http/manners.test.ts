@@ -137,7 +137,7 @@ t.test('a 304 costs a look at the counter, and none at the list', async (t) => {
   const tag = (await server.request('GET', list)).headers.get('etag') ?? '';
   const { store } = server.ctx;
   const calls: string[] = [];
-  for (const name of ['get', 'range', 'memo', 'lastSeq'] as const) {
+  for (const name of ['get', 'range', 'memo', 'recall', 'lastSeq'] as const) {
     t.intercept(store, name, { value: counted(name, store[name].bind(store) as (...args: readonly unknown[]) => unknown) });
   }
   function counted(name: string, call: (...args: readonly unknown[]) => unknown) {
@@ -147,8 +147,8 @@ t.test('a 304 costs a look at the counter, and none at the list', async (t) => {
     };
   }
   t.equal((await server.request('GET', list, { headers: { 'If-None-Match': tag } })).status, 304);
-  t.strictSame([...new Set(calls)], ['memo', 'lastSeq'], 'the key, which is remembered, and the position');
-  t.equal(calls.filter((name) => name === 'memo').length, 1);
+  t.strictSame([...new Set(calls)], ['recall', 'lastSeq'], 'the key, which is remembered, and the position');
+  t.equal(calls.filter((name) => name === 'recall').length, 1);
 });
 
 t.test('what is not there or changes by itself has no ETag', async (t) => {

@@ -1,6 +1,8 @@
 interface Kept {
   readonly partitions: readonly string[];
   readonly value: Promise<unknown>;
+  /** What `value` resolved with, once it has. */
+  result: unknown;
   bytes: number;
 }
 
@@ -27,13 +29,18 @@ export class Memo {
       return known.value as Promise<T>;
     }
     const value = compute();
-    const kept: Kept = { partitions, value, bytes: 0 };
+    const kept: Kept = { partitions, value, result: undefined, bytes: 0 };
     this.#add(key, kept);
     void value.then(
       (result) => this.#weigh(key, kept, result),
       () => this.#kept.get(key) === kept && this.#remove(key, kept),
     );
     return value;
+  }
+
+  /** What `get` gives, where it has been computed. */
+  recall<T>(key: string): T | undefined {
+    return this.#kept.get(key)?.result as T | undefined;
   }
 
   /** Forgets what was computed, or is being computed, from a partition. */
@@ -78,6 +85,7 @@ export class Memo {
 
   #weigh(key: string, kept: Kept, result: unknown): void {
     if (this.#kept.get(key) !== kept) return;
+    kept.result = result;
     kept.bytes = key.length + weightOf(result);
     this.#bytes += kept.bytes;
     for (const [oldestKey, oldest] of this.#kept) {

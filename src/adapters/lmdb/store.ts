@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CollabError } from '../../errors.ts';
 import type { Entry, EventListener, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
-import { Committer, type Outcome } from './committer.ts';
+import { Committer } from './committer.ts';
 import { type Database, openDatabase } from './database.ts';
 import { fold } from './folder.ts';
 import { partitionNames } from './partition-names.ts';
@@ -91,7 +91,9 @@ export class LmdbStore implements Store {
       this.#refresh();
       const result = await work(transaction);
       if (!transaction.writes) return result;
-      const outcome = await this.#commit(transaction);
+      if (performance.now() - this.#spaceCheckedAt > FREE_SPACE_CHECK_MS) await this.#checkSpace();
+      if (this.#full) throw new CollabError('storage_full', 'The server’s disk is full: nothing was written');
+      const outcome = await this.#committer.commit(transaction);
       if (outcome.kind === 'committed') return result;
       if (outcome.kind === 'failed') throw outcome.error;
       if (attempt > 1) await delay(Math.random() * 2 ** attempt);
@@ -102,6 +104,11 @@ export class LmdbStore implements Store {
   memo<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
     this.#refresh();
     return this.#replica.memo.get(key, partitions, compute);
+  }
+
+  recall<T>(key: string): T | undefined {
+    this.#refresh();
+    return this.#replica.memo.recall(key);
   }
 
   lastSeq(environmentId: string): Promise<number> {
@@ -188,12 +195,6 @@ export class LmdbStore implements Store {
   #refresh(): void {
     if (this.#closed) throw new Error('The store is closed');
     this.#replica.refresh();
-  }
-
-  async #commit(transaction: LmdbTransaction): Promise<Outcome> {
-    if (performance.now() - this.#spaceCheckedAt > FREE_SPACE_CHECK_MS) await this.#checkSpace();
-    if (this.#full) throw new CollabError('storage_full', 'The server’s disk is full: nothing was written');
-    return await this.#committer.commit(transaction);
   }
 
   async #checkSpace(): Promise<void> {

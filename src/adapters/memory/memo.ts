@@ -1,7 +1,10 @@
 interface Kept {
+  readonly partitions: readonly string[];
   /** Versions of the partitions when computing began. */
   readonly versions: readonly number[];
   readonly value: Promise<unknown>;
+  /** What `value` resolved with, once it has. */
+  result: unknown;
   bytes: number;
 }
 
@@ -25,13 +28,18 @@ export class MemoryMemo {
       this.#keep(key, known);
       return known.value as Promise<T>;
     }
-    const kept: Kept = { versions, value: compute(), bytes: 0 };
+    const kept: Kept = { partitions, versions, value: compute(), result: undefined, bytes: 0 };
     this.#keep(key, kept);
     kept.value.then(
       (value) => this.#weigh(key, kept, value),
       () => this.#kept.get(key) === kept && this.#drop(key, kept),
     );
     return kept.value as Promise<T>;
+  }
+
+  recall<T>(key: string): T | undefined {
+    const kept = this.#kept.get(key);
+    return kept?.versions.every((version, i) => version === this.#versionOf(kept.partitions[i] as string)) === true ? (kept.result as T) : undefined;
   }
 
   #keep(key: string, kept: Kept): void {
@@ -47,6 +55,7 @@ export class MemoryMemo {
   #weigh(key: string, kept: Kept, value: unknown): void {
     if (this.#kept.get(key) !== kept) return;
     this.#drop(key, kept);
+    kept.result = value;
     kept.bytes = key.length + weightOf(value);
     this.#keep(key, kept);
     for (const [oldestKey, oldest] of this.#kept) {

@@ -72,6 +72,11 @@ export class MemoryStore implements Store {
     return value;
   }
 
+  recall<T>(key: string): T | undefined {
+    this.#requireOpen();
+    return this.#memo.recall(key);
+  }
+
   async settle(): Promise<void> {
     return this.#read(() => undefined);
   }

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { createEnvironmentAsAdmin } from '../../domain/admin-creates.ts';
 import { deleteEnvironment, findEnvironment, listEnvironments, updateEnvironment } from '../../domain/environments.ts';
 import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../model/environment.ts';
-import { ok, outcome, type Route } from '../route.ts';
+import { ok, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../schemas.ts';
 
 const oneEnvironment = Type.Object({ environment: namedSchemas.Environment });
@@ -31,7 +31,7 @@ export const adminEnvironmentRoutes: readonly Route[] = [
     body: EnvironmentCreateSchema,
     answers: { 201: Type.Object({ environment: namedSchemas.Environment, jwtSecret: Type.String(), jwtKid: Type.String() }) },
     errors: ['invalid_request', 'slug_taken'],
-    handle: async (request) => outcome(await createEnvironmentAsAdmin(request.ctx, request.admin.admin, request.body, request.idempotency)),
+    handle: (request) => createEnvironmentAsAdmin(request.ctx, request.admin.admin, request.body, request.idempotency),
   },
   {
     method: 'GET',

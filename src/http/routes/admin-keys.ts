@@ -4,7 +4,7 @@ import { findEnvironment } from '../../domain/environments.ts';
 import { presentKey } from '../../domain/key-view.ts';
 import { listKeys, revokeKey } from '../../domain/keys.ts';
 import { KeyCreateSchema, KeyRotateSchema } from '../../model/key.ts';
-import { ok, outcome, type Route } from '../route.ts';
+import { ok, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../schemas.ts';
 
 export const adminKeyRoutes: readonly Route[] = [
@@ -36,8 +36,8 @@ export const adminKeyRoutes: readonly Route[] = [
     body: KeyCreateSchema,
     answers: { 201: Type.Object({ key: namedSchemas.NewKey }) },
     errors: ['invalid_request', 'environment_not_found'],
-    handle: async (request) =>
-      outcome(await createKeyAsAdmin(request.ctx, request.admin.admin, request.param('environmentId'), request.body, request.idempotency)),
+    handle: (request) =>
+      createKeyAsAdmin(request.ctx, request.admin.admin, request.param('environmentId'), request.body, request.idempotency),
   },
   {
     method: 'DELETE',
@@ -66,7 +66,7 @@ export const adminKeyRoutes: readonly Route[] = [
     body: KeyRotateSchema,
     answers: { 201: Type.Object({ key: namedSchemas.NewKey, replaces: Type.String({ description: 'Id of the old key.' }) }) },
     errors: ['invalid_request', 'key_not_found'],
-    handle: async (request) =>
-      outcome(await rotateKeyAsAdmin(request.ctx, request.admin.admin, request.param('keyId'), request.body, request.idempotency)),
+    handle: (request) =>
+      rotateKeyAsAdmin(request.ctx, request.admin.admin, request.param('keyId'), request.body, request.idempotency),
   },
 ];

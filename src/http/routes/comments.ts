@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { createComment, deleteComment, editComment, listComments } from '../../domain/comments.ts';
 import { CommentCreateSchema, CommentPatchSchema } from '../../model/comment.ts';
 import { listParameters } from '../list-parameters.ts';
-import { ok, outcome, page, type Route } from '../route.ts';
+import { ok, page, type Route } from '../route.ts';
 import { deletedSchema, listOf, namedSchemas } from '../schemas.ts';
 
 export const commentRoutes: readonly Route[] = [
@@ -31,7 +31,7 @@ export const commentRoutes: readonly Route[] = [
     idempotent: true,
     answers: { 201: Type.Object({ comment: namedSchemas.Comment }) },
     errors: ['invalid_request', 'unknown_user', 'thread_not_found', 'id_taken'],
-    handle: async (request) => outcome(await createComment(request.ctx, request.actor, request.param('threadId'), request.body, request.idempotency)),
+    handle: (request) => createComment(request.ctx, request.actor, request.param('threadId'), request.body, request.idempotency),
   },
   {
     method: 'PATCH',

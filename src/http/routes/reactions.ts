@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { addReaction, removeReaction } from '../../domain/reactions.ts';
 import { ReactionCreateSchema } from '../../model/reaction.ts';
-import { ok, outcome, type Route } from '../route.ts';
+import { ok, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../schemas.ts';
 
 const oneReaction = Type.Object({ reaction: namedSchemas.Reaction });
@@ -19,7 +19,7 @@ export const reactionRoutes: readonly Route[] = [
     idempotent: true,
     answers: { 200: oneReaction, 201: oneReaction },
     errors: ['invalid_request', 'unknown_user', 'comment_not_found'],
-    handle: async (request) => outcome(await addReaction(request.ctx, request.actor, request.param('commentId'), request.body, request.idempotency)),
+    handle: (request) => addReaction(request.ctx, request.actor, request.param('commentId'), request.body, request.idempotency),
   },
   {
     method: 'DELETE',

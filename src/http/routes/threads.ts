@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { createThread, deleteThread, getThread, listThreads, patchThread } from '../../domain/threads.ts';
 import { ThreadCreateSchema, ThreadPatchSchema } from '../../model/thread.ts';
 import { listParameters } from '../list-parameters.ts';
-import { ok, outcome, page, type Route } from '../route.ts';
+import { ok, page, type Route } from '../route.ts';
 import { deletedSchema, listOf, namedSchemas } from '../schemas.ts';
 
 export const threadRoutes: readonly Route[] = [
@@ -32,7 +32,7 @@ export const threadRoutes: readonly Route[] = [
     idempotent: true,
     answers: { 201: Type.Object({ thread: namedSchemas.CreatedThread }) },
     errors: ['invalid_request', 'unknown_user', 'id_taken'],
-    handle: async (request) => outcome(await createThread(request.ctx, request.actor, request.param('roomId'), request.body, request.idempotency)),
+    handle: (request) => createThread(request.ctx, request.actor, request.param('roomId'), request.body, request.idempotency),
   },
   {
     method: 'GET',

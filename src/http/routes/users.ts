@@ -4,7 +4,7 @@ import { deleteUser, getUser, listUsers, putUser } from '../../domain/users.ts';
 import { TokenCreateSchema } from '../../model/token.ts';
 import { UserPutSchema } from '../../model/user.ts';
 import { listParameters } from '../list-parameters.ts';
-import { ok, outcome, page, type Route } from '../route.ts';
+import { ok, page, type Route } from '../route.ts';
 import { deletedSchema, listOf, namedSchemas } from '../schemas.ts';
 
 const oneUser = Type.Object({ user: namedSchemas.User });
@@ -70,6 +70,6 @@ export const userRoutes: readonly Route[] = [
     idempotent: true,
     answers: { 201: Type.Object({ token: Type.String(), expiresAt: Type.String({ format: 'date-time' }) }) },
     errors: ['invalid_request'],
-    handle: async (request) => outcome(await issueToken(request.ctx, request.actor, request.param('userId'), request.body, request.idempotency)),
+    handle: (request) => issueToken(request.ctx, request.actor, request.param('userId'), request.body, request.idempotency),
   },
 ];
