@@ -8,6 +8,7 @@ import { getText, seedThreads, seedUsers } from '../lib/seed.ts';
 import { type Sink, startSink } from '../lib/sink.ts';
 import { openSockets } from '../lib/sockets.ts';
 import type { Target } from '../lib/target.ts';
+import { runWrk, threadsFile } from '../lib/wrk.ts';
 import type { BurstResult } from '../loads/protocol.ts';
 
 const sockets = 1000;
@@ -28,7 +29,10 @@ export async function burstCase(plan: Plan): Promise<CaseResult> {
   const work = async (): Promise<void> => {
     const threads = new Map<Target, string>();
     for (const target of targets) {
-      threads.set(target, await threadOf(target));
+      const ids = await threadsOf(target);
+      threads.set(target, ids[0]!);
+      // What makes a comment is compiled then, as it is in a server that has run for a minute.
+      await runWrk('create', target, threadsFile(ids), plan.warmUpSeconds);
       const sink = startSink(target.name);
       sinks.set(target, sink);
       await openSockets(sink, target, sockets);
@@ -68,10 +72,11 @@ export async function burstCase(plan: Plan): Promise<CaseResult> {
   };
 }
 
-async function threadOf(target: Target): Promise<string> {
-  if (target.name === 'bare uWS') return 'none';
+/** Thread ids; the bare server takes any. */
+async function threadsOf(target: Target): Promise<string[]> {
+  if (target.name === 'bare uWS') return ['none'];
   await seedUsers(target, 50);
-  return (await seedThreads(target, 10, 1))[0]!;
+  return seedThreads(target, 100, 1);
 }
 
 async function sampleEvent(target: Target, threadId: string, sink: Sink): Promise<string> {
