@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { open, type RootDatabase } from 'lmdb';
 import { DataError } from '../../errors.ts';
 import { OPENING_FOLDER } from './store-files.ts';
@@ -8,8 +7,6 @@ import { OPENING_FOLDER } from './store-files.ts';
 /** How long who opens waits for commits under way; the longest, a fold of a full log, takes about a second. */
 const PATIENCE_MS = 30_000;
 const LOOK_AGAIN_MS = 1;
-/** After this, a commit that waits for an opening sees whether the opening process was killed. */
-const STALE_MS = 1_000;
 
 /**
  * Keeps commits to an LMDB environment and its openings apart, in all processes: commits share this lock, an opening has
@@ -63,11 +60,7 @@ export class OpeningLock {
   /** Runs `commit` while no process opens the environment. */
   async shared<T>(commit: () => Promise<T>): Promise<T> {
     let leave = this.#enter();
-    for (const begun = performance.now(); leave === undefined; leave = this.#enter()) {
-      // While one of ours is under way, who opens may wait for it: to wait for them in turn would block it.
-      if (performance.now() - begun > STALE_MS && this.#commits === 0) this.#waitForOpening();
-      else await delay(LOOK_AGAIN_MS);
-    }
+    for (; leave === undefined; leave = this.#enter()) await this.#environment.transaction(() => this.#withdraw());
     try {
       return await commit();
     } finally {
@@ -79,7 +72,7 @@ export class OpeningLock {
   sharedSync<T>(commit: () => T): T {
     if (this.#commits > 0) return commit();
     let leave = this.#enter();
-    for (; leave === undefined; leave = this.#enter()) this.#waitForOpening();
+    for (; leave === undefined; leave = this.#enter()) this.#environment.transactionSync(() => this.#withdraw());
     try {
       return commit();
     } finally {
@@ -113,13 +106,9 @@ export class OpeningLock {
     else writeFileSync(this.#busy, '', { mode: 0o600 });
   }
 
+  /** For who has the lock of openings: nobody opens then, and what a killed process has announced is withdrawn too. */
   #withdraw(): void {
     if (existsSync(this.#busy)) renameSync(this.#busy, this.#idle);
-  }
-
-  /** Blocks while somebody opens, and withdraws what a killed process has announced. */
-  #waitForOpening(): void {
-    this.#environment.transactionSync(() => this.#withdraw());
   }
 
   #waitForCommits(): void {
