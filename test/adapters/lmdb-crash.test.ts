@@ -1,30 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { until } from '../conformance/store.ts';
+import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
 
-/** A writer process and the numbers it was told are on disk. */
-interface Writer {
-  readonly child: ChildProcess;
-  readonly answered: string[];
-}
-
-function startWriter(path: string, name: string, role = ''): Writer {
-  const child = spawn(process.execPath, ['--import=tsx', 'test/fixtures/store-writer.ts', path, name, role], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const answered: string[] = [];
-  if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', (line) => answered.push(line));
-  return { child, answered };
-}
-
-async function kill({ child }: Writer): Promise<void> {
-  child.kill('SIGKILL');
-  await once(child, 'close');
-}
+/** A process that prints the numbers which it was told are on disk. */
+const startWriter = (path: string, name: string, role = ''): LineProcess => startFixture('store-writer', path, name, role);
 
 async function verify(t: Test, store: LmdbStore, answered: readonly string[]): Promise<void> {
   const found = new Set<string>();
@@ -52,27 +33,27 @@ async function verify(t: Test, store: LmdbStore, answered: readonly string[]): P
 
 t.test('kill -9 of writers and of the folder, twenty times: nothing answered is lost, nothing is half-written', async (t) => {
   const path = t.testdir();
-  const writers: Writer[] = [];
+  const writers: LineProcess[] = [];
   for (let round = 0; round < 10; round++) {
     const pair = [startWriter(path, `w${round}`), startWriter(path, `f${round}`, 'fold')];
     writers.push(...pair);
-    await until(() => pair.every(({ answered }) => answered.length > 40 + round * 20));
-    await Promise.all(pair.map(kill));
+    await until(() => pair.every(({ lines }) => lines.length > 40 + round * 20));
+    await Promise.all(pair.map(killLines));
   }
   const store = await openLmdbStore({ path, minFreeBytes: 0 });
   t.teardown(() => store.close());
-  await verify(t, store, writers.flatMap(({ answered }) => answered));
+  await verify(t, store, writers.flatMap(({ lines }) => lines));
 });
 
 t.test('a power cut keeps everything that was answered', async (t) => {
   const folder = t.testdir();
   const writers = [startWriter(`${folder}/live`, 'w'), startWriter(`${folder}/live`, 'f', 'fold')];
-  t.teardown(() => Promise.all(writers.map(kill)));
+  t.teardown(() => Promise.all(writers.map(killLines)));
   for (let cut = 0; cut < 5; cut++) {
-    const before = writers.map(({ answered }) => answered.length);
-    await until(() => writers.every(({ answered }, i) => answered.length > (before[i] ?? 0) + 50));
+    const before = writers.map(({ lines }) => lines.length);
+    await until(() => writers.every(({ lines }, i) => lines.length > (before[i] ?? 0) + 50));
     for (const { child } of writers) child.kill('SIGSTOP');
-    const answered = writers.flatMap((writer) => [...writer.answered]);
+    const answered = writers.flatMap((writer) => [...writer.lines]);
     // What the disk holds at this moment, without what was committed and not yet flushed.
     for (const file of ['data.mdb', 'log/data.mdb']) cpSync(`${folder}/live/${file}`, `${folder}/cut${cut}/${file}`);
     for (const { child } of writers) child.kill('SIGCONT');

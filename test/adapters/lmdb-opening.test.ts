@@ -1,41 +1,22 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { until } from '../conformance/store.ts';
+import { killLines, type LineProcess, startFixture, startLines } from '../helpers/line-process.ts';
 
-/** A process and the lines it has printed. */
-interface Helper {
-  readonly child: ChildProcess;
-  readonly lines: string[];
-}
-
-function start(t: Test, command: string, ...args: string[]): Helper {
-  // A group of its own, so that what strace runs ends with it.
-  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
-  const lines: string[] = [];
-  if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  const helper = { child, lines };
-  t.teardown(() => kill(helper));
+/** Kills a process at the end of the test, when it runs still. */
+function endWith(t: Test, helper: LineProcess): LineProcess {
+  t.teardown(() => killLines(helper));
   return helper;
 }
-
-const startNode = (t: Test, fixture: string, ...args: string[]): Helper => start(t, process.execPath, '--import=tsx', `test/fixtures/${fixture}.ts`, ...args);
 
 /** A process that holds the lock of an environment, once it does. */
-async function holder(t: Test, path: string, mode: 'alone' | 'shared'): Promise<Helper> {
-  const helper = startNode(t, 'opening-holder', path, mode);
+async function holder(t: Test, path: string, mode: 'alone' | 'shared'): Promise<LineProcess> {
+  const helper = endWith(t, startFixture('opening-holder', path, mode));
   await until(() => helper.lines.includes('held'));
   return helper;
-}
-
-async function kill({ child }: Helper): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  process.kill(-(child.pid ?? 0), 'SIGKILL');
-  await once(child, 'close');
 }
 
 function write(store: LmdbStore): Promise<void> {
@@ -64,7 +45,7 @@ for (const end of ['is done', 'is killed'] as const) {
       t.notOk(done, 'it has not been done while the environment was being opened');
       t.equal(await store.get('p', 'k'), '"v"', 'reads go on meanwhile');
       if (end === 'is done') opening.child.stdin?.end();
-      else await kill(opening);
+      else await killLines(opening);
       await pending;
       t.ok(existsSync(join(path, folder, 'opening', 'idle')), 'nobody is said to open any more');
     });
@@ -75,12 +56,12 @@ for (const end of ['is done', 'is killed'] as const) {
     await (await openLmdbStore({ path, minFreeBytes: 0 })).close();
     for (const folder of ['log', '']) {
       const committing = await holder(t, join(path, folder), 'shared');
-      const opening = startNode(t, 'opening-holder', join(path, folder), 'alone');
+      const opening = endWith(t, startFixture('opening-holder', join(path, folder), 'alone'));
       await until(() => existsSync(join(path, folder, 'opening', 'busy')));
       await turns();
       t.strictSame(opening.lines, [], 'it has not been opened during the commit');
       if (end === 'is done') committing.child.stdin?.end();
-      else await kill(committing);
+      else await killLines(committing);
       await until(() => opening.lines.includes('held'));
       opening.child.stdin?.end();
       await until(() => opening.lines.includes('freed'));
@@ -110,18 +91,18 @@ const noStrace = (() => {
 // LMDB reads the number of the last transaction, maps the file, and writes the number down for everybody.
 t.test('processes that are held up in the midst of opening take nothing back', { skip: noStrace }, async (t) => {
   const path = t.testdir();
-  const writer = startNode(t, 'store-writer', path, 'w');
+  const writer = endWith(t, startFixture('store-writer', path, 'w'));
   await until(() => writer.lines.length > 50);
   for (let i = 0; i < 5; i++) {
     const files = ['data.mdb', 'log/data.mdb'].flatMap((file) => ['-P', join(path, file)]);
     const slow = ['-f', '-qq', '-o', '/dev/null', ...files, '-e', 'trace=mmap', '-e', 'inject=mmap:delay_enter=20000'];
-    const late = start(t, 'strace', ...slow, process.execPath, '--import=tsx', 'test/fixtures/store-writer.ts', path, `late${i}`);
+    const late = endWith(t, startLines('strace', ...slow, process.execPath, '--import=tsx', 'test/fixtures/store-writer.ts', path, `late${i}`));
     await until(() => late.lines.length > 50 || writer.child.exitCode !== null || writer.child.signalCode !== null);
-    await kill(late);
+    await killLines(late);
   }
   const before = writer.lines.length;
   await until(() => writer.lines.length > before + 50);
-  await kill(writer);
+  await killLines(writer);
   const store = await openLmdbStore({ path, minFreeBytes: 0 });
   t.teardown(() => store.close());
   const found = new Set<string>();
