@@ -22,7 +22,7 @@ const kind = (
  */
 export const errorKinds = {
   invalid_request: kind(400, 4400, 'debug', 'A parameter is missing, of the wrong type or out of bounds; the message names it and the bound.'),
-  invalid_json: kind(400, 4400, 'debug', 'The body is not valid JSON, or not an object.'),
+  invalid_json: kind(400, 4400, 'debug', 'The body or message is not valid JSON, is no object, or nests more than 64 levels deep.'),
   invalid_content_type: kind(400, 4400, 'debug', 'The body was not sent as application/json, or an upload not as multipart/form-data.'),
   invalid_cursor: kind(400, 4400, 'debug', 'The cursor is malformed, or was issued for other filters or another order.'),
   unknown_user: kind(400, 4400, 'debug', 'The author is not a known user of the environment.'),

@@ -1,3 +1,4 @@
+import { parseJson } from '../domain/json.ts';
 import { CollabError, type ErrorCode } from '../errors.ts';
 import { timestamp } from '../lib/clock.ts';
 import type { Line } from './line.ts';
@@ -13,22 +14,14 @@ export interface Envelope {
   readonly data: unknown;
 }
 
-/** The JSON object in a frame. Throws `invalid_json` for anything else: such a frame ends the socket. */
+/** The JSON object in a frame. Throws `invalid_json` for anything else, and for one nested too deeply: such a frame ends the socket. */
 export function parseFrame(frame: ArrayBuffer, isBinary: boolean): Record<string, unknown> {
   if (isBinary) throw new CollabError('invalid_json', 'Binary frames are not supported: send JSON in text frames');
-  const value = parseJson(Buffer.from(frame).toString());
+  const value = parseJson(Buffer.from(frame).toString(), 'A message');
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new CollabError('invalid_json', 'A message must be a JSON object');
   }
   return value as Record<string, unknown>;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new CollabError('invalid_json', 'A message must be valid JSON');
-  }
 }
 
 /** The id that a reply to this message carries; null when there is none that could be used. */

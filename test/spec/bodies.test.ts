@@ -14,6 +14,8 @@ import type { Failure } from '../helpers/writer.ts';
 /** Decisions §10: 256 KiB. */
 const MAX_JSON_BODY_BYTES = 262_144;
 
+const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
+
 const service = await startService(t);
 const tenant = await service.tenant('bodies');
 
@@ -230,7 +232,9 @@ for (const route of bodied) {
         [() => "{'userId':'ann'}", /^The body is not valid JSON$/],
         [(good) => `{"x":NaN,${good.slice(1)}`, /^The body is not valid JSON$/],
         [() => 'userId=ann&body=Hi', /^The body is not valid JSON$/],
-        [() => `{"x":${'['.repeat(100_000)}`, /^The body is not valid JSON$/],
+        [() => `{"x":${'['.repeat(100_000)}`, /more than 64 levels deep$/],
+        [(good) => `{"x":${nested(64)},${good.slice(1)}`, /^The body must not nest arrays and objects more than 64 levels deep$/],
+        [(good) => `{"x":${nested(6_000)},${good.slice(1)}`, /^The body must not nest arrays and objects more than 64 levels deep$/],
         [() => 'null', /^The body must be a JSON object$/],
         [() => '[]', /^The body must be a JSON object$/],
         [(good) => `[${good}]`, /^The body must be a JSON object$/],
@@ -248,7 +252,7 @@ for (const route of bodied) {
         await accepts(t, `Content-Type ${type}`, () => sendText((good) => good, { 'Content-Type': type }));
       }
       await accepts(t, 'unknown fields are ignored', () => send((sample) => ({ ...(sample as object), unknown: { deep: [1] }, environmentId: 'x', createdAt: 'x' })));
-      await accepts(t, 'however deep they are', () => sendText((good) => extended(good, `"x":${'['.repeat(20_000)}${']'.repeat(20_000)}`)));
+      await accepts(t, 'up to 64 levels, the body being one', () => sendText((good) => extended(good, `"x":${nested(63)}`)));
       await accepts(t, '__proto__ and constructor are dropped', () => sendText((good) => extended(good, '"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}')));
       t.equal(({} as { polluted?: number }).polluted, undefined);
       const required = schema.required?.[0];
