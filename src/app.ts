@@ -1,6 +1,6 @@
 import type * as StoreCopies from './adapters/lmdb/backup.ts';
 import { storeFiles } from './adapters/lmdb/store-files.ts';
-import { mkdirSync, rmSync, statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Channel } from './cluster/channel.ts';
 import type { Step } from './cluster/lifecycle.ts';
@@ -9,6 +9,7 @@ import type { StartWorker } from './cluster/worker-process.ts';
 import type { Config } from './config/schema.ts';
 import type { Context } from './domain/context.ts';
 import { systemClock } from './lib/clock.ts';
+import { ensureFolder } from './lib/durable-files.ts';
 import type { Metrics } from './lib/metrics.ts';
 import type { LogOutput } from './log.ts';
 
@@ -39,7 +40,7 @@ export async function openContext(config: Config): Promise<OpenContext> {
     import('./adapters/localfiles/blobs.ts'),
     import('./adapters/media/media.ts'),
   ]);
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  await ensureFolder(config.dataDir);
   const minFreeBytes = config.storage.minFreeMb * 1024 * 1024;
   const store = await openLmdbStore({ path: storePath(config), minFreeBytes });
   const shared = new SteadyShared(openLmdbShared({ path: sharedPath(config) }));
@@ -62,7 +63,7 @@ export async function openContext(config: Config): Promise<OpenContext> {
 export async function startPrimary(config: Config, output: LogOutput): Promise<Primary> {
   const [{ runPrimary }, { forkWorker }] = await Promise.all([import('./cluster/primary.ts'), import('./cluster/fork.ts')]);
   const entry = process.argv[1] ?? '';
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  await ensureFolder(config.dataDir);
   return runPrimary({
     config,
     spawn: (role) => forkWorker(entry, role, output),

@@ -131,36 +131,6 @@ export async function sha256Of(file: string, onBytes: (bytes: number) => void = 
   return hash.digest('hex');
 }
 
-/** Writes a small file, flushed, and with it the entry in its folder. */
-export async function writeFlushed(file: string, text: string): Promise<void> {
-  const handle = await open(file, 'wx', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await syncFolder(dirname(file));
-}
-
-/** Flushes the entries of a folder. */
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Flushes the entries of a folder and of every folder in it. */
-export async function syncFolders(folder: string): Promise<void> {
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) await syncFolders(join(folder, entry.name));
-  }
-  await syncFolder(folder);
-}
-
 /** The lines of SHA256SUMS: file relative to the backup -> SHA-256 (hex). */
 export async function readSums(folder: string): Promise<Map<string, string>> {
   const text = await readFile(join(folder, SUMS), 'utf8');

@@ -1,10 +1,11 @@
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { storeCopies } from '../app.ts';
 import { loadConfig } from '../config/load.ts';
+import { ensureFolder, syncTree, writeDurably } from '../lib/durable-files.ts';
 import { version } from '../lib/version.ts';
-import { BACKUP_FORMAT, copyFile, FILES, filesBelow, MANIFEST, type Manifest, sha256Of, sizeOf, STORE, SUMS, syncFolders, writeFlushed } from './backup-folder.ts';
+import { BACKUP_FORMAT, copyFile, FILES, filesBelow, MANIFEST, type Manifest, sha256Of, sizeOf, STORE, SUMS } from './backup-folder.ts';
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
 import { hasStore, invocation, missingFolder, storeFolder } from './folder.ts';
@@ -48,7 +49,7 @@ async function backup(folder: string, _options: object, command: Command): Promi
 
 /** Makes the folder, or takes it when it is empty. */
 async function claim(to: string): Promise<void> {
-  await mkdir(to, { recursive: true, mode: 0o700 });
+  await ensureFolder(to);
   if ((await readdir(to)).length > 0) throw new Failure(`The folder ${to} is not empty: nothing was written.`, ['Name one that is new or empty.']);
 }
 
@@ -71,8 +72,8 @@ async function fill(to: string, store: string, files: string, progress: Progress
     }
     progress.say(() => `files: ${copied.count}, ${bytesText(copied.bytes)}`);
   }
-  await syncFolders(to);
-  await writeFlushed(join(to, SUMS), sums.join(''));
+  await syncTree(to);
+  await writeDurably(join(to, SUMS), sums.join(''));
   const manifest: Manifest = {
     kind: 'collab-backup',
     format: BACKUP_FORMAT,
@@ -82,7 +83,7 @@ async function fill(to: string, store: string, files: string, progress: Progress
     files: { ...copied, missing },
     sumsSha256: await sha256Of(join(to, SUMS)),
   };
-  await writeFlushed(join(to, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+  await writeDurably(join(to, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
   return manifest;
 }
 

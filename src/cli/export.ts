@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { createWriteStream, existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import type { Context } from '../domain/context.ts';
 import { findEnvironment, listEnvironments } from '../domain/environments.ts';
 import { exportEnvironment, exportHead } from '../domain/export.ts';
+import { syncPath } from '../lib/durable-files.ts';
 import type { Environment } from '../model/environment.ts';
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
@@ -71,6 +72,7 @@ async function writeFile(path: string, ctx: Context, environments: readonly Envi
     await new Promise<void>((done) => stream.end(done));
     await handle.sync();
     await rename(draft, path);
+    await syncPath(dirname(path));
     return written;
   } catch (error) {
     await rm(draft, { force: true });

@@ -1,5 +1,5 @@
 import { createReadStream, existsSync } from 'node:fs';
-import { mkdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { StartError } from '../cluster/exit.ts';
@@ -9,6 +9,7 @@ import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import { Import } from '../domain/import.ts';
 import { CollabError } from '../errors.ts';
+import { ensureFolder } from '../lib/durable-files.ts';
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
 import { filesFolder, hasStore, invocation, useStore } from './folder.ts';
@@ -91,7 +92,7 @@ async function intoNewFolder(dir: string, config: Config, source: Source): Promi
 }
 
 async function lockImports(folder: string): Promise<DataLock> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await ensureFolder(folder);
   try {
     return await lockDataFolder(folder);
   } catch (error) {

@@ -6,7 +6,8 @@ import { storeCopies } from '../app.ts';
 import { lockDataFolder } from '../cluster/lock.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
-import { copyFile, FILES, type Manifest, readManifest, readSums, sha256Of, STORE, SUMS, syncFolder, syncFolders } from './backup-folder.ts';
+import { ensureFolder, syncPath, syncTree } from '../lib/durable-files.ts';
+import { copyFile, FILES, type Manifest, readManifest, readSums, sha256Of, STORE, SUMS } from './backup-folder.ts';
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
 import { hasStore, invocation } from './folder.ts';
@@ -61,7 +62,7 @@ async function restore(backup: string, options: { yes?: true }, command: Command
 
 /** Copies and checks aside, then moves into place while no server can start. */
 async function place(from: string, manifest: Manifest, { dataDir }: Config): Promise<{ epoch: string; aside: string | null }> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await ensureFolder(dataDir);
   const lock = await lockDataFolder(dataDir);
   const draft = join(dataDir, `.restore-${process.pid}`);
   const progress = new Progress();
@@ -70,11 +71,11 @@ async function place(from: string, manifest: Manifest, { dataDir }: Config): Pro
     await mkdir(draft, { mode: 0o700 });
     await copyChecked(from, draft, manifest, progress);
     const epoch = await checkStore(join(draft, STORE), manifest);
-    await syncFolders(draft);
+    await syncTree(draft);
     const aside = await moveAside(dataDir);
     // The store last: where it is, the data folder counts as whole.
     for (const name of [FILES, STORE]) if (existsSync(join(draft, name))) await rename(join(draft, name), join(dataDir, name));
-    await syncFolder(dataDir);
+    await syncPath(dataDir);
     return { epoch, aside };
   } finally {
     progress.end();

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import { createEnvironment } from '../domain/environments.ts';
 import { createKey } from '../domain/keys.ts';
 import { addSigningKey } from '../domain/signing-keys.ts';
 import { putUser } from '../domain/users.ts';
+import { ensureFolder, syncPath, syncTree, writeDurably } from '../lib/durable-files.ts';
 import { operator } from './actor.ts';
-import { syncFolder } from './backup-folder.ts';
 import { configFile, filesFolder, hasStore, storeFolder, useStore } from './folder.ts';
 import { claimSetup, removeLeftovers, setupFolder } from './setup-leftovers.ts';
 
@@ -42,13 +42,13 @@ export function setUp(dir: string, config: Config, demo: boolean): Promise<Setup
 
 /**
  * Makes what a folder lacks: config.json, and the store with what `fill` puts into it. Each appears whole or not at all,
- * so a start after a crash in between finds no half-made folder; what an earlier one has left aside is removed. When
- * `fill` rejects, nothing is made.
+ * and all of it is on the disk when this resolves: after a crash or a power cut in between, a start finds no half-made
+ * folder. Leftovers of an earlier setup are removed. When `fill` rejects, nothing is made.
  *
  * @returns what `fill` gave, or null when there was a store already, or suddenly; that one is left as it is
  */
 export async function makeFolder<T>(dir: string, config: Config, fill: (ctx: Context) => Promise<T>): Promise<T | null> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await ensureFolder(dir);
   await removeLeftovers(config.dataDir);
   const filled = hasStore(config) ? null : await makeStore(config, fill);
   if (!existsSync(configFile(dir))) await writeConfig(dir, config);
@@ -57,13 +57,15 @@ export async function makeFolder<T>(dir: string, config: Config, fill: (ctx: Con
 
 /** Fills a store aside and moves it into its place when it is complete. */
 async function makeStore<T>(config: Config, fill: (ctx: Context) => Promise<T>): Promise<T | null> {
-  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  await ensureFolder(config.dataDir);
   const aside = { ...config, dataDir: setupFolder(config.dataDir) };
   await rm(aside.dataDir, { recursive: true, force: true });
   try {
     await mkdir(aside.dataDir, { mode: 0o700 });
     await claimSetup(aside.dataDir);
     const filled = await useStore(aside, fill);
+    // LMDB flushes the bytes of its files, not their names; files of the content are flushed as they come.
+    await syncTree(storeFolder(aside));
     return (await place(aside, config)) ? filled : null;
   } finally {
     await rm(aside.dataDir, { recursive: true, force: true });
@@ -77,7 +79,7 @@ async function place(from: Config, to: Config): Promise<boolean> {
   if (hasFiles && !(await moveUnlessTaken(filesFolder(from), filesFolder(to)))) return false;
   const placed = await moveUnlessTaken(storeFolder(from), storeFolder(to));
   if (hasFiles && !placed) await rename(filesFolder(to), filesFolder(from));
-  await syncFolder(to.dataDir);
+  await syncPath(to.dataDir);
   return placed;
 }
 
@@ -111,7 +113,5 @@ async function moveUnlessTaken(from: string, to: string): Promise<boolean> {
 
 /** Only what an operator will want to see first: what is left out keeps its default, also the default of later versions. */
 async function writeConfig(dir: string, { host, port }: Config): Promise<void> {
-  const draft = `${configFile(dir)}.${process.pid}`;
-  await writeFile(draft, `${JSON.stringify({ host, port }, null, 2)}\n`, { mode: 0o600 });
-  await rename(draft, configFile(dir));
+  await writeDurably(configFile(dir), `${JSON.stringify({ host, port }, null, 2)}\n`);
 }

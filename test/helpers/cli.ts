@@ -11,6 +11,9 @@ const tsx = import.meta.resolve('tsx');
 /** Arguments of `node` that run the program: the built one, or the sources while there is none. */
 const program: readonly string[] = existsSync(built) ? [built] : [`--import=${tsx}`, source];
 
+/** The command line that runs the program, to which its arguments are added. */
+export const collabCommand: readonly string[] = [process.execPath, ...program];
+
 /** A command that does not end by itself is given up after this. */
 const PATIENCE_MS = 60_000;
 

@@ -1,6 +1,7 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type Key, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
+import { syncPathSync } from '../../lib/durable-files.ts';
 import { explainFailures } from './commit-failure.ts';
 import { checkDatabaseFile } from './file-check.ts';
 import { OpeningLock } from './opening-lock.ts';
@@ -17,7 +18,9 @@ import { DATA_FILE } from './store-files.ts';
  */
 export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOptionsWithPath & { path: string }, openTables: (root: RootDatabase<V, K>) => T): T {
   mkdirSync(options.path, { recursive: true, mode: 0o700 });
-  checkDatabaseFile(join(options.path, DATA_FILE));
+  const file = join(options.path, DATA_FILE);
+  const isNew = !existsSync(file);
+  checkDatabaseFile(file);
   const lock = new OpeningLock(options.path);
   try {
     return lock.alone(() => {
@@ -25,6 +28,8 @@ export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOption
       explainFailures(root);
       const tables = openTables(root);
       keepApart(root, lock);
+      // LMDB flushes what it writes, not the name of the file: without it a power cut takes every commit to a new one.
+      if (isNew && options.noSync !== true) for (const folder of [options.path, dirname(options.path)]) syncPathSync(folder);
       return tables;
     });
   } catch (error) {

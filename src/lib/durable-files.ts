@@ -1,0 +1,80 @@
+import { fsyncSync, openSync, closeSync } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+// A power cut takes what was not flushed: the bytes of a file by an fsync of the file, its name by one of its folder.
+
+/** Flushes the bytes of a file, or the names in a folder. */
+export async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** As `syncPath`; blocks until it is done. */
+export function syncPathSync(path: string): void {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Flushes a folder with every file and folder in it. Nothing in it may be removed meanwhile. */
+export async function syncTree(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await syncTree(path);
+    else if (entry.isFile()) await syncPath(path);
+  }
+  await syncPath(folder);
+}
+
+/**
+ * Makes a folder (mode 0700) where there is none, with the folders above it, and flushes the names of those that it made.
+ *
+ * @throws {NodeJS.ErrnoException} when it cannot be made. `mkdir` with `recursive` tries for ever where the system refuses
+ *   a folder with ENOENT, as in /proc.
+ */
+export async function ensureFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    if (await isFolder(path)) return;
+    const parent = dirname(path);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || (await isFolder(parent))) throw error;
+    await ensureFolder(parent);
+    return ensureFolder(path);
+  }
+  await syncPath(dirname(path));
+}
+
+/**
+ * Writes a file (mode 0600) and its name to the disk: after a crash or a power cut it is there whole or not at all. A file
+ * of that name is replaced.
+ */
+export async function writeDurably(path: string, text: string): Promise<void> {
+  const draft = `${path}.${process.pid}`;
+  try {
+    const handle = await open(draft, 'w', 0o600);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+  await syncPath(dirname(path));
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null))?.isDirectory() === true;
+}
