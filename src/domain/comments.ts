@@ -55,7 +55,7 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
   const draft = readCommentDraft(actor, input, limits);
   const environmentId = actor.environment.id;
   const partition = threadPartition(environmentId, threadId);
-  return once(ctx, actor.environment, idempotency, async (tx) => {
+  return once(ctx, actor, idempotency, async (tx) => {
     const { roomId } = threadOf(await tx.get(partition, THREAD_KEY));
     requireWrite(actor, roomId);
     await requireKnownAuthor(ctx, tx, actor, draft.userId);

@@ -5,7 +5,7 @@ import { seal, unseal } from '../lib/seal.ts';
 import type { Admin } from '../model/admin.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Transaction } from '../ports/store.ts';
-import type { Context } from './context.ts';
+import type { Actor, Context } from './context.ts';
 import { ADMIN_IDEMPOTENCY, idempotencyOf } from './partitions.ts';
 
 /** A request that may be repeated; null for one without the header. */
@@ -39,11 +39,13 @@ interface IdempotencyRecord {
 /** What a request does within its transaction, which may run it again. */
 type Work = (tx: Transaction) => Promise<Omit<Outcome, 'replayed'>>;
 
-/** Whose requests are told apart from those of others, where their answers are kept, and whether as secrets. */
+/** Where the answers of one credential are kept, and whether as secrets. */
 interface Scope {
   readonly partition: string;
   /** Begins the names of the records. */
   readonly prefix: string;
+  /** Names the credential, where the prefix does not: part of what the record is named by. */
+  readonly holder: string;
   readonly sealed: boolean;
 }
 
@@ -64,11 +66,14 @@ export function parseIdempotencyKey(header: string): string {
 
 /**
  * Runs `work` in a transaction, which records its answer in the same commit, or gives the answer of the earlier request
- * with the same key, method and path. Throws `idempotency_key_reused` when that one had another body. Of requests that
- * arrive together one does the work and the others get its answer.
+ * of the same credential (a secret key, or a user) with the same key, method and path. Throws `idempotency_key_reused`
+ * when that one had another body. Of requests that arrive together one does the work and the others get its answer.
+ * Another credential with the same key does its own work: it may be allowed less than the first.
  */
-export function once(ctx: Context, environment: Environment, request: Idempotency, work: Work): Promise<Outcome> {
-  return onceWithin(ctx, { partition: idempotencyOf(environment.id), prefix: '', sealed: false }, request, work);
+export function once(ctx: Context, actor: Actor, request: Idempotency, work: Work): Promise<Outcome> {
+  // Neither ids of keys nor ids of users hold a line break.
+  const holder = actor.kind === 'backend' ? `key ${actor.keyId}\n` : `user ${actor.userId}\n`;
+  return onceWithin(ctx, { partition: idempotencyOf(actor.environment.id), prefix: '', holder, sealed: false }, request, work);
 }
 
 /**
@@ -76,12 +81,12 @@ export function once(ctx: Context, environment: Environment, request: Idempotenc
  * `Idempotency-Key` again can read it: it may hold a secret that the store knows only by its hash.
  */
 export function onceSealed(ctx: Context, admin: Admin, request: Idempotency, work: Work): Promise<Outcome> {
-  return onceWithin(ctx, { partition: ADMIN_IDEMPOTENCY, prefix: `${admin.id}~`, sealed: true }, request, work);
+  return onceWithin(ctx, { partition: ADMIN_IDEMPOTENCY, prefix: `${admin.id}~`, holder: '', sealed: true }, request, work);
 }
 
-function onceWithin(ctx: Context, { partition, prefix, sealed }: Scope, request: Idempotency, work: Work): Promise<Outcome> {
+function onceWithin(ctx: Context, { partition, prefix, holder, sealed }: Scope, request: Idempotency, work: Work): Promise<Outcome> {
   if (request === null) return ctx.store.transact(work);
-  const key = prefix + hash('sha256', `${request.method}\n${request.path}\n${request.key}`, 'base64url');
+  const key = prefix + hash('sha256', `${holder}${request.method}\n${request.path}\n${request.key}`, 'base64url');
   return ctx.store.transact(async (tx) => {
     const stored = await tx.get(partition, key);
     const earlier = stored === undefined ? null : (JSON.parse(stored) as IdempotencyRecord);

@@ -20,7 +20,7 @@ export async function issueToken(ctx: Context, actor: Actor, userId: string, inp
   requireBackend(actor, 'write');
   const { ttl = DEFAULT_TTL_SECONDS, name, avatarUrl, role, rooms = actor.rooms ?? undefined } = validate(tokenCreate, input);
   for (const rule of rooms ?? []) requireCovered(actor.rooms, rule);
-  return once(ctx, actor.environment, idempotency, async (tx) => {
+  return once(ctx, actor, idempotency, async (tx) => {
     await putUserWithin(ctx, tx, actor, userId, { name, avatarUrl });
     const { token, expiresAt } = await mintUserToken(ctx, actor.environment, { userId, ttlSeconds: ttl, name, avatarUrl, role, rooms });
     return { status: 201, body: JSON.stringify({ token, expiresAt }) };

@@ -39,7 +39,7 @@ export async function addReaction(ctx: Context, actor: Actor, commentId: string,
   const { userId, emoji } = readDraft(actor, input, limits);
   const environmentId = actor.environment.id;
   return commentLocks.run(`${environmentId} ${commentId}`, () =>
-    once(ctx, actor.environment, idempotency, async (tx) => {
+    once(ctx, actor, idempotency, async (tx) => {
       const found = await requireComment(tx, environmentId, commentId);
       const { comment, thread } = found;
       requireWrite(actor, thread.roomId);

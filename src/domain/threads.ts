@@ -40,7 +40,7 @@ export async function createThread(ctx: Context, actor: Actor, roomId: string, i
   checkId('roomId', roomId, limits);
   const { id: chosenId, position, first } = readThreadDraft(actor, input, limits);
   const environmentId = actor.environment.id;
-  return once(ctx, actor.environment, idempotency, async (tx) => {
+  return once(ctx, actor, idempotency, async (tx) => {
     await requireKnownAuthor(ctx, tx, actor, first.userId);
     if (chosenId !== undefined && (await isTaken(tx, threadOf(environmentId, chosenId)))) {
       throw new CollabError('id_taken', `The id ${chosenId} is taken by another thread`);

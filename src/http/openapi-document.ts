@@ -149,7 +149,7 @@ const headerParameter = (name: string, description: string, schema: Json, exampl
 
 const idempotencyKey = headerParameter(
   'Idempotency-Key',
-  'Makes the request repeatable for 24 hours: the same key, path and body get the first answer again. Let it be random where the answer holds a secret.',
+  'Makes the request repeatable for 24 hours: the same key, path and body with the same credential get the first answer again. Let it be random where the answer holds a secret.',
   { type: 'string', minLength: 1, maxLength: 255 },
   '0c7d2f7e-5b1a-4c39-9d0e-8f6a3b21e4d7',
 );

@@ -111,7 +111,30 @@ for (const route of posts) {
   });
 }
 
-t.test('scope | environment, method, path and key', async (t) => {
+t.test('another credential | does its own work and never gets the answer of the first', async (t) => {
+  const body = { role: 'moderator' };
+  const path = '/users/svc/tokens';
+  const sendAs = (key: string, worker: number): Promise<TestAnswer<{ token: string }>> =>
+    tenant.request('POST', path, { body, key, worker, headers: { 'Idempotency-Key': 'svc-token' } });
+  const { value: confined } = await tenant.newKey({ rooms: 'a/*' });
+  const { value: second } = await tenant.newKey({});
+  const own = new Map<string, string>();
+  for (const key of [tenant.secretKey, confined, second]) {
+    const first = await sendAs(key, 0);
+    t.equal(first.status, 201);
+    t.equal(first.headers.get('idempotent-replayed'), null);
+    own.set(key, first.text);
+  }
+  t.strictSame(roomsOf(done(201, await sendAs(tenant.secretKey, 1)).token), undefined);
+  t.strictSame(roomsOf(done(201, await sendAs(confined, 1)).token), ['a/*'], 'a confined key makes a confined token');
+  for (const [key, text] of own) {
+    const replay = await sendAs(key, 1);
+    t.equal(replay.text, text, 'each gets its own answer again');
+    t.equal(replay.headers.get('idempotent-replayed'), 'true');
+  }
+});
+
+t.test('scope | environment, credential, method, path and key', async (t) => {
   const { id } = await addThread(tenant, 'scope');
   const one: RouteCall = { method: 'POST', path: `/threads/${id}/comments`, body: { userId: 'ann', body: 'Hi' } };
   const answers = [await send(one, 'scoped'), await send({ ...one, path: '/rooms/scope/threads' }, 'scoped'), await send({ ...one, path: '/rooms/scope2/threads' }, 'scoped')];
@@ -149,6 +172,12 @@ t.test('methods that are idempotent by themselves ignore it', async (t) => {
   t.equal(headers.get('idempotent-replayed'), null);
   t.match(done(200, await tenant.request('GET', '/users/ann')), { user: { name: 'Anna' } });
 });
+
+/** The claim `rooms` of a token. */
+function roomsOf(token: string): unknown {
+  const [, payload = ''] = token.split('.');
+  return (JSON.parse(Buffer.from(payload, 'base64url').toString()) as { rooms?: unknown }).rooms;
+}
 
 /** What the first of equal requests is answered with. */
 function firstSuccess(route: Route): number {
