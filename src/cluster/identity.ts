@@ -49,15 +49,22 @@ function exists(pid: number): boolean {
   }
 }
 
-/**
- * Field 22 of /proc/<pid>/stat; null too for a process that has ended and waits for its parent to notice.
- * The name of the program, field 2, may hold spaces and brackets of its own.
- */
+/** Whether a signal such as SIGSTOP has stopped a process; false where the system doesn't tell. */
+export function isStopped(pid: number | undefined): boolean {
+  return pid !== undefined && statFields(pid)?.[0] === 'T';
+}
+
+/** Field 22 of /proc/<pid>/stat; null too for a process that has ended and waits for its parent to notice. */
 function startTime(pid: number): string | null {
+  const fields = statFields(pid);
+  return fields === null || fields[0] === 'Z' ? null : (fields[19] ?? null);
+}
+
+/** The fields of /proc/<pid>/stat from the third, the state, on; the second, the program's name, may hold spaces and brackets. */
+function statFields(pid: number): string[] | null {
   return tryTo(() => {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? null : (fields[19] ?? null);
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   });
 }
 

@@ -44,6 +44,10 @@ interface Messages {
   readonly company: { readonly others: number };
   /** Worker to primary, once a second while metrics.port is set: what it has counted since. */
   readonly metrics: MetricsReport;
+  /** Primary to worker, every second: answer with a pong. */
+  readonly ping: object;
+  /** Worker to primary: its event loop runs. */
+  readonly pong: object;
   /** Primary to worker: finish what runs, then exit. */
   readonly drain: { readonly reason: DrainReason };
   /** Primary to background worker: this process has ended, clean up after it. */
@@ -65,6 +69,8 @@ const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
   publish: ({ publications }) => Array.isArray(publications) && publications.every(isPublication),
   company: ({ others }) => typeof others === 'number',
   metrics: ({ counters, gauges, histograms }) => isFields(counters) && isFields(gauges) && isFields(histograms),
+  ping: () => true,
+  pong: () => true,
   drain: ({ reason }) => reason === 'stop' || reason === 'roll',
   ended: ({ workerId }) => typeof workerId === 'string',
   cleaned: ({ workerId }) => typeof workerId === 'string',

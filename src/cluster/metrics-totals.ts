@@ -1,4 +1,4 @@
-import { BUCKETS, metricFamilies, type MetricFamily, type MetricsReport, seriesOf } from '../lib/metrics.ts';
+import { BUCKETS, type CounterFamily, type Labels, metricFamilies, type MetricFamily, type MetricsReport, seriesOf } from '../lib/metrics.ts';
 import { version } from '../lib/version.ts';
 
 /** The content type of the text format 0.0.4. */
@@ -20,8 +20,13 @@ export class MetricsTotals {
     this.#gauges.set('', { [seriesOf('build_info', { version })]: 1 });
   }
 
+  /** Adds one to a counter of the primary itself. */
+  count(family: CounterFamily, labels: Labels): void {
+    this.#increase(seriesOf(family, labels), 1);
+  }
+
   add(workerId: string, report: MetricsReport): void {
-    for (const [series, value] of Object.entries(report.counters)) this.#counters.set(series, (this.#counters.get(series) ?? 0) + value);
+    for (const [series, value] of Object.entries(report.counters)) this.#increase(series, value);
     for (const [series, { counts, sum }] of Object.entries(report.histograms)) {
       const total = this.#histograms.get(series);
       if (total === undefined) this.#histograms.set(series, { counts: [...counts], sum });
@@ -55,6 +60,10 @@ export class MetricsTotals {
       if (found !== undefined) text += `# HELP collab_${family} ${help}\n# TYPE collab_${family} ${type}\n${found.join('\n')}\n`;
     }
     return text;
+  }
+
+  #increase(series: string, by: number): void {
+    this.#counters.set(series, (this.#counters.get(series) ?? 0) + by);
   }
 
   #heldByAll(): Map<string, number> {

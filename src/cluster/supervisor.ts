@@ -7,6 +7,7 @@ import { StartError } from './exit.ts';
 import type { ReadyData, Role } from './messages.ts';
 import type { MetricsTotals } from './metrics-totals.ts';
 import { Relay } from './relay.ts';
+import { Watchdog } from './watchdog.ts';
 import { type Spawn, Worker, type WorkerEnd } from './worker.ts';
 
 /** Ends in a row, of one worker, that make a start fail. */
@@ -44,6 +45,8 @@ export class Supervisor {
   readonly #running = new Set<Worker>();
   /** Workers that have ended and left things in shared memory. */
   readonly #uncleaned = new Set<string>();
+  readonly #watchdog: Watchdog;
+  #stopWatchdog: () => void = () => {};
   readonly #stopping = new AbortController();
   #started = false;
   #failStart: (error: StartError) => void = () => {};
@@ -53,6 +56,8 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    const { config, log } = options;
+    this.#watchdog = new Watchdog({ timeoutMs: config.workerTimeoutSeconds * 1_000, now: () => performance.now(), log });
   }
 
   /** Pids of the worker processes by worker id. */
@@ -73,6 +78,7 @@ export class Supervisor {
     const failure = new Promise<never>((_, reject) => (this.#failStart = reject));
     const roles: Role[] = [...Array<Role>(this.#options.webWorkers).fill('web'), 'background'];
     const ready = roles.map((role) => this.#fill(role));
+    this.#stopWatchdog = this.#watchdog.start();
     const [first] = await Promise.race([Promise.all(ready), failure]);
     this.#started = true;
     if (first === undefined) throw new RangeError('a cluster has at least one worker');
@@ -98,11 +104,13 @@ export class Supervisor {
     await this.#end('web', deadline);
     // However long the web workers took, the background worker gets its chance.
     await this.#end('background', Math.max(deadline, performance.now() + 1_000));
+    this.#stopWatchdog();
   }
 
   /** Ends every worker at once. */
   kill(): void {
     this.#stopping.abort();
+    this.#stopWatchdog();
     for (const worker of this.#running) worker.kill();
   }
 
@@ -119,6 +127,7 @@ export class Supervisor {
     const workerId = role === 'web' ? `web-${++this.#launched}` : `background-${++this.#launched}`;
     const worker = new Worker(spawn(role), role, { config, workerId, port });
     this.#running.add(worker);
+    this.#watchdog.watch(worker);
     void worker.ended.then(() => this.#onEnded(worker));
     void worker.ready.then(() => this.#onReady(worker));
     worker.channel.onMessage((message) => {
@@ -166,6 +175,7 @@ export class Supervisor {
 
   #report(slot: Slot, worker: Worker, end: WorkerEnd, wait: number): void {
     const { reason, logged } = worker.explain(end);
+    this.#options.totals?.count('worker_restarts_total', { role: slot.role, reason: worker.isHung ? 'hung' : 'ended' });
     if (!worker.isReady) slot.failures++;
     if (!this.#started && slot.failures >= START_ATTEMPTS) {
       this.#failStart(new StartError(`A ${slot.role} worker cannot start: ${reason}`));

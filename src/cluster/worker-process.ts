@@ -47,6 +47,7 @@ export function runWorkerProcess(startWorker: StartWorker): void {
         channel.send({ type: 'ready', data: running.ready });
       }, fail);
     }
+    if (message.type === 'ping') channel.send({ type: 'pong', data: {} });
     if (message.type === 'drain') void end(worker, message.data.reason);
   });
 }

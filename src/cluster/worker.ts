@@ -42,6 +42,8 @@ export class Worker {
   #reported: string | null = null;
   #isReady = false;
   #isDraining = false;
+  #isHung = false;
+  #isKilled = false;
 
   constructor(process: WorkerProcess, role: Role, start: StartData) {
     this.id = start.workerId;
@@ -79,8 +81,26 @@ export class Worker {
     this.channel.send({ type: 'drain', data: { reason } });
   }
 
+  /** It did not answer and was killed for that. */
+  get isHung(): boolean {
+    return this.#isHung;
+  }
+
+  /** SIGKILL is on its way: one that waits for a disk ends only when that answers. */
+  get isKilled(): boolean {
+    return this.#isKilled;
+  }
+
   kill(): void {
+    this.#isKilled = true;
     this.#process.kill();
+  }
+
+  /** Kills it for not answering, which the caller has logged. */
+  killHung(reason: string): void {
+    this.#isHung = true;
+    this.#reported = reason;
+    this.kill();
   }
 
   /** It exits now by itself, unless that hangs: with a commit under way the native part of the store can. */

@@ -31,6 +31,7 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     default: 'auto',
     description: 'Web worker processes; auto is one per processor.',
   }),
+  workerTimeoutSeconds: whole(0, 3_600, 10, 'Seconds without an answer after which a worker process counts as hung: it is killed and replaced; 0 for never, such as under a debugger.'),
   dataDir: Type.String({
     minLength: 1,
     maxLength: 4096,

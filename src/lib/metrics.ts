@@ -10,12 +10,14 @@ export const metricFamilies = {
   events_total: { type: 'counter', help: 'Events committed, by type.' },
   uploads_bytes_total: { type: 'counter', help: 'Bytes of files that were uploaded, by media type.' },
   rate_limited_total: { type: 'counter', help: 'Requests and sockets refused for coming too often, by what they were counted on.' },
+  worker_restarts_total: { type: 'counter', help: 'Worker processes replaced because they ended or did not answer the primary, by role and reason (ended, hung).' },
   lmdb_txn_duration_seconds: { type: 'histogram', help: 'Time of a group commit, from its begin until it is flushed to the disk.' },
   lmdb_used_bytes: { type: 'gauge', help: 'Size of the store’s file.' },
 } as const satisfies Readonly<Record<string, { readonly type: 'counter' | 'gauge' | 'histogram'; readonly help: string }>>;
 
 export type MetricFamily = keyof typeof metricFamilies;
 type FamilyOf<T> = { [F in MetricFamily]: (typeof metricFamilies)[F]['type'] extends T ? F : never }[MetricFamily];
+export type CounterFamily = FamilyOf<'counter'>;
 export type Labels = Readonly<Record<string, string>>;
 
 /** Upper bounds of the buckets of every histogram, in seconds. */

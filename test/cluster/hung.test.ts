@@ -1,0 +1,113 @@
+import { rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import t, { type Test } from 'tap';
+import { type Cluster, stablePort, startCluster, until } from '../helpers/cluster.ts';
+import { startLoad } from '../helpers/load.ts';
+import { parsePrometheus } from '../helpers/prometheus.ts';
+
+const TIMEOUT_SECONDS = 2;
+
+async function cluster(t: Test, config: object = {}): Promise<Cluster> {
+  const server = await startCluster({ config: { workerTimeoutSeconds: TIMEOUT_SECONDS, rateLimit: { exempt: ['127.0.0.1'] }, shutdown: { closeSpreadSeconds: 0 }, ...config } });
+  t.teardown(async () => {
+    for (const pid of [server.primary.pid ?? 0, ...server.pids('web'), ...server.pids('background')]) signal(pid, 'SIGCONT');
+    if (server.primary.exitCode === null && server.primary.signalCode === null) server.primary.kill('SIGKILL');
+    await server.ended;
+    rmSync(server.dir, { recursive: true, force: true });
+  });
+  return server;
+}
+
+/** One that has ended meanwhile doesn't matter. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    return;
+  }
+}
+
+/** Whether a new connection is answered within a second. */
+function isAnswered({ port }: Cluster): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'));
+    const end = (answered: boolean): void => {
+      socket.destroy();
+      resolve(answered);
+    };
+    socket.setTimeout(1_000, () => end(false));
+    socket.once('data', () => end(true));
+    socket.once('error', () => end(false));
+  });
+}
+
+/** Lets real time pass: of processes that are stopped there is nothing to wait for. */
+const pass = (seconds: number): Promise<void> => {
+  const begun = performance.now();
+  return until(() => performance.now() - begun >= seconds * 1_000, 2 * seconds * 1_000);
+};
+
+const countAnswered = async (server: Cluster, count: number): Promise<number> =>
+  (await Promise.all(Array.from({ length: count }, () => isAnswered(server)))).filter(Boolean).length;
+
+t.test('a web worker that is stopped is killed and replaced: new connections are answered again, and the log says why', async (t) => {
+  const port = await stablePort();
+  const server = await cluster(t, { metrics: { port } });
+  const [stopped = 0] = server.pids('web');
+  process.kill(stopped, 'SIGSTOP');
+  await until(async () => (await countAnswered(server, 20)) < 20, 10_000);
+  const line = await server.logged(({ hung }) => hung !== undefined);
+  t.match(line, { level: 'error', workerPid: stopped, stopped: true, msg: /^worker web-\d has not answered the primary for [23] s and is killed \(SIGKILL\): a signal had stopped it; another one replaces it$/ });
+  await until(() => server.pids('web').length === 2 && !server.pids('web').includes(stopped));
+  await until(async () => (await countAnswered(server, 20)) === 20);
+  t.match(await server.logged(({ ended }) => ended === line['hung']), { level: 'warn', reason: /it did not answer the primary for [23] s/ });
+  const metrics = parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
+  t.same(metrics.get('collab_worker_restarts_total')?.samples.map(({ labels, value }) => ({ labels, value })), [{ labels: { role: 'web', reason: 'hung' }, value: 1 }]);
+});
+
+t.test('a worker that is stopped amid writes holds the others up for no longer than the timeout', { timeout: 60_000 }, async (t) => {
+  const server = await cluster(t);
+  const headers = { Authorization: `Bearer ${server.keys.secretKey}`, 'Content-Type': 'application/json' };
+  const call = async (method: string, path: string, body: object): Promise<Record<string, { id: string }>> =>
+    (await (await fetch(`${server.url}/api/v1${path}`, { method, headers, body: JSON.stringify(body) })).json()) as Record<string, { id: string }>;
+  await call('PUT', '/users/ann', { name: 'Ann' });
+  const { thread } = await call('POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
+  const body = (n: number): string => JSON.stringify({ userId: 'ann', body: `comment ${n}` });
+  const url = `${server.url}/api/v1/threads/${thread?.id}/comments`;
+  for (let round = 1; round <= 3; round++) {
+    const loads = Array.from({ length: 8 }, () => startLoad({ url, method: 'POST', headers, body, expect: 201, keepAlive: true }));
+    const good = (): number => loads.reduce((sum, { tally }) => sum + tally.good, 0);
+    await until(() => good() > 50);
+    const [stopped = 0] = server.pids('web');
+    process.kill(stopped, 'SIGSTOP');
+    await until(() => server.pids('web').length === 2 && !server.pids('web').includes(stopped), 20_000);
+    const before = good();
+    await until(() => good() > before + 50);
+    await Promise.all(loads.map((load) => load.stop()));
+    await until(async () => (await fetch(`${server.url}/readyz`)).status === 200);
+  }
+  t.equal((await server.stop()).code, 0);
+});
+
+t.test('a background worker that is stopped is killed and replaced', async (t) => {
+  const server = await cluster(t);
+  const [stopped = 0] = server.pids('background');
+  process.kill(stopped, 'SIGSTOP');
+  t.match(await server.logged(({ hung }) => hung !== undefined), { hung: /^background-/, workerPid: stopped });
+  await until(() => server.pids('background').some((pid) => pid !== stopped));
+  t.equal(server.pids('web').length, 2);
+  t.equal((await server.stop()).code, 0);
+});
+
+t.test('a server that was stopped as a whole goes on with the workers that it has', async (t) => {
+  const server = await cluster(t);
+  const pids = [server.primary.pid ?? 0, ...server.pids('web'), ...server.pids('background')];
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  await pass(2 * TIMEOUT_SECONDS);
+  for (const pid of pids) process.kill(pid, 'SIGCONT');
+  await pass(2 * TIMEOUT_SECONDS);
+  t.equal(await countAnswered(server, 20), 20);
+  t.same([server.primary.pid, ...server.pids('web'), ...server.pids('background')], pids);
+  t.same(server.log().filter(({ hung }) => hung !== undefined), []);
+  t.equal((await server.stop()).code, 0);
+});
