@@ -16,12 +16,12 @@ export class Backoff {
 
   /** A worker has been started. */
   started(): void {
-    this.#since = this.#clock.now();
+    this.#since = this.#clock.monotonic();
   }
 
   /** The worker has ended. Returns the milliseconds to wait before the next. */
   ended(): number {
-    if (this.#clock.now() - this.#since >= STEADY_MS) this.#nextMs = FIRST_MS;
+    if (this.#clock.monotonic() - this.#since >= STEADY_MS) this.#nextMs = FIRST_MS;
     const wait = this.#nextMs;
     this.#nextMs = Math.min(wait * 2, LONGEST_MS);
     return wait;

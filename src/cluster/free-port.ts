@@ -14,13 +14,13 @@ const LOOK_AGAIN_MS = 25;
  * @throws {StartError} that says why not
  */
 export async function findFreePort(host: string, port: number, patienceMs: number): Promise<number> {
-  const giveUp = Date.now() + patienceMs;
+  const giveUp = performance.now() + patienceMs;
   for (;;) {
     try {
       return await bindOnce(host, port);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'EADDRINUSE' || Date.now() >= giveUp) throw explainListen(code ?? String(error), host, port);
+      if (code !== 'EADDRINUSE' || performance.now() >= giveUp) throw explainListen(code ?? String(error), host, port);
       await delay(LOOK_AGAIN_MS);
     }
   }

@@ -7,6 +7,8 @@ import { aliveness, identify, type Identity, parseIdentity } from './identity.ts
 
 const BEAT_MS = 2_000;
 const SILENT_MS = 10_000;
+/** A holder that runs touches its file at least once in this time. */
+const WATCH_MS = BEAT_MS + 1_000;
 const LOOK_AGAIN_MS = 25;
 /** Longer than a silent holder takes to count as ended. */
 const PATIENCE_MS = SILENT_MS + 5_000;
@@ -19,7 +21,7 @@ export interface DataLock {
   release(): void;
 }
 
-/** Whether a lock file names a process that runs, and which. */
+/** Who a lock file names, and whether that process runs; `unsure` where it can't be seen from here. */
 interface Holder {
   readonly identity: Identity | null;
   /** Names this very content of the lock file. */
@@ -30,8 +32,9 @@ interface Holder {
 /**
  * Takes the lock file `collab.lock` of a data folder, which must exist. A lock whose process has ended (no such pid, or
  * one that started at another time) is taken over; of several starts that race for it one wins. Where the holder runs
- * out of sight, in another container or on another machine, the file's age tells: a holder touches it every 2 s, and
- * after 10 s of silence it counts as ended, which a start waits for.
+ * out of sight, in another container or on another machine, its file tells: a holder touches it every 2 s. It counts as
+ * ended when the file is older than 10 s and was not touched while this start watched it for 3 s, or, where the clock
+ * makes the age meaningless, for 10 s. The age alone is not enough: it jumps when the clock is set.
  *
  * @throws {StartError} that names the holder, when it runs
  */
@@ -52,8 +55,9 @@ export async function lockDataFolder(folder: string): Promise<DataLock> {
 
 /** Who holds the lock of a data folder now, or null when nobody does. */
 export function lockHolder(folder: string): Identity | null {
-  const holder = read(join(folder, 'collab.lock'));
-  return holder === null || holder.state === 'dead' ? null : holder.identity;
+  const path = join(folder, 'collab.lock');
+  const holder = read(path);
+  return holder === null || holder.state === 'dead' || (holder.state === 'unsure' && isOld(path)) ? null : holder.identity;
 }
 
 interface Taken {
@@ -70,13 +74,15 @@ interface Taken {
 async function acquire(path: string): Promise<Taken | null> {
   const content = JSON.stringify({ ...identify(), nonce: randomBytes(8).toString('hex') });
   const draft = `${path}.${randomBytes(8).toString('hex')}`;
-  const giveUp = Date.now() + PATIENCE_MS;
+  const giveUp = performance.now() + PATIENCE_MS;
+  const watch = new SilenceWatch(path);
   for (;;) {
     if (place(draft, content, () => linkSync(draft, path))) return { content, tookOver: false };
     const holder = read(path);
     if (holder === null) continue;
-    if (holder.state === 'alive' || Date.now() > giveUp) return null;
-    if (holder.state === 'dead' && (await replace(path, holder, draft, content))) return { content, tookOver: true };
+    if (holder.state === 'alive' || performance.now() > giveUp) return null;
+    const hasEnded = holder.state === 'dead' || watch.sawSilence();
+    if (hasEnded && (await replace(path, holder, draft, content))) return { content, tookOver: true };
     await delay(LOOK_AGAIN_MS);
   }
 }
@@ -112,13 +118,33 @@ function read(path: string): Holder | null {
   const identity = parseIdentity(content);
   const fingerprint = createHash('sha256').update(content).digest('hex').slice(0, 16);
   // A lock is never seen half written: what can't be read was lost in a power cut.
-  const state = identity === null ? 'dead' : aliveness(identity);
-  return { identity, fingerprint, state: state === 'unsure' && silent(path) ? 'dead' : state };
+  return { identity, fingerprint, state: identity === null ? 'dead' : aliveness(identity) };
 }
 
-function silent(path: string): boolean {
-  const touched = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return Date.now() - touched > SILENT_MS;
+const touchedAt = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+
+const isOld = (path: string): boolean => Date.now() - touchedAt(path) > SILENT_MS;
+
+/** Watches whether the holder of a lock file touches it. */
+class SilenceWatch {
+  readonly #path: string;
+  #touchedAt: number;
+  #since = performance.now();
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#touchedAt = touchedAt(path);
+  }
+
+  /** Whether the file has not been touched for so long that its holder has ended. To be called again and again. */
+  sawSilence(): boolean {
+    const touched = touchedAt(this.#path);
+    if (touched !== this.#touchedAt) {
+      this.#touchedAt = touched;
+      this.#since = performance.now();
+    }
+    return performance.now() - this.#since > (isOld(this.#path) ? WATCH_MS : SILENT_MS);
+  }
 }
 
 function readIfThere(path: string): string | null {

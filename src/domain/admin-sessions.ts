@@ -58,7 +58,7 @@ export async function authenticateAdmin(ctx: Context, token: string): Promise<Se
   const now = ctx.clock.now();
   const admin = await findAdmin(ctx.store, session.adminKey);
   if (hasEnded(session, now) || admin === undefined || !isOf(session, admin)) throw invalidSession();
-  if (Date.parse(session.lastUsedAt) + TOUCH_EVERY_MS <= now) await touch(ctx, key, now);
+  if (Math.abs(now - Date.parse(session.lastUsedAt)) >= TOUCH_EVERY_MS) await touch(ctx, key, now);
   return { admin: presentAdmin(admin), session: key };
 }
 
@@ -138,10 +138,16 @@ async function countFailure(ctx: Context, key: string): Promise<void> {
   await ctx.store.transact((tx) => Promise.resolve(tx.update(ADMIN_FAILURES, key, (current) => storedTimes([...recentFailures(current, now), now]))));
 }
 
-/** The failures of the last hour, oldest first. */
+/** How far apart concurrent logins read the clock, at most. */
+const CONCURRENT_MS = 60_000;
+
+/**
+ * The failures of the last hour, oldest first. One that lies clearly in the future was counted before the clock was set
+ * back: it is dropped, or the account would stay locked for as long as the clock was moved.
+ */
 function recentFailures(stored: string | undefined, now: number): readonly number[] {
   const times = stored === undefined ? [] : (JSON.parse(stored) as number[]);
-  return times.filter((time) => time + HOUR_MS > now);
+  return times.filter((time) => time <= now + CONCURRENT_MS && time + HOUR_MS > now);
 }
 
 const storedTimes = (times: readonly number[]): string | undefined => (times.length === 0 ? undefined : JSON.stringify(times));

@@ -20,6 +20,7 @@ import { readPage } from './paging.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from './partitions.ts';
 import { touchRoom } from './rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
+import { nextTimeInThread } from './thread-time.ts';
 import { requireReachOfThread, threadNotFound, threadPartition } from './thread-view.ts';
 import { requireKnownAuthor } from './users.ts';
 import { InputSchema, validate } from './validate.ts';
@@ -63,7 +64,7 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
       throw new CollabError('id_taken', `The id ${draft.id} is taken by another comment`);
     }
 
-    const now = ctx.clock.now();
+    const now = await nextTimeInThread(ctx, partition);
     const at = timestamp(now);
     const place = newPlace(tx, environmentId, threadId, now, draft.id);
     const plain = commentOf(draft, place.id, threadId, at);
@@ -98,7 +99,7 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
       const { partition, key, comment, thread } = await requireComment(tx, environmentId, commentId);
       requireChange(actor, thread.roomId);
       requireAuthor(actor, comment.userId, 'comment');
-      const now = ctx.clock.now();
+      const now = await nextTimeInThread(ctx, partition);
       const at = timestamp(now);
       const kept = await withAttachments(tx, actor, comment, attachmentIds);
       checkBody(patch.body, limits, kept.attachments.length);
@@ -144,7 +145,7 @@ async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commen
   const { partition, key, comment, thread } = await requireComment(tx, environmentId, commentId);
   requireChange(actor, thread.roomId);
   requireAuthor(actor, comment.userId, 'comment');
-  const now = ctx.clock.now();
+  const now = await nextTimeInThread(ctx, partition);
   const at = timestamp(now);
   const deletions = Number((await tx.get(partition, DELETIONS_KEY)) ?? 0);
   // Deletions exclude each other, so the count can only have grown since: only a last comment must exclude creations too.

@@ -39,7 +39,7 @@ export function noteUse(use: KeyUse, now: number): void {
  */
 export async function writeKeyUses({ store }: Context): Promise<void> {
   const known = usesIn(store);
-  const due = [...known.values()].filter(({ usedAt, writtenAt }) => usedAt >= writtenAt + MINUTE_MS).map((use) => ({ ...use }));
+  const due = [...known.values()].filter(({ usedAt, writtenAt }) => isAnotherMinute(usedAt, writtenAt)).map((use) => ({ ...use }));
   if (due.length === 0) return;
   const written = await store.transact(async (tx) => {
     const times = new Map<string, number>();
@@ -47,7 +47,7 @@ export async function writeKeyUses({ store }: Context): Promise<void> {
       // Guarded, so that no use of an environment is left behind its deletion.
       if ((await tx.get(ENVIRONMENTS, environmentId)) === undefined) continue;
       const stored = Date.parse((await store.get(keyUsesOf(environmentId), keyId)) ?? '');
-      const isFresh = stored + MINUTE_MS > usedAt;
+      const isFresh = !isAnotherMinute(usedAt, stored);
       if (!isFresh) tx.put(keyUsesOf(environmentId), keyId, timestamp(usedAt));
       times.set(keyId, isFresh ? stored : usedAt);
     }
@@ -66,6 +66,9 @@ export async function lastUses(ctx: Context, environmentId: string): Promise<Rea
   const entries = await ctx.store.range(keyUsesOf(environmentId));
   return new Map(entries.map(({ key, value }) => [key, value]));
 }
+
+/** Whether the times are a minute apart, or one of them is NaN. In either direction: the clock may have been set back. */
+const isAnotherMinute = (a: number, b: number): boolean => !(Math.abs(a - b) < MINUTE_MS);
 
 function usesIn(store: Store): Map<string, KeyUse> {
   let known = uses.get(store);

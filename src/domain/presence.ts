@@ -13,7 +13,10 @@ export const GRACE_MS = 10_000;
 /** Owner of the records of connections that are lost: a crash of a worker must not take them along. */
 const NOBODY = '';
 
-/** A connection in a room, as it stands in shared memory. Times are milliseconds since the epoch. */
+/**
+ * A connection in a room, as it stands in shared memory. `joinedAt` and `activeAt` are shown to clients: milliseconds since
+ * the epoch. `stateAt` and `leftAt` are compared with each other and with the present: `Clock.monotonic`.
+ */
 export interface Membership {
   readonly userId: string;
   readonly connectionId: string;
@@ -35,7 +38,7 @@ export interface PresentUser {
   readonly joinedAt: number;
   readonly activeAt: number;
   readonly state: PresenceState;
-  /** When the grace ends; null while a connection is there. */
+  /** When the grace ends, by `Clock.monotonic`; null while a connection is there. */
   readonly leavesAt: number | null;
 }
 
@@ -49,9 +52,9 @@ export const presenceKey = (environmentId: string, roomId: string): string => `r
 export function enter(ctx: Context, owner: string, key: string, by: Pick<Membership, 'userId' | 'connectionId'>, state: PresenceState | undefined): Membership {
   const now = ctx.clock.now();
   const ofUser = beginning(by.userId);
-  const own = usersIn(ctx.shared.held(key).filter(({ text }) => text.startsWith(ofUser)), now);
+  const own = usersIn(ctx.shared.held(key).filter(({ text }) => text.startsWith(ofUser)), ctx.clock.monotonic());
   const { userId, connectionId } = by;
-  const membership = { userId, connectionId, joinedAt: own[0]?.joinedAt ?? now, activeAt: now, state: state ?? {}, stateAt: state === undefined ? 0 : now, leftAt: null };
+  const membership = { userId, connectionId, joinedAt: own[0]?.joinedAt ?? now, activeAt: now, state: state ?? {}, stateAt: state === undefined ? 0 : ctx.clock.monotonic(), leftAt: null };
   return keep(ctx, owner, key, membership);
 }
 
@@ -63,7 +66,7 @@ export function keep(ctx: Context, owner: string, key: string, membership: Membe
 
 /** Takes a connection that is lost out of a room: from now on the grace runs, unless the user has another one there. */
 export function lose(ctx: Context, key: string, membership: Membership): void {
-  keep(ctx, NOBODY, key, { ...membership, leftAt: ctx.clock.now() });
+  keep(ctx, NOBODY, key, { ...membership, leftAt: ctx.clock.monotonic() });
 }
 
 /** Takes a connection that wants to leave out of a room at once. */
@@ -81,7 +84,7 @@ export function dropLost(ctx: Context, key: string, userId: string): boolean {
 
 /** The users in a room as of now, in the order in which they came. */
 export function presentUsers(ctx: Context, key: string): PresentUser[] {
-  return usersIn(ctx.shared.held(key), ctx.clock.now());
+  return usersIn(ctx.shared.held(key), ctx.clock.monotonic());
 }
 
 /** Whether a connection is in a room. */
@@ -138,7 +141,7 @@ export function cleanUpAfter(ctx: Context, owner: string): void {
 
 /** Forgets the connections whose grace is over. */
 export function sweepPresence(ctx: Context): void {
-  const over = ctx.clock.now() - GRACE_MS;
+  const over = ctx.clock.monotonic() - GRACE_MS;
   for (const record of ctx.shared.heldBy(NOBODY)) {
     const { leftAt, connectionId } = read(record);
     if (leftAt !== null && leftAt <= over) ctx.shared.release(record.key, connectionId);

@@ -24,7 +24,7 @@ const UNLIMITED: CountedWindow = { allowed: true, remaining: Number.MAX_SAFE_INT
 const exemptions = new WeakMap<readonly string[], Networks>();
 
 /**
- * Counts a request in the sliding minute of its subject, over all workers (decisions §8). An IPv6 client is counted as
+ * Counts a request in the sliding minute of its subject, over all workers. An IPv6 client is counted as
  * its /64; addresses in `rateLimit.exempt` and keys with the limit 0 are not counted. Files have a window of their
  * own, and so have logins, of which nobody is exempt.
  */
@@ -38,7 +38,7 @@ export function countRequest(ctx: Context, config: RateLimitConfig, subject: Rat
 }
 
 function counted(ctx: Context, policy: CountedWindow['policy'], key: string, limit: number): CountedWindow {
-  const { allowed, remaining, resetMs } = ctx.shared.hit(key, limit, WINDOW_MS, ctx.clock.now());
+  const { allowed, remaining, resetMs } = ctx.shared.hit(key, limit, WINDOW_MS, ctx.clock.monotonic());
   return { allowed, remaining, resetMs, policy, limit };
 }
 

@@ -18,6 +18,7 @@ import { isEmoji } from './emoji.ts';
 import { emitChange } from './emit.ts';
 import { type Idempotency, once, type Outcome } from './idempotency.ts';
 import { touchRoom } from './rooms.ts';
+import { nextTimeInThread } from './thread-time.ts';
 import { requireKnownAuthor } from './users.ts';
 import { InputSchema, validate } from './validate.ts';
 
@@ -48,7 +49,7 @@ export async function addReaction(ctx: Context, actor: Actor, commentId: string,
       if (earlier !== undefined) return { status: 200, body: rendered(earlier) };
       checkRoom(comment.reactions, emoji, limits);
 
-      const now = ctx.clock.now();
+      const now = await nextTimeInThread(ctx, found.partition);
       const id = `${newShortId('re_', now)}_${commentId}`;
       const reaction: Reaction = { id, reactionId: id, commentId, threadId: thread.id, userId, emoji, createdAt: timestamp(now) };
       putReactions(tx, actor, found, [...comment.reactions, reaction], now);
@@ -85,7 +86,7 @@ function remove(ctx: Context, actor: Actor, commentId: string, reactionId: strin
       const reaction = comment.reactions.find(({ id }) => id === reactionId);
       if (reaction === undefined) throw reactionNotFound();
       requireAuthor(actor, reaction.userId, 'reaction');
-      const now = ctx.clock.now();
+      const now = await nextTimeInThread(ctx, found.partition);
       const { threadId, userId, emoji } = reaction;
       putReactions(tx, actor, found, comment.reactions.filter(({ id }) => id !== reactionId), now);
       const data = JSON.stringify({ reactionId, commentId, threadId, userId, emoji });

@@ -22,6 +22,7 @@ import { readPage } from './paging.ts';
 import { NEWEST_KEY, roomOf, STATS_KEY, THREAD_KEY, THREAD_PREFIX, threadKey, threadOf } from './partitions.ts';
 import { ensureRoom, touchRoom } from './rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
+import { nextTimeInRoom, nextTimeInThread, timeAfter } from './thread-time.ts';
 import { commentsText, requireReachOfThread, threadNotFound, threadPartition, threadPeople, threadView, threadViewOrNull } from './thread-view.ts';
 import { requireKnownAuthor } from './users.ts';
 import { InputSchema, validate } from './validate.ts';
@@ -45,7 +46,7 @@ export async function createThread(ctx: Context, actor: Actor, roomId: string, i
     if (chosenId !== undefined && (await isTaken(tx, threadOf(environmentId, chosenId)))) {
       throw new CollabError('id_taken', `The id ${chosenId} is taken by another thread`);
     }
-    const now = ctx.clock.now();
+    const now = await nextTimeInRoom(ctx, roomOf(environmentId, roomId));
     const at = timestamp(now);
     await ensureRoom(tx, environmentId, roomId, at);
     const id = chosenId ?? newId('th_', now);
@@ -133,14 +134,15 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
       const record = JSON.parse(stored) as ThreadRecord;
       requireChange(actor, record.roomId);
       if (change.metadata !== undefined) requireAuthor(actor, record.userId, 'thread');
-      const now = ctx.clock.now();
+      // Unguarded, or resolving a busy thread would never win against its new comments.
+      const stats = await ctx.store.get(partition, STATS_KEY);
+      const { updatedAt } = stats === undefined ? record : (JSON.parse(stats) as ThreadStats);
+      const now = timeAfter(ctx.clock, record.updatedAt, updatedAt);
       const { changed, types } = changedThread(record, change, actor, timestamp(now));
       if (types.length === 0) return record.resolved;
       tx.put(partition, THREAD_KEY, JSON.stringify(changed));
       const opened = Number(!changed.resolved) - Number(!record.resolved);
       touchRoom(tx, environmentId, record.roomId, changed.updatedAt, 0, opened);
-      // Unguarded, or resolving a busy thread would never win against its new comments.
-      const stats = await ctx.store.get(partition, STATS_KEY);
       const shown = presentThread(changed, stats === undefined ? { commentCount: 1, updatedAt: changed.updatedAt } : (JSON.parse(stats) as ThreadStats));
       const data = JSON.stringify(shown);
       for (const type of types) {
@@ -178,7 +180,7 @@ export async function deleteThread(ctx: Context, actor: Actor, threadId: string)
       const record = JSON.parse(stored) as ThreadRecord;
       requireChange(actor, record.roomId);
       requireAuthor(actor, record.userId, 'thread');
-      await removeThread(tx, actor, record, ctx.clock.now());
+      await removeThread(tx, actor, record, await nextTimeInThread(ctx, partition));
     }),
   );
   return '{"deleted":true}';

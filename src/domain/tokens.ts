@@ -63,7 +63,12 @@ interface Keyring {
   /** The names of the verifiers. */
   readonly names: ReadonlySet<string>;
   readonly verified: BoundedMap<string, VerifiedClaims>;
+  /** Wall-clock time minus monotonic time when it was made; null without a key set. */
+  readonly clockOffset: number | null;
 }
+
+/** A key set waits for its cool-down by the wall clock: once that has been set, it would refuse new keys for as long. */
+const CLOCK_STEP_MS = 30_000;
 
 const invalidToken = (reason: string): CollabError => new CollabError('invalid_token', `Invalid token: ${reason}`);
 
@@ -176,13 +181,17 @@ const keyrings = new WeakMap<readonly SigningKey[], Keyring>();
 async function keyringOf(ctx: Context, environment: Environment): Promise<Keyring> {
   const keys = await signingKeys(ctx, environment);
   let keyring = keyrings.get(keys);
-  if (keyring === undefined) {
+  if (keyring === undefined || clockWasSet(ctx, keyring)) {
     const verifiers = keys.map(verifierOf);
-    keyring = { verifiers, names: new Set(verifiers.map(({ name }) => name)), verified: new BoundedMap(VERIFIED_TOKENS) };
+    keyring = { verifiers, names: new Set(verifiers.map(({ name }) => name)), verified: new BoundedMap(VERIFIED_TOKENS), clockOffset: verifiers.some(({ isKeySet }) => isKeySet) ? clockOffset(ctx) : null };
     keyrings.set(keys, keyring);
   }
   return keyring;
 }
+
+const clockOffset = ({ clock }: Context): number => clock.now() - clock.monotonic();
+
+const clockWasSet = (ctx: Context, keyring: Keyring): boolean => keyring.clockOffset !== null && Math.abs(clockOffset(ctx) - keyring.clockOffset) > CLOCK_STEP_MS;
 
 function verifierOf(key: SigningKey): Verifier {
   const { kid, alg } = key;

@@ -173,6 +173,7 @@ async function upsertWithin(ctx: Context, tx: Transaction, environment: Environm
   return user;
 }
 
+/** How exact `lastSeenAt` is. A difference in either direction counts: the clock may have been set back. */
 const SEEN_EVERY_MS = 60_000;
 
 /** The user after a change; the very same object when there is nothing to write. */
@@ -183,7 +184,7 @@ function changed(known: User | null, change: Upsert, now: number): User {
     return { ...blank(userId), ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null };
   }
   const updated = differs(known, fields);
-  const seenAnew = seen && (known.lastSeenAt === null || Date.parse(known.lastSeenAt) + SEEN_EVERY_MS <= now);
+  const seenAnew = seen && (known.lastSeenAt === null || Math.abs(now - Date.parse(known.lastSeenAt)) >= SEEN_EVERY_MS);
   if (!updated && !seenAnew) return known;
   return {
     ...known,

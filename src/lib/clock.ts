@@ -1,24 +1,45 @@
-/** The one source of time. Tests pass a clock that they turn. */
+/** The one source of time. Tests pass a clock that they control. */
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /**
+   * Wall-clock time in milliseconds since the epoch: for timestamps and expiry dates. It can jump in either direction when
+   * an operator or NTP sets the clock, so never measure a duration with it.
+   */
   now(): number;
+  /**
+   * Milliseconds from an arbitrary origin, never going back: for durations and deadlines. All processes of one machine
+   * share the origin until the machine reboots, so a value may be kept in shared memory, but not on disk.
+   */
+  monotonic(): number;
 }
 
-export const systemClock: Clock = { now: () => Date.now() };
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  // `performance.now` reads the same clock, but counts from the start of this process.
+  monotonic: () => {
+    const [seconds, nanoseconds] = process.hrtime();
+    return seconds * 1_000 + nanoseconds / 1e6;
+  },
+};
 
 /** A clock that stands still until `advance` or `set` is called. */
 export class ManualClock implements Clock {
   #now: number;
+  #monotonic = 1_000_000;
   constructor(start: number) {
     this.#now = start;
   }
   now(): number {
     return this.#now;
   }
-  /** Turns the clock forward by `ms` milliseconds. */
+  monotonic(): number {
+    return this.#monotonic;
+  }
+  /** Lets `ms` milliseconds pass. */
   advance(ms: number): void {
     this.#now += ms;
+    this.#monotonic += ms;
   }
+  /** Sets the wall clock, as an operator or NTP does; no time passes. */
   set(now: number): void {
     this.#now = now;
   }
@@ -27,7 +48,7 @@ export class ManualClock implements Clock {
 let isoMs = Number.NaN;
 let iso = '';
 
-/** `ms` as ISO 8601 UTC with milliseconds, the only form of time that leaves the server (service §2). */
+/** `ms` as ISO 8601 UTC with milliseconds, the only form of time that leaves the server. */
 export function timestamp(ms: number): string {
   if (ms !== isoMs) {
     isoMs = ms;

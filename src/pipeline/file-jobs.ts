@@ -71,7 +71,7 @@ export class FileJobs {
   }
 
   #isDue({ key }: FileJob): boolean {
-    return (this.#failures.get(key)?.dueAt ?? 0) <= this.#ctx.clock.now();
+    return (this.#failures.get(key)?.dueAt ?? 0) <= this.#ctx.clock.monotonic();
   }
 
   /** Whether the piece is done. */
@@ -84,7 +84,7 @@ export class FileJobs {
     } catch (error) {
       const tries = (this.#failures.get(job.key)?.tries ?? 0) + 1;
       const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 4 ** (tries - 1));
-      this.#failures.set(job.key, { tries, dueAt: this.#ctx.clock.now() + wait });
+      this.#failures.set(job.key, { tries, dueAt: this.#ctx.clock.monotonic() + wait });
       this.#log.error({ err: error, job: job.kind, file: job.fileId, tries }, 'work on a file failed; it is tried again');
       return false;
     }

@@ -31,7 +31,7 @@ export class Sweeper {
   constructor(sweeps: readonly Sweep[], { clock, log }: { clock: Clock; log: Logger }) {
     this.#clock = clock;
     this.#log = log;
-    this.#jobs = sweeps.map((sweep) => ({ sweep, dueAt: clock.now() + sweep.everyMs, running: false }));
+    this.#jobs = sweeps.map((sweep) => ({ sweep, dueAt: clock.monotonic() + sweep.everyMs, running: false }));
   }
 
   /** Looks at what is due four times a second, until `stop`. */
@@ -41,7 +41,7 @@ export class Sweeper {
 
   /** Starts what is due now and not running. */
   runDue(): void {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     for (const job of this.#jobs) {
       if (job.running || now < job.dueAt) continue;
       job.dueAt = now + job.sweep.everyMs;

@@ -20,7 +20,7 @@ const IDLE_WINDOW_MS = 5 * MINUTE;
 export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): readonly Sweep[] {
   return [
     { name: 'store upkeep', everyMs: SECOND / 4, run: () => ctx.store.maintain() },
-    { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(ctx.clock.now() - IDLE_WINDOW_MS) },
+    { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(ctx.clock.monotonic() - IDLE_WINDOW_MS) },
     { name: 'connections that have left rooms', everyMs: MINUTE, run: () => sweepPresence(ctx) },
     {
       name: 'event retention',

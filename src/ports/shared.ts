@@ -21,11 +21,11 @@ export interface HeldRecord {
 
 export interface Shared {
   /**
-   * Counts a hit if fewer than `limit` were counted in the `windowMs` before `now`: exact over a sliding window, in
+   * Counts a hit if fewer than `limit` were counted in the `windowMs` before `now` (`Clock.monotonic`): exact over a sliding window, in
    * any interval of that length at most `limit` hits are allowed. A refused hit is not counted.
    */
   hit(key: string, limit: number, windowMs: number, now: number): RateWindow;
-  /** Forgets windows in which no hit was counted since `before` (milliseconds since the epoch). */
+  /** Forgets windows in which no hit was counted since `before` (`Clock.monotonic`). */
   sweepWindows(before: number): void;
 
   /** Adds `delta` to the count that `owner` (a worker) holds under `key`; a count that reaches 0 is forgotten. Returns the total of `key` over all owners. */

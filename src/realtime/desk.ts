@@ -55,7 +55,7 @@ export class MessageDesk implements Desk {
   #charge(connection: Connection): void {
     const { messagesPerSecond, messageBurst } = this.#services.config.ws;
     const cost = 1000 / messagesPerSecond;
-    const now = this.#services.ctx.clock.now();
+    const now = this.#services.ctx.clock.monotonic();
     const paidUntil = Math.max(connection.paidUntil, now) + cost;
     if (paidUntil - now > messageBurst * cost || connection.waiting > messageBurst) {
       this.#services.terms.meter?.limited('messages');

@@ -21,7 +21,7 @@ export interface Porter {
 export class Guest {
   readonly line: Line;
   readonly pass: GuestPass;
-  /** When it must have authenticated, milliseconds since the epoch. */
+  /** When it must have authenticated, by `Clock.monotonic`. */
   readonly deadline: number;
   readonly #porter: Porter;
   #spoken = false;

@@ -20,7 +20,7 @@ const WARNING_MS = 60_000;
 export class Heartbeat {
   readonly #services: Services;
   readonly #timer: NodeJS.Timeout;
-  #lastRound = 0;
+  #lastRound = Number.NEGATIVE_INFINITY;
 
   constructor(services: Services) {
     this.#services = services;
@@ -31,7 +31,7 @@ export class Heartbeat {
   /** Does what is due by the clock. Tests turn it by hand. */
   turn(): void {
     const { ctx, terms, guests, hub, rooms } = this.#services;
-    const now = ctx.clock.now();
+    const now = ctx.clock.monotonic();
     terms.now = now;
     guests.expire(now);
     rooms.turn(now);
@@ -39,7 +39,7 @@ export class Heartbeat {
     this.#lastRound = now;
     for (const feed of hub.feeds.values()) {
       feed.mark();
-      for (const connection of feed.members) this.#attend(connection, now);
+      for (const connection of feed.members) this.#attend(connection, now, ctx.clock.now());
       this.#review(feed);
     }
   }
@@ -48,12 +48,16 @@ export class Heartbeat {
     clearInterval(this.#timer);
   }
 
-  #attend(connection: Connection, now: number): void {
+  /**
+   * @param now by the monotonic clock
+   * @param wallNow milliseconds since the epoch, which the expiry of a token is measured by
+   */
+  #attend(connection: Connection, now: number, wallNow: number): void {
     const { line, expiresAt } = connection;
     if (!connection.welcomed) return;
-    if (now >= expiresAt + TOKEN_TOLERANCE_SECONDS * 1000) {
+    if (wallNow >= expiresAt + TOKEN_TOLERANCE_SECONDS * 1000) {
       refuse(line, new CollabError('token_expired', 'The token has expired: get a new one and connect again'));
-    } else if (!connection.warned && now >= expiresAt - WARNING_MS) {
+    } else if (!connection.warned && wallNow >= expiresAt - WARNING_MS) {
       connection.warned = true;
       line.send(tokenExpiringFrame(expiresAt));
     } else if (now - Math.max(line.lastSentAt, connection.channel?.publishedAt ?? 0) >= this.#services.config.ws.heartbeatSeconds * 1000) {

@@ -12,7 +12,7 @@ export type Socket = WebSocket<SocketData>;
 
 /** What all lines of a worker share. */
 export interface LineTerms {
-  /** Milliseconds since the epoch as of the last turn of the heartbeat: exact enough for silence, and free. */
+  /** `Clock.monotonic` as of the last turn of the heartbeat: exact enough to measure silence, and free. */
   now: number;
   /** Bytes that may wait for a slow client. */
   readonly maxBacklog: number;

@@ -33,6 +33,8 @@ export interface Member {
   readonly connection: Connection;
   readonly room: Room;
   membership: Membership;
+  /** When its activity was last written, by `Clock.monotonic`. */
+  touchedAt: number;
   /** Whether it has its snapshot, and gets what follows. */
   told: boolean;
 }
@@ -83,7 +85,7 @@ export class Room {
   #looks: Promise<void> = Promise.resolve();
   #lookPlanned = false;
   #lookedAt = -TICK_MS;
-  /** When to look again by the clock of the context. */
+  /** When to read the room again, by `Clock.monotonic`. */
   #lookDue = 0;
   #listeners = 0;
   #unchecked = 0;
@@ -101,7 +103,7 @@ export class Room {
   enter(connection: Connection, state: PresenceState | undefined): Member {
     const { ctx, owner } = this.#deps;
     const membership = enter(ctx, owner, this.key, { userId: connection.userId, connectionId: connection.id }, state);
-    const member: Member = { connection, room: this, membership, told: false };
+    const member: Member = { connection, room: this, membership, touchedAt: ctx.clock.monotonic(), told: false };
     this.members.set(connection.id, member);
     this.#tellOthers(LOOK, '');
     return member;
@@ -132,8 +134,9 @@ export class Room {
   }
 
   setState(member: Member, state: PresenceState): void {
-    const now = this.#deps.ctx.clock.now();
-    this.#keep(member, { state, stateAt: now, activeAt: now });
+    const { clock } = this.#deps.ctx;
+    member.touchedAt = clock.monotonic();
+    this.#keep(member, { state, stateAt: member.touchedAt, activeAt: clock.now() });
     this.#changed();
   }
 
@@ -197,15 +200,18 @@ export class Room {
     if (environmentId === this.#environmentId && dropLost(this.#deps.ctx, this.key, userId)) this.#changed();
   }
 
-  /** Does what is due by the clock. */
+  /** Does what is due. `now` is `Clock.monotonic`. */
   turn(now: number): void {
     for (const frame of this.#typists.expire(now)) this.#publish(frame);
     if (now >= this.#lookDue) this.#look();
   }
 
   #touch(member: Member): void {
-    const now = this.#deps.ctx.clock.now();
-    if (now - member.membership.activeAt >= ACTIVE_MS) this.#keep(member, { activeAt: now });
+    const { clock } = this.#deps.ctx;
+    const now = clock.monotonic();
+    if (now - member.touchedAt < ACTIVE_MS) return;
+    member.touchedAt = now;
+    this.#keep(member, { activeAt: clock.now() });
   }
 
   #keep(member: Member, changes: Partial<Membership>): void {
@@ -244,7 +250,7 @@ export class Room {
   #noteTyping(frame: string): void {
     const { actor, data } = JSON.parse(frame) as TypingFrame;
     const stop = data.typing ? frame.replace(/"typing":true}}$/, '"typing":false}}') : null;
-    this.#typists.note(`${actor.userId}\n${data.threadId ?? ''}`, actor.userId, stop, this.#deps.ctx.clock.now());
+    this.#typists.note(`${actor.userId}\n${data.threadId ?? ''}`, actor.userId, stop, this.#deps.ctx.clock.monotonic());
   }
 
   /** Sends a frame to the members here, but not to the one it is from. */
@@ -279,7 +285,7 @@ export class Room {
     }
     try {
       const users = presentUsers(ctx, this.key);
-      this.#lookDue = Math.min(ctx.clock.now() + LOOK_MS, ...users.map(({ leavesAt }) => leavesAt ?? Infinity));
+      this.#lookDue = Math.min(ctx.clock.monotonic() + LOOK_MS, ...users.map(({ leavesAt }) => leavesAt ?? Infinity));
       await this.#meet(users);
       for (const { type, userId, data } of this.#view.update(users, this.#people)) {
         if (type === 'presence.left') this.#forget(userId);
@@ -288,7 +294,7 @@ export class Room {
       if (joiners.length > 0) this.#welcome(joiners);
     } catch (error) {
       log.warn({ err: error, room: this.roomId }, 'who is in a room could not be read');
-      this.#lookDue = ctx.clock.now() + LOOK_MS;
+      this.#lookDue = ctx.clock.monotonic() + LOOK_MS;
       for (const { failed } of joiners) failed(error);
     }
   }

@@ -56,7 +56,7 @@ const CLOSE_TURN_MS = 20;
 export function attachRealtime(app: TemplatedApp, deps: RealtimeDeps): Realtime {
   const { ctx, config, owner } = deps;
   const meter = deps.metrics === undefined ? null : new SocketMeter(deps.metrics, () => hub.feeds.values());
-  const terms: LineTerms = { now: ctx.clock.now(), maxBacklog: config.ws.maxBackpressureBytes, meter };
+  const terms: LineTerms = { now: ctx.clock.monotonic(), maxBacklog: config.ws.maxBackpressureBytes, meter };
   const hub: Hub = new Hub(app, ctx.store, terms);
   const guests = new Guests(ctx, owner, config.ws.maxUnauthenticatedPerIp);
   const rooms = new Rooms({ ...deps, hub });
@@ -133,7 +133,7 @@ class RealtimeServer implements Realtime {
     if (this.#closing || arrival.kind === 'late') line.close(RESTART.code, RESTART.reason);
     else if (arrival.kind === 'refused') refuse(line, arrival.error);
     else if (arrival.kind === 'known') this.#admission.admit(line, arrival.user, arrival.resume, null);
-    else this.#receive(new Guest(line, arrival.pass, this.#services.ctx.clock.now() + AUTH_DEADLINE_MS, this.#admission));
+    else this.#receive(new Guest(line, arrival.pass, this.#services.ctx.clock.monotonic() + AUTH_DEADLINE_MS, this.#admission));
   }
 
   #receive(guest: Guest): void {

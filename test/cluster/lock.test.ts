@@ -72,6 +72,19 @@ t.test('of a holder out of sight the age of the file decides', async (t) => {
   t.equal((await lockDataFolder(folder)).tookOver, true);
 });
 
+t.test('a holder out of sight that touches its file is not replaced, however old the clock makes the file look', async (t) => {
+  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...identify(), namespace: 'pid:[1]' }) });
+  let yearsAgo = Date.now() - 2e11;
+  const touch = (): void => utimesSync(lockFile(folder), new Date(yearsAgo), new Date(yearsAgo));
+  touch();
+  const beat = setInterval(() => {
+    yearsAgo += 500;
+    touch();
+  }, 500);
+  await t.rejects(lockDataFolder(folder), { name: 'StartError', exitCode: 1 });
+  clearInterval(beat);
+});
+
 t.test('a crash in the middle of a take-over is taken over too', async (t) => {
   const dead = JSON.stringify({ ...identify(), boot: 'another' });
   const folder = t.testdir({ 'collab.lock': dead });

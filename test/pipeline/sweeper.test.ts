@@ -68,3 +68,12 @@ t.test('one that takes long is not started twice, and is waited for at the end',
   finish();
   await stop;
 });
+
+t.test('sweeps go on at their pace when the clock is set back a day', async (t) => {
+  let runs = 0;
+  const { clock, pass } = sweeping({ name: 'often', everyMs: 250, run: () => void runs++ });
+  await pass(250);
+  clock.set(clock.now() - 86_400_000);
+  await pass(250);
+  t.equal(runs, 2);
+});
