@@ -41,6 +41,11 @@ export function requireBackend(actor: Actor, wants: 'read' | 'write'): void {
   if (wants === 'write') requireWrite(actor);
 }
 
+/** Throws `forbidden` when the credential is confined to rooms. `what` says what it may not do, e.g. `list users`. */
+export function requireAllRooms(actor: Actor, what: string): void {
+  if (actor.rooms !== null) throw forbidden(`The key is confined to rooms, so it may not ${what}: this needs a key for all rooms`);
+}
+
 /** Throws `origin_not_allowed` unless people may come from pages of this origin ('' for none) into the environment. */
 export function requireOrigin({ settings }: Environment, origin: string): void {
   if (origin === '' || settings.allowedOrigins.length === 0 || settings.allowedOrigins.includes(origin)) return;

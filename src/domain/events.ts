@@ -29,7 +29,7 @@ export function parseEventsQuery(search: URLSearchParams): EventsQuery {
 /**
  * The log after a position, as `{"items":[…],"epoch":…,"seq":…,"oldestSeq":…}`, with `nextSince` when more remain.
  * `seq` is the last position of the log. A `since` below `oldestSeq - 1`, or taken under another `epoch`, has missed
- * events: its owner reloads. Events of users who have been erased come without personal data, events of rooms that the credential doesn't reach are left out.
+ * events: its owner reloads. Events of users who have been erased come without personal data, events that the credential may not see (`seesEvent`) are left out.
  */
 export async function listEvents(ctx: Context, actor: Actor, since: number, limit: number): Promise<string> {
   requireRead(actor);
@@ -45,11 +45,11 @@ export async function listEvents(ctx: Context, actor: Actor, since: number, limi
   return `{"items":[${items}],"epoch":${JSON.stringify(ctx.store.epoch)},"seq":${seq},"oldestSeq":${oldest}${next}}`;
 }
 
-/** Whether an actor may see a rendered event: one of a room that it reaches, or of none. */
+/** Whether an actor may see a rendered event: one that is confined to rooms sees those of its rooms, and none of users. */
 export function seesEvent(actor: Actor, event: string): boolean {
   if (actor.rooms === null) return true;
   const roomId = roomOfEvent(event);
-  return roomId === null || inScope(actor.rooms, roomId);
+  return roomId !== null && inScope(actor.rooms, roomId);
 }
 
 function integer(name: string, text: string, least: number): number {

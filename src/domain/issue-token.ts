@@ -13,7 +13,7 @@ const DEFAULT_TTL_SECONDS = 3600;
 
 /**
  * Makes a token for a user, and the user if there is none, and answers `{"token":…,"expiresAt":…}`. `input` is the parsed
- * JSON body. A key that is confined to rooms makes tokens that are. Throws `forbidden`, `invalid_request`,
+ * JSON body. A key that is confined to rooms makes tokens that are, and changes no user that exists. Throws `forbidden`, `invalid_request`,
  * `idempotency_key_reused`.
  */
 export async function issueToken(ctx: Context, actor: Actor, userId: string, input: unknown, idempotency: Idempotency): Promise<Outcome> {
@@ -22,7 +22,9 @@ export async function issueToken(ctx: Context, actor: Actor, userId: string, inp
   for (const rule of rooms ?? []) requireCovered(actor.rooms, rule);
   return once(ctx, actor, idempotency, async (tx) => {
     await putUserWithin(ctx, tx, actor, userId, { name, avatarUrl });
-    const { token, expiresAt } = await mintUserToken(ctx, actor.environment, { userId, ttlSeconds: ttl, name, avatarUrl, role, rooms });
+    // Every use of a token writes its claims to the user, who may have got another name by then: not by a confined key.
+    const claims = actor.rooms === null ? { name, avatarUrl } : {};
+    const { token, expiresAt } = await mintUserToken(ctx, actor.environment, { userId, ttlSeconds: ttl, ...claims, role, rooms });
     return { status: 201, body: JSON.stringify({ token, expiresAt }) };
   });
 }

@@ -6,7 +6,7 @@ import type { Via } from '../model/event.ts';
 import { hasMetadata } from '../model/metadata.ts';
 import { type User, type UserPut, UserPutSchema } from '../model/user.ts';
 import type { Transaction } from '../ports/store.ts';
-import { actingUser, requireBackend, requireRead } from './access.ts';
+import { actingUser, requireAllRooms, requireBackend, requireRead } from './access.ts';
 import { checkId, checkMetadata, isWebAddress } from './bounds.ts';
 import type { Claims } from './claims.ts';
 import type { Actor, Context } from './context.ts';
@@ -16,27 +16,27 @@ import { pageOf } from './paging.ts';
 import { escapeId, usersOf } from './partitions.ts';
 import { InputSchema, validate } from './validate.ts';
 
-/** A user as it leaves the server; `email` only towards backends, `erased` only in the event of an erasure. */
+/** A user as it leaves the server; `email` only towards backends that reach all rooms, `erased` only in the event of an erasure. */
 export type UserView = Omit<User, 'email'> & { readonly email?: string | null; readonly online: boolean; readonly erased?: true };
 
 const userPut = new InputSchema(UserPutSchema);
 const locks = new KeyedLock();
 
-/** The user that leaves the server of a record. */
-export function presentUser(user: User, online: boolean, forBackend: boolean): UserView {
+/** The user that leaves the server of a record, with the email address where that may be shown. */
+export function presentUser(user: User, online: boolean, withEmail: boolean): UserView {
   const { id, userId, name, avatarUrl, email, kind, metadata, createdAt, updatedAt, firstSeenAt, lastSeenAt } = user;
-  const shown = forBackend ? { id, userId, name, avatarUrl, email } : { id, userId, name, avatarUrl };
+  const shown = withEmail ? { id, userId, name, avatarUrl, email } : { id, userId, name, avatarUrl };
   return { ...shown, kind, metadata, createdAt, updatedAt, firstSeenAt, lastSeenAt, online };
 }
 
 /**
- * Creates a user or changes the fields given, and answers `{"user":…}`. Repeating it changes nothing and tells nobody.
- * `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`.
+ * Creates a user or changes the fields given, and answers `{"user":…}`. Repeating it changes nothing and emits no event.
+ * A key that is confined to rooms creates users, and changes none that exists. `input` is the parsed JSON body. Throws
+ * `forbidden`, `invalid_request`.
  */
 export async function putUser(ctx: Context, actor: Actor, userId: string, input: unknown): Promise<string> {
-  const change = readPut(actor, userId, input);
-  const user = await upsert(ctx, actor.environment, change);
-  return `{"user":${JSON.stringify(presentUser(user, isOnline(ctx, actor.environment, userId), true))}}`;
+  const user = await upsert(ctx, actor.environment, readPut(actor, userId, input));
+  return `{"user":${renderUser(ctx, actor, user)}}`;
 }
 
 /** As `putUser`, inside a transaction and without an answer. */
@@ -52,7 +52,7 @@ function readPut(actor: Actor, userId: string, input: unknown): Upsert {
   if (wanted.metadata !== undefined) checkMetadata(wanted.metadata, limits);
   if (wanted.avatarUrl !== undefined && !isWebAddress(wanted.avatarUrl)) throw new CollabError('invalid_request', 'avatarUrl must be an http or https address');
   if (wanted.email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(wanted.email)) throw new CollabError('invalid_request', 'email must be an email address');
-  return { userId, fields: fieldsOf(wanted), seen: false, actingUserId: actingUser(actor), via: actor.via };
+  return { userId, fields: fieldsOf(wanted), seen: false, createOnly: actor.rooms !== null, actingUserId: actingUser(actor), via: actor.via };
 }
 
 /**
@@ -61,6 +61,7 @@ function readPut(actor: Actor, userId: string, input: unknown): Upsert {
  */
 export async function deleteUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireBackend(actor, 'write');
+  requireAllRooms(actor, 'erase users');
   checkId('userId', userId, limitsOf(actor.environment));
   const partition = usersOf(actor.environment.id);
   const key = escapeId(userId);
@@ -78,7 +79,7 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
   return '{"deleted":true}';
 }
 
-/** Answers `{"user":…}`. Throws `user_not_found`. */
+/** Answers `{"user":…}`, to a key that is confined to rooms without the email address. Throws `user_not_found`. */
 export async function getUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireRead(actor);
   checkId('userId', userId, limitsOf(actor.environment));
@@ -87,9 +88,10 @@ export async function getUser(ctx: Context, actor: Actor, userId: string): Promi
   return `{"user":${renderUser(ctx, actor, JSON.parse(stored) as User)}}`;
 }
 
-/** The users of the environment, newest first unless asked otherwise. Throws `invalid_cursor`. */
+/** The users of the environment, newest first unless asked otherwise. Throws `forbidden`, `invalid_cursor`. */
 export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
   requireRead(actor);
+  requireAllRooms(actor, 'list users');
   const partition = usersOf(actor.environment.id);
   const entries = await ctx.store.range(partition);
   const users = entries.map((entry) => ({ id: entry.key, user: JSON.parse(entry.value) as User }));
@@ -146,8 +148,10 @@ type UserFields = Partial<Pick<User, 'name' | 'avatarUrl' | 'email' | 'kind' | '
 interface Upsert {
   readonly userId: string;
   readonly fields: UserFields;
-  /** Whether this is the person showing up. */
+  /** Whether the user proved who they are: they count as seen. */
   readonly seen: boolean;
+  /** Whether a user who exists must not be changed. */
+  readonly createOnly?: boolean;
   readonly actingUserId: string | null;
   readonly via: Via;
 }
@@ -163,6 +167,7 @@ async function upsertWithin(ctx: Context, tx: Transaction, environment: Environm
   const key = escapeId(change.userId);
   const stored = await tx.get(partition, key);
   const known = stored === undefined ? null : (JSON.parse(stored) as User);
+  if (known !== null && change.createOnly === true) requireUnchanged(known, change.fields);
   const now = ctx.clock.now();
   const user = changed(known, change, now);
   if (user === known) return user;
@@ -171,6 +176,12 @@ async function upsertWithin(ctx: Context, tx: Transaction, environment: Environm
     emitUser(ctx, tx, environment, user, { at: now, userId: change.actingUserId, via: change.via });
   }
   return user;
+}
+
+/** Throws `forbidden` when the fields differ from those of the user, or name an email address, which is not to be guessed either. */
+function requireUnchanged(known: User, fields: UserFields): void {
+  if (fields.email === undefined && !differs(known, fields)) return;
+  throw new CollabError('forbidden', 'The key is confined to rooms: it creates users, and does not change one that exists');
 }
 
 /** How exact `lastSeenAt` is. A difference in either direction counts: the clock may have been set back. */
@@ -234,7 +245,7 @@ function emitUser(ctx: Context, tx: Transaction, environment: Environment, user:
 }
 
 function renderUser(ctx: Context, actor: Actor, user: User): string {
-  return JSON.stringify(presentUser(user, isOnline(ctx, actor.environment, user.userId), actor.kind === 'backend'));
+  return JSON.stringify(presentUser(user, isOnline(ctx, actor.environment, user.userId), actor.kind === 'backend' && actor.rooms === null));
 }
 
 function matches(user: User, { q, seenSince, kind, metadata }: Readonly<Filters>): boolean {

@@ -50,6 +50,8 @@ interface Kind {
 const no = (): Fate => 401;
 const yes = (): Fate => 'own';
 const reach = ({ path }: Route): Fate => (/:(?:roomId|threadId|commentId|reactionId)/.test(path) ? 403 : 'own');
+/** Of a key that is confined to rooms: users belong to no room. */
+const confined = (route: Route): Fate => (['users.list', 'users.delete'].includes(route.operationId) ? 403 : reach(route));
 const refused = { secret: no, user: no };
 
 const kinds: readonly Kind[] = [
@@ -84,7 +86,7 @@ const kinds: readonly Kind[] = [
   { name: 'adm_ that nobody has', headers: bearer(`adm_${'x'.repeat(43)}`), ...refused },
   { name: 'sk_ of scope read', headers: bearer(reader), secret: ({ access }) => (access === 'read' ? 'own' : 403), user: no },
   { name: 'sk_ of scope moderate', headers: bearer(moderator), secret: ({ access }) => (access === 'create' ? 403 : 'own'), user: no },
-  { name: 'sk_ confined to other rooms', headers: bearer(roomOfKey), secret: reach, user: no },
+  { name: 'sk_ confined to other rooms', headers: bearer(roomOfKey), secret: confined, user: no },
 ];
 
 /** What may come of each kind of credential that routes ask for; both for those that take either. */

@@ -15,7 +15,7 @@ export const eventRoutes: readonly Route[] = [
     description:
       'With `Accept: text/event-stream` the answer is a stream of server-sent events that goes on after `Last-Event-ID`, ' +
       '`<epoch>:<seq>`, or else after `since`, or else with what happens from now on. Its first message, of the type `welcome`, says ' +
-      'in `recovered` whether all events after that position follow; where they don’t, read everything anew.',
+      'in `recovered` whether all events after that position follow; where they don’t, read everything anew. A key that is confined to rooms gets the events of its rooms, and none of users.',
     credential: 'secret',
     access: 'read',
     stream: true,
