@@ -6,7 +6,7 @@ import type { Logger } from '../log.ts';
 import { eventTypes } from '../model/event.ts';
 import { FileJobs } from '../pipeline/file-jobs.ts';
 import { Sweeper } from '../pipeline/sweeper.ts';
-import { storeSweeps } from '../pipeline/sweeps.ts';
+import { maintain, storeSweeps } from '../pipeline/sweeps.ts';
 import type { Channel } from './channel.ts';
 import type { Step } from './lifecycle.ts';
 
@@ -39,7 +39,7 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics }: Back
   async function cleanUp(workerId: string): Promise<void> {
     try {
       cleanUpAfter(ctx, workerId);
-      await ctx.store.maintain();
+      await maintain(ctx);
       channel.send({ type: 'cleaned', data: { workerId } });
     } catch (error) {
       log.error({ err: error, ended: workerId }, 'could not clean up after a worker');

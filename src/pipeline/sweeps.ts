@@ -16,10 +16,16 @@ const HOUR = 60 * MINUTE;
 /** A window in which nobody was counted for so long is empty, whatever its length. */
 const IDLE_WINDOW_MS = 5 * MINUTE;
 
+/** Frees what processes that were killed have held, and folds the log when it is due. */
+export async function maintain({ store, shared }: Context): Promise<void> {
+  shared.maintain();
+  await store.maintain();
+}
+
 /** The upkeep of the store and of shared memory. */
 export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): readonly Sweep[] {
   return [
-    { name: 'store upkeep', everyMs: SECOND / 4, run: () => ctx.store.maintain() },
+{ name: 'store upkeep', everyMs: SECOND / 4, run: () => maintain(ctx) },
     { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(ctx.clock.monotonic() - IDLE_WINDOW_MS) },
     { name: 'connections that have left rooms', everyMs: MINUTE, run: () => sweepPresence(ctx) },
     {

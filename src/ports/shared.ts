@@ -47,5 +47,8 @@ export interface Shared {
 
   /** Forgets everything that `owner` counts and holds: it has ended. */
   dropOwner(owner: string): void;
+
+  /** Frees what ended processes have held back in the memory itself; called with the upkeep of the store. */
+  maintain(): void;
   close(): Promise<void>;
 }

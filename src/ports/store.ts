@@ -124,7 +124,17 @@ export interface Store extends Reader {
    */
   partitions(prefix: string, options?: Pick<RangeOptions, 'after' | 'limit'>): Promise<string[]>;
 
-  /** Does upkeep that is due (moving, trimming, checking); called every so often by the background worker. */
+  /**
+   * Ends the snapshot that this process reads from; the next read takes a new one. While a snapshot is open, the space that
+   * commits free is not used again. Call it before a wait in the same turn of the event loop as a read, such as a write to a
+   * pipe, and before long computations.
+   */
+  releaseSnapshot(): void;
+
+  /**
+   * Does upkeep that is due (moving, trimming, freeing what ended processes have held); called every so often by the
+   * background worker, and at once when a process has ended.
+   */
   maintain(): Promise<void>;
   /** Throws unless a read and a write would succeed now; the message says why not. */
   probe(): Promise<void>;

@@ -10,7 +10,7 @@ import { DATA_FILE } from './store-files.ts';
 /**
  * Opens the LMDB environment in folder `options.path`, which other processes may have open, and makes it where there is
  * none. Write to it by `transaction` and `transactionSync` of the environment alone, never by a `put` outside of them: those
- * two keep commits and openings apart (opening-lock.ts).
+ * two keep commits and openings apart (opening-lock.ts). Its `readerCheck` frees the dead readers of that lock too.
  *
  * @param openTables opens the tables in it, which may write
  * @returns what `openTables` returns
@@ -43,6 +43,8 @@ function keepApart<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock
   root.transaction = (action) => lock.shared(() => transaction(action));
   const transactionSync = root.transactionSync.bind(root);
   root.transactionSync = (action, flags) => lock.sharedSync(() => transactionSync(action, flags));
+  const readerCheck = root.readerCheck.bind(root);
+  root.readerCheck = () => readerCheck() + lock.readerCheck();
   const close = root.close.bind(root);
   root.close = async () => {
     await close();

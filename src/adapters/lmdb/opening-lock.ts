@@ -80,6 +80,11 @@ export class OpeningLock {
     }
   }
 
+  /** Frees the places of readers whose process has ended; returns how many there were. */
+  readerCheck(): number {
+    return this.#environment.readerCheck();
+  }
+
   /** Nothing may be under way. */
   async close(): Promise<void> {
     await this.#environment.close();

@@ -11,6 +11,9 @@ import { TreeCache } from './tree-cache.ts';
 /** Bytes of rendered lists and settings that one process keeps. */
 const MEMO_BYTES = 64 * 1024 * 1024;
 
+/** Reads of one turn after which the view is renewed: a long run of reads must not hold one snapshot of the tree. */
+const READS_A_VIEW = 256;
+
 /** Counts commits of every store in this process: a view read earlier in the turn is old once one has landed. */
 let localCommits = 0;
 
@@ -35,6 +38,8 @@ export class Replica {
   /** A commit of this process that may be read back from the log before its promise resolves: spares decoding it. */
   #own: { start: number; batch: EncodedBatch } | undefined;
   #freshAt = -1;
+  /** Reads since the view was renewed. */
+  #reads = 0;
 
   constructor(database: Database) {
     this.#database = database;
@@ -43,6 +48,7 @@ export class Replica {
     this.#folded = Number(this.#foldedText ?? 0);
     this.#head = this.#dropped = this.#folded;
     this.catchUp();
+    this.release();
   }
 
   /** Position after the last commit that this view holds. Positions grow with every commit, by more than one. */
@@ -70,7 +76,7 @@ export class Replica {
    * commits, it was told before the turn began.
    */
   refresh(): void {
-    if (this.#freshAt !== localCommits) this.renew();
+    if (this.#freshAt !== localCommits || ++this.#reads > READS_A_VIEW) this.renew();
     else this.deliver();
   }
 
@@ -80,9 +86,19 @@ export class Replica {
     this.#renewTree();
     this.#database.log.resetReadTxn();
     this.catchUp();
+    // Nothing else reads the log: a process that is stopped from here on doesn't keep its pages.
+    this.#database.log.resetReadTxn();
     this.#freshAt = localCommits;
-    setImmediate(() => (this.#freshAt = -1));
+    this.#reads = 0;
+    setImmediate(() => this.release());
     this.deliver();
+  }
+
+  /** Ends the read transactions; the next read brings the view up to date and begins others. */
+  release(): void {
+    this.#freshAt = -1;
+    this.#database.root.resetReadTxn();
+    this.#database.log.resetReadTxn();
   }
 
   /** Reads the log to its end, in the current read transaction or inside a write transaction. Calls nobody. */

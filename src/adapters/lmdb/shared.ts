@@ -11,6 +11,16 @@ export function openLmdbShared({ path }: { path: string }): Shared {
   const options = { path, noSubdir: false, maxDbs: 4, maxReaders: 1024, noSync: true, overlappingSync: false, compression: false };
   const { root, windows, counts, records } = openEnvironment(options, openTables);
 
+  /** Runs a read on a snapshot of now, and ends the snapshot with it. */
+  const reading = <T>(read: () => T): T => {
+    root.resetReadTxn();
+    try {
+      return read();
+    } finally {
+      root.resetReadTxn();
+    }
+  };
+
   const totalOf = (key: string): number => {
     let total = 0;
     for (const { value } of counts.getRange({ start: `${key} `, end: `${key}!` })) total += Number(value);
@@ -27,7 +37,7 @@ export function openLmdbShared({ path }: { path: string }): Shared {
     },
 
     sweepWindows(before) {
-      for (const key of [...windows.getKeys()]) {
+      for (const key of reading(() => [...windows.getKeys()])) {
         root.transactionSync(() => {
           const hits = windows.get(key);
           if (hits !== undefined && hits.readDoubleLE(hits.byteLength - 8) < before) windows.removeSync(key);
@@ -46,8 +56,7 @@ export function openLmdbShared({ path }: { path: string }): Shared {
     },
 
     total(key) {
-      root.resetReadTxn();
-      return totalOf(key);
+      return reading(() => totalOf(key));
     },
 
     hold({ key, name, owner, text }) {
@@ -59,13 +68,11 @@ export function openLmdbShared({ path }: { path: string }): Shared {
     },
 
     held(key) {
-      root.resetReadTxn();
-      return [...records.getRange({ start: `${key} `, end: `${key}!` })].map(readHeld);
+      return reading(() => [...records.getRange({ start: `${key} `, end: `${key}!` })].map(readHeld));
     },
 
     heldBy(owner) {
-      root.resetReadTxn();
-      return [...records.getRange({})].filter(({ value }) => value.startsWith(`${owner} `)).map(readHeld);
+      return reading(() => [...records.getRange({})].filter(({ value }) => value.startsWith(`${owner} `)).map(readHeld));
     },
 
     dropOwner(owner) {
@@ -73,6 +80,10 @@ export function openLmdbShared({ path }: { path: string }): Shared {
         for (const key of [...counts.getKeys()]) if (key.endsWith(` ${owner}`)) counts.removeSync(key);
         for (const { key, value } of [...records.getRange({})]) if (value.startsWith(`${owner} `)) records.removeSync(key);
       });
+    },
+
+    maintain() {
+      root.readerCheck();
     },
 
     async close() {

@@ -163,14 +163,20 @@ export class LmdbStore implements Store {
     return Promise.resolve(partitionNames(this.#database, this.#replica, prefix, after ?? '', limit ?? Number.POSITIVE_INFINITY));
   }
 
+  releaseSnapshot(): void {
+    if (!this.#closed) this.#replica.release();
+  }
+
   async maintain(): Promise<void> {
+    this.#freeDeadReaders();
     this.wake();
-    this.#database.root.readerCheck();
     if (this.#replica.backlogBytes >= FOLD_BYTES || this.#replica.backlogAge >= FOLD_AGE_MS) await this.fold();
   }
 
   /** Moves what the log holds into the tree now. */
   async fold(): Promise<void> {
+    // Before pages are taken, and for the time in which there is no background worker.
+    this.#freeDeadReaders();
     this.#folding ??= fold(this.#database, this.#replica).finally(() => (this.#folding = undefined));
     await this.#folding;
   }
@@ -195,6 +201,13 @@ export class LmdbStore implements Store {
   #refresh(): void {
     if (this.#closed) throw new Error('The store is closed');
     this.#replica.refresh();
+  }
+
+  /** A process that was killed in the midst of a read keeps its snapshot until somebody looks. */
+  #freeDeadReaders(): void {
+    if (this.#closed) return;
+    this.#database.log.readerCheck();
+    this.#database.root.readerCheck();
   }
 
   async #checkSpace(): Promise<void> {

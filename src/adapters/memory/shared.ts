@@ -69,6 +69,10 @@ export class MemoryShared implements Shared {
     }
   }
 
+  maintain(): void {
+    // Nothing is kept for readers here.
+  }
+
   async close(): Promise<void> {
     this.#hits.clear();
     this.#counts.clear();

@@ -121,6 +121,10 @@ export class MemoryStore implements Store {
     return this.#read(() => this.#database.partitions(prefix).filter((name) => name > after).slice(0, limit));
   }
 
+  releaseSnapshot(): void {
+    // Nothing is kept for readers here.
+  }
+
   async maintain(): Promise<void> {
     this.wake();
   }

@@ -73,6 +73,10 @@ export class SteadyShared implements Shared {
     this.#owe(` ${owner}`, () => this.#shared.dropOwner(owner));
   }
 
+  maintain(): void {
+    this.#shared.maintain();
+  }
+
   async close(): Promise<void> {
     await this.#shared.close();
   }
