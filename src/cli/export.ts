@@ -91,6 +91,8 @@ async function writeTo(stream: Writable, ctx: Context, environments: readonly En
     lines++;
     const data = Buffer.from(`${line}\n`);
     bytes += data.byteLength;
+    // Writing waits for the reader of a pipe.
+    ctx.store.releaseSnapshot();
     if (!stream.write(data)) await once(stream, 'drain');
   };
   await put(exportHead());

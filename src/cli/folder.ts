@@ -5,6 +5,7 @@ import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import { Failure } from './failure.ts';
+import { watchForInterruption } from './interruption.ts';
 import { shellWord } from './output.ts';
 
 /** What every command is told: the folder it works in and how it answers. */
@@ -59,14 +60,29 @@ export async function withStore<T>({ dir }: Invocation, work: (ctx: Context, con
   return useStore(config, (ctx) => work(ctx, config));
 }
 
-/** Opens the store of a configuration, making it where there is none, runs `work` on it and closes it. */
+/**
+ * Opens the store of a configuration, making it where there is none, runs `work` on it and closes it; at SIGINT and SIGTERM
+ * before the work is done.
+ *
+ * @throws {Interrupted} after such a signal
+ */
 export async function useStore<T>(config: Config, work: (ctx: Context) => Promise<T>): Promise<T> {
   const { openContext } = await import('../app.ts');
   const { ctx, close } = await openContext(config);
+  let closing: Promise<void> | undefined;
+  const closeOnce = (): Promise<void> => (closing ??= close());
+  const watch = watchForInterruption(closeOnce);
   try {
-    return await work(ctx);
+    const result = await work(ctx);
+    const interrupted = watch.interrupted();
+    if (interrupted !== null) throw interrupted;
+    return result;
+  } catch (error) {
+    // The work fails because its store has been closed.
+    throw watch.interrupted() ?? error;
   } finally {
-    await close();
+    await closeOnce();
+    watch.done();
   }
 }
 

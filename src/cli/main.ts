@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../lib/version.ts';
 import { asFailure, type Failure } from './failure.ts';
+import { Interrupted } from './interruption.ts';
 import { note, renderFailure } from './output.ts';
 
 type Register = (program: Command) => void;
@@ -33,8 +34,8 @@ const modules: Readonly<Record<string, () => Promise<Register>>> = {
  * Runs one command line.
  *
  * @param argv what stands after the program's name
- * @returns the exit code: 0 as intended, 1 it failed, 2 it was called or configured wrongly. Whatever had to be said has
- *   been printed.
+ * @returns the exit code: 0 as intended, 1 it failed, 2 it was called or configured wrongly, 130 or 143 a signal ended it.
+ *   Whatever had to be said has been printed.
  */
 export async function runCli(argv: readonly string[]): Promise<number> {
   process.stdout.on('error', ignoreClosedPipe);
@@ -43,6 +44,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
     await program.parseAsync([...argv], { from: 'user' });
     return Number(process.exitCode ?? 0);
   } catch (error) {
+    if (error instanceof Interrupted) return error.exitCode;
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     const failure: Failure = asFailure(error);
     note(renderFailure(failure));

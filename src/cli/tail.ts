@@ -6,6 +6,7 @@ import type { EventEnvelope } from '../model/event.ts';
 import type { Store } from '../ports/store.ts';
 import { addCommand, wholeOption } from './command.ts';
 import { invocation, withStore } from './folder.ts';
+import { Interrupted } from './interruption.ts';
 import { note, print, printable } from './output.ts';
 
 const LOOK_AGAIN_MS = 100;
@@ -27,14 +28,18 @@ export function register(program: Command): void {
 async function tail({ env, since }: { env: string; since?: string }, command: Command): Promise<void> {
   const at = invocation(command);
   const from = since === undefined ? undefined : wholeOption('since', since, 0, Number.MAX_SAFE_INTEGER);
-  const stop = stopSignal();
-  await withStore(at, async (ctx) => {
+  const stop = closedOutput();
+  const work = withStore(at, async (ctx) => {
     const { store } = ctx;
     const { id } = await findEnvironment(ctx, env);
     const start = from ?? (await store.lastSeq(id));
     await warnOfGap(store, id, start);
     note(`Following the events of ${env} after position ${start}. Ctrl-C ends.`);
     await follow(store, id, start, stop, (text) => print(at.json ? text : line(JSON.parse(text) as EventEnvelope)));
+  });
+  // A signal is the way to end this command, and no failure.
+  await work.catch((error: unknown) => {
+    if (!(error instanceof Interrupted)) throw error;
   });
 }
 
@@ -49,6 +54,8 @@ async function follow(store: Store, environmentId: string, since: number, stop: 
   while (!stop.aborted) {
     store.wake();
     const events = await withoutErased(store, environmentId, await store.events(environmentId, position, BATCH));
+    // Printing waits for the reader of a pipe.
+    store.releaseSnapshot();
     for (const { seq, text } of events) {
       show(text);
       position = seq;
@@ -57,11 +64,10 @@ async function follow(store: Store, environmentId: string, since: number, stop: 
   }
 }
 
-/** Aborted by Ctrl-C, and when nobody reads any more. */
-function stopSignal(): AbortSignal {
+/** Aborted once standard output is closed. */
+function closedOutput(): AbortSignal {
   const controller = new AbortController();
   process.stdout.once('error', () => controller.abort());
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort());
   return controller.signal;
 }
 

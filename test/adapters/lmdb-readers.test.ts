@@ -1,0 +1,98 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { openEnvironment } from '../../src/adapters/lmdb/environment.ts';
+import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { openLmdbShared } from '../../src/adapters/lmdb/shared.ts';
+import { until } from '../conformance/store.ts';
+import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
+
+const MB = 1024 * 1024;
+
+async function opened(t: Test): Promise<{ path: string; store: LmdbStore }> {
+  const path = t.testdir();
+  const store = await openLmdbStore({ path, minFreeBytes: 0 });
+  t.teardown(() => store.close());
+  return { path, store };
+}
+
+/** A process that holds a snapshot, once it does. */
+async function holder(t: Test, path: string, table: 'log' | 'tree'): Promise<LineProcess> {
+  const helper = startFixture('snapshot-holder', path, table);
+  t.teardown(() => killLines(helper));
+  await until(() => helper.lines.includes('held'));
+  return helper;
+}
+
+/** One commit after the other, which is what makes the log take pages. */
+async function write(store: LmdbStore, commits: number): Promise<void> {
+  for (let i = 0; i < commits; i++) await store.transact(async (tx) => tx.put('p', `k${i}`, `"${'x'.repeat(20_000)}"`));
+}
+
+t.test('after a process was killed with a snapshot of the log, commits use the same space again', async (t) => {
+  const { path, store } = await opened(t);
+  await write(store, 10);
+  await killLines(await holder(t, path, 'log'));
+  const size = (): number => statSync(join(path, 'log', 'data.mdb')).size;
+  await store.maintain();
+  const before = size();
+  await write(store, 400);
+  t.ok(size() - before < 20 * MB, `${400 * 20_000} bytes of commits took ${size() - before}`);
+});
+
+t.test('after a process was killed with a snapshot of the tree, folds use the same space again', async (t) => {
+  const { path, store } = await opened(t);
+  await write(store, 10);
+  await killLines(await holder(t, path, 'tree'));
+  await store.fold();
+  for (let i = 0; i < 10; i++) {
+    await write(store, 10);
+    await store.fold();
+  }
+  const size = statSync(join(path, 'data.mdb')).size;
+  t.ok(size < MB, `10 records of 20 kB take ${size} bytes`);
+});
+
+t.test('a process holds no snapshot between its reads', async (t) => {
+  const { path, store } = await opened(t);
+  await write(store, 1);
+  const logReaders = openEnvironment({ path: join(path, 'log'), noSubdir: false, maxReaders: 1024, overlappingSync: false, encoding: 'binary', keyEncoding: 'uint32' }, (root) => root);
+  const treeReaders = openEnvironment({ path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false }, (root) => root);
+  t.teardown(() => Promise.all([logReaders.close(), treeReaders.close()]));
+  const snapshots = (list: string): string[] => list.split('\n').map((line) => line.trim()).filter((line) => /^\d+ \S+ \d+$/.test(line));
+  t.equal(await store.get('p', 'k0'), `"${'x'.repeat(20_000)}"`);
+  t.same(snapshots(logReaders.readerList()), [], 'the log is let go as soon as it has been read');
+  store.releaseSnapshot();
+  t.same(snapshots(treeReaders.readerList()), [], 'the tree when the reader says so');
+  await store.get('p', 'k0');
+  await new Promise((resolve) => setImmediate(resolve));
+  t.same(snapshots(treeReaders.readerList()), [], 'or with the turn of the event loop');
+});
+
+t.test('a long run of reads sees what is committed meanwhile, and so goes on to new snapshots', async (t) => {
+  const { path, store } = await opened(t);
+  await write(store, 1);
+  const other = startFixture('store-writer', path, 'w');
+  t.teardown(() => killLines(other));
+  await until(() => other.lines.length > 10);
+  const first = await store.get('totals', 'w');
+  let now = first;
+  // Without a turn of the event loop in between.
+  for (const giveUp = performance.now() + 10_000; now === first && performance.now() < giveUp; ) now = await store.get('totals', 'w');
+  t.ok(Number(now) > Number(first), `${first} -> ${now}`);
+});
+
+t.test('the shared memory holds no snapshot between calls either', async (t) => {
+  const path = t.testdir();
+  const shared = openLmdbShared({ path });
+  const root = openEnvironment({ path, noSubdir: false, maxReaders: 1024, maxDbs: 4, overlappingSync: false, noSync: true }, (environment) => environment);
+  t.teardown(() => Promise.all([shared.close(), root.close()]));
+  shared.hold({ key: 'k', name: 'n', owner: 'w', text: 't' });
+  shared.hit('k', 5, 1_000, Date.now());
+  t.same(shared.held('k').length, 1);
+  t.same(shared.heldBy('w').length, 1);
+  t.equal(shared.total('k'), 0);
+  shared.sweepWindows(0);
+  t.match(root.readerList(), /^[^]*\d+ \S+ -\s*$/);
+  shared.maintain();
+});
