@@ -1,6 +1,7 @@
 import type { Actor } from '../domain/context.ts';
 import { withoutErased } from '../domain/erasure.ts';
 import { seesEvent } from '../domain/events.ts';
+import { wireText } from '../lib/wire-text.ts';
 import type { StoredEvent } from '../ports/store.ts';
 import { streamHead } from './answer.ts';
 import type { RequestParts } from './api-request.ts';
@@ -25,6 +26,8 @@ export class OpenStreams {
   readonly heartbeatMs: number;
   readonly #streams = new Set<EventStream>();
   #ended = false;
+  #lastEvent: StoredEvent | null = null;
+  #lastFrame: string | Uint8Array = '';
 
   constructor(heartbeatMs: number) {
     this.heartbeatMs = heartbeatMs;
@@ -42,6 +45,15 @@ export class OpenStreams {
 
   delete(stream: EventStream): void {
     this.#streams.delete(stream);
+  }
+
+  /** An event that was just committed, as it is sent to every stream of its environment: encoded for the first, kept for the others. */
+  liveFrame(epoch: string, event: StoredEvent): string | Uint8Array {
+    if (event !== this.#lastEvent) {
+      this.#lastEvent = event;
+      this.#lastFrame = wireText(frameOf(epoch, event));
+    }
+    return this.#lastFrame;
   }
 
   /** Ends all of them, and every one that is still to come. Their clients come back where they left off. */
@@ -122,7 +134,7 @@ export class EventStream {
 
   #follow(event: StoredEvent): void {
     if (this.#reading || this.#full) this.#missed = true;
-    else if (event.seq === this.#position + 1) this.#send([event]);
+    else if (event.seq === this.#position + 1) this.#sendLive(event);
     else if (event.seq > this.#position) void this.#read();
   }
 
@@ -154,6 +166,13 @@ export class EventStream {
     }
   }
 
+  #sendLive(event: StoredEvent): void {
+    this.#position = event.seq;
+    if (!seesEvent(this.#actor, event.text)) return;
+    this.#told = event.seq;
+    this.#write(this.#parts.streams.liveFrame(this.#parts.ctx.store.epoch, event));
+  }
+
   /** Sends events until the client is behind; the rest stays in the log. */
   #send(events: readonly StoredEvent[]): void {
     const { epoch } = this.#parts.ctx.store;
@@ -163,7 +182,7 @@ export class EventStream {
       this.#position = event.seq;
       if (!seesEvent(this.#actor, event.text)) continue;
       this.#told = event.seq;
-      text += `id: ${epoch}:${event.seq}\ndata: ${event.text}\n\n`;
+      text += frameOf(epoch, event);
       if (text.length < WRITE_SIZE) continue;
       this.#write(text);
       text = '';
@@ -185,8 +204,8 @@ export class EventStream {
     this.#write(`${moved}: heartbeat\n\n`);
   }
 
-  #write(text: string): void {
-    if (!this.#parts.exchange.write(text)) this.#full = true;
+  #write(part: string | Uint8Array): void {
+    if (!this.#parts.exchange.write(part)) this.#full = true;
   }
 
   #close(): void {
@@ -194,4 +213,8 @@ export class EventStream {
     clearInterval(this.#heartbeat);
     this.#parts.streams.delete(this);
   }
+}
+
+function frameOf(epoch: string, { seq, text }: StoredEvent): string {
+  return `id: ${epoch}:${seq}\ndata: ${text}\n\n`;
 }

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { wireText } from '../lib/wire-text.ts';
 import { BodyStream } from './body-stream.ts';
 import { RequestHead } from './request-head.ts';
 
+/** Both are ASCII: the core may send other characters as Latin-1. */
 export type Header = readonly [name: string, value: string];
 
 /** Why there is no body: it is larger than allowed, or the client went away. */
@@ -192,14 +194,16 @@ export class Exchange {
 
   /**
    * Sends a part of the answer that was started.
+   *
+   * @param part text, or bytes of UTF-8 when one part goes to many
    * @returns false when the client is behind: the part is kept and will be sent, the next should wait for `onDrain`.
    *   True when the exchange is over.
    */
-  write(part: string): boolean {
+  write(part: string | Uint8Array): boolean {
     if (!this.#alive) return true;
     let taken = true;
     this.#response.cork(() => {
-      taken = this.#response.write(part);
+      taken = this.#response.write(typeof part === 'string' ? wireText(part) : part);
     });
     return taken;
   }
@@ -246,7 +250,7 @@ export class Exchange {
   #sendWhole(headers: readonly Header[], body: string | Uint8Array): void {
     this.#response.cork(() => {
       this.#begin(headers);
-      this.#response.end(body, this.#isLast());
+      this.#response.end(typeof body === 'string' ? wireText(body) : body, this.#isLast());
     });
     this.#finish();
   }

@@ -75,5 +75,6 @@ function file(type: string, text: string): Page {
     ['Referrer-Policy', 'no-referrer'],
     ['Cross-Origin-Resource-Policy', 'same-origin'],
   ];
-  return (exchange, headers) => exchange.send(200, [...fixed, ...headers], text);
+  const bytes = Buffer.from(text);
+  return (exchange, headers) => exchange.send(200, [...fixed, ...headers], bytes);
 }

@@ -8,6 +8,7 @@ import { authenticateUser, type AuthenticatedUser } from '../domain/tokens.ts';
 import { CollabError, publicError } from '../errors.ts';
 import { clientAddress } from '../lib/client-address.ts';
 import { Networks } from '../lib/networks.ts';
+import { wireText } from '../lib/wire-text.ts';
 import type { Logger } from '../log.ts';
 import type { Anchor } from './anchor.ts';
 import { type Knock, readKnock, SUBPROTOCOL } from './knock.ts';
@@ -146,7 +147,7 @@ class Door {
       this.#res.writeHeader('X-Error-Code', error.code);
       for (const [name, value] of rateHeaders(window)) this.#res.writeHeader(name, value);
       if (error.retryAfter !== undefined) this.#res.writeHeader('Retry-After', String(error.retryAfter));
-      this.#res.end(JSON.stringify({ error: error.message }));
+      this.#res.end(wireText(JSON.stringify({ error: error.message })));
     });
   }
 

@@ -1,5 +1,6 @@
 import type { TemplatedApp } from 'uWebSockets.js';
 import type { Environment } from '../model/environment.ts';
+import { wireText } from '../lib/wire-text.ts';
 import { roomOfEvent } from '../model/event.ts';
 import { inScope, type RoomScope } from '../model/room.ts';
 import type { Store, StoredEvent } from '../ports/store.ts';
@@ -109,23 +110,26 @@ export class Feed {
     for (const channel of this.#channels.values()) {
       if (!channel.skipped) continue;
       channel.skipped = false;
-      this.#send(channel, seqFrame(this.#delivered));
+      const frame = seqFrame(this.#delivered);
+      this.#send(channel, frame, frame);
     }
   }
 
   #publish(event: StoredEvent): void {
     const anyScoped = this.#channels.size > (this.#channels.has(ALL_ROOMS) ? 1 : 0);
     const room = anyScoped ? roomOfEvent(event.text) : null;
+    const encoded = wireText(event.text);
     for (const channel of this.#channels.values()) {
       channel.skipped = room !== null && !inScope(channel.rooms, room);
-      if (!channel.skipped) this.#send(channel, event.text);
+      if (!channel.skipped) this.#send(channel, event.text, encoded);
     }
   }
 
-  #send(channel: Channel, text: string): void {
+  /** `encoded` is `text` as `wireText` gives it. */
+  #send(channel: Channel, text: string, encoded: string | Uint8Array): void {
     channel.publishedAt = this.#hub.terms.now;
     this.#hub.terms.meter?.sent(text, channel.members);
-    this.#hub.app.publish(channel.topic, text, false, false);
+    this.#hub.app.publish(channel.topic, encoded, false, false);
   }
 
   /** A publish tells nobody about slow sockets, so they are looked for whenever a part of the limit was published. */

@@ -1,4 +1,5 @@
 import type { WebSocket } from 'uWebSockets.js';
+import { wireText } from '../lib/wire-text.ts';
 import type { Connection } from './connection.ts';
 import type { Guest } from './guests.ts';
 import type { Arrival } from './handshake.ts';
@@ -20,7 +21,7 @@ export interface LineTerms {
   readonly meter: SocketMeter | null;
 }
 
-/** Close codes that are no refusal (decisions §3). */
+/** Close codes that are no refusal. */
 export const RESTART = { code: 1012, reason: 'restart' } as const;
 /** Backlog over the limit, or more missed than the log still holds while resuming. */
 export const SLOW_CONSUMER = { code: 1013, reason: 'slow consumer' } as const;
@@ -64,21 +65,25 @@ export class Line {
     if (this.#socket !== null) this.#socket.getUserData().session = session;
   }
 
-  /** Sends a text frame, after everything that was published to the topics of this socket before. */
-  send(text: string): void {
+  /**
+   * Sends a text frame, after everything that was published to the topics of this socket before.
+   *
+   * @param encoded `text` as `wireText` gives it, for callers that send one text to many sockets
+   */
+  send(text: string, encoded: string | Uint8Array = wireText(text)): void {
     if (this.#socket === null) return;
     this.lastSentAt = this.#terms.now;
     this.#terms.meter?.sent(text);
-    if (this.#socket.send(text, false, false) !== SENT) this.checkBacklog();
+    if (this.#socket.send(encoded, false, false) !== SENT) this.checkBacklog();
   }
 
   /**
    * As `send`, of what the client asked for: it may be as long as `MAX_ASKED_BYTES`, and alone never makes the client count
    * as too slow. Wait for `ready` before making something long.
    */
-  sendAsked(text: string): void {
-    if (text.length > SMALL_CHARS) this.#asked = this.backlog() + Buffer.byteLength(text);
-    this.send(text);
+  sendAsked(text: string, encoded: string | Uint8Array = wireText(text)): void {
+    if (text.length > SMALL_CHARS) this.#asked = this.backlog() + encoded.length;
+    this.send(text, encoded);
   }
 
   /** Resolves when so little waits for the client that it can be sent more, or the socket has closed. */
@@ -86,10 +91,14 @@ export class Line {
     while (this.isOpen && !this.keepsUp) await this.drained();
   }
 
-  /** Publishes to all other sockets of a topic. Returns false when this one has closed: then nobody got it. */
-  publish(topic: string, text: string): boolean {
+  /**
+   * Publishes a text to all other sockets of a topic. Returns false when this one has closed: then nobody got it.
+   *
+   * @param encoded as `wireText` gives it
+   */
+  publish(topic: string, encoded: string | Uint8Array): boolean {
     if (this.#socket === null) return false;
-    this.#socket.publish(topic, text, false, false);
+    this.#socket.publish(topic, encoded, false, false);
     return true;
   }
 
@@ -103,7 +112,7 @@ export class Line {
     this.lastSentAt = this.#terms.now;
     let sent = 0;
     socket.cork(() => {
-      while (sent < texts.length && this.keepsUp) socket.send(texts[sent++] ?? '', false, false);
+      while (sent < texts.length && this.keepsUp) socket.send(wireText(texts[sent++] ?? ''), false, false);
     });
     if (this.#terms.meter !== null) for (const text of texts.slice(0, sent)) this.#terms.meter.sent(text);
     return sent;
@@ -155,7 +164,7 @@ export class Line {
   close(code: number, reason: string): void {
     const socket = this.#socket;
     this.ended();
-    socket?.end(code, reason);
+    socket?.end(code, wireText(reason));
   }
 
   /** The core's news: some of the backlog went out. */

@@ -3,6 +3,7 @@ import type { Context } from '../domain/context.ts';
 import { dropLost, enter, isIn, keep, leave, lose, type Membership, type Person, personOf, type PresentUser, presentUsers } from '../domain/presence.ts';
 import { CollabError } from '../errors.ts';
 import { timestamp } from '../lib/clock.ts';
+import { wireText } from '../lib/wire-text.ts';
 import type { Logger } from '../log.ts';
 import type { PresenceState } from '../model/presence.ts';
 import type { Bus } from '../ports/bus.ts';
@@ -257,8 +258,9 @@ export class Room {
   #publish(frame: string, from?: Member): void {
     if (this.#listeners === 0) return;
     const { app, terms } = this.#deps.hub;
-    const published = from?.told === true && from.connection.line.publish(this.#topic, frame);
-    if (!published) app.publish(this.#topic, frame, false, false);
+    const encoded = wireText(frame);
+    const published = from?.told === true && from.connection.line.publish(this.#topic, encoded);
+    if (!published) app.publish(this.#topic, encoded, false, false);
     terms.meter?.sent(frame, published ? this.#listeners - 1 : this.#listeners);
     this.#unchecked += frame.length;
     if (this.#unchecked * 8 < terms.maxBacklog) return;
@@ -301,7 +303,8 @@ export class Room {
 
   #welcome(joiners: readonly Joiner[]): void {
     const snapshot = this.#frame('presence.snapshot', null, `{"roomId":${JSON.stringify(this.roomId)},"items":${this.#view.items}}`);
-    const tooLong = Buffer.byteLength(snapshot) > MAX_ASKED_BYTES;
+    const encoded = wireText(snapshot);
+    const tooLong = encoded.length > MAX_ASKED_BYTES;
     for (const { member, done, failed } of joiners) {
       if (tooLong) {
         failed(new CollabError('payload_too_large', `The room is too full: its snapshot is larger than a message may be (${MAX_ASKED_BYTES} bytes)`));
@@ -311,7 +314,7 @@ export class Room {
         if (!member.told) this.#listeners++;
         member.told = true;
         member.connection.line.subscribe(this.#topic);
-        member.connection.line.sendAsked(snapshot);
+        member.connection.line.sendAsked(snapshot, encoded);
       }
       done();
     }

@@ -9,7 +9,7 @@ import { createEnvironment } from '../../src/domain/environments.ts';
 import { createKey, type KeyCreate } from '../../src/domain/keys.ts';
 import { addSigningKey } from '../../src/domain/signing-keys.ts';
 import type { ServerStatus } from '../../src/http/health.ts';
-import { createServer } from '../../src/http/listen.ts';
+import { createServer, type HttpServer } from '../../src/http/listen.ts';
 import { attachHttp, type Http, type HttpDeps } from '../../src/http/server.ts';
 import { type Clock, ManualClock } from '../../src/lib/clock.ts';
 import { createLogger, type Logger } from '../../src/log.ts';
@@ -32,6 +32,8 @@ export interface TestServerOptions {
   readonly demo?: HttpDeps['demo'];
   readonly streamHeartbeatMs?: number;
   readonly log?: Logger;
+  /** The server that everything is attached to, in place of `createServer()`. */
+  readonly server?: HttpServer;
 }
 
 export interface TestRequest {
@@ -81,7 +83,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}):
   const newKey = async (input: Omit<KeyCreate, 'kind'>): Promise<string> => (await createKey(ctx, environment, { kind: 'secret', ...input })).value;
   const key = await newKey({ name: 'test' });
 
-  const server = createServer();
+  const server = options.server ?? createServer();
   const { demo, streamHeartbeatMs } = options;
   const http = attachHttp(server.app, { ctx, config, log, status, demo, streamHeartbeatMs });
   const port = await server.listen('127.0.0.1', 0);

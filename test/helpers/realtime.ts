@@ -11,7 +11,7 @@ import { createEnvironment } from '../../src/domain/environments.ts';
 import { createKey } from '../../src/domain/keys.ts';
 import { addSigningKey } from '../../src/domain/signing-keys.ts';
 import { mintUserToken, type TokenRequest } from '../../src/domain/tokens.ts';
-import { createServer } from '../../src/http/listen.ts';
+import { createServer, type HttpServer } from '../../src/http/listen.ts';
 import { ManualClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/log.ts';
 import type { Environment } from '../../src/model/environment.ts';
@@ -69,9 +69,8 @@ export async function createWorld(t: Test, ports: { store?: Store; shared?: Shar
   };
 }
 
-export async function startWorker(t: Test, world: World, flags: Flags = {}, owner = 'w1'): Promise<Worker> {
+export async function startWorker(t: Test, world: World, flags: Flags = {}, owner = 'w1', server: HttpServer = createServer()): Promise<Worker> {
   const config = loadConfig({ dir: '/nowhere', env: {}, flags: { 'rateLimit.exempt': '127.0.0.1', ...flags } });
-  const server = createServer();
   const log = createLogger({ level: 'silent', name: owner });
   const [primary, channel] = twinChannels();
   world.relay.add(primary);
