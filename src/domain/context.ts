@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts';
+import type { publicFetch } from '../lib/public-fetch.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Via } from '../model/event.ts';
 import type { RoomScope } from '../model/room.ts';
@@ -17,6 +18,8 @@ export interface Context {
   readonly blobs?: Blobs | undefined;
   /** What looks into files; as `blobs`. */
   readonly media?: Media | undefined;
+  /** Gets the key sets (JWKS) of environments; `publicFetch` when absent. */
+  readonly fetch?: typeof publicFetch | undefined;
 }
 
 /** A backend with a secret key. */

@@ -73,7 +73,7 @@ const CLOCK_STEP_MS = 30_000;
 const invalidToken = (reason: string): CollabError => new CollabError('invalid_token', `Invalid token: ${reason}`);
 
 /**
- * What a user token says, by the rules of decisions §6. A token is verified once and remembered until it expires or a
+ * Verifies a user token and returns its claims. A token is verified once and remembered until it expires or a
  * key or setting of the environment changes. Throws `invalid_token`, `token_expired`, whatever is wrong with it.
  */
 export async function verifyUserToken(ctx: Context, environment: Environment, token: string): Promise<VerifiedClaims> {
@@ -182,7 +182,7 @@ async function keyringOf(ctx: Context, environment: Environment): Promise<Keyrin
   const keys = await signingKeys(ctx, environment);
   let keyring = keyrings.get(keys);
   if (keyring === undefined || clockWasSet(ctx, keyring)) {
-    const verifiers = keys.map(verifierOf);
+    const verifiers = keys.map((key) => verifierOf(key, ctx.fetch ?? publicFetch));
     keyring = { verifiers, names: new Set(verifiers.map(({ name }) => name)), verified: new BoundedMap(VERIFIED_TOKENS), clockOffset: verifiers.some(({ isKeySet }) => isKeySet) ? clockOffset(ctx) : null };
     keyrings.set(keys, keyring);
   }
@@ -193,7 +193,7 @@ const clockOffset = ({ clock }: Context): number => clock.now() - clock.monotoni
 
 const clockWasSet = (ctx: Context, keyring: Keyring): boolean => keyring.clockOffset !== null && Math.abs(clockOffset(ctx) - keyring.clockOffset) > CLOCK_STEP_MS;
 
-function verifierOf(key: SigningKey): Verifier {
+function verifierOf(key: SigningKey, fetch: typeof publicFetch): Verifier {
   const { kid, alg } = key;
   const name = `${kid} ${key.createdAt}`;
   switch (key.kind) {
@@ -202,7 +202,7 @@ function verifierOf(key: SigningKey): Verifier {
     case 'public':
       return { kid, name, alg, mustNameAudience: true, isKeySet: false, key: createPublicKey(key.key) };
     case 'jwks':
-      return { kid, name, alg, mustNameAudience: true, isKeySet: true, key: createRemoteJWKSet(new URL(key.url), { [customFetch]: publicFetch }) };
+      return { kid, name, alg, mustNameAudience: true, isKeySet: true, key: createRemoteJWKSet(new URL(key.url), { [customFetch]: fetch }) };
   }
 }
 

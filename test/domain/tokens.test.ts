@@ -130,23 +130,22 @@ await t.test('public keys verify with their one algorithm and a named audience',
 });
 
 await t.test('a key set verifies what its provider signs, and its failures are refusals', async (t) => {
-  const { ctx, environment } = await createWorld(t);
+  const world = await createWorld(t);
+  const { environment } = world;
   const provider = generateKeyPairSync('rsa', { modulusLength: 2048 });
   let fails = true;
-  const publicFetch = async (): Promise<Response> => {
+  const fetch = async (): Promise<Response> => {
     if (fails) throw new Error('connect ECONNREFUSED 10.0.0.1');
     return Response.json({ keys: [{ ...provider.publicKey.export({ format: 'jwk' }), kid: 'theirs', alg: 'RS256' }] });
   };
-  const { verifyUserToken: verify } = await t.mockImport<{ verifyUserToken: typeof verifyUserToken }>('../../src/domain/tokens.ts', {
-    '../../src/lib/public-fetch.ts': { publicFetch, isPublicHost: () => true },
-  });
+  const ctx = { ...world.ctx, fetch };
   await addSigningKey(ctx, environment, { kind: 'jwks', alg: 'RS256', url: 'https://id.example/jwks', kid: 'ours' });
   const signed = (payload: object, kid = 'theirs') => signedWith(provider.privateKey, { alg: 'RS256', kid }, payload);
-  await t.rejects(verify(ctx, environment, signed({ ...good, aud: 'dev' })), { code: 'invalid_token', message: 'Invalid token: the key set (JWKS) of the environment can’t be read' });
+  await t.rejects(verifyUserToken(ctx, environment, signed({ ...good, aud: 'dev' })), { code: 'invalid_token', message: 'Invalid token: the key set (JWKS) of the environment can’t be read' });
   fails = false;
-  t.match(await verify(ctx, environment, signed({ ...good, aud: 'dev' })), { userId: 'ann' });
-  await t.rejects(verify(ctx, environment, signed(good)), { code: 'invalid_token', message: /audience/ });
-  await t.rejects(verify(ctx, environment, signed({ ...good, aud: 'dev' }, 'unknown')), { code: 'invalid_token' });
+  t.match(await verifyUserToken(ctx, environment, signed({ ...good, aud: 'dev' })), { userId: 'ann' });
+  await t.rejects(verifyUserToken(ctx, environment, signed(good)), { code: 'invalid_token', message: /audience/ });
+  await t.rejects(verifyUserToken(ctx, environment, signed({ ...good, aud: 'dev' }, 'unknown')), { code: 'invalid_token' });
 });
 
 await t.test('keys that cannot be are refused when they are registered', async (t) => {
