@@ -7,9 +7,6 @@ import type { WorkerEnd, WorkerProcess } from './worker.ts';
 /** The environment variable that makes the entry run as a worker. */
 export const ROLE_VARIABLE = 'COLLAB_ROLE';
 
-/** The HTTP core reads this when its addon loads: its own limit of 4 KiB on a header block refuses honest requests. */
-const HEADER_LIMIT = { UWS_HTTP_MAX_HEADERS_SIZE: '16384' };
-
 /**
  * V8 lets the room for new objects grow to 48 MB a process in a burst and never gives it back: with 4 MB halves a server
  * of 3 000 idle sockets is 20 MB smaller. Options of the operator come after and win.
@@ -26,7 +23,7 @@ const LAST_WORDS_MS = 1_000;
  */
 export function forkWorker(entry: string, role: Role, output: LogOutput): WorkerProcess {
   const stdio: StdioOptions = ['inherit', output, 'inherit', 'ipc'];
-  const child = fork(entry, [], { stdio, execArgv: [...SMALL_NURSERY, ...process.execArgv], env: { ...process.env, ...HEADER_LIMIT, [ROLE_VARIABLE]: role } });
+  const child = fork(entry, [], { stdio, execArgv: [...SMALL_NURSERY, ...process.execArgv], env: { ...process.env, [ROLE_VARIABLE]: role } });
   const channel = parentChannel(child);
   const ended = new Promise<WorkerEnd>((resolve) => {
     child.once('exit', (code, signal) => {

@@ -64,7 +64,12 @@ export function nativeCore(): NativeCore {
   return { file: `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`, old: Number(process.versions.modules) <= 120 };
 }
 
+/** Bytes of a request's header block; the core's own limit of 4 KiB refuses honest requests. */
+const MAX_HEADER_BYTES = 16_384;
+
 function loadCore(): typeof Core {
+  // The core reads it once, while it is loaded.
+  process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(MAX_HEADER_BYTES);
   try {
     // Required, not imported: a static import would fail before there is anybody to explain it.
     return createRequire(import.meta.url)('uWebSockets.js') as typeof Core;

@@ -32,8 +32,6 @@ t.test('every ambiguous framing ends the connection, and nothing behind it is ha
     'chunked in capitals': `${HOST}Transfer-Encoding: CHUNKED\r\n`,
     'an empty coding': `${HOST}Transfer-Encoding:\r\n`,
     'chunked twice': `${HOST}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n`,
-    'two hosts': `${HOST}Host: elsewhere\r\n`,
-    'the same host twice': `${HOST}${HOST}`,
   };
   for (const [name, headers] of Object.entries(cases)) {
     state.exchanges.length = 0;
@@ -41,6 +39,20 @@ t.test('every ambiguous framing ends the connection, and nothing behind it is ha
     await connection.send(`POST /first HTTP/1.1\r\n${headers}\r\nabc${next}`);
     t.equal(await connection.ended, '', `${name}: closed without an answer`);
     t.strictSame(state.exchanges.map(({ head }) => head.path), ['/first'], `${name}: nothing else is handled`);
+  }
+});
+
+t.test('a second Host ends the connection, and nothing behind it is handled', async (t) => {
+  const state = await bench(t);
+  for (const host of ['elsewhere', 'localhost']) {
+    state.exchanges.length = 0;
+    const connection = await state.open();
+    await connection.send(`POST /first HTTP/1.1\r\n${HOST}Host: ${host}\r\n\r\nabc${next}`);
+    const answer = await connection.ended;
+    // The cores for Node 22 and later refuse it themselves.
+    const handled = answer === '' ? ['/first'] : [];
+    if (answer !== '') t.match(answer, /^HTTP\/1\.1 400 /, host);
+    t.strictSame(state.exchanges.map(({ head }) => head.path), handled, `${host}: nothing else is handled`);
   }
 });
 

@@ -1,6 +1,7 @@
 import { createServer as createPlainServer } from 'node:net';
 import t, { type Test } from 'tap';
 import { createServer, type HttpServer, nativeCore } from '../../src/http/listen.ts';
+import { RawConnection } from '../helpers/raw-http.ts';
 
 // First, while nothing has loaded the core yet.
 t.test('where no core fits, the error says what would', (t) => {
@@ -20,6 +21,21 @@ function newServer(t: Test, text: string): HttpServer {
 }
 
 const ask = async (port: number): Promise<string> => (await fetch(`http://127.0.0.1:${port}/`)).text();
+
+t.test('a header block may have 16 KiB', async (t) => {
+  const port = await newServer(t, 'taken').listen('127.0.0.1', 0);
+  const status = async (bytes: number): Promise<number> => {
+    const connection = await RawConnection.open(port);
+    t.teardown(() => connection.destroy());
+    // The core bounds only a block whose end has not come yet: while another request is served it reads this part.
+    await connection.send(`GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(bytes)}`);
+    await ask(port);
+    await connection.send('\r\n\r\n');
+    return Number((await connection.until((received) => received.includes('\r\n'))).split(' ')[1]);
+  };
+  t.equal(await status(15_000), 200);
+  t.equal(await status(17_000), 431);
+});
 
 t.test('port 0 takes a free one', async (t) => {
   const one = await newServer(t, 'one').listen('127.0.0.1', 0);

@@ -293,7 +293,8 @@ await t.test('a request whose framing is ambiguous is dropped', async (t) => {
     socket.on('error', () => undefined);
     socket.end([...head, line, '', ''].join('\r\n'));
     await once(socket, 'close');
-    t.equal(answer, '', line);
+    // The cores for Node 22 and later answer a second Host themselves.
+    t.match(answer, line.startsWith('Host') ? /^$|^HTTP\/1\.1 400 / : /^$/, line);
   }
 });
 
