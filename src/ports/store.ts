@@ -19,6 +19,10 @@ export interface RangeOptions {
   readonly limit?: number | undefined;
 }
 
+/**
+ * A read sees every commit of every process that was made before the current callback of the event loop began: so it sees
+ * whatever the sender of the bytes that the callback handles was told before it sent them.
+ */
 export interface Reader {
   /** The value, or undefined where there is none. */
   get(partition: string, key: string): Promise<string | undefined>;

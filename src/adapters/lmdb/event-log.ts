@@ -15,10 +15,13 @@ const SEGMENT_EVENTS = 256;
 /** The event logs of all environments: folded segments on disk, and behind them the tails in memory. */
 export class EventLog {
   readonly #database: Database;
+  readonly #openTree: () => void;
   readonly #tails = new Map<string, Tail>();
 
-  constructor(database: Database) {
+  /** @param openTree called before the segments are read (`Replica.openTree`); may call `append` and `drop` */
+  constructor(database: Database, openTree: () => void) {
     this.#database = database;
+    this.#openTree = openTree;
   }
 
   /** Position of the last event: what the next one counts from. */
@@ -39,26 +42,29 @@ export class EventLog {
 
   /** Events after `since`, at most `limit`. */
   read(environmentId: string, since: number, limit: number): StoredEvent[] {
-    const { slots, last } = this.#tail(environmentId);
-    const firstInTail = last - slots.length + 1;
+    const held = this.#tail(environmentId);
+    if (since + 1 < firstIn(held)) this.#openTree();
+    const tail = this.#tail(environmentId);
+    const firstInTail = firstIn(tail);
     const events = since + 1 < firstInTail ? this.#readSegments(environmentId, since, Math.min(limit, firstInTail - 1 - since)) : [];
     const from = events.at(-1)?.seq ?? since;
-    for (let i = Math.max(0, from + 1 - firstInTail); i < slots.length && events.length < limit; i++) {
-      events.push({ seq: firstInTail + i, text: textOf(slots[i] as Slot) ?? '' });
+    for (let i = Math.max(0, from + 1 - firstInTail); i < tail.slots.length && events.length < limit; i++) {
+      events.push({ seq: firstInTail + i, text: textOf(tail.slots[i] as Slot) ?? '' });
     }
     return events;
   }
 
   oldest(environmentId: string): number {
+    this.#openTree();
     for (const { key } of this.#database.segments.getRange({ ...bounds(environmentId), limit: 1 })) return firstSeqOf(key);
-    const { last, slots } = this.#tail(environmentId);
-    return last - slots.length + 1;
+    return firstIn(this.#tail(environmentId));
   }
 
   /** Writes the tails up to `position` as segments; inside a write transaction. */
   fold(position: number): void {
-    for (const [environmentId, { last, slots }] of this.#tails) {
-      const firstInTail = last - slots.length + 1;
+    for (const [environmentId, tail] of this.#tails) {
+      const { slots } = tail;
+      const firstInTail = firstIn(tail);
       const from = Math.max(0, this.#lastFolded(environmentId) + 1 - firstInTail);
       const to = countUpTo(slots, position);
       for (let i = from; i < to; i += SEGMENT_EVENTS) {
@@ -119,6 +125,9 @@ export class EventLog {
   }
 
   #tail(environmentId: string): Tail {
+    const known = this.#tails.get(environmentId);
+    if (known !== undefined) return known;
+    this.#openTree();
     return this.#tails.get(environmentId) ?? this.#newTail(environmentId, this.#lastFolded(environmentId));
   }
 
@@ -155,6 +164,11 @@ export class EventLog {
     }
     return events;
   }
+}
+
+/** Position of the first event of a tail; where it holds none, of the next event. */
+function firstIn({ last, slots }: Tail): number {
+  return last - slots.length + 1;
 }
 
 /** How many of the slots, which are in order, were committed at or before `position`. */

@@ -1,10 +1,12 @@
 interface Kept {
   readonly partitions: readonly string[];
-  readonly value: Promise<unknown>;
+  value: Promise<unknown>;
   /** What `value` resolved with, once it has. */
   result: unknown;
   bytes: number;
 }
+
+const NOTHING = Promise.resolve();
 
 /**
  * Values computed from records, kept until a partition they were read from changes.
@@ -28,9 +30,11 @@ export class Memo {
       if (this.#bytes > this.#capacity / 2) this.#touch(key, known);
       return known.value as Promise<T>;
     }
-    const value = compute();
-    const kept: Kept = { partitions, value, result: undefined, bytes: 0 };
+    const kept: Kept = { partitions, value: NOTHING, result: undefined, bytes: 0 };
+    // Before it is computed: the first read may find a change of what it is computed from.
     this.#add(key, kept);
+    const value = compute();
+    kept.value = value;
     void value.then(
       (result) => this.#weigh(key, kept, result),
       () => this.#kept.get(key) === kept && this.#remove(key, kept),

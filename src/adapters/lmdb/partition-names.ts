@@ -3,7 +3,9 @@ import { byteOrder } from './overlay.ts';
 import type { Replica } from './replica.ts';
 
 /** The names of partitions that start with `prefix`, past `after`, at most `limit`, in order: one look into the tree each. */
-export function partitionNames({ tree }: Database, { overlay }: Replica, prefix: string, after: string, limit: number): string[] {
+export function partitionNames({ tree }: Database, replica: Replica, prefix: string, after: string, limit: number): string[] {
+  replica.openTree();
+  const { overlay } = replica;
   const wanted = (name: string): boolean => name.startsWith(prefix) && name > after;
   const unfolded = [...overlay.partitions()].filter(wanted).sort(byteOrder);
   const names: string[] = [];

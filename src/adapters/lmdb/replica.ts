@@ -11,15 +11,17 @@ import { TreeCache } from './tree-cache.ts';
 /** Bytes of rendered lists and settings that one process keeps. */
 const MEMO_BYTES = 64 * 1024 * 1024;
 
-/** Reads of one turn after which the view is renewed: a long run of reads must not hold one snapshot of the tree. */
+/** Reads of one callback after which the view is renewed: a long run of reads must not hold one snapshot of the tree. */
 const READS_A_VIEW = 256;
 
-/** Counts commits of every store in this process: a view read earlier in the turn is old once one has landed. */
+const RESOLVED = Promise.resolve();
+
+/** Counts commits of every store in this process: a view read earlier in the callback is old once one has landed. */
 let localCommits = 0;
 
 /**
  * This process's view of the store: the folded tree on disk, and over it, in memory, what the log says since.
- * Everything here is synchronous; `catchUp` brings the view to the end of the log as committed by any process.
+ * Everything here is synchronous; `refresh` brings the view to the end of the log as committed by any process.
  */
 export class Replica {
   readonly overlay = new Overlay();
@@ -37,13 +39,19 @@ export class Replica {
   #undelivered: [environmentId: string, event: StoredEvent][] = [];
   /** A commit of this process that may be read back from the log before its promise resolves: spares decoding it. */
   #own: { start: number; batch: EncodedBatch } | undefined;
+  /** `localCommits` when the log was looked at in the current callback of the event loop; -1 when it was not. */
   #freshAt = -1;
   /** Reads since the view was renewed. */
   #reads = 0;
+  #expiring = false;
+  readonly #expire = (): void => {
+    this.#expiring = false;
+    this.release();
+  };
 
   constructor(database: Database) {
     this.#database = database;
-    this.events = new EventLog(database);
+    this.events = new EventLog(database, () => this.openTree());
     this.#foldedText = foldedText(database);
     this.#folded = Number(this.#foldedText ?? 0);
     this.#head = this.#dropped = this.#folded;
@@ -72,15 +80,15 @@ export class Replica {
   }
 
   /**
-   * Brings the view up to date, once per turn of the event loop: what a caller of this turn was told of earlier
-   * commits, it was told before the turn began.
+   * Brings the view up to date with every commit of every process that was made before the current callback of the event
+   * loop began. Within one callback and its microtasks only the first call looks.
    */
   refresh(): void {
-    if (this.#freshAt !== localCommits || ++this.#reads > READS_A_VIEW) this.renew();
-    else this.deliver();
+    if (this.#freshAt !== localCommits || ++this.#reads > READS_A_VIEW) this.#look();
+    this.deliver();
   }
 
-  /** Brings the view up to date now, whatever this turn has seen already, and calls the followers with what is new. */
+  /** Brings the view up to date now, also with what was folded, and calls the followers with what is new. */
   renew(): void {
     // The tree first: the log must not end before what the tree has of it.
     this.#renewTree();
@@ -88,9 +96,7 @@ export class Replica {
     this.catchUp();
     // Nothing else reads the log: a process that is stopped from here on doesn't keep its pages.
     this.#database.log.resetReadTxn();
-    this.#freshAt = localCommits;
-    this.#reads = 0;
-    setImmediate(() => this.release());
+    this.#keepForCallback();
     this.deliver();
   }
 
@@ -105,6 +111,7 @@ export class Replica {
   catchUp(): void {
     try {
       this.#readToEnd();
+      this.#noticeFold();
     } catch (error) {
       if (!(error instanceof WrittenOver)) throw error;
       // This process was away so long that the log has moved past it: the tree is the view now.
@@ -114,12 +121,48 @@ export class Replica {
     }
   }
 
+  /**
+   * To be called before a read of the tree or the segments, without a wait between the two. lmdb moves the snapshot of the tree
+   * on by itself; where it has a fold that this view doesn't know yet, the log is read at least as far. Calls nobody.
+   */
+  openTree(): void {
+    if (foldedText(this.#database) === this.#foldedText) return;
+    this.#database.log.resetReadTxn();
+    this.catchUp();
+  }
+
+  /** As `renew`, of the log alone: one record is read where nothing is new. The tree is looked at when it is read (`openTree`). */
+  #look(): void {
+    this.#database.root.resetReadTxn();
+    this.#database.log.resetReadTxn();
+    try {
+      this.#readToEnd();
+    } catch (error) {
+      if (!(error instanceof WrittenOver)) throw error;
+      this.catchUp();
+    }
+    this.#database.log.resetReadTxn();
+    this.#keepForCallback();
+  }
+
+  /**
+   * Lets the view count as fresh until the microtasks of the current callback have run. A later callback may handle bytes that
+   * were read after this look, and their sender may know of a commit that this look missed. Node runs the microtasks of a
+   * callback, then the queue of `nextTick`, before the next callback.
+   */
+  #keepForCallback(): void {
+    this.#freshAt = localCommits;
+    this.#reads = 0;
+    if (this.#expiring) return;
+    this.#expiring = true;
+    void RESOLVED.then(() => process.nextTick(this.#expire));
+  }
+
   #readToEnd(): void {
     for (let bytes = this.#next(); bytes !== undefined; bytes = this.#next()) {
       const own = this.#own?.start === this.#head && this.#own.batch.bytes.equals(bytes) ? this.#own.batch : undefined;
       this.#accept(this.#head, own ?? decodeBatch(bytes));
     }
-    this.#noticeFold();
   }
 
   #next(): Buffer | undefined {
@@ -167,11 +210,11 @@ export class Replica {
 
   get(partition: string, key: string): string | undefined {
     const slot = this.overlay.get(partition, key);
-    if (slot === undefined) return this.#tree.get(partition, key, () => this.#database.tree.get(treeKey(partition, key)));
-    return textOf(slot);
+    return slot === undefined ? this.#tree.get(partition, key, () => this.#readTree(partition, key)) : textOf(slot);
   }
 
   range(partition: string, options: RangeOptions): Entry[] {
+    this.openTree();
     return mergeRange(this.#treeRange(partition, options), this.overlay.slots(partition), options);
   }
 
@@ -210,6 +253,12 @@ export class Replica {
     this.#drop(this.#folded);
     this.#folded = Number(text);
     this.#backlogSince = performance.now();
+  }
+
+  #readTree(partition: string, key: string): string | undefined {
+    this.openTree();
+    const slot = this.overlay.get(partition, key);
+    return slot === undefined ? this.#database.tree.get(treeKey(partition, key)) : textOf(slot);
   }
 
   #drop(position: number): void {

@@ -1,0 +1,104 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import t, { type Test } from 'tap';
+import uws, { type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
+import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+
+const ROUNDS = 150;
+
+async function open(t: Test, path: string): Promise<LmdbStore> {
+  const store = await openLmdbStore({ path, minFreeBytes: 0 });
+  t.teardown(() => store.close());
+  return store;
+}
+
+async function startEcho(t: Test, path: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, ['--import=tsx', 'test/fixtures/store-echo.ts', path], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  await once(child.stdout as NonNullable<typeof child.stdout>, 'data');
+  return child;
+}
+
+/** Lets another process write so many times, and reads each write in the very callback that brings its answer. Returns what was read too old. */
+async function readAnswers(t: Test, child: ChildProcess, store: LmdbStore): Promise<string[]> {
+  const stale: string[] = [];
+  for (let round = 1; round <= ROUNDS; round++) {
+    const answered = once(child.stdout as NonNullable<typeof child.stdout>, 'data');
+    child.stdin?.write(`${round}\n`);
+    const [answer] = (await answered) as [Buffer];
+    const told = answer.toString().trim();
+    const read = await store.get('p', 'k');
+    if (read !== told) stale.push(`${read} after ${told}`);
+  }
+  t.pass(`${ROUNDS} rounds`);
+  return stale;
+}
+
+t.test('a write that another process has answered is read, whatever in this one reads in between', async (t) => {
+  const readers: Record<string, (again: () => void) => unknown> = {
+    'in the check phase': (again) => setImmediate(again),
+    'in the timer phase': (again) => setTimeout(again, 1),
+  };
+  for (const [phase, schedule] of Object.entries(readers)) {
+    await t.test(phase, async (t) => {
+      const path = t.testdir();
+      const store = await open(t, path);
+      const child = await startEcho(t, path);
+      let going = true;
+      const read = (): void => {
+        if (!going) return;
+        void store.get('p', 'k');
+        schedule(read);
+      };
+      read();
+      t.strictSame(await readAnswers(t, child, store), []);
+      going = false;
+    });
+  }
+});
+
+t.test('of two requests that one turn of the event loop reads, the second sees what was committed after the first had read', async (t) => {
+  const path = t.testdir();
+  const store = await open(t, path);
+  await store.transact(async (tx) => tx.put('p', 'k', 'old'));
+  const seen: (string | undefined)[] = [];
+  const writing = ['--import=tsx', '--input-type=module', '-e', `
+    import { openLmdbStore } from './src/adapters/lmdb/store.ts';
+    const store = await openLmdbStore({ path: ${JSON.stringify(path)}, minFreeBytes: 0 });
+    await store.transact(async (tx) => tx.put('p', 'k', 'new'));
+    await store.close();`];
+  const app = uws.App().get('/', (response: HttpResponse) => {
+    response.onAborted(() => undefined);
+    void store.get('p', 'k').then((value) => {
+      seen.push(value);
+      // The event loop stands still meanwhile: the other request waits in the kernel.
+      if (seen.length === 1) execFileSync(process.execPath, writing);
+      response.end();
+    });
+  });
+  const listening = await new Promise<us_listen_socket>((resolve) => app.listen('127.0.0.1', 0, (socket) => resolve(socket as us_listen_socket)));
+  t.teardown(() => uws.us_listen_socket_close(listening));
+  const sockets = await Promise.all([0, 1].map(() => connected(uws.us_socket_local_port(listening))));
+  t.teardown(() => sockets.forEach((socket) => socket.destroy()));
+  const answers = sockets.map((socket) => once(socket, 'data'));
+  for (const socket of sockets) socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await Promise.all(answers);
+  t.strictSame(seen, ['old', 'new']);
+});
+
+t.test('a follower hears of a commit that only a read has noticed', async (t) => {
+  const path = t.testdir();
+  const [store, peer] = [await open(t, path), await open(t, path)];
+  const heard: number[] = [];
+  store.follow((_, { seq }) => heard.push(seq));
+  await peer.transact(async (tx) => tx.emit('env', (seq) => `{"seq":${seq}}`));
+  await store.get('p', 'k');
+  t.strictSame(heard, [1]);
+});
+
+async function connected(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  return socket;
+}
