@@ -12,7 +12,7 @@ import { type Spawn, Worker, type WorkerEnd } from './worker.ts';
 
 /** Ends in a row, of one worker, that make a start fail. */
 const START_ATTEMPTS = 3;
-/** What a drain may take past `shutdown.drainSeconds`. */
+/** What a drain may take past `shutdown.drainSeconds` and `shutdown.closeSpreadSeconds`. */
 const GRACE_MS = 5_000;
 /** What a replaced worker may take to wait for connections that idle. */
 const LINGER_MS = 15_000;
@@ -66,7 +66,8 @@ export class Supervisor {
   }
 
   get #drainMs(): number {
-    return this.#options.config.shutdown.drainSeconds * 1_000;
+    const { drainSeconds, closeSpreadSeconds } = this.#options.config.shutdown;
+    return (drainSeconds + closeSpreadSeconds) * 1_000;
   }
 
   /**

@@ -20,6 +20,8 @@ const KEY_USES_MS = 5_000;
 const IDLE_CONNECTION_MS = 10_500;
 /** For the last answers and close frames to get from the kernel to the network before their connections are cut. */
 const LAST_BYTES_MS = 50;
+/** For requests that came on kept connections after all others were answered. */
+const LAST_REQUESTS_MS = 500;
 /** The environment of the demo page: the one that a new folder starts with. */
 const DEMO_ENVIRONMENT = 'default';
 
@@ -119,7 +121,7 @@ function drainSteps({ config, status, server, http, realtime, stopRecording, dis
   };
   const finish = async (): Promise<void> => {
     http.endStreams();
-    await Promise.all([http.settled(drainMs), realtime.close(spreadMs)]);
+    await Promise.all([http.settled(drainMs), realtime.close(spreadMs, drainMs)]);
   };
   // Whoever sends one more request on a connection that was idle gets it answered, and hears that it was the last.
   const linger = async (): Promise<void> => {
@@ -128,12 +130,14 @@ function drainSteps({ config, status, server, http, realtime, stopRecording, dis
   };
   const cut = async (): Promise<void> => {
     await delay(LAST_BYTES_MS);
+    // A request on a connection that was kept may have come meanwhile: it is answered, like all that were read.
+    await http.settled(LAST_REQUESTS_MS);
     server.close();
     disconnectStore();
   };
   return [
     { name: 'accept no more connections', withinMs: 1_000, run: stopListening },
-    { name: 'finish requests and close sockets', withinMs: drainMs + 500, run: finish },
+    { name: 'finish requests and close sockets', withinMs: spreadMs + drainMs + 500, run: finish },
     ...(reason === 'roll' ? [{ name: 'wait for idle connections', withinMs: IDLE_CONNECTION_MS + drainMs, run: linger }] : []),
     { name: 'write when keys were last used', withinMs: 1_000, run: stopRecording },
     { name: 'end the connections that are left', withinMs: 1_000, run: cut },

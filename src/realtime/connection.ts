@@ -41,6 +41,7 @@ export class Connection implements Credential {
   /** Messages that wait for their turn, the running one included. */
   waiting = 0;
   #last: Promise<void> | null = null;
+  #finishing = false;
   readonly #desk: Desk;
 
   constructor(id: string, line: Line, feed: Feed, { claims, keyTrace }: AuthenticatedUser, desk: Desk) {
@@ -57,7 +58,17 @@ export class Connection implements Credential {
   }
 
   receive(frame: ArrayBuffer, isBinary: boolean): void {
-    this.#desk.receive(this, frame, isBinary);
+    if (!this.#finishing) this.#desk.receive(this, frame, isBinary);
+  }
+
+  /**
+   * Ignores messages from now on, and closes the socket once those under way are answered: what has no answer by then was
+   * not done. Resolves when the socket is closed.
+   */
+  async finish(code: number, reason: string): Promise<void> {
+    this.#finishing = true;
+    while (this.#last !== null) await this.#last;
+    this.line.close(code, reason);
   }
 
   /** Runs `work` after everything enqueued before has ended, so that a client's messages take effect in its order. */

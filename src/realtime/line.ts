@@ -60,6 +60,11 @@ export class Line {
     return this.#socket !== null;
   }
 
+  /** Whoever talks on the socket; null once it is closed. */
+  get session(): SocketData['session'] | null {
+    return this.#socket?.getUserData().session ?? null;
+  }
+
   /** From now on the news of the socket go to `session`. */
   handTo(session: Guest | Connection): void {
     if (this.#socket !== null) this.#socket.getUserData().session = session;

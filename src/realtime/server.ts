@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { TemplatedApp, WebSocketBehavior } from 'uWebSockets.js';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
@@ -35,9 +36,11 @@ export interface RealtimeDeps {
 export interface Realtime {
   /**
    * Closes every socket with 1012, evenly over `spreadMs` milliseconds so that clients don't all come back at once, and
-   * turns newcomers away with the same. Resolves once the last close frame is handed to the system.
+   * new ones as soon as they open. A socket works until it is its turn; then its messages under way are answered before
+   * the close frame, for at most `patienceMs` milliseconds after the last turn. Resolves once the last close frame is
+   * handed to the system.
    */
-  close(spreadMs: number): Promise<void>;
+  close(spreadMs: number, patienceMs: number): Promise<void>;
   /** How many sockets are open. */
   connections(): number;
   /** Does what is due by the clock; it happens by itself four times a second. For tests, which turn their clock. */
@@ -109,21 +112,32 @@ class RealtimeServer implements Realtime {
     this.#heartbeat.turn();
   }
 
-  async close(spreadMs: number): Promise<void> {
+  async close(spreadMs: number, patienceMs: number): Promise<void> {
     this.#closing = true;
     const { hub, guests, rooms } = this.#services;
     const lines = [...guests.all, ...[...hub.feeds.values()].flatMap((feed) => [...feed.members])].map(({ line }) => line);
+    const finished: Promise<void>[] = [];
     const turns = Math.max(1, Math.min(lines.length, Math.floor(spreadMs / CLOSE_TURN_MS)));
     for (let turn = 0; turn < turns; turn++) {
       const [from, to] = [turn, turn + 1].map((n) => Math.floor((n * lines.length) / turns));
-      for (const line of lines.slice(from, to)) line.close(RESTART.code, RESTART.reason);
-      if (turn + 1 < turns) await new Promise((resolve) => setTimeout(resolve, spreadMs / turns));
+      for (const line of lines.slice(from, to)) finished.push(this.#finish(line));
+      if (turn + 1 < turns) await delay(spreadMs / turns);
     }
+    const patience = new AbortController();
+    await Promise.race([Promise.all(finished), delay(patienceMs, undefined, { signal: patience.signal }).catch(() => {})]);
+    patience.abort();
+    for (const line of lines) line.close(RESTART.code, RESTART.reason);
     this.#heartbeat.stop();
     this.#stopErasures();
     hub.stop();
     rooms.stop();
     await this.#anchor.close();
+  }
+
+  async #finish(line: Line): Promise<void> {
+    const { session } = line;
+    if (session instanceof Connection) await session.finish(RESTART.code, RESTART.reason);
+    else line.close(RESTART.code, RESTART.reason);
   }
 
   #open(socket: Socket): void {

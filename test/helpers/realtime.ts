@@ -79,7 +79,7 @@ export async function startWorker(t: Test, world: World, flags: Flags = {}, owne
   const sockets = new Set<TestSocket>();
   t.teardown(async () => {
     await Promise.all([...sockets].map((socket) => socket.terminate()));
-    await realtime.close(0);
+    await realtime.close(0, 0);
     server.close();
   });
   const open = (options: SocketOptions = {}, search = ''): TestSocket => {

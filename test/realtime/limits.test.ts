@@ -83,7 +83,7 @@ await t.test('closing the worker closes every socket with 1012, spread over time
   for (const socket of [...sockets, guest]) socket.closed.then(() => closed.push(Date.now()), () => undefined);
 
   const begun = Date.now();
-  await worker.realtime.close(200);
+  await worker.realtime.close(200, 1_000);
   const late = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': await world.token({ userId: 'late' }) } });
   for (const socket of [...sockets, guest, late]) t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
   t.ok((closed.at(-1) ?? 0) - begun >= 100, 'not all at once');

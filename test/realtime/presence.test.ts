@@ -232,7 +232,7 @@ await t.test('a worker that drains hands its users on', async (t) => {
   await enter(one, 'ann');
   await enter(one, 'gone');
   await sees(watcher, 'watcher', 'ann', 'gone');
-  await one.realtime.close(0);
+  await one.realtime.close(0, 0);
   await enter(two, 'ann');
   two.realtime.turn();
   turn(GRACE_MS);
@@ -320,7 +320,7 @@ await t.test('typing ends by itself after six seconds, on every worker, also whe
 
   ann.send({ type: 'typing', data: { roomId: 'lobby', threadId: 'th_2', typing: true } });
   await has(far, 6);
-  await one.realtime.close(0);
+  await one.realtime.close(0, 0);
   world.clock.advance(6_000);
   two.realtime.turn();
   await has(far, 7);
