@@ -6,8 +6,11 @@ import { join, relative } from 'node:path';
 const outdir = 'dist';
 
 const server = build({
-  entryPoints: ['./bin/collab.ts'],
-  outbase: '.',
+  entryPoints: [
+    { in: './bin/collab.ts', out: 'bin/collab' },
+    // A worker thread starts from a file of its own.
+    { in: './src/adapters/yjs/thread.ts', out: 'threads/yjs' },
+  ],
   outdir,
   chunkNames: 'chunks/[name]-[hash]',
   bundle: true,

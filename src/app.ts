@@ -33,21 +33,25 @@ export async function storeCopies(): Promise<typeof StoreCopies> {
 
 /** Opens the data folder of a configuration, and makes it where there is none. Works beside a running server. */
 export async function openContext(config: Config): Promise<OpenContext> {
-  const [{ openLmdbStore }, { openLmdbShared }, { SteadyShared }, { LocalBlobs }, { LocalMedia }] = await Promise.all([
+  const [{ openLmdbStore }, { openLmdbShared }, { SteadyShared }, { LocalBlobs }, { LocalMedia }, { YjsThread }, { CrdtDesk }] = await Promise.all([
     import('./adapters/lmdb/store.ts'),
     import('./adapters/lmdb/shared.ts'),
     import('./adapters/steady/shared.ts'),
     import('./adapters/localfiles/blobs.ts'),
     import('./adapters/media/media.ts'),
+    import('./adapters/yjs/yjs-thread.ts'),
+    import('./domain/crdt.ts'),
   ]);
   await ensureFolder(config.dataDir);
   const minFreeBytes = config.storage.minFreeMb * 1024 * 1024;
   const store = await openLmdbStore({ path: storePath(config), minFreeBytes });
   const shared = new SteadyShared(openLmdbShared({ path: sharedPath(config) }));
   const blobs = new LocalBlobs({ path: join(config.dataDir, 'files'), minFreeBytes });
+  const crdt = new CrdtDesk(new YjsThread(), config);
   return {
-    ctx: { store, shared, clock: systemClock, blobs, media: new LocalMedia() },
+    ctx: { store, shared, clock: systemClock, blobs, media: new LocalMedia(), crdt },
     close: async () => {
+      await crdt.close();
       await store.close();
       await shared.close();
     },

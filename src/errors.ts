@@ -58,6 +58,7 @@ export const errorKinds = {
   precondition_failed: kind(412, 4400, 'debug', 'If-Match or If-None-Match does not hold for what is stored; nothing was written.'),
   payload_too_large: kind(413, 4400, 'debug', 'The body is larger than the limit.'),
   file_too_large: kind(413, 4400, 'debug', 'The file is larger than the environment accepts.'),
+  state_too_complex: kind(413, 4400, 'info', 'Merging or comparing the Yjs document takes more time or memory than the server allows; nothing was written.'),
   range_not_satisfiable: kind(416, 4400, 'debug', 'The range asked for begins after the end of the file.'),
   rate_limited: kind(429, 4429, 'debug', 'Too many requests, messages or connections; Retry-After says when to come back.'),
   auth_timeout: kind(401, 4408, 'debug', 'The socket did not authenticate in time.'),

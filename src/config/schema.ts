@@ -83,6 +83,9 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     retentionHours: whole(1, 8_760, 24, 'Hours for which every event is kept.'),
     retentionCount: whole(1_000, 100_000_000, 10_000, 'Latest events that are kept per environment, however old.'),
   }),
+  p2p: group('The shared (CRDT) state of rooms.', {
+    mergeSecondsPerMinute: whole(0, 3_600, 10, 'Seconds of a minute in which one web worker merges and compares Yjs documents for one user, or one secret key; 0 for no limit.'),
+  }),
   turn: group('TURN and STUN servers, by which browsers reach each other for peer-to-peer sync; such as coturn with `use-auth-secret`.', {
     urls: texts(
       '^turns?:[^\\s/?@,]{1,255}(\\?transport=(udp|tcp))?$',

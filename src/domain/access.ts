@@ -52,6 +52,11 @@ export function requireOrigin({ settings }: Environment, origin: string): void {
   throw new CollabError('origin_not_allowed', `Pages of ${origin} may not connect to this environment`);
 }
 
+/** A text that names the actor in accounts and queues, of all environments: the user, or the secret key. */
+export function actorKey(actor: Actor): string {
+  return actor.kind === 'user' ? `${actor.environment.id}/u/${actor.userId}` : `${actor.environment.id}/k/${actor.keyId}`;
+}
+
 /** Who an event says acted: the user, or nobody for a backend that acts as none. */
 export function actingUser(actor: Actor): string | null {
   return actor.kind === 'user' ? actor.userId : null;

@@ -8,6 +8,7 @@ import type { Blobs } from '../ports/blobs.ts';
 import type { Media } from '../ports/media.ts';
 import type { Shared } from '../ports/shared.ts';
 import type { Store } from '../ports/store.ts';
+import type { CrdtDesk } from './crdt.ts';
 
 /** What every domain function works with. */
 export interface Context {
@@ -20,6 +21,8 @@ export interface Context {
   readonly media?: Media | undefined;
   /** Gets the key sets (JWKS) of environments; `publicFetch` when absent. */
   readonly fetch?: typeof publicFetch | undefined;
+  /** What merges shared states; absent where none are. */
+  readonly crdt?: CrdtDesk | undefined;
 }
 
 /** A backend with a secret key. */

@@ -2,8 +2,10 @@ import type { Test } from 'tap';
 import { MemoryDatabase } from '../../src/adapters/memory/database.ts';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { YjsThread } from '../../src/adapters/yjs/yjs-thread.ts';
 import { createComment } from '../../src/domain/comments.ts';
 import type { BackendActor, Context, UserActor } from '../../src/domain/context.ts';
+import { CrdtDesk } from '../../src/domain/crdt.ts';
 import { createEnvironment } from '../../src/domain/environments.ts';
 import { type ListKind, type ListQuery, type Page, parseListQuery } from '../../src/domain/list-query.ts';
 import { createThread } from '../../src/domain/threads.ts';
@@ -36,8 +38,9 @@ export async function createWorld(t: Test): Promise<World> {
   const clock = new ManualClock(START);
   const store = new MemoryStore(database);
   const peerStore = new MemoryStore(database);
-  t.teardown(() => Promise.all([store.close(), peerStore.close()]));
-  const ctx: Context = { store, shared, clock };
+  const crdt = new CrdtDesk(new YjsThread(), { p2p: { mergeSecondsPerMinute: 0 } });
+  t.teardown(() => Promise.all([store.close(), peerStore.close(), crdt.close()]));
+  const ctx: Context = { store, shared, clock, crdt };
   const environment = await createEnvironment(ctx, { slug: 'dev' });
   const backend: BackendActor = { kind: 'backend', environment, keyId: 'key_1', scope: 'full', rooms: null, via: 'rest' };
   const user = (userId: string): UserActor => ({ kind: 'user', environment, userId, role: 'member', rooms: null, via: 'ws' });
@@ -45,7 +48,7 @@ export async function createWorld(t: Test): Promise<World> {
   await putUser(ctx, backend, 'bob', { name: 'Bob' });
   return {
     ctx,
-    peer: { store: peerStore, shared, clock },
+    peer: { store: peerStore, shared, clock, crdt },
     database,
     clock,
     environment,

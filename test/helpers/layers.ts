@@ -36,7 +36,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   'uWebSockets.js': ['src/http/', 'src/realtime/'],
   lmdb: ['src/adapters/lmdb/'],
   jose: ['src/domain/tokens.ts'],
-  yjs: ['src/domain/crdt.ts'],
+  yjs: ['src/adapters/yjs/'],
   pino: ['src/log.ts'],
   commander: ['src/cli/'],
   sharp: ['src/adapters/media/images.ts'],

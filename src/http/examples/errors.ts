@@ -39,6 +39,7 @@ export const errorExamples: Readonly<Record<ErrorCode, string>> = {
   precondition_failed: 'The state is not as If-Match or If-None-Match demands: it is at version 3',
   payload_too_large: 'The body must be at most 262144 bytes',
   file_too_large: 'File too large (max 10MB)',
+  state_too_complex: 'The Yjs document is too complex: merging or comparing it takes more time than the server allows',
   range_not_satisfiable: 'Range must begin before the end of the file, which has 48213 bytes',
   rate_limited: 'Rate limit exceeded. Try again in 12s',
   auth_timeout: 'The socket did not authenticate within 5 s',

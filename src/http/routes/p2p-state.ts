@@ -31,7 +31,7 @@ export const p2pStateRoutes: readonly Route[] = [
     bytes: true,
     conditions: 'read',
     answers: { 200: namedSchemas.P2pState },
-    errors: ['invalid_request'],
+    errors: ['invalid_request', 'state_too_complex'],
     handle: async (request) => {
       const { head } = request.parts.exchange;
       const roomId = request.param('roomId');
@@ -61,7 +61,7 @@ export const p2pStateRoutes: readonly Route[] = [
     },
     conditions: 'write',
     answers: { 200: namedSchemas.P2pStateWritten },
-    errors: ['invalid_request', 'precondition_failed'],
+    errors: ['invalid_request', 'precondition_failed', 'state_too_complex'],
     handle: async (request) => {
       const { head } = request.parts.exchange;
       const roomId = request.param('roomId');

@@ -1,0 +1,79 @@
+import { setImmediate as turnOver } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import * as Y from 'yjs';
+import { YjsThread, type YjsThreadOptions } from '../../src/adapters/yjs/yjs-thread.ts';
+import { baseText, documentWith, insertsAtOneOrigin, structPerClient } from '../fixtures/yjs.ts';
+
+function startThread(t: Test, options?: YjsThreadOptions): YjsThread {
+  const thread = new YjsThread(options);
+  t.teardown(() => thread.close());
+  return thread;
+}
+
+function textOf(update: Uint8Array | string): string {
+  const document = new Y.Doc();
+  if (typeof update !== 'string') Y.applyUpdate(document, update);
+  return document.getText('text').toJSON();
+}
+
+t.test('documents are merged, compared and compacted, and the arguments stay as they were', async (t) => {
+  const thread = startThread(t);
+  const [one, two] = ['one', 'two'].map((text) => Y.encodeStateAsUpdate(documentWith(text)));
+  const view = Buffer.concat([Buffer.alloc(7), one ?? Buffer.alloc(0), Buffer.alloc(9)]).subarray(7, -9);
+  const { result: merged, ms } = await thread.merge(view, two ?? view);
+  t.ok(['onetwo', 'twoone'].includes(textOf(merged)), textOf(merged));
+  t.ok(ms > 0);
+  t.same(view, Buffer.from(one ?? []));
+  const whole = merged as Uint8Array;
+  t.equal(textOf((await thread.diff(whole, Buffer.from([0]))).result), textOf(whole));
+  t.equal(textOf((await thread.compact(whole)).result), textOf(whole));
+  t.equal(textOf((await thread.merge(null, view)).result), 'one');
+});
+
+t.test('what is no update, document or state vector is named', async (t) => {
+  const thread = startThread(t);
+  const good = Y.encodeStateAsUpdate(documentWith('text'));
+  t.match(await thread.merge(good, Buffer.from('rubbish')), { result: 'update' });
+  t.match(await thread.merge(Buffer.from('rubbish'), good), { result: 'stored' });
+  t.match(await thread.diff(good, Buffer.from([9, 9])), { result: 'vector' });
+  t.match(await thread.diff(Buffer.from('rubbish'), Buffer.from([0])), { result: 'stored' });
+});
+
+t.test('work that takes too long is ended, the event loop turns meanwhile, and the next work is done', async (t) => {
+  const thread = startThread(t, { timeMs: () => 1_000 });
+  const attack = Y.mergeUpdates([baseText(16_000), insertsAtOneOrigin(16_000)]);
+  t.ok(attack.byteLength < 400_000, `${attack.byteLength} bytes`);
+  let turns = 0;
+  let isOver = false;
+  const turn = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const outcome = thread.compact(attack);
+  const next = thread.merge(null, Y.encodeStateAsUpdate(documentWith('next')));
+  t.match(await outcome, { result: 'time' });
+  isOver = true;
+  t.ok((await outcome).ms >= 1_000);
+  t.ok(turns > 1_000, `${turns} turns of the event loop`);
+  t.equal(textOf((await next).result), 'next');
+});
+
+t.test('work that takes too much memory is ended, and the next work is done', async (t) => {
+  const thread = startThread(t, { timeMs: () => 100_000 });
+  t.match(await thread.merge(null, structPerClient(550_000)), { result: 'memory' });
+  t.equal(textOf((await thread.merge(null, Y.encodeStateAsUpdate(documentWith('next')))).result), 'next');
+});
+
+t.test('closing ends what runs, and a large document gets a thread with a larger heap', async (t) => {
+  const thread = startThread(t, { timeMs: () => 100_000 });
+  const large = Y.encodeStateAsUpdate(documentWith('x'.repeat(9_000_000)));
+  t.equal(textOf((await thread.merge(null, Y.encodeStateAsUpdate(documentWith('small')))).result), 'small');
+  t.equal(textOf((await thread.merge(null, large)).result).length, 9_000_000);
+  const running = thread.compact(Y.mergeUpdates([baseText(16_000), insertsAtOneOrigin(16_000)]));
+  const rejected = t.rejects(running, { message: /^the thread for Yjs documents has ended/ });
+  await turnOver();
+  await thread.close();
+  await rejected;
+  await t.rejects(thread.compact(large), { message: 'the thread for Yjs documents is closed' });
+});

@@ -1,0 +1,28 @@
+import t from 'tap';
+import { FairGate } from '../../src/lib/fair-gate.ts';
+
+t.test('keys take turns, each in its own order, and no more run at once than may', async (t) => {
+  const gate = new FairGate(1);
+  const order: string[] = [];
+  let running = 0;
+  const work = (name: string) => async (): Promise<string> => {
+    running += 1;
+    t.equal(running, 1);
+    await Promise.resolve();
+    order.push(name);
+    running -= 1;
+    return name;
+  };
+  const flood = ['a1', 'a2', 'a3', 'a4'].map((name) => gate.run('a', work(name)));
+  const others = ['b1', 'c1', 'b2'].map((name) => gate.run(name.slice(0, 1), work(name)));
+  t.strictSame(await Promise.all([...flood, ...others]), ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2']);
+  t.strictSame(order, ['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
+  t.equal(await gate.run('a', work('a5')), 'a5', 'a gate that was left empty is open');
+});
+
+t.test('work that throws makes room for the next', async (t) => {
+  const gate = new FairGate(2);
+  const failing = ['a', 'a', 'a', 'b'].map((key) => gate.run(key, () => Promise.reject(new Error(key))));
+  for (const one of failing) await t.rejects(one, { message: /^[ab]$/ });
+  t.equal(await gate.run('a', () => Promise.resolve(1)), 1);
+});
