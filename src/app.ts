@@ -12,6 +12,7 @@ import { systemClock } from './lib/clock.ts';
 import { ensureFolder } from './lib/durable-files.ts';
 import type { Metrics } from './lib/metrics.ts';
 import type { LogOutput } from './log.ts';
+import type { Blobs } from './ports/blobs.ts';
 
 // The composition root. Each function loads what it needs and no more: the primary must stay small, and a command must
 // not wait for what only workers need.
@@ -24,6 +25,7 @@ export interface OpenContext {
 }
 
 const storePath = (config: Config): string => join(config.dataDir, 'store');
+const minFreeBytes = (config: Config): number => config.storage.minFreeMb * 1024 * 1024;
 const sharedPath = (config: Config): string => join(config.dataDir, 'shared');
 
 /** What backup and restore do with whole stores, by their folders. */
@@ -31,22 +33,26 @@ export async function storeCopies(): Promise<typeof StoreCopies> {
   return import('./adapters/lmdb/backup.ts');
 }
 
+/** The files of a data folder, without its store. */
+export async function openBlobs(config: Config): Promise<Blobs> {
+  const { LocalBlobs } = await import('./adapters/localfiles/blobs.ts');
+  return new LocalBlobs({ path: join(config.dataDir, 'files'), minFreeBytes: minFreeBytes(config) });
+}
+
 /** Opens the data folder of a configuration, and makes it where there is none. Works beside a running server. */
 export async function openContext(config: Config): Promise<OpenContext> {
-  const [{ openLmdbStore }, { openLmdbShared }, { SteadyShared }, { LocalBlobs }, { LocalMedia }, { YjsThread }, { CrdtDesk }] = await Promise.all([
+  const [{ openLmdbStore }, { openLmdbShared }, { SteadyShared }, { LocalMedia }, { YjsThread }, { CrdtDesk }] = await Promise.all([
     import('./adapters/lmdb/store.ts'),
     import('./adapters/lmdb/shared.ts'),
     import('./adapters/steady/shared.ts'),
-    import('./adapters/localfiles/blobs.ts'),
     import('./adapters/media/media.ts'),
     import('./adapters/yjs/yjs-thread.ts'),
     import('./domain/crdt.ts'),
   ]);
   await ensureFolder(config.dataDir);
-  const minFreeBytes = config.storage.minFreeMb * 1024 * 1024;
-  const store = await openLmdbStore({ path: storePath(config), minFreeBytes });
+  const store = await openLmdbStore({ path: storePath(config), minFreeBytes: minFreeBytes(config) });
   const shared = new SteadyShared(openLmdbShared({ path: sharedPath(config) }));
-  const blobs = new LocalBlobs({ path: join(config.dataDir, 'files'), minFreeBytes });
+  const blobs = await openBlobs(config);
   const crdt = new CrdtDesk(new YjsThread(), config);
   return {
     ctx: { store, shared, clock: systemClock, blobs, media: new LocalMedia(), crdt },

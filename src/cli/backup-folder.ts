@@ -40,8 +40,10 @@ const ManifestSchema = Type.Object({
   files: Type.Object({
     count: count(),
     bytes: count(),
-    /** Files that were removed while the backup was made: deleted comments, not losses. */
+    /** Recorded files that are not in it, because the server has lost them: `environment/file`. */
     missing: Type.Array(Type.String()),
+    /** Files in it that are not what their record says, because the server's are not; absent in older backups. */
+    damaged: Type.Optional(Type.Array(Type.String())),
   }),
   /** SHA-256 of SHA256SUMS, hex. */
   sumsSha256: Type.String(),
@@ -93,7 +95,7 @@ export async function filesBelow(folder: string): Promise<string[]> {
 }
 
 /** Copies a file to a path that is free, flushed. Returns its SHA-256 (hex) and size; null when it is gone. */
-export async function copyFile(from: string, to: string, onBytes: (bytes: number) => void): Promise<{ sha256: string; bytes: number } | null> {
+export async function copyFile(from: string, to: string, onBytes: (bytes: number) => void = () => {}): Promise<{ sha256: string; bytes: number } | null> {
   const source = await open(from, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
     throw error;

@@ -1,20 +1,23 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { storeCopies } from '../app.ts';
+import { openBlobs, storeCopies } from '../app.ts';
 import { loadConfig } from '../config/load.ts';
+import type { Config } from '../config/schema.ts';
+import { RecordedFiles } from '../domain/recorded-files.ts';
 import { ensureFolder, syncTree, writeDurably } from '../lib/durable-files.ts';
 import { version } from '../lib/version.ts';
-import { BACKUP_FORMAT, copyFile, FILES, filesBelow, MANIFEST, type Manifest, sha256Of, sizeOf, STORE, SUMS } from './backup-folder.ts';
+import { copyFiles } from './backup-files.ts';
+import { BACKUP_FORMAT, FILES, MANIFEST, type Manifest, sha256Of, sizeOf, STORE, SUMS } from './backup-folder.ts';
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
-import { hasStore, invocation, missingFolder, storeFolder } from './folder.ts';
-import { facts, next, note, printResult } from './output.ts';
+import { filesFolder, hasStore, invocation, missingFolder, storeFolder } from './folder.ts';
+import { facts, next, printResult } from './output.ts';
 import { bytesText, Progress } from './progress.ts';
 
 /** How often the growth of the store's copy is looked at. */
 const LOOK_MS = 200;
-/** Names of missing files that people are shown; the manifest has all. */
+/** Names of missing and damaged files that people are shown; the manifest has all. */
 const SHOWN_NAMES = 5;
 
 /** Adds `backup`. */
@@ -22,8 +25,9 @@ export function register(program: Command): void {
   addCommand(program, 'backup <folder>', {
     summary: 'Copy everything into a new folder, beside a running server or without one.',
     details:
-      'The store is copied as it stands at one moment, then the files; then the copy is opened and read whole. A folder with a manifest.json is ' +
-      'a finished backup. config.json is not in it. It holds signing secrets: keep it as safe as the server.',
+      'The store is copied as it stands at one moment, opened and read whole; then the files that its records name are copied and compared with ' +
+      'their SHA-256. Until then no file is deleted. A folder with a manifest.json is a finished backup; exit code 1 with one says that the server ' +
+      'itself has lost files. config.json is not in it. It holds signing secrets: keep it as safe as the server.',
     examples: ['collab backup /backups/collab-$(date +%F)', 'collab backup /mnt/backup/collab --dir /srv/collab --json'],
   }).action(backup);
 }
@@ -34,17 +38,10 @@ async function backup(folder: string, _options: object, command: Command): Promi
   if (!hasStore(config)) throw missingFolder(at.dir);
   const to = resolve(folder);
   await claim(to);
-  const progress = new Progress();
-  try {
-    const manifest = await fill(to, storeFolder(config), join(config.dataDir, FILES), progress);
-    progress.end();
-    sayMissing(manifest);
-    printResult(at.json, { folder: to, verified: true, ...manifest }, () => describe(to, manifest));
-  } catch (error) {
-    progress.end();
-    await Promise.all([STORE, FILES, SUMS, MANIFEST].map((name) => rm(join(to, name), { recursive: true, force: true })));
-    throw error;
-  }
+  const manifest = await fill(to, config);
+  const faults = faultsOf(manifest);
+  printResult(at.json, { folder: to, verified: faults === null, ...manifest }, () => describe(to, manifest));
+  if (faults !== null) throw new Failure(`The backup is complete, but ${faults}.`, ['Restore the files from an older backup, or delete their comments: `collab doctor` names them. The rest of this backup is good.']);
 }
 
 /** Makes the folder, or takes it when it is empty. */
@@ -53,41 +50,54 @@ async function claim(to: string): Promise<void> {
   if ((await readdir(to)).length > 0) throw new Failure(`The folder ${to} is not empty: nothing was written.`, ['Name one that is new or empty.']);
 }
 
-async function fill(to: string, store: string, files: string, progress: Progress): Promise<Manifest> {
-  const sums: string[] = [];
-  const summary = await copyStore(store, join(to, STORE), progress);
+async function fill(to: string, config: Config): Promise<Manifest> {
+  const progress = new Progress();
+  try {
+    return await copyAll(to, config, progress);
+  } catch (error) {
+    await Promise.all([STORE, FILES, SUMS, MANIFEST].map((name) => rm(join(to, name), { recursive: true, force: true })));
+    throw error;
+  } finally {
+    progress.end();
+  }
+}
+
+async function copyAll(to: string, config: Config, progress: Progress): Promise<Manifest> {
+  const recorded = new RecordedFiles();
+  const { store, copied } = await held(config, async () => ({
+    store: await copyStore(storeFolder(config), join(to, STORE), recorded, progress),
+    copied: await copyFiles(filesFolder(config), to, recorded, progress),
+  }));
   // Read once more rather than hashed on its way: what is on the disk is what counts.
   const { STORE_FILE } = await storeCopies();
-  sums.push(line(await sha256Of(join(to, STORE, STORE_FILE)), `${STORE}/${STORE_FILE}`));
-
-  const missing: string[] = [];
-  const copied = { count: 0, bytes: 0 };
-  // Files never change, so all that the copied store speaks of are there already, unless they are removed right now.
-  for (const name of await filesBelow(files)) {
-    const done = await copyFile(join(files, name), join(to, FILES, name), (bytes) => (copied.bytes += bytes));
-    if (done === null) missing.push(name);
-    else {
-      copied.count++;
-      sums.push(line(done.sha256, `${FILES}/${name}`));
-    }
-    progress.say(() => `files: ${copied.count}, ${bytesText(copied.bytes)}`);
-  }
+  const storeFile = `${STORE}/${STORE_FILE}`;
+  const sums = [[storeFile, await sha256Of(join(to, storeFile))], ...copied.sums];
   await syncTree(to);
-  await writeDurably(join(to, SUMS), sums.join(''));
+  await writeDurably(join(to, SUMS), sums.map(([path, sha256]) => `${sha256}  ${path}\n`).join(''));
   const manifest: Manifest = {
     kind: 'collab-backup',
     format: BACKUP_FORMAT,
     version,
     createdAt: new Date().toISOString(),
-    store: summary,
-    files: { ...copied, missing },
+    store,
+    files: copied.files,
     sumsSha256: await sha256Of(join(to, SUMS)),
   };
   await writeDurably(join(to, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
   return manifest;
 }
 
-async function copyStore(from: string, to: string, progress: Progress): Promise<Manifest['store']> {
+/** Runs `work` while no server removes a file that a record has named since its beginning. */
+async function held<T>(config: Config, work: () => Promise<T>): Promise<T> {
+  const hold = await (await openBlobs(config)).hold();
+  try {
+    return await work();
+  } finally {
+    await hold.release();
+  }
+}
+
+async function copyStore(from: string, to: string, recorded: RecordedFiles, progress: Progress): Promise<Manifest['store']> {
   const copies = await storeCopies();
   const whole = await sizeOf(join(from, copies.STORE_FILE));
   const watch = setInterval(() => {
@@ -99,17 +109,19 @@ async function copyStore(from: string, to: string, progress: Progress): Promise<
     clearInterval(watch);
   }
   progress.say(() => 'store: reading the copy');
-  return await copies.inspectStore(to);
+  return await copies.inspectStore(to, (partition, key, value) => recorded.add(partition, key, value));
 }
 
-function line(sha256: string, name: string): string {
-  return `${sha256}  ${name}\n`;
+/** What is wrong with the files of the server, as it shows in its backup; null when all is well. */
+function faultsOf({ files: { missing, damaged = [] } }: Manifest): string | null {
+  const faults = [named(missing, 'missing on the server'), named(damaged, 'damaged on the server: they are not what their records say')].filter((fault) => fault !== null);
+  return faults.length === 0 ? null : faults.join(', and ');
 }
 
-function sayMissing({ files: { missing } }: Manifest): void {
-  if (missing.length === 0) return;
-  const names = missing.slice(0, SHOWN_NAMES).join(', ') + (missing.length > SHOWN_NAMES ? ', …' : '');
-  note(`${missing.length} files were removed while the backup was made, and are not in it: ${names}`);
+function named(names: readonly string[], fault: string): string | null {
+  if (names.length === 0) return null;
+  const shown = names.slice(0, SHOWN_NAMES).join(', ') + (names.length > SHOWN_NAMES ? ', …' : '');
+  return `${names.length === 1 ? 'one file is' : `${names.length} files are`} ${fault} (${shown})`;
 }
 
 function describe(to: string, { store, files }: Manifest): string {

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import type { Context } from '../domain/context.ts';
 import { listEnvironments } from '../domain/environments.ts';
-import { filesIn, forgetFileJobs, pendingFileJobs, runFileJob } from '../domain/file-jobs.ts';
+import { type FileJob, filesIn, forgetFileJobs, pendingFileJobs, runFileJob } from '../domain/file-jobs.ts';
 import { findOrphans, type Orphan, removeOrphans, STAGED_MS, sweepUnlinked } from '../domain/file-sweep.ts';
 import { addCommand } from './command.ts';
+import { Failure } from './failure.ts';
 import { invocation, withStore } from './folder.ts';
 import { callable, printResult } from './output.ts';
 
@@ -44,21 +45,27 @@ async function gc(options: Options, command: Command): Promise<void> {
 }
 
 async function collect(ctx: Context, dryRun: boolean): Promise<Removed> {
+  if (!dryRun && (await filesIn(ctx).blobs.isHeld())) throw heldFailure();
   let unlinked = 0;
   for (const { id } of await listEnvironments(ctx)) unlinked += await sweepUnlinked(ctx, id, dryRun);
   if (!dryRun) await removeBytes(ctx);
   const orphans: Orphan[] = [];
   for await (const orphan of findOrphans(ctx)) orphans.push(orphan);
-  if (!dryRun) await removeOrphans(ctx, orphans);
+  if (!dryRun && !(await removeOrphans(ctx, orphans))) throw heldFailure();
   const staged = await filesIn(ctx).blobs.sweepStaged(STAGED_MS, dryRun);
   return { dryRun, unlinked, orphans: orphans.length, orphanBytes: orphans.reduce((sum, { bytes }) => sum + bytes, 0), staged };
 }
 
 /** The files whose records are gone; a running server may be at it as well, which does no harm. */
 async function removeBytes(ctx: Context): Promise<void> {
-  const jobs = (await pendingFileJobs(ctx)).filter(({ kind }) => kind === 'remove');
-  for (const job of jobs) await runFileJob(ctx, job);
-  await forgetFileJobs(ctx, jobs);
+  const jobs = (await pendingFileJobs(ctx)).filter(({ kind }) => kind === 'clear' || kind === 'remove');
+  const done: FileJob[] = [];
+  for (const job of jobs) if (await runFileJob(ctx, job)) done.push(job);
+  await forgetFileJobs(ctx, done);
+}
+
+function heldFailure(): Failure {
+  return new Failure('A backup is under way: no file is removed until it has ended.', ['Call `collab gc` again then.']);
 }
 
 function describe({ dryRun, unlinked, orphans, orphanBytes, staged }: Removed): string {

@@ -6,7 +6,9 @@ import { storeCopies } from '../app.ts';
 import { lockDataFolder } from '../cluster/lock.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
+import { RecordedFiles } from '../domain/recorded-files.ts';
 import { ensureFolder, syncPath, syncTree } from '../lib/durable-files.ts';
+import { lostFiles } from './backup-files.ts';
 import { copyFile, FILES, type Manifest, readManifest, readSums, sha256Of, STORE, SUMS } from './backup-folder.ts';
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
@@ -69,8 +71,8 @@ async function place(from: string, manifest: Manifest, { dataDir }: Config): Pro
   try {
     await rm(draft, { recursive: true, force: true });
     await mkdir(draft, { mode: 0o700 });
-    await copyChecked(from, draft, manifest, progress);
-    const epoch = await checkStore(join(draft, STORE), manifest);
+    const sums = await copyChecked(from, draft, manifest, progress);
+    const epoch = await checkStore(join(draft, STORE), manifest, sums);
     await syncTree(draft);
     const aside = await moveAside(dataDir);
     // The store last: where it is, the data folder counts as whole.
@@ -84,26 +86,31 @@ async function place(from: string, manifest: Manifest, { dataDir }: Config): Pro
   }
 }
 
-async function copyChecked(from: string, draft: string, manifest: Manifest, progress: Progress): Promise<void> {
+async function copyChecked(from: string, draft: string, manifest: Manifest, progress: Progress): Promise<ReadonlyMap<string, string>> {
   if ((await sha256Of(join(from, SUMS)).catch(() => '')) !== manifest.sumsSha256) throw damaged(from, SUMS);
   const whole = manifest.store.bytes + manifest.files.bytes;
   let done = 0;
-  for (const [name, sha256] of await readSums(from)) {
+  const sums = await readSums(from);
+  for (const [name, sha256] of sums) {
     const copied = await copyFile(join(from, name), join(draft, name), (bytes) => (done += bytes));
     if (copied?.sha256 !== sha256) throw damaged(from, name);
     progress.say(() => `${bytesText(done)} of ${bytesText(whole)}`);
   }
+  return sums;
 }
 
-/** Names the log anew and reads the whole store once more. */
-async function checkStore(path: string, { store }: Manifest): Promise<string> {
+/** Gives the log a new name (epoch) and reads the whole store once more. */
+async function checkStore(path: string, { store }: Manifest, sums: ReadonlyMap<string, string>): Promise<string> {
   const { renewEpoch, inspectStore } = await storeCopies();
   const epoch = await renewEpoch(path);
-  const found = await inspectStore(path);
+  const recorded = new RecordedFiles();
+  const found = await inspectStore(path, (partition, key, value) => recorded.add(partition, key, value));
   const same = found.environments === store.environments && found.records === store.records && found.events === store.events && found.epoch === epoch;
   if (!same) {
     throw new Failure(`The restored store holds ${found.records} records and ${found.events} events, the backup said ${store.records} and ${store.events}. Nothing was changed.`);
   }
+  const lost = lostFiles(recorded, sums).length;
+  if (lost > 0) note(`The backup lacks ${lost === 1 ? 'one file' : `${lost} files`} that its records name, or has damaged ones: their comments show files that cannot be loaded. \`collab doctor\` names them.`);
   return epoch;
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { aliveness, identify, parseIdentity } from '../cluster/identity.ts';
+import { aliveness, identify, parseIdentity } from '../lib/identity.ts';
 
 const PREFIX = '.setup-';
 const OWNER = 'owner.json';

@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { aliveness, identify, type Identity, parseIdentity } from '../lib/identity.ts';
 import { StartError } from './exit.ts';
-import { aliveness, identify, type Identity, parseIdentity } from './identity.ts';
 
 const BEAT_MS = 2_000;
 const SILENT_MS = 10_000;

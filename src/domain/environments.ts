@@ -5,6 +5,7 @@ import { defaultSettings, type Environment, EnvironmentCreateSchema, type Enviro
 import type { StoredKey } from '../model/key.ts';
 import type { Reader, Transaction } from '../ports/store.ts';
 import type { Context } from './context.ts';
+import { clearFiles } from './file-jobs.ts';
 import { ENVIRONMENTS, environmentPrefix, KEY_HASHES, keysOf, SLUGS } from './partitions.ts';
 import { putFirstSecret } from './signing-keys.ts';
 import { InputSchema, validate } from './validate.ts';
@@ -116,7 +117,7 @@ export async function deleteEnvironment(ctx: Context, id: string): Promise<void>
     return true;
   });
   if (!existed) throw notFound(id);
-  await ctx.blobs?.removeAll(id);
+  await clearFiles(ctx, id);
   await ctx.store.purge(environmentPrefix(id), id);
 }
 

@@ -3,13 +3,14 @@ import type { Blobs } from '../ports/blobs.ts';
 import type { Media } from '../ports/media.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { Context } from './context.ts';
-import { FILE_JOBS, filesOf } from './partitions.ts';
+import { ENVIRONMENTS, FILE_JOBS, filesOf } from './partitions.ts';
 
 /**
- * `asked`: a thumbnail is to be made for which somebody waits. `remove`: the record is gone, its bytes are to follow.
- * `thumb`: a thumbnail is to be made. What comes first here is done first.
+ * `asked`: a thumbnail is to be made for which somebody waits. `clear`: the environment is gone, all its bytes are to
+ * follow; there is no `fileId`. `remove`: the record is gone, its bytes are to follow. `thumb`: a thumbnail is to be made.
+ * What comes first here is done first.
  */
-export type FileJobKind = 'asked' | 'remove' | 'thumb';
+export type FileJobKind = 'asked' | 'clear' | 'remove' | 'thumb';
 
 /** Work on a file that was recorded in the commit which made it necessary; doing it twice does no harm. */
 export interface FileJob {
@@ -44,13 +45,38 @@ export async function requestThumbnail(ctx: Context, environmentId: string, file
   await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'asked', environmentId, fileId)));
 }
 
-/** The work that is left, in the order in which it is to be done; at most `limit` pieces, where that is given. */
+/**
+ * The work that is left and can be done now, in its order; at most `limit` pieces, where that is given. While the files
+ * are held, nothing is removed.
+ */
 export async function pendingFileJobs(ctx: Context, limit?: number): Promise<FileJob[]> {
-  const entries = await ctx.store.range(FILE_JOBS, { limit });
+  const jobs = await fileJobs(ctx, '', limit);
+  if (!jobs.some(isRemoval) || !(await filesIn(ctx).blobs.isHeld())) return jobs;
+  const others = await Promise.all(['asked~', 'thumb~'].map((prefix) => fileJobs(ctx, prefix, limit)));
+  return others.flat().slice(0, limit);
+}
+
+async function fileJobs(ctx: Context, prefix: string, limit?: number): Promise<FileJob[]> {
+  const entries = await ctx.store.range(FILE_JOBS, { prefix, limit });
   return entries.map(({ key }) => {
     const [kind = '', environmentId = '', fileId = ''] = key.split('~');
     return { key, kind: kind as FileJobKind, environmentId, fileId };
   });
+}
+
+const isRemoval = ({ kind }: FileJob): boolean => kind === 'clear' || kind === 'remove';
+
+/** Removes the files of an environment whose record is gone; while the files are held, the background worker does it later. */
+export async function clearFiles(ctx: Context, environmentId: string): Promise<void> {
+  if (ctx.blobs === undefined) return;
+  if (await ctx.blobs.isHeld()) await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'clear', environmentId, '')));
+  else await ctx.blobs.removeAll(environmentId);
+}
+
+/** Forgets the removals that are left of an environment, which is about to come back by an import. */
+export async function forgetRemovals(ctx: Context, environmentId: string): Promise<void> {
+  const jobs = await Promise.all(['clear', 'remove'].map((kind) => fileJobs(ctx, `${kind}~${environmentId}~`)));
+  if (jobs.flat().length > 0) await forgetFileJobs(ctx, jobs.flat());
 }
 
 /** Forgets work that is done. */
@@ -61,12 +87,22 @@ export async function forgetFileJobs(ctx: Context, jobs: readonly FileJob[]): Pr
   });
 }
 
-/** Does a piece of work. Rejects when it should be tried again. */
-export async function runFileJob(ctx: Context, { kind, environmentId, fileId }: FileJob): Promise<void> {
-  if (kind !== 'remove') return makeThumbnail(ctx, environmentId, fileId);
+/** Does a piece of work. Returns false when it has to wait, because the files are held; rejects when it should be tried again. */
+export async function runFileJob(ctx: Context, job: FileJob): Promise<boolean> {
+  if (isRemoval(job)) return removeFiles(ctx, job);
+  await makeThumbnail(ctx, job.environmentId, job.fileId);
+  return true;
+}
+
+async function removeFiles(ctx: Context, { kind, environmentId, fileId }: FileJob): Promise<boolean> {
   const { blobs } = filesIn(ctx);
-  await blobs.remove(environmentId, fileId);
-  await blobs.remove(environmentId, thumbnailName(fileId));
+  // What an import has brought back since the job was left stays.
+  const isBack = kind === 'clear' ? (await ctx.store.get(ENVIRONMENTS, environmentId)) !== undefined : await exists(ctx, environmentId, fileId);
+  if (isBack) return true;
+  if (await blobs.isHeld()) return false;
+  if (kind === 'clear') await blobs.removeAll(environmentId);
+  else for (const name of [fileId, thumbnailName(fileId)]) await blobs.remove(environmentId, name);
+  return true;
 }
 
 async function makeThumbnail(ctx: Context, environmentId: string, fileId: string): Promise<void> {

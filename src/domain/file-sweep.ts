@@ -67,14 +67,20 @@ export async function* findOrphans(ctx: Context): AsyncIterable<Orphan> {
   }
 }
 
-/** Removes the orphans of `findOrphans`, and what is left of deleted environments. */
-export async function removeOrphans(ctx: Context, orphans: readonly Orphan[]): Promise<void> {
+/** Removes the orphans of `findOrphans`, and what is left of deleted environments. Returns false when it stopped, because the files are held. */
+export async function removeOrphans(ctx: Context, orphans: readonly Orphan[]): Promise<boolean> {
   const { blobs } = filesIn(ctx);
-  for (const { environmentId, blob } of orphans) await blobs.remove(environmentId, blob);
+  for (const { environmentId, blob } of orphans) {
+    if (await blobs.isHeld()) return false;
+    await blobs.remove(environmentId, blob);
+  }
   for (const environmentId of await blobs.environments()) {
     const exists = await environmentById(ctx, environmentId).then(() => true, () => false);
-    if (!exists) await blobs.removeAll(environmentId);
+    if (exists) continue;
+    if (await blobs.isHeld()) return false;
+    await blobs.removeAll(environmentId);
   }
+  return true;
 }
 
 /** How many files are recorded, and which of them have lost their bytes. */

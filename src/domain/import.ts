@@ -8,7 +8,7 @@ import type { Transaction } from '../ports/store.ts';
 import { findPlace, newPlace, noIndex } from './comment-place.ts';
 import type { Context } from './context.ts';
 import { EXPORT_FORMAT, lineInput, type LineOf, type LineType } from './export-format.ts';
-import { filesIn, putFileJob } from './file-jobs.ts';
+import { filesIn, forgetRemovals, putFileJob } from './file-jobs.ts';
 import {
   ENVIRONMENTS, environmentPrefix, escapeId, filesOf, KEY_HASHES, keysOf, NEWEST_KEY, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, ROOM_KEY, roomKey, roomOf, roomsOf,
   signingKeysOf, SLUGS, STATS_KEY, THREAD_KEY, threadKey, threadOf, unlinkedOf, usersOf,
@@ -320,6 +320,7 @@ export class Import {
     this.#thread = null;
     const [left] = await this.#ctx.store.partitions(environmentPrefix(environmentId), { limit: 1 });
     if (left !== undefined) await this.#ctx.store.purge(environmentPrefix(environmentId), environmentId);
+    await forgetRemovals(this.#ctx, environmentId);
     await this.#ctx.blobs?.removeAll(environmentId);
   }
 }

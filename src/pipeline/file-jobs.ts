@@ -78,9 +78,9 @@ export class FileJobs {
   async #run(job: FileJob): Promise<boolean> {
     if (this.#stop.signal.aborted) return false;
     try {
-      await runFileJob(this.#ctx, job);
+      const done = await runFileJob(this.#ctx, job);
       this.#failures.delete(job.key);
-      return true;
+      return done;
     } catch (error) {
       const tries = (this.#failures.get(job.key)?.tries ?? 0) + 1;
       const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 4 ** (tries - 1));

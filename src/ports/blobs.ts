@@ -6,6 +6,12 @@ export interface BlobStat {
   readonly size: number;
 }
 
+/** Blobs are held as long as it is there. */
+export interface BlobHold {
+  /** Ends it. Harmless when called again. */
+  release(): Promise<void>;
+}
+
 /** A file on its way in: nobody sees it before `commit`. */
 export interface StagedBlob {
   /** Appends; resolves when the bytes are handed to the operating system: await it before the next write (backpressure). */
@@ -41,6 +47,16 @@ export interface Blobs {
   environments(): Promise<string[]>;
   /** Removes staged files to which nothing was written for `ageMs`: their upload ended without commit or discard. Returns how many. With `dryRun` only counts them. */
   sweepStaged(ageMs: number, dryRun?: boolean): Promise<number>;
+  /**
+   * Begins to hold the blobs, in all processes, until it is released or its process has ended: while a backup copies
+   * them, whatever a record named at its beginning must stay. A process that stands still for five minutes loses its hold.
+   */
+  hold(): Promise<BlobHold>;
+  /**
+   * Whether anybody holds the blobs. Ask after the commit that removed a record and before the blob is removed, so that a
+   * hold begins either before that question or after that commit.
+   */
+  isHeld(): Promise<boolean>;
   /** Removes every blob of an environment. */
   removeAll(environmentId: string): Promise<void>;
 }

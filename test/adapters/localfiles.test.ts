@@ -1,8 +1,9 @@
-import { readdirSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
 import { StagedFile } from '../../src/adapters/localfiles/staged-file.ts';
+import { identify } from '../../src/lib/identity.ts';
 import { blobsConformance } from '../conformance/blobs.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
@@ -39,4 +40,22 @@ t.test('an empty folder goes with its last file, and only the owner may look int
   await blobs.remove('env', 'file_bbbbb1');
   t.same(readdirSync(join(path, 'env')), ['file_aaaaa']);
   for (const place of ['', '.staging', 'env', 'env/file_aaaaa', 'env/file_aaaaa/file_aaaaa2']) t.equal(statSync(join(path, place)).mode & 0o077, 0, place);
+});
+
+t.test('a hold counts no more when its process has ended, or has been silent for minutes', async (t) => {
+  const path = join(tempFolder(t), 'files');
+  const blobs = new LocalBlobs({ path, minFreeBytes: 0 });
+  const holds = join(path, '.holds');
+  mkdirSync(holds, { recursive: true });
+  const put = (name: string, identity: object, ageMs: number): void => {
+    writeFileSync(join(holds, name), JSON.stringify(identity));
+    utimesSync(join(holds, name), new Date(), new Date(Date.now() - ageMs));
+  };
+  put('killed', { ...identify(), startTime: '1' }, 0);
+  put('stopped', identify(), 301_000);
+  put('far away and silent', { ...identify(), host: 'elsewhere', boot: 'another' }, 301_000);
+  t.equal(await blobs.isHeld(), false);
+  t.same(readdirSync(holds), [], 'what is over is removed');
+  put('far away', { ...identify(), host: 'elsewhere', boot: 'another' }, 60_000);
+  t.equal(await blobs.isHeld(), true);
 });

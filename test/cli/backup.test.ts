@@ -1,8 +1,10 @@
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Manifest } from '../../src/cli/backup-folder.ts';
+import { wav } from '../fixtures/media.ts';
 import { collab, collabJson, type InitOutput, type Server, startServer } from '../helpers/cli.ts';
+import { uploadSound } from '../helpers/upload.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
@@ -12,6 +14,8 @@ const good = join(folder, 'good');
 let keys: InitOutput;
 let token = '';
 let position = { epoch: '', seq: 0 };
+/** Of the one file, in a backup and in a data folder. */
+let filePath = '';
 
 /** A socket of ann on a server, from a position. */
 async function connect(t: Test, server: Server, since: { epoch: string; seq: number }): Promise<TestSocket> {
@@ -43,10 +47,10 @@ t.test('a server that is being written to is copied, and the copy says what it h
   const server = await startServer(t, dir, ['--workers', '2']);
   await api(server, 'PUT', '/users/ann', { name: 'Ann' });
   const { thread } = await api<{ thread: { id: string } }>(server, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
-  mkdirSync(join(dir, 'data/files/env_x/ab'), { recursive: true });
-  mkdirSync(join(dir, 'data/files/.staging'), { recursive: true });
-  writeFileSync(join(dir, 'data/files/env_x/ab/abcdef'), 'a file');
+  const file = await uploadSound(server, keys, token);
+  filePath = `files/${keys.environment.id}/${file.id.slice(0, 10)}/${file.id}`;
   writeFileSync(join(dir, 'data/files/.staging/half'), 'half a file');
+  writeFileSync(join(dir, 'data/files', keys.environment.id, file.id.slice(0, 10), 'stray'), 'of no record');
 
   let writing = true;
   let written = 0;
@@ -63,11 +67,12 @@ t.test('a server that is being written to is copied, and the copy says what it h
   const { data } = await seen.frame('welcome');
   position = { epoch: String(data?.['epoch']), seq: made.store.events };
 
-  t.match(made, { kind: 'collab-backup', folder: good, verified: true, store: { environments: 1, epoch: position.epoch }, files: { count: 1, bytes: 6, missing: [] } });
+  t.match(made, { kind: 'collab-backup', folder: good, verified: true, store: { environments: 1, epoch: position.epoch }, files: { count: 1, bytes: file.sizeBytes, missing: [], damaged: [] } });
   t.ok(made.store.events >= before + 1, `${made.store.events} events of ${written} comments`);
   t.strictSame(readdirSync(good).toSorted(), ['SHA256SUMS', 'files', 'manifest.json', 'store']);
   t.equal(statSync(join(good, 'store/data.mdb')).mode & 0o077, 0, 'nobody else can read it');
-  t.match(readFileSync(join(good, 'SHA256SUMS'), 'utf8'), /^[0-9a-f]{64} {2}store\/data\.mdb\n[0-9a-f]{64} {2}files\/env_x\/ab\/abcdef\n$/);
+  t.match(readFileSync(join(good, 'SHA256SUMS'), 'utf8'), new RegExp(`^[0-9a-f]{64} {2}store/data\\.mdb\n[0-9a-f]{64} {2}${filePath}\n$`));
+  t.strictSame(readdirSync(join(dir, 'data/files/.holds')), [], 'files may be deleted again');
   t.strictSame(JSON.parse(readFileSync(join(good, 'manifest.json'), 'utf8')), JSON.parse(JSON.stringify({ ...made, folder: undefined, verified: undefined })));
   t.equal(await server.end(), 0);
 });
@@ -83,7 +88,7 @@ t.test('it is restored into a new folder, where clients are told to reload', asy
   const done = await collabJson<{ epoch: string; movedAside: null; dataDir: string }>(t, ['restore', good, '--dir', to]);
   t.not(done.epoch, position.epoch);
   t.match(done, { movedAside: null, dataDir: join(to, 'data') });
-  t.equal(readFileSync(join(to, 'data/files/env_x/ab/abcdef'), 'utf8'), 'a file');
+  t.strictSame(readFileSync(join(to, 'data', filePath)), wav(0.1));
   t.notOk(existsSync(join(to, 'data/files/.staging')));
   const server = await startServer(t, to, ['--workers', '1'], { env: { COLLAB_RATE_LIMIT_EXEMPT: '127.0.0.1' } });
   const resumed = await connect(t, server, position);
@@ -120,10 +125,10 @@ t.test('a backup that is not whole is refused, and nothing changes', async (t) =
   };
   await refuse(/is no finished backup/);
   await collabJson(t, ['backup', bad, '--dir', dir]);
-  appendFileSync(join(bad, 'files/env_x/ab/abcdef'), '!');
-  await refuse(/is damaged: files\/env_x\/ab\/abcdef is missing or not what it was\. Nothing was changed/);
+  appendFileSync(join(bad, filePath), '!');
+  await refuse(/is damaged: files\/env_\w+\/file_\w+\/file_\w+ is missing or not what it was\. Nothing was changed/);
   rmSync(join(bad, 'files'), { recursive: true });
-  await refuse(/is damaged: files\/env_x\/ab\/abcdef/);
+  await refuse(/is damaged: files\/env_/);
   appendFileSync(join(bad, 'SHA256SUMS'), '\n');
   await refuse(/is damaged: SHA256SUMS/);
   writeFileSync(join(bad, 'manifest.json'), '{}');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { StartError } from '../../src/cluster/exit.ts';
-import { identify } from '../../src/cluster/identity.ts';
+import { identify } from '../../src/lib/identity.ts';
 import { lockDataFolder, lockHolder } from '../../src/cluster/lock.ts';
 
 const FIXTURE = fileURLToPath(new URL('../fixtures/lock-taker.ts', import.meta.url));

@@ -74,6 +74,22 @@ export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blo
     t.equal(await textOf(blobs, 'two', 'a'), 'of two');
   });
 
+  await t.test('blobs are held, for all processes, until everybody has released them', async (t) => {
+    const { blobs, peer } = await open(t);
+    t.equal(await blobs.isHeld(), false);
+    const [one, two] = [await blobs.hold(), await peer.hold()];
+    for (const view of [blobs, peer]) t.equal(await view.isHeld(), true);
+    t.same(await blobs.environments(), [], 'a hold is not seen among the blobs');
+    await put(blobs, 'env', 'a', 'x');
+    await blobs.remove('env', 'a');
+    t.equal(await blobs.stat('env', 'a'), undefined, 'it is for those who ask');
+    await one.release();
+    await one.release();
+    t.equal(await blobs.isHeld(), true);
+    await two.release();
+    for (const view of [blobs, peer]) t.equal(await view.isHeld(), false);
+  });
+
   await t.test('only staged blobs that nobody writes to any longer are swept', async (t) => {
     const { blobs, peer } = await open(t);
     const left = await blobs.stage();

@@ -7,6 +7,7 @@ import { createEnvironment, deleteEnvironment } from '../../src/domain/environme
 import { pendingFileJobs, runFileJob, thumbnailName } from '../../src/domain/file-jobs.ts';
 import { checkFiles, findOrphans, type Orphan, removeOrphans, sweepUnlinked } from '../../src/domain/file-sweep.ts';
 import { safeFilename } from '../../src/domain/filenames.ts';
+import { filesOf } from '../../src/domain/partitions.ts';
 import { createThread, deleteThread } from '../../src/domain/threads.ts';
 import { beginUpload } from '../../src/domain/uploads.ts';
 import { createLogger } from '../../src/log.ts';
@@ -140,6 +141,47 @@ t.test('files go with their comment, thread and environment, after the commit', 
   t.strictSame(await blobsOf(world), []);
 });
 
+t.test('while the files are held nothing is removed, and thumbnails are still made', async (t) => {
+  const world = await createFileWorld(t);
+  const { ctx, backend, ann, environment, clock } = world;
+  const { threadId } = await startThread(world);
+  const attachments: Attachment[] = [];
+  for (let i = 0; i < 30; i++) attachments.push(await put(world, ann, 'audio/wav'));
+  for (const { id } of attachments) await deleteComment(ctx, backend, (await addComment(world, threadId, { attachmentIds: [id] })).id);
+  const hold = await ctx.blobs.hold();
+  const image = await put(world, ann);
+  await world.work();
+  t.strictSame(await blobsOf(world), [...attachments.map(({ id }) => id), image.id, thumbnailName(image.id)].sort());
+  clock.advance(2 * HOUR);
+  t.equal(await removeOrphans(ctx, [{ environmentId: environment.id, blob: attachments[0]?.id ?? '', bytes: 5 }]), false);
+  t.equal((await blobsOf(world)).length, 32);
+  await hold.release();
+  await world.work();
+  t.strictSame(await blobsOf(world), [image.id, thumbnailName(image.id)]);
+  t.strictSame(await pendingFileJobs(ctx), []);
+});
+
+t.test('the files of an environment that was deleted while they were held go later, unless it is back', async (t) => {
+  const world = await createFileWorld(t);
+  const { ctx, ann, environment } = world;
+  const record = await ctx.store.get('envs', environment.id);
+  const { id } = await put(world, ann, 'audio/wav');
+  const hold = await ctx.blobs.hold();
+  await deleteEnvironment(ctx, environment.id);
+  await world.work();
+  t.strictSame(await blobsOf(world), [id]);
+  const putBack = (): Promise<void> => ctx.store.transact(async (tx) => tx.put('envs', environment.id, record ?? ''));
+  await putBack();
+  await hold.release();
+  await world.work();
+  t.strictSame(await blobsOf(world), [id]);
+  const again = await ctx.blobs.hold();
+  await deleteEnvironment(ctx, environment.id);
+  await again.release();
+  await world.work();
+  t.strictSame(await blobsOf(world), []);
+});
+
 t.test('uploads that nothing links for 24 hours are swept', async (t) => {
   const world = await createFileWorld(t);
   const { ctx, ann, clock, environment } = world;
@@ -226,6 +268,9 @@ t.test('work done twice, or of a file that is gone, does no harm', async (t) => 
   await runFileJob(ctx, job);
   await runFileJob(ctx, job);
   t.strictSame(await blobsOf(world), [id], 'there is no thumbnail of it');
+  await runFileJob(ctx, { ...job, kind: 'remove' });
+  t.strictSame(await blobsOf(world), [id], 'what a record names stays');
+  await ctx.store.transact(async (tx) => tx.delete(filesOf(environment.id), id));
   await runFileJob(ctx, { ...job, kind: 'remove' });
   await runFileJob(ctx, { ...job, kind: 'remove' });
   await runFileJob(ctx, { ...job, fileId: 'file_none', environmentId: environment.id });

@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import type { Attachment } from '../../src/model/attachment.ts';
+import { wav } from '../fixtures/media.ts';
 import type { Tenant } from './service.ts';
 
 /** A file to upload. */
@@ -31,6 +32,14 @@ export function formOf({ bytes, type, name = 'name' }: TestFile): FormData {
   const form = new FormData();
   form.append('file', new Blob([new Uint8Array(bytes)], { type }), name);
   return form;
+}
+
+/** Uploads a tenth of a second of sound to a server that runs as a process of its own. */
+export async function uploadSound(server: { readonly url: string }, keys: { readonly publishableKey: string }, token: string): Promise<Attachment> {
+  const headers = { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token };
+  const answer = await fetch(`${server.url}/api/v1/upload`, { method: 'POST', headers, body: formOf({ bytes: wav(0.1), type: 'audio/wav' }) });
+  if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
+  return (await answer.json()) as Attachment;
 }
 
 export interface FileAnswer {

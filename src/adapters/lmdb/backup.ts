@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { open, type Database as Table } from 'lmdb';
+import { syncTree } from '../../lib/durable-files.ts';
 import { type Database, FORMAT_VERSION, openDatabase, openTables, OPTIONS } from './database.ts';
 import { DATA_FILE, LOG_FOLDER, OPENING_FOLDER, storeFiles } from './store-files.ts';
 import { openLmdbStore } from './store.ts';
@@ -19,14 +21,19 @@ export interface StoreSummary {
   readonly bytes: number;
 }
 
+/** Takes one record of a store. */
+export type RecordListener = (partition: string, key: string, value: string) => void;
+
 /** The one file of a store at rest, as copies are: its log has been folded. */
 export const STORE_FILE = DATA_FILE;
 const LOCK_FILE = 'lock.mdb';
 const ENVIRONMENTS = 'envs';
+/** Records read at once, before other work of the process has its turn. */
+const SLICE = 5_000;
 
 /**
  * Copies the store in folder `path` into the empty folder `to`, as it stands at one moment, while any number of
- * processes read and write it. Plain copies: compacting ones have been reported broken.
+ * processes read and write it. What is copied is on the disk then. Plain copies: compacting ones have been reported broken.
  */
 export async function copyStore(path: string, to: string): Promise<void> {
   await mkdir(join(to, LOG_FOLDER), { recursive: true, mode: 0o700 });
@@ -40,11 +47,12 @@ export async function copyStore(path: string, to: string): Promise<void> {
   }
   for (const file of storeFiles(to)) await chmod(file, 0o600);
   await foldCopy(to);
+  await syncTree(to);
 }
 
 /**
  * Brings a copy to the format of this version, and gives its log another name, so that no client resumes in it by the
- * positions of the old one. Returns the name.
+ * positions of the old one. Returns the name. The caller flushes the file.
  */
 export async function renewEpoch(path: string): Promise<string> {
   await foldCopy(path);
@@ -64,9 +72,10 @@ export async function renewEpoch(path: string): Promise<string> {
 /**
  * Reads every record and event of a copy in folder `path`, which nobody else has open, and leaves nothing behind.
  *
+ * @param onRecord called with each record
  * @throws {Error} that says what is wrong with it
  */
-export async function inspectStore(path: string): Promise<StoreSummary> {
+export async function inspectStore(path: string, onRecord: RecordListener = () => {}): Promise<StoreSummary> {
   const file = join(path, STORE_FILE);
   const { size: bytes } = await stat(file);
   const root = open({ path, noSubdir: false, readOnly: true, maxDbs: 8, compression: false });
@@ -75,7 +84,7 @@ export async function inspectStore(path: string): Promise<StoreSummary> {
     const format = JSON.parse(tables.meta.get('format') ?? '{}') as { version?: number; epoch?: string };
     if (format.version === undefined || format.epoch === undefined) throw new Error(`${file} is no store of Collab`);
     if (format.version > FORMAT_VERSION) throw new Error(`${file} was written by a newer Collab (format ${format.version}; this one knows ${FORMAT_VERSION})`);
-    return { format: format.version, epoch: format.epoch, ...walk(tables), bytes };
+    return { format: format.version, epoch: format.epoch, ...(await walk(tables, onRecord)), bytes };
   } finally {
     await root.close();
     await rm(join(path, LOCK_FILE), { force: true });
@@ -95,23 +104,37 @@ async function foldCopy(path: string): Promise<void> {
 }
 
 /** Counts what there is. */
-function walk({ tree, segments }: Pick<Database, 'tree' | 'segments'>): Pick<StoreSummary, 'environments' | 'records' | 'events'> {
+async function walk({ tree, segments }: Pick<Database, 'tree' | 'segments'>, onRecord: RecordListener): Promise<Pick<StoreSummary, 'environments' | 'records' | 'events'>> {
   let records = 0;
   let environments = 0;
-  for (const { key } of tree.getRange({})) {
-    if (!key.includes(' ')) throw new Error(`a record has the impossible name ${key}`);
-    if (key.startsWith(`${ENVIRONMENTS} `)) environments++;
+  for await (const { key, value } of entriesOf(tree)) {
+    const space = key.indexOf(' ');
+    if (space < 0) throw new Error(`a record has the impossible name ${key}`);
+    const partition = key.slice(0, space);
+    if (partition === ENVIRONMENTS) environments++;
+    onRecord(partition, key.slice(space + 1), value);
     records++;
   }
-  return { environments, records, events: countEvents(segments) };
+  return { environments, records, events: await countEvents(segments) };
+}
+
+/** The entries of a table in order. Other work of the process has its turn now and then. */
+async function* entriesOf(table: Table<string, string>): AsyncIterable<{ key: string; value: string }> {
+  for (let after: string | undefined; ; await turn()) {
+    const from = after;
+    const slice = [...table.getRange(from === undefined ? { limit: SLICE } : { start: from, limit: SLICE + 1 })].filter(({ key }) => key !== from);
+    yield* slice;
+    after = slice.at(-1)?.key;
+    if (slice.length < SLICE) return;
+  }
 }
 
 /** The number of events. Throws unless each segment of a log begins where the one before it ended. */
-function countEvents(segments: Table<string, string>): number {
+async function countEvents(segments: Table<string, string>): Promise<number> {
   let events = 0;
   let last = '';
   let next = 0;
-  for (const { key, value } of segments.getRange({})) {
+  for await (const { key, value } of entriesOf(segments)) {
     const [environmentId = '', first = ''] = key.split(' ');
     if (environmentId === last && Number(first) !== next) throw new Error(`the log of ${environmentId} has a gap before position ${first}`);
     const count = value.split('\n').length;

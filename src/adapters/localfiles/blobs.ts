@@ -3,8 +3,9 @@ import type { Dirent } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CollabError } from '../../errors.ts';
-import type { BlobReader, Blobs, BlobStat, StagedBlob } from '../../ports/blobs.ts';
+import type { BlobHold, BlobReader, Blobs, BlobStat, StagedBlob } from '../../ports/blobs.ts';
 import { FolderSync } from './folder-sync.ts';
+import { beginHold, isHeldBySome } from './holds.ts';
 import { isMissing, StagedFile } from './staged-file.ts';
 
 export interface LocalBlobsOptions {
@@ -15,6 +16,7 @@ export interface LocalBlobsOptions {
 }
 
 const STAGING = '.staging';
+const HOLDS = '.holds';
 /** Names that begin alike lie in one folder: ids begin with their time, so uploads of one moment share a flush. */
 const FOLDER_LETTERS = 10;
 const SPACE_CHECK_MS = 1_000;
@@ -69,7 +71,7 @@ export class LocalBlobs implements Blobs {
 
   async environments(): Promise<string[]> {
     const found = await entries(this.#options.path);
-    return found.filter((entry) => entry.isDirectory() && entry.name !== STAGING).map((entry) => entry.name);
+    return found.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map((entry) => entry.name);
   }
 
   async sweepStaged(ageMs: number, dryRun = false): Promise<number> {
@@ -83,6 +85,14 @@ export class LocalBlobs implements Blobs {
       swept++;
     }
     return swept;
+  }
+
+  hold(): Promise<BlobHold> {
+    return beginHold(join(this.#options.path, HOLDS));
+  }
+
+  isHeld(): Promise<boolean> {
+    return isHeldBySome(join(this.#options.path, HOLDS));
   }
 
   async removeAll(environmentId: string): Promise<void> {

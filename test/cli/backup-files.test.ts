@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import type { Manifest } from '../../src/cli/backup-folder.ts';
+import type { Attachment } from '../../src/model/attachment.ts';
+import { collab, collabJson, type InitOutput, type Server, startServer } from '../helpers/cli.ts';
+import { until } from '../helpers/cluster.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+import { uploadSound } from '../helpers/upload.ts';
+
+const folder = tempFolder(t);
+const dir = join(folder, 'live');
+const BACKUPS = 3;
+/** Comments with a file that there are at any moment, or one more. */
+const LIVING = 40;
+let keys: InitOutput;
+let token = '';
+
+type BackupOutput = Manifest & { readonly verified: boolean };
+
+interface Check {
+  readonly name: string;
+  readonly level: string;
+  readonly finding: string;
+}
+
+async function api<T>(server: Server, method: string, path: string, body?: object): Promise<T> {
+  const headers = { Authorization: `Bearer ${keys.secretKey}`, 'Content-Type': 'application/json' };
+  const answer = await fetch(`${server.url}/api/v1${path}`, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
+  return (answer.status === 204 ? undefined : await answer.json()) as T;
+}
+
+async function filesCheck(of: string): Promise<Check | undefined> {
+  const { stdout } = await collab(['doctor', '--dir', of, '--json']);
+  return (JSON.parse(stdout) as { checks: Check[] }).checks.find(({ name }) => name === 'files');
+}
+
+/** The files on the disk of a server. */
+const fileAt = (data: string, { id }: Pick<Attachment, 'id'>): string => join(data, 'files', keys.environment.id, id.slice(0, 10), id);
+
+t.before(async () => {
+  keys = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ rateLimit: { exempt: ['127.0.0.1'] }, storage: { minFreeMb: 0 } }));
+  token = (await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir])).token;
+});
+
+t.test('backups of a server on which files are deleted all the time have every file that their records name', async (t) => {
+  const server = await startServer(t, dir, ['--workers', '1']);
+  await api(server, 'PUT', '/users/ann', { name: 'Ann' });
+  const { thread } = await api<{ thread: { id: string } }>(server, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
+  interface Written {
+    readonly comment: string;
+    readonly file: Attachment;
+  }
+  const write = async (): Promise<Written> => {
+    const file = await uploadSound(server, keys, token);
+    const { comment } = await api<{ comment: { id: string } }>(server, 'POST', `/threads/${thread.id}/comments`, { userId: 'ann', body: '', attachmentIds: [file.id] });
+    return { comment: comment.id, file };
+  };
+  const living: Written[] = [];
+  while (living.length < LIVING) living.push(await write());
+  let loading = true;
+  const load = (async () => {
+    while (loading) {
+      living.push(await write());
+      const [oldest] = living.splice(0, 1);
+      await api(server, 'DELETE', `/comments/${oldest?.comment}`);
+    }
+  })();
+  const made: BackupOutput[] = [];
+  for (let i = 0; i < BACKUPS; i++) made.push(await collabJson<BackupOutput>(t, ['backup', join(folder, `backup${i}`), '--dir', dir]));
+  loading = false;
+  await load;
+  const gone = await write();
+  await api(server, 'DELETE', `/comments/${gone.comment}`);
+  await until(() => !existsSync(fileAt(join(dir, 'data'), gone.file)));
+  t.equal(await server.end(), 0);
+  for (const { verified, files } of made) {
+    t.match({ verified, missing: files.missing, damaged: files.damaged }, { verified: true, missing: [], damaged: [] });
+    t.ok(files.count === LIVING || files.count === LIVING + 1, `${files.count} files`);
+  }
+  for (let i = 0; i < BACKUPS; i++) {
+    const to = join(folder, `restored${i}`);
+    await collabJson(t, ['restore', join(folder, `backup${i}`), '--dir', to]);
+    t.match(await filesCheck(to), { level: 'ok', finding: `${made[i]?.files.count}, all with their record` });
+  }
+});
+
+t.test('what the restored server shows can be loaded', async (t) => {
+  const to = join(folder, 'restored0');
+  const server = await startServer(t, to, ['--workers', '1'], { env: { COLLAB_RATE_LIMIT_EXEMPT: '127.0.0.1' } });
+  const { items } = await api<{ items: { id: string }[] }>(server, 'GET', '/rooms/lobby/threads');
+  const page = await api<{ items: { attachments: Attachment[] }[] }>(server, 'GET', `/threads/${items[0]?.id}/comments?limit=100`);
+  const attachments = page.items.flatMap((item) => item.attachments);
+  t.ok(attachments.length >= LIVING);
+  for (const { url } of attachments) {
+    const answer = await fetch(server.url + new URL(url).pathname, { headers: { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token } });
+    t.equal(answer.status, 200);
+    await answer.arrayBuffer();
+  }
+  t.equal(await server.end(), 0);
+});
+
+t.test('a backup says which files the server itself has lost or damaged, and fails', async (t) => {
+  const to = join(folder, 'faulty');
+  const server = await startServer(t, dir, ['--workers', '1']);
+  const [gone, flipped] = [await uploadSound(server, keys, token), await uploadSound(server, keys, token)];
+  t.equal(await server.end(), 0);
+  rmSync(fileAt(join(dir, 'data'), gone));
+  const bytes = readFileSync(fileAt(join(dir, 'data'), flipped));
+  bytes.writeUInt8(bytes.readUInt8(50) ^ 1, 50);
+  writeFileSync(fileAt(join(dir, 'data'), flipped), bytes);
+
+  const { code, stdout, stderr } = await collab(['backup', to, '--dir', dir, '--json']);
+  t.equal(code, 1);
+  const missing = [`${keys.environment.id}/${gone.id}`];
+  const damaged = [`${keys.environment.id}/${flipped.id.slice(0, 10)}/${flipped.id}`];
+  t.match(JSON.parse(stdout), { verified: false, files: { missing, damaged } });
+  t.match(stderr, /The backup is complete, but one file is missing on the server \(env_\w+\/file_\w+\), and one file is damaged on the server: .*\n {2}→ /);
+  t.match(JSON.parse(readFileSync(join(to, 'manifest.json'), 'utf8')), { files: { missing, damaged } });
+  t.match(readFileSync(join(to, 'SHA256SUMS'), 'utf8'), createHash('sha256').update(bytes).digest('hex'), 'it is in the backup as it is');
+  t.match(await collab(['restore', to, '--dir', join(folder, 'from faulty')]), { code: 0, stderr: /The backup lacks 2 files that its records name/ });
+});
+
+t.test('a bit that flips in a backup is noticed when it is restored', async (t) => {
+  const bad = join(folder, 'backup1');
+  const [line = ''] = readFileSync(join(bad, 'SHA256SUMS'), 'utf8').split('\n').slice(1);
+  appendFileSync(join(bad, line.slice(66)), '!');
+  t.match(await collab(['restore', bad, '--dir', join(folder, 'x')]), { code: 1, stderr: /is damaged: files\// });
+});
