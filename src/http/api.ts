@@ -13,11 +13,12 @@ import { ApiRequest } from './api-request.ts';
 import { gzipped, wantsGzip } from './compression.ts';
 import { corsHeaders, isForBrowsers, preflightHeaders } from './cors.ts';
 import type { OpenStreams } from './event-stream.ts';
-import type { Exchange, Header, NoBody } from './exchange.ts';
+import type { Exchange, Header } from './exchange.ts';
 import { actorOf, adminOf, type Credential, idempotencyOf, identify, isOfUser, requireAccess, userOf } from './guards.ts';
 import { parseJsonBody } from './json-body.ts';
 import { hasAlready, listTag } from './list-tag.ts';
 import { answerFailure } from './refusal.ts';
+import type { NoBody } from './request-body.ts';
 import type { RequestHead } from './request-head.ts';
 import type { RequestMeter } from './request-meter.ts';
 import type { Answer, Route } from './route.ts';
@@ -35,7 +36,7 @@ export interface ApiDeps {
   readonly meter: RequestMeter | null;
 }
 
-/** A body on its way in; null for a route that takes none. */
+/** A body on its way in; null for a request without one, or one that is read as a stream. */
 type Incoming = Promise<Buffer | NoBody> | null;
 
 /**
@@ -88,14 +89,14 @@ export class Api {
     const origin = (): string => originOf(exchange.head.host, this.#isSecure(exchange));
     const request = new ApiRequest({ ctx, config, streams, lane, meter, exchange, params, actor, admin, headers, renew, origin });
     if (actor !== null) requireAccess(route, actor, params['roomId'] === undefined ? undefined : request.param('roomId'));
+    exchange.admitBody(route.payload?.limit(request.actor, exchange.head.contentType));
     if (incoming !== null) {
-      if (route.payload !== undefined) exchange.limitBody(route.payload.limit(request.actor, exchange.head.contentType));
       const bytes = await incoming;
       if (bytes === 'gone') return;
       const limit = actor === null ? defaultLimits.jsonBodyBytes : limitsOf(actor.environment).jsonBodyBytes;
       if (bytes === 'too_large' || (route.payload === undefined && bytes.length > limit)) throw route.payload?.tooLarge(request.actor) ?? tooLarge(limit);
-      if (route.payload === undefined) request.body = parseJsonBody(exchange.head.contentType, bytes);
-      else request.bytes = bytes;
+      if (route.body !== undefined) request.body = parseJsonBody(exchange.head.contentType, bytes);
+      else if (route.payload !== undefined) request.bytes = bytes;
       request.idempotency = idempotencyOf(route, exchange, bytes);
     }
     const tag = route.conditions === 'log' && actor !== null ? await this.#tag(actor, exchange.head) : null;
@@ -161,7 +162,8 @@ export class Api {
 function receive(exchange: Exchange, { body, payload, upload }: Route): Incoming {
   if (upload === true) exchange.streamBody();
   if (payload !== undefined) return exchange.receiveBody(null);
-  return body === undefined ? null : exchange.receiveBody(MAX_JSON_BODY_BYTES);
+  // A chunked body is read to its end also where none is wanted: a trailer after it is refused by the core before anything is written.
+  return body !== undefined || (exchange.head.chunked && upload !== true) ? exchange.receiveBody(MAX_JSON_BODY_BYTES) : null;
 }
 
 /** The headers of a refusal; on a route for browsers the page that asked may read it, whoever that is. */

@@ -1,7 +1,7 @@
 /** How a body that is read piece by piece goes on: with bytes, with its end, or not at all because the client went away. */
 export type BodyPiece = Buffer | 'end' | 'gone';
 
-/** Bytes that may wait to be read; past it the client has to wait. */
+/** Bytes that may wait to be read once the request is admitted; past it the client has to wait. */
 const MOST_WAITING_BYTES = 1024 * 1024;
 /** As much as the core hands over at once. */
 const BLOCK_BYTES = 512 * 1024;
@@ -24,14 +24,30 @@ export class BodyStream {
   readonly #flow: { pause(): void; resume(): void };
   readonly #waiting: Block[] = [];
   #size = 0;
+  #mostWaiting: number;
   #over: 'end' | 'gone' | null = null;
   #wake: (() => void) | null = null;
   /** What the reader has. */
   #read: Buffer | null = null;
 
-  /** @param flow holds the client up, and lets it go on */
-  constructor(flow: { pause(): void; resume(): void }) {
+  /**
+   * @param flow holds the client up, and lets it go on
+   * @param unadmitted bytes that may wait to be read until `admit` is called
+   */
+  constructor(flow: { pause(): void; resume(): void }, unadmitted = MOST_WAITING_BYTES) {
     this.#flow = flow;
+    this.#mostWaiting = unadmitted;
+  }
+
+  /** Bytes that wait to be read. */
+  get heldBytes(): number {
+    return this.#size;
+  }
+
+  /** Lets as much wait as a reader needs that reads to the end. */
+  admit(): void {
+    this.#mostWaiting = MOST_WAITING_BYTES;
+    if (this.#size <= this.#mostWaiting) this.#flow.resume();
   }
 
   /** The next bytes, which are good until the next call. Not to be called again before it resolves. */
@@ -44,7 +60,7 @@ export class BodyStream {
     if (block === undefined) return 'end';
     this.#size -= block.filled;
     this.#read = block.memory;
-    if (this.#size <= MOST_WAITING_BYTES) this.#flow.resume();
+    if (this.#size <= this.#mostWaiting) this.#flow.resume();
     return block.memory.subarray(0, block.filled);
   }
 
@@ -60,14 +76,15 @@ export class BodyStream {
     }
     this.#size += bytes.length;
     if (isLast) this.#over = 'end';
-    else if (this.#size > MOST_WAITING_BYTES) this.#flow.pause();
+    else if (this.#size > this.#mostWaiting) this.#flow.pause();
     if (this.#size > 0 || isLast) this.#awake();
   }
 
-  /** Says that no more will come. */
+  /** Frees what waits to be read; no more is taken. */
   abandon(): void {
     this.#over = 'gone';
-    this.#waiting.length = 0;
+    for (const { memory } of this.#waiting.splice(0)) if (spareBlocks.length < MOST_SPARE_BLOCKS) spareBlocks.push(memory);
+    this.#size = 0;
     this.#awake();
   }
 

@@ -2,14 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { wireText } from '../lib/wire-text.ts';
-import { BodyStream } from './body-stream.ts';
+import type { BodyStream } from './body-stream.ts';
+import { type NoBody, RequestBody } from './request-body.ts';
 import { RequestHead } from './request-head.ts';
 
 /** Both are ASCII: the core may send other characters as Latin-1. */
 export type Header = readonly [name: string, value: string];
-
-/** Why there is no body: it is larger than allowed, or the client went away. */
-export type NoBody = 'too_large' | 'gone';
 
 /** What stands between a request's end and the next one on its connection. */
 export interface ExchangeOptions {
@@ -28,15 +26,11 @@ export interface BodySource {
 
 /** Bodies from here on are sent piece by piece as the client takes them, instead of being copied for a slow one. */
 const PIECEMEAL_BYTES = 128 * 1024;
-/** An unread rest of a body up to here is read past; beyond, the connection is closed. */
+/** An unread rest of a body up to here is read past by the core, and the connection serves further requests; beyond, it is closed. */
 const SKIPPABLE_BYTES = 1024 * 1024;
-/** What is taken in of a body before its limit is known; past it the client has to wait. */
-const UNSIZED_BYTES = 1024 * 1024;
-/**
- * The same of a body that may be large, as a file or a shared state: those who send a file look for an answer only when they have sent it all.
- * Beyond, nothing more is read, and the client finds the answer when it looks.
- */
-const SKIPPABLE_STREAM_BYTES = 32 * 1024 * 1024;
+/** Most bytes and milliseconds for which the rest of a body is read and dropped after its answer, before the connection is closed. */
+const LINGER_BYTES = 64 * 1024 * 1024;
+const LINGER_MS = 60_000;
 /** What is read of a source at once, and kept for a slow client. */
 const SOURCE_PIECE_BYTES = 256 * 1024;
 
@@ -59,23 +53,22 @@ export class Exchange {
   readonly startedAt = performance.now();
   readonly #response: HttpResponse;
   readonly #options: ExchangeOptions;
-  /** Whether `#response` may still be touched. */
+  readonly #body: RequestBody;
+  /** Whether there is a client that waits for the answer. */
   #alive = true;
-  #unread: number;
+  /** Whether the answer was handed over while the core still takes it for pending: all that is left is to close. */
+  #lingering: NodeJS.Timeout | null = null;
   #paused = false;
-  /** Whether bodies of many megabytes are expected. */
-  #isLarge = false;
   #onGone: (() => void) | null = null;
-  #onLimit: ((limit: number) => void) | null = null;
-  #stream: BodyStream | null = null;
 
-  /** Must be made, and `receiveBody` called if the body is wanted, before the handler of uWebSockets.js returns. */
+  /** Must be made, and `receiveBody` or `streamBody` called if the body is wanted, before the handler of uWebSockets.js returns. */
   constructor(response: HttpResponse, request: HttpRequest, options: ExchangeOptions) {
     this.#response = response;
     this.#options = options;
     response.onAborted(() => this.#abort());
     this.head = new RequestHead(request);
-    this.#unread = this.head.chunked ? Infinity : (this.head.contentLength ?? 0);
+    this.#body = new RequestBody({ pause: () => this.#pause(), resume: () => this.#resume() }, this.head);
+    if (this.#body.unread > 0) response.onData((data, isLast) => this.#body.arrive(new Uint8Array(data), isLast));
     this.id = isRequestId(this.head.requestId) ? this.head.requestId : newRequestId();
   }
 
@@ -89,62 +82,32 @@ export class Exchange {
     return this.#alive ? Buffer.from(this.#response.getRemoteAddressAsText()).toString('latin1') : '';
   }
 
+  /** Bytes of the body that are held in memory and not read yet. */
+  get heldBytes(): number {
+    return this.#body.heldBytes;
+  }
+
   /**
-   * Reads the body. Of one larger than `limit` bytes nothing is kept. Null for a limit that depends on who asks: little
-   * is taken in until `limitBody` says it.
+   * Reads the body as a whole. Of one larger than `limit` bytes nothing is kept. Null for a limit that depends on the
+   * caller: the promise then waits for `admitBody`.
    * @returns a promise that never rejects
    */
   receiveBody(limit: number | null): Promise<Buffer | NoBody> {
-    this.#isLarge = limit === null;
-    if (limit !== null && !this.head.chunked && this.#unread > limit) return Promise.resolve('too_large');
-    return new Promise((resolve) => {
-      const body = { chunks: [] as Buffer[], size: 0, whole: false, limit };
-      const look = (): void => {
-        if (body.limit === null) return;
-        if (body.size > body.limit || (!this.head.chunked && body.size + this.#unread > body.limit)) {
-          body.chunks = [];
-          resolve('too_large');
-        } else if (body.whole) {
-          const [first = Buffer.alloc(0), ...more] = body.chunks;
-          resolve(more.length === 0 ? first : Buffer.concat(body.chunks));
-        }
-      };
-      this.#onGone = () => resolve('gone');
-      this.#onLimit = (known) => {
-        body.limit = known;
-        look();
-      };
-      this.#response.onData((data, isLast) => {
-        body.size += data.byteLength;
-        this.#unread = isLast ? 0 : this.#unread - data.byteLength;
-        body.whole = isLast;
-        // The memory of a chunk is borrowed for this call.
-        if (body.limit === null || body.size <= body.limit) body.chunks.push(Buffer.from(new Uint8Array(data)));
-        if (body.limit === null && body.size > UNSIZED_BYTES && !isLast) this.#pause();
-        look();
-      });
-    });
-  }
-
-  /** Says the limit that `receiveBody` was not given. */
-  limitBody(limit: number): void {
-    this.#resume();
-    this.#onLimit?.(limit);
-    this.#onLimit = null;
+    return this.#body.collect(limit);
   }
 
   /** Reads the body piece by piece, as long as it may be. To be called before the handler returns, and gives the same after. */
   streamBody(): BodyStream {
-    if (this.#stream !== null) return this.#stream;
-    const stream = new BodyStream({ pause: () => this.#pause(), resume: () => this.#resume() });
-    this.#stream = stream;
-    this.#onGone = () => stream.abandon();
-    if (!this.head.chunked && this.#unread === 0) stream.take(new Uint8Array(0), true);
-    this.#response.onData((data, isLast) => {
-      this.#unread = isLast ? 0 : this.#unread - data.byteLength;
-      stream.take(new Uint8Array(data), isLast);
-    });
-    return stream;
+    return this.#body.stream();
+  }
+
+  /**
+   * Lets a large body in. Before that, no more than `UNADMITTED_BYTES` and one read of the core are taken of it.
+   *
+   * @param limit most bytes, where `receiveBody` was given null
+   */
+  admitBody(limit: number | null = null): void {
+    this.#body.admit(limit);
   }
 
   /** Ends the connection without an answer. */
@@ -152,12 +115,16 @@ export class Exchange {
     if (this.#alive) this.#response.close();
   }
 
-  /** Answers, in one write. Nothing is sent once the exchange is over; to HEAD the body is not sent. */
+  /**
+   * Answers, in one write. Nothing is sent once the exchange is over; to HEAD the body is not sent. Nothing more is kept
+   * of the request's body: a rest of it is read and dropped, so that a client that sends it all before it reads gets the answer.
+   */
   send(status: number, headers: readonly Header[], body: string | Uint8Array): void {
     if (!this.#alive) return;
-    this.#leaveBody();
     this.status = status;
-    if (status === 204 || status === 304) this.#sendBare(headers);
+    if (this.#mustLinger() && typeof body === 'string') return this.#sendAndLinger(headers, body);
+    this.#body.discard();
+    if (hasNoBody(status)) this.#sendBare(headers);
     else if (this.head.method === 'HEAD') this.#sendHead(headers, Buffer.byteLength(body));
     else if (body.length < PIECEMEAL_BYTES) this.#sendWhole(headers, body);
     else this.#sendPieces(headers, typeof body === 'string' ? Buffer.from(body) : body);
@@ -170,6 +137,7 @@ export class Exchange {
    */
   async sendSource(status: number, headers: readonly Header[], source: BodySource): Promise<void> {
     if (!this.#alive) return;
+    this.#body.discard();
     this.status = status;
     if (this.head.method === 'HEAD') return this.#sendHead(headers, source.size);
     for (let offset = 0; this.#alive; ) {
@@ -188,6 +156,7 @@ export class Exchange {
   /** Starts an answer of unknown length. */
   startStream(status: number, headers: readonly Header[]): void {
     if (!this.#alive) return;
+    this.#body.discard();
     this.status = status;
     this.#response.cork(() => this.#begin(headers));
   }
@@ -242,9 +211,38 @@ export class Exchange {
   }
 
   #resume(): void {
-    if (!this.#paused || !this.#alive) return;
+    if (!this.#paused || (!this.#alive && this.#lingering === null)) return;
     this.#paused = false;
     this.#response.resume();
+  }
+
+  /**
+   * Whether the core may not be told that the exchange is over. It would end a connection that is to be closed at once, which
+   * resets a client that is still sending, and on any other it would take what follows a chunked body for a request.
+   */
+  #mustLinger(): boolean {
+    const { unread } = this.#body;
+    return unread > 0 && (unread > SKIPPABLE_BYTES || this.head.connectionClose || this.#options.draining());
+  }
+
+  /**
+   * Answers without ending the response in the core, reads and drops the rest of the request's body within bounds, and then
+   * closes the connection.
+   */
+  #sendAndLinger(headers: readonly Header[], text: string): void {
+    const close = (): void => {
+      if (this.#lingering === null) return;
+      clearTimeout(this.#lingering);
+      this.#response.close();
+    };
+    this.#response.cork(() => {
+      this.#begin(headers);
+      this.#response.writeHeader('Connection', wireText(closing(this.head.method === 'HEAD' || hasNoBody(this.status) ? null : text)));
+    });
+    this.#lingering = setTimeout(close, LINGER_MS).unref();
+    this.#finish();
+    // The core must not be made to close a connection while it parses what came over it.
+    this.#body.discard(LINGER_BYTES, () => setImmediate(close));
   }
 
   #sendWhole(headers: readonly Header[], body: string | Uint8Array): void {
@@ -311,29 +309,20 @@ export class Exchange {
     });
   }
 
-  /** What is to become of the rest of the body, now that the answer is there. */
-  #leaveBody(): void {
-    if (this.#isStuck()) this.#pause();
-    else this.#resume();
-  }
-
-  /** Whether the client still sends more than anybody wants to read: it is left alone with that, and with the answer. */
-  #isStuck(): boolean {
-    return this.#stream !== null && this.#unread > SKIPPABLE_STREAM_BYTES;
-  }
-
   #begin(headers: readonly Header[]): void {
     this.#response.writeStatus(statusLine(this.status));
     for (const [name, value] of headers) this.#response.writeHeader(name, value);
-    if (this.#isStuck()) this.#response.writeHeader('Connection', 'close');
   }
 
+  /** Where a chunked body ends is not certain in the core, so that no further request is taken from its connection. */
   #isLast(): boolean {
-    const skippable = this.#isLarge ? SKIPPABLE_STREAM_BYTES : SKIPPABLE_BYTES;
-    return (this.#stream === null && this.#unread > skippable) || this.#options.draining();
+    return this.head.chunked || this.#options.draining();
   }
 
   #abort(): void {
+    if (this.#lingering !== null) clearTimeout(this.#lingering);
+    this.#lingering = null;
+    this.#body.abandon();
     if (!this.#alive) return;
     this.#finish();
     this.#onGone?.();
@@ -343,6 +332,19 @@ export class Exchange {
     this.#alive = false;
     this.#options.finished(this);
   }
+}
+
+/**
+ * The end of a head that says `Connection: close`, with the body after it, in a header's value: this writes a whole answer
+ * and leaves it pending in the core. The core ends the value with a line break, which counts as part of the body (white space
+ * at its end) or is the empty line after the head.
+ */
+function closing(text: string | null): string {
+  return text === null ? 'close\r\n' : `close\r\nContent-Length: ${Buffer.byteLength(text) + 2}\r\n\r\n${text}`;
+}
+
+function hasNoBody(status: number): boolean {
+  return status === 204 || status === 304;
 }
 
 const statusLines = new Map<number, string>();

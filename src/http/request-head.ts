@@ -32,6 +32,10 @@ export class RequestHead {
   /** Bytes of the body as declared; null when none are, as with a chunked body. */
   contentLength: number | null = null;
   chunked = false;
+  /** Whether the client wants the connection closed after the answer. */
+  connectionClose = false;
+  /** Names of fields that follow a chunked body. */
+  trailer = '';
   /**
    * Whether two readers could disagree on where this request ends or whom it is for. Nothing of such a connection can be
    * trusted any more, not even the place of an answer.
@@ -61,6 +65,13 @@ export class RequestHead {
       case 'transfer-encoding':
         if (this.chunked || value !== 'chunked') this.ambiguous = true;
         this.chunked = true;
+        break;
+      case 'connection':
+        // As the core decides it.
+        this.connectionClose = value.length === 5;
+        break;
+      case 'trailer':
+        this.trailer = value;
         break;
       case 'authorization':
         this.authorization = value;

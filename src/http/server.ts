@@ -10,6 +10,8 @@ import { Files, FILES_PREFIX } from './files.ts';
 import type { ServerStatus } from './health.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import { type DemoPage, Pages } from './pages.ts';
+import { answerFailure } from './refusal.ts';
+import { refusedBody } from './refused-body.ts';
 import { RequestMeter } from './request-meter.ts';
 import { apiRoutes } from './routes.ts';
 import { UploadLane } from './upload-lane.ts';
@@ -57,6 +59,7 @@ export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
     const exchange = new Exchange(response, request, options);
     requests.started();
     if (exchange.head.ambiguous) exchange.drop();
+    else if (refusedBody(exchange.head) !== null) answerFailure(log, exchange, refusedBody(exchange.head), [['X-Request-Id', exchange.id]]);
     else void (isApi(exchange.head.path) ? api : exchange.head.path.startsWith(FILES_PREFIX) ? files : pages).serve(exchange);
   });
   return { pending: () => requests.pending, endStreams: () => streams.endAll(), settled: (withinMs) => requests.settled(withinMs) };

@@ -125,6 +125,7 @@ t.test('one far too large ends the connection after the answer', async (t) => {
   const { status, headers } = await connection.answer();
   t.equal(status, 413);
   t.equal(headers['connection'], 'close');
+  await connection.send(Buffer.alloc(10_000_000));
   await connection.ended;
 });
 
@@ -134,6 +135,7 @@ t.test('an endless chunked body ends the connection after the answer', async (t)
   const { status, headers } = await connection.answer();
   t.equal(status, 413);
   t.equal(headers['connection'], 'close');
+  await connection.send(`0\r\n\r\n`);
   await connection.ended;
 });
 

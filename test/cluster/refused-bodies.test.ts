@@ -1,0 +1,36 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import t from 'tap';
+import { startCluster } from '../helpers/cluster.ts';
+import { RawConnection } from '../helpers/raw-http.ts';
+
+const MEGABYTE = 1024 * 1024;
+const body = Buffer.alloc(30 * MEGABYTE, 'x');
+
+/** Bytes of memory that a process has had at most, since 5 was written to its clear_refs. */
+function peakMemory(pid: number): number {
+  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) * 1024;
+}
+
+const skip = process.platform === 'linux' ? false : 'the peak is read from /proc';
+
+t.test('bodies of requests without a credential take no memory', { skip }, async (t) => {
+  const cluster = await startCluster({ workers: 1 });
+  t.teardown(() => cluster.stop());
+  const [worker = 0] = cluster.pids('web');
+  const refuse = async (request: string, length: string): Promise<void> => {
+    const connection = await RawConnection.open(cluster.port);
+    connection.pause();
+    await connection.send(`${request} HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n${length}\r\n\r\n`);
+    await connection.send(body);
+    connection.resume();
+    t.equal((await connection.answer()).status, 401, request);
+    connection.destroy();
+  };
+  writeFileSync(`/proc/${worker}/clear_refs`, '5');
+  const before = peakMemory(worker);
+  const requests = ['POST /api/v1/upload', 'PUT /api/v1/rooms/r1/p2p/state', 'POST /api/v1/rooms/r1/threads'];
+  await Promise.all(requests.flatMap((request) => Array.from({ length: 8 }, () => refuse(request, `Content-Length: ${body.length}`))));
+  const grown = peakMemory(worker) - before;
+  t.ok(grown < 80 * MEGABYTE, `24 bodies of 30 MB: ${Math.round(grown / MEGABYTE)} MiB more`);
+});
