@@ -148,6 +148,22 @@ await t.test('a key set verifies what its provider signs, and its failures are r
   await t.rejects(verifyUserToken(ctx, environment, signed({ ...good, aud: 'dev' }, 'unknown')), { code: 'invalid_token' });
 });
 
+await t.test('a key set finds new keys of its provider although the clock was set back', async (t) => {
+  const { ctx: base, clock, environment } = await createWorld(t);
+  const first = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const second = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const published = [{ ...first.publicKey.export({ format: 'jwk' }), kid: 'first', alg: 'RS256' }];
+  const ctx = { ...base, fetch: async (): Promise<Response> => Response.json({ keys: published }) };
+  await addSigningKey(ctx, environment, { kind: 'jwks', alg: 'RS256', url: 'https://id.example/jwks', kid: 'ours' });
+  const payload = { ...good, aud: 'dev' };
+  await t.resolves(verifyUserToken(ctx, environment, signedWith(first.privateKey, { alg: 'RS256', kid: 'first' }, payload)));
+  published.push({ ...second.publicKey.export({ format: 'jwk' }), kid: 'second', alg: 'RS256' });
+  const rotated = signedWith(second.privateKey, { alg: 'RS256', kid: 'second' }, payload);
+  await t.rejects(verifyUserToken(ctx, environment, rotated), { code: 'invalid_token' }, 'the key set was loaded a moment ago');
+  clock.set(clock.now() - 3_600_000);
+  await t.resolves(verifyUserToken(ctx, environment, rotated));
+});
+
 await t.test('keys that cannot be are refused when they are registered', async (t) => {
   const { ctx, environment } = await createWorld(t);
   const rsa = generateKeyPairSync('rsa', { modulusLength: 1024 });
