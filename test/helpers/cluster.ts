@@ -39,6 +39,8 @@ export interface ClusterOptions {
   readonly folder?: Folder;
   /** The port; 0, one that the system chooses, when absent. */
   readonly port?: number;
+  /** Environment variables besides those of this process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A folder of config.json and data. */
@@ -89,11 +91,11 @@ export async function initFolder(config: Readonly<Record<string, unknown>> = {})
  *
  * @throws when it ends before that, with what it said
  */
-export async function startCluster({ workers = 2, config = {}, folder, port = 0 }: ClusterOptions = {}): Promise<Cluster> {
+export async function startCluster({ workers = 2, config = {}, folder, port = 0, env = {} }: ClusterOptions = {}): Promise<Cluster> {
   const { dir, keys } = folder ?? (await initFolder(config));
   const begun = performance.now();
   const args = [COLLAB, 'start', '--dir', dir, '--port', String(port), '--workers', String(workers)];
-  const primary = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const primary = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
   const lines = new Lines(primary);
   // Not 'close': workers that outlive it would hold its output open.
   const ended = endOf(primary, 'exit');
