@@ -88,6 +88,8 @@ const HOSTILE_VALUES: readonly unknown[] = [
   nested(30),
   nested(100),
   DEEP_MARK,
+  { deep: DEEP_MARK },
+  { deep: { deep: DEEP_MARK } },
   Array.from({ length: 51 }, (_, index) => `user-${index}`),
   Array.from({ length: 2_000 }, () => 'same'),
   Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`k${index}`, index])),
