@@ -8,6 +8,7 @@ import type { Context } from './context.ts';
 import { clearFiles } from './file-jobs.ts';
 import { ENVIRONMENTS, environmentPrefix, KEY_HASHES, keysOf, SLUGS } from './partitions.ts';
 import { putFirstSecret } from './signing-keys.ts';
+import { markOrderComplete } from './user-order.ts';
 import { InputSchema, validate } from './validate.ts';
 
 const environmentCreate = new InputSchema(EnvironmentCreateSchema);
@@ -55,6 +56,7 @@ function environmentCreation(ctx: Context, input: unknown): (tx: Transaction) =>
     const environment: Environment = { id: newId('env_', now), slug, name, disabled: false, settings: defaultSettings, createdAt: at, updatedAt: at };
     tx.put(SLUGS, slug, environment.id);
     tx.put(ENVIRONMENTS, environment.id, JSON.stringify(environment));
+    markOrderComplete(tx, environment.id);
     return environment;
   };
 }

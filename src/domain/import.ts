@@ -13,6 +13,7 @@ import {
   ENVIRONMENTS, environmentPrefix, escapeId, filesOf, KEY_HASHES, keysOf, NEWEST_KEY, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, ROOM_KEY, roomKey, roomOf, roomsOf,
   signingKeysOf, SLUGS, STATS_KEY, THREAD_KEY, threadKey, threadOf, unlinkedOf, usersOf,
 } from './partitions.ts';
+import { markOrderComplete, putInOrder } from './user-order.ts';
 import { isRecord, validate } from './validate.ts';
 
 /** Characters of lines that are written in one commit. */
@@ -165,7 +166,11 @@ export class Import {
 
   #user(data: LineOf<'user'>['data'], environmentId: string): void {
     if (data.id !== data.userId) throw invalid('data.id and data.userId must be the same');
-    this.#plan((tx) => tx.put(usersOf(environmentId), safeName(data.userId), JSON.stringify(data)));
+    const key = safeName(data.userId);
+    this.#plan((tx) => {
+      tx.put(usersOf(environmentId), key, JSON.stringify(data));
+      putInOrder(tx, environmentId, data);
+    });
   }
 
   #state({ roomId, data, bytes }: LineOf<'state'>, environmentId: string): void {
@@ -280,6 +285,7 @@ export class Import {
       if ((await tx.get(SLUGS, environment.slug)) !== undefined) throw new CollabError('slug_taken', `Another environment has the slug ${environment.slug} now`);
       tx.put(ENVIRONMENTS, environment.id, JSON.stringify(environment));
       tx.put(SLUGS, environment.slug, environment.id);
+      markOrderComplete(tx, environment.id);
       for (const key of keys) {
         tx.put(keysOf(environment.id), key.id, JSON.stringify(key));
         const pointer: KeyPointer = { environmentId: environment.id, keyId: key.id, expiresAt: key.expiresAt };

@@ -87,9 +87,11 @@ export function presentUsers(ctx: Context, key: string): PresentUser[] {
   return usersIn(ctx.shared.held(key), ctx.clock.monotonic());
 }
 
-/** Whether a connection is in a room. */
+/** Whether a connection is in a room. Any text may be asked for: clients send it. */
 export function isIn(ctx: Context, key: string, connectionId: string): boolean {
-  return ctx.shared.held(key).some(({ name, owner }) => name === connectionId && owner !== NOBODY);
+  if (!/^[\x21-\x7e]{1,64}$/.test(connectionId)) return false;
+  const record = ctx.shared.heldAt(key, connectionId);
+  return record !== undefined && record.owner !== NOBODY;
 }
 
 /** Name and picture of a user as they are now; nulls for one who has been erased. */

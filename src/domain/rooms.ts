@@ -8,10 +8,11 @@ import type { Transaction } from '../ports/store.ts';
 import { requireBackend, requireChange, requireRead } from './access.ts';
 import { checkId, checkMetadata } from './bounds.ts';
 import type { Actor, Context, UserActor } from './context.ts';
-import type { Filters, ListQuery, Page } from './list-query.ts';
-import { readPage } from './paging.ts';
-import { ROOM_KEY, roomKey, roomOf, roomsOf, STATS_KEY, THREAD_PREFIX, unescapeId } from './partitions.ts';
-import { commentsText, threadPartition, threadViewOrNull } from './thread-view.ts';
+import { type Filters, isPlain, type ListQuery, type Page, parseListQuery } from './list-query.ts';
+import { MAX_PAGE_CHARS, readPage, type TextBound, type TextPage } from './paging.ts';
+import { ROOM_KEY, roomKey, roomOf, roomsOf, STATS_KEY, unescapeId } from './partitions.ts';
+import { threadList } from './thread-list.ts';
+import { commentsText, threadPartition, type ThreadView } from './thread-view.ts';
 import { InputSchema, validate } from './validate.ts';
 
 const roomPatch = new InputSchema(RoomPatchSchema);
@@ -36,30 +37,58 @@ export async function listRooms(ctx: Context, actor: Actor, query: ListQuery): P
   });
 }
 
+/** What of a room is read. */
+export interface RoomReading {
+  /** Whether each thread has its `comments`. */
+  readonly includeComments: boolean;
+  /** Which threads, as a list of them has it; all when absent. */
+  readonly query?: ListQuery | undefined;
+  /** Refuses what would be longer. When absent, the page ends at `MAX_PAGE_CHARS`. */
+  readonly bound?: TextBound | undefined;
+}
+
+const allThreads = parseListQuery(new URLSearchParams(), 'threads');
+
 /**
- * A room with its threads, newest first: `{"room":…,"threads":[…]}`; with `includeComments` each thread has its
- * `comments`. Throws `room_not_found`.
+ * A room with a page of its threads, newest first unless asked otherwise: `{"room":…,"threads":[…]}` with `nextCursor`
+ * when more remain. Throws `room_not_found`, `invalid_cursor`, `payload_too_large` for a thread that no page can hold,
+ * and the refusal of `bound`.
  */
-export async function getRoom(ctx: Context, actor: Actor, roomId: string, { includeComments }: { includeComments: boolean }): Promise<string> {
+export async function getRoom(ctx: Context, actor: Actor, roomId: string, { includeComments, query = allThreads, bound }: RoomReading): Promise<TextPage> {
   requireRead(actor, roomId);
   const limits = limitsOf(actor.environment);
   checkId('roomId', roomId, limits);
   const environmentId = actor.environment.id;
   const partition = roomOf(environmentId, roomId);
-  // Every change of a thread touches the partition of its room in the same commit, so that this one partition stands for all.
-  return ctx.store.memo(`room ${includeComments ? 'full' : 'brief'} ${limits.listHardCap} ${partition}`, [partition], async () => {
+  const read = async (): Promise<TextPage> => {
     const view = await roomView(ctx, environmentId, roomId);
     if (view === null) throw roomNotFound();
-    const index = await ctx.store.range(partition, { prefix: THREAD_PREFIX, reverse: true, limit: limits.listHardCap });
-    const threads: string[] = [];
-    for (const { value: threadId } of index) {
-      const thread = await threadViewOrNull(ctx, environmentId, threadId);
-      if (thread === null) continue;
-      const comments = includeComments ? await commentsText(ctx, threadPartition(environmentId, threadId)) : null;
-      threads.push(comments === null ? thread.text : `${thread.text.slice(0, -1)},"comments":${comments}}`);
-    }
-    return `{"room":${view.text},"threads":[${threads.join(',')}]}`;
-  });
+    const list = threadList(ctx, environmentId, partition, query);
+    const text = includeComments ? withComments(ctx, environmentId) : list.text;
+    return readPage(ctx.store, query, limits.listHardCap, { ...list, text, bound, head: `{"room":${view.text},"threads":` });
+  };
+  if (!isPlain(query)) return read();
+  // Every change of a thread touches the partition of its room in the same commit, so that this one partition stands for all.
+  const key = `room ${includeComments ? 'full' : 'brief'} ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${bound?.most ?? ''} ${partition}`;
+  // That a room is too long is remembered too, or each request would read up to the bound again.
+  const found = await ctx.store.memo(key, [partition], () => read().catch(tooLongOf));
+  if (found instanceof CollabError) throw found;
+  return found;
+}
+
+function withComments(ctx: Context, environmentId: string): (view: ThreadView, left: number) => Promise<string | null> {
+  return async ({ thread, text }, left) => {
+    const comments = await commentsText(ctx, threadPartition(environmentId, thread.id), left - text.length);
+    if (comments !== null) return `${text.slice(0, -1)},"comments":${comments}}`;
+    if (left < MAX_PAGE_CHARS) return null;
+    throw new CollabError('payload_too_large', `The thread ${thread.id} with its comments is longer than an answer may be (${MAX_PAGE_CHARS} characters): leave out include=comments, and read them in pages with GET /threads/:threadId/comments?limit=100`);
+  };
+}
+
+/** The refusal of a text that would be too long, as a value; throws everything else. */
+function tooLongOf(thrown: unknown): CollabError {
+  if (thrown instanceof CollabError && thrown.code === 'payload_too_large') return thrown;
+  throw thrown;
 }
 
 /** Replaces the metadata of a room and answers `{"room":…}`. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `room_not_found`. */

@@ -48,23 +48,48 @@ export async function threadViewOrNull(ctx: Context, environmentId: string, thre
   }
 }
 
-/** The comments of a thread in their order, as one JSON array. */
-export async function commentsText(ctx: Context, partition: string): Promise<string> {
-  const entries = await ctx.store.range(partition, { prefix: COMMENT_PREFIX });
-  return `[${entries.map((entry) => entry.value).join(',')}]`;
+/** Comments read at once: with the longest texts some megabytes. */
+const SLICE = 200;
+
+/** The comments of a thread in their order, as one JSON array; null when that is longer than `most` characters. */
+export async function commentsText(ctx: Context, partition: string, most: number): Promise<string | null> {
+  const texts: string[] = [];
+  let chars = 0;
+  for await (const slice of commentSlices(ctx, partition)) {
+    for (const text of slice) {
+      texts.push(text);
+      chars += text.length + 1;
+    }
+    if (chars > most) return null;
+  }
+  return `[${texts.join(',')}]`;
 }
 
 /** Who takes part in a thread, read from its comments once per change. */
 export async function threadPeople(ctx: Context, environmentId: string, threadId: string): Promise<ThreadPeople> {
   const partition = threadPartition(environmentId, threadId);
   return ctx.store.memo(`people ${partition}`, [partition], async () => {
-    const entries = await ctx.store.range(partition, { prefix: COMMENT_PREFIX });
-    const comments = entries.map((entry) => JSON.parse(entry.value) as Comment);
-    return {
-      participants: new Set(comments.map((comment) => comment.userId)),
-      mentioned: new Set(comments.flatMap((comment) => comment.mentions)),
-    };
+    const participants = new Set<string>();
+    const mentioned = new Set<string>();
+    for await (const slice of commentSlices(ctx, partition)) {
+      for (const text of slice) {
+        const { userId, mentions } = JSON.parse(text) as Comment;
+        participants.add(userId);
+        for (const mention of mentions) mentioned.add(mention);
+      }
+    }
+    return { participants, mentioned };
   });
+}
+
+/** The texts of the comments of a thread in their order, in slices, so that a long thread is never in memory as a whole. */
+async function* commentSlices(ctx: Context, partition: string): AsyncIterable<string[]> {
+  for (let after: string | undefined; ; ) {
+    const slice = await ctx.store.range(partition, { prefix: COMMENT_PREFIX, after, limit: SLICE });
+    yield slice.map(({ value }) => value);
+    if (slice.length < SLICE) return;
+    after = slice.at(-1)?.key;
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import { newId } from '../lib/ids.ts';
 import { limitsOf } from '../model/environment.ts';
 import type { EventType } from '../model/event.ts';
 import type { Limits } from '../model/limits.ts';
-import { hasMetadata, type Metadata } from '../model/metadata.ts';
+import type { Metadata } from '../model/metadata.ts';
 import { type Position, presentThread, type Thread, ThreadCreateSchema, ThreadPatchSchema, type ThreadRecord, type ThreadStats } from '../model/thread.ts';
 import type { Transaction } from '../ports/store.ts';
 import { actingUser, requireAuthor, requireChange, requireRead, requireWrite } from './access.ts';
@@ -17,13 +17,14 @@ import { newPlace } from './comment-place.ts';
 import type { Actor, Context } from './context.ts';
 import { emitChange } from './emit.ts';
 import { type Idempotency, once, type Outcome } from './idempotency.ts';
-import { type Filters, isPlain, type ListQuery, type Page } from './list-query.ts';
-import { readPage } from './paging.ts';
-import { NEWEST_KEY, roomOf, STATS_KEY, THREAD_KEY, THREAD_PREFIX, threadKey, threadOf } from './partitions.ts';
+import { isPlain, type ListQuery, type Page } from './list-query.ts';
+import { MAX_PAGE_CHARS, readPage, type TextBound } from './paging.ts';
+import { NEWEST_KEY, roomOf, STATS_KEY, THREAD_KEY, threadKey, threadOf } from './partitions.ts';
 import { ensureRoom, touchRoom } from './rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
 import { nextTimeInRoom, nextTimeInThread, timeAfter } from './thread-time.ts';
-import { commentsText, requireReachOfThread, threadNotFound, threadPartition, threadPeople, threadView, threadViewOrNull } from './thread-view.ts';
+import { threadList } from './thread-list.ts';
+import { commentsText, requireReachOfThread, threadNotFound, threadPartition, threadView } from './thread-view.ts';
 import { requireKnownAuthor } from './users.ts';
 import { InputSchema, validate } from './validate.ts';
 
@@ -76,25 +77,40 @@ export async function listThreads(ctx: Context, actor: Actor, roomId: string, qu
   const limits = limitsOf(actor.environment);
   checkId('roomId', roomId, limits);
   const partition = roomOf(actor.environment.id, roomId);
-  if (!isPlain(query)) return readThreads(ctx, actor, partition, query, limits);
+  const read = () => readPage(ctx.store, query, limits.listHardCap, threadList(ctx, actor.environment.id, partition, query));
+  if (!isPlain(query)) return read();
   // Every change of a thread touches the partition of its room in the same commit, so that this one partition stands for all.
   const key = `threads ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${partition}`;
   return ctx.store.memo(key, [partition], async () => {
-    const page = await readThreads(ctx, actor, partition, query, limits);
+    const page = await read();
     return { text: Buffer.from(page.text), nextCursor: page.nextCursor };
   });
 }
 
-/** A thread with all its comments: `{"thread":…,"comments":[…]}`. Throws `forbidden`, `thread_not_found`. */
-export async function getThread(ctx: Context, actor: Actor, threadId: string): Promise<string> {
+/** Of `GET /threads/:threadId`. */
+const wholeThread: TextBound = {
+  most: MAX_PAGE_CHARS,
+  tooLong: () =>
+    new CollabError('payload_too_large', `The thread with its comments is longer than an answer may be (${MAX_PAGE_CHARS} characters): read them in pages with GET /threads/:threadId/comments?limit=100`),
+};
+
+/**
+ * A thread with all its comments: `{"thread":…,"comments":[…]}`. Throws `forbidden`, `thread_not_found`, and the refusal
+ * of `bound`.
+ */
+export async function getThread(ctx: Context, actor: Actor, threadId: string, bound = wholeThread): Promise<string> {
   requireRead(actor);
   await requireReachOfThread(ctx, actor, threadId);
   const environmentId = actor.environment.id;
   const partition = threadPartition(environmentId, threadId);
-  return ctx.store.memo(`thread ${partition}`, [partition], async () => {
+  // That a thread is too long is remembered too, or each request would read up to the bound again.
+  const whole = await ctx.store.memo(`thread ${bound.most} ${partition}`, [partition], async () => {
     const { text } = await threadView(ctx, environmentId, threadId);
-    return `{"thread":${text},"comments":${await commentsText(ctx, partition)}}`;
+    const comments = await commentsText(ctx, partition, bound.most - text.length);
+    return comments === null ? null : `{"thread":${text},"comments":${comments}}`;
   });
+  if (whole === null) throw bound.tooLong();
+  return whole;
 }
 
 /**
@@ -210,28 +226,4 @@ function renderCreated(thread: Thread, commentText: string): string {
   const head = JSON.stringify({ id, roomId, resolved, position });
   const tail = JSON.stringify({ createdAt, ...more });
   return `{"thread":${head.slice(0, -1)},"comments":[${commentText}],${tail.slice(1)}}`;
-}
-
-function readThreads(ctx: Context, actor: Actor, partition: string, query: ListQuery, limits: Limits): Promise<Page> {
-  const environmentId = actor.environment.id;
-  return readPage(ctx.store, query, limits.listHardCap, {
-    partition,
-    prefix: THREAD_PREFIX,
-    load: (entry) => threadViewOrNull(ctx, environmentId, entry.value),
-    matches: isPlain({ ...query, cursor: null }) ? null : ({ thread }) => matches(ctx, environmentId, thread, query.filters),
-    updatedAt: ({ thread }) => thread.updatedAt,
-    text: ({ text }) => text,
-  });
-}
-
-async function matches(ctx: Context, environmentId: string, thread: Thread, filters: Readonly<Filters>): Promise<boolean> {
-  const { resolved, userId, createdSince, updatedSince, metadata, participantId, mentions } = filters;
-  if (resolved !== undefined && thread.resolved !== resolved) return false;
-  if (userId !== undefined && thread.userId !== userId) return false;
-  if (createdSince !== undefined && thread.createdAt < createdSince) return false;
-  if (updatedSince !== undefined && thread.updatedAt < updatedSince) return false;
-  if (!hasMetadata(thread.metadata, metadata)) return false;
-  if (participantId === undefined && mentions === undefined) return true;
-  const people = await threadPeople(ctx, environmentId, thread.id);
-  return (participantId === undefined || people.participants.has(participantId)) && (mentions === undefined || people.mentioned.has(mentions));
 }

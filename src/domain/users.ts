@@ -12,8 +12,9 @@ import type { Claims } from './claims.ts';
 import type { Actor, Context } from './context.ts';
 import { emitChange } from './emit.ts';
 import type { Filters, ListQuery, Page } from './list-query.ts';
-import { pageOf } from './paging.ts';
-import { escapeId, usersOf } from './partitions.ts';
+import { readPage } from './paging.ts';
+import { escapeId, userOrderOf, usersOf } from './partitions.ts';
+import { dropFromOrder, ensureUserOrder, putInOrder, USER_ORDER_PREFIX, userInOrder } from './user-order.ts';
 import { InputSchema, validate } from './validate.ts';
 
 /** A user as it leaves the server; `email` only towards backends that reach all rooms, `erased` only in the event of an erasure. */
@@ -72,6 +73,7 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
       const now = ctx.clock.now();
       const { createdAt } = JSON.parse(stored) as User;
       tx.delete(partition, key);
+      dropFromOrder(tx, actor.environment.id, { createdAt, userId });
       const erased: User = { ...blank(userId), createdAt, updatedAt: timestamp(now), firstSeenAt: null, lastSeenAt: null };
       emitUser(ctx, tx, actor.environment, erased, { at: now, userId: actingUser(actor), via: actor.via, erased: true });
     }),
@@ -92,13 +94,18 @@ export async function getUser(ctx: Context, actor: Actor, userId: string): Promi
 export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
   requireRead(actor);
   requireAllRooms(actor, 'list users');
-  const partition = usersOf(actor.environment.id);
-  const entries = await ctx.store.range(partition);
-  const users = entries.map((entry) => ({ id: entry.key, user: JSON.parse(entry.value) as User }));
-  const items = users
-    .filter(({ user }) => matches(user, query.filters))
-    .map(({ id, user }) => ({ id, createdAt: user.createdAt, updatedAt: user.updatedAt, text: () => renderUser(ctx, actor, user) }));
-  return pageOf(query, partition, limitsOf(actor.environment).listHardCap, items);
+  const { id } = actor.environment;
+  await ensureUserOrder(ctx, id);
+  return readPage(ctx.store, query, limitsOf(actor.environment).listHardCap, {
+    partition: userOrderOf(id),
+    // Cursors of earlier versions go on.
+    name: usersOf(id),
+    prefix: USER_ORDER_PREFIX,
+    load: (entry) => userInOrder(ctx, id, entry),
+    matches: Object.keys(query.filters).length === 0 ? null : (user) => matches(user, query.filters),
+    updatedAt: (user) => user.updatedAt,
+    text: (user) => renderUser(ctx, actor, user),
+  });
 }
 
 /**
@@ -128,6 +135,7 @@ export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: A
   const now = ctx.clock.now();
   const user = changed(null, { userId, fields: {}, seen: actor.kind === 'user', actingUserId: userId, via: actor.via }, now);
   tx.put(partition, key, JSON.stringify(user));
+  putInOrder(tx, actor.environment.id, user);
   emitUser(ctx, tx, actor.environment, user, { at: now, userId, via: actor.via });
 }
 
@@ -172,6 +180,7 @@ async function upsertWithin(ctx: Context, tx: Transaction, environment: Environm
   const user = changed(known, change, now);
   if (user === known) return user;
   tx.put(partition, key, JSON.stringify(user));
+  if (known === null) putInOrder(tx, environment.id, user);
   if (known === null || differs(known, change.fields)) {
     emitUser(ctx, tx, environment, user, { at: now, userId: change.actingUserId, via: change.via });
   }

@@ -6,6 +6,7 @@ import { STAGED_MS, sweepUnlinked } from '../domain/file-sweep.ts';
 import { sweepAdminIdempotency, sweepIdempotency } from '../domain/idempotency.ts';
 import { sweepPresence } from '../domain/presence.ts';
 import { sweepRemovals } from '../domain/room-removal.ts';
+import { completeUserOrder } from '../domain/user-order.ts';
 import { retainEvents } from './event-retention.ts';
 import type { Sweep } from './sweeper.ts';
 
@@ -41,6 +42,13 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): r
       everyMs: 10 * SECOND,
       run: async () => {
         for (const { id } of await listEnvironments(ctx)) await sweepRemovals(ctx, id);
+      },
+    },
+    {
+      name: 'order of users',
+      everyMs: HOUR,
+      run: async () => {
+        for (const { id } of await listEnvironments(ctx)) await completeUserOrder(ctx, id);
       },
     },
     {

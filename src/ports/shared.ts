@@ -42,6 +42,8 @@ export interface Shared {
   release(key: string, name: string): void;
   /** The records under a key, by name, as of now. */
   held(key: string): HeldRecord[];
+  /** The record with this key and name, as of now; undefined where there is none. Costs the same however many its key has. */
+  heldAt(key: string, name: string): HeldRecord | undefined;
   /** The records of all keys that `owner` holds. Reads everything that is held: for upkeep only. */
   heldBy(owner: string): HeldRecord[];
 

@@ -53,12 +53,16 @@ export async function sharedConformance(t: Test, open: () => Promise<{ shared: S
     peer.hold(longer);
     for (const view of [shared, peer]) t.strictSame(view.held('room/a'), [other, record]);
     t.strictSame(shared.held('room'), []);
+    for (const view of [shared, peer]) t.strictSame(view.heldAt('room/a', 'two'), record);
+    for (const [key, name] of [['room/a', 'three'], ['room/ab', 'two'], ['room', 'a two']] as const) t.equal(shared.heldAt(key, name), undefined);
 
     const taken = { ...record, owner: '', text: 'nobody holds it' };
     peer.hold(taken);
     t.strictSame(shared.held('room/a'), [other, taken]);
     shared.release('room/a', 'one');
     shared.release('room/a', 'unknown');
+    t.equal(peer.heldAt('room/a', 'one'), undefined);
+    t.strictSame(shared.heldAt('room/a', 'two'), taken);
     t.strictSame(peer.held('room/a'), [taken]);
     t.strictSame(peer.held('room/ab'), [longer]);
   });

@@ -88,7 +88,7 @@ await t.test('many that resolve and reopen at once all succeed', async (t) => {
   const { threadId } = await startThread(world);
   await Promise.all(Array.from({ length: 20 }, (_, i) => setResolved(i % 2 === 0 ? world.ctx : world.peer, world.backend, threadId, i % 4 < 2)));
   const { thread } = JSON.parse(await getThread(world.ctx, world.backend, threadId)) as { thread: Thread };
-  const { room } = JSON.parse(await getRoom(world.ctx, world.backend, 'room', { includeComments: false })) as { room: Room };
+  const { room } = JSON.parse((await getRoom(world.ctx, world.backend, 'room', { includeComments: false })).text) as { room: Room };
   t.equal(room.openThreadCount, thread.resolved ? 0 : 1);
 });
 
@@ -104,12 +104,12 @@ await t.test('a deleted thread takes its comments along and lowers the room, whi
   t.equal(await deleteThread(world.ctx, world.ann, threadId), '{"deleted":true}');
   await t.rejects(deleteThread(world.ctx, world.ann, threadId), { code: 'thread_not_found' });
   t.match((await world.events()).at(-1), { type: 'thread.deleted', roomId: 'room', threadId, data: { threadId } });
-  const { room, threads } = JSON.parse(await getRoom(world.peer, world.backend, 'room', { includeComments: false })) as { room: Room; threads: Thread[] };
+  const { room, threads } = JSON.parse((await getRoom(world.peer, world.backend, 'room', { includeComments: false })).text) as { room: Room; threads: Thread[] };
   t.match(room, { threadCount: 1, openThreadCount: 1 });
   t.same(threads.map(({ id }) => id), [kept.threadId]);
   t.same((await world.ctx.store.range(`e/${world.environment.id}/c`)).map(({ key }) => key), ['chosen-kept']);
   await deleteThread(world.ctx, world.backend, kept.threadId);
-  t.match(JSON.parse(await getRoom(world.ctx, world.backend, 'room', { includeComments: false })), { room: { threadCount: 0 }, threads: [] });
+  t.match(JSON.parse((await getRoom(world.ctx, world.backend, 'room', { includeComments: false })).text), { room: { threadCount: 0 }, threads: [] });
 });
 
 await t.test('the threads of a room are listed newest first, page by page, and by every filter', async (t) => {
@@ -159,7 +159,7 @@ await t.test('what is remembered of lists and threads follows every change at on
     const texts = [];
     for (const worker of [world.ctx, world.peer]) {
       const list = Buffer.from((await listThreads(worker, world.backend, 'room', query('threads'))).text).toString();
-      texts.push(`${list} ${await getThread(worker, world.backend, threadId)} ${await getRoom(worker, world.backend, 'room', { includeComments: true })}`);
+      texts.push(`${list} ${await getThread(worker, world.backend, threadId)} ${(await getRoom(worker, world.backend, 'room', { includeComments: true })).text}`);
     }
     t.equal(texts[0], texts[1]);
     return texts[0] ?? '';
@@ -197,7 +197,7 @@ await t.test('rooms are listed by scope and filter, and one comes with its threa
   t.same(await idsOf('', { ...world.backend, rooms: ['a/2', 'b*'] }), ['b~ü', 'a/2']);
   const page = await list('limit=1');
   t.same(await idsOf(`limit=1&cursor=${page.nextCursor}`), ['a/2']);
-  const { room, threads } = JSON.parse(await getRoom(world.ctx, world.backend, 'a/1', { includeComments: true })) as { room: Room; threads: (Thread & { comments: Comment[] })[] };
+  const { room, threads } = JSON.parse((await getRoom(world.ctx, world.backend, 'a/1', { includeComments: true })).text) as { room: Room; threads: (Thread & { comments: Comment[] })[] };
   t.match(room, { id: 'a/1', roomId: 'a/1', threadCount: 2, openThreadCount: 2, metadata: {}, createdAt: at(10), updatedAt: at(40), lastActivityAt: at(40) });
   t.same(threads.map(({ createdAt, comments }) => [createdAt, comments.length]), [[at(40), 1], [at(10), 1]]);
   await t.rejects(getRoom(world.ctx, world.backend, 'nowhere', { includeComments: false }), { code: 'room_not_found', message: 'Room not found' });

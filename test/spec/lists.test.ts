@@ -261,6 +261,42 @@ t.test('listHardCap | without limit at most so many, with nextCursor and Link', 
   }
 });
 
+t.test('GET /rooms/:roomId | its threads are a list: limit, cursor, Link, order and filters', async (t) => {
+  interface RoomPage {
+    readonly room: { readonly id: string; readonly threadCount: number };
+    readonly threads: readonly { readonly id: string; readonly comments?: readonly unknown[] }[];
+    readonly nextCursor?: string;
+  }
+  const small = await service.tenant('room-pages', { limits: { listHardCap: 4 } });
+  await addUser(small, 'ann');
+  const ids: string[] = [];
+  for (let i = 0; i < 7; i++) {
+    service.clock.advance(1);
+    ids.unshift((await addThread(small, 'paged')).id);
+  }
+  const get = (search: string) => small.request<RoomPage>('GET', `/rooms/paged${search}`);
+  const idsOf = ({ threads }: RoomPage): string[] => threads.map(({ id }) => id);
+
+  const capped = await get('');
+  t.strictSame(idsOf(capped.json), ids.slice(0, 4), 'no limit: up to listHardCap');
+  t.match(capped.headers.get('link'), new RegExp(`/rooms/paged\\?cursor=${capped.json.nextCursor}>; rel="next"$`));
+  const rest = await get(`?cursor=${capped.json.nextCursor}`);
+  t.strictSame(idsOf(rest.json), ids.slice(4));
+  t.notOk('nextCursor' in rest.json);
+  t.equal(rest.headers.get('link'), null);
+  t.match(rest.json.room, { id: 'paged', threadCount: 7 }, 'each page has the room');
+
+  const first = await get('?include=comments&limit=2');
+  t.strictSame(idsOf(first.json), ids.slice(0, 2));
+  t.ok(first.json.threads.every(({ comments }) => comments?.length === 1));
+  t.strictSame(idsOf((await get(`?include=comments&limit=2&cursor=${first.json.nextCursor}`)).json), ids.slice(2, 4));
+  t.strictSame(idsOf((await get('?order=asc&limit=3')).json), [...ids].reverse().slice(0, 3));
+  t.strictSame(idsOf((await get('?resolved=true')).json), []);
+  for (const [search, error] of [['?limit=0', 'limit must be an integer between 1 and 1000'], ['?cursor=x', 'Invalid cursor'], [`?order=asc&cursor=${capped.json.nextCursor}`, 'Invalid cursor']] as const) {
+    t.match(await get(search), { status: 400, json: { error } }, search);
+  }
+});
+
 t.test('filters', async (t) => {
   const world = await service.tenant('filters');
   const find = async <T = Thread>(path: string): Promise<T[]> => done(200, await world.request<{ items: T[] }>('GET', path)).items;

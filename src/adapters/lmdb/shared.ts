@@ -71,6 +71,12 @@ export function openLmdbShared({ path }: { path: string }): Shared {
       return reading(() => [...records.getRange({ start: `${key} `, end: `${key}!` })].map(readHeld));
     },
 
+    heldAt(key, name) {
+      root.resetReadTxn();
+      const value = records.get(`${key} ${name}`);
+      return value === undefined ? undefined : readHeld({ key: `${key} ${name}`, value });
+    },
+
     heldBy(owner) {
       return reading(() => [...records.getRange({})].filter(({ value }) => value.startsWith(`${owner} `)).map(readHeld));
     },

@@ -57,6 +57,10 @@ export class MemoryShared implements Shared {
     return [...(this.#records.get(key)?.values() ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
+  heldAt(key: string, name: string): HeldRecord | undefined {
+    return this.#records.get(key)?.get(name);
+  }
+
   heldBy(owner: string): HeldRecord[] {
     return [...this.#records.keys()].flatMap((key) => this.held(key)).filter((record) => record.owner === owner);
   }

@@ -65,6 +65,10 @@ export class SteadyShared implements Shared {
     return this.#shared.held(key);
   }
 
+  heldAt(key: string, name: string): HeldRecord | undefined {
+    return this.#shared.heldAt(key, name);
+  }
+
   heldBy(owner: string): HeldRecord[] {
     return this.#shared.heldBy(owner);
   }

@@ -30,15 +30,23 @@ export const roomRoutes: readonly Route[] = [
     path: '/rooms/:roomId',
     operationId: 'rooms.get',
     summary: 'Get a room with its threads',
+    description: 'The threads are a list: without `limit` whole, up to 10 000 and 16 777 216 characters, with `nextCursor` and `Link` while more remain.',
     credential: 'secret',
     access: 'read',
-    query: [{ name: 'include', schema: Type.Literal('comments', { description: 'Adds `comments` to each thread.' }) }],
-    answers: { 200: Type.Object({ room: namedSchemas.Room, threads: Type.Array(namedSchemas.ThreadWithComments) }) },
-    errors: ['invalid_request', 'room_not_found'],
+    query: [{ name: 'include', schema: Type.Literal('comments', { description: 'Adds `comments` to each thread.' }) }, ...listParameters('threads')],
+    answers: {
+      200: Type.Object({
+        room: namedSchemas.Room,
+        threads: Type.Array(namedSchemas.ThreadWithComments),
+        nextCursor: Type.Optional(Type.String({ description: 'Where the threads go on; absent on the last page.' })),
+      }),
+    },
+    errors: ['invalid_request', 'invalid_cursor', 'room_not_found', 'payload_too_large'],
     handle: async (request) => {
       const include = request.search.get('include');
       if (include !== null && include !== 'comments') throw new CollabError('invalid_request', 'include must be comments');
-      return ok(await getRoom(request.ctx, request.actor, request.param('roomId'), { includeComments: include !== null }));
+      const query = request.listQuery('threads');
+      return page(await getRoom(request.ctx, request.actor, request.param('roomId'), { includeComments: include !== null, query }));
     },
   },
   {

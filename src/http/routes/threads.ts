@@ -39,10 +39,11 @@ export const threadRoutes: readonly Route[] = [
     path: '/threads/:threadId',
     operationId: 'threads.get',
     summary: 'Get a thread with all its comments',
+    description: 'One that is longer than 16 777 216 characters is refused with 413: list its comments in pages.',
     credential: 'secret',
     access: 'read',
     answers: { 200: Type.Object({ thread: namedSchemas.Thread, comments: Type.Array(namedSchemas.Comment) }) },
-    errors: ['thread_not_found'],
+    errors: ['thread_not_found', 'payload_too_large'],
     handle: async (request) => ok(await getThread(request.ctx, request.actor, request.param('threadId'))),
   },
   {
