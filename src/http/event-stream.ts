@@ -20,11 +20,15 @@ const RECONNECT_MS = 2000;
 /** A line that every reader of server-sent events skips. */
 const NOTHING = ':\n';
 
-/** The streams of events that are open in this process. */
+/** Milliseconds between two checks of a stream's credential: as often as those of WebSockets. */
+const CHECK_MS = 1_000;
+
+/** The streams of events that are open in this process. Once a second it ends those whose credential is no longer valid. */
 export class OpenStreams {
   /** Milliseconds between two signs of life. */
   readonly heartbeatMs: number;
   readonly #streams = new Set<EventStream>();
+  #timer: NodeJS.Timeout | undefined;
   #ended = false;
   #lastEvent: StoredEvent | null = null;
   #lastFrame: string | Uint8Array = '';
@@ -39,12 +43,16 @@ export class OpenStreams {
   }
 
   add(stream: EventStream): void {
-    if (this.#ended) stream.end();
-    else this.#streams.add(stream);
+    if (this.#ended) return stream.end();
+    this.#streams.add(stream);
+    this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
   }
 
   delete(stream: EventStream): void {
     this.#streams.delete(stream);
+    if (this.#streams.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   /** An event that was just committed, as it is sent to every stream of its environment: encoded for the first, kept for the others. */
@@ -60,6 +68,10 @@ export class OpenStreams {
   endAll(): void {
     this.#ended = true;
     for (const stream of this.#streams) stream.end();
+  }
+
+  #check(): void {
+    for (const stream of this.#streams) void stream.checkCredential();
   }
 }
 
@@ -102,7 +114,7 @@ export class EventStream {
       if (exchange.over) return;
       exchange.startStream(200, [streamHead, ...headers]);
       exchange.onDrain(NOTHING, () => this.#drained());
-      this.#heartbeat = setInterval(() => void this.#beat(), streams.heartbeatMs).unref();
+      this.#heartbeat = setInterval(() => this.#beat(), streams.heartbeatMs).unref();
       const welcome = JSON.stringify({ epoch: ctx.store.epoch, seq: this.#position, recovered });
       this.#write(`retry: ${RECONNECT_MS}\nevent: welcome\nid: ${ctx.store.epoch}:${this.#position}\ndata: ${welcome}\n\n`);
       streams.add(this);
@@ -118,6 +130,15 @@ export class EventStream {
   end(): void {
     this.#close();
     this.#parts.exchange.endStream();
+  }
+
+  /** Ends the stream when its credential is no longer valid, and takes over what has changed of its rights. */
+  async checkCredential(): Promise<void> {
+    try {
+      this.#actor = await this.#parts.renew();
+    } catch {
+      this.end();
+    }
   }
 
   async #seek(since: LogPosition | null): Promise<boolean> {
@@ -191,13 +212,7 @@ export class EventStream {
   }
 
   /** A sign of life, which also moves the client's position past events that it may not see. */
-  async #beat(): Promise<void> {
-    try {
-      this.#actor = await this.#parts.renew();
-    } catch {
-      this.end();
-      return;
-    }
+  #beat(): void {
     if (this.#full) return;
     const moved = this.#told === this.#position ? '' : `id: ${this.#parts.ctx.store.epoch}:${this.#position}\n`;
     this.#told = this.#position;

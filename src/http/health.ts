@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
-import type { Store } from '../ports/store.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../log.ts';
+import type { Store } from '../ports/store.ts';
 
 /** What a process says about itself. */
 export interface ServerStatus {
@@ -9,6 +10,7 @@ export interface ServerStatus {
 }
 
 export interface HealthDeps {
+  readonly clock: Clock;
   readonly store: Store;
   /** A folder on the disk that the store writes to. */
   readonly dataDir: string;
@@ -16,36 +18,53 @@ export interface HealthDeps {
   readonly log: Logger;
 }
 
-/** What is looked at, and what was found. Causes go to the log: anyone may ask. */
+/** The checks and their results. Causes go to the log: the report is public. */
 export interface HealthReport {
   readonly status: 'ok' | 'unavailable';
-  readonly checks: { readonly store: 'ok' | 'failed'; readonly disk: 'ok' | 'low' | 'failed'; readonly draining: boolean };
+  readonly checks: Checks & { readonly draining: boolean };
+}
+
+/** Results of the checks that take time. */
+interface Checks {
+  readonly store: 'ok' | 'failed';
+  readonly disk: 'ok' | 'low' | 'failed';
 }
 
 const LEAST_FREE = 0.05;
+/** How long a report is repeated, in milliseconds after the checks ended. Each check of the store is two flushed commits. */
+const VALID_MS = 1_000;
 
-/** Finds out whether this process can do its work. Calls that come while it looks get the same report. */
+/** Finds out whether this process can do its work, at most about once a second however often it is asked. */
 export class Health {
   readonly #deps: HealthDeps;
-  #looking: Promise<HealthReport> | null = null;
+  #checking: Promise<Checks> | null = null;
+  #checks: Checks | null = null;
+  #validUntil = Number.NEGATIVE_INFINITY;
 
   constructor(deps: HealthDeps) {
     this.#deps = deps;
   }
 
-  /** Never rejects. */
-  report(): Promise<HealthReport> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = null;
-    });
-    return this.#looking;
-  }
-
-  async #look(): Promise<HealthReport> {
+  /** What the last checks found, if they ended less than a second ago; otherwise of new ones, which all callers share. Never rejects. */
+  async report(): Promise<HealthReport> {
+    const { store, disk } = await this.#found();
     const { draining } = this.#deps.status;
-    const [store, disk] = await Promise.all([this.#store(), this.#disk()]);
     const well = store === 'ok' && disk === 'ok' && !draining;
     return { status: well ? 'ok' : 'unavailable', checks: { store, disk, draining } };
+  }
+
+  #found(): Checks | Promise<Checks> {
+    if (this.#checks !== null && this.#deps.clock.monotonic() < this.#validUntil) return this.#checks;
+    this.#checking ??= this.#check();
+    return this.#checking;
+  }
+
+  async #check(): Promise<Checks> {
+    const [store, disk] = await Promise.all([this.#store(), this.#disk()]);
+    this.#checks = { store, disk };
+    this.#validUntil = this.#deps.clock.monotonic() + VALID_MS;
+    this.#checking = null;
+    return this.#checks;
   }
 
   async #store(): Promise<'ok' | 'failed'> {

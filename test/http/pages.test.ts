@@ -1,5 +1,6 @@
 import t from 'tap';
 import { CollabError } from '../../src/errors.ts';
+import { ManualClock } from '../../src/lib/clock.ts';
 import { startTestServer } from '../helpers/http.ts';
 
 t.test('health is told without credential, limit or cause', async (t) => {
@@ -36,6 +37,43 @@ t.test('a process whose store or folder fails is not ready', async (t) => {
   const { status, text } = await server.request('GET', '//readyz');
   t.equal(status, 503);
   t.equal(text, '{"status":"unavailable","checks":{"store":"failed","disk":"failed","draining":false}}');
+});
+
+t.test('health is checked once a second however often it is asked, and a failure still shows', async (t) => {
+  const first = await startTestServer(t);
+  const clock = new ManualClock(0);
+  let probes = 0;
+  let works = true;
+  const store = new Proxy(first.ctx.store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== 'probe') return typeof value === 'function' ? value.bind(target) : value;
+      return () => {
+        probes += 1;
+        return works ? Promise.resolve() : Promise.reject(new Error('gone'));
+      };
+    },
+  });
+  const server = await startTestServer(t, { store, clock, environment: first.environment });
+  const ask = async (): Promise<number[]> => {
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => server.request('GET', n % 2 === 0 ? '//readyz' : '//healthz')));
+    return [...new Set(answers.map(({ status }) => status))];
+  };
+  t.strictSame(await ask(), [200]);
+  t.strictSame(await ask(), [200]);
+  t.equal(probes, 1);
+  works = false;
+  clock.advance(999);
+  t.strictSame(await ask(), [200]);
+  clock.advance(1);
+  t.strictSame(await ask(), [503], 'a failure shows after a second');
+  t.equal(probes, 2);
+  works = true;
+  clock.advance(1_000);
+  t.strictSame(await ask(), [200], 'and so does its end');
+  server.status.draining = true;
+  t.strictSame(await ask(), [503], 'draining shows at once');
+  t.equal(probes, 3);
 });
 
 t.test('the demo page is there only while it is wanted', async (t) => {
