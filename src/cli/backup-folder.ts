@@ -18,6 +18,9 @@ export const MANIFEST = 'manifest.json';
 export const BACKUP_FORMAT = 1;
 
 const COPY_BYTES = 1024 * 1024;
+const STORE_FILE = 'data.mdb';
+/** Names of the files of a backup: the store, and `files/<environment>/<folder>/<name>` (ports/blobs.ts says what names are). */
+const CONTENT = /^(?:store\/data\.mdb|files(?:\/[!-\-0-~][!-.0-~]{0,127}){3})$/;
 
 const count = () => Type.Integer({ minimum: 0 });
 
@@ -133,10 +136,22 @@ export async function sha256Of(file: string, onBytes: (bytes: number) => void = 
   return hash.digest('hex');
 }
 
-/** The lines of SHA256SUMS: file relative to the backup -> SHA-256 (hex). */
+/**
+ * The lines of SHA256SUMS: file relative to the backup -> SHA-256 (hex).
+ *
+ * @throws {Failure} for a name that no backup holds, such as one that leads out of the folder, and without the store
+ */
 export async function readSums(folder: string): Promise<Map<string, string>> {
-  const text = await readFile(join(folder, SUMS), 'utf8');
-  return new Map(text.split('\n').filter((line) => line !== '').map((line) => [line.slice(66), line.slice(0, 64)]));
+  const sums = new Map<string, string>();
+  for (const line of (await readFile(join(folder, SUMS), 'utf8')).split('\n').filter((text) => text !== '')) {
+    const [, sha256, name] = /^([0-9a-f]{64}) {2}(.*)$/.exec(line) ?? [];
+    if (sha256 === undefined || name === undefined || !CONTENT.test(name)) {
+      throw new Failure(`${join(folder, SUMS)} is not what \`collab backup\` writes: it names ${JSON.stringify(line.slice(66, 266))}. Nothing was changed.`);
+    }
+    sums.set(name, sha256);
+  }
+  if (!sums.has(`${STORE}/${STORE_FILE}`)) throw new Failure(`${join(folder, SUMS)} names no store. Nothing was changed.`);
+  return sums;
 }
 
 /** The bytes of a file, 0 when it is absent. */

@@ -2,7 +2,6 @@ import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { openBlobs, storeCopies } from '../app.ts';
-import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { RecordedFiles } from '../domain/recorded-files.ts';
 import { ensureFolder, syncTree, writeDurably } from '../lib/durable-files.ts';
@@ -11,7 +10,7 @@ import { copyFiles } from './backup-files.ts';
 import { BACKUP_FORMAT, FILES, MANIFEST, type Manifest, sha256Of, sizeOf, STORE, SUMS } from './backup-folder.ts';
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
-import { filesFolder, hasStore, invocation, missingFolder, storeFolder } from './folder.ts';
+import { configOf, filesFolder, hasStore, invocation, missingFolder, storeFolder } from './folder.ts';
 import { facts, next, printResult } from './output.ts';
 import { bytesText, Progress } from './progress.ts';
 
@@ -34,7 +33,7 @@ export function register(program: Command): void {
 
 async function backup(folder: string, _options: object, command: Command): Promise<void> {
   const at = invocation(command);
-  const config = loadConfig({ dir: at.dir, env: process.env, flags: {} });
+  const config = await configOf(at.dir);
   if (!hasStore(config)) throw missingFolder(at.dir);
   const to = resolve(folder);
   await claim(to);

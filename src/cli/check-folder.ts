@@ -7,6 +7,7 @@ import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
 import { checkFilesOf } from './check-files.ts';
 import { storeFolder, useStore } from './folder.ts';
 import { shellWord } from './output.ts';
+import { isRestoring, restoreLeftovers } from './restore-moves.ts';
 import { findLeftovers } from './setup-leftovers.ts';
 
 const MB = 1024 * 1024;
@@ -24,6 +25,8 @@ const NETWORK_FILESYSTEMS: ReadonlyMap<number, string> = new Map([
 /** Looks at the data folder: rights, disk, file system, whether the store opens, and the files. */
 export async function checkFolder(subject: Subject): Promise<Check[]> {
   const { dataDir } = subject.config;
+  // Nothing else is looked at: the first command that opens the store would finish it.
+  if (isRestoring(dataDir)) return [fail('data folder', `a restore of ${dataDir} was interrupted, or is under way`, `If it does not run any more, finish it: collab start --dir ${shellWord(subject.dir)}`)];
   try {
     await stat(storeFolder(subject.config));
   } catch {
@@ -35,10 +38,11 @@ export async function checkFolder(subject: Subject): Promise<Check[]> {
   return [await checkRights(dataDir), await checkSpace(subject), await checkFilesystem(dataDir), store, ...files, ...(await checkLeftovers(subject))];
 }
 
-/** What an init or import that was killed midway has left; nothing to say where there is none. */
+/** What an init, import or restore that was killed midway has left; nothing to say where there is none. */
 async function checkLeftovers({ dir, config }: Subject): Promise<Check[]> {
-  const leftovers = await findLeftovers(config.dataDir);
-  return leftovers.length === 0 ? [] : [warn('leftovers', `an init or import that was interrupted left ${leftovers.join(', ')}; the next one removes it`, `collab init --dir ${shellWord(dir)}`)];
+  const [leftovers, restores] = [await findLeftovers(config.dataDir), restoreLeftovers(config.dataDir)];
+  const ofRestores = restores.map((path) => warn('leftovers', `a restore that was interrupted before it changed anything, or is under way, left ${path}`, `When none is under way: rm -r ${shellWord(path)}`));
+  return leftovers.length === 0 ? ofRestores : [...ofRestores, warn('leftovers', `an init or import that was interrupted left ${leftovers.join(', ')}; the next one removes it`, `collab init --dir ${shellWord(dir)}`)];
 }
 
 async function checkRights(dataDir: string): Promise<Check> {

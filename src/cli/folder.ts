@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { loadConfig } from '../config/load.ts';
+import { type ConfigSources, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import { Failure } from './failure.ts';
 import { watchForInterruption } from './interruption.ts';
 import { shellWord } from './output.ts';
+import { finishRestore } from './restore-moves.ts';
 
 /** What every command is told: the folder it works in and how it answers. */
 export interface Invocation {
@@ -49,13 +50,26 @@ export function hasStore(config: Config): boolean {
 }
 
 /**
+ * The configuration of a folder that a command is about to use. A restore of it that was interrupted is finished first.
+ *
+ * @param flags texts of flags by the path of their option
+ * @throws {ConfigError} when the configuration is faulty
+ * @throws {Failure} when a restore is under way
+ */
+export async function configOf(dir: string, flags: ConfigSources['flags'] = {}): Promise<Config> {
+  const config = loadConfig({ dir, env: process.env, flags });
+  await finishRestore(config.dataDir);
+  return config;
+}
+
+/**
  * Runs `work` on the store of a folder, beside a running server or without one, and closes it after.
  *
  * @throws {Failure} when the folder has not been set up
  * @throws {ConfigError} when its configuration is faulty
  */
 export async function withStore<T>({ dir }: Invocation, work: (ctx: Context, config: Config) => Promise<T>): Promise<T> {
-  const config = loadConfig({ dir, env: process.env, flags: {} });
+  const config = await configOf(dir);
   if (!hasStore(config)) throw missingFolder(dir);
   return useStore(config, (ctx) => work(ctx, config));
 }

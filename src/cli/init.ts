@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { loadConfig } from '../config/load.ts';
 import { listEnvironments } from '../domain/environments.ts';
 import type { Environment } from '../model/environment.ts';
 import { addCommand } from './command.ts';
-import { configFile, hasStore, type Invocation, invocation, withStore } from './folder.ts';
+import { configFile, configOf, hasStore, type Invocation, invocation, withStore } from './folder.ts';
 import { next, printResult, shellWord } from './output.ts';
 import { FIRST_ENVIRONMENT, setUp } from './setup.ts';
 import { removeLeftovers } from './setup-leftovers.ts';
@@ -21,7 +20,7 @@ export function register(program: Command): void {
 
 async function init(_options: object, command: Command): Promise<void> {
   const at = invocation(command);
-  const config = loadConfig({ dir: at.dir, env: process.env, flags: {} });
+  const config = await configOf(at.dir);
   await removeLeftovers(config.dataDir);
   if (hasStore(config) && existsSync(configFile(at.dir))) return sayInitialised(at, 'nothing was changed');
   const setup = await setUp(at.dir, config, false);

@@ -1,21 +1,20 @@
-import { existsSync } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { realpath, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { storeCopies } from '../app.ts';
 import { lockDataFolder } from '../cluster/lock.ts';
-import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { RecordedFiles } from '../domain/recorded-files.ts';
-import { ensureFolder, syncPath, syncTree } from '../lib/durable-files.ts';
+import { ensureFolder } from '../lib/durable-files.ts';
 import { lostFiles } from './backup-files.ts';
-import { copyFile, FILES, type Manifest, readManifest, readSums, sha256Of, STORE, SUMS } from './backup-folder.ts';
+import { copyFile, type Manifest, readManifest, readSums, sha256Of, STORE, SUMS } from './backup-folder.ts';
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
-import { hasStore, invocation } from './folder.ts';
+import { configOf, hasStore, invocation } from './folder.ts';
 import { facts, next, note, printResult, shellWord } from './output.ts';
 import { bytesText, Progress } from './progress.ts';
 import { confirmDestruction } from './prompt.ts';
+import { makeDraft, putInPlace } from './restore-moves.ts';
 import { findRunning } from './running.ts';
 
 /** Adds `restore`. */
@@ -35,7 +34,7 @@ async function restore(backup: string, options: { yes?: true }, command: Command
   const at = invocation(command);
   const from = resolve(backup);
   const manifest = await readManifest(from);
-  const config = loadConfig({ dir: at.dir, env: process.env, flags: {} });
+  const config = await configOf(at.dir);
   const running = findRunning(config.dataDir);
   if (running !== null) {
     throw new Failure(`A server runs on ${config.dataDir} (process ${running.pid}): nothing was changed.`, ['Stop it first: kill -TERM ' + running.pid]);
@@ -66,22 +65,17 @@ async function restore(backup: string, options: { yes?: true }, command: Command
 async function place(from: string, manifest: Manifest, { dataDir }: Config): Promise<{ epoch: string; aside: string | null }> {
   await ensureFolder(dataDir);
   const lock = await lockDataFolder(dataDir);
-  const draft = join(dataDir, `.restore-${process.pid}`);
   const progress = new Progress();
+  let draft: string | undefined;
   try {
-    await rm(draft, { recursive: true, force: true });
-    await mkdir(draft, { mode: 0o700 });
+    draft = await makeDraft(dataDir);
     const sums = await copyChecked(from, draft, manifest, progress);
     const epoch = await checkStore(join(draft, STORE), manifest, sums);
-    await syncTree(draft);
-    const aside = await moveAside(dataDir);
-    // The store last: where it is, the data folder counts as whole.
-    for (const name of [FILES, STORE]) if (existsSync(join(draft, name))) await rename(join(draft, name), join(dataDir, name));
-    await syncPath(dataDir);
+    const aside = await putInPlace(dataDir, draft);
     return { epoch, aside };
   } finally {
     progress.end();
-    await rm(draft, { recursive: true, force: true });
+    if (draft !== undefined) await rm(draft, { recursive: true, force: true });
     lock.release();
   }
 }
@@ -91,7 +85,10 @@ async function copyChecked(from: string, draft: string, manifest: Manifest, prog
   const whole = manifest.store.bytes + manifest.files.bytes;
   let done = 0;
   const sums = await readSums(from);
+  const root = await realpath(from);
   for (const [name, sha256] of sums) {
+    // A link could lead to any file of this machine, which would then be served to users.
+    if ((await realpath(join(from, name)).catch(() => null)) !== join(root, name)) throw damaged(from, name);
     const copied = await copyFile(join(from, name), join(draft, name), (bytes) => (done += bytes));
     if (copied?.sha256 !== sha256) throw damaged(from, name);
     progress.say(() => `${bytesText(done)} of ${bytesText(whole)}`);
@@ -114,16 +111,6 @@ async function checkStore(path: string, { store }: Manifest, sums: ReadonlyMap<s
   return epoch;
 }
 
-async function moveAside(dataDir: string): Promise<string | null> {
-  const old = [STORE, FILES].filter((name) => existsSync(join(dataDir, name)));
-  if (old.length === 0) return null;
-  const aside = join(dataDir, `before-restore-${new Date().toISOString().replaceAll(':', '-')}`);
-  await mkdir(aside, { mode: 0o700 });
-  for (const name of old) await rename(join(dataDir, name), join(aside, name));
-  note(`The old data is in ${aside} now.`);
-  return aside;
-}
-
 function damaged(from: string, name: string): Failure {
-  return new Failure(`The backup ${from} is damaged: ${name} is missing or not what it was. Nothing was changed.`, ['Take another backup; `sha256sum -c SHA256SUMS` inside it shows what is wrong with this one.']);
+  return new Failure(`The backup ${from} is damaged: ${name} is missing, a link, or not what it was. Nothing was changed.`, ['Take another backup; `sha256sum -c SHA256SUMS` inside it shows what is wrong with this one.']);
 }

@@ -9,6 +9,7 @@ import { putUser } from '../domain/users.ts';
 import { ensureFolder, syncPath, syncTree, writeDurably } from '../lib/durable-files.ts';
 import { operator } from './actor.ts';
 import { configFile, filesFolder, hasStore, storeFolder, useStore } from './folder.ts';
+import { refuseLostStore } from './restore-moves.ts';
 import { claimSetup, removeLeftovers, setupFolder } from './setup-leftovers.ts';
 
 /** The environment that a new folder starts with. */
@@ -57,6 +58,7 @@ export async function makeFolder<T>(dir: string, config: Config, fill: (ctx: Con
 
 /** Fills a store aside and moves it into its place when it is complete. */
 async function makeStore<T>(config: Config, fill: (ctx: Context) => Promise<T>): Promise<T | null> {
+  refuseLostStore(config.dataDir);
   await ensureFolder(config.dataDir);
   const aside = { ...config, dataDir: setupFolder(config.dataDir) };
   await rm(aside.dataDir, { recursive: true, force: true });
@@ -74,6 +76,8 @@ async function makeStore<T>(config: Config, fill: (ctx: Context) => Promise<T>):
 
 /** False when another process was faster, whose store stays. */
 async function place(from: Config, to: Config): Promise<boolean> {
+  // A restore that began meanwhile has taken the store away that this one must not stand in for.
+  refuseLostStore(to.dataDir);
   const hasFiles = existsSync(filesFolder(from));
   // The store last: where it is, the data folder counts as whole.
   if (hasFiles && !(await moveUnlessTaken(filesFolder(from), filesFolder(to)))) return false;

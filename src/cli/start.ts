@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import type { Ready } from '../cluster/primary.ts';
-import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { addCommand } from './command.ts';
-import { hasStore, invocation } from './folder.ts';
+import { configOf, hasStore, invocation } from './folder.ts';
 import { callable, printResult, shellWord } from './output.ts';
 import { clearRunning, writeRunning } from './running.ts';
 import type { Setup } from './setup.ts';
@@ -40,7 +39,7 @@ export function register(program: Command): void {
 async function start(options: { host?: string; port?: string; workers?: string; demo?: true }, command: Command): Promise<void> {
   const { dir, json } = invocation(command);
   const { host, port, workers, demo } = options;
-  const config = loadConfig({ dir, env: process.env, flags: { host, port, workers, demo: demo && 'true' } });
+  const config = await configOf(dir, { host, port, workers, demo: demo && 'true' });
   const setup = hasStore(config) ? null : await setUpFirst(dir, config);
   const { startPrimary } = await import('../app.ts');
   const server = await startPrimary(config, json ? STDERR : STDOUT);

@@ -126,7 +126,7 @@ t.test('a backup that is not whole is refused, and nothing changes', async (t) =
   await refuse(/is no finished backup/);
   await collabJson(t, ['backup', bad, '--dir', dir]);
   appendFileSync(join(bad, filePath), '!');
-  await refuse(/is damaged: files\/env_\w+\/file_\w+\/file_\w+ is missing or not what it was\. Nothing was changed/);
+  await refuse(/is damaged: files\/env_\w+\/file_\w+\/file_\w+ is missing, a link, or not what it was\. Nothing was changed/);
   rmSync(join(bad, 'files'), { recursive: true });
   await refuse(/is damaged: files\/env_/);
   appendFileSync(join(bad, 'SHA256SUMS'), '\n');
