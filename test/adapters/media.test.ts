@@ -2,6 +2,8 @@ import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import t, { type Test } from 'tap';
+import { FileWindow } from '../../src/adapters/media/file-window.ts';
+import { jpegIsWhole } from '../../src/adapters/media/jpeg-end.ts';
 import { LocalMedia } from '../../src/adapters/media/media.ts';
 import { HEAD_BYTES, type MediaFile } from '../../src/ports/media.ts';
 import { animation, fragmentedMp4, mp4, picture, wav, webm } from '../fixtures/media.ts';
@@ -75,6 +77,27 @@ t.test('the end of a JPEG is found wherever it is', async (t) => {
   t.match(await media.image(file(t, long)), { width: 300 }, 'its scan is not among the first bytes');
   t.match(await media.image(file(t, Buffer.concat([long, Buffer.alloc(300_000, 3)]))), { width: 300 }, 'more follows it');
   t.equal(await media.image(file(t, long.subarray(0, long.length - 2))), null, 'there is none');
+});
+
+t.test('a JPEG is read once, whatever it is filled with', async (t) => {
+  const { at } = FileWindow.prototype;
+  let reads = 0;
+  t.teardown(() => Object.assign(FileWindow.prototype, { at }));
+  FileWindow.prototype.at = function count(offset, least) {
+    reads += 1;
+    return at.call(this, offset, least);
+  };
+  const plain = await picture(300, 200).jpeg().toBuffer();
+  const fillBytes = Buffer.alloc(9_900_000, 0xff);
+  const segments = Buffer.alloc(9_900_000, Buffer.from('ffe00002', 'hex'));
+  for (const [name, filling] of Object.entries({ fillBytes, segments })) {
+    const filled = Buffer.concat([plain.subarray(0, 2), filling, plain.subarray(2)]);
+    reads = 0;
+    t.equal(await jpegIsWhole(file(t, Buffer.concat([filled, Buffer.from('more')]))), true, name);
+    t.equal(await jpegIsWhole(file(t, filled.subarray(0, -2))), false, `${name}, cut off`);
+    t.equal(await jpegIsWhole(file(t, filled.subarray(0, 9_000_000))), false, `${name}, without a scan`);
+    t.ok(reads < 150, `${reads} reads`);
+  }
 });
 
 t.test('fifty million pixels are taken, one more column is not', async (t) => {
