@@ -6,6 +6,7 @@ import { createKey } from '../../src/domain/keys.ts';
 import { updateEnvironment } from '../../src/domain/environments.ts';
 import { createLogger } from '../../src/log.ts';
 import { FileJobs } from '../../src/pipeline/file-jobs.ts';
+import { durationFile } from '../fixtures/durations.ts';
 import { animation, fragmentedMp4, mp4, picture, wav, webm } from '../fixtures/media.ts';
 import { until } from '../helpers/cluster.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
@@ -102,6 +103,7 @@ t.test('Upload', async (t) => {
     t.equal((await upload(tenant, { bytes: wav(1.25), type: 'audio/wav' })).json.durationMs, 1250);
     t.equal((await upload(tenant, { bytes: webm(1_200), type: 'audio/webm' })).json.durationMs, 1200, 'a recording');
     t.equal((await upload(tenant, { bytes: fragmentedMp4(3), type: 'audio/mp4' })).json.durationMs, 3000, 'a recording in fragments');
+    t.equal((await upload(tenant, { bytes: durationFile('silent.mp4').bytes, type: 'video/mp4' })).json.durationMs, 2000, 'a video without sound');
     t.notOk('durationMs' in (await upload(tenant, { bytes: Buffer.alloc(99, 5), type: 'audio/ogg' })).json, 'left out where nobody can tell');
   });
 

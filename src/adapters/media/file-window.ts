@@ -28,12 +28,17 @@ export class FileWindow {
 
   /** The bytes from `offset` on, at least `least` of them unless the file ends before. Good until the next call. */
   async at(offset: number, least: number): Promise<Buffer> {
-    const inside = offset >= this.#start && offset + least <= this.#start + this.#filled;
-    if (!inside) {
-      const { bytesRead } = await this.#handle.read(this.#buffer, 0, WINDOW_BYTES, offset);
-      this.#start = offset;
-      this.#filled = bytesRead;
-    }
-    return this.#buffer.subarray(offset - this.#start, this.#filled);
+    const atHand = this.peek(offset, least);
+    if (atHand !== null) return atHand;
+    const { bytesRead } = await this.#handle.read(this.#buffer, 0, WINDOW_BYTES, offset);
+    this.#start = offset;
+    this.#filled = bytesRead;
+    return this.#buffer.subarray(0, bytesRead);
+  }
+
+  /** As `at`, without a wait; null where that takes a read. For loops over small things: a promise for each costs too much. */
+  peek(offset: number, least: number): Buffer | null {
+    const isInside = offset >= this.#start && offset + least <= this.#start + this.#filled;
+    return isInside ? this.#buffer.subarray(offset - this.#start, this.#filled) : null;
   }
 }

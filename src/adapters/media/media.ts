@@ -1,8 +1,19 @@
 import { Gate } from '../../lib/gate.ts';
 import type { ImageFacts, Media, MediaFile } from '../../ports/media.ts';
+import type { parseFromTokenizer } from 'music-metadata';
+import type { fromFile } from 'strtok3';
+import { FileWindow } from './file-window.ts';
 import { jpegIsWhole } from './jpeg-end.ts';
-import { mp4FragmentsDuration } from './mp4-fragments.ts';
+import { mp4Duration } from './mp4-duration.ts';
+import { oggDuration } from './ogg-duration.ts';
+import { wavDuration } from './wav-duration.ts';
 import { webmDuration } from './webm-duration.ts';
+
+/** What reads MP3, which has frames of many kinds. */
+interface Parser {
+  readonly parseFromTokenizer: typeof parseFromTokenizer;
+  readonly fromFile: typeof fromFile;
+}
 
 const DURATION_MS = 2_000;
 const LOOKS_AT_ONCE = 4;
@@ -38,24 +49,36 @@ export class LocalMedia implements Media {
   }
 
   duration({ path }: MediaFile, mimeType: string): Promise<number | undefined> {
-    return this.#looks.run(() => withinTime(DURATION_MS, (over) => durationOf(path, mimeType, over)));
+    return this.#looks.run(() => durationOf(path, mimeType));
   }
 }
 
-async function durationOf(path: string, mimeType: string, over: AbortSignal): Promise<number | undefined> {
-  const goOn = (): boolean => !over.aborted;
-  if (mimeType.endsWith('/mp4')) {
-    // Of fragments the parser tells what the head says, which was written before they were.
-    const ofFragments = await mp4FragmentsDuration(path, goOn).catch(() => undefined);
-    if (ofFragments !== null) return ofFragments;
-  }
-  const parsed = await parse(path, over);
-  if (parsed !== undefined && parsed > 0) return parsed;
-  return mimeType.endsWith('/webm') ? await webmDuration(path, goOn).catch(() => undefined) : undefined;
+/** What reads the duration of a file, by its declared type; MP3 is left to the parser. */
+const durations: Readonly<Record<string, (file: FileWindow, goOn: () => boolean) => Promise<number | undefined>>> = {
+  'audio/mp4': mp4Duration,
+  'video/mp4': mp4Duration,
+  'audio/webm': webmDuration,
+  'video/webm': webmDuration,
+  'audio/ogg': oggDuration,
+  'audio/wav': wavDuration,
+};
+
+async function durationOf(path: string, mimeType: string): Promise<number | undefined> {
+  const find = durations[mimeType];
+  // Loading the parser must not count: on a busy machine it takes as long as the file may.
+  const parser = find === undefined ? await loadParser() : null;
+  return withinTime(DURATION_MS, async (over) => {
+    if (parser !== null) return parse(parser, path, over);
+    return FileWindow.over(path, async (file) => find?.(file, () => !over.aborted)).catch(() => undefined);
+  });
 }
 
-async function parse(path: string, over: AbortSignal): Promise<number | undefined> {
+async function loadParser(): Promise<Parser> {
   const [{ parseFromTokenizer }, { fromFile }] = await Promise.all([import('music-metadata'), import('strtok3')]);
+  return { parseFromTokenizer, fromFile };
+}
+
+async function parse({ parseFromTokenizer, fromFile }: Parser, path: string, over: AbortSignal): Promise<number | undefined> {
   const file = await fromFile(path);
   // The parser can't be told to stop, and what only looks like sound keeps it busy for minutes: its next read fails.
   over.addEventListener('abort', () => void file.close());
@@ -63,16 +86,16 @@ async function parse(path: string, over: AbortSignal): Promise<number | undefine
     over.throwIfAborted();
     const { format } = await parseFromTokenizer(file, { duration: true, skipCovers: true });
     const ms = Math.round((format.duration ?? 0) * 1000);
-    return Number.isSafeInteger(ms) ? ms : undefined;
+    return ms > 0 && Number.isSafeInteger(ms) ? ms : undefined;
   } catch {
-    // It throws on what has no end yet, such as the recordings of browsers.
+    // It throws on files that it cannot parse.
     return undefined;
   } finally {
     await file.close();
   }
 }
 
-/** What `work` gives, or undefined once the time is over, which it is told. */
+/** What `work` gives, or undefined once the time is over, which aborts its signal. */
 async function withinTime<T>(ms: number, work: (over: AbortSignal) => Promise<T>): Promise<T | undefined> {
   const over = new AbortController();
   let timer: NodeJS.Timeout | undefined;

@@ -1,51 +1,71 @@
-import { FileWindow } from './file-window.ts';
+import type { FileWindow } from './file-window.ts';
 
 const SEGMENT = 0x18538067;
 const INFO = 0x1549a966;
 const TIMESTAMP_SCALE = 0x2ad7b1;
+const DURATION = 0x4489;
+const TRACKS = 0x1654ae6b;
+const TRACK_ENTRY = 0xae;
+const TRACK_NUMBER = 0xd7;
+const DEFAULT_DURATION = 0x23e383;
 const CLUSTER = 0x1f43b675;
 const TIMESTAMP = 0xe7;
 const SIMPLE_BLOCK = 0xa3;
 const BLOCK_GROUP = 0xa0;
 const BLOCK = 0xa1;
+const BLOCK_DURATION = 0x9b;
 /** What is looked into; everything else is skipped. */
-const MASTERS: ReadonlySet<number> = new Set([SEGMENT, INFO, CLUSTER, BLOCK_GROUP]);
+const MASTERS: ReadonlySet<number> = new Set([SEGMENT, INFO, TRACKS, TRACK_ENTRY, CLUSTER, BLOCK_GROUP]);
 
 const NANOSECONDS = 1_000_000;
 /** An id and a size take at most 12 bytes; a block begins with its track, up to 8, and 2 of its time. */
 const HEAD_BYTES = 24;
+/** Tracks whose defaults are kept. */
+const MOST_TRACKS = 100;
 
 interface Element {
   readonly id: number;
   /** Where its content begins, counted from the element. */
   readonly head: number;
-  /** Infinity when it is not told: then it lasts until something that can't be in it. */
+  /** Infinity when it is not given: then the element lasts until one that it can't contain. */
   readonly size: number;
 }
 
 /**
- * Milliseconds of a WebM file as browsers record it: written as it comes, so neither its duration nor the sizes of its
- * clusters are told. The time of the latest block; undefined when there is none.
+ * Milliseconds of a WebM file: the duration in its head, or of a file without one, as browsers record it, the end of its
+ * latest block. Undefined when there is none.
  *
- * @param goOn asked now and then; false gives up
+ * @param goOn asked at each element; false gives up
  */
-export function webmDuration(path: string, goOn: () => boolean): Promise<number | undefined> {
-  return FileWindow.over(path, async (file) => {
-    let scale = NANOSECONDS;
-    let cluster = 0;
-    let latest: number | undefined;
-    for (let offset = 0; offset < file.size && goOn(); ) {
-      const bytes = await file.at(offset, HEAD_BYTES);
-      const element = elementOf(bytes);
-      if (element === null) break;
-      const { id, head, size } = element;
-      if (id === TIMESTAMP_SCALE) scale = numberOf(bytes, head, size) || NANOSECONDS;
-      if (id === TIMESTAMP) cluster = numberOf(bytes, head, size);
-      if (id === SIMPLE_BLOCK || id === BLOCK) latest = Math.max(latest ?? 0, cluster + blockTime(bytes, head));
-      offset += MASTERS.has(id) ? head : head + size;
+export async function webmDuration(file: FileWindow, goOn: () => boolean): Promise<number | undefined> {
+  let scale = NANOSECONDS;
+  let told = 0;
+  let track = 0;
+  let cluster = 0;
+  let block = 0;
+  let end = -1;
+  /** By track, the nanoseconds of a block that has no duration of its own. */
+  const defaults = new Map<number, number>();
+  for (let offset = 0; offset < file.size && goOn(); ) {
+    const bytes = file.peek(offset, HEAD_BYTES) ?? (await file.at(offset, HEAD_BYTES));
+    const element = elementOf(bytes);
+    if (element === null) break;
+    const { id, head, size } = element;
+    if (id === TIMESTAMP_SCALE) scale = numberOf(bytes, head, size) || NANOSECONDS;
+    if (id === DURATION) told = floatOf(bytes, head, size);
+    if (id === TRACK_NUMBER) track = numberOf(bytes, head, size);
+    if (id === DEFAULT_DURATION && defaults.size < MOST_TRACKS) defaults.set(track, numberOf(bytes, head, size));
+    if (id === CLUSTER && told > 0) break;
+    if (id === TIMESTAMP) cluster = numberOf(bytes, head, size);
+    if (id === SIMPLE_BLOCK || id === BLOCK) {
+      block = cluster + blockTime(bytes, head);
+      end = Math.max(end, block + (defaults.get(blockTrack(bytes, head)) ?? 0) / scale);
     }
-    return latest === undefined ? undefined : Math.round((latest * scale) / NANOSECONDS);
-  });
+    if (id === BLOCK_DURATION) end = Math.max(end, block + numberOf(bytes, head, size));
+    offset += MASTERS.has(id) ? head : head + size;
+  }
+  const ms = Math.round(((told > 0 ? told : end) * scale) / NANOSECONDS);
+  return ms >= 0 && Number.isSafeInteger(ms) ? ms : undefined;
 }
 
 /** The element that `bytes` begin with; null when they are none. */
@@ -74,6 +94,18 @@ function lengthOf(first = 0): number {
 
 function numberOf(bytes: Buffer, head: number, size: number): number {
   return size >= 1 && size <= 6 && bytes.length >= head + size ? bytes.readUIntBE(head, size) : 0;
+}
+
+/** A floating-point number of 4 or 8 bytes; 0 for any other. */
+function floatOf(bytes: Buffer, head: number, size: number): number {
+  if (bytes.length < head + size) return 0;
+  if (size === 8) return bytes.readDoubleBE(head);
+  return size === 4 ? bytes.readFloatBE(head) : 0;
+}
+
+/** The number of the track of a block: one without its leading bit, of a byte in all but odd files. */
+function blockTrack(bytes: Buffer, head: number): number {
+  return lengthOf(bytes[head]) === 1 ? (bytes[head] ?? 0) & 0x7f : 0;
 }
 
 /** The time of a block, counted from its cluster. */

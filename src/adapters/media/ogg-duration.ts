@@ -1,0 +1,79 @@
+import type { FileWindow } from './file-window.ts';
+
+const PAGE = Buffer.from('OggS');
+const PAGE_HEAD_BYTES = 27;
+/** A page has a head, at most 255 lengths and 255 times as many bytes. */
+const MOST_PAGE_BYTES = PAGE_HEAD_BYTES + 255 + 255 * 255;
+const FIRST_PAGE_OF_STREAM = 2;
+/** Streams whose first pages are looked at. */
+const MOST_STREAMS = 10;
+/** Opus counts in 48 000ths of a second, whatever it was made from. */
+const OPUS_RATE = 48_000;
+
+/** What a stream says of itself in its first packet. */
+interface Stream {
+  readonly serial: number;
+  /** Units of its positions in a second. */
+  readonly rate: number;
+  /** The units at its start that are not played. */
+  readonly skipped: number;
+}
+
+/**
+ * Milliseconds of an Ogg file with Opus, Vorbis, FLAC or Speex: the position in the last page of its first stream of sound.
+ * Undefined when there is none.
+ *
+ * @param goOn asked at each read; false gives up
+ */
+export async function oggDuration(file: FileWindow, goOn: () => boolean): Promise<number | undefined> {
+  const stream = await firstStream(file);
+  if (stream === null || stream.rate === 0) return undefined;
+  // The last page is within this of the end, unless the file is cut off or another stream goes on.
+  for (let start = Math.max(0, file.size - MOST_PAGE_BYTES); goOn(); start = Math.max(0, start - MOST_PAGE_BYTES)) {
+    const bytes = (await file.at(start, Math.min(file.size - start, 2 * MOST_PAGE_BYTES))).subarray(0, 2 * MOST_PAGE_BYTES);
+    const position = lastPosition(bytes, stream.serial);
+    if (position !== null) return milliseconds((position - stream.skipped) / stream.rate);
+    if (start === 0) return undefined;
+  }
+  return undefined;
+}
+
+async function firstStream(file: FileWindow): Promise<Stream | null> {
+  for (let offset = 0, streams = 0; offset < file.size && streams < MOST_STREAMS; streams++) {
+    const bytes = await file.at(offset, MOST_PAGE_BYTES);
+    if (bytes.length < PAGE_HEAD_BYTES || !bytes.subarray(0, 4).equals(PAGE)) return null;
+    if (((bytes[5] ?? 0) & FIRST_PAGE_OF_STREAM) === 0) return null;
+    const lengths = bytes.subarray(PAGE_HEAD_BYTES, PAGE_HEAD_BYTES + (bytes[26] ?? 0));
+    const content = PAGE_HEAD_BYTES + lengths.length;
+    const size = lengths.reduce((sum, length) => sum + length, 0);
+    const codec = codecOf(bytes.subarray(content, content + size));
+    if (codec !== null) return { serial: bytes.readUInt32LE(14), ...codec };
+    offset += content + size;
+  }
+  return null;
+}
+
+function codecOf(packet: Buffer): Omit<Stream, 'serial'> | null {
+  const begins = (text: string, least: number): boolean => packet.length >= least && packet.toString('latin1', 0, text.length) === text;
+  if (begins('OpusHead', 12)) return { rate: OPUS_RATE, skipped: packet.readUInt16LE(10) };
+  if (begins('\x01vorbis', 16)) return { rate: packet.readUInt32LE(12), skipped: 0 };
+  if (begins('Speex   ', 40)) return { rate: packet.readUInt32LE(36), skipped: 0 };
+  // The rate has 20 bits.
+  return begins('\x7fFLAC', 30) ? { rate: packet.readUIntBE(27, 3) >>> 4, skipped: 0 } : null;
+}
+
+/** The position at the end of the last page of a stream that has one; null when there is none. */
+function lastPosition(bytes: Buffer, serial: number): number | null {
+  for (let at = bytes.lastIndexOf(PAGE); at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(PAGE, at - 1)) {
+    if (at + PAGE_HEAD_BYTES > bytes.length || bytes.readUInt32LE(at + 14) !== serial) continue;
+    // All bits are set where no packet ends on the page.
+    const high = bytes.readInt32LE(at + 10);
+    if (high >= 0) return high * 2 ** 32 + bytes.readUInt32LE(at + 6);
+  }
+  return null;
+}
+
+function milliseconds(seconds: number): number | undefined {
+  const ms = Math.round(seconds * 1_000);
+  return ms > 0 && Number.isSafeInteger(ms) ? ms : undefined;
+}

@@ -1,0 +1,77 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { LocalMedia } from '../../src/adapters/media/media.ts';
+import { contradicts } from '../../src/model/attachment.ts';
+import { HEAD_BYTES, type MediaFile } from '../../src/ports/media.ts';
+import { durationCases, durationFile } from '../fixtures/durations.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+const media = new LocalMedia();
+
+const mediaFile = (path: string, bytes: Buffer): MediaFile => ({ path, head: bytes.subarray(0, HEAD_BYTES), tail: bytes.subarray(-2) });
+
+function written(t: Test, bytes: Buffer): MediaFile {
+  const path = join(tempFolder(t), 'x');
+  writeFileSync(path, bytes);
+  return mediaFile(path, bytes);
+}
+
+/** A chunk of a WAV file, of an even size. */
+function chunk(type: string, content: Buffer, size = content.length): Buffer {
+  const head = Buffer.alloc(8);
+  head.write(type, 0, 'latin1');
+  head.writeUInt32LE(size, 4);
+  return Buffer.concat([head, content]);
+}
+
+/** The first bytes of a file of these bytes. */
+const pageOf = (bytes: Buffer, from: number): number => bytes.indexOf('OggS', from);
+
+t.test('durations are those of ffprobe, for every type that is accepted', async (t) => {
+  for (const { name, mimeType, ms, withinMs } of durationCases) {
+    const { path, bytes } = durationFile(name);
+    const file = mediaFile(path, bytes);
+    const duration = await media.duration(file, mimeType);
+    t.ok(duration !== undefined && Math.abs(duration - ms) <= withinMs, `${name}: ${duration}, by ffprobe ${ms}`);
+    const shown = await media.sniff(file);
+    t.notOk(shown !== undefined && contradicts(shown, mimeType), `${name} is taken as ${mimeType}: ${shown}`);
+  }
+});
+
+t.test('a WAV file that is cut off is as long as what it holds, and odd ones have no duration', async (t) => {
+  const { bytes } = durationFile('s16.wav');
+  t.equal(await media.duration(written(t, bytes.subarray(0, -4_000)), 'audio/wav'), 450);
+  const riff = Buffer.from('RIFF\xff\xff\xff\xffWAVE', 'latin1');
+  const format = Buffer.from('01000100401f0000401f000001000800', 'hex');
+  const listed = Buffer.concat([riff, chunk('LIST', Buffer.alloc(300_001)), Buffer.alloc(1), chunk('fmt ', format), chunk('data', Buffer.alloc(4_000))]);
+  t.equal(await media.duration(written(t, listed), 'audio/wav'), 500, 'after a long chunk of an odd size');
+  for (const [name, parts] of Object.entries({
+    'no data': [chunk('fmt ', format)],
+    'no format': [chunk('data', Buffer.alloc(4_000))],
+    'no rate': [chunk('fmt ', Buffer.alloc(16)), chunk('data', Buffer.alloc(4_000))],
+    nothing: [],
+  })) {
+    t.equal(await media.duration(written(t, Buffer.concat([riff, ...parts])), 'audio/wav'), undefined, name);
+  }
+});
+
+t.test('an Ogg file that is cut off is as long as its last whole page, and odd ones have no duration', async (t) => {
+  const { bytes } = durationFile('vorbis.ogg');
+  const half = await media.duration(written(t, bytes.subarray(0, bytes.lastIndexOf('OggS') + 20)), 'audio/ogg');
+  t.ok(half !== undefined && half > 0 && half < 2_500, `${half}`);
+  const headers = bytes.subarray(0, pageOf(bytes, pageOf(bytes, 4) + 4));
+  t.equal(await media.duration(written(t, headers), 'audio/ogg'), undefined, 'nothing but headers');
+  t.equal(await media.duration(written(t, Buffer.concat([headers, Buffer.alloc(9_000_000, 'OggS')])), 'audio/ogg'), undefined, 'pages that are none');
+  t.equal(await media.duration(written(t, bytes.subarray(1)), 'audio/ogg'), undefined, 'no page at its start');
+  t.equal(await media.duration(written(t, Buffer.alloc(0)), 'audio/ogg'), undefined, 'empty');
+  const trailed = Buffer.concat([bytes, Buffer.alloc(300_000)]);
+  t.equal(await media.duration(written(t, trailed), 'audio/ogg'), 2_500, 'more follows');
+});
+
+t.test('an MP4 file whose head says nothing is as long as its longest track', async (t) => {
+  const { bytes } = durationFile('silent.mp4');
+  const silenced = Buffer.from(bytes);
+  silenced.writeUInt32BE(0xffffffff, bytes.indexOf('mvhd') + 4 + 16);
+  t.equal(await media.duration(written(t, silenced), 'video/mp4'), 2_000);
+});
