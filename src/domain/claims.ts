@@ -7,7 +7,7 @@ import { checkId, checkMetadata, isWebAddress } from './bounds.ts';
 import type { UserActor } from './context.ts';
 import { InputSchema, validate } from './validate.ts';
 
-/** What a user token says of its holder (decisions §6). */
+/** The claims of a user token. */
 export interface Claims {
   readonly userId: string;
   readonly role: UserActor['role'];
@@ -20,12 +20,15 @@ export interface Claims {
   readonly expiresAt: number;
 }
 
+/** The last second of the calendar of ECMAScript: no later time can be written down. */
+const LATEST_SECOND = 8.64e12;
+
 const address = () => Type.Optional(Type.String({ maxLength: 2048 }));
 
 const payloadSchema = new InputSchema(
   Type.Object({
     sub: Type.String(),
-    exp: Type.Number(),
+    exp: Type.Number({ maximum: LATEST_SECOND }),
     iat: Type.Optional(Type.Number()),
     name: Type.Optional(Type.String({ maxLength: 256 })),
     picture: address(),

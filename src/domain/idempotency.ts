@@ -5,6 +5,7 @@ import { seal, unseal } from '../lib/seal.ts';
 import type { Admin } from '../model/admin.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Transaction } from '../ports/store.ts';
+import { actorKey } from './access.ts';
 import type { Actor, Context } from './context.ts';
 import { ADMIN_IDEMPOTENCY, idempotencyOf } from './partitions.ts';
 
@@ -71,8 +72,8 @@ export function parseIdempotencyKey(header: string): string {
  * Another credential with the same key does its own work: it may be allowed less than the first.
  */
 export function once(ctx: Context, actor: Actor, request: Idempotency, work: Work): Promise<Outcome> {
-  // Neither ids of keys nor ids of users hold a line break.
-  const holder = actor.kind === 'backend' ? `key ${actor.keyId}\n` : `user ${actor.userId}\n`;
+  // No id of a key or user holds a line break.
+  const holder = `${actorKey(actor)}\n`;
   return onceWithin(ctx, { partition: idempotencyOf(actor.environment.id), prefix: '', holder, sealed: false }, request, work);
 }
 

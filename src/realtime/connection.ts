@@ -8,6 +8,8 @@ import type { Member } from './room.ts';
 export interface Desk {
   /** Handles one frame. Never throws. */
   receive(connection: Connection, frame: ArrayBuffer, isBinary: boolean): void;
+  /** Counts a ping or pong frame of the protocol, which the core answers, as a message. Never throws. */
+  pinged(connection: Connection): void;
   /** The socket has closed: gives back what the connection held. Called once. */
   leave(connection: Connection): void;
 }
@@ -59,6 +61,10 @@ export class Connection implements Credential {
 
   receive(frame: ArrayBuffer, isBinary: boolean): void {
     if (!this.#finishing) this.#desk.receive(this, frame, isBinary);
+  }
+
+  pinged(): void {
+    if (!this.#finishing) this.#desk.pinged(this);
   }
 
   /**

@@ -29,6 +29,14 @@ export class MessageDesk implements Desk {
     }
   }
 
+  pinged(connection: Connection): void {
+    try {
+      this.#charge(connection);
+    } catch (error) {
+      refuse(connection.line, publicError(error));
+    }
+  }
+
   leave(connection: Connection): void {
     const { ctx, owner, log, rooms } = this.#services;
     connection.feed.leave(connection);

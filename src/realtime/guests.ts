@@ -9,6 +9,8 @@ import { parseFrame, readEnvelope, refuse, replyId, type Envelope } from './prot
 export const AUTH_DEADLINE_MS = 5_000;
 /** Largest frame taken from a socket that has not. */
 export const MAX_GUEST_BYTES = 16_384;
+/** Most ping and pong frames of such a socket. */
+const MAX_GUEST_PINGS = 10;
 
 /** What waits for a guest's one message. */
 export interface Porter {
@@ -25,6 +27,7 @@ export class Guest {
   readonly deadline: number;
   readonly #porter: Porter;
   #spoken = false;
+  #pings = 0;
 
   constructor(line: Line, pass: GuestPass, deadline: number, porter: Porter) {
     this.line = line;
@@ -47,6 +50,11 @@ export class Guest {
     } catch (error) {
       refuse(this.line, publicError(error), { id });
     }
+  }
+
+  pinged(): void {
+    this.#pings++;
+    if (this.#pings > MAX_GUEST_PINGS) refuse(this.line, new CollabError('rate_limited', `At most ${MAX_GUEST_PINGS} pings before the socket has authenticated`));
   }
 
   ended(): void {

@@ -94,6 +94,8 @@ class RealtimeServer implements Realtime {
       upgrade: upgradeHandler(this.#services, this.#anchor, () => this.#closing),
       open: (socket) => this.#guard(socket, () => this.#open(socket)),
       message: (socket, frame, isBinary) => this.#guard(socket, () => talker(socket)?.receive(frame, isBinary)),
+      ping: (socket) => this.#guard(socket, () => talker(socket)?.pinged()),
+      pong: (socket) => this.#guard(socket, () => talker(socket)?.pinged()),
       drain: (socket) => this.#guard(socket, () => talker(socket)?.line.onDrain()),
       close: (socket, code) => {
         this.#services.terms.meter?.closed(code);

@@ -138,6 +138,16 @@ export class TestSocket {
     this.#ws.send(data);
   }
 
+  /** Sends a ping frame of the protocol. */
+  ping(): void {
+    this.#ws.ping();
+  }
+
+  /** Sends a pong frame that nobody asked for. */
+  pong(): void {
+    this.#ws.pong();
+  }
+
   /** Sends one fragment of a text message. */
   sendFragment(part: Buffer, last: boolean): void {
     this.#ws.send(part, { binary: false, fin: last });
