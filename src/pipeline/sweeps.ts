@@ -26,7 +26,7 @@ export async function maintain({ store, shared }: Context): Promise<void> {
 /** The upkeep of the store and of shared memory. */
 export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): readonly Sweep[] {
   return [
-{ name: 'store upkeep', everyMs: SECOND / 4, run: () => maintain(ctx) },
+    { name: 'store upkeep', everyMs: SECOND / 4, run: () => maintain(ctx) },
     { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(ctx.clock.monotonic() - IDLE_WINDOW_MS) },
     { name: 'connections that have left rooms', everyMs: MINUTE, run: () => sweepPresence(ctx) },
     {

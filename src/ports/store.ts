@@ -61,6 +61,18 @@ export interface StoredEvent {
 /** Receives each flushed event once, in order of `seq` per environment, without a gap. Must not throw. */
 export type EventListener = (environmentId: string, event: StoredEvent) => void;
 
+/** A snapshot that another process holds: what it shows takes space that commits could use again. */
+export interface HeldSnapshot {
+  readonly table: 'log' | 'tree';
+  readonly pid: number;
+  /** Program and first argument, such as `collab tail`; null where the system does not tell. */
+  readonly command: string | null;
+  /** Whether the process has been stopped (SIGSTOP, Ctrl-Z). */
+  readonly stopped: boolean;
+  /** Milliseconds for which it has been seen. */
+  readonly heldMs: number;
+}
+
 export interface Store extends Reader {
   /** Names this log. Another value after a restore: positions of the old epoch mean nothing in the new. */
   readonly epoch: string;
@@ -134,6 +146,12 @@ export interface Store extends Reader {
    * pipe, and before long computations.
    */
   releaseSnapshot(): void;
+
+  /**
+   * The snapshots that other processes hold now. A process that is well holds one for milliseconds: call this again and
+   * again, for `heldMs` counts from the first call that has seen it.
+   */
+  heldSnapshots(): HeldSnapshot[];
 
   /**
    * Does upkeep that is due (moving, trimming, freeing what ended processes have held); called every so often by the

@@ -72,7 +72,7 @@ t.test('a renewed epoch is another name of the same log', async (t) => {
   const copy = join(folder, 'copy');
   await copyStore(join(folder, 'live'), copy);
   const before = await inspectStore(copy);
-  t.match(before, { epoch: store.epoch, environments: 1, records: 1, events: 1, format: 2 });
+  t.match(before, { epoch: store.epoch, environments: 1, records: 1, events: 1, format: 3 });
   const epoch = await renewEpoch(copy);
   t.not(epoch, store.epoch);
   t.match(await inspectStore(copy), { epoch, environments: 1, records: 1, events: 1 });

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
@@ -13,6 +13,17 @@ function folderOfFormat1(t: Test): string {
   return path;
 }
 
+/** The same with format 2, which had the log as an environment of its own. */
+function folderOfFormat2(t: Test): string {
+  const path = tempFolder(t);
+  mkdirSync(join(path, 'log'));
+  writeFileSync(join(path, 'data.mdb'), gunzipSync(readFileSync('test/fixtures/store-format-2.mdb.gz')));
+  writeFileSync(join(path, 'log', 'data.mdb'), gunzipSync(readFileSync('test/fixtures/store-format-2-log.mdb.gz')));
+  return path;
+}
+
+const folders = [[1, folderOfFormat1], [2, folderOfFormat2]] as const;
+
 async function verify(t: Test, store: LmdbStore): Promise<void> {
   const records = await store.range('p/folded');
   t.same(new Set(records.map(({ value }) => value)), new Set(Array.from({ length: 49 }, (_, i) => `"${i + 2}"`)));
@@ -22,23 +33,26 @@ async function verify(t: Test, store: LmdbStore): Promise<void> {
   t.same(events, Array.from({ length: 50 }, (_, i) => ({ seq: i + 1, text: `{"seq":${i + 1},"n":${i + 1}}` })));
 }
 
-t.test('a store of format 1 is brought to this format, with all it holds, and goes on', async (t) => {
-  const path = folderOfFormat1(t);
-  const stores = await Promise.all([openLmdbStore({ path, minFreeBytes: 0 }), openLmdbStore({ path, minFreeBytes: 0 })]);
-  for (const store of stores) await verify(t, store);
-  await stores[0].fold();
-  for (const store of stores) await verify(t, store);
-  await stores[0].transact(async (tx) => tx.emit('env_1', (seq) => `{"seq":${seq}}`));
-  t.equal(await stores[1].lastSeq('env_1'), 51);
-  for (const store of stores) await store.close();
-  const again = await openLmdbStore({ path, minFreeBytes: 0 });
-  t.equal(await again.lastSeq('env_1'), 51);
-  t.equal(again.epoch, stores[0].epoch);
-  await again.close();
-});
+for (const [format, folderOf] of folders) {
+  t.test(`a store of format ${format} is brought to this format, with all it holds, and goes on`, async (t) => {
+    const path = folderOf(t);
+    const stores = await Promise.all([openLmdbStore({ path, minFreeBytes: 0 }), openLmdbStore({ path, minFreeBytes: 0 })]);
+    for (const store of stores) await verify(t, store);
+    await stores[0].fold();
+    for (const store of stores) await verify(t, store);
+    await stores[0].transact(async (tx) => tx.emit('env_1', (seq) => `{"seq":${seq}}`));
+    t.equal(await stores[1].lastSeq('env_1'), 51);
+    for (const store of stores) await store.close();
+    const again = await openLmdbStore({ path, minFreeBytes: 0 });
+    t.equal(await again.lastSeq('env_1'), 51);
+    t.equal(again.epoch, stores[0].epoch);
+    await again.close();
+    t.notOk(existsSync(join(path, 'log')), 'the log of the older format is gone');
+  });
 
-t.test('a copy of format 1 can be restored', async (t) => {
-  const path = folderOfFormat1(t);
-  const epoch = await renewEpoch(path);
-  t.match(await inspectStore(path), { epoch, format: 2, records: 51, events: 50 });
-});
+  t.test(`a copy of format ${format} can be restored`, async (t) => {
+    const path = folderOf(t);
+    const epoch = await renewEpoch(path);
+    t.match(await inspectStore(path), { epoch, format: 3, records: 51, events: 50 });
+  });
+}

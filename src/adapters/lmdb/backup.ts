@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { open, type Database as Table } from 'lmdb';
 import { syncTree } from '../../lib/durable-files.ts';
-import { type Database, FORMAT_VERSION, openDatabase, openTables, OPTIONS } from './database.ts';
-import { DATA_FILE, LOG_FOLDER, OPENING_FOLDER, storeFiles } from './store-files.ts';
+import { type Database, FORMAT_VERSION, openDatabase, openTables } from './database.ts';
+import { OPTIONS } from './environment.ts';
+import { recordMove } from './log-rotation.ts';
+import { Replica } from './replica.ts';
+import { DATA_FILE, logFolder, logGenerations, OPENING_FOLDER, storeFiles } from './store-files.ts';
 import { openLmdbStore } from './store.ts';
 
 /** What a walk through a whole store found. */
@@ -36,18 +39,35 @@ const SLICE = 5_000;
  * processes read and write it. What is copied is on the disk then. Plain copies: compacting ones have been reported broken.
  */
 export async function copyStore(path: string, to: string): Promise<void> {
-  await mkdir(join(to, LOG_FOLDER), { recursive: true, mode: 0o700 });
-  const { root, log } = await openDatabase(path);
+  const database = await openDatabase(path);
   try {
-    // The log first. Where a fold goes on between the two, the copied tree has all that the copied log would say.
-    await log.backup(join(to, LOG_FOLDER), false);
-    await root.backup(to, false);
+    const replica = new Replica(database);
+    // The log may be replaced between the two copies; they are made again then.
+    while (!(await copyOnce(database, replica, to))) await emptyFolder(to);
   } finally {
-    await Promise.all([log.close(), root.close()]);
+    await Promise.all([database.log.close(), database.root.close()]);
   }
   for (const file of storeFiles(to)) await chmod(file, 0o600);
   await foldCopy(to);
   await syncTree(to);
+}
+
+/** Copies both environments; returns whether they belong together. */
+async function copyOnce(database: Database, replica: Replica, to: string): Promise<boolean> {
+  // The copied tree says which log belongs to it.
+  await recordMove(database);
+  const { root, log, generation } = database;
+  const logTo = join(to, logFolder(generation));
+  await mkdir(logTo, { recursive: true, mode: 0o700 });
+  // The log first. Where a fold goes on between the two, the copied tree has all that the copied log would say.
+  await log.backup(logTo, false);
+  await root.backup(to, false);
+  replica.renew();
+  return database.generation === generation;
+}
+
+async function emptyFolder(path: string): Promise<void> {
+  for (const name of await readdir(path)) await rm(join(path, name), { recursive: true });
 }
 
 /**
@@ -99,7 +119,7 @@ async function foldCopy(path: string): Promise<void> {
   } finally {
     await store.close();
   }
-  for (const folder of [LOG_FOLDER, OPENING_FOLDER]) await rm(join(path, folder), { recursive: true });
+  for (const folder of [...logGenerations(path).map(logFolder), OPENING_FOLDER]) await rm(join(path, folder), { recursive: true });
   await rm(join(path, LOCK_FILE), { force: true });
 }
 

@@ -40,8 +40,8 @@ export interface EncodedPartition {
   readonly slots: readonly Slot[];
 }
 
-/** Room for the frame that commit-log.ts writes. */
-const FRAME_BYTES = 4;
+/** Bytes before those of a batch, for the frame that commit-log.ts writes. */
+export const FRAME_BYTES = 8;
 const PREFIX_BYTES = FRAME_BYTES + 4;
 
 /** The text of a slot; undefined where it says that the record is deleted. */

@@ -2,8 +2,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { CollabError } from '../../errors.ts';
 import { type Batch, encodeBatch, type LoggedEvent } from './batch.ts';
 import { isFullDisk } from './commit-failure.ts';
-import { appendToLog, endOf, hasRoom, LARGEST_BATCH_BYTES } from './commit-log.ts';
+import { appendToLog, endOf, hasRoom, LARGEST_BATCH_BYTES, LogRotated } from './commit-log.ts';
 import type { Database } from './database.ts';
+import type { LogEnvironment } from './log-file.ts';
 import type { Replica } from './replica.ts';
 import type { LmdbTransaction } from './transaction.ts';
 
@@ -96,12 +97,17 @@ export class Committer {
     const staged = new Staged(this.#replica);
     const begun = performance.now();
     try {
-      const position = await this.#database.log.transaction(() => this.#write(group, staged));
+      const { log } = this.#database;
+      const position = await log.transaction(() => this.#write(log, group, staged));
       this.#replica.settleOwn(true);
       if (position === undefined) return group.length - staged.taken;
       this.#surroundings.flushed(position, performance.now() - begun);
     } catch (error) {
       this.#replica.settleOwn(false);
+      if (error instanceof LogRotated) {
+        this.#replica.renew();
+        return group.length;
+      }
       if (error instanceof LogFull && (await this.#makeRoom(group))) return group.length;
       if (!(error instanceof LogFull)) fail(group.slice(0, staged.taken), error);
     }
@@ -119,8 +125,10 @@ export class Committer {
     }
   }
 
-  /** Inside the write transaction: decides, and appends the group. Returns the position after it; undefined when nothing was written. */
-  #write(group: Waiting[], staged: Staged): number | undefined {
+  /** Inside the write transaction of `log`: decides, and appends the group. Returns the position after it; undefined when nothing was written. */
+  #write(log: LogEnvironment, group: Waiting[], staged: Staged): number | undefined {
+    // Reads have led on to another log since this transaction was asked for.
+    if (log !== this.#database.log) throw new LogRotated(this.#database.generation);
     this.#replica.catchUp();
     for (const waiting of group) {
       if (staged.length >= GROUP_LENGTH) break;
@@ -134,7 +142,7 @@ export class Committer {
     const end = endOf(start, encoded.bytes.byteLength);
     if (!hasRoom(this.#replica.folded, end)) throw new LogFull();
     this.#replica.expectOwn(encoded);
-    appendToLog(this.#database, start, encoded.bytes);
+    appendToLog(log, start, encoded.bytes);
     return end;
   }
 }

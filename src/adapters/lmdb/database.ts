@@ -1,17 +1,24 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import type { Database as Table, RootDatabase } from 'lmdb';
-import { openEnvironment } from './environment.ts';
-import { migrations } from './migrations.ts';
-import { LOG_FOLDER } from './store-files.ts';
+import { openEnvironment, OPTIONS } from './environment.ts';
+import { type LogEnvironment, openLog, recordedGeneration } from './log-file.ts';
+import { type Migrated, migrations } from './migrations.ts';
 
 /**
  * The two LMDB environments of a store, each with a writers' lock of its own, and the tables in them.
  * docs/decisions/0001-log-first-store.md tells how they work together.
  */
 export interface Database {
-  /** The group commits (`encodeBatch`) in pieces by their place in the ring; commit-log.ts reads and writes it. */
-  readonly log: RootDatabase<Buffer, number>;
+  /** Folder of the store. */
+  readonly path: string;
+  /**
+   * The group commits (`encodeBatch`) in pieces by their place in the ring; commit-log.ts reads and writes it. `moveToLog`
+   * replaces it by the next generation.
+   */
+  log: LogEnvironment;
+  generation: number;
+  /** Whether the environments were opened at their last flushed commit. */
+  readonly lastFlushed: boolean;
   /** The environment of the tables below. */
   readonly root: RootDatabase;
   /** The folded tree: `partition key` -> value. */
@@ -23,19 +30,12 @@ export interface Database {
 }
 
 /** The layout that this code reads and writes. A change of it comes with a step in migrations.ts. */
-export const FORMAT_VERSION = 2;
+export const FORMAT_VERSION = 3;
 
 interface Format {
   readonly version: number;
   readonly epoch: string;
 }
-
-/**
- * Of every environment. A folder with a dot in its name would be taken for a file. A flush belongs to its commit, inside
- * the writers' lock: overlapping flushes of several processes can finish out of order, and a writer that is killed then
- * takes the store back to the older one. And one group commit is one transaction by itself already.
- */
-export const OPTIONS = { noSubdir: false, maxReaders: 1024, overlappingSync: false, eventTurnBatching: false, compression: false } as const;
 
 /**
  * Opens the database in folder `path`, and makes it where there is none.
@@ -44,30 +44,34 @@ export const OPTIONS = { noSubdir: false, maxReaders: 1024, overlappingSync: fal
  * @throws when it was written by a newer version, or is no database
  */
 export async function openDatabase(path: string, lastFlushed = false): Promise<Database> {
-  const log = openLog(join(path, LOG_FOLDER), lastFlushed);
+  const options = { ...OPTIONS, path, safeRestore: lastFlushed, maxDbs: 8 };
+  const tables = openEnvironment(options, openTables);
   try {
-    return await openWith(log, path, lastFlushed);
+    const { epoch } = await migrate({ ...tables, path });
+    return { ...tables, ...(await openCurrentLog(tables, path, lastFlushed)), path, lastFlushed, epoch };
   } catch (error) {
-    await log.close();
+    await tables.root.close();
     throw error;
   }
 }
 
-function openLog(path: string, safeRestore: boolean): RootDatabase<Buffer, number> {
-  // A variable, because the typings don't know safeRestore.
-  const options = { ...OPTIONS, path, safeRestore, encoding: 'binary', keyEncoding: 'uint32' } as const;
-  return openEnvironment(options, (log: RootDatabase<Buffer, number>) => log);
+/** Replaces the log of an open database by another generation, which took over from it; outside of a transaction. */
+export function moveToLog(database: Database, generation: number, log = openLog(database.path, generation, database.lastFlushed)): void {
+  const previous = database.log;
+  database.log = log;
+  database.generation = generation;
+  void previous.close();
 }
 
-async function openWith(log: RootDatabase<Buffer, number>, path: string, safeRestore: boolean): Promise<Database> {
-  const options = { ...OPTIONS, path, safeRestore, maxDbs: 8 };
-  const tables = { ...openEnvironment(options, openTables), log };
-  try {
-    const format = await migrate(tables);
-    return { ...tables, epoch: format.epoch };
-  } catch (error) {
-    await tables.root.close();
-    throw error;
+async function openCurrentLog(tables: Pick<Database, 'root' | 'meta'>, path: string, lastFlushed: boolean): Promise<Pick<Database, 'log' | 'generation'>> {
+  for (;;) {
+    tables.root.resetReadTxn();
+    const generation = recordedGeneration(tables);
+    const log = openLog(path, generation, lastFlushed);
+    // A log that has been replaced is removed: what was opened may have been made anew by this.
+    tables.root.resetReadTxn();
+    if (recordedGeneration(tables) === generation) return { log, generation };
+    await log.close();
   }
 }
 
@@ -87,9 +91,10 @@ export function foldedText({ meta }: Pick<Database, 'meta'>): string | undefined
 }
 
 /** Brings the database to this version, and returns its format. */
-async function migrate(database: Omit<Database, 'epoch'>): Promise<Format> {
+async function migrate(database: Migrated): Promise<Format> {
   // Before the transaction, in which no table can be opened.
-  const steps = Object.entries(migrations).filter(([from]) => Number(from) >= formatOf(database).version).map(([from, prepare]) => [Number(from), prepare(database)] as const);
+  const { version } = formatOf(database);
+  const step = version < FORMAT_VERSION ? migrations[version]?.(database) : undefined;
   const format = await database.root.transaction(() => {
     const found = formatOf(database);
     if (found.version > FORMAT_VERSION) {
@@ -98,11 +103,12 @@ async function migrate(database: Omit<Database, 'epoch'>): Promise<Format> {
           'Start the newer version, or restore a backup made by this one.',
       );
     }
-    for (const [from, step] of steps) if (from >= found.version) step();
+    if (found.version < FORMAT_VERSION) step?.run();
     const current = { version: FORMAT_VERSION, epoch: found.epoch };
     if (found.version !== FORMAT_VERSION || database.meta.get('format') === undefined) void database.meta.put('format', JSON.stringify(current));
     return current;
   });
+  await step?.done();
   return format;
 }
 

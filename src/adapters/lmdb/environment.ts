@@ -8,6 +8,13 @@ import { OpeningLock } from './opening-lock.ts';
 import { DATA_FILE } from './store-files.ts';
 
 /**
+ * Of every environment. A folder with a dot in its name would be taken for a file. A flush belongs to its commit, inside
+ * the writers' lock: overlapping flushes of several processes can finish out of order, and a writer that is killed then
+ * takes the store back to the older one. And one group commit is one transaction by itself already.
+ */
+export const OPTIONS = { noSubdir: false, maxReaders: 1024, overlappingSync: false, eventTurnBatching: false, compression: false } as const;
+
+/**
  * Opens the LMDB environment in folder `options.path`, which other processes may have open, and makes it where there is
  * none. Write to it by `transaction` and `transactionSync` of the environment alone, never by a `put` outside of them: those
  * two keep commits and openings apart (opening-lock.ts). Its `readerCheck` frees the dead readers of that lock too.
@@ -40,13 +47,21 @@ export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOption
 
 function keepApart<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock): void {
   const transaction = root.transaction.bind(root);
-  root.transaction = (action) => lock.shared(() => transaction(action));
+  const underWay = new Set<Promise<unknown>>();
+  root.transaction = <R>(action: () => R) => {
+    const commit = lock.shared(() => transaction(action));
+    const forget = (): boolean => underWay.delete(commit);
+    underWay.add(commit);
+    void commit.then(forget, forget);
+    return commit;
+  };
   const transactionSync = root.transactionSync.bind(root);
   root.transactionSync = (action, flags) => lock.sharedSync(() => transactionSync(action, flags));
   const readerCheck = root.readerCheck.bind(root);
   root.readerCheck = () => readerCheck() + lock.readerCheck();
   const close = root.close.bind(root);
   root.close = async () => {
+    await Promise.allSettled(underWay);
     await close();
     await lock.close();
   };

@@ -1,5 +1,6 @@
 import { asBinary } from 'lmdb';
 import { type Database, foldedText, treeKey } from './database.ts';
+import { recordGeneration } from './log-file.ts';
 import type { Slot } from './batch.ts';
 import type { Replica } from './replica.ts';
 
@@ -25,6 +26,8 @@ export async function fold(database: Database, replica: Replica): Promise<void> 
     }
     replica.events.fold(to);
     void database.meta.put('folded', String(to));
+    // A process that starts over from the tree must not look for the rest in a log that ended before this position.
+    recordGeneration(database, database.generation);
   });
   replica.renew();
 }

@@ -1,51 +1,116 @@
-import type { Database as Table } from 'lmdb';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Database as Table, RootDatabase } from 'lmdb';
+import { FRAME_BYTES } from './batch.ts';
 import { appendToLog, endOf, hasRoom } from './commit-log.ts';
-import type { Database } from './database.ts';
+import { type LogEnvironment, makeLog, openLog, recordGeneration } from './log-file.ts';
+import { logFolder } from './store-files.ts';
 
-type Migrated = Omit<Database, 'epoch'>;
+/** What a migration works on: the tree is open, no log is. */
+export interface Migrated {
+  readonly path: string;
+  readonly root: RootDatabase;
+  readonly meta: Table<string, string>;
+}
 
-/**
- * `migrations[n]` brings a database of format n to n + 1: first, outside of any transaction, it opens what it needs, then
- * the step that it returns does the work inside a write transaction of the tree. A step may be done once more from the start.
- */
-export const migrations: Readonly<Record<number, (database: Migrated) => () => void>> = { 1: moveLogOut };
+/** A migration that is ready to run. */
+export interface Migration {
+  /** Does the work, inside a write transaction of the tree; may be done once more from the start. */
+  run(): void;
+  /** Closes and removes what is not needed any more, after that transaction, whether it has called `run` or not. */
+  done(): Promise<void>;
+}
 
-/** Format 1 had the log as a table beside the tree, its pieces without a mark; a commit's frame had its position in it. */
-const RING_PIECES_1 = 32_768;
-const PIECE_BYTES_1 = 2_000;
+/** `migrations[n]` brings a database of format n to the current one; called outside of any transaction. */
+export const migrations: Readonly<Record<number, (database: Migrated) => Migration>> = { 1: fromTable, 2: fromPlainLog };
+
+/** The log of formats 1 and 2 was a ring of pieces of this size too. */
+const RING_PIECES = 32_768;
+const PIECE_BYTES = 2_000;
+/** Format 1 wrote position and length before a commit, and no mark into the pieces. */
 const FRAME_BYTES_1 = 12;
+/** Format 2 wrote the length before a commit, and the position as a double before every piece. */
 const FRAME_BYTES_2 = 4;
+const MARK_BYTES_2 = 8;
+/** The log that a migration writes. */
+const GENERATION = 1;
 
-/** To format 2: the log becomes an environment of its own. */
-function moveLogOut(database: Migrated): () => void {
+/** Format 1 had the log as a table beside the tree. */
+function fromTable(database: Migrated): Migration {
   const old = database.root.openDB<Buffer, number>('log', { encoding: 'binary', keyEncoding: 'uint32' });
-  return () => {
-    const folded = Number(database.meta.get('folded') ?? 0);
-    const batches = batchesOf(old, folded);
-    database.log.transactionSync(() => {
-      let position = folded;
-      for (const bytes of batches) {
-        const end = endOf(position, bytes.byteLength);
-        if (!hasRoom(folded, end)) throw new Error('The log of format 1 is too full to be moved: start and stop the version that wrote it once without load, then this one.');
-        appendToLog(database, position, bytes);
-        position = end;
-      }
-    });
-    for (const key of [...old.getKeys()]) void old.remove(key);
+  let log: LogEnvironment | undefined;
+  return {
+    run() {
+      const folded = foldedOf(database);
+      log = rewrite(database, folded, batchesOf1(old, folded));
+      for (const key of [...old.getKeys()]) void old.remove(key);
+    },
+    done: async () => log?.close(),
   };
 }
 
-/** The commits of a log of format 1 from a position to its end, framed as in format 2. */
-function batchesOf(old: Table<Buffer, number>, from: number): Buffer[] {
+/** Format 2 had the log as the environment that is generation 0 now, without checksums. */
+function fromPlainLog(database: Migrated): Migration {
+  const old = openLog(database.path, 0);
+  let log: LogEnvironment | undefined;
+  return {
+    run() {
+      const folded = foldedOf(database);
+      log = rewrite(database, folded, batchesOf2(old, folded));
+    },
+    async done() {
+      await log?.close();
+      await old.close();
+      rmSync(join(database.path, logFolder(0)), { recursive: true, force: true });
+    },
+  };
+}
+
+function foldedOf({ meta }: Migrated): number {
+  return Number(meta.get('folded') ?? 0);
+}
+
+/** Writes commits, which begin with room for a frame of today, as the log that goes on from `folded`. */
+function rewrite(database: Migrated, folded: number, batches: readonly Buffer[]): LogEnvironment {
+  const log = makeLog(database.path, GENERATION, (made) => {
+    let position = folded;
+    for (const bytes of batches) {
+      const end = endOf(position, bytes.byteLength);
+      if (!hasRoom(folded, end)) throw new Error('The log of the older format is too full to be moved: start and stop the version that wrote it once without load, then this one.');
+      appendToLog(made, position, bytes);
+      position = end;
+    }
+  });
+  recordGeneration(database, GENERATION);
+  return log;
+}
+
+function batchesOf1(old: Table<Buffer, number>, from: number): Buffer[] {
   const batches: Buffer[] = [];
   for (let start = from; ; ) {
-    const first = old.get(start % RING_PIECES_1);
+    const first = old.get(start % RING_PIECES);
     if (first === undefined || first.readDoubleLE(0) !== start) return batches;
     const byteLength = first.readUInt32LE(8);
     const bytes = Buffer.alloc(byteLength);
-    const pieces = Math.ceil(byteLength / PIECE_BYTES_1);
-    for (let i = 0; i < pieces; i++) old.get((start + i) % RING_PIECES_1)?.copy(bytes, i * PIECE_BYTES_1);
-    batches.push(bytes.subarray(FRAME_BYTES_1 - FRAME_BYTES_2));
+    const pieces = Math.ceil(byteLength / PIECE_BYTES);
+    for (let i = 0; i < pieces; i++) old.get((start + i) % RING_PIECES)?.copy(bytes, i * PIECE_BYTES);
+    batches.push(bytes.subarray(FRAME_BYTES_1 - FRAME_BYTES));
+    start += pieces;
+  }
+}
+
+function batchesOf2(old: LogEnvironment, from: number): Buffer[] {
+  const room = PIECE_BYTES - MARK_BYTES_2;
+  const batches: Buffer[] = [];
+  for (let start = from; ; ) {
+    const first = old.get(start % RING_PIECES);
+    if (first === undefined || first.readDoubleLE(0) !== start) return batches;
+    const byteLength = first.readUInt32LE(MARK_BYTES_2);
+    const grown = FRAME_BYTES - FRAME_BYTES_2;
+    const bytes = Buffer.alloc(grown + byteLength);
+    const pieces = Math.ceil(byteLength / room);
+    for (let i = 0; i < pieces; i++) old.get((start + i) % RING_PIECES)?.copy(bytes, grown + i * room, MARK_BYTES_2);
+    batches.push(bytes);
     start += pieces;
   }
 }

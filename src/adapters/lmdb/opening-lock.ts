@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { DataError } from '../../errors.ts';
+import { otherReaders } from './readers.ts';
 import { OPENING_FOLDER } from './store-files.ts';
 
 /** How long who opens waits for commits under way; the longest, a fold of a full log, takes about a second. */
@@ -118,7 +119,7 @@ export class OpeningLock {
 
   #waitForCommits(): void {
     const giveUp = performance.now() + PATIENCE_MS;
-    let committing: string | undefined;
+    let committing: number | undefined;
     do {
       // Before the first look too: until then, whoever has not seen the file yet has its reader in sight.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS);
@@ -130,9 +131,7 @@ export class OpeningLock {
   }
 
   /** The id of another process that commits; undefined when none does. */
-  #committing(): string | undefined {
-    // A line a reader: process, thread, and its transaction, or - for one at rest.
-    const readers = this.#environment.readerList().split('\n').map((line) => line.trim().split(/\s+/));
-    return readers.find(([pid, , transaction]) => /^\d+$/.test(pid ?? '') && pid !== String(process.pid) && transaction !== '-')?.[0];
+  #committing(): number | undefined {
+    return otherReaders(this.#environment).find(({ snapshot }) => snapshot !== null)?.pid;
   }
 }

@@ -1,9 +1,10 @@
 import type { Entry, EventListener, RangeOptions, StoredEvent } from '../../ports/store.ts';
 import { Arena } from './arena.ts';
 import { decodeBatch, type EncodedBatch, textOf } from './batch.ts';
-import { bytesBetween, endOf, readLog, WrittenOver } from './commit-log.ts';
-import { type Database, foldedText, treeKey } from './database.ts';
+import { bytesBetween, endOf, LogRotated, readLog, WrittenOver } from './commit-log.ts';
+import { type Database, foldedText, moveToLog, treeKey } from './database.ts';
 import { EventLog } from './event-log.ts';
+import { recordedGeneration } from './log-file.ts';
 import { Memo } from './memo.ts';
 import { mergeRange, Overlay } from './overlay.ts';
 import { TreeCache } from './tree-cache.ts';
@@ -55,7 +56,7 @@ export class Replica {
     this.#foldedText = foldedText(database);
     this.#folded = Number(this.#foldedText ?? 0);
     this.#head = this.#dropped = this.#folded;
-    this.catchUp();
+    this.#catchUpWithMoves();
     this.release();
   }
 
@@ -93,7 +94,7 @@ export class Replica {
     // The tree first: the log must not end before what the tree has of it.
     this.#renewTree();
     this.#database.log.resetReadTxn();
-    this.catchUp();
+    this.#catchUpWithMoves();
     // Nothing else reads the log: a process that is stopped from here on doesn't keep its pages.
     this.#database.log.resetReadTxn();
     this.#keepForCallback();
@@ -107,7 +108,23 @@ export class Replica {
     this.#database.log.resetReadTxn();
   }
 
-  /** Reads the log to its end, in the current read transaction or inside a write transaction. Calls nobody. */
+  /** Outside of a transaction: reads the log to its end, in whichever file it goes on. */
+  #catchUpWithMoves(): void {
+    for (;;) {
+      try {
+        return this.catchUp();
+      } catch (error) {
+        if (!(error instanceof LogRotated)) throw error;
+        moveToLog(this.#database, error.generation);
+      }
+    }
+  }
+
+  /**
+   * Reads the log to its end, in the current read transaction or inside a write transaction. Calls nobody.
+   *
+   * @throws {LogRotated} when it goes on in another file
+   */
   catchUp(): void {
     try {
       this.#readToEnd();
@@ -166,7 +183,7 @@ export class Replica {
   }
 
   #next(): Buffer | undefined {
-    return readLog(this.#database, this.#head, this.arena);
+    return readLog(this.#database.log, this.#head, this.arena);
   }
 
   /** Moves to the tree as it is now: its snapshot begins with a read. */
@@ -277,6 +294,9 @@ export class Replica {
     this.#head = this.#dropped = this.#folded;
     for (const missed of this.events.catchUpFromSegments()) if (this.#followers.size > 0) this.#undelivered.push(missed);
     this.arena.release(this.#folded);
+    // The log that this process has read may have ended before the position that it is at now.
+    const generation = recordedGeneration(this.#database);
+    if (generation > this.#database.generation) throw new LogRotated(generation);
   }
 
   *#treeRange(partition: string, { prefix = '', after, reverse, limit }: RangeOptions): Iterable<Entry> {

@@ -1,12 +1,14 @@
 import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CollabError } from '../../errors.ts';
-import type { Entry, EventListener, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
+import type { Entry, EventListener, HeldSnapshot, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
 import { Committer } from './committer.ts';
 import { type Database, openDatabase } from './database.ts';
 import { fold } from './folder.ts';
+import { logBytes, recordMove, ROTATE_BYTES, rotateLog } from './log-rotation.ts';
 import { partitionNames } from './partition-names.ts';
 import { Replica } from './replica.ts';
+import { Snapshots } from './snapshots.ts';
 import { LmdbTransaction } from './transaction.ts';
 
 export interface LmdbStoreOptions {
@@ -14,6 +16,8 @@ export interface LmdbStoreOptions {
   readonly path: string;
   /** Writes are refused while the disk has less free space than this, in bytes. */
   readonly minFreeBytes: number;
+  /** The log is replaced when its file is larger than this, in bytes; for tests. Default: `ROTATE_BYTES`. */
+  readonly rotateBytes?: number | undefined;
   /** Opens at the last flushed commit, as the machine would after a power cut. Only for a copy that nobody else has open. */
   readonly lastFlushed?: boolean | undefined;
 }
@@ -34,6 +38,8 @@ const WAIT_LOOK_MS = 5;
 const PATIENCE_MS = 250;
 const FREE_SPACE_CHECK_MS = 1_000;
 const PURGE_SLICE = 1_000;
+/** How often the upkeep looks whether the log's file has grown too large. */
+const ROTATION_CHECK_MS = 1_000;
 
 /**
  * Opens the LMDB store in `path`, which many processes may have open. A commit appends one record to a log; a
@@ -50,6 +56,9 @@ export class LmdbStore implements Store {
   readonly #replica: Replica;
   readonly #committer: Committer;
   readonly #flushListeners = new Set<(position: number, ms: number) => void>();
+  readonly #snapshots: Snapshots;
+  readonly #rotateBytes: number;
+  #rotateAfter = Number.NEGATIVE_INFINITY;
   #folding: Promise<void> | undefined;
   #waiting: Promise<void> | undefined;
   #spaceCheckedAt = Number.NEGATIVE_INFINITY;
@@ -60,6 +69,8 @@ export class LmdbStore implements Store {
     this.epoch = database.epoch;
     this.#database = database;
     this.#options = options;
+    this.#rotateBytes = options.rotateBytes ?? ROTATE_BYTES;
+    this.#snapshots = new Snapshots(database);
     this.#replica = new Replica(database);
     this.#committer = new Committer(database, this.#replica, {
       flushed: (position, ms) => {
@@ -167,10 +178,16 @@ export class LmdbStore implements Store {
     if (!this.#closed) this.#replica.release();
   }
 
+  heldSnapshots(): HeldSnapshot[] {
+    this.#refresh();
+    return this.#snapshots.look();
+  }
+
   async maintain(): Promise<void> {
     this.#freeDeadReaders();
     this.wake();
     if (this.#replica.backlogBytes >= FOLD_BYTES || this.#replica.backlogAge >= FOLD_AGE_MS) await this.fold();
+    await this.#rotateWhenDue();
   }
 
   /** Moves what the log holds into the tree now. */
@@ -194,6 +211,7 @@ export class LmdbStore implements Store {
     await this.#committer.idle();
     await this.#folding;
     this.#closed = true;
+    await this.#snapshots.close();
     await this.#database.log.close();
     await this.#database.root.close();
   }
@@ -205,9 +223,19 @@ export class LmdbStore implements Store {
 
   /** A process that was killed in the midst of a read keeps its snapshot until somebody looks. */
   #freeDeadReaders(): void {
-    if (this.#closed) return;
-    this.#database.log.readerCheck();
-    this.#database.root.readerCheck();
+    if (!this.#closed) this.#snapshots.freeDeadReaders();
+  }
+
+  /** Replaces the log when its file has grown: space that is used again after a snapshot has ended stays with the file. */
+  async #rotateWhenDue(): Promise<void> {
+    if (performance.now() < this.#rotateAfter) return;
+    this.#rotateAfter = performance.now() + ROTATION_CHECK_MS;
+    if (logBytes(this.#database) > this.#rotateBytes) {
+      await this.fold();
+      await rotateLog(this.#database, this.#replica);
+    }
+    await recordMove(this.#database);
+    await this.#snapshots.removeReplaced();
   }
 
   async #checkSpace(): Promise<void> {

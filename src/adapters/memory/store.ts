@@ -1,5 +1,5 @@
 import { CollabError } from '../../errors.ts';
-import type { Entry, EventListener, RangeOptions, RenderEvent, Store, StoredEvent, Transaction } from '../../ports/store.ts';
+import type { Entry, EventListener, HeldSnapshot, RangeOptions, RenderEvent, Store, StoredEvent, Transaction } from '../../ports/store.ts';
 import { type Emission, type GuardedRead, MemoryDatabase, type Operation } from './database.ts';
 import { MemoryMemo } from './memo.ts';
 
@@ -123,6 +123,10 @@ export class MemoryStore implements Store {
 
   releaseSnapshot(): void {
     // Nothing is kept for readers here.
+  }
+
+  heldSnapshots(): HeldSnapshot[] {
+    return [];
   }
 
   async maintain(): Promise<void> {

@@ -1,0 +1,20 @@
+import * as zlib from 'node:zlib';
+
+/** The reversed polynomial of CRC-32 as in zip and gzip. */
+const POLYNOMIAL = 0xedb88320;
+
+/** The CRC-32 of bytes, an unsigned 32-bit number. By zlib, which Node has had since 20.15; else by a table, in the same way. */
+export const crc32: (bytes: Uint8Array) => number = 'crc32' in zlib ? (bytes) => zlib.crc32(bytes) : crc32ByTable;
+
+const table = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let rest = byte;
+  for (let bit = 0; bit < 8; bit++) rest = (rest & 1) === 1 ? (rest >>> 1) ^ POLYNOMIAL : rest >>> 1;
+  return rest;
+});
+
+/** `crc32` without zlib. */
+export function crc32ByTable(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = (crc >>> 8) ^ (table[(crc ^ byte) & 0xff] as number);
+  return (crc ^ 0xffffffff) >>> 0;
+}

@@ -1,0 +1,159 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { copyStore, inspectStore } from '../../src/adapters/lmdb/backup.ts';
+import { copyLog, sealLog } from '../../src/adapters/lmdb/commit-log.ts';
+import { openDatabase } from '../../src/adapters/lmdb/database.ts';
+import { makeLog } from '../../src/adapters/lmdb/log-file.ts';
+import { Replica } from '../../src/adapters/lmdb/replica.ts';
+import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { storeFiles } from '../../src/adapters/lmdb/store-files.ts';
+import { until } from '../conformance/store.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
+
+const MB = 1024 * 1024;
+
+function started(t: Test, fixture: string, ...args: string[]): LineProcess {
+  const helper = startFixture(fixture, ...args);
+  t.teardown(() => killLines(helper));
+  return helper;
+}
+
+async function opened(t: Test, path: string, rotateBytes?: number): Promise<LmdbStore> {
+  const store = await openLmdbStore({ path, minFreeBytes: 0, rotateBytes });
+  t.teardown(() => store.close());
+  return store;
+}
+
+/** Commits, one after the other, each with an event and a record of some 20 kB. */
+async function write(store: LmdbStore, from: number, to: number, characters = 20_000): Promise<void> {
+  for (let i = from; i < to; i++) {
+    await store.transact(async (tx) => {
+      tx.put(`p/${i % 7}`, `k${String(i).padStart(5, '0')}`, `"${'x'.repeat(characters)}"`);
+      tx.emit('env', (seq) => `{"seq":${seq},"n":${i}}`);
+    });
+  }
+}
+
+const logs = (path: string): string[] => readdirSync(path).filter((name) => name.startsWith('log')).sort();
+const bytesOf = (path: string): number => storeFiles(path).reduce((sum, file) => sum + statSync(file).size, 0);
+
+/** Upkeep until `check` holds. */
+async function maintainUntil(store: LmdbStore, check: () => boolean | Promise<boolean>): Promise<void> {
+  await until(async () => {
+    await store.maintain();
+    return check();
+  });
+}
+
+t.test('a log whose file has grown too large goes on in another one, for all who have it open', async (t) => {
+  const path = t.testdir();
+  const store = await opened(t, path, MB);
+  const peer = await opened(t, path);
+  const heard: number[] = [];
+  peer.follow((_environmentId, { seq }) => heard.push(seq));
+  await write(store, 0, 30);
+  await maintainUntil(store, () => logs(path).join() === 'log-1');
+  await Promise.all([write(store, 30, 60), write(peer, 60, 90)]);
+  peer.wake();
+  t.same(heard, Array.from({ length: 90 }, (_, i) => i + 1), 'a follower hears every event once and in order');
+  await maintainUntil(store, () => logs(path).join() === 'log-2');
+  const third = await opened(t, path);
+  for (const reader of [store, peer, third]) {
+    t.equal((await reader.events('env', 0, 1_000)).length, 90);
+    t.equal(await reader.lastSeq('env'), 90);
+    t.equal((await reader.range('p/3')).length, 13);
+  }
+});
+
+t.test('a process that was away while the log was written over and replaced finds everything', async (t) => {
+  const path = t.testdir();
+  const away = await opened(t, path);
+  const heard: number[] = [];
+  away.follow((_environmentId, { seq }) => heard.push(seq));
+  const store = await opened(t, path, 32 * MB);
+  await write(store, 0, 80, MB);
+  await maintainUntil(store, () => logs(path).join() === 'log-1');
+  await write(store, 80, 90);
+  await store.fold();
+  await write(store, 90, 95);
+  await write(away, 95, 100);
+  t.equal(await store.lastSeq('env'), 100, 'its commits go on where those of the others ended');
+  t.same(heard, Array.from({ length: 100 }, (_, i) => i + 1));
+  t.equal((await away.range('p/3')).length, (await store.range('p/3')).length);
+});
+
+t.test('a stopped process that holds a snapshot of the log keeps one file of it, is named, and gives it back in the end', async (t) => {
+  const path = t.testdir();
+  const store = await opened(t, path, 8 * MB);
+  await write(store, 0, 1);
+  const helper = started(t, 'snapshot-holder', path, 'log');
+  await until(() => helper.lines.includes('held'));
+  const pid = helper.child.pid ?? 0;
+  process.kill(pid, 'SIGSTOP');
+  for (let i = 1; i < 40; i++) {
+    await write(store, 20 * i, 20 * (i + 1));
+    await store.maintain();
+  }
+  // 800 commits of 20 kB and the pages above them: 70 MB without a bound.
+  await maintainUntil(store, () => logs(path).length === 2);
+  t.ok(bytesOf(path) < 60 * MB, `the store takes ${bytesOf(path)} bytes, of which 16 MB are records`);
+  const held = store.heldSnapshots().find((snapshot) => snapshot.pid === pid);
+  t.match(held, { table: 'log', pid, command: /snapshot-holder/, stopped: true });
+  await until(() => (store.heldSnapshots().find((snapshot) => snapshot.pid === pid)?.heldMs ?? 0) > 50);
+  await killLines(helper);
+  await maintainUntil(store, () => logs(path).length === 1);
+  t.same(store.heldSnapshots(), []);
+});
+
+t.test('a crash between the seal and the note of it leaves one log with every commit', async (t) => {
+  const path = t.testdir();
+  const first = await openLmdbStore({ path, minFreeBytes: 0 });
+  await write(first, 0, 10);
+  await first.fold();
+  await write(first, 10, 20);
+  await first.close();
+  const database = await openDatabase(path);
+  const replica = new Replica(database);
+  await database.log.transaction(() => {
+    void makeLog(path, 1, (log) => copyLog(database.log, log, replica.folded, replica.head)).close();
+    sealLog(database.log, replica.head, 1);
+  });
+  await Promise.all([database.log.close(), database.root.close()]);
+
+  const copy = tempFolder(t);
+  const store = await opened(t, path);
+  const peer = await opened(t, path);
+  t.equal(await peer.lastSeq('env'), 20);
+  await write(peer, 20, 30);
+  t.equal(await store.lastSeq('env'), 30);
+  t.same(logs(path), ['log', 'log-1']);
+  await copyStore(path, copy);
+  t.match(await inspectStore(copy), { events: 30, records: 30 });
+  await maintainUntil(store, () => logs(path).join() === 'log-1');
+});
+
+t.test('processes that replace the log are killed beside writers: what was answered is there', async (t) => {
+  const path = t.testdir();
+  const writers = [started(t, 'store-writer', path, 'a'), started(t, 'store-writer', path, 'b', 'fold')];
+  await until(() => writers.every(({ lines }) => lines.length > 10));
+  for (let i = 0; i < 6; i++) {
+    const rotator = started(t, 'log-rotator', path);
+    const before = writers.map(({ lines }) => lines.length);
+    await until(() => rotator.lines.length > i && writers.every(({ lines }, n) => lines.length > (before[n] ?? 0) + 50));
+    await killLines(rotator);
+  }
+  for (const writer of writers) await killLines(writer);
+  const store = await opened(t, path);
+  const found = new Set<string>();
+  for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
+  const answered = writers.flatMap(({ lines }) => lines);
+  t.same(answered.filter((id) => !found.has(id)), [], `all ${answered.length} answered writes are there`);
+  const last = await store.lastSeq('env');
+  let seen = 0;
+  for (let since = 0; since < last; since += 1_000) {
+    for (const { seq, text } of await store.events('env', since, 1_000)) if (seq === ++seen && (JSON.parse(text) as { seq: number }).seq !== seq) t.fail(`event ${seq}`);
+  }
+  t.equal(seen, last, 'no event is missing or doubled');
+});
