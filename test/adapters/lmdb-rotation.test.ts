@@ -1,5 +1,4 @@
 import { readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { copyStore, inspectStore } from '../../src/adapters/lmdb/backup.ts';
 import { copyLog, sealLog } from '../../src/adapters/lmdb/commit-log.ts';
@@ -137,11 +136,11 @@ t.test('a crash between the seal and the note of it leaves one log with every co
 t.test('processes that replace the log are killed beside writers: what was answered is there', async (t) => {
   const path = t.testdir();
   const writers = [started(t, 'store-writer', path, 'a'), started(t, 'store-writer', path, 'b', 'fold')];
-  await until(() => writers.every(({ lines }) => lines.length > 10));
+  await until(() => writers.every(({ lines }) => lines.length > 10), 60_000);
   for (let i = 0; i < 6; i++) {
     const rotator = started(t, 'log-rotator', path);
     const before = writers.map(({ lines }) => lines.length);
-    await until(() => rotator.lines.length > i && writers.every(({ lines }, n) => lines.length > (before[n] ?? 0) + 50));
+    await until(() => rotator.lines.length > i && writers.every(({ lines }, n) => lines.length > (before[n] ?? 0) + 50), 60_000);
     await killLines(rotator);
   }
   for (const writer of writers) await killLines(writer);

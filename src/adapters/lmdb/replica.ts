@@ -108,7 +108,7 @@ export class Replica {
     this.#database.log.resetReadTxn();
   }
 
-  /** Outside of a transaction: reads the log to its end, in whichever file it goes on. */
+  /** Reads the log to its end, in whichever file it goes on. While a write transaction is open, it goes on in no other one. */
   #catchUpWithMoves(): void {
     for (;;) {
       try {
@@ -145,7 +145,7 @@ export class Replica {
   openTree(): void {
     if (foldedText(this.#database) === this.#foldedText) return;
     this.#database.log.resetReadTxn();
-    this.catchUp();
+    this.#catchUpWithMoves();
   }
 
   /** As `renew`, of the log alone: one record is read where nothing is new. The tree is looked at when it is read (`openTree`). */
@@ -155,8 +155,8 @@ export class Replica {
     try {
       this.#readToEnd();
     } catch (error) {
-      if (!(error instanceof WrittenOver)) throw error;
-      this.catchUp();
+      if (!(error instanceof WrittenOver || error instanceof LogRotated)) throw error;
+      this.#catchUpWithMoves();
     }
     this.#database.log.resetReadTxn();
     this.#keepForCallback();
