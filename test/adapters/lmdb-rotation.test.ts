@@ -7,7 +7,7 @@ import { makeLog } from '../../src/adapters/lmdb/log-file.ts';
 import { Replica } from '../../src/adapters/lmdb/replica.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { storeFiles } from '../../src/adapters/lmdb/store-files.ts';
-import { until } from '../conformance/store.ts';
+import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
 
