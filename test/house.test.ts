@@ -49,3 +49,14 @@ t.test('the lockfile names every optional package, so that npm ci works on platf
   t.strictSame(missing, []);
   t.end();
 });
+
+t.test('every package of a lockfile that comes from a registry has its integrity, and none an address', (t) => {
+  for (const path of ['package-lock.json', 'bench/package-lock.json']) {
+    const { packages } = JSON.parse(readSource(path)) as { packages: Record<string, { integrity?: string; resolved?: string; link?: boolean }> };
+    const installed = Object.entries(packages).filter(([folder, { link }]) => folder !== '' && link !== true);
+    t.ok(installed.length > 0);
+    t.strictSame(installed.filter(([, { integrity = '' }]) => !/^sha512-[\w+/]{86}==$/.test(integrity)).map(([folder]) => folder), [], path);
+    t.strictSame(installed.filter(([, { resolved }]) => resolved !== undefined).map(([folder]) => folder), [], path);
+  }
+  t.end();
+});
