@@ -23,7 +23,7 @@ export function register(program: Command): void {
 
 async function doctor(_options: object, command: Command): Promise<void> {
   const { dir, json } = invocation(command);
-  const checks = [...checkMachine(), ...(await checkConfigured(dir))];
+  const checks = [...(await checkMachine()), ...(await checkConfigured(dir))];
   const failed = checks.filter(({ level }) => level === 'fail').length;
   printResult(json, { ok: failed === 0, checks }, () => checks.map(line).join('\n'));
   if (failed > 0) throw new Failure(`${failed} of ${checks.length} checks failed.`);

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import type { Ready } from '../cluster/primary.ts';
 import type { Config } from '../config/schema.ts';
+import { checkCore } from './check-core.ts';
 import { addCommand } from './command.ts';
+import { Failure } from './failure.ts';
 import { configOf, hasStore, invocation } from './folder.ts';
 import { callable, printResult, shellWord } from './output.ts';
 import { clearRunning, writeRunning } from './running.ts';
@@ -40,6 +42,7 @@ async function start(options: { host?: string; port?: string; workers?: string; 
   const { dir, json } = invocation(command);
   const { host, port, workers, demo } = options;
   const config = await configOf(dir, { host, port, workers, demo: demo && 'true' });
+  await requireCore();
   const setup = hasStore(config) ? null : await setUpFirst(dir, config);
   const { startPrimary } = await import('../app.ts');
   const server = await startPrimary(config, json ? STDERR : STDOUT);
@@ -51,6 +54,12 @@ async function start(options: { host?: string; port?: string; workers?: string; 
   }
   process.exitCode = await server.ended;
   clearRunning(config.dataDir);
+}
+
+/** Throws where the HTTP core does not run or corrupts what it sends: before anything is made or forked, in one line. */
+async function requireCore(): Promise<void> {
+  const { level, finding, remedy } = await checkCore();
+  if (level === 'fail') throw new Failure(`${finding}. ${remedy ?? ''}`);
 }
 
 /** Loaded only when there is something to set up: a start must not wait for the store, which this process never opens else. */

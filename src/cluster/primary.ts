@@ -110,7 +110,7 @@ async function supervise({ config, spawn, openLog }: PrimaryOptions, port: numbe
       const facts = { url: urlOf(config.host, port), port, webWorkers, core };
       log.info({ ...facts, node: process.versions.node, dataDir: config.dataDir }, 'ready');
       if (oldCore && isExposed(config)) {
-        log.warn({ host: config.host }, 'the HTTP core for Node 20 is exposed: put a proxy in front and name it in trustProxy (docs/deploy), or run on Node 22');
+        log.warn({ host: config.host }, 'the HTTP core for Node 20 is exposed: put a proxy in front and name it in trustProxy (docs/deploy), or run on Node 24');
       }
       if (config.turn.urls.length === 0) log.warn('turn.urls is empty: browsers behind strict networks cannot reach each other for peer-to-peer sync');
       return facts;

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type * as Core from 'uWebSockets.js';
+import { glibcVersion } from '../lib/glibc.ts';
 
 /** Which build of uWebSockets.js runs here. */
 export interface NativeCore {
@@ -74,16 +75,12 @@ function loadCore(): typeof Core {
     // Required, not imported: a static import would fail before there is anybody to explain it.
     return createRequire(import.meta.url)('uWebSockets.js') as typeof Core;
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') throw new Error('uWebSockets.js is not installed', { cause: error });
     const libc = glibcVersion();
     throw new Error(
-      `uWebSockets.js cannot be loaded on ${process.platform} ${process.arch}, Node ${process.versions.node}, ${libc === null ? 'without glibc' : `glibc ${libc}`}. ` +
-        'Supported: Linux with glibc (2.27 for Node 20, 2.38 for Node 22 and 24: Debian 13, Ubuntu 24.04), macOS and Windows, on x64 or arm64. Alpine has no glibc.',
+      `uWebSockets.js has no build that runs on ${process.platform} ${process.arch}, Node ${process.versions.node}, ${libc === null ? 'without glibc' : `glibc ${libc}`}; ` +
+        'supported on Linux with glibc, x64 or arm64, are Node 20 (glibc 2.27 or later), 22 and 24 (glibc 2.38 or later, as in Debian 13 and Ubuntu 24.04)',
       { cause: error },
     );
   }
-}
-
-function glibcVersion(): string | null {
-  const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
-  return report.header?.glibcVersionRuntime ?? null;
 }

@@ -89,6 +89,34 @@ t.test('a faulty flag or option ends with 2, its path and the reason; nothing is
   t.notOk(existsSync(dir));
 });
 
+t.test('where no HTTP core can serve, one line says why, and nothing is made or forked', async (t) => {
+  const run = async (script: string, args: readonly string[] = ['start', '--port', '0']) => {
+    const dir = join(tempFolder(t), 'none');
+    const ended = await collab([...args, '--dir', dir], { env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` } });
+    t.notOk(existsSync(dir), 'no folder was made');
+    return ended;
+  };
+  const versioned = (name: string, value: string): string => `Object.defineProperty(process.versions, '${name}', { value: '${value}' })`;
+  t.match(await run(versioned('modules', '999')), {
+    code: 1,
+    stdout: '',
+    stderr: /^collab: uWebSockets\.js has no build that runs on \S+ \S+, Node \S+, [^\n]*; supported on Linux [^\n]*\. Install [^\n]*\n$/,
+  });
+  t.match(await run(versioned('node', '20.11.1')), { code: 1, stdout: '', stderr: /^collab: Node 20\.11\.1 \([^\n]*\) is too old: Collab needs Node 20\.12 or later[^\n]*\n$/ });
+  t.match(await run(versioned('node', '18.20.0'), ['init']), { code: 1, stdout: '', stderr: /^collab: Node 18\.20\.0 / });
+  const corrupting = `
+    import { createRequire } from 'node:module';
+    const core = createRequire(${JSON.stringify(import.meta.url)})('uWebSockets.js');
+    const { App } = core;
+    core.App = () => {
+      const app = App();
+      const get = app.get.bind(app);
+      app.get = (path, handle) => get(path, (response, request) => handle({ end: (_text, last) => response.end('?', last) }, request));
+      return app;
+    };`;
+  t.match(await run(corrupting), { code: 1, stdout: '', stderr: /^collab: uws_\S+ corrupts text: [^\n]*\. Install another version of Node[^\n]*\n$/ });
+});
+
 t.test('a second start on the same folder is refused, and names the holder', async (t) => {
   const dir = tempFolder(t);
   const { ready } = await startServer(t, dir, ['--workers', '1']);

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { createServer } from '../../src/http/listen.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
-import { latin1Core } from '../helpers/latin1-core.ts';
+import { latin1Core } from '../helpers/faulty-core.ts';
 
 const TEXT = 'café grüße ÿ';
 

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { createServer } from '../../src/http/listen.ts';
-import { latin1Core } from '../helpers/latin1-core.ts';
+import { latin1Core } from '../helpers/faulty-core.ts';
 import { createWorld, startWorker } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';
 

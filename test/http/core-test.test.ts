@@ -1,0 +1,26 @@
+import t from 'tap';
+import { testCore } from '../../src/http/core-test.ts';
+import { createServer, type HttpServer } from '../../src/http/listen.ts';
+import { faultyCore, latin1Core } from '../helpers/faulty-core.ts';
+
+t.test('the core that runs here sends bytes as they are', async (t) => {
+  t.match(await testCore(createServer()), { strings: /^(?:utf8|latin1)$/, bytes: 'utf8' });
+});
+
+t.test('a core that sends strings as Latin-1 is told from others', async (t) => {
+  t.strictSame(await testCore(latin1Core(createServer())), { strings: 'latin1', bytes: 'utf8' });
+});
+
+t.test('a core that corrupts bytes is told from others', async (t) => {
+  const corrupt = (argument: unknown): unknown => (argument instanceof Uint8Array ? Buffer.from('?') : argument);
+  t.equal((await testCore(faultyCore(createServer(), corrupt))).bytes, 'other');
+});
+
+t.test('a core that nothing can be heard from counts as untested', async (t) => {
+  const untested = { strings: 'untested', bytes: 'untested' };
+  const deaf: HttpServer = { ...createServer(), listen: () => Promise.reject(new Error('no loopback here')) };
+  t.strictSame(await testCore(deaf), untested);
+  const server = createServer();
+  const closing: HttpServer = { ...server, listen: async (...where) => server.listen(...where).finally(() => server.close()) };
+  t.strictSame(await testCore(closing), untested);
+});
