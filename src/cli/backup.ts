@@ -8,7 +8,7 @@ import { ensureFolder, syncTree, writeDurably } from '../lib/durable-files.ts';
 import { version } from '../lib/version.ts';
 import { copyFiles } from './backup-files.ts';
 import { BACKUP_FORMAT, FILES, MANIFEST, type Manifest, sha256Of, sizeOf, STORE, SUMS } from './backup-folder.ts';
-import { addCommand } from './command.ts';
+import { addCommand, pathArgument } from './command.ts';
 import { Failure } from './failure.ts';
 import { configOf, filesFolder, hasStore, invocation, missingFolder, storeFolder } from './folder.ts';
 import { facts, next, printResult } from './output.ts';
@@ -35,7 +35,7 @@ async function backup(folder: string, _options: object, command: Command): Promi
   const at = invocation(command);
   const config = await configOf(at.dir);
   if (!hasStore(config)) throw missingFolder(at.dir);
-  const to = resolve(folder);
+  const to = resolve(pathArgument('<folder>', folder));
   await claim(to);
   const manifest = await fill(to, config);
   const faults = faultsOf(manifest);

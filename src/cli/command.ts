@@ -75,6 +75,16 @@ export function choiceOption<T extends string>(name: string, text: string, choic
   return choice;
 }
 
+/**
+ * The path of an option or argument. An empty one, such as an unset variable of a script gives, would mean the current folder.
+ *
+ * @throws {Failure} naming the option when it is empty
+ */
+export function pathArgument(name: string, text: string): string {
+  if (text === '') throw usageFailure(`${name} must name a path: it is empty.`);
+  return text;
+}
+
 /** The parts of a comma-separated option, without spaces and empty ones. */
 export function listOption(text: string): string[] {
   return text.split(',').map((part) => part.trim()).filter((part) => part !== '');

@@ -28,6 +28,7 @@ export function register(program: Command): void {
 function check(_options: object, command: Command): void {
   const { dir, json } = invocation(command);
   try {
+    if (!existsSync(dir)) throw new ConfigError([{ path: '', reason: 'There is no such folder: name the one that holds config.json with --dir', source: dir }]);
     const { config, sources } = loadWithSources({ dir, env: process.env, flags: {} });
     const file = existsSync(configFile(dir)) ? configFile(dir) : null;
     printResult(json, { valid: true, file, config: withoutSecrets(config), sources: Object.fromEntries(sources) }, () => {

@@ -9,7 +9,7 @@ import { findEnvironment, listEnvironments } from '../domain/environments.ts';
 import { exportEnvironment, exportHead } from '../domain/export.ts';
 import { syncPath } from '../lib/durable-files.ts';
 import type { Environment } from '../model/environment.ts';
-import { addCommand } from './command.ts';
+import { addCommand, pathArgument } from './command.ts';
 import { Failure } from './failure.ts';
 import { invocation, withStore } from './folder.ts';
 import { facts, next, note, printResult } from './output.ts';
@@ -43,11 +43,11 @@ export function register(program: Command): void {
 
 async function write(file: string, flags: ExportFlags, command: Command): Promise<void> {
   const at = invocation(command);
-  const path = file === '-' ? null : resolve(file);
+  const path = file === '-' ? null : resolve(pathArgument('<file>', file));
   if (path !== null && existsSync(path)) throw new Failure(`${path} is there already: nothing was written.`, ['Name a file that is not there.']);
   const written = await withStore(at, async (ctx) => {
     const environments = flags.env === undefined ? await listEnvironments(ctx) : [await findEnvironment(ctx, flags.env)];
-    return path === null ? writeTo(process.stdout, ctx, environments, flags) : writeFile(path, ctx, environments, flags);
+    return path === null ? unlessFailed(process.stdout, writeTo(process.stdout, ctx, environments, flags)) : writeFile(path, ctx, environments, flags);
   });
   for (const what of written.missing) note(`Left out, for it is not there any more: ${what}`);
   if (path === null) return;
@@ -67,8 +67,7 @@ async function writeFile(path: string, ctx: Context, environments: readonly Envi
   const handle = await open(draft, 'wx', 0o600);
   try {
     const stream = createWriteStream(draft, { fd: handle.fd, autoClose: false });
-    const failed = once(stream, 'error').then(([error]) => Promise.reject(error as Error));
-    const written = await Promise.race([writeTo(stream, ctx, environments, flags), failed]);
+    const written = await unlessFailed(stream, writeTo(stream, ctx, environments, flags));
     await new Promise<void>((done) => stream.end(done));
     await handle.sync();
     await rename(draft, path);
@@ -80,6 +79,12 @@ async function writeFile(path: string, ctx: Context, environments: readonly Envi
   } finally {
     await handle.close();
   }
+}
+
+/** Gives what `work` on a stream gives; rejects as soon as the stream fails, which `work` might wait for ever after. */
+function unlessFailed<T>(stream: Writable, work: Promise<T>): Promise<T> {
+  const failed = once(stream, 'error').then(([error]) => Promise.reject(error as Error));
+  return Promise.race([work, failed]);
 }
 
 async function writeTo(stream: Writable, ctx: Context, environments: readonly Environment[], { withSecrets }: ExportFlags): Promise<Written> {

@@ -45,6 +45,7 @@ export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof StartError) return new Failure(thrown.message, [], thrown.exitCode === 2 ? 2 : 1);
   if (thrown instanceof DataError) return new Failure(thrown.message, ['`collab doctor` looks at the rest of the folder.']);
   if (thrown instanceof CollabError) return domainFailure(thrown);
+  if (isSystemError(thrown) && thrown.syscall === 'mkdir') return folderFailure(thrown);
   if (isSystemError(thrown)) return new Failure(`The system refused: ${thrown.message}.`, systemRemedies(thrown.code));
   const report = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   return new Failure(`Something went wrong that should not: this is a fault in Collab.\n${report}`, [
@@ -61,6 +62,11 @@ function configFailure(error: ConfigError): Failure {
 function domainFailure(error: CollabError): Failure {
   const remedy = remedies[error.code];
   return new Failure(sentence(error.message), remedy === undefined ? [] : [remedy], error.kind.status === 400 ? 2 : 1);
+}
+
+function folderFailure({ path, code, message }: NodeJS.ErrnoException & { code: string }): Failure {
+  const reason = code === 'ENOENT' ? 'the system refuses to make folders there' : (/: (.*?),/.exec(message)?.[1] ?? code);
+  return new Failure(`The folder ${path} cannot be made: ${reason}.`, ['ENOENT', 'ENOTDIR', 'EEXIST'].includes(code) ? ['Name another folder.'] : systemRemedies(code));
 }
 
 function sentence(text: string): string {

@@ -9,7 +9,7 @@ import type { Context } from '../domain/context.ts';
 import { Import } from '../domain/import.ts';
 import { CollabError } from '../errors.ts';
 import { ensureFolder } from '../lib/durable-files.ts';
-import { addCommand } from './command.ts';
+import { addCommand, pathArgument } from './command.ts';
 import { Failure } from './failure.ts';
 import { configOf, filesFolder, hasStore, invocation, useStore } from './folder.ts';
 import { readLines } from './lines.ts';
@@ -48,7 +48,7 @@ export function register(program: Command): void {
 
 async function take(file: string, options: { skipExisting?: true }, command: Command): Promise<void> {
   const at = invocation(command);
-  const path = file === '-' ? null : resolve(file);
+  const path = file === '-' ? null : resolve(pathArgument('<file>', file));
   const source: Source = { path, bytes: path === null ? null : (await stat(path)).size, skipExisting: options.skipExisting === true };
   const config = await configOf(at.dir);
   const isNew = !hasStore(config);

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../lib/version.ts';
+import { pathArgument } from './command.ts';
 import { asFailure, type Failure } from './failure.ts';
 import { Interrupted } from './interruption.ts';
 import { note, renderFailure } from './output.ts';
@@ -30,26 +31,35 @@ const modules: Readonly<Record<string, () => Promise<Register>>> = {
   openapi: async () => (await import('./openapi.ts')).register,
 };
 
+/** The exit code that shells show for a program whose reader has gone away: 128 and the number of SIGPIPE. */
+const CLOSED_OUTPUT = 141;
+
 /**
  * Runs one command line.
  *
  * @param argv what stands after the program's name
- * @returns the exit code: 0 as intended, 1 it failed, 2 it was called or configured wrongly, 130 or 143 a signal ended it.
- *   Whatever had to be said has been printed.
+ * @returns the exit code: 0 as intended, 1 it failed, 2 it was called or configured wrongly, 130 or 143 a signal ended it,
+ *   141 nobody reads its output any more. Everything to be printed has been printed.
  */
 export async function runCli(argv: readonly string[]): Promise<number> {
-  process.stdout.on('error', ignoreClosedPipe);
+  const output = watchOutput();
   try {
     const program = await createProgram(argv);
     await program.parseAsync([...argv], { from: 'user' });
-    return Number(process.exitCode ?? 0);
+    // A server goes on without its output, and has set its exit code; for anything else the output is the work.
+    return Number(process.exitCode ?? (await output.failed()));
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    const failure: Failure = asFailure(error);
-    note(renderFailure(failure));
-    return failure.exitCode;
+    return isClosedPipe(error) ? CLOSED_OUTPUT : report(error);
   }
+}
+
+/** Prints why a command failed, and returns its exit code. */
+function report(error: unknown): number {
+  const failure: Failure = asFailure(error);
+  note(renderFailure(failure));
+  return failure.exitCode;
 }
 
 /** The program with the commands that `argv` may mean: those it names, or all when it names none. */
@@ -59,7 +69,7 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
     .version(version, '-v, --version', 'Print the version.')
     .helpOption('-h, --help', 'Show help.')
     .helpCommand('help [command]', 'Show help of a command.')
-    .option('--dir <folder>', 'Folder of config.json and the data (default: the current one if it holds a config.json, else ./collab).')
+    .option('--dir <folder>', 'Folder of config.json and the data (default: the current one if it holds a config.json, else ./collab).', pathOption)
     .option('--json', 'Print one JSON document.')
     .configureHelp({ showGlobalOptions: true, helpWidth: 100 })
     .showHelpAfterError('(add --help to see how it is called)')
@@ -73,7 +83,26 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
   return program;
 }
 
-/** A reader such as `head` that has seen enough is no failure, and no reason for a server to end. */
-function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
+function pathOption(text: string): string {
+  return pathArgument('--dir', text);
+}
+
+/** Keeps a failed write to standard output or standard error from ending the process. */
+function watchOutput(): { failed(): Promise<number> } {
+  let first: Error | undefined;
+  process.stdout.on('error', (error) => (first ??= error));
+  process.stderr.on('error', () => {});
+  return {
+    /** The exit code after all that was printed: 0, or that of the first write to standard output that failed. */
+    async failed() {
+      await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+      if (first === undefined) return 0;
+      return isClosedPipe(first) ? CLOSED_OUTPUT : report(first);
+    },
+  };
+}
+
+/** Whether a write failed because the reader of the pipe, such as `head`, has closed it. */
+function isClosedPipe(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'EPIPE';
 }

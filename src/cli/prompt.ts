@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { Failure, usageFailure } from './failure.ts';
+import { Interrupted } from './interruption.ts';
 
 export interface Destruction {
   /** What will be gone, as a sentence: `This deletes the environment staging with all its threads.` */
@@ -23,7 +24,8 @@ const ours: Terminal = { input: process.stdin, output: process.stderr };
 /**
  * Asks before something is destroyed. Returns when the answer was given or `yes` is set.
  *
- * @throws {Failure} when another answer was given, and without a terminal to ask on
+ * @throws {Failure} when another answer was given or none (Ctrl-D), and without a terminal to ask on
+ * @throws {Interrupted} at Ctrl-C
  */
 export async function confirmDestruction({ warning, answer, yes }: Destruction, { input, output }: Terminal = ours): Promise<void> {
   if (yes) return;
@@ -37,7 +39,8 @@ export async function confirmDestruction({ warning, answer, yes }: Destruction, 
 /**
  * Asks for a new password, twice, without showing what is typed. It is not checked otherwise.
  *
- * @throws {Failure} when the two differ, and without a terminal to ask on
+ * @throws {Failure} when the two differ or one is not given (Ctrl-D), and without a terminal to ask on
+ * @throws {Interrupted} at Ctrl-C
  */
 export async function askPassword({ input, output }: Terminal = ours): Promise<string> {
   if (input.isTTY !== true) throw usageFailure('There is no terminal to ask for the password on.', 'Give it with --password <text>.');
@@ -47,24 +50,30 @@ export async function askPassword({ input, output }: Terminal = ours): Promise<s
   return first;
 }
 
-/** As `ask`, and nothing that is typed appears: readline writes to nowhere while it believes to write to the terminal. */
+/** As `ask`, and nothing that is typed appears: readline takes the stream that it writes to for the terminal, and nothing reads that. */
 async function askUnseen(question: string, { input, output }: Terminal): Promise<string> {
   const unseen = Object.assign(new Writable({ write: (_chunk, _encoding, done) => done() }), { isTTY: true, columns: 80 });
   // The question comes after, when the terminal has stopped echoing by itself.
   const typed = ask('', { input, output: unseen });
   output.write(question);
-  await typed;
-  output.write('\n');
-  return typed;
+  try {
+    return await typed;
+  } finally {
+    output.write('\n');
+  }
 }
 
-/** The line typed; empty when the terminal was closed (Ctrl-D, Ctrl-C) instead, which readline would wait on for ever. */
+/** The line typed. Rejects at Ctrl-C and when the terminal is closed (Ctrl-D); readline alone would wait for ever then. */
 async function ask(question: string, terminal: Terminal): Promise<string> {
   const lines = createInterface(terminal);
-  const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
+  const ended = new Promise<never>((_, reject) => {
+    lines.once('SIGINT', () => reject(new Interrupted('SIGINT')));
+    lines.once('close', () => reject(new Failure('Nothing was changed.')));
+  });
   try {
-    return await Promise.race([lines.question(question), closed]);
+    return await Promise.race([lines.question(question), ended]);
   } finally {
+    // Gives the terminal back as it was.
     lines.close();
   }
 }

@@ -8,7 +8,7 @@ import { RecordedFiles } from '../domain/recorded-files.ts';
 import { ensureFolder } from '../lib/durable-files.ts';
 import { lostFiles } from './backup-files.ts';
 import { copyFile, type Manifest, readManifest, readSums, sha256Of, STORE, SUMS } from './backup-folder.ts';
-import { addCommand } from './command.ts';
+import { addCommand, pathArgument } from './command.ts';
 import { Failure } from './failure.ts';
 import { configOf, hasStore, invocation } from './folder.ts';
 import { facts, next, note, printResult, shellWord } from './output.ts';
@@ -32,7 +32,7 @@ export function register(program: Command): void {
 
 async function restore(backup: string, options: { yes?: true }, command: Command): Promise<void> {
   const at = invocation(command);
-  const from = resolve(backup);
+  const from = resolve(pathArgument('<backup>', backup));
   const manifest = await readManifest(from);
   const config = await configOf(at.dir);
   const running = findRunning(config.dataDir);

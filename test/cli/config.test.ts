@@ -36,6 +36,14 @@ t.test('check says when there is no file', async (t) => {
   t.match(await collab(['config', 'check', '--dir', dir]), { code: 0, stdout: /There is no .*config\.json/ });
 });
 
+t.test('check says when there is no folder', async (t) => {
+  const dir = join(tempFolder(t), 'nowhere');
+  const { code, stdout, stderr } = await collab(['config', 'check', '--dir', dir, '--json']);
+  t.equal(code, 2);
+  t.match(JSON.parse(stdout), { valid: false, problems: [{ path: '', reason: /^There is no such folder/, source: dir }] });
+  t.match(stderr, /^collab: There is no such folder: .*nowhere\)\n {2}→ /);
+});
+
 t.test('check exits with 2 and tells every fault', async (t) => {
   const dir = tempFolder(t);
   writeFileSync(join(dir, 'config.json'), '{"port": "x", "hots": 1}');

@@ -68,6 +68,32 @@ t.test('two passwords that differ are not taken', async (t) => {
   await t.rejects(askPassword(asked), { message: 'The two passwords differ. Nothing was changed.' });
 });
 
+for (const [name, key, ends] of [
+  ['Ctrl-C', '\u0003', { name: 'Interrupted', exitCode: 130 }],
+  ['Ctrl-D', '\u0004', { name: 'Failure', exitCode: 1, message: 'Nothing was changed.' }],
+] as const) {
+  t.test(`${name} is no password, and gives the terminal back`, async (t) => {
+    // Ctrl-D within a line deletes a character.
+    for (const before of name === 'Ctrl-C' ? ['', 'half'] : ['']) {
+      const { input, output } = terminal(true);
+      const modes: boolean[] = [];
+      const raw = Object.assign(input, { setRawMode: (mode: boolean) => void modes.push(mode) });
+      const asked = askPassword({ input: raw, output });
+      input.write(before + key);
+      await t.rejects(asked, ends);
+      t.strictSame(modes, [true, false]);
+      t.equal(String(output.read()), 'Password (at least 12 characters): \n', 'it is not asked for again');
+    }
+  });
+}
+
+t.test('Ctrl-C is no answer either', async (t) => {
+  const { input, output } = terminal(true);
+  const asked = confirmDestruction(question, { input, output: Object.assign(output, { isTTY: true, columns: 80 }) });
+  input.write('staging\u0003');
+  await t.rejects(asked, { name: 'Interrupted', exitCode: 130 });
+});
+
 t.test('without a terminal no password is asked for', async (t) => {
   const refused: unknown = await askPassword(terminal(false)).catch((error: unknown) => error);
   t.match(refused, { exitCode: 2, remedies: ['Give it with --password <text>.'] });

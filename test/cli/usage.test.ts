@@ -1,8 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { createProgram } from '../../src/cli/main.ts';
 import { examplesOf } from '../../src/cli/command.ts';
 import type { Command } from 'commander';
-import { collab } from '../helpers/cli.ts';
+import { collab, collabCommand } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 /** All commands that do something, by their words: `env create`. */
@@ -109,4 +113,51 @@ t.test('a faulty configuration exits with 2, naming option, reason and source', 
   t.equal(code, 2);
   t.match(stderr, /COLLAB_PROT is no option; did you mean COLLAB_PORT\?/);
   t.match(stderr, /workers must be a whole number from 1 to 256 or auto, not "0" \(in the variable COLLAB_WORKERS\)/);
+});
+
+t.test('an empty path is refused, not taken for the current folder', async (t) => {
+  const cwd = tempFolder(t);
+  for (const words of ['start', 'init', 'config check', 'env list', 'backup x', 'openapi']) {
+    t.match(await collab([...words.split(' '), '--dir', ''], { cwd }), { code: 2, stdout: '', stderr: /^collab: --dir must name a path: it is empty\.$/m }, words);
+  }
+  await collab(['init', '--dir', 'data'], { cwd });
+  for (const [command, argument] of [['backup', '<folder>'], ['restore', '<backup>'], ['export', '<file>'], ['import', '<file>']] as const) {
+    t.match(await collab([command, '', '--dir', 'data'], { cwd }), { code: 2, stdout: '', stderr: `collab: ${argument} must name a path: it is empty.` });
+  }
+  t.strictSame(readdirSync(cwd), ['data']);
+});
+
+t.test('where no folder can be made this is said at once', { skip: existsSync('/proc/self') ? false : 'there is no /proc' }, async (t) => {
+  const dir = tempFolder(t);
+  await collab(['init', '--dir', dir]);
+  for (const args of [['start', '--dir', '/proc/x'], ['init', '--dir', '/proc/x'], ['backup', '/proc/x', '--dir', dir]]) {
+    t.match(await collab(args), { code: 1, stdout: '', stderr: /^collab: The folder \/proc\/x cannot be made: .*\n {2}→ Name another folder\.\n$/ }, args.join(' '));
+  }
+});
+
+/** Runs a command whose reader goes away after its first output. */
+async function cutOff(args: readonly string[]): Promise<{ code: number | null; stderr: string }> {
+  const [node = '', ...rest] = collabCommand;
+  const child = spawn(node, [...rest, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.once('data', () => child.stdout.destroy());
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stderr };
+}
+
+t.test('a reader that has seen enough ends a command silently, as SIGPIPE would', async (t) => {
+  const dir = join(tempFolder(t), 'live');
+  const file = join(tempFolder(t), 'many.ndjson');
+  await collab(['init', '--dir', join(dir, 'x')]);
+  const at = '2026-01-02T03:04:05.678Z';
+  const { stdout } = await collab(['export', '-', '--dir', join(dir, 'x')]);
+  const [head, environment = ''] = stdout.split('\n');
+  const user = (id: string): string => JSON.stringify({ type: 'user', data: { id, userId: id, name: null, avatarUrl: null, email: null, kind: 'user', metadata: {}, createdAt: at, updatedAt: at, firstSeenAt: null, lastSeenAt: null } });
+  const users = Array.from({ length: 5_000 }, (_, i) => user(`user${i}`));
+  writeFileSync(file, [head, environment, ...users, '{"type":"end","lines":5001}', ''].join('\n'));
+  await collab(['import', file, '--dir', dir]);
+  for (const args of [['export', '-'], ['user', 'list', '--env', 'default', '--json'], ['openapi']]) {
+    t.strictSame(await cutOff([...args, '--dir', dir]), { code: 141, stderr: '' }, args.join(' '));
+  }
 });
