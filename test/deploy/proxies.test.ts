@@ -3,6 +3,8 @@ import sharp from 'sharp';
 import t from 'tap';
 import { type Cluster, collab, stablePort, startCluster } from '../helpers/cluster.ts';
 import { type Proxy, proxies } from '../helpers/proxy.ts';
+import { RawConnection } from '../helpers/raw-http.ts';
+import { readSource } from '../helpers/sources.ts';
 import { TestSocket } from '../helpers/socket.ts';
 
 interface Answer {
@@ -124,6 +126,31 @@ function testProxy(proxy: Proxy): void {
       t.equal(refused.status, 413);
     });
 
+    await t.test('what the core would leave without an answer, or answer in HTML, is answered in JSON', async (t) => {
+      const lines = (count: number): string => Array.from({ length: count }, (_, n) => `X-Header-${n}: 1\r\n`).join('');
+      const requests: Record<string, readonly [request: string, statuses: readonly number[]]> = {
+        'few header lines': [`GET /livez HTTP/1.1\r\nHost: localhost\r\n${lines(40)}\r\n`, [200]],
+        'almost too many header lines': [`GET /livez HTTP/1.1\r\nHost: localhost\r\n${lines(95)}\r\n`, [200, 431]],
+        'many header lines': [`GET /livez HTTP/1.1\r\nHost: localhost\r\n${lines(120)}\r\n`, [200, 431]],
+        'a name with an underscore': ['GET /livez HTTP/1.1\r\nHost: localhost\r\nX_Y: 1\r\n\r\n', [200]],
+        'a name with a dot': ['GET /livez HTTP/1.1\r\nHost: localhost\r\nX.Y: 1\r\n\r\n', [200]],
+        'no Host': ['GET /livez HTTP/1.1\r\nAccept: */*\r\n\r\n', [400]],
+        'no header': ['GET /livez HTTP/1.1\r\n\r\n', [400]],
+        'HTTP/1.0': ['GET /livez HTTP/1.0\r\nHost: localhost\r\n\r\n', [200, 505]],
+      };
+      for (const [name, [request, statuses]] of Object.entries(requests)) {
+        const connection = await RawConnection.open(port);
+        const begun = performance.now();
+        await connection.send(request);
+        const { status, headers, body } = await connection.answer();
+        connection.destroy();
+        t.ok(statuses.includes(status), `${name}: ${status} ${body}`);
+        t.ok(performance.now() - begun < 5_000, `${name}: at once`);
+        t.match(headers['content-type'], /^application\/json/, `${name}: as JSON`);
+        t.type(JSON.parse(body), 'object');
+      }
+    });
+
     await t.test('the rate limit counts clients, whatever they claim', async (t) => {
       const limited = { Authorization: `Bearer ${secretKey}` };
       const statuses = new Set<number>();
@@ -136,5 +163,16 @@ function testProxy(proxy: Proxy): void {
     });
   });
 }
+
+t.test('nginx passes on every header that is read', (t) => {
+  const readers = ['src/http/request-head.ts', 'src/realtime/knock.ts'].map(readSource).join();
+  const read = [...readers.matchAll(/(?:case |header\()'([a-z-]+)'/g)].map(([, name = '']) => name);
+  const passed = new Set([...readSource('docs/deploy/nginx.conf').matchAll(/proxy_set_header ([\w-]+)/g)].map(([, name = '']) => name.toLowerCase()));
+  // nginx sets these itself, or they are about its own connection to the client.
+  const own = new Set(['content-length', 'transfer-encoding', 'trailer']);
+  t.ok(read.length > 20);
+  t.strictSame(read.filter((name) => !passed.has(name) && !own.has(name)), []);
+  t.end();
+});
 
 for (const proxy of proxies) testProxy(proxy);
