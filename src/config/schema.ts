@@ -84,7 +84,7 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     retentionCount: whole(1_000, 100_000_000, 10_000, 'Latest events that are kept per environment, however old.'),
   }),
   p2p: group('The shared (CRDT) state of rooms.', {
-    mergeSecondsPerMinute: whole(0, 3_600, 10, 'Seconds of a minute in which one web worker merges and compares Yjs documents for one user, or one secret key; 0 for no limit.'),
+    mergeSecondsPerMinute: whole(0, 3_600, 10, 'Seconds of a minute in which Yjs documents are merged and compared for one user, or one secret key, over all workers; 0 for no limit.'),
   }),
   turn: group('TURN and STUN servers, by which browsers reach each other for peer-to-peer sync; such as coturn with `use-auth-secret`.', {
     urls: texts(

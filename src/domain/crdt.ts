@@ -1,8 +1,9 @@
 import { CollabError } from '../errors.ts';
+import { Admissions } from '../lib/admissions.ts';
 import { FairGate } from '../lib/fair-gate.ts';
-import { Spending } from '../lib/spending.ts';
 import type { Crdt, CrdtFault, CrdtOutcome } from '../ports/crdt.ts';
 import { actorKey } from './access.ts';
+import { type ActorBudget, chargeBudget, spendBudget } from './budgets.ts';
 import type { Actor, Context } from './context.ts';
 
 /** The part of the configuration that this needs. */
@@ -23,13 +24,9 @@ export interface Documents {
 /** Runs work on documents once it is the actor's turn. */
 export type InTurn = <T>(work: (documents: Documents) => Promise<T>) => Promise<T>;
 
-const WINDOW_MS = 60_000;
-const MOST_ACCOUNTS = 10_000;
 const MEGABYTE = 1024 * 1024;
 /** What one actor may have waiting, and all together: requests, and bytes of their bodies. */
-const MOST_WAITING = 32;
-const MOST_WAITING_BYTES = 32 * MEGABYTE;
-const MOST_WAITING_BYTES_OF_ALL = 128 * MEGABYTE;
+const BOUNDS = { requests: 32, bytes: 32 * MEGABYTE, bytesOfAll: 128 * MEGABYTE };
 
 /**
  * The work on CRDT documents of one process, shared fairly: actors take turns, what waits is bounded, and so is the time
@@ -37,36 +34,33 @@ const MOST_WAITING_BYTES_OF_ALL = 128 * MEGABYTE;
  */
 export class CrdtDesk {
   readonly #crdt: Crdt;
-  readonly #secondsPerMinute: number;
-  readonly #spent: Spending;
+  readonly #budget: ActorBudget;
   readonly #gate = new FairGate(1);
-  readonly #waiting = new Map<string, { requests: number; bytes: number }>();
-  #waitingBytes = 0;
+  readonly #admissions = new Admissions(BOUNDS);
 
-  /** @param now milliseconds of a monotonic clock */
-  constructor(crdt: Crdt, { p2p: { mergeSecondsPerMinute } }: CrdtConfig, now?: () => number) {
+  constructor(crdt: Crdt, { p2p: { mergeSecondsPerMinute } }: CrdtConfig) {
     this.#crdt = crdt;
-    this.#secondsPerMinute = mergeSecondsPerMinute;
-    this.#spent = new Spending(mergeSecondsPerMinute * 1_000, WINDOW_MS, MOST_ACCOUNTS, now);
+    const refusal = `Merging and comparing shared states took more than ${mergeSecondsPerMinute}s of a minute`;
+    this.#budget = { name: 'merge', perMinute: mergeSecondsPerMinute * 1_000, refusal };
   }
 
   /**
    * Admits a request of an actor that will work on documents, and runs it. Throws `rate_limited` when the actor has used
-   * its time, or has too much waiting.
+   * its time, or too much waits already.
    *
    * @param bytes what the request holds in memory
    */
-  async admit<T>(actor: Actor, bytes: number, request: (inTurn: InTurn) => Promise<T>): Promise<T> {
+  async admit<T>(ctx: Context, actor: Actor, bytes: number, request: (inTurn: InTurn) => Promise<T>): Promise<T> {
+    spendBudget(ctx, actor, this.#budget, 0);
     const key = actorKey(actor);
-    this.#requireTime(key);
-    const waiting = this.#enter(key, bytes);
+    const leave = this.#admissions.enter(key, bytes);
+    if (leave === null) {
+      throw new CollabError('rate_limited', `Too many shared states wait to be merged: at most ${BOUNDS.requests} requests with ${BOUNDS.bytes / MEGABYTE} MB of one user. Try again in 1s`, 1);
+    }
     try {
-      return await request((work) => this.#gate.run(key, () => this.#turn(key, work)));
+      return await request((work) => this.#gate.run(key, () => this.#turn(ctx, actor, work)));
     } finally {
-      waiting.requests -= 1;
-      waiting.bytes -= bytes;
-      this.#waitingBytes -= bytes;
-      if (waiting.requests === 0) this.#waiting.delete(key);
+      leave();
     }
   }
 
@@ -75,39 +69,16 @@ export class CrdtDesk {
     return this.#crdt.close();
   }
 
-  /** Time may have been used up while this waited. */
-  async #turn<T>(key: string, work: (documents: Documents) => Promise<T>): Promise<T> {
-    this.#requireTime(key);
-    return work(this.#documentsFor(key));
+  async #turn<T>(ctx: Context, actor: Actor, work: (documents: Documents) => Promise<T>): Promise<T> {
+    // It may have been used up while this waited.
+    spendBudget(ctx, actor, this.#budget, 0);
+    return work(this.#documentsFor(ctx, actor));
   }
 
-  #requireTime(key: string): void {
-    const waitMs = this.#spent.waitMs(key, 1);
-    if (waitMs === 0) return;
-    const seconds = Math.ceil(waitMs / 1_000);
-    throw new CollabError('rate_limited', `Merging and comparing shared states took more than ${this.#secondsPerMinute}s of a minute. Try again in ${seconds}s`, seconds);
-  }
-
-  #enter(key: string, bytes: number): { requests: number; bytes: number } {
-    const waiting = this.#waiting.get(key) ?? { requests: 0, bytes: 0 };
-    const isFirst = waiting.requests === 0;
-    if (waiting.requests >= MOST_WAITING || (!isFirst && waiting.bytes + bytes > MOST_WAITING_BYTES)) {
-      throw new CollabError('rate_limited', `At most ${MOST_WAITING} requests with ${MOST_WAITING_BYTES / MEGABYTE} MB may wait to be merged. Try again in 1s`, 1);
-    }
-    if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > MOST_WAITING_BYTES_OF_ALL) {
-      throw new CollabError('rate_limited', 'The server has too much to merge. Try again in 1s', 1);
-    }
-    waiting.requests += 1;
-    waiting.bytes += bytes;
-    this.#waitingBytes += bytes;
-    this.#waiting.set(key, waiting);
-    return waiting;
-  }
-
-  #documentsFor(key: string): Documents {
+  #documentsFor(ctx: Context, actor: Actor): Documents {
     const charged = async (outcome: Promise<CrdtOutcome>): Promise<Uint8Array | CrdtFault> => {
       const { result, ms } = await outcome;
-      this.#spent.spend(key, ms);
+      chargeBudget(ctx, actor, this.#budget, ms);
       return result;
     };
     return {

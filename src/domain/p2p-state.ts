@@ -81,7 +81,7 @@ export async function readState(ctx: Context, actor: Actor, roomId: string, stat
     if (whole.base64 === null) return whole;
     return { ...whole, base64: toBase64(await documents.diff(Buffer.from(whole.base64, 'base64'), stateVector)) };
   };
-  return crdtIn(ctx).admit(actor, 0, (inTurn) => inTurn(lacking));
+  return crdtIn(ctx).admit(ctx, actor, 0, (inTurn) => inTurn(lacking));
 }
 
 async function readWhole(ctx: Context, partition: string, wanted: Precondition): Promise<P2pState> {
@@ -108,7 +108,7 @@ export async function writeState(ctx: Context, actor: Actor, roomId: string, byt
   requireSize(environment, bytes);
   const partition = p2pOf(environment.id, roomId);
   if (merge) {
-    return crdtIn(ctx).admit(actor, bytes.byteLength, (inTurn) => locks.run(partition, () => mergeState(ctx, actor, roomId, bytes, precondition, inTurn)));
+    return crdtIn(ctx).admit(ctx, actor, bytes.byteLength, (inTurn) => locks.run(partition, () => mergeState(ctx, actor, roomId, bytes, precondition, inTurn)));
   }
   return locks.run(partition, () =>
     ctx.store.transact(async (tx) => {

@@ -10,6 +10,18 @@ export interface RateWindow {
   readonly resetMs: number;
 }
 
+/** An amount to spend, and the budget that it is of: `limit` at once, refilled evenly by `limit` in each `windowMs`. */
+export interface Budget {
+  readonly amount: number;
+  /** More than 0. */
+  readonly limit: number;
+  readonly windowMs: number;
+  /** `Clock.monotonic`. */
+  readonly now: number;
+  /** Counts the amount even when it is not allowed: for what has been used already. */
+  readonly overdraw?: boolean | undefined;
+}
+
 /** A small record about one thing of a worker. */
 export interface HeldRecord {
   readonly key: string;
@@ -25,7 +37,13 @@ export interface Shared {
    * any interval of that length at most `limit` hits are allowed. A refused hit is not counted.
    */
   hit(key: string, limit: number, windowMs: number, now: number): RateWindow;
-  /** Forgets windows in which no hit was counted since `before` (`Clock.monotonic`). */
+  /**
+   * Spends an amount when the budget of the key has as much left, or is full: an amount above the limit takes a full budget.
+   * `remaining` is what is left then, in units of the amount, and `resetMs` the time until it is full. When refused, `resetMs` is
+   * the time until the same amount is allowed. Keys are apart from those of `hit`.
+   */
+  spend(key: string, budget: Budget): RateWindow;
+  /** Forgets windows in which no hit was counted since `before` (`Clock.monotonic`), and budgets that were full by then. */
   sweepWindows(before: number): void;
 
   /** Adds `delta` to the count that `owner` (a worker) holds under `key`; a count that reaches 0 is forgotten. Returns the total of `key` over all owners. */

@@ -29,6 +29,26 @@ export async function sharedConformance(t: Test, open: () => Promise<{ shared: S
     t.same(peer.hit('k', 2, 1_000, 6_100), { allowed: true, remaining: 1, resetMs: 1_000 });
   });
 
+  await t.test('budgets refill evenly, over both views, and refused amounts are not counted', async (t) => {
+    const { shared, peer } = await open();
+    const spend = (view: Shared, amount: number, now: number, overdraw?: boolean) => view.spend('k', { amount, limit: 100, windowMs: 1_000, now, overdraw });
+    t.same(spend(shared, 60, 5_000), { allowed: true, remaining: 40, resetMs: 600 });
+    t.same(spend(peer, 50, 5_000), { allowed: false, remaining: 40, resetMs: 100 });
+    t.same(spend(peer, 50, 5_100), { allowed: true, remaining: 0, resetMs: 1_000 });
+    t.same(spend(shared, 250, 6_000), { allowed: false, remaining: 90, resetMs: 100 });
+    t.same(spend(shared, 250, 6_100), { allowed: true, remaining: 0, resetMs: 2_500 }, 'more than the limit takes a full budget');
+    t.same(spend(peer, 10, 8_000), { allowed: true, remaining: 30, resetMs: 700 });
+    t.same(shared.spend('other', { amount: 1, limit: 1, windowMs: 1_000, now: 8_000 }), { allowed: true, remaining: 0, resetMs: 1_000 });
+    t.same(shared.hit('other', 1, 1_000, 8_000).allowed, true, 'hits are apart');
+    t.same(spend(shared, 200, 20_000, true), { allowed: true, remaining: 0, resetMs: 2_000 });
+    t.same(spend(peer, 100, 20_000, true), { allowed: false, remaining: 0, resetMs: 2_000 }, 'what is used already is counted');
+    t.equal(spend(shared, 1, 22_009).allowed, false);
+    shared.sweepWindows(22_900);
+    t.equal(spend(shared, 1, 22_009).allowed, false, 'budgets that are not full are kept');
+    shared.sweepWindows(23_001);
+    t.same(peer.spend('k', { amount: 1, limit: 1, windowMs: 1_000, now: 22_009 }), { allowed: true, remaining: 0, resetMs: 1_000 });
+  });
+
   await t.test('counts add up over owners, and an ended owner takes its own along', async (t) => {
     const { shared, peer } = await open();
     t.equal(shared.total('conn/a'), 0);

@@ -1,10 +1,14 @@
 import type { Database as Table, RootDatabase } from 'lmdb';
 import type { HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
+import { spendFrom } from '../memory/budget.ts';
 import { openEnvironment } from './environment.ts';
+
+/** Begins the keys of budgets, beside those of windows: what is stored ends with a time for both, by which they are swept. */
+const BUDGET = 'budget ';
 
 /**
  * Shared memory of the cluster as an LMDB of its own that is never flushed: what it holds may be lost with the machine.
- * Windows are rings of times, 8 bytes a hit; counts are one record per key and owner; what is held is one per key and
+ * Windows are rings of times, 8 bytes a hit; budgets the time at which they are full; counts are one record per key and owner; what is held is one per key and
  * name, with its owner before the text.
  */
 export function openLmdbShared({ path }: { path: string }): Shared {
@@ -32,6 +36,17 @@ export function openLmdbShared({ path }: { path: string }): Shared {
       return root.transactionSync(() => {
         const { window, hits } = countHit(windows.get(key), limit, windowMs, now);
         if (window.allowed) windows.putSync(key, hits);
+        return window;
+      });
+    },
+
+    spend(key, budget) {
+      return root.transactionSync(() => {
+        const name = `${BUDGET}${key}`;
+        const { window, fullAt } = spendFrom(windows.get(name)?.readDoubleLE(0), budget);
+        const stored = Buffer.alloc(8);
+        stored.writeDoubleLE(fullAt);
+        windows.putSync(name, stored);
         return window;
       });
     },

@@ -1,9 +1,12 @@
-import type { HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
+import type { Budget, HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
+import { spendFrom } from './budget.ts';
 
 /** Shared memory within one process, for tests. */
 export class MemoryShared implements Shared {
   /** key -> times of the allowed hits, oldest first. */
   readonly #hits = new Map<string, number[]>();
+  /** key -> when the budget is full again. */
+  readonly #budgets = new Map<string, number>();
   /** key -> owner -> count. */
   readonly #counts = new Map<string, Map<string, number>>();
 
@@ -19,7 +22,14 @@ export class MemoryShared implements Shared {
     return { allowed, remaining: Math.max(0, limit - hits.length), resetMs: (leaving ?? now) + windowMs - now };
   }
 
+  spend(key: string, budget: Budget): RateWindow {
+    const { window, fullAt } = spendFrom(this.#budgets.get(key), budget);
+    this.#budgets.set(key, fullAt);
+    return window;
+  }
+
   sweepWindows(before: number): void {
+    for (const [key, fullAt] of this.#budgets) if (fullAt < before) this.#budgets.delete(key);
     for (const [key, hits] of this.#hits) {
       if ((hits.at(-1) ?? Number.NEGATIVE_INFINITY) < before) this.#hits.delete(key);
     }
@@ -79,6 +89,7 @@ export class MemoryShared implements Shared {
 
   async close(): Promise<void> {
     this.#hits.clear();
+    this.#budgets.clear();
     this.#counts.clear();
     this.#records.clear();
   }

@@ -1,4 +1,4 @@
-import type { HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
+import type { Budget, HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
 import { isFullDisk } from '../lmdb/commit-failure.ts';
 import { MemoryShared } from '../memory/shared.ts';
 
@@ -11,7 +11,7 @@ const RETRY_MS = 250;
  */
 export class SteadyShared implements Shared {
   readonly #shared: Shared;
-  /** Hits counted while they could not be shared. */
+  /** Hits and budgets counted while they could not be shared. */
   readonly #hits = new MemoryShared();
   /** Changes that are still to be written: what they are about -> how. */
   readonly #owed = new Map<string, () => void>();
@@ -30,6 +30,15 @@ export class SteadyShared implements Shared {
     } catch (error) {
       requireFullDisk(error);
       return this.#hits.hit(key, limit, windowMs, now);
+    }
+  }
+
+  spend(key: string, budget: Budget): RateWindow {
+    try {
+      return this.#shared.spend(key, budget);
+    } catch (error) {
+      requireFullDisk(error);
+      return this.#hits.spend(key, budget);
     }
   }
 
