@@ -86,6 +86,9 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
   p2p: group('The shared (CRDT) state of rooms.', {
     mergeSecondsPerMinute: whole(0, 3_600, 10, 'Seconds of a minute in which Yjs documents are merged and compared for one user, or one secret key, over all workers; 0 for no limit.'),
   }),
+  uploads: group('Uploads of files.', {
+    megapixelsPerMinute: whole(0, 1_000_000, 1_000, 'Megapixels of PNG, GIF and WebP images, which are decoded when they come, that one user may upload in a minute, over all workers: 20 of the largest images; 0 for no limit.'),
+  }),
   turn: group('TURN and STUN servers, by which browsers reach each other for peer-to-peer sync; such as coturn with `use-auth-secret`.', {
     urls: texts(
       '^turns?:[^\\s/?@,]{1,255}(\\?transport=(udp|tcp))?$',

@@ -54,7 +54,12 @@ export function requireOrigin({ settings }: Environment, origin: string): void {
 
 /** A text that names the actor in accounts and queues, of all environments: the user, or the secret key. */
 export function actorKey(actor: Actor): string {
-  return actor.kind === 'user' ? `${actor.environment.id}/u/${actor.userId}` : `${actor.environment.id}/k/${actor.keyId}`;
+  return actor.kind === 'user' ? userKey(actor.environment.id, actor.userId) : `${actor.environment.id}/k/${actor.keyId}`;
+}
+
+/** As `actorKey`, of a user. */
+export function userKey(environmentId: string, userId: string): string {
+  return `${environmentId}/u/${userId}`;
 }
 
 /** Who an event says acted: the user, or nobody for a backend that acts as none. */

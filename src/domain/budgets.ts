@@ -10,7 +10,7 @@ export interface ActorBudget {
   readonly name: string;
   /** What may be spent in a minute; 0 for any amount. */
   readonly perMinute: number;
-  /** What a refusal says, without its end: `Images of more than 1000 megapixels in a minute`. */
+  /** What a refusal says, without its end: `Merging took more than 10s of a minute`. */
   readonly refusal: string;
 }
 

@@ -2,6 +2,7 @@ import type { StoredFile } from '../model/attachment.ts';
 import type { Blobs } from '../ports/blobs.ts';
 import type { Media } from '../ports/media.ts';
 import type { Transaction } from '../ports/store.ts';
+import { userKey } from './access.ts';
 import type { Context } from './context.ts';
 import { ENVIRONMENTS, FILE_JOBS, filesOf } from './partitions.ts';
 
@@ -18,6 +19,8 @@ export interface FileJob {
   readonly kind: FileJobKind;
   readonly environmentId: string;
   readonly fileId: string;
+  /** Names whose file it is, so that the files of different users take turns. */
+  readonly owner: string;
 }
 
 /** Name of the thumbnail of a file, beside the file's own, which is its id. */
@@ -34,15 +37,19 @@ export function filesIn({ blobs, media }: Context): { blobs: Blobs; media: Media
   return { blobs, media };
 }
 
-/** Leaves work to the background worker, in the commit of `tx`. */
-export function putFileJob(tx: Transaction, kind: FileJobKind, environmentId: string, fileId: string): void {
-  tx.put(FILE_JOBS, keyOf(kind, environmentId, fileId), '1');
+/**
+ * Leaves work to the background worker, in the commit of `tx`.
+ *
+ * @param userId who uploaded the file, where a thumbnail is to be made
+ */
+export function putFileJob(tx: Transaction, kind: FileJobKind, environmentId: string, fileId: string, userId = ''): void {
+  tx.put(FILE_JOBS, keyOf(kind, environmentId, fileId), userKey(environmentId, userId));
 }
 
-/** Makes sure that a thumbnail will be made next, also of a file whose first try was lost. */
-export async function requestThumbnail(ctx: Context, environmentId: string, fileId: string): Promise<void> {
+/** Makes sure that the thumbnail of a file of this user will be made next, also of a file whose first try was lost. */
+export async function requestThumbnail(ctx: Context, environmentId: string, fileId: string, userId: string): Promise<void> {
   if ((await ctx.store.get(FILE_JOBS, keyOf('asked', environmentId, fileId))) !== undefined) return;
-  await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'asked', environmentId, fileId)));
+  await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'asked', environmentId, fileId, userId)));
 }
 
 /**
@@ -58,9 +65,9 @@ export async function pendingFileJobs(ctx: Context, limit?: number): Promise<Fil
 
 async function fileJobs(ctx: Context, prefix: string, limit?: number): Promise<FileJob[]> {
   const entries = await ctx.store.range(FILE_JOBS, { prefix, limit });
-  return entries.map(({ key }) => {
+  return entries.map(({ key, value: owner }) => {
     const [kind = '', environmentId = '', fileId = ''] = key.split('~');
-    return { key, kind: kind as FileJobKind, environmentId, fileId };
+    return { key, kind: kind as FileJobKind, environmentId, fileId, owner };
   });
 }
 

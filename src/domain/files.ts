@@ -58,7 +58,8 @@ export async function awaitThumbnail(ctx: Context, { environmentId, blob }: Serv
   const fileId = fileOfThumbnail(blob);
   const isMade = async (): Promise<boolean> => (await blobs.stat(environmentId, blob)) !== undefined;
   if (await isMade()) return;
-  await requestThumbnail(ctx, environmentId, fileId);
+  const { uploadedBy } = await requireFile(ctx, environmentId, fileId);
+  await requestThumbnail(ctx, environmentId, fileId, uploadedBy);
   for (const end = performance.now() + THUMBNAIL_MS; goOn() && performance.now() < end; await delay(LOOK_MS)) {
     if (await isMade()) return;
     if ((await requireFile(ctx, environmentId, fileId)).noThumbnail === true) throw fileNotFound('No thumbnail can be made of this image');

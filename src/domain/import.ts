@@ -228,7 +228,7 @@ export class Import {
     this.#plan((tx) => {
       tx.put(filesOf(environmentId), id, JSON.stringify(file));
       if (file.commentId === null) tx.put(unlinkedOf(environmentId), id, '1');
-      if (type === 'image') putFileJob(tx, 'thumb', environmentId, id);
+      if (type === 'image') putFileJob(tx, 'thumb', environmentId, id, file.uploadedBy);
     });
   }
 

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { CollabError } from '../errors.ts';
+import { Admissions } from '../lib/admissions.ts';
 import { timestamp } from '../lib/clock.ts';
 import { newId } from '../lib/ids.ts';
 import { acceptedTypes, type Attachment, contradicts, type StoredFile } from '../model/attachment.ts';
 import type { Environment, MediaType } from '../model/environment.ts';
 import type { StagedBlob } from '../ports/blobs.ts';
-import { HEAD_BYTES } from '../ports/media.ts';
-import { requireWrite } from './access.ts';
+import { HEAD_BYTES, type MediaFile } from '../ports/media.ts';
+import { actorKey, requireWrite } from './access.ts';
+import { type ActorBudget, spendBudget } from './budgets.ts';
 import type { Context, UserActor } from './context.ts';
 import { filesIn, putFileJob } from './file-jobs.ts';
 import { safeFilename } from './filenames.ts';
@@ -21,19 +23,28 @@ export interface UploadHead {
   readonly leastBytes: number;
 }
 
+/** The part of the configuration that this needs. */
+export interface UploadConfig {
+  readonly uploads: { readonly megapixelsPerMinute: number };
+}
+
 /** What the content adds to what was declared. */
 type Facts = Pick<Attachment, 'width' | 'height' | 'durationMs'>;
 
 const MEGABYTE = 1024 * 1024;
+const MEGAPIXEL = 1_000_000;
+/** Files of one user that wait to be looked into by one process, or are being. */
+const LOOKING_AT_ONCE = 32;
+const looking = new Admissions({ requests: LOOKING_AT_ONCE, bytes: Infinity, bytesOfAll: Infinity });
 const labels: Readonly<Record<MediaType, string>> = { image: 'Image', audio: 'Audio', video: 'Video' };
 
 const unsupported = (message: string): CollabError => new CollabError('unsupported_media', message);
 
 /**
- * Begins an upload of a user after checking all that is known before its content, in the order of decisions §11. Throws
+ * Begins an upload of a user after checking all that is known before its content, in the order of the contract. Throws
  * `forbidden`, `unsupported_media`, `media_disabled`, `file_too_large`, `storage_full`.
  */
-export async function beginUpload(ctx: Context, actor: UserActor, { filename, contentType, leastBytes }: UploadHead): Promise<Upload> {
+export async function beginUpload(ctx: Context, actor: UserActor, config: UploadConfig, { filename, contentType, leastBytes }: UploadHead): Promise<Upload> {
   requireWrite(actor);
   const mimeType = contentType.split(';', 1).join().trim().toLowerCase();
   const type = Object.hasOwn(acceptedTypes, mimeType) ? acceptedTypes[mimeType] : undefined;
@@ -42,13 +53,14 @@ export async function beginUpload(ctx: Context, actor: UserActor, { filename, co
   if (!environment.settings.media[type]) throw new CollabError('media_disabled', `${labels[type]} uploads are disabled for this environment`);
   if (leastBytes > mostBytes(environment)) throw tooLarge(environment);
   const staged = await filesIn(ctx).blobs.stage();
-  return new Upload(ctx, actor, staged, { type, mimeType, filename: safeFilename(filename, mimeType) });
+  return new Upload(ctx, actor, pixelBudget(config), staged, { type, mimeType, filename: safeFilename(filename, mimeType) });
 }
 
 /** A file on its way in. Ends with `finish` or `discard`. */
 export class Upload {
   readonly #ctx: Context;
   readonly #actor: UserActor;
+  readonly #pixels: ActorBudget;
   readonly #staged: StagedBlob;
   readonly #declared: Pick<Attachment, 'type' | 'mimeType' | 'filename'>;
   readonly #hash = createHash('sha256');
@@ -58,9 +70,10 @@ export class Upload {
   #head: Buffer = Buffer.alloc(0);
   #tail: Buffer = Buffer.alloc(0);
 
-  constructor(ctx: Context, actor: UserActor, staged: StagedBlob, declared: Pick<Attachment, 'type' | 'mimeType' | 'filename'>) {
+  constructor(ctx: Context, actor: UserActor, pixels: ActorBudget, staged: StagedBlob, declared: Pick<Attachment, 'type' | 'mimeType' | 'filename'>) {
     this.#ctx = ctx;
     this.#actor = actor;
+    this.#pixels = pixels;
     this.#staged = staged;
     this.#declared = declared;
   }
@@ -78,7 +91,8 @@ export class Upload {
 
   /**
    * Looks into the file, keeps it and gives the attachment that it has become. Throws `invalid_request` for an empty
-   * file, `unsupported_media` for one whose content contradicts its declared type, `storage_full`.
+   * file, `unsupported_media` for one whose content contradicts its declared type, `rate_limited` for more files at once or
+   * more pixels in a minute than one user may send, `storage_full`.
    *
    * @param baseUrl address of the server as clients know it, without a slash at its end
    */
@@ -102,14 +116,23 @@ export class Upload {
   }
 
   async #look(): Promise<Facts> {
+    const leave = looking.enter(actorKey(this.#actor), 0);
+    if (leave === null) throw new CollabError('rate_limited', `At most ${LOOKING_AT_ONCE} files of one user are looked into at once. Try again in 1s`, 1);
+    try {
+      return await this.#factsOf({ path: this.#staged.path, head: this.#head, tail: this.#tail, owner: actorKey(this.#actor) });
+    } finally {
+      leave();
+    }
+  }
+
+  async #factsOf(file: MediaFile): Promise<Facts> {
     const { media } = filesIn(this.#ctx);
     const { type, mimeType } = this.#declared;
-    const file = { path: this.#staged.path, head: this.#head, tail: this.#tail };
     if (this.#firstByte === 0x3c) throw unsupported(`The content is not ${mimeType}: it begins like HTML or XML`);
     const shown = await media.sniff(file);
     if (shown !== undefined && contradicts(shown, mimeType)) throw unsupported(`The content is ${shown}, not ${mimeType} as declared`);
     if (type !== 'image') return { durationMs: await media.duration(file, mimeType) };
-    const image = await media.image(file);
+    const image = await media.image(file, (pixels) => spendBudget(this.#ctx, this.#actor, this.#pixels, pixels / MEGAPIXEL));
     if (image === null) throw unsupported('The image cannot be decoded: it is damaged, cut off or has more than 50 million pixels');
     if (image.mimeType !== mimeType) throw unsupported(`The content is ${image.mimeType}, not ${mimeType} as declared`);
     return { width: image.width, height: image.height };
@@ -123,7 +146,7 @@ export class Upload {
       await this.#ctx.store.transact((tx) => {
         tx.put(filesOf(environmentId), id, JSON.stringify(file));
         tx.put(unlinkedOf(environmentId), id, '1');
-        if (type === 'image') putFileJob(tx, 'thumb', environmentId, id);
+        if (type === 'image') putFileJob(tx, 'thumb', environmentId, id, file.uploadedBy);
         return Promise.resolve();
       });
     } catch (error) {
@@ -131,6 +154,10 @@ export class Upload {
       throw error;
     }
   }
+}
+
+function pixelBudget({ uploads: { megapixelsPerMinute } }: UploadConfig): ActorBudget {
+  return { name: 'pixels', perMinute: megapixelsPerMinute, refusal: `PNG, GIF and WebP images of more than ${megapixelsPerMinute} megapixels in a minute` };
 }
 
 const mostBytes = ({ settings }: Environment): number => settings.maxFileSizeMb * MEGABYTE;

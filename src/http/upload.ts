@@ -82,9 +82,9 @@ class FileReceiver {
 
   async #begin(filename: string, contentType: string): Promise<void> {
     if (this.#upload !== null) throw new CollabError('invalid_request', 'Send one file at a time: there are two parts named file');
-    const { ctx, actor } = this.#request;
+    const { ctx, actor, config } = this.#request;
     if (!isUser(actor)) throw new Error('only users upload');
-    this.#upload = await beginUpload(ctx, actor, { filename, contentType, leastBytes: this.#leastFileBytes });
+    this.#upload = await beginUpload(ctx, actor, config, { filename, contentType, leastBytes: this.#leastFileBytes });
   }
 }
 

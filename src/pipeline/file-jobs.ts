@@ -6,8 +6,12 @@ import type { Logger } from '../log.ts';
 
 /** Between two looks at what is left to do: somebody may be waiting for the thumbnail. */
 const LOOK_MS = 50;
-/** Pieces that are begun before what is asked for is looked at again. */
+/** Pieces that are begun before what is left is read again; those of them that one owner has before others; and the time for it. */
 const SLICE = 12;
+const SLICE_OF_OWNER = 3;
+const SLICE_MS = 1_000;
+/** Pieces among which owners are looked for. */
+const LOOK_AHEAD = 500;
 /** One image is decoded while another is read and a third one written. */
 const AT_ONCE = 3;
 const FIRST_RETRY_MS = 1_000;
@@ -49,10 +53,11 @@ export class FileJobs {
   /** Does everything that is due now. */
   async runDue(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      const pending = await pendingFileJobs(this.#ctx, SLICE + this.#failures.size);
-      const jobs = pending.filter((job) => this.#isDue(job)).slice(0, SLICE);
+      const pending = await pendingFileJobs(this.#ctx, LOOK_AHEAD + this.#failures.size);
+      const jobs = fairSlice(pending.filter((job) => this.#isDue(job)));
       if (jobs.length === 0) return;
-      const done = await Promise.all(jobs.map((job) => this.#gate.run(() => this.#run(job))));
+      const end = performance.now() + SLICE_MS;
+      const done = await Promise.all(jobs.map((job) => this.#gate.run(() => this.#run(job, end))));
       const finished = jobs.filter((_, index) => done[index]);
       if (finished.length > 0) await forgetFileJobs(this.#ctx, finished);
     }
@@ -74,9 +79,9 @@ export class FileJobs {
     return (this.#failures.get(key)?.dueAt ?? 0) <= this.#ctx.clock.monotonic();
   }
 
-  /** Whether the piece is done. */
-  async #run(job: FileJob): Promise<boolean> {
-    if (this.#stop.signal.aborted) return false;
+  /** Whether the piece is done. It is not begun after `end`: others may have come meanwhile. */
+  async #run(job: FileJob, end: number): Promise<boolean> {
+    if (this.#stop.signal.aborted || performance.now() > end) return false;
     try {
       const done = await runFileJob(this.#ctx, job);
       this.#failures.delete(job.key);
@@ -89,4 +94,17 @@ export class FileJobs {
       return false;
     }
   }
+}
+
+/** The next pieces: in their order, but first those that are among the first few of their owner. */
+function fairSlice(jobs: readonly FileJob[]): FileJob[] {
+  const seen = new Map<string, number>();
+  const [first, later]: [FileJob[], FileJob[]] = [[], []];
+  for (const job of jobs) {
+    const ofOwner = seen.get(job.owner) ?? 0;
+    seen.set(job.owner, ofOwner + 1);
+    (ofOwner < SLICE_OF_OWNER ? first : later).push(job);
+    if (first.length === SLICE) break;
+  }
+  return [...first, ...later].slice(0, SLICE);
 }

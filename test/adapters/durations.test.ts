@@ -9,7 +9,7 @@ import { tempFolder } from '../helpers/temp-folder.ts';
 
 const media = new LocalMedia();
 
-const mediaFile = (path: string, bytes: Buffer): MediaFile => ({ path, head: bytes.subarray(0, HEAD_BYTES), tail: bytes.subarray(-2) });
+const mediaFile = (path: string, bytes: Buffer): MediaFile => ({ path, head: bytes.subarray(0, HEAD_BYTES), tail: bytes.subarray(-2), owner: 'ann' });
 
 function written(t: Test, bytes: Buffer): MediaFile {
   const path = join(tempFolder(t), 'x');

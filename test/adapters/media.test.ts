@@ -11,11 +11,12 @@ import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const media = new LocalMedia();
+const imageOf = (image: MediaFile) => media.image(image, () => undefined);
 
-function file(t: Test, bytes: Buffer): MediaFile {
+function file(t: Test, bytes: Buffer, owner = 'ann'): MediaFile {
   const path = join(tempFolder(t), 'x');
   writeFileSync(path, bytes);
-  return { path, head: bytes.subarray(0, HEAD_BYTES), tail: bytes.subarray(-2) };
+  return { path, head: bytes.subarray(0, HEAD_BYTES), tail: bytes.subarray(-2), owner };
 }
 
 /** A PNG that says it is of a size and holds nothing of that: what a bomb looks like before it is opened. */
@@ -29,13 +30,13 @@ function hollowPng(width: number, height: number): Buffer {
 t.test('pictures of each type tell what they are and how large', async (t) => {
   for (const type of ['jpeg', 'png', 'gif', 'webp'] as const) {
     const bytes = await picture(30, 20).toFormat(type).toBuffer();
-    t.same(await media.image(file(t, bytes)), { mimeType: `image/${type}`, width: 30, height: 20 }, type);
+    t.same(await imageOf(file(t, bytes)), { mimeType: `image/${type}`, width: 30, height: 20 }, type);
     t.equal(await media.sniff(file(t, bytes)), `image/${type}`);
   }
   const lying = await picture(30, 20).jpeg().withMetadata({ orientation: 6 }).toBuffer();
-  t.match(await media.image(file(t, lying)), { width: 20, height: 30 }, 'as it is shown');
+  t.match(await imageOf(file(t, lying)), { width: 20, height: 30 }, 'as it is shown');
   const frames = await (await animation(8, 6)).gif().toBuffer();
-  t.match(await media.image(file(t, frames)), { mimeType: 'image/gif', width: 8, height: 6 }, 'of an animation one frame');
+  t.match(await imageOf(file(t, frames)), { mimeType: 'image/gif', width: 8, height: 6 }, 'of an animation one frame');
 });
 
 t.test('odd but honest pictures are taken', async (t) => {
@@ -45,7 +46,7 @@ t.test('odd but honest pictures are taken', async (t) => {
   const trailed = Buffer.concat([await picture(30, 20).jpeg().toBuffer(), Buffer.alloc(600_000, 1)]);
   const dot = await picture(1, 1).webp().toBuffer();
   for (const [name, bytes] of Object.entries({ cmyk, deep, progressive, trailed, dot })) {
-    t.ok(await media.image(file(t, bytes)), name);
+    t.ok(await imageOf(file(t, bytes)), name);
     const thumbnail = await media.thumbnail(bytes);
     t.match(thumbnail === null ? null : await sharp(thumbnail).metadata(), { format: 'jpeg', width: 200, height: 200, space: 'srgb', depth: 'uchar' }, `a thumbnail of ${name}`);
   }
@@ -55,17 +56,17 @@ t.test('what is damaged, cut off, too large or no picture is refused', async (t)
   const noise = Buffer.from(Array.from({ length: 90 * 60 * 3 }, (_, i) => (i * 7919) % 251));
   for (const type of ['jpeg', 'png', 'webp'] as const) {
     const bytes = await sharp(noise, { raw: { width: 90, height: 60, channels: 3 } }).toFormat(type).toBuffer();
-    t.ok(await media.image(file(t, bytes)), `${type} whole`);
-    t.equal(await media.image(file(t, bytes.subarray(0, bytes.length * 0.6))), null, `${type} cut off`);
+    t.ok(await imageOf(file(t, bytes)), `${type} whole`);
+    t.equal(await imageOf(file(t, bytes.subarray(0, bytes.length * 0.6))), null, `${type} cut off`);
   }
   const withPreview = await picture(30, 20).jpeg().withMetadata({ exif: { IFD0: { Artist: 'x\xff\xd9x' } } }).toBuffer();
-  t.equal(await media.image(file(t, withPreview.subarray(0, withPreview.length - 2))), null, 'an end before the picture is none');
-  t.equal(await media.image(file(t, hollowPng(20_000, 20_000))), null, 'a bomb');
+  t.equal(await imageOf(file(t, withPreview.subarray(0, withPreview.length - 2))), null, 'an end before the picture is none');
+  t.equal(await imageOf(file(t, hollowPng(20_000, 20_000))), null, 'a bomb');
   t.equal(await media.thumbnail(hollowPng(20_000, 20_000)), null);
-  t.equal(await media.image(file(t, hollowPng(10, 10))), null, 'nothing inside');
-  t.equal(await media.image(file(t, Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'))), null, 'SVG');
-  t.equal(await media.image(file(t, await picture(9, 9).tiff().toBuffer())), null, 'TIFF');
-  t.equal(await media.image(file(t, Buffer.from('no picture'))), null);
+  t.equal(await imageOf(file(t, hollowPng(10, 10))), null, 'nothing inside');
+  t.equal(await imageOf(file(t, Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'))), null, 'SVG');
+  t.equal(await imageOf(file(t, await picture(9, 9).tiff().toBuffer())), null, 'TIFF');
+  t.equal(await imageOf(file(t, Buffer.from('no picture'))), null);
 });
 
 t.test('the end of a JPEG is found wherever it is', async (t) => {
@@ -74,9 +75,9 @@ t.test('the end of a JPEG is found wherever it is', async (t) => {
   exif.fill(0xff, 100, 200);
   const segment = Buffer.concat([Buffer.from([0xff, 0xe1, exif.length >> 8, exif.length & 255]), exif.subarray(2)]);
   const long = Buffer.concat([plain.subarray(0, 2), segment, segment, Buffer.from([0xff]), plain.subarray(2)]);
-  t.match(await media.image(file(t, long)), { width: 300 }, 'its scan is not among the first bytes');
-  t.match(await media.image(file(t, Buffer.concat([long, Buffer.alloc(300_000, 3)]))), { width: 300 }, 'more follows it');
-  t.equal(await media.image(file(t, long.subarray(0, long.length - 2))), null, 'there is none');
+  t.match(await imageOf(file(t, long)), { width: 300 }, 'its scan is not among the first bytes');
+  t.match(await imageOf(file(t, Buffer.concat([long, Buffer.alloc(300_000, 3)]))), { width: 300 }, 'more follows it');
+  t.equal(await imageOf(file(t, long.subarray(0, long.length - 2))), null, 'there is none');
 });
 
 t.test('a JPEG is read once, whatever it is filled with', async (t) => {
@@ -102,9 +103,35 @@ t.test('a JPEG is read once, whatever it is filled with', async (t) => {
 
 t.test('fifty million pixels are taken, one more column is not', async (t) => {
   const png = (width: number): Promise<Buffer> => picture(width, 5_000).png({ compressionLevel: 1 }).toBuffer();
-  t.same(await media.image(file(t, await png(10_000))), { mimeType: 'image/png', width: 10_000, height: 5_000 });
-  t.equal(await media.image(file(t, await png(10_001))), null);
-  t.equal(await media.image(file(t, await picture(10_001, 5_000).jpeg().toBuffer())), null);
+  t.same(await imageOf(file(t, await png(10_000))), { mimeType: 'image/png', width: 10_000, height: 5_000 });
+  t.equal(await imageOf(file(t, await png(10_001))), null);
+  t.equal(await imageOf(file(t, await picture(10_001, 5_000).jpeg().toBuffer())), null);
+});
+
+t.test('images of different owners take turns, and small ones do not wait for large ones', async (t) => {
+  const large = await picture(4_000, 4_000).png({ compressionLevel: 1 }).toBuffer();
+  const middle = await picture(2_000, 1_500).png().toBuffer();
+  const order: string[] = [];
+  const look = async (name: string, image: MediaFile): Promise<void> => {
+    t.ok(await imageOf(image));
+    order.push(name);
+  };
+  await imageOf(file(t, middle));
+  const flood = Array.from({ length: 12 }, () => look('large', file(t, large, 'ann')));
+  await Promise.all([look('small', file(t, await picture(9, 9).png().toBuffer(), 'bob')), look('middle', file(t, middle, 'bob'))]);
+  t.ok(order.filter((name) => name === 'large').length <= 5, order.join());
+  await Promise.all(flood);
+});
+
+t.test('an image that is not admitted is not decoded', async (t) => {
+  const png = await picture(30, 20).png().toBuffer();
+  const admitted: number[] = [];
+  t.ok(await media.image(file(t, png), (pixels) => void admitted.push(pixels)));
+  t.strictSame(admitted, [600]);
+  const refused = media.image(file(t, png), () => {
+    throw new Error('too many');
+  });
+  await t.rejects(refused, { message: 'too many' });
 });
 
 t.test('a thumbnail is upright, cut to the middle, and white where nothing is', async (t) => {

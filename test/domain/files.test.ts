@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setImmediate as turnOver } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
 import { createComment, deleteComment, editComment } from '../../src/domain/comments.ts';
@@ -9,7 +10,7 @@ import { checkFiles, findOrphans, type Orphan, removeOrphans, sweepUnlinked } fr
 import { safeFilename } from '../../src/domain/filenames.ts';
 import { filesOf } from '../../src/domain/partitions.ts';
 import { createThread, deleteThread } from '../../src/domain/threads.ts';
-import { beginUpload } from '../../src/domain/uploads.ts';
+import { beginUpload, type UploadConfig } from '../../src/domain/uploads.ts';
 import { createLogger } from '../../src/log.ts';
 import type { Attachment } from '../../src/model/attachment.ts';
 import type { Comment } from '../../src/model/comment.ts';
@@ -19,6 +20,7 @@ import { tempFolder } from '../helpers/temp-folder.ts';
 import { addComment, createWorld, startThread, type World } from './world.ts';
 
 const HOUR = 3_600_000;
+const unlimited: UploadConfig = { uploads: { megapixelsPerMinute: 0 } };
 const log = createLogger({ level: 'silent', name: 'test' });
 
 /** Media that takes everything for what it was declared as. */
@@ -43,10 +45,14 @@ async function createFileWorld(t: Test, media: Media = trusting): Promise<FileWo
   return { ...world, ctx, work: () => jobs.runDue() };
 }
 
-async function put({ ctx }: FileWorld, actor: UserActor, contentType = 'image/png'): Promise<Attachment> {
-  const upload = await beginUpload(ctx, actor, { filename: 'a.png', contentType, leastBytes: 0 });
-  await upload.write(Buffer.from('bytes'));
-  return upload.finish('https://example.com');
+async function put({ ctx }: FileWorld, actor: UserActor, contentType = 'image/png', config = unlimited, content = 'bytes'): Promise<Attachment> {
+  const upload = await beginUpload(ctx, actor, config, { filename: 'a.png', contentType, leastBytes: 0 });
+  await upload.write(Buffer.from(content));
+  try {
+    return await upload.finish('https://example.com');
+  } finally {
+    await upload.discard();
+  }
 }
 
 async function blobsOf({ ctx, environment }: FileWorld): Promise<string[]> {
@@ -280,7 +286,7 @@ t.test('work done twice, or of a file that is gone, does no harm', async (t) => 
 t.test('an upload whose record can’t be written leaves no bytes', async (t) => {
   const world = await createFileWorld(t);
   const { ctx, ann, environment } = world;
-  const upload = await beginUpload({ ...ctx, store: Object.assign(Object.create(ctx.store) as typeof ctx.store, { transact: () => Promise.reject(new Error('no')) }) }, ann, {
+  const upload = await beginUpload({ ...ctx, store: Object.assign(Object.create(ctx.store) as typeof ctx.store, { transact: () => Promise.reject(new Error('no')) }) }, ann, unlimited, {
     filename: 'x',
     contentType: 'image/png',
     leastBytes: 0,
@@ -297,4 +303,58 @@ t.test('names are harmless and not longer than 255 bytes', (t) => {
   t.equal(safeFilename('/', 'image/png'), 'file.png');
   t.equal(safeFilename(' a\tb\r\nSet-Cookie: x ', 'image/png'), 'abSet-Cookie: x');
   t.end();
+});
+
+t.test('the pixels of a user are counted, and refused with a wait once they are used up', async (t) => {
+  const sizes = [[3_000, 3_000], [1_000, 1_000], [1_000, 500], [1_000, 500]];
+  let decoded = 0;
+  const world = await createFileWorld(t, {
+    ...trusting,
+    image: async (_file, admit) => {
+      const [width = 0, height = 0] = sizes[decoded] ?? [];
+      admit(width * height);
+      decoded += 1;
+      return { mimeType: 'image/png', width, height };
+    },
+  });
+  const config = { uploads: { megapixelsPerMinute: 10 } };
+  await put(world, world.ann, 'image/png', config);
+  await put(world, world.ann, 'image/png', config);
+  const refused = { code: 'rate_limited', message: 'PNG, GIF and WebP images of more than 10 megapixels in a minute. Try again in 3s', retryAfter: 3 };
+  await t.rejects(put(world, world.ann, 'image/png', config), refused);
+  t.equal(decoded, 2, 'it was not decoded');
+  await put(world, world.bob, 'image/png', config);
+  await put(world, world.ann, 'audio/ogg', config);
+  world.clock.advance(3_000);
+  await t.resolves(put(world, world.ann, 'image/png', config));
+  for (let i = 0; i < 20; i++) await put(world, world.ann);
+  await world.work();
+  t.equal((await blobsOf(world)).filter((name) => !name.includes('thumb')).length, 25, 'what was refused is not kept');
+});
+
+t.test('files of one user that are looked into at once are bounded, those of others are not concerned', async (t) => {
+  const ends: (() => void)[] = [];
+  const world = await createFileWorld(t, { ...trusting, duration: () => new Promise((resolve) => ends.push(() => resolve(1))) });
+  const many = Array.from({ length: 32 }, () => put(world, world.ann, 'audio/ogg'));
+  while (ends.length < 32) await turnOver();
+  const refused = { code: 'rate_limited', message: 'At most 32 files of one user are looked into at once. Try again in 1s', retryAfter: 1 };
+  await t.rejects(put(world, world.ann, 'audio/ogg'), refused);
+  const bob = put(world, world.bob, 'audio/ogg');
+  while (ends.length < 33) await turnOver();
+  for (const end of ends) end();
+  await Promise.all([...many, bob]);
+  const again = put(world, world.ann, 'audio/ogg');
+  while (ends.length < 34) await turnOver();
+  ends.at(-1)?.();
+  await t.resolves(again);
+});
+
+t.test('thumbnails of different users take turns', async (t) => {
+  const made: number[] = [];
+  const world = await createFileWorld(t, { ...trusting, thumbnail: async (image) => (made.push(image.length), Buffer.from('thumbnail')) });
+  for (let i = 0; i < 40; i++) await put(world, world.ann);
+  await put(world, world.bob, 'image/png', unlimited, 'one of bob');
+  await world.work();
+  t.equal(made.length, 41);
+  t.ok(made.indexOf('one of bob'.length) < 4, `bob's was made after ${made.indexOf('one of bob'.length)} others`);
 });

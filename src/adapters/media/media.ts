@@ -1,4 +1,4 @@
-import { Gate } from '../../lib/gate.ts';
+import { FairGate } from '../../lib/fair-gate.ts';
 import type { ImageFacts, Media, MediaFile } from '../../ports/media.ts';
 import type { parseFromTokenizer } from 'music-metadata';
 import type { fromFile } from 'strtok3';
@@ -17,11 +17,14 @@ interface Parser {
 
 const DURATION_MS = 2_000;
 const LOOKS_AT_ONCE = 4;
+/** Images of up to so many pixels, which take some 20 ms, have a decoder of their own: they don't wait for large ones. */
+const SMALL_PIXELS = 2_000_000;
 
 /** Media through sharp, file-type and music-metadata. Each is loaded with the first file that needs it. */
 export class LocalMedia implements Media {
-  readonly #decoders = new Gate(1);
-  readonly #looks = new Gate(LOOKS_AT_ONCE);
+  readonly #decoders = new FairGate(1);
+  readonly #smallDecoders = new FairGate(1);
+  readonly #looks = new FairGate(LOOKS_AT_ONCE);
 
   async sniff({ head }: MediaFile): Promise<string | undefined> {
     try {
@@ -33,23 +36,27 @@ export class LocalMedia implements Media {
     }
   }
 
-  async image(file: MediaFile): Promise<ImageFacts | null> {
+  async image(file: MediaFile, admit: (pixels: number) => void): Promise<ImageFacts | null> {
     const { imageFacts, imageDecodes } = await import('./images.ts');
-    const facts = await this.#looks.run(() => imageFacts(file.path));
+    const { owner, path } = file;
+    const facts = await this.#looks.run(owner, () => imageFacts(path));
     if (facts === null) return null;
-    // To the decoder damage inside of the scans of a JPEG is no error. So its head and its end say the same as decoding
+    // To the decoder damage inside of the scans of a JPEG is no error. So its head and its end tell the same as decoding
     // all of it, at a twentieth of the price.
-    const isSound = facts.mimeType === 'image/jpeg' ? await jpegIsWhole(file) : await this.#decoders.run(() => imageDecodes(file.path));
-    return isSound ? facts : null;
+    if (facts.mimeType === 'image/jpeg') return (await jpegIsWhole(file)) ? facts : null;
+    const pixels = facts.width * facts.height;
+    admit(pixels);
+    const decoders = pixels <= SMALL_PIXELS ? this.#smallDecoders : this.#decoders;
+    return (await decoders.run(owner, () => imageDecodes(path))) ? facts : null;
   }
 
   async thumbnail(image: Buffer): Promise<Buffer | null> {
     const { makeThumbnail } = await import('./images.ts');
-    return this.#decoders.run(() => makeThumbnail(image));
+    return this.#decoders.run('', () => makeThumbnail(image));
   }
 
-  duration({ path }: MediaFile, mimeType: string): Promise<number | undefined> {
-    return this.#looks.run(() => durationOf(path, mimeType));
+  duration({ owner, path }: MediaFile, mimeType: string): Promise<number | undefined> {
+    return this.#looks.run(owner, () => durationOf(path, mimeType));
   }
 }
 
