@@ -20,12 +20,12 @@ export async function checkCore(newServer: () => HttpServer = createServer): Pro
 
 function judge({ strings, bytes }: CoreTest): Check {
   const { file, old } = nativeCore();
-  if (bytes === 'latin1' || bytes === 'other') {
+  if (bytes === 'corrupted') {
     return fail(NAME, `${file} corrupts text: what the server sends is not what arrives`, 'Install another version of Node (20, 22 or 24), or `npm ci` again.');
   }
   if (bytes === 'untested') {
     return warn(NAME, `${file} could not be tested: nothing came back over 127.0.0.1`, 'Bring the loopback interface up.');
   }
-  const note = strings === 'utf8' ? '' : '; it would corrupt text given as strings, so the server gives it bytes';
+  const note = strings === 'intact' ? '' : '; it would corrupt text given as strings, so the server gives it bytes';
   return ok(NAME, `${file}, ${old ? 'of 2024' : 'current'}${note}`);
 }

@@ -42,9 +42,8 @@ async function start(options: { host?: string; port?: string; workers?: string; 
   const { dir, json } = invocation(command);
   const { host, port, workers, demo } = options;
   const config = await configOf(dir, { host, port, workers, demo: demo && 'true' });
-  await requireCore();
+  const [{ startPrimary }] = await Promise.all([import('../app.ts'), requireCore()]);
   const setup = hasStore(config) ? null : await setUpFirst(dir, config);
-  const { startPrimary } = await import('../app.ts');
   const server = await startPrimary(config, json ? STDERR : STDOUT);
   const ready = await server.ready;
   if (ready !== null) {

@@ -1,21 +1,22 @@
 import { connect } from 'node:net';
 import type { HttpServer } from './listen.ts';
 
-/**
- * How text arrives that the core was given: `utf8` as it should; `latin1` as one byte for each character up to U+00FF;
- * `other` as anything else; `untested` when nothing arrived within 5 s, or nothing could be connected to.
- */
-export type Encoding = 'utf8' | 'latin1' | 'other' | 'untested';
+/** How text arrives that the core was given; `untested` when nothing arrived within 5 s, or nothing could be connected to. */
+export type Arrived = 'intact' | 'corrupted' | 'untested';
 
-/** What `testCore` found, in HTTP answers and WebSocket frames alike. */
+/** What `testCore` found: `corrupted` when an HTTP answer or a WebSocket frame was. */
 export interface CoreTest {
   /** Text given as a string. */
-  readonly strings: Encoding;
+  readonly strings: Arrived;
   /** Text given as bytes, which is how the server gives whatever is not ASCII (docs/decisions/0013). */
-  readonly bytes: Encoding;
+  readonly bytes: Arrived;
 }
 
 const TEXT = 'é';
+const BYTES = Buffer.from(TEXT);
+const MESSAGE = Buffer.from([0x81, BYTES.length, ...BYTES]);
+/** A publication, a message and a close frame with 1000 and a reason. */
+const FRAMES = Buffer.from([...MESSAGE, ...MESSAGE, 0x88, BYTES.length + 2, 0x03, 0xe8, ...BYTES]);
 const PATIENCE_MS = 5_000;
 const HANDSHAKE = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=='];
 
@@ -28,7 +29,7 @@ const HANDSHAKE = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-V
 export async function testCore(server: HttpServer): Promise<CoreTest> {
   const port = listen(server);
   try {
-    const [strings, bytes] = await Promise.all([encodingOf(await port, '/strings'), encodingOf(await port, '/bytes')]);
+    const [strings, bytes] = await Promise.all([look(await port, '/strings'), look(await port, '/bytes')]);
     return { strings, bytes };
   } catch {
     return { strings: 'untested', bytes: 'untested' };
@@ -40,7 +41,7 @@ export async function testCore(server: HttpServer): Promise<CoreTest> {
 /** Serves text to whoever asks, in an answer or in frames, and ends the connection. */
 function listen(server: HttpServer): Promise<number> {
   const { app } = server;
-  for (const [path, text] of [['/strings', TEXT], ['/bytes', Buffer.from(TEXT)]] as const) {
+  for (const [path, text] of [['/strings', TEXT], ['/bytes', BYTES]] as const) {
     app.get(path, (response) => void response.end(text, true));
     app.ws(path, {
       open: (socket) => {
@@ -54,11 +55,10 @@ function listen(server: HttpServer): Promise<number> {
   return server.listen('127.0.0.1', 0);
 }
 
-async function encodingOf(port: number, path: string): Promise<Encoding> {
+async function look(port: number, path: string): Promise<Arrived> {
   const [answer, frames] = await Promise.all([received(port, path, []), received(port, path, HANDSHAKE)]);
   if (answer === null || frames === null) return 'untested';
-  const encoding = (['utf8', 'latin1'] as const).find((tried) => answer.equals(Buffer.from(TEXT, tried)) && frames.equals(framesIn(tried)));
-  return encoding ?? 'other';
+  return answer.equals(BYTES) && frames.equals(FRAMES) ? 'intact' : 'corrupted';
 }
 
 /** What follows the head of an answer until the connection ends; null when there is none. Rejects when nobody listens. */
@@ -76,11 +76,4 @@ function received(port: number, path: string, headers: readonly string[]): Promi
     socket.setTimeout(PATIENCE_MS, () => socket.destroy());
     socket.write([`GET ${path} HTTP/1.1`, 'Host: localhost', ...headers, '', ''].join('\r\n'));
   });
-}
-
-/** A publication, a message and the reason of a close frame, as the core frames them. */
-function framesIn(encoding: 'utf8' | 'latin1'): Buffer {
-  const text = Buffer.from(TEXT, encoding);
-  const message = Buffer.concat([Buffer.from([0x81, text.length]), text]);
-  return Buffer.concat([message, message, Buffer.from([0x88, text.length + 2, 0x03, 0xe8]), text]);
 }
