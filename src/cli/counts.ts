@@ -1,5 +1,6 @@
 import type { Context } from '../domain/context.ts';
 import { roomOf, roomsOf, STATS_KEY, unescapeId, usersOf } from '../domain/partitions.ts';
+import { streamOf } from '../domain/streams.ts';
 import type { Environment } from '../model/environment.ts';
 
 /** How much an environment holds. */
@@ -12,7 +13,8 @@ export interface Counts {
 }
 
 /** Counts what an environment holds now. Reads a record per room. */
-export async function countEnvironment({ store }: Context, { id }: Environment): Promise<Counts> {
+export async function countEnvironment({ store }: Context, environment: Environment): Promise<Counts> {
+  const { id } = environment;
   const rooms = await store.range(roomsOf(id));
   const users = await store.range(usersOf(id));
   let threads = 0;
@@ -20,5 +22,5 @@ export async function countEnvironment({ store }: Context, { id }: Environment):
     const stats = await store.get(roomOf(id, unescapeId(value)), STATS_KEY);
     if (stats !== undefined) threads += (JSON.parse(stats) as { threadCount: number }).threadCount;
   }
-  return { rooms: rooms.length, threads, users: users.length, seq: await store.lastSeq(id) };
+  return { rooms: rooms.length, threads, users: users.length, seq: await store.lastSeq(streamOf(environment)) };
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { createSignedEnvironment, deleteEnvironment, findEnvironment, listEnvironments, updateEnvironment } from '../domain/environments.ts';
+import { createSignedEnvironment, deleteEnvironment, findDeletable, findEnvironment, listEnvironments, updateEnvironment } from '../domain/environments.ts';
 import { formatDuration } from '../lib/duration.ts';
 import type { CrdtKind, Environment, EnvironmentPatch, MediaType } from '../model/environment.ts';
 import { defaultLimits, type Limits } from '../model/limits.ts';
@@ -72,7 +72,7 @@ export function register(program: Command): void {
 
   addCommand(env, 'delete <slug>', {
     summary: 'Delete an environment with everything in it.',
-    details: 'Asks for the slug first. What is deleted cannot be brought back.',
+    details: 'Asks for the slug first. What is deleted cannot be brought back. If it is interrupted, call it again; a running server finishes it too.',
     examples: ['collab env delete staging', 'collab env delete staging --yes'],
   })
     .option('--yes', 'Do not ask.')
@@ -124,7 +124,7 @@ async function update(slug: string, options: UpdateOptions, command: Command): P
 async function remove(slug: string, options: { yes?: true }, command: Command): Promise<void> {
   const at = invocation(command);
   const environment = await withStore(at, async (ctx) => {
-    const found = await findEnvironment(ctx, slug);
+    const found = await findDeletable(ctx, slug);
     const warning = `This deletes the environment ${found.slug} with all its rooms, threads, users and keys, for good.`;
     await confirmDestruction({ warning, answer: found.slug, yes: options.yes === true });
     await deleteEnvironment(ctx, found.id);

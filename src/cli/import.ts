@@ -38,8 +38,8 @@ export function register(program: Command): void {
     summary: 'Take in the environments of an export.',
     details:
       'Each environment comes whole or not at all: it appears when its last line was read, and what a broken import has left is removed by ' +
-      'the next one. A folder without data is made first, as `collab init` does, but without an environment of its own; there the whole file comes in ' +
-      'or nothing. "-" reads standard input. Works beside a running server. An environment that is here already is refused, unless told to skip it.',
+      'the next one, or by a running server after an hour. A folder without data is made first, as `collab init` does, but without an ' +
+      'environment of its own; there the whole file comes in or nothing. "-" reads standard input. Works beside a running server. An environment that is here already is refused, unless told to skip it.',
     examples: ['collab import all.ndjson', 'collab import all.ndjson --dir /srv/new', 'collab import all.ndjson --skip-existing', 'gunzip -c default.ndjson.gz | collab import -'],
   })
     .option('--skip-existing', 'Pass over environments that are here already: the way to call it again after a part of the file came in.')

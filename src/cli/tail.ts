@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { findEnvironment } from '../domain/environments.ts';
 import { withoutErased } from '../domain/erasure.ts';
+import { streamOf } from '../domain/streams.ts';
+import type { Environment } from '../model/environment.ts';
 import type { EventEnvelope } from '../model/event.ts';
 import type { Store } from '../ports/store.ts';
 import { addCommand, wholeOption } from './command.ts';
@@ -31,11 +33,12 @@ async function tail({ env, since }: { env: string; since?: string }, command: Co
   const stop = closedOutput();
   const work = withStore(at, async (ctx) => {
     const { store } = ctx;
-    const { id } = await findEnvironment(ctx, env);
-    const start = from ?? (await store.lastSeq(id));
-    await warnOfGap(store, id, start);
+    const environment = await findEnvironment(ctx, env);
+    const stream = streamOf(environment);
+    const start = from ?? (await store.lastSeq(stream));
+    await warnOfGap(store, stream, start);
     note(`Following the events of ${env} after position ${start}. Ctrl-C ends.`);
-    await follow(store, id, start, stop, (text) => print(at.json ? text : line(JSON.parse(text) as EventEnvelope)));
+    await follow(store, environment, start, stop, (text) => print(at.json ? text : line(JSON.parse(text) as EventEnvelope)));
   });
   // A signal is the way to end this command, and no failure.
   await work.catch((error: unknown) => {
@@ -43,17 +46,17 @@ async function tail({ env, since }: { env: string; since?: string }, command: Co
   });
 }
 
-async function warnOfGap(store: Store, environmentId: string, since: number): Promise<void> {
-  const oldest = await store.oldestSeq(environmentId);
+async function warnOfGap(store: Store, stream: string, since: number): Promise<void> {
+  const oldest = await store.oldestSeq(stream);
   if (since + 1 < oldest) note(`The events before position ${oldest} are no longer kept: the first ${oldest - since - 1} are missing.`);
 }
 
 /** Hands over each event after `since` once and in order, until `stop`. Other processes write, so it looks again and again. */
-async function follow(store: Store, environmentId: string, since: number, stop: AbortSignal, show: (text: string) => void): Promise<void> {
+async function follow(store: Store, environment: Environment, since: number, stop: AbortSignal, show: (text: string) => void): Promise<void> {
   let position = since;
   while (!stop.aborted) {
     store.wake();
-    const events = await withoutErased(store, environmentId, await store.events(environmentId, position, BATCH));
+    const events = await withoutErased(store, environment.id, await store.events(streamOf(environment), position, BATCH));
     // Printing waits for the reader of a pipe.
     store.releaseSnapshot();
     for (const { seq, text } of events) {

@@ -4,6 +4,7 @@ import { cleanUpAfter } from '../domain/presence.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { Logger } from '../log.ts';
 import { eventTypes } from '../model/event.ts';
+import { reportFaults } from './store-faults.ts';
 import { FileJobs } from '../pipeline/file-jobs.ts';
 import { Sweeper } from '../pipeline/sweeper.ts';
 import { maintain, storeSweeps } from '../pipeline/sweeps.ts';
@@ -35,6 +36,7 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics }: Back
   sweeper.start();
   fileJobs.start();
   if (metrics !== undefined) countEvents(ctx, metrics);
+  reportFaults(ctx.store, log);
 
   async function cleanUp(workerId: string): Promise<void> {
     try {
@@ -64,7 +66,9 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics }: Back
 function countEvents({ store }: Context, metrics: Metrics): void {
   const counters = new Map(eventTypes.map((type) => [type as string, metrics.counter('events_total', { type })]));
   const start = '{"type":"'.length;
-  store.follow((_environmentId, { text }) => {
+  store.follow((_stream, event) => {
+    if (event === null) return;
+    const { text } = event;
     const counter = counters.get(text.slice(start, text.indexOf('"', start)));
     if (counter !== undefined) counter.value += 1;
   });

@@ -10,6 +10,7 @@ import type { Logger } from '../log.ts';
 import type { Bus } from '../ports/bus.ts';
 import { attachRealtime, type Realtime } from '../realtime/server.ts';
 import { quietMoment, type Step } from './lifecycle.ts';
+import { reportFaults } from './store-faults.ts';
 import type { DrainReason, ReadyData } from './messages.ts';
 
 /** How often a worker looks for changes that nobody announces: those of the command line. */
@@ -68,6 +69,7 @@ export async function runWebWorker({ config, ctx, bus, log, workerId, port, metr
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? (await import('../demo/demo.ts')).createDemo(ctx, DEMO_ENVIRONMENT) : undefined;
   const http = attachHttp(server.app, { ctx, config, log, status, metrics, demo });
+  reportFaults(ctx.store, log);
   const disconnectStore = connectStore(ctx, bus);
   if (metrics !== undefined) timeCommits(ctx, metrics);
   const stopRecording = recordKeyUses(ctx, log);

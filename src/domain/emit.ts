@@ -3,6 +3,7 @@ import { newId } from '../lib/ids.ts';
 import type { Environment } from '../model/environment.ts';
 import { type EventDraft, type EventType, renderEvent, type Via } from '../model/event.ts';
 import type { Transaction } from '../ports/store.ts';
+import { streamOf } from './streams.ts';
 
 /** A change to tell of. */
 export interface Change {
@@ -18,7 +19,7 @@ export interface Change {
   readonly data: string;
 }
 
-/** Appends the event of a change to the log of the environment, in the commit of `tx`. */
+/** Appends the event of a change to the stream of the environment, in the commit of `tx`. */
 export function emitChange(tx: Transaction, environment: Environment, change: Change): void {
   const draft: EventDraft = {
     type: change.type,
@@ -29,5 +30,5 @@ export function emitChange(tx: Transaction, environment: Environment, change: Ch
     actor: { userId: change.userId, via: change.via },
     data: change.data,
   };
-  tx.emit(environment.id, (seq) => renderEvent(draft, seq));
+  tx.emit(streamOf(environment), (seq) => renderEvent(draft, seq));
 }

@@ -5,9 +5,10 @@ import { defaultSettings, type Environment, EnvironmentCreateSchema, type Enviro
 import type { StoredKey } from '../model/key.ts';
 import type { Reader, Transaction } from '../ports/store.ts';
 import type { Context } from './context.ts';
-import { clearFiles } from './file-jobs.ts';
-import { ENVIRONMENTS, environmentPrefix, KEY_HASHES, keysOf, SLUGS } from './partitions.ts';
+import { findHalfDeleted, finishDeletion, isHalfDeleted, noteDeletion } from './leftovers.ts';
+import { ENVIRONMENTS, KEY_HASHES, keysOf, SLUGS } from './partitions.ts';
 import { putFirstSecret } from './signing-keys.ts';
+import { newStreamId, streamOf } from './streams.ts';
 import { markOrderComplete } from './user-order.ts';
 import { InputSchema, validate } from './validate.ts';
 
@@ -53,7 +54,7 @@ function environmentCreation(ctx: Context, input: unknown): (tx: Transaction) =>
     if ((await tx.get(SLUGS, slug)) !== undefined) throw new CollabError('slug_taken', `The slug ${slug} is taken by another environment`);
     const now = ctx.clock.now();
     const at = timestamp(now);
-    const environment: Environment = { id: newId('env_', now), slug, name, disabled: false, settings: defaultSettings, createdAt: at, updatedAt: at };
+    const environment: Environment = { id: newId('env_', now), streamId: newStreamId(), slug, name, disabled: false, settings: defaultSettings, createdAt: at, updatedAt: at };
     tx.put(SLUGS, slug, environment.id);
     tx.put(ENVIRONMENTS, environment.id, JSON.stringify(environment));
     markOrderComplete(tx, environment.id);
@@ -102,10 +103,21 @@ export async function updateEnvironment(ctx: Context, id: string, input: unknown
   });
 }
 
+/** The environment with this id or slug, or one that was deleted and of which not all has been removed. Throws `environment_not_found`. */
+export async function findDeletable(ctx: Context, idOrSlug: string): Promise<Pick<Environment, 'id' | 'slug'>> {
+  try {
+    return await findEnvironment(ctx, idOrSlug);
+  } catch (error) {
+    const found = await findHalfDeleted(ctx, idOrSlug);
+    if (found === undefined) throw error;
+    return found;
+  }
+}
+
 /**
- * Deletes an environment and everything in it. Its credentials stop working at once; then its files and records go, in slices.
- * Called again after a crash in between it removes what is left. Throws `environment_not_found` for an id that was
- * never one.
+ * Deletes an environment and everything in it. It and its credentials are gone, and its stream has ended, in one commit; then its
+ * files and records go, in slices. Called again after a crash in between, it removes what is left, as `sweepLeftovers`
+ * does. Throws `environment_not_found`.
  */
 export async function deleteEnvironment(ctx: Context, id: string): Promise<void> {
   if (!isName(id)) throw notFound(id);
@@ -113,14 +125,21 @@ export async function deleteEnvironment(ctx: Context, id: string): Promise<void>
     const stored = await tx.get(ENVIRONMENTS, id);
     const keys = await tx.range(keysOf(id));
     for (const { value } of keys) tx.delete(KEY_HASHES, (JSON.parse(value) as StoredKey).hash);
-    if (stored === undefined) return keys.length > 0;
+    if (stored === undefined) {
+      if (await isHalfDeleted(tx, id)) return true;
+      // Older versions left no note of what they had begun to delete.
+      if (keys.length > 0) noteDeletion(tx, { id, slug: id }, ctx.clock.now());
+      return keys.length > 0;
+    }
+    const environment = parseEnvironment(stored);
     tx.delete(ENVIRONMENTS, id);
-    tx.delete(SLUGS, parseEnvironment(stored).slug);
+    tx.delete(SLUGS, environment.slug);
+    tx.endStream(streamOf(environment));
+    noteDeletion(tx, environment, ctx.clock.now());
     return true;
   });
   if (!existed) throw notFound(id);
-  await clearFiles(ctx, id);
-  await ctx.store.purge(environmentPrefix(id), id);
+  await finishDeletion(ctx, id);
 }
 
 async function requireEnvironment(reader: Pick<Reader, 'get'>, id: string): Promise<Environment> {

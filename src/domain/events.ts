@@ -4,6 +4,7 @@ import { inScope } from '../model/room.ts';
 import { requireRead } from './access.ts';
 import type { Actor, Context } from './context.ts';
 import { withoutErased } from './erasure.ts';
+import { epochOf, streamOf } from './streams.ts';
 
 /** What `GET /events` asks for. */
 export interface EventsQuery {
@@ -33,16 +34,18 @@ export function parseEventsQuery(search: URLSearchParams): EventsQuery {
  */
 export async function listEvents(ctx: Context, actor: Actor, since: number, limit: number): Promise<string> {
   requireRead(actor);
-  const environmentId = actor.environment.id;
+  const stream = streamOf(actor.environment);
   await ctx.store.settle();
-  const oldest = await ctx.store.oldestSeq(environmentId);
-  const events = await withoutErased(ctx.store, environmentId, await ctx.store.events(environmentId, since, limit));
+  const events = await withoutErased(ctx.store, actor.environment.id, await ctx.store.events(stream, since, limit));
+  // After the events: a trim between the two then shows as the gap that it may have made, never the other way about.
+  const kept = await ctx.store.oldestSeq(stream);
+  const oldest = events[0]?.seq === since + 1 ? Math.min(kept, since + 1) : kept;
   const last = events.at(-1)?.seq ?? since;
-  const seq = Math.max(await ctx.store.lastSeq(environmentId), events.at(-1)?.seq ?? 0);
+  const seq = Math.max(await ctx.store.lastSeq(stream), events.at(-1)?.seq ?? 0);
   const visible = events.filter((event) => seesEvent(actor, event.text));
   const items = visible.map((event) => event.text).join(',');
   const next = events.length > 0 && last < seq ? `,"nextSince":${last}` : '';
-  return `{"items":[${items}],"epoch":${JSON.stringify(ctx.store.epoch)},"seq":${seq},"oldestSeq":${oldest}${next}}`;
+  return `{"items":[${items}],"epoch":${JSON.stringify(epochOf(ctx.store, actor.environment))},"seq":${seq},"oldestSeq":${oldest}${next}}`;
 }
 
 /** Whether an actor may see a rendered event: one that is confined to rooms sees those of its rooms, and none of users. */

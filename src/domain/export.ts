@@ -48,7 +48,7 @@ async function* environmentLines(ctx: Context, environment: Environment, options
   const { store } = ctx;
   const { id } = environment;
   await refuseUnknown(store, id);
-  yield line('environment', JSON.stringify(environment));
+  yield line('environment', JSON.stringify({ ...environment, streamId: undefined }));
   for await (const { value } of entries(store, signingKeysOf(id))) {
     if (options.withSecrets || (JSON.parse(value) as SigningKey).kind !== 'secret') yield line('signing-key', normal(value));
   }

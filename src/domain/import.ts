@@ -8,11 +8,13 @@ import type { Transaction } from '../ports/store.ts';
 import { findPlace, newPlace, noIndex } from './comment-place.ts';
 import type { Context } from './context.ts';
 import { EXPORT_FORMAT, lineInput, type LineOf, type LineType } from './export-format.ts';
-import { filesIn, forgetRemovals, putFileJob } from './file-jobs.ts';
+import { filesIn, putFileJob } from './file-jobs.ts';
+import { ImportNote } from './leftovers.ts';
 import {
-  ENVIRONMENTS, environmentPrefix, escapeId, filesOf, KEY_HASHES, keysOf, NEWEST_KEY, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, ROOM_KEY, roomKey, roomOf, roomsOf,
+  ENVIRONMENTS, escapeId, filesOf, KEY_HASHES, keysOf, NEWEST_KEY, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, ROOM_KEY, roomKey, roomOf, roomsOf,
   signingKeysOf, SLUGS, STATS_KEY, THREAD_KEY, threadKey, threadOf, unlinkedOf, usersOf,
 } from './partitions.ts';
+import { newStreamId } from './streams.ts';
 import { markOrderComplete, putInOrder } from './user-order.ts';
 import { isRecord, validate } from './validate.ts';
 
@@ -43,7 +45,7 @@ interface OpenFile {
 
 /**
  * Takes an export in, line by line. An environment becomes visible in one commit, after its last line: until then nobody
- * can reach it, and what a broken import has left is removed by the next one. Call `add` for each line in order, then
+ * can reach it, and what a broken import has left is removed by the next one or by `sweepLeftovers`. Call `add` for each line in order, then
  * `finish`; after a rejection call `abandon`.
  */
 export class Import {
@@ -55,6 +57,7 @@ export class Import {
   readonly skipped: string[] = [];
   #begun = false;
   #environment: Environment | null = null;
+  #note: ImportNote | null = null;
   #skipping = false;
   #lines = 0;
   #waiting: Write[] = [];
@@ -88,6 +91,7 @@ export class Import {
     this.#lines++;
     await this.#take(type as LineType, fields, this.#environment.id);
     this.#waitingLength += text.length;
+    await this.#note?.goOn();
     if (this.#waitingLength >= COMMIT_LENGTH) await this.#write();
   }
 
@@ -101,7 +105,9 @@ export class Import {
   async abandon(): Promise<void> {
     await this.#file?.staged.discard();
     this.#file = null;
-    if (this.#environment !== null) await this.#clear(this.#environment.id);
+    this.#forget();
+    await this.#note?.undo();
+    this.#note = null;
     this.#environment = null;
   }
 
@@ -123,8 +129,10 @@ export class Import {
     }
     const holder = await this.#ctx.store.get(SLUGS, slug);
     if (holder !== undefined) throw new CollabError('slug_taken', `Another environment (${holder}) has the slug ${slug}`);
-    await this.#clear(id);
-    this.#environment = environment;
+    this.#forget();
+    this.#note = await ImportNote.begin(this.#ctx, { id, slug });
+    // Its events begin anew, and nobody may take them for those of the past.
+    this.#environment = { ...environment, streamId: newStreamId() };
     this.#lines = 1;
     this.#files = 0;
     this.#keys = [];
@@ -283,6 +291,7 @@ export class Import {
     await this.#ctx.store.transact(async (tx) => {
       if ((await tx.get(ENVIRONMENTS, environment.id)) !== undefined) throw new CollabError('id_taken', `The environment ${environment.slug} has come here by another import`);
       if ((await tx.get(SLUGS, environment.slug)) !== undefined) throw new CollabError('slug_taken', `Another environment has the slug ${environment.slug} now`);
+      await this.#note?.keep(tx);
       tx.put(ENVIRONMENTS, environment.id, JSON.stringify(environment));
       tx.put(SLUGS, environment.slug, environment.id);
       markOrderComplete(tx, environment.id);
@@ -294,6 +303,7 @@ export class Import {
     });
     this.done.push(environment);
     this.#environment = null;
+    this.#note = null;
   }
 
   /** Whoever cleans up among the files meanwhile takes those of an environment that is not there yet for leftovers. */
@@ -313,21 +323,18 @@ export class Import {
     this.#waiting = [];
     this.#waitingLength = 0;
     if (writes.length === 0) return;
-    await this.#ctx.store.transact((tx) => {
+    await this.#ctx.store.transact(async (tx) => {
+      await this.#note?.require(tx);
       for (const write of writes) write(tx);
-      return Promise.resolve();
     });
   }
 
-  async #clear(environmentId: string): Promise<void> {
+  /** Forgets what was read and not written. */
+  #forget(): void {
     this.#waiting = [];
     this.#waitingLength = 0;
     this.#room = null;
     this.#thread = null;
-    const [left] = await this.#ctx.store.partitions(environmentPrefix(environmentId), { limit: 1 });
-    if (left !== undefined) await this.#ctx.store.purge(environmentPrefix(environmentId), environmentId);
-    await forgetRemovals(this.#ctx, environmentId);
-    await this.#ctx.blobs?.removeAll(environmentId);
   }
 }
 

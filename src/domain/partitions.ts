@@ -15,6 +15,8 @@ export const ENVIRONMENTS = 'envs';
 export const SLUGS = 'slugs';
 /** `<kind>~<environmentId>~<fileId>` -> '1': work on files that is left to the background worker (file-jobs.ts). */
 export const FILE_JOBS = 'filejobs';
+/** envId -> Leftover: environments of which records or files are to be removed (leftovers.ts). */
+export const LEFTOVERS = 'leftovers';
 /** SHA-256 of an API key, base64url -> KeyPointer. Written again whenever that key changes. */
 export const KEY_HASHES = 'keyhash';
 /** Hash of an email address -> StoredAdmin. */

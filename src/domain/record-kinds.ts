@@ -22,6 +22,7 @@ const shared: readonly RecordKind[] = [
   { name: 'slug of an environment', partition: /^slugs$/, treatment: 'derived' },
   { name: 'hash of an API key', partition: /^keyhash$/, treatment: 'derived' },
   { name: 'work on files', partition: /^filejobs$/, treatment: 'derived' },
+  { name: 'leftovers of an environment', partition: /^leftovers$/, treatment: 'dropped' },
   // Admins belong to the server, not to an environment.
   { name: 'admin', partition: /^admins$/, treatment: 'dropped' },
   { name: 'session of an admin', partition: /^adminsess$/, treatment: 'dropped' },

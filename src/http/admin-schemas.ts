@@ -18,6 +18,7 @@ export const AdminSessionSchema = Type.Object({
 
 export const EnvironmentSchema = Type.Object({
   id: Type.String(),
+  streamId: Type.Optional(Type.String({ description: 'Names the stream of its events, and is a part of the epoch that clients see. An import gives another.' })),
   slug: Type.String(),
   name: Type.String(),
   disabled: Type.Boolean({ description: 'Refuses every credential while true.' }),

@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.ts';
 import type { Actor, Context } from '../domain/context.ts';
+import { streamOf } from '../domain/streams.ts';
 import { countRequest } from '../domain/rate-limit.ts';
 import { CollabError } from '../errors.ts';
 import { clientAddress, normaliseAddress } from '../lib/client-address.ts';
@@ -111,7 +112,7 @@ export class Api {
 
   async #tag(actor: Actor, head: RequestHead): Promise<string> {
     const { store } = this.#deps.ctx;
-    return listTag(store, await store.lastSeq(actor.environment.id), actor, head);
+    return listTag(store, await store.lastSeq(streamOf(actor.environment)), actor, head);
   }
 
   /**

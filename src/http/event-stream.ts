@@ -1,6 +1,7 @@
 import type { Actor } from '../domain/context.ts';
 import { withoutErased } from '../domain/erasure.ts';
 import { seesEvent } from '../domain/events.ts';
+import { epochOf, streamOf } from '../domain/streams.ts';
 import { wireText } from '../lib/wire-text.ts';
 import type { StoredEvent } from '../ports/store.ts';
 import { streamHead } from './answer.ts';
@@ -81,6 +82,9 @@ export class OpenStreams {
  */
 export class EventStream {
   readonly #parts: RequestParts;
+  /** Its name in the store; and what the client knows it by. */
+  readonly #stream: string;
+  readonly #epoch: string;
   #actor: Actor;
   #position = 0;
   /** The position that the client knows as its last. */
@@ -94,6 +98,8 @@ export class EventStream {
   constructor(parts: RequestParts, actor: Actor) {
     this.#parts = parts;
     this.#actor = actor;
+    this.#stream = streamOf(actor.environment);
+    this.#epoch = epochOf(parts.ctx.store, actor.environment);
   }
 
   /**
@@ -105,8 +111,11 @@ export class EventStream {
   async start(since: LogPosition | null): Promise<void> {
     const { exchange, ctx, headers, streams } = this.#parts;
     // Followed before anything is read, so that nothing falls between the two.
-    this.#unfollow = ctx.store.follow((environmentId, event) => {
-      if (environmentId === this.#actor.environment.id) this.#follow(event);
+    this.#unfollow = ctx.store.follow((stream, event) => {
+      if (stream !== this.#stream) return;
+      // The environment has been deleted. It may be imported again: then the client comes back to another stream.
+      if (event === null) this.end();
+      else this.#follow(event);
     });
     exchange.onGone(() => this.#close());
     try {
@@ -115,8 +124,8 @@ export class EventStream {
       exchange.startStream(200, [streamHead, ...headers]);
       exchange.onDrain(NOTHING, () => this.#drained());
       this.#heartbeat = setInterval(() => this.#beat(), streams.heartbeatMs).unref();
-      const welcome = JSON.stringify({ epoch: ctx.store.epoch, seq: this.#position, recovered });
-      this.#write(`retry: ${RECONNECT_MS}\nevent: welcome\nid: ${ctx.store.epoch}:${this.#position}\ndata: ${welcome}\n\n`);
+      const welcome = JSON.stringify({ epoch: this.#epoch, seq: this.#position, recovered });
+      this.#write(`retry: ${RECONNECT_MS}\nevent: welcome\nid: ${this.#epoch}:${this.#position}\ndata: ${welcome}\n\n`);
       streams.add(this);
     } catch (error) {
       this.#close();
@@ -138,16 +147,18 @@ export class EventStream {
       this.#actor = await this.#parts.renew();
     } catch {
       this.end();
+      return;
     }
+    // It was deleted and imported before this stream was followed.
+    if (streamOf(this.#actor.environment) !== this.#stream) this.end();
   }
 
   async #seek(since: LogPosition | null): Promise<boolean> {
     const { store } = this.#parts.ctx;
-    const { id } = this.#actor.environment;
     await store.settle();
-    const last = await store.lastSeq(id);
-    const oldest = await store.oldestSeq(id);
-    const recovered = since !== null && since.epoch === store.epoch && since.seq <= last && since.seq >= oldest - 1;
+    const last = await store.lastSeq(this.#stream);
+    const oldest = await store.oldestSeq(this.#stream);
+    const recovered = since !== null && since.epoch === this.#epoch && since.seq <= last && since.seq >= oldest - 1;
     this.#position = recovered ? since.seq : last;
     this.#told = this.#position;
     return recovered;
@@ -171,8 +182,7 @@ export class EventStream {
       do {
         this.#missed = false;
         const { store } = this.#parts.ctx;
-        const { id } = this.#actor.environment;
-        const events = await withoutErased(store, id, await store.events(id, this.#position, PAGE));
+        const events = await withoutErased(store, this.#actor.environment.id, await store.events(this.#stream, this.#position, PAGE));
         if (this.#parts.exchange.over) return;
         const [first] = events;
         if (first !== undefined && first.seq !== this.#position + 1) return this.end();
@@ -191,19 +201,18 @@ export class EventStream {
     this.#position = event.seq;
     if (!seesEvent(this.#actor, event.text)) return;
     this.#told = event.seq;
-    this.#write(this.#parts.streams.liveFrame(this.#parts.ctx.store.epoch, event));
+    this.#write(this.#parts.streams.liveFrame(this.#epoch, event));
   }
 
   /** Sends events until the client is behind; the rest stays in the log. */
   #send(events: readonly StoredEvent[]): void {
-    const { epoch } = this.#parts.ctx.store;
     let text = '';
     for (const event of events) {
       if (this.#full) return;
       this.#position = event.seq;
       if (!seesEvent(this.#actor, event.text)) continue;
       this.#told = event.seq;
-      text += frameOf(epoch, event);
+      text += frameOf(this.#epoch, event);
       if (text.length < WRITE_SIZE) continue;
       this.#write(text);
       text = '';
@@ -214,7 +223,7 @@ export class EventStream {
   /** A sign of life, which also moves the client's position past events that it may not see. */
   #beat(): void {
     if (this.#full) return;
-    const moved = this.#told === this.#position ? '' : `id: ${this.#parts.ctx.store.epoch}:${this.#position}\n`;
+    const moved = this.#told === this.#position ? '' : `id: ${this.#epoch}:${this.#position}\n`;
     this.#told = this.#position;
     this.#write(`${moved}: heartbeat\n\n`);
   }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Actor } from '../domain/context.ts';
+import { epochOf } from '../domain/streams.ts';
 import { BoundedMap } from '../lib/bounded-map.ts';
 import { fingerprint } from '../lib/fingerprint.ts';
 import type { Store } from '../ports/store.ts';
@@ -26,7 +27,7 @@ const askers = new WeakMap<Actor, Asker>();
  *
  * @param seq position of the log, looked at before the list is read, so that the tag never names a later state than what is sent
  */
-export function listTag({ epoch }: Store, seq: number, actor: Actor, { path, query }: RequestHead): string {
+export function listTag(store: Store, seq: number, actor: Actor, { path, query }: RequestHead): string {
   let asker = askers.get(actor);
   if (asker === undefined) {
     asker = { fingerprint: fingerprintOf(actor), lists: new BoundedMap(REMEMBERED) };
@@ -37,7 +38,7 @@ export function listTag({ epoch }: Store, seq: number, actor: Actor, { path, que
     list = (fingerprint(query, fingerprint(path, asker.fingerprint)) >>> 0).toString(16);
     if (query === '') asker.lists.set(path, list);
   }
-  return `W/"${epoch}-${seq}-${list}"`;
+  return `W/"${epochOf(store, actor.environment)}-${seq}-${list}"`;
 }
 
 /**

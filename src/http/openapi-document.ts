@@ -164,7 +164,7 @@ const lastEventId = headerParameter('Last-Event-ID', 'Of a stream: `<epoch>:<seq
 const streamContent: Json = {
   'text/event-stream': {
     schema: { type: 'string', description: 'A message `welcome`, then one per event with its position as `id`.' },
-    example: 'retry: 2000\nevent: welcome\nid: 9f2c4b71d05e8a36:4\ndata: {"epoch":"9f2c4b71d05e8a36","seq":4,"recovered":true}\n\nid: 9f2c4b71d05e8a36:5\ndata: {"type":"thread.resolved","seq":5,…}\n\n',
+    example: 'retry: 2000\nevent: welcome\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:4\ndata: {"epoch":"9f2c4b71d05e8a36-4c1f0e9a7b3d5268","seq":4,"recovered":true}\n\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:5\ndata: {"type":"thread.resolved","seq":5,…}\n\n',
   },
 };
 

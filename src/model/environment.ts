@@ -8,6 +8,8 @@ export type CrdtKind = 'opaque' | 'yjs';
 /** A tenant: everything stored belongs to exactly one environment. */
 export interface Environment {
   readonly id: string;
+  /** Names the stream of its events; absent where the id does, in environments that were made before streams had names. */
+  readonly streamId?: string;
   readonly slug: string;
   readonly name: string;
   readonly disabled: boolean;

@@ -4,8 +4,10 @@ import { sweepAdminSessions } from '../domain/admin-sessions.ts';
 import { listEnvironments } from '../domain/environments.ts';
 import { STAGED_MS, sweepUnlinked } from '../domain/file-sweep.ts';
 import { sweepAdminIdempotency, sweepIdempotency } from '../domain/idempotency.ts';
+import { sweepLeftovers } from '../domain/leftovers.ts';
 import { sweepPresence } from '../domain/presence.ts';
 import { sweepRemovals } from '../domain/room-removal.ts';
+import { streamOf } from '../domain/streams.ts';
 import { completeUserOrder } from '../domain/user-order.ts';
 import { retainEvents } from './event-retention.ts';
 import type { Sweep } from './sweeper.ts';
@@ -33,7 +35,7 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): r
       name: 'event retention',
       everyMs: MINUTE,
       run: async () => {
-        for (const { id } of await listEnvironments(ctx)) await retainEvents(ctx, id, events);
+        for (const environment of await listEnvironments(ctx)) await retainEvents(ctx, streamOf(environment), events);
       },
     },
     { name: 'admin sessions', everyMs: HOUR, run: () => sweepAdminSessions(ctx) },
@@ -44,6 +46,7 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): r
         for (const { id } of await listEnvironments(ctx)) await sweepRemovals(ctx, id);
       },
     },
+    { name: 'leftovers of environments', everyMs: 10 * SECOND, run: () => sweepLeftovers(ctx) },
     {
       name: 'order of users',
       everyMs: HOUR,

@@ -1,5 +1,5 @@
 /**
- * The Store: records and one ordered log of events per environment. Records live in partitions, a partition is an
+ * The Store: records, and streams of events, each ordered. Records live in partitions, a partition is an
  * ordered map from key to text. Partition names and keys are printable ASCII (0x21–0x7e), together at most 1 900
  * bytes; values are text, normally JSON. `test/conformance/store.ts` holds every sentence below for every adapter.
  */
@@ -49,8 +49,13 @@ export interface Transaction extends Reader {
    * undefined stands for absent, both ways. Of several updates of one key in one transaction all apply, in order.
    */
   update(partition: string, key: string, change: (current: string | undefined) => string | undefined): void;
-  /** Appends an event to the log of `environmentId`; positions are assigned at commit, in the order of the calls. */
-  emit(environmentId: string, render: RenderEvent): void;
+  /**
+   * Appends an event to a stream, which begins with its first event; positions are assigned at commit, in the order of the
+   * calls. The names of streams obey the rules for those of partitions. `environment_not_found` when the stream has ended by then.
+   */
+  emit(stream: string, render: RenderEvent): void;
+  /** Ends a stream: its events are gone with the commit, and it takes no others. Its name is never used again. */
+  endStream(stream: string): void;
 }
 
 export interface StoredEvent {
@@ -58,8 +63,11 @@ export interface StoredEvent {
   readonly text: string;
 }
 
-/** Receives each flushed event once, in order of `seq` per environment, without a gap. Must not throw. */
-export type EventListener = (environmentId: string, event: StoredEvent) => void;
+/**
+ * Receives each flushed event of every stream once, in order of `seq` per stream, without a gap; and null when a stream has
+ * ended, whose last events it may not have received.
+ */
+export type EventListener = (stream: string, event: StoredEvent | null) => void;
 
 /** A snapshot that another process holds: what it shows takes space that commits could use again. */
 export interface HeldSnapshot {
@@ -79,7 +87,7 @@ export interface Store extends Reader {
 
   /**
    * Read, decide, commit. `work` reads through `tx` and buffers its writes there; nothing is visible before the commit,
-   * which applies all or nothing and stamps event positions (1, 2, 3 … per environment, gapless). If what it read has
+   * which applies all or nothing and stamps event positions (1, 2, 3 … per stream, gapless). If what it read has
    * changed meanwhile, `work` runs again (at most 12 times, with jitter), so it must have no effect but through `tx`.
    * Reads of `tx` do not see its own buffered writes.
    *
@@ -106,16 +114,19 @@ export interface Store extends Reader {
    * process is read at once, and its events are known to be flushed a moment later: this is for who must not miss them.
    */
   settle(): Promise<void>;
-  /** Position of the last flushed event of an environment; 0 when there is none. */
-  lastSeq(environmentId: string): Promise<number>;
+  /** Position of the last flushed event of a stream; 0 when there is none, or it has ended. */
+  lastSeq(stream: string): Promise<number>;
   /** Position of the oldest event still kept; lastSeq + 1 when none is. */
-  oldestSeq(environmentId: string): Promise<number>;
+  oldestSeq(stream: string): Promise<number>;
   /** Events after `since`, in order, at most `limit`, as far as they are kept. Includes only flushed events. */
-  events(environmentId: string, since: number, limit: number): Promise<StoredEvent[]>;
+  events(stream: string, since: number, limit: number): Promise<StoredEvent[]>;
   /** Forgets events up to `seq`, some later ones may stay. The last event is always kept, so that positions go on. */
-  trimEvents(environmentId: string, seq: number): Promise<void>;
+  trimEvents(stream: string, seq: number): Promise<void>;
 
-  /** Calls `listener` with every event flushed from now on, in any process. Returns the way to stop. */
+  /**
+   * Calls `listener` with every event flushed from now on, in any process. What it throws goes to `onFault`, and changes nothing
+   * about the commit. Returns the way to stop.
+   */
   follow(listener: EventListener): () => void;
   /**
    * Hint that another process may have committed: looks at once and calls the followers.
@@ -124,15 +135,14 @@ export interface Store extends Reader {
   wake(position?: number): void;
   /**
    * Calls `listener` with a position after this process flushed a commit: the moment to hint others; and with how many
-   * milliseconds the commit took. Returns the way to stop.
+   * milliseconds the commit took. What it throws goes to `onFault`. Returns the way to stop.
    */
   onFlushed(listener: (position: number, ms: number) => void): () => void;
-
   /**
-   * Removes every record in partitions whose name starts with `prefix`, and with them the log of an environment when
-   * `environmentId` is given. Not atomic, in slices: first make the records unreachable.
+   * Calls `handle` with what a listener of `follow` or `onFlushed` has thrown; the other listeners are called all the same.
+   * `handle` must not throw. Without one it becomes a warning of the process. Returns the way to stop.
    */
-  purge(prefix: string, environmentId?: string): Promise<void>;
+  onFault(handle: (error: unknown) => void): () => void;
 
   /**
    * The names of partitions that start with `prefix`, past `after`, at most `limit`, in order (by byte). One that has just

@@ -71,7 +71,7 @@ export class Admission implements Porter {
     if (!this.#count(connection, replyTo)) return;
     await this.#see(user);
     await feed.ready;
-    const recovered = resume !== null && (await isRecoverable(ctx.store, feed.environment.id, resume));
+    const recovered = resume !== null && (await isRecoverable(ctx.store, user.actor.environment, resume));
     if (resume !== null) this.#services.terms.meter?.resumed(recovered);
     if (!line.isOpen) return;
 
@@ -80,7 +80,7 @@ export class Admission implements Porter {
       connectionId: connection.id,
       userId: connection.userId,
       environmentId: feed.environment.id,
-      epoch: ctx.store.epoch,
+      epoch: feed.epoch,
       seq: Math.max(connection.position, feed.delivered),
       recovered,
       heartbeatMs: config.ws.heartbeatSeconds * 1000,

@@ -5,16 +5,16 @@ import type { Services } from './services.ts';
 
 /** Ends what users who are erased have open on this worker, and takes them out of its rooms at once. Returns the way to stop. */
 export function followErasures({ ctx, hub, rooms }: Services): () => void {
-  return ctx.store.follow((environmentId, { text }) => {
-    const feed = hub.feeds.get(environmentId);
-    if (feed === undefined) return;
-    const userId = erasedUserOf(text);
+  return ctx.store.follow((stream, event) => {
+    const feed = hub.feeds.get(stream);
+    if (feed === undefined || event === null) return;
+    const userId = erasedUserOf(event.text);
     if (userId === null) return;
     for (const connection of feed.members) {
       if (connection.userId !== userId) continue;
       rooms.leaveAll(connection);
       refuse(connection.line, new CollabError('forbidden', 'The user has been deleted'));
     }
-    rooms.dropLost(environmentId, userId);
+    rooms.dropLost(feed.environment.id, userId);
   });
 }

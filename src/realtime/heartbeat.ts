@@ -1,8 +1,10 @@
 import { environmentById } from '../domain/environments.ts';
 import { judgeCredentials, TOKEN_TOLERANCE_SECONDS } from '../domain/tokens.ts';
+import { streamOf } from '../domain/streams.ts';
 import { CollabError } from '../errors.ts';
 import type { Connection } from './connection.ts';
 import type { Feed } from './hub.ts';
+import { RESTART } from './line.ts';
 import { PING_FRAME, refuse, tokenExpiringFrame } from './protocol.ts';
 import type { Services } from './services.ts';
 
@@ -20,12 +22,17 @@ const WARNING_MS = 60_000;
 export class Heartbeat {
   readonly #services: Services;
   readonly #timer: NodeJS.Timeout;
+  readonly #stopFollowing: () => void;
   #lastRound = Number.NEGATIVE_INFINITY;
 
   constructor(services: Services) {
     this.#services = services;
     this.#timer = setInterval(() => this.turn(), TURN_MS);
     this.#timer.unref();
+    this.#stopFollowing = services.ctx.store.follow((stream, event) => {
+      const feed = event === null ? services.hub.feeds.get(stream) : undefined;
+      if (feed !== undefined) this.#review(feed);
+    });
   }
 
   /** Does what is due by the clock. Tests turn it by hand. */
@@ -46,6 +53,7 @@ export class Heartbeat {
 
   stop(): void {
     clearInterval(this.#timer);
+    this.#stopFollowing();
   }
 
   /**
@@ -65,7 +73,7 @@ export class Heartbeat {
     }
   }
 
-  /** Closes the sockets of an environment that has been disabled or deleted, and those whose keys are good no more. */
+  /** Closes the sockets of an environment that has been disabled, deleted or imported anew, and those whose keys are good no more. */
   #review(feed: Feed): void {
     this.#closeRefused(feed).catch((error: unknown) => {
       const gone = error instanceof CollabError && error.code === 'environment_not_found';
@@ -77,6 +85,11 @@ export class Heartbeat {
   async #closeRefused(feed: Feed): Promise<void> {
     const { ctx } = this.#services;
     const environment = await environmentById(ctx, feed.environment.id);
+    if (streamOf(environment) !== feed.stream) {
+      // Deleted and imported again: the client loads anew, because its next welcome has another epoch.
+      for (const { line } of feed.members) line.close(RESTART.code, RESTART.reason);
+      return;
+    }
     feed.environment = environment;
     if (environment.disabled) {
       this.#closeAll(feed, new CollabError('environment_disabled', 'The environment has been disabled'));

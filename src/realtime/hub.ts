@@ -1,4 +1,5 @@
 import type { TemplatedApp } from 'uWebSockets.js';
+import { epochOf, streamOf } from '../domain/streams.ts';
 import type { Environment } from '../model/environment.ts';
 import { wireText } from '../lib/wire-text.ts';
 import { roomOfEvent } from '../model/event.ts';
@@ -29,8 +30,12 @@ export interface Channel {
  * and nothing comes twice.
  */
 export class Feed {
-  /** As of the last look: settings and name may have changed since, the id never does. */
+  /** As of the last look: settings and name may have changed since, id and stream never do. */
   environment: Environment;
+  /** The name of its stream in the store. */
+  readonly stream: string;
+  /** What clients know its stream by. */
+  readonly epoch: string;
   /** Resolves once `delivered` is known; rejects when the store can't tell. */
   readonly ready: Promise<void>;
   /** Every authenticated connection of the environment, caught up or not. */
@@ -46,7 +51,9 @@ export class Feed {
   constructor(hub: Hub, environment: Environment) {
     this.#hub = hub;
     this.environment = environment;
-    this.ready = hub.store.lastSeq(environment.id).then((seq) => {
+    this.stream = streamOf(environment);
+    this.epoch = epochOf(hub.store, environment);
+    this.ready = hub.store.lastSeq(this.stream).then((seq) => {
       this.#delivered = Math.max(seq, this.#seenEarly);
     });
     this.ready.catch(() => undefined);
@@ -165,6 +172,7 @@ export class Hub {
   readonly app: TemplatedApp;
   readonly store: Store;
   readonly terms: LineTerms;
+  /** By the names of their streams. */
   readonly feeds = new Map<string, Feed>();
   readonly #stop: () => void;
   #topics = 0;
@@ -173,21 +181,24 @@ export class Hub {
     this.app = app;
     this.store = store;
     this.terms = terms;
-    this.#stop = store.follow((environmentId, event) => this.feeds.get(environmentId)?.deliver(event));
+    this.#stop = store.follow((stream, event) => {
+      if (event !== null) this.feeds.get(stream)?.deliver(event);
+    });
   }
 
   /** The feed of an environment. Whoever takes it joins it in the same turn. */
   feed(environment: Environment): Feed {
-    let feed = this.feeds.get(environment.id);
+    const stream = streamOf(environment);
+    let feed = this.feeds.get(stream);
     if (feed === undefined) {
       feed = new Feed(this, environment);
-      this.feeds.set(environment.id, feed);
+      this.feeds.set(stream, feed);
     }
     return feed;
   }
 
   forget(feed: Feed): void {
-    if (this.feeds.get(feed.environment.id) === feed) this.feeds.delete(feed.environment.id);
+    if (this.feeds.get(feed.stream) === feed) this.feeds.delete(feed.stream);
   }
 
   /** A topic name that was never used in this process. */

@@ -1,5 +1,7 @@
 import { withoutErased } from '../domain/erasure.ts';
+import { epochOf, streamOf } from '../domain/streams.ts';
 import { Gate } from '../lib/gate.ts';
+import type { Environment } from '../model/environment.ts';
 import { roomOfEvent } from '../model/event.ts';
 import { inScope } from '../model/room.ts';
 import type { Store, StoredEvent } from '../ports/store.ts';
@@ -13,7 +15,7 @@ export interface ResumePoint {
   readonly seq: number;
 }
 
-/** A client that missed more than this reloads instead of resuming (decisions §3). */
+/** A client that missed more than this reloads instead of resuming. */
 export const MAX_RESUME_GAP = 1_000;
 /** Events read from the log at a time. */
 const SLICE = 100;
@@ -27,11 +29,12 @@ export function resumePoint(epoch: unknown, seq: unknown): ResumePoint | null {
   return Number.isSafeInteger(seq) && (seq as number) >= 0 ? { epoch, seq: seq as number } : null;
 }
 
-/** Whether everything that was missed since `point` can be replayed: same log, still kept, and not too much. */
-export async function isRecoverable(store: Store, environmentId: string, point: ResumePoint): Promise<boolean> {
-  if (point.epoch !== store.epoch) return false;
-  if (point.seq > (await store.lastSeq(environmentId))) await store.settle();
-  const [oldest, last] = await Promise.all([store.oldestSeq(environmentId), store.lastSeq(environmentId)]);
+/** Whether everything that was missed since `point` can be replayed: same stream, still kept, and not too much. */
+export async function isRecoverable(store: Store, environment: Environment, point: ResumePoint): Promise<boolean> {
+  if (point.epoch !== epochOf(store, environment)) return false;
+  const stream = streamOf(environment);
+  if (point.seq > (await store.lastSeq(stream))) await store.settle();
+  const [oldest, last] = await Promise.all([store.oldestSeq(stream), store.lastSeq(stream)]);
   return point.seq <= last && point.seq >= oldest - 1 && last - point.seq <= MAX_RESUME_GAP;
 }
 
@@ -48,8 +51,7 @@ export async function catchUp(store: Store, connection: Connection): Promise<voi
       await line.drained();
       continue;
     }
-    const { id } = feed.environment;
-    const events = await reads.run(async () => withoutErased(store, id, await store.events(id, connection.position, SLICE)));
+    const events = await reads.run(async () => withoutErased(store, feed.environment.id, await store.events(feed.stream, connection.position, SLICE)));
     if (!line.isOpen) return;
     if (events[0]?.seq !== connection.position + 1) {
       line.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);

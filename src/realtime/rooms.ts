@@ -19,7 +19,7 @@ export class Rooms {
     this.#deps = deps;
     this.#stops = [
       deps.bus.onPublish(({ topic, text }) => this.#rooms.get(topic)?.hear(text)),
-      deps.ctx.store.follow((_environmentId, { text }) => this.#follow(text)),
+      deps.ctx.store.follow((_stream, event) => event !== null && this.#follow(event.text)),
     ];
   }
 

@@ -91,7 +91,7 @@ t.test('a follower hears of a commit that only a read has noticed', async (t) =>
   const path = t.testdir();
   const [store, peer] = [await open(t, path), await open(t, path)];
   const heard: number[] = [];
-  store.follow((_, { seq }) => heard.push(seq));
+  store.follow((_, event) => heard.push(event?.seq ?? 0));
   await peer.transact(async (tx) => tx.emit('env', (seq) => `{"seq":${seq}}`));
   await store.get('p', 'k');
   t.strictSame(heard, [1]);

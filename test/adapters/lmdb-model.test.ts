@@ -87,7 +87,7 @@ t.test('a process that slept through folds finds records and every event it miss
     await busy.close();
   });
   const heard: number[] = [];
-  sleeper.follow((_, { seq }) => heard.push(seq));
+  sleeper.follow((_, event) => heard.push(event?.seq ?? 0));
   for (let i = 1; i <= 2_300; i++) {
     // One commit each: more of them than the log keeps behind a fold.
     await busy.transact(async (tx) => {
@@ -112,7 +112,7 @@ t.test('the log goes round and round, with large and small commits and a followe
     await busy.close();
   });
   const heard: number[] = [];
-  sleeper.follow((_, { seq }) => heard.push(seq));
+  sleeper.follow((_, event) => heard.push(event?.seq ?? 0));
   const written = 1_300;
   for (let i = 1; i <= written; i++) {
     // 150 kB now and then; ü makes units and bytes differ.

@@ -51,7 +51,7 @@ t.test('a log whose file has grown too large goes on in another one, for all who
   const store = await opened(t, path, MB);
   const peer = await opened(t, path);
   const heard: number[] = [];
-  peer.follow((_environmentId, { seq }) => heard.push(seq));
+  peer.follow((_stream, event) => heard.push(event?.seq ?? 0));
   await write(store, 0, 30);
   await maintainUntil(store, () => logs(path).join() === 'log-1');
   await Promise.all([write(store, 30, 60), write(peer, 60, 90)]);
@@ -70,7 +70,7 @@ t.test('a process that was away while the log was written over and replaced find
   const path = t.testdir();
   const away = await opened(t, path);
   const heard: number[] = [];
-  away.follow((_environmentId, { seq }) => heard.push(seq));
+  away.follow((_stream, event) => heard.push(event?.seq ?? 0));
   const store = await opened(t, path, 32 * MB);
   await write(store, 0, 80, MB);
   await maintainUntil(store, () => logs(path).join() === 'log-1');

@@ -6,6 +6,7 @@ import type { BackendActor } from '../../src/domain/context.ts';
 import { isRecoverable } from '../../src/realtime/replay.ts';
 import { startTestServer } from '../helpers/http.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
+import { epochOf, streamOf } from '../../src/domain/streams.ts';
 
 // A client has an event from one worker and comes back to another, which nobody has told of it yet: no hint, no poll.
 
@@ -26,11 +27,11 @@ t.test('a position that another worker has given is known at once, over SSE and 
   const unknown: string[] = [];
   for (let round = 1; round <= ROUNDS; round++) {
     await createThread(ctx, backend, 'lobby', { userId: 'ann', body: `No ${round}` }, null);
-    const seq = await writing.lastSeq(environment.id);
-    if (round % 2 === 0 && !(await isRecoverable(serving, environment.id, { epoch: serving.epoch, seq }))) unknown.push(`socket at ${seq}`);
+    const seq = await writing.lastSeq(streamOf(environment));
+    if (round % 2 === 0 && !(await isRecoverable(serving, environment, { epoch: epochOf(serving, environment), seq }))) unknown.push(`socket at ${seq}`);
     const stream = await server.connect();
     await stream.send(
-      `GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${server.key}\r\nLast-Event-ID: ${serving.epoch}:${seq}\r\n\r\n`,
+      `GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${server.key}\r\nLast-Event-ID: ${epochOf(serving, environment)}:${seq}\r\n\r\n`,
     );
     const text = await stream.until((received) => received.includes('event: welcome') && received.includes('"recovered"'));
     if (!text.includes(`"seq":${seq},"recovered":true`)) unknown.push(`stream at ${seq}: ${text.slice(text.indexOf('data: '))}`);

@@ -73,7 +73,7 @@ export async function storeConformance(t: Test, open: () => Promise<StorePair>):
     await store.transact(async (tx) => {
       for (const name of names) for (const key of ['k/1', 'k/2']) if (name !== 'a/b/c') tx.put(name, key, '1');
     });
-    await store.purge('nothing/');
+    await store.trimEvents('none', 0);
     await store.transact(async (tx) => {
       tx.put('a/b/c', 'k', '1');
       tx.put('b/1', 'k/3', '1');
@@ -87,8 +87,6 @@ export async function storeConformance(t: Test, open: () => Promise<StorePair>):
       t.same(await view.partitions('a', { limit: 0 }), []);
       t.same(await view.partitions('c'), []);
     }
-    await store.purge('a/');
-    t.same((await peer.partitions('a/')).filter((name) => name !== 'a/b' && name !== 'a/b/c'), []);
   });
 
   await withStore('a transaction that throws writes nothing', async (t, { store, peer }) => {
@@ -163,10 +161,10 @@ export async function storeConformance(t: Test, open: () => Promise<StorePair>):
   await withStore('events have gapless positions in order, for every follower, once', async (t, { store, peer }) => {
     const seen = new Map<string, number[]>();
     const listen = (name: string, view: Store): void => {
-      view.follow((environmentId, { seq, text }) => {
-        t.match(text, `"seq":${seq}`);
-        const key = `${name} ${environmentId}`;
-        seen.set(key, [...(seen.get(key) ?? []), seq]);
+      view.follow((stream, event) => {
+        t.match(event?.text, `"seq":${event?.seq}`);
+        const key = `${name} ${stream}`;
+        seen.set(key, [...(seen.get(key) ?? []), event?.seq ?? 0]);
       });
     };
     listen('store', store);
@@ -272,21 +270,71 @@ export async function storeConformance(t: Test, open: () => Promise<StorePair>):
     t.equal(await read(), 'new');
   });
 
-  await withStore('purge removes partitions by prefix, and a log, and nothing else', async (t, { store, peer }) => {
+  await withStore('a stream that ends loses its events in every view, folded or not, and takes no more', async (t, { store, peer }) => {
+    const emit = (view: Store, stream: string): Promise<void> => view.transact(async (tx) => tx.emit(stream, (seq) => `{"seq":${seq}}`));
+    const heard: string[] = [];
+    peer.follow((stream, event) => heard.push(`${stream} ${event?.seq ?? 'end'}`));
+    for (let i = 0; i < 3; i++) await emit(store, 'folded');
+    await store.trimEvents('folded', 0);
+    for (const stream of ['one', 'folded', 'two']) await emit(store, stream);
+    t.equal(await peer.lastSeq('folded'), 4);
+    peer.wake();
+    await until(() => heard.length === 6);
     await store.transact(async (tx) => {
-      for (let i = 0; i < 20; i++) tx.put(`e/one/${i}`, 'k', 'x');
-      tx.put('e/on', 'k', 'stays');
-      tx.put('e/two/1', 'k', 'stays');
-      tx.emit('one', (seq) => `{"seq":${seq}}`);
-      tx.emit('two', (seq) => `{"seq":${seq}}`);
+      tx.put('p', 'k', 'with it');
+      tx.endStream('one');
+      tx.endStream('folded');
+      tx.endStream('empty');
     });
-    await store.purge('e/one/', 'one');
-    await store.transact(async (tx) => tx.put('x', 'y', 'z'));
-    await store.maintain();
-    t.equal(await store.get('e/on', 'k'), 'stays');
-    t.equal(await peer.get('e/two/1', 'k'), 'stays');
-    t.equal(await store.lastSeq('one'), 0);
-    t.equal(await store.lastSeq('two'), 1);
+    t.equal(await peer.get('p', 'k'), 'with it');
+    for (const fold of [false, true, true]) {
+      if (fold) await (heard.length % 2 === 0 ? store : peer).trimEvents('two', 0);
+      for (const view of [store, peer]) {
+        await view.settle();
+        for (const stream of ['one', 'folded', 'empty']) {
+          t.strictSame([await view.lastSeq(stream), await view.oldestSeq(stream), await view.events(stream, 0, 10)], [0, 1, []], stream);
+          await t.rejects(emit(view, stream), { code: 'environment_not_found' });
+        }
+        await t.rejects(
+          view.transact(async (tx) => {
+            tx.endStream('two');
+            tx.emit('two', (seq) => `{"seq":${seq}}`);
+          }),
+          { code: 'environment_not_found' },
+        );
+        await t.resolves(view.transact(async (tx) => tx.endStream('one')), 'it may end again');
+      }
+      await emit(peer, 'two');
+      heard.push('round');
+    }
+    t.equal(await store.lastSeq('two'), 4);
+    await until(() => heard.includes('two 4'));
+    for (const stream of ['one', 'folded', 'empty']) t.equal(heard.filter((line) => line === `${stream} end`).length, 1, 'followers hear of it once');
+  });
+
+  await withStore('what a listener throws changes nothing about the commit, and holds up no other', async (t, { store, peer }) => {
+    const faults: unknown[] = [];
+    const heard: number[] = [];
+    let flushed = 0;
+    for (const view of [store, peer]) view.onFault((error) => faults.push(error));
+    store.follow(() => {
+      throw new Error('a follower');
+    });
+    store.follow((_, event) => heard.push(event?.seq ?? 0));
+    store.onFlushed(() => {
+      throw new Error('a flush listener');
+    });
+    store.onFlushed(() => flushed++);
+    for (let i = 1; i <= 3; i++) {
+      await store.transact(async (tx) => {
+        tx.put('p', 'k', String(i));
+        tx.emit('env', (seq) => `{"seq":${seq}}`);
+      });
+    }
+    t.equal(await peer.get('p', 'k'), '3');
+    await until(() => heard.length === 3);
+    t.strictSame([heard, flushed], [[1, 2, 3], 3]);
+    t.strictSame([...new Set(faults.map(String))].sort(), ['Error: a flush listener', 'Error: a follower']);
   });
 
   await withStore('probe passes on a healthy store; a closed one rejects', async (t, { store }) => {

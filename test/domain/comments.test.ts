@@ -8,6 +8,7 @@ import type { CollabError } from '../../src/errors.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import type { Thread } from '../../src/model/thread.ts';
 import { addComment, createWorld, itemsOf, query, START, startThread } from './world.ts';
+import { streamOf } from '../../src/domain/streams.ts';
 
 await t.test('a created comment has every field, in order, and its event carries it', async (t) => {
   const world = await createWorld(t);
@@ -57,7 +58,7 @@ await t.test('the author of what a person writes is the person, whatever the inp
     t.match(JSON.parse(outcome.body), { comment: { userId: 'ann' } });
   }
   await createComment(world.ctx, { ...world.ann, userId: 'new' }, threadId, { body: 'x' }, null);
-  t.equal((await world.ctx.store.events(world.environment.id, 0, 100)).filter(({ text }) => text.includes('"user.updated"')).length, 3, 'a person with a token is known');
+  t.equal((await world.ctx.store.events(streamOf(world.environment), 0, 100)).filter(({ text }) => text.includes('"user.updated"')).length, 3, 'a person with a token is known');
 });
 
 await t.test('where known users are not required, writing makes the user', async (t) => {

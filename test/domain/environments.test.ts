@@ -5,6 +5,7 @@ import { authenticatePublishableKey, authenticateSecretKey, createKey, listKeys,
 import { listThreads } from '../../src/domain/threads.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { createWorld, itemsOf, query, START, startThread } from './world.ts';
+import { streamOf } from '../../src/domain/streams.ts';
 
 const invalid = { code: 'invalid_key', message: 'Invalid API key' };
 
@@ -123,7 +124,7 @@ await t.test('a deleted environment leaves nothing of itself, and others alone',
     t.same(itemsOf(await listThreads(worker, world.backend, 'room', query('threads'))), []);
     await t.resolves(authenticateSecretKey(worker, kept.value, 'rest'));
   }
-  t.equal(await ctx.store.lastSeq(environment.id), 0);
+  t.equal(await ctx.store.lastSeq(streamOf(environment)), 0);
   t.equal((await ctx.store.range('keyhash')).length, 1);
   await t.rejects(deleteEnvironment(ctx, environment.id), { code: 'environment_not_found' });
   await t.rejects(createKey(ctx, environment, { kind: 'secret' }), { code: 'environment_not_found' });

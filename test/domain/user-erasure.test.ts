@@ -6,6 +6,7 @@ import type { Comment } from '../../src/model/comment.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import type { User } from '../../src/model/user.ts';
 import { createWorld, itemsOf, query, START, startThread } from './world.ts';
+import { streamOf } from '../../src/domain/streams.ts';
 
 await t.test('an erased user is unknown, and told of without personal data; what they wrote stays', async (t) => {
   const world = await createWorld(t);
@@ -21,7 +22,7 @@ await t.test('an erased user is unknown, and told of without personal data; what
   const [comment] = itemsOf<Comment>(await listComments(peer, backend, threadId, query('comments')));
   t.match(comment, { userId: 'ann', reactions: [{ userId: 'ann' }] });
 
-  const events = await ctx.store.events(world.environment.id, 0, 1000);
+  const events = await ctx.store.events(streamOf(world.environment), 0, 1000);
   const last = JSON.parse(events.at(-1)?.text ?? '') as EventEnvelope;
   t.match(last, { type: 'user.updated', actor: { userId: null, via: 'rest' } });
   const at = new Date(START).toISOString();

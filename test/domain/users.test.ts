@@ -5,11 +5,12 @@ import { connected, getUser, isOnline, listUsers, putUser, userSeen } from '../.
 import type { EventEnvelope } from '../../src/model/event.ts';
 import type { User } from '../../src/model/user.ts';
 import { addComment, createWorld, itemsOf, query, START, startThread, type World } from './world.ts';
+import { epochOf, streamOf } from '../../src/domain/streams.ts';
 
 const at = (offset: number): string => new Date(START + offset).toISOString();
 
 async function userEvents(world: World): Promise<EventEnvelope[]> {
-  const events = await world.ctx.store.events(world.environment.id, 0, 1000);
+  const events = await world.ctx.store.events(streamOf(world.environment), 0, 1000);
   return events.map(({ text }) => JSON.parse(text) as EventEnvelope).filter(({ type }) => type === 'user.updated');
 }
 
@@ -116,7 +117,7 @@ await t.test('the log is read from a position, with what lies ahead', async (t) 
     JSON.parse(await listEvents(world.ctx, actor, since, limit)) as { items: EventEnvelope[]; epoch: string; seq: number; oldestSeq: number; nextSince?: number };
   const whole = await read(0, 100);
   t.same(whole.items.map(({ seq, type }) => `${seq} ${type}`), ['1 user.updated', '2 user.updated', '3 thread.created', '4 comment.created', '5 thread.created']);
-  t.match(whole, { seq: 5, oldestSeq: 1, epoch: world.ctx.store.epoch });
+  t.match(whole, { seq: 5, oldestSeq: 1, epoch: epochOf(world.ctx.store, world.environment) });
   t.notOk('nextSince' in whole);
   t.match(await read(2, 1), { items: [{ seq: 3 }], nextSince: 3 });
   t.match(await read(5, 10), { items: [], seq: 5 });
@@ -124,8 +125,29 @@ await t.test('the log is read from a position, with what lies ahead', async (t) 
   t.same(confined.items.map(({ seq }) => seq), [], 'other rooms and users are left out');
   t.equal(confined.nextSince, 4);
   t.same((await read(0, 100, { ...world.backend, rooms: ['b'] })).items.map(({ seq }) => seq), [5]);
-  await world.ctx.store.trimEvents(world.environment.id, 3);
+  await world.ctx.store.trimEvents(streamOf(world.environment), 3);
   t.match(await read(0, 1), { items: [{ seq: 4 }], oldestSeq: 4 });
+  // A trim just before the events are read, and one just after.
+  for (const moment of ['before', 'after'] as const) {
+    await addComment(world, threadId);
+    const oldest = await world.ctx.store.oldestSeq(streamOf(world.environment));
+    const trim = (): Promise<void> => world.ctx.store.trimEvents(streamOf(world.environment), oldest);
+    const store = new Proxy(world.ctx.store, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name, target);
+        if (name !== 'events') return typeof member === 'function' ? member.bind(target) : member;
+        return async (...args: Parameters<typeof target.events>) => {
+          if (moment === 'before') await trim();
+          const events = await target.events(...args);
+          if (moment === 'after') await trim();
+          return events;
+        };
+      },
+    });
+    const page = JSON.parse(await listEvents({ ...world.ctx, store }, world.backend, oldest - 1, 100)) as { items: EventEnvelope[]; oldestSeq: number };
+    t.equal(page.items[0]?.seq, page.oldestSeq, 'a gap shows, and nothing else looks like one');
+    t.equal(page.oldestSeq, moment === 'before' ? oldest + 1 : oldest);
+  }
   t.same(parseEventsQuery(new URLSearchParams()), { since: 0, limit: 100 });
   t.same(parseEventsQuery(new URLSearchParams('since=7&limit=5000')), { since: 7, limit: 1000 });
   t.throws(() => parseEventsQuery(new URLSearchParams('since=-1')), { message: 'since must be an integer of at least 0' });

@@ -14,6 +14,7 @@ import { ManualClock } from '../../src/lib/clock.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import type { Environment } from '../../src/model/environment.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
+import { streamOf } from '../../src/domain/streams.ts';
 
 /** An environment with the users ann and bob, seen from two workers. */
 export interface World {
@@ -56,7 +57,7 @@ export async function createWorld(t: Test): Promise<World> {
     ann: user('ann'),
     bob: user('bob'),
     events: async () => {
-      const events = await store.events(environment.id, 0, 100_000);
+      const events = await store.events(streamOf(environment), 0, 100_000);
       return events.map(({ text }) => JSON.parse(text) as EventEnvelope).filter(({ type }) => type !== 'user.updated');
     },
   };

@@ -10,12 +10,12 @@ export interface LaggingStore {
 }
 
 export function laggingStore(store: Store): LaggingStore {
-  const held: [environmentId: string, event: StoredEvent][] = [];
+  const held: [stream: string, event: StoredEvent | null][] = [];
   const listeners = new Set<EventListener>();
   let holding = false;
-  store.follow((environmentId, event) => {
-    if (holding) held.push([environmentId, event]);
-    else for (const listener of listeners) listener(environmentId, event);
+  store.follow((stream, event) => {
+    if (holding) held.push([stream, event]);
+    else for (const listener of listeners) listener(stream, event);
   });
   const follow = (listener: EventListener): (() => void) => {
     listeners.add(listener);
@@ -34,7 +34,7 @@ export function laggingStore(store: Store): LaggingStore {
     },
     release: () => {
       holding = false;
-      for (const [environmentId, event] of held.splice(0)) for (const listener of listeners) listener(environmentId, event);
+      for (const [stream, event] of held.splice(0)) for (const listener of listeners) listener(stream, event);
     },
   };
 }

@@ -2,6 +2,7 @@ import { createComment } from '../../src/domain/comments.ts';
 import { createThread } from '../../src/domain/threads.ts';
 import { putUser } from '../../src/domain/users.ts';
 import type { World } from './realtime.ts';
+import { streamOf } from '../../src/domain/streams.ts';
 
 /** Writes of a backend, as the author `bot`. */
 export class Backend {
@@ -33,6 +34,6 @@ export class Backend {
 
   /** Position of the last event. */
   head(): Promise<number> {
-    return this.#world.ctx.store.lastSeq(this.#world.environment.id);
+    return this.#world.ctx.store.lastSeq(streamOf(this.#world.environment));
   }
 }

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap';
 import type { RawConnection } from '../helpers/raw-http.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
+import { epochOf, streamOf } from '../../src/domain/streams.ts';
 
 interface Message {
   readonly event: string;
@@ -70,7 +71,7 @@ t.test('the log is read page by page', async (t) => {
   let since = 0;
   for (;;) {
     const { json } = await server.request<{ items: { seq: number }[]; epoch: string; seq: number; nextSince?: number }>('GET', `/events?since=${since}&limit=2`);
-    t.equal(json.epoch, server.ctx.store.epoch);
+    t.equal(json.epoch, epochOf(server.ctx.store, server.environment));
     t.equal(json.seq, 5);
     seen.push(...json.items.map(({ seq }) => seq));
     if (json.nextSince === undefined) break;
@@ -85,20 +86,20 @@ t.test('a stream without a position starts with what happens from now on', async
   const stream = await follow(server);
   const { welcome } = await messages(stream, 0);
   t.equal(welcome?.event, 'welcome');
-  t.strictSame(JSON.parse(welcome?.data ?? ''), { epoch: server.ctx.store.epoch, seq: 5, recovered: false });
+  t.strictSame(JSON.parse(welcome?.data ?? ''), { epoch: epochOf(server.ctx.store, server.environment), seq: 5, recovered: false });
   await write(server, 2);
   const { events } = await messages(stream, 2);
   t.strictSame(seqs(events), [6, 7]);
-  t.equal(events[0]?.id, `${server.ctx.store.epoch}:6`);
+  t.equal(events[0]?.id, `${epochOf(server.ctx.store, server.environment)}:6`);
   t.match(JSON.parse(events[0]?.data ?? ''), { type: 'thread.created', seq: 6, roomId: 'r1', data: { thread: {}, comment: { body: 'No 0' } } });
 });
 
 t.test('a stream resumes after the last event that its client has, without gap or double', async (t) => {
   const server = await started(t);
   const streams = await Promise.all([
-    follow(server, { headers: `Last-Event-ID: ${server.ctx.store.epoch}:2\r\n` }),
+    follow(server, { headers: `Last-Event-ID: ${epochOf(server.ctx.store, server.environment)}:2\r\n` }),
     follow(server, { search: '?since=2' }),
-    follow(server, { search: '?since=0', headers: `Last-Event-ID: ${server.ctx.store.epoch}:2\r\n` }),
+    follow(server, { search: '?since=0', headers: `Last-Event-ID: ${epochOf(server.ctx.store, server.environment)}:2\r\n` }),
   ]);
   await write(server, 30);
   for (const stream of streams) {
@@ -110,13 +111,13 @@ t.test('a stream resumes after the last event that its client has, without gap o
 
 t.test('a position of another log, of the future or of before the log begins resumes nothing', async (t) => {
   const server = await started(t);
-  await server.ctx.store.trimEvents(server.environment.id, 3);
-  for (const id of ['elsewhere:2', `${server.ctx.store.epoch}:6`, `${server.ctx.store.epoch}:2`]) {
+  await server.ctx.store.trimEvents(streamOf(server.environment), 3);
+  for (const id of ['elsewhere:2', `${epochOf(server.ctx.store, server.environment)}:6`, `${epochOf(server.ctx.store, server.environment)}:2`]) {
     const stream = await follow(server, { headers: `Last-Event-ID: ${id}\r\n` });
     const { welcome } = await messages(stream, 0);
     t.match(JSON.parse(welcome?.data ?? ''), { seq: 5, recovered: false }, id);
   }
-  const stream = await follow(server, { headers: `Last-Event-ID: ${server.ctx.store.epoch}:3\r\n` });
+  const stream = await follow(server, { headers: `Last-Event-ID: ${epochOf(server.ctx.store, server.environment)}:3\r\n` });
   t.strictSame(seqs((await messages(stream, 2)).events), [4, 5]);
   t.equal((await server.request('GET', '/events', { headers: { Accept: 'text/event-stream', 'Last-Event-ID': 'nonsense' } })).status, 400);
 });
@@ -127,7 +128,7 @@ t.test('events of users and of rooms that the key does not reach are left out, a
   const stream = await follow(server, { key, search: '?since=0' });
   await write(server, 1, 'mine');
   await write(server, 1, 'theirs');
-  const text = await stream.until((received) => received.includes(`id: ${server.ctx.store.epoch}:7\n: heartbeat`));
+  const text = await stream.until((received) => received.includes(`id: ${epochOf(server.ctx.store, server.environment)}:7\n: heartbeat`));
   t.strictSame(seqs(parse(text).slice(1)), [6]);
 });
 
@@ -163,7 +164,7 @@ t.test('a reader that is far behind gets everything in the end, from the log', a
   const padding = 'x'.repeat(100_000);
   for (let batch = 0; batch < 4; batch++) {
     await server.ctx.store.transact(async (tx) => {
-      for (let i = 0; i < 50; i++) tx.emit(server.environment.id, (seq) => `{"seq":${seq},"padding":"${padding}"}`);
+      for (let i = 0; i < 50; i++) tx.emit(streamOf(server.environment), (seq) => `{"seq":${seq},"padding":"${padding}"}`);
     });
   }
   stream.resume();

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap';
 import { createServer } from '../../src/http/listen.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
 import { latin1Core } from '../helpers/faulty-core.ts';
+import { epochOf } from '../../src/domain/streams.ts';
 
 const TEXT = 'café grüße ÿ';
 
@@ -34,7 +35,7 @@ t.test('so are streams of events, the past and what follows', async (t) => {
   const open = async () => {
     const connection = await server.connect();
     await connection.send(
-      `GET /api/v1/events?since=0 HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${server.key}\r\nLast-Event-ID: ${server.ctx.store.epoch}:0\r\n\r\n`,
+      `GET /api/v1/events?since=0 HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${server.key}\r\nLast-Event-ID: ${epochOf(server.ctx.store, server.environment)}:0\r\n\r\n`,
     );
     return connection;
   };

@@ -5,6 +5,7 @@ import { deleteThread, setResolved } from '../../src/domain/threads.ts';
 import { createWorld, startWorker, type Worker, type World } from '../helpers/realtime.ts';
 import { isEvent, type TestSocket } from '../helpers/socket.ts';
 import { Backend } from '../helpers/writing.ts';
+import { epochOf } from '../../src/domain/streams.ts';
 
 const upTo = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index + 1);
 const seqOf = (socket: TestSocket): number => socket.frames[0]?.data?.['seq'] as number;
@@ -57,7 +58,7 @@ class Wanderer {
     const worker = this.#workers[++this.resumes % this.#workers.length];
     if (worker === undefined) throw new Error('no worker');
     const since = this.seqs.at(-1) ?? this.start;
-    this.#socket = await worker.join(this.#token, `?epoch=${this.#world.ctx.store.epoch}&since=${since}`);
+    this.#socket = await worker.join(this.#token, `?epoch=${epochOf(this.#world.ctx.store, this.#world.environment)}&since=${since}`);
     if (this.#socket.frames[0]?.data?.['recovered'] !== true) throw new Error(`not recovered from ${since}`);
   }
 }

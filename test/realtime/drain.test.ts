@@ -3,6 +3,7 @@ import { MemoryStore } from '../../src/adapters/memory/store.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { createWorld, startWorker } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';
+import { streamOf } from '../../src/domain/streams.ts';
 
 /** A store whose commits can be held up. */
 function slowStore(): { store: Store; hold: () => void; release: () => void; waiting: () => number } {
@@ -48,7 +49,7 @@ async function setUp(t: Parameters<typeof createWorld>[0]) {
 
 t.test('a socket whose write is under way gets its answer before it is closed, and no later message is done', async (t) => {
   const { slow, worker, world, threadId, socket, idle, begin } = await setUp(t);
-  const before = await world.ctx.store.lastSeq(world.environment.id);
+  const before = await world.ctx.store.lastSeq(streamOf(world.environment));
   slow.hold();
   await begin('under way');
   const closing = worker.realtime.close(0, 60_000);
@@ -59,7 +60,7 @@ t.test('a socket whose write is under way gets its answer before it is closed, a
   await closing;
   t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
   t.strictSame(socket.frames.filter(({ id }) => id !== undefined).map(({ type, id }) => ({ type, id })), [{ type: 'ok', id: 1 }]);
-  t.equal(await world.ctx.store.lastSeq(world.environment.id), before + 1, 'what has no answer was not written');
+  t.equal(await world.ctx.store.lastSeq(streamOf(world.environment)), before + 1, 'what has no answer was not written');
 });
 
 t.test('a write that takes too long does not hold the drain up', async (t) => {

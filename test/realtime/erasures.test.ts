@@ -2,6 +2,7 @@ import t, { type Test } from 'tap';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import type { TestSocket } from '../helpers/socket.ts';
+import { epochOf, streamOf } from '../../src/domain/streams.ts';
 
 // What a deleted user leaves behind: nothing personal in the log as it is read, no socket and no presence, on any worker.
 
@@ -34,8 +35,8 @@ async function overStream(t: Test, { service, secretKey }: Tenant, seq: number):
 }
 
 /** The events up to a position, as a socket that comes back gets them. */
-async function overSocket({ service, join }: Tenant, seq: number): Promise<UserEvent[]> {
-  const socket = await join({ userId: 'reader' }, { worker: 1, search: `?epoch=${service.ctx.store.epoch}&since=0` });
+async function overSocket({ service, join, environment }: Tenant, seq: number): Promise<UserEvent[]> {
+  const socket = await join({ userId: 'reader' }, { worker: 1, search: `?epoch=${epochOf(service.ctx.store, environment)}&since=0` });
   await socket.until(() => socket.seqs.includes(seq));
   const events = socket.frames.filter((frame) => frame.type === 'user.updated' && (frame.seq ?? 0) <= seq);
   return events as unknown as UserEvent[];
@@ -55,7 +56,7 @@ t.test('the log is read without what an erased user was, by every reader', async
   t.equal((await request('DELETE', '/users/ann')).status, 200);
   service.clock.advance(1_000);
   await request('PUT', '/users/ann', { body: { name: 'Another Ann' } });
-  const seq = await service.ctx.store.lastSeq(tenant.environment.id);
+  const seq = await service.ctx.store.lastSeq(streamOf(tenant.environment));
 
   for (const [reader, events] of [['REST', await overRest(tenant)], ['SSE', await overStream(t, tenant, seq)], ['WebSocket', await overSocket(tenant, seq)]] as const) {
     const shown = JSON.stringify(events);

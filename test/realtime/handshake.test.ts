@@ -9,6 +9,7 @@ import { getUser } from '../../src/domain/users.ts';
 import { timestamp } from '../../src/lib/clock.ts';
 import { createWorld, START, startWorker } from '../helpers/realtime.ts';
 import type { SocketOptions } from '../helpers/socket.ts';
+import { epochOf } from '../../src/domain/streams.ts';
 
 const inHeaders = (key: string, token: string): SocketOptions => ({ headers: { 'X-Service-Key': key, 'X-Service-Token': token } });
 const inProtocols = (key: string, token: string): SocketOptions => ({ protocols: ['collab.v1', `collab.key.${key}`, `collab.token.${token}`] });
@@ -25,7 +26,7 @@ await t.test('the welcome says everything that a client needs', async (t) => {
   t.match(data, {
     userId: 'ann',
     environmentId: world.environment.id,
-    epoch: world.ctx.store.epoch,
+    epoch: epochOf(world.ctx.store, world.environment),
     recovered: false,
     heartbeatMs: 25_000,
     maxMessageBytes: 65_536,

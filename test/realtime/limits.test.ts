@@ -2,6 +2,7 @@ import t from 'tap';
 import { isOnline } from '../../src/domain/users.ts';
 import { createWorld, startWorker } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';
+import { epochOf } from '../../src/domain/streams.ts';
 
 await t.test('a burst of messages is allowed, more ends the socket', async (t) => {
   const world = await createWorld(t);
@@ -67,7 +68,7 @@ await t.test('who does not read is closed with 1013, gets what was waiting, and 
   head = await backend.head();
   await healthy.until(() => healthy.seqs.includes(head));
   const last = got.at(-1) ?? 0;
-  const again = await worker.join(token, `?epoch=${world.ctx.store.epoch}&since=${last}`);
+  const again = await worker.join(token, `?epoch=${epochOf(world.ctx.store, world.environment)}&since=${last}`);
   t.equal(again.frames[0]?.data?.['recovered'], true);
   await again.until(() => again.seqs.includes(head));
   t.strictSame([...got, ...again.seqs], Array.from({ length: head - first + 1 }, (_, index) => first + index));

@@ -3,9 +3,10 @@ import { laggingStore } from '../helpers/lagging-store.ts';
 import { createWorld, startWorker, type World } from '../helpers/realtime.ts';
 import type { TestSocket } from '../helpers/socket.ts';
 import { Backend } from '../helpers/writing.ts';
+import { epochOf, streamOf } from '../../src/domain/streams.ts';
 
 const upTo = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index + 1);
-const at = (world: World, since: number | string, epoch = world.ctx.store.epoch): string => `?epoch=${encodeURIComponent(epoch)}&since=${since}`;
+const at = (world: World, since: number | string, epoch = epochOf(world.ctx.store, world.environment)): string => `?epoch=${encodeURIComponent(epoch)}&since=${since}`;
 const recovered = (socket: TestSocket): unknown => socket.frames[0]?.data?.['recovered'];
 
 /** A world whose log has 30 events, and a user who is known already, so that joining adds none. */
@@ -30,7 +31,7 @@ await t.test('all that was missed comes after the welcome, or nothing', async (t
     ['a position to come', at(world, head + 6), null],
     ['another epoch', at(world, 12, 'other'), null],
     ['no epoch', '?since=12', null],
-    ['no position', `?epoch=${world.ctx.store.epoch}`, null],
+    ['no position', `?epoch=${epochOf(world.ctx.store, world.environment)}`, null],
     ['not asked', '', null],
     ['a negative position', at(world, -1), null],
     ['no number', at(world, 'abc'), null],
@@ -52,7 +53,7 @@ await t.test('the first message may say where to resume', async (t) => {
   const world = await createWorld(t);
   const { token, head } = await withHistory(world);
   const worker = await startWorker(t, world);
-  const { epoch } = world.ctx.store;
+  const epoch = epochOf(world.ctx.store, world.environment);
   const cases: [since: unknown, search: string, expected: boolean][] = [
     [{ epoch, seq: 20 }, '', true],
     [undefined, at(world, 20), true],
@@ -105,7 +106,7 @@ await t.test('a gap of 1 000 is replayed whole, one of 1 001 not at all', async 
 await t.test('what the log has forgotten can not be resumed', async (t) => {
   const world = await createWorld(t);
   const { token, head } = await withHistory(world);
-  await world.ctx.store.trimEvents(world.environment.id, 10);
+  await world.ctx.store.trimEvents(streamOf(world.environment), 10);
   const worker = await startWorker(t, world);
   const kept = await worker.join(token, at(world, 10));
   await kept.until(() => kept.seqs.includes(head));

@@ -4,6 +4,7 @@ import { timestamp } from '../../src/lib/clock.ts';
 import { createWorld, startWorker, type Worker, type World } from '../helpers/realtime.ts';
 import type { Frame, TestSocket } from '../helpers/socket.ts';
 import { Backend } from '../helpers/writing.ts';
+import { epochOf } from '../../src/domain/streams.ts';
 
 function turn(world: World, worker: Worker, ms: number): void {
   world.clock.advance(ms);
@@ -115,6 +116,17 @@ await t.test('new claims take effect at once', async (t) => {
   await socket.until(() => socket.seqs.includes(7));
   t.strictSame(rooms(), ['lobby', 'docs', 'lobby', 'docs']);
   t.strictSame(socket.seqs, [2, 4, 6, 7]);
+});
+
+await t.test('the sockets of an environment that was imported anew come back to its new stream', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world);
+  const socket = await worker.join(await world.token({ userId: 'ann' }));
+  await world.ctx.store.transact(async (tx) => tx.put('envs', world.environment.id, JSON.stringify({ ...world.environment, streamId: 'another' })));
+  turn(world, worker, 1_000);
+  t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
+  const again = await worker.join(await world.token({ userId: 'ann' }), `?epoch=${epochOf(world.ctx.store, world.environment)}&since=0`);
+  t.match(await again.frame('welcome'), { data: { recovered: false, epoch: `${world.ctx.store.epoch}-another`, seq: 0 } });
 });
 
 await t.test('disabling or deleting an environment ends its sockets', async (t) => {

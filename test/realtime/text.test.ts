@@ -3,6 +3,7 @@ import { createServer } from '../../src/http/listen.ts';
 import { latin1Core } from '../helpers/faulty-core.ts';
 import { createWorld, startWorker } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';
+import { epochOf } from '../../src/domain/streams.ts';
 
 const TEXT = 'café grüße ÿ';
 
@@ -25,6 +26,6 @@ await t.test('frames are UTF-8 on a core that sends strings as Latin-1', async (
   ann.send({ type: 'room.broadcast', data: { roomId: 'lobby', data: { text: TEXT } } });
   t.match((await bob.frame('room.broadcast')).data, { text: TEXT }, 'a broadcast');
 
-  const again = await worker.join(await world.token({ userId: 'bob' }), `?epoch=${world.ctx.store.epoch}&since=0`);
+  const again = await worker.join(await world.token({ userId: 'bob' }), `?epoch=${epochOf(world.ctx.store, world.environment)}&since=0`);
   t.match((await again.frame('thread.created')).data, { comment: { body: TEXT } }, 'a replay');
 });

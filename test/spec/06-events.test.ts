@@ -3,6 +3,7 @@ import type { Comment } from '../../src/model/comment.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { type Frame, isEvent, type TestSocket } from '../helpers/socket.ts';
 import { addComment, addThread, addUser, type CreatedThread, done } from '../helpers/writer.ts';
+import { epochOf } from '../../src/domain/streams.ts';
 
 // Service §6, with the names and shapes of decisions §3. Resume, heartbeat, slow consumers and close codes: test/realtime.
 
@@ -191,7 +192,7 @@ t.test('Who sees what | a token with rooms gets the events of these alone (decis
 
 t.test('Resume | on another worker, with everything that was answered before, by WebSocket and as server-sent events', async (t) => {
   const { tenant, thread } = await scene('e-resume');
-  const { epoch } = service.ctx.store;
+  const epoch = epochOf(service.ctx.store, tenant.environment);
   for (let i = 0; i < 30; i++) {
     const worker = i % 2;
     const browser = await tenant.join({ userId: 'roamer' }, { worker });
@@ -219,7 +220,7 @@ t.test('GET /events | the log after a position, in pages (decisions §1)', async
   for (;;) {
     const page = done(200, await tenant.request<{ items: { seq: number }[]; seq: number; epoch: string; nextSince?: number }>('GET', `/events?since=${since}&limit=3`));
     t.ok(page.items.length <= 3);
-    t.equal(page.epoch, service.ctx.store.epoch);
+    t.equal(page.epoch, epochOf(service.ctx.store, tenant.environment));
     seen.push(...page.items.map(({ seq }) => seq));
     if (page.nextSince === undefined) break;
     since = page.nextSince;

@@ -5,6 +5,7 @@ import type { Room } from '../../src/model/room.ts';
 import type { Thread } from '../../src/model/thread.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { addUser, type CreatedThread, done } from '../helpers/writer.ts';
+import { epochOf } from '../../src/domain/streams.ts';
 
 // Decisions §1, §3: who reads the log, or hears it on a socket, knows what the API answers, deletions included. Many
 // writers at once on two workers, then three pictures must be one: the API's, the log's, a browser's.
@@ -130,7 +131,7 @@ t.test('the log, a browser and the API show one picture, after many writers at o
   const service = await startService(t, { workers: 2 });
   const tenant = await service.tenant('mirror');
   for (const person of PEOPLE) await addUser(tenant, person);
-  const browser = await tenant.join({ userId: 'viewer' }, { worker: 1, search: `?epoch=${service.ctx.store.epoch}&since=0` });
+  const browser = await tenant.join({ userId: 'viewer' }, { worker: 1, search: `?epoch=${epochOf(service.ctx.store, tenant.environment)}&since=0` });
 
   const statuses = await Promise.all(Array.from({ length: WRITERS }, (_, seed) => write(tenant, seed + 1)));
   const seen = new Set(statuses.flatMap((set) => [...set]));

@@ -7,8 +7,10 @@ export interface Batch {
   readonly events: readonly LoggedEvent[];
 }
 
+/** An event, or the end of a stream. */
 export interface LoggedEvent {
-  readonly environmentId: string;
+  readonly stream: string;
+  /** 1 or more; `STREAM_END` with an empty text. */
   readonly seq: number;
   readonly text: string;
 }
@@ -30,7 +32,7 @@ export interface Slot {
 export interface EncodedBatch {
   readonly bytes: Buffer;
   readonly writes: readonly EncodedPartition[];
-  readonly events: readonly { readonly environmentId: string; readonly seq: number; readonly slot: Slot }[];
+  readonly events: readonly { readonly stream: string; readonly seq: number; readonly slot: Slot }[];
 }
 
 export interface EncodedPartition {
@@ -39,6 +41,9 @@ export interface EncodedPartition {
   /** The value of each key. */
   readonly slots: readonly Slot[];
 }
+
+/** Where the position of an event would stand: the stream ends here. Events count from 1. */
+export const STREAM_END = -1;
 
 /** Bytes before those of a batch, for the frame that commit-log.ts writes. */
 export const FRAME_BYTES = 8;
@@ -51,7 +56,7 @@ export function textOf({ bytes, start, end }: Slot): string | undefined {
 
 /**
  * A batch as bytes: room for a frame, the length of the header (32 bits), the header, then every text end to end in UTF-8.
- * The header is ASCII, one field a line: the number of events, per event its environment, `seq` and bytes; the number
+ * The header is ASCII, one field a line: the number of events, per event its stream, `seq` and bytes; the number
  * of partitions, per partition its name, the number of writes, and per write its key and bytes (-1: deleted).
  */
 export function encodeBatch(batch: Batch, arena: Arena): EncodedBatch {
@@ -65,7 +70,7 @@ export function encodeBatch(batch: Batch, arena: Arena): EncodedBatch {
   const bytesOf = (text: string): number => (ascii ? text.length : Buffer.byteLength(text));
 
   const header: (string | number)[] = [batch.events.length];
-  for (const { environmentId, seq, text } of batch.events) header.push(environmentId, seq, bytesOf(text));
+  for (const { stream, seq, text } of batch.events) header.push(stream, seq, bytesOf(text));
   header.push(batch.writes.size);
   for (const [partition, values] of batch.writes) {
     header.push(partition, values.size);
@@ -96,8 +101,8 @@ function locate(bytes: Buffer, headEnd: number, header: readonly (string | numbe
     end += length;
     return { bytes, start, end, position: 0 };
   };
-  const events: { environmentId: string; seq: number; slot: Slot }[] = [];
-  for (let left = number(); left > 0; left--) events.push({ environmentId: text(), seq: number(), slot: slot(number()) });
+  const events: { stream: string; seq: number; slot: Slot }[] = [];
+  for (let left = number(); left > 0; left--) events.push({ stream: text(), seq: number(), slot: slot(number()) });
   const writes: EncodedPartition[] = [];
   for (let partitions = number(); partitions > 0; partitions--) {
     const partition = text();

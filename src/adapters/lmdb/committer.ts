@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { CollabError } from '../../errors.ts';
-import { type Batch, encodeBatch, type LoggedEvent } from './batch.ts';
+import { type Batch, encodeBatch, type LoggedEvent, STREAM_END } from './batch.ts';
 import { isFullDisk } from './commit-failure.ts';
 import { appendToLog, endOf, hasRoom, LARGEST_BATCH_BYTES, LogRotated } from './commit-log.ts';
 import type { Database } from './database.ts';
@@ -183,7 +183,7 @@ class Staged {
       for (const write of writes) this.#place(write);
       for (const event of events) {
         this.#events.push(event);
-        this.#lastSeq.set(event.environmentId, event.seq);
+        this.#lastSeq.set(event.stream, event.seq);
       }
       return { kind: 'committed' };
     } catch (error) {
@@ -220,11 +220,18 @@ class Staged {
 
   #stamp(transaction: LmdbTransaction): LoggedEvent[] {
     const stamped: LoggedEvent[] = [];
-    for (const { environmentId, render } of transaction.events) {
-      const last = stamped.findLast((other) => other.environmentId === environmentId)?.seq ?? this.#lastSeq.get(environmentId) ?? this.#replica.events.last(environmentId);
-      stamped.push({ environmentId, seq: last + 1, text: render(last + 1) });
+    for (const { stream, render } of transaction.events) {
+      const last = stamped.findLast((other) => other.stream === stream)?.seq ?? this.#lastSeq.get(stream) ?? this.#committedLast(stream);
+      const seq = render === null ? STREAM_END : last + 1;
+      if (last !== STREAM_END) stamped.push({ stream, seq, text: render?.(seq) ?? '' });
+      else if (render !== null) throw new CollabError('environment_not_found', 'The environment has been deleted');
     }
     return stamped;
+  }
+
+  #committedLast(stream: string): number {
+    const { events } = this.#replica;
+    return events.hasEnded(stream) ? STREAM_END : events.last(stream);
   }
 }
 

@@ -9,14 +9,19 @@ interface Tail {
   slots: Slot[];
 }
 
+/** Of a stream that has ended. The segments may still hold it; nothing reads them. */
+const NO_EVENTS: Tail = { last: 0, slots: [] };
+
 /** Events of one segment at most, so that a read from the middle of the log stays small. */
 const SEGMENT_EVENTS = 256;
 
-/** The event logs of all environments: folded segments on disk, and behind them the tails in memory. */
+/** All streams of events: folded segments on disk, and behind them the tails in memory. */
 export class EventLog {
   readonly #database: Database;
   readonly #openTree: () => void;
   readonly #tails = new Map<string, Tail>();
+  /** Streams that have ended since this process opened the store, and the positions of the commits that ended them. */
+  readonly #ends = new Map<string, number>();
 
   /** @param openTree called before the segments are read (`Replica.openTree`); may call `append` and `drop` */
   constructor(database: Database, openTree: () => void) {
@@ -25,14 +30,15 @@ export class EventLog {
   }
 
   /** Position of the last event: what the next one counts from. */
-  last(environmentId: string): number {
-    return this.#tail(environmentId).last;
+  last(stream: string): number {
+    return this.#tail(stream).last;
   }
 
   /** Takes an event of the log that was committed at `position`. Returns false when it is known already. */
-  append(environmentId: string, seq: number, slot: Slot, position: number): boolean {
+  append(stream: string, seq: number, slot: Slot, position: number): boolean {
+    if (this.#ends.has(stream)) return false;
     // The segments may be ahead of this process already: what it has not seen, its followers have not either.
-    const tail = this.#tails.get(environmentId) ?? this.#newTail(environmentId, seq - 1);
+    const tail = this.#tails.get(stream) ?? this.#newTail(stream, seq - 1);
     if (seq <= tail.last) return false;
     slot.position = position;
     tail.slots.push(slot);
@@ -40,13 +46,24 @@ export class EventLog {
     return true;
   }
 
+  /** Takes the end of a stream that was committed at `position`. */
+  end(stream: string, position: number): void {
+    this.#tails.delete(stream);
+    this.#ends.set(stream, position);
+  }
+
+  /** Whether a stream has ended, as far as this process knows. */
+  hasEnded(stream: string): boolean {
+    return this.#ends.has(stream);
+  }
+
   /** Events after `since`, at most `limit`. */
-  read(environmentId: string, since: number, limit: number): StoredEvent[] {
-    const held = this.#tail(environmentId);
+  read(stream: string, since: number, limit: number): StoredEvent[] {
+    const held = this.#tail(stream);
     if (since + 1 < firstIn(held)) this.#openTree();
-    const tail = this.#tail(environmentId);
+    const tail = this.#tail(stream);
     const firstInTail = firstIn(tail);
-    const events = since + 1 < firstInTail ? this.#readSegments(environmentId, since, Math.min(limit, firstInTail - 1 - since)) : [];
+    const events = since + 1 < firstInTail ? this.#readSegments(stream, since, Math.min(limit, firstInTail - 1 - since)) : [];
     const from = events.at(-1)?.seq ?? since;
     for (let i = Math.max(0, from + 1 - firstInTail); i < tail.slots.length && events.length < limit; i++) {
       events.push({ seq: firstInTail + i, text: textOf(tail.slots[i] as Slot) ?? '' });
@@ -54,22 +71,24 @@ export class EventLog {
     return events;
   }
 
-  oldest(environmentId: string): number {
+  oldest(stream: string): number {
     this.#openTree();
-    for (const { key } of this.#database.segments.getRange({ ...bounds(environmentId), limit: 1 })) return firstSeqOf(key);
-    return firstIn(this.#tail(environmentId));
+    if (this.#ends.has(stream)) return 1;
+    for (const { key } of this.#database.segments.getRange({ ...bounds(stream), limit: 1 })) return firstSeqOf(key);
+    return firstIn(this.#tail(stream));
   }
 
-  /** Writes the tails up to `position` as segments; inside a write transaction. */
-  fold(position: number): void {
-    for (const [environmentId, tail] of this.#tails) {
+  /** Writes what was committed after `from` and up to `position` into the segments; inside a write transaction. */
+  fold(from: number, position: number): void {
+    for (const [stream, end] of this.#ends) if (end > from && end <= position) this.#removeSegments(stream);
+    for (const [stream, tail] of this.#tails) {
       const { slots } = tail;
       const firstInTail = firstIn(tail);
-      const from = Math.max(0, this.#lastFolded(environmentId) + 1 - firstInTail);
+      const first = Math.max(0, this.#lastFolded(stream) + 1 - firstInTail);
       const to = countUpTo(slots, position);
-      for (let i = from; i < to; i += SEGMENT_EVENTS) {
+      for (let i = first; i < to; i += SEGMENT_EVENTS) {
         const text = slots.slice(i, Math.min(to, i + SEGMENT_EVENTS)).map(textOf).join('\n');
-        void this.#database.segments.put(segmentKey(environmentId, firstInTail + i), text);
+        void this.#database.segments.put(segmentKey(stream, firstInTail + i), text);
       }
     }
   }
@@ -80,81 +99,86 @@ export class EventLog {
   }
 
   /** Removes whole segments that end at or before `seq`, but never the last one; inside a write transaction. */
-  trim(environmentId: string, seq: number): void {
-    const keys = [...this.#database.segments.getKeys(bounds(environmentId))];
+  trim(stream: string, seq: number): void {
+    const keys = [...this.#database.segments.getKeys(bounds(stream))];
     keys.forEach((key, i) => {
       const next = keys[i + 1];
       if (next !== undefined && firstSeqOf(next) - 1 <= seq) void this.#database.segments.remove(key);
     });
   }
 
-  /** Removes the whole log of an environment; inside a write transaction. */
-  remove(environmentId: string): void {
-    for (const key of [...this.#database.segments.getKeys(bounds(environmentId))]) void this.#database.segments.remove(key);
-    this.#tails.delete(environmentId);
-  }
-
-  /** Every environment that has events. */
-  environments(): string[] {
+  /** Every stream that has events. */
+  streams(): string[] {
     const found = new Set(this.#tails.keys());
     for (let after = ''; ; ) {
       const [key] = this.#database.segments.getKeys({ start: after, limit: 1 });
       if (key === undefined) return [...found];
-      const environmentId = key.slice(0, key.indexOf(' '));
-      found.add(environmentId);
-      after = `${environmentId}!`;
+      const stream = key.slice(0, key.indexOf(' '));
+      found.add(stream);
+      after = `${stream}!`;
     }
   }
 
   /**
    * Starts over from the segments after this process fell behind the log.
-   * @returns per environment the events that it had not seen, in order
+   * @returns per stream the events that it had not seen, in order; null for one that has ended meanwhile
    */
-  *catchUpFromSegments(): Iterable<[environmentId: string, event: StoredEvent]> {
-    const seen = new Map([...this.#tails].map(([environmentId, { last }]) => [environmentId, last]));
+  *catchUpFromSegments(): Iterable<[stream: string, event: StoredEvent | null]> {
+    const seen = new Map([...this.#tails].map(([stream, { last }]) => [stream, last]));
     this.#tails.clear();
-    for (const environmentId of this.environments()) {
-      const tail = this.#tail(environmentId);
-      for (let since = seen.get(environmentId) ?? 0; since < tail.last; ) {
-        const events = this.read(environmentId, since, 1000);
+    for (const [stream, last] of seen) {
+      if (last === 0 || this.#lastFolded(stream) > 0) continue;
+      // The last event of a stream is always kept.
+      this.end(stream, 0);
+      yield [stream, null];
+    }
+    for (const stream of this.streams()) {
+      const tail = this.#tail(stream);
+      for (let since = seen.get(stream) ?? 0; since < tail.last; ) {
+        const events = this.read(stream, since, 1000);
         if (events.length === 0) break;
-        for (const event of events) yield [environmentId, event];
+        for (const event of events) yield [stream, event];
         since = (events.at(-1) as StoredEvent).seq;
       }
     }
   }
 
-  #tail(environmentId: string): Tail {
-    const known = this.#tails.get(environmentId);
+  #tail(stream: string): Tail {
+    if (this.#ends.has(stream)) return NO_EVENTS;
+    const known = this.#tails.get(stream);
     if (known !== undefined) return known;
     this.#openTree();
-    return this.#tails.get(environmentId) ?? this.#newTail(environmentId, this.#lastFolded(environmentId));
+    return this.#tails.get(stream) ?? this.#newTail(stream, this.#lastFolded(stream));
   }
 
-  #newTail(environmentId: string, last: number): Tail {
+  #newTail(stream: string, last: number): Tail {
     const tail: Tail = { last, slots: [] };
-    this.#tails.set(environmentId, tail);
+    this.#tails.set(stream, tail);
     return tail;
   }
 
-  #lastFolded(environmentId: string): number {
-    const { start, end } = bounds(environmentId);
+  #lastFolded(stream: string): number {
+    const { start, end } = bounds(stream);
     for (const { key, value } of this.#database.segments.getRange({ start: end, end: start, reverse: true, limit: 1 })) {
       return firstSeqOf(key) + value.split('\n').length - 1;
     }
     return 0;
   }
 
-  #readSegments(environmentId: string, since: number, limit: number): StoredEvent[] {
+  #removeSegments(stream: string): void {
+    for (const key of [...this.#database.segments.getKeys(bounds(stream))]) void this.#database.segments.remove(key);
+  }
+
+  #readSegments(stream: string, since: number, limit: number): StoredEvent[] {
     const { segments } = this.#database;
     const [holding] = segments.getKeys({
-      start: segmentKey(environmentId, since + 1),
-      end: bounds(environmentId).start,
+      start: segmentKey(stream, since + 1),
+      end: bounds(stream).start,
       reverse: true,
       limit: 1,
     });
     const events: StoredEvent[] = [];
-    const range = { start: holding ?? bounds(environmentId).start, end: bounds(environmentId).end };
+    const range = { start: holding ?? bounds(stream).start, end: bounds(stream).end };
     for (const { key, value } of segments.getRange(range)) {
       const first = firstSeqOf(key);
       for (const [i, text] of value.split('\n').entries()) {
@@ -177,14 +201,14 @@ function countUpTo(slots: readonly Slot[], position: number): number {
   return after < 0 ? slots.length : after;
 }
 
-function segmentKey(environmentId: string, firstSeq: number): string {
-  return `${environmentId} ${String(firstSeq).padStart(16, '0')}`;
+function segmentKey(stream: string, firstSeq: number): string {
+  return `${stream} ${String(firstSeq).padStart(16, '0')}`;
 }
 
 function firstSeqOf(key: string): number {
   return Number(key.slice(key.indexOf(' ') + 1));
 }
 
-function bounds(environmentId: string): { start: string; end: string } {
-  return { start: `${environmentId} `, end: `${environmentId}!` };
+function bounds(stream: string): { start: string; end: string } {
+  return { start: `${stream} `, end: `${stream}!` };
 }

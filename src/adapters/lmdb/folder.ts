@@ -24,7 +24,7 @@ export async function fold(database: Database, replica: Replica): Promise<void> 
       if (slot.end < slot.start) void database.tree.remove(treeKey(partition, key));
       else void database.tree.put(treeKey(partition, key), bytesOf(slot));
     }
-    replica.events.fold(to);
+    replica.events.fold(from, to);
     void database.meta.put('folded', String(to));
     // A process that starts over from the tree must not look for the rest in a log that ended before this position.
     recordGeneration(database, database.generation);

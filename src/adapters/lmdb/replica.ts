@@ -1,6 +1,7 @@
+import { Faults, Listeners } from '../../lib/listeners.ts';
 import type { Entry, EventListener, RangeOptions, StoredEvent } from '../../ports/store.ts';
 import { Arena } from './arena.ts';
-import { decodeBatch, type EncodedBatch, textOf } from './batch.ts';
+import { decodeBatch, type EncodedBatch, STREAM_END, textOf } from './batch.ts';
 import { bytesBetween, endOf, LogRotated, readLog, WrittenOver } from './commit-log.ts';
 import { type Database, foldedText, moveToLog, treeKey } from './database.ts';
 import { EventLog } from './event-log.ts';
@@ -31,13 +32,13 @@ export class Replica {
   readonly events: EventLog;
   readonly #database: Database;
   readonly #tree = new TreeCache();
-  readonly #followers = new Set<EventListener>();
+  readonly #followers: Listeners<Parameters<EventListener>>;
   #head: number;
   #folded: number;
   #foldedText: string | undefined;
   #dropped: number;
   #backlogSince = 0;
-  #undelivered: [environmentId: string, event: StoredEvent][] = [];
+  #undelivered: [stream: string, event: StoredEvent | null][] = [];
   /** A commit of this process that may be read back from the log before its promise resolves: spares decoding it. */
   #own: { start: number; batch: EncodedBatch } | undefined;
   /** `localCommits` when the log was looked at in the current callback of the event loop; -1 when it was not. */
@@ -50,8 +51,10 @@ export class Replica {
     this.release();
   };
 
-  constructor(database: Database) {
+  /** @param report takes what a follower throws */
+  constructor(database: Database, report = new Faults().report) {
     this.#database = database;
+    this.#followers = new Listeners(report);
     this.events = new EventLog(database, () => this.openTree());
     this.#foldedText = foldedText(database);
     this.#folded = Number(this.#foldedText ?? 0);
@@ -204,9 +207,13 @@ export class Replica {
       this.#tree.forget(partition.partition, partition.keys);
       this.memo.invalidate(partition.partition);
     }
-    for (const { environmentId, seq, slot } of batch.events) {
-      const isNew = this.events.append(environmentId, seq, slot, position);
-      if (isNew && this.#followers.size > 0) this.#undelivered.push([environmentId, { seq, text: textOf(slot) ?? '' }]);
+    for (const { stream, seq, slot } of batch.events) {
+      if (seq === STREAM_END) {
+        this.events.end(stream, position);
+        this.#undelivered.push([stream, null]);
+      } else if (this.events.append(stream, seq, slot, position) && this.#followers.size > 0) {
+        this.#undelivered.push([stream, { seq, text: textOf(slot) ?? '' }]);
+      }
     }
   }
 
@@ -242,23 +249,16 @@ export class Replica {
     return slot !== undefined && slot.position > position;
   }
 
-  /** Records were removed from the tree itself, past the log: nothing that was read of them counts any more. */
-  forgetTree(): void {
-    this.#tree.clear();
-    this.memo.clear();
-  }
-
   /** Calls the followers with the events that they have not had. Not inside a write transaction, whose lock others wait for. */
   deliver(): void {
     if (this.#undelivered.length === 0) return;
     const due = this.#undelivered;
     this.#undelivered = [];
-    for (const [environmentId, event] of due) for (const listener of this.#followers) listener(environmentId, event);
+    for (const [stream, event] of due) this.#followers.call(stream, event);
   }
 
   follow(listener: EventListener): () => void {
-    this.#followers.add(listener);
-    return () => this.#followers.delete(listener);
+    return this.#followers.add(listener);
   }
 
   #noticeFold(): void {

@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CollabError } from '../../errors.ts';
+import { Faults, Listeners } from '../../lib/listeners.ts';
 import type { Entry, EventListener, HeldSnapshot, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
 import { Committer } from './committer.ts';
 import { type Database, openDatabase } from './database.ts';
@@ -37,7 +38,6 @@ const SLOWEST_MS = 10;
 const WAIT_LOOK_MS = 5;
 const PATIENCE_MS = 250;
 const FREE_SPACE_CHECK_MS = 1_000;
-const PURGE_SLICE = 1_000;
 /** How often the upkeep looks whether the log's file has grown too large. */
 const ROTATION_CHECK_MS = 1_000;
 
@@ -55,7 +55,8 @@ export class LmdbStore implements Store {
   readonly #options: LmdbStoreOptions;
   readonly #replica: Replica;
   readonly #committer: Committer;
-  readonly #flushListeners = new Set<(position: number, ms: number) => void>();
+  readonly #faults = new Faults();
+  readonly #flushListeners = new Listeners<[position: number, ms: number]>(this.#faults.report);
   readonly #snapshots: Snapshots;
   readonly #rotateBytes: number;
   #rotateAfter = Number.NEGATIVE_INFINITY;
@@ -71,11 +72,9 @@ export class LmdbStore implements Store {
     this.#options = options;
     this.#rotateBytes = options.rotateBytes ?? ROTATE_BYTES;
     this.#snapshots = new Snapshots(database);
-    this.#replica = new Replica(database);
+    this.#replica = new Replica(database, this.#faults.report);
     this.#committer = new Committer(database, this.#replica, {
-      flushed: (position, ms) => {
-        for (const listener of this.#flushListeners) listener(position, ms);
-      },
+      flushed: (position, ms) => this.#flushListeners.call(position, ms),
       pace: () => this.#pace(),
       makeRoom: () => this.#waitForFold(),
     });
@@ -122,24 +121,24 @@ export class LmdbStore implements Store {
     return this.#replica.memo.recall(key);
   }
 
-  lastSeq(environmentId: string): Promise<number> {
+  lastSeq(stream: string): Promise<number> {
     this.#refresh();
-    return Promise.resolve(this.#replica.events.last(environmentId));
+    return Promise.resolve(this.#replica.events.last(stream));
   }
 
-  oldestSeq(environmentId: string): Promise<number> {
+  oldestSeq(stream: string): Promise<number> {
     this.#refresh();
-    return Promise.resolve(this.#replica.events.oldest(environmentId));
+    return Promise.resolve(this.#replica.events.oldest(stream));
   }
 
-  events(environmentId: string, since: number, limit: number): Promise<StoredEvent[]> {
+  events(stream: string, since: number, limit: number): Promise<StoredEvent[]> {
     this.#refresh();
-    return Promise.resolve(this.#replica.events.read(environmentId, since, limit));
+    return Promise.resolve(this.#replica.events.read(stream, since, limit));
   }
 
-  async trimEvents(environmentId: string, seq: number): Promise<void> {
+  async trimEvents(stream: string, seq: number): Promise<void> {
     await this.fold();
-    await this.#database.root.transaction(() => this.#replica.events.trim(environmentId, seq));
+    await this.#database.root.transaction(() => this.#replica.events.trim(stream, seq));
   }
 
   follow(listener: EventListener): () => void {
@@ -151,22 +150,11 @@ export class LmdbStore implements Store {
   }
 
   onFlushed(listener: (position: number, ms: number) => void): () => void {
-    this.#flushListeners.add(listener);
-    return () => this.#flushListeners.delete(listener);
+    return this.#flushListeners.add(listener);
   }
 
-  async purge(prefix: string, environmentId?: string): Promise<void> {
-    await this.fold();
-    const { root, tree } = this.#database;
-    for (let left = true; left; ) {
-      left = await root.transaction(() => {
-        const keys = [...tree.getKeys({ start: prefix, end: `${prefix}\u007f`, limit: PURGE_SLICE })];
-        for (const key of keys) void tree.remove(key);
-        return keys.length === PURGE_SLICE;
-      });
-    }
-    if (environmentId !== undefined) await root.transaction(() => this.#replica.events.remove(environmentId));
-    this.#replica.forgetTree();
+  onFault(handle: (error: unknown) => void): () => void {
+    return this.#faults.add(handle);
   }
 
   partitions(prefix: string, { after, limit }: Pick<RangeOptions, 'after' | 'limit'> = {}): Promise<string[]> {

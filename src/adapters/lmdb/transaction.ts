@@ -12,11 +12,17 @@ export type Operation =
   | { readonly partition: string; readonly key: string; readonly value: string | undefined; readonly change?: undefined }
   | { readonly partition: string; readonly key: string; readonly value?: undefined; readonly change: (current: string | undefined) => string | undefined };
 
+/** An event to append to a stream; null: the stream's end. */
+export interface Emission {
+  readonly stream: string;
+  readonly render: RenderEvent | null;
+}
+
 /** What one run of a transaction's work has read and wants to write. */
 export class LmdbTransaction implements Transaction {
   readonly reads: Read[] = [];
   readonly operations: Operation[] = [];
-  readonly events: { environmentId: string; render: RenderEvent }[] = [];
+  readonly events: Emission[] = [];
   readonly #replica: Replica;
 
   constructor(replica: Replica) {
@@ -50,7 +56,11 @@ export class LmdbTransaction implements Transaction {
     this.operations.push({ partition, key, change });
   }
 
-  emit(environmentId: string, render: RenderEvent): void {
-    this.events.push({ environmentId, render });
+  emit(stream: string, render: RenderEvent): void {
+    this.events.push({ stream, render });
+  }
+
+  endStream(stream: string): void {
+    this.events.push({ stream, render: null });
   }
 }

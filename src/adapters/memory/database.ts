@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { CollabError } from '../../errors.ts';
 import type { Entry, RangeOptions, RenderEvent, StoredEvent } from '../../ports/store.ts';
 
 /** A read that a commit depends on: the version of a key when it was read. */
@@ -17,9 +18,10 @@ export interface Operation {
   readonly change: Change;
 }
 
+/** An event to append to a stream; null: the stream's end. */
 export interface Emission {
-  readonly environmentId: string;
-  readonly render: RenderEvent;
+  readonly stream: string;
+  readonly render: RenderEvent | null;
 }
 
 interface Log {
@@ -37,6 +39,7 @@ export class MemoryDatabase {
   readonly #keyVersions = new Map<string, number>();
   readonly #partitionVersions = new Map<string, number>();
   readonly #logs = new Map<string, Log>();
+  readonly #ended = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #position = 0;
 
@@ -84,47 +87,44 @@ export class MemoryDatabase {
     const events = this.#stageEvents(emissions);
     this.#position++;
     for (const { partition, key, value } of written.values()) this.#write(partition, key, value);
-    for (const [environmentId, texts] of events) this.#logOf(environmentId).texts.push(...texts);
+    for (const [stream, texts] of events) this.#logOf(stream).texts.push(...texts);
+    for (const { stream, render } of emissions) if (render === null) this.#end(stream);
     for (const listener of this.#listeners) listener();
     return true;
   }
 
-  lastSeq(environmentId: string): number {
-    const log = this.#logs.get(environmentId);
+  lastSeq(stream: string): number {
+    const log = this.#logs.get(stream);
     return log === undefined ? 0 : log.first + log.texts.length - 1;
   }
 
-  oldestSeq(environmentId: string): number {
-    return this.#logs.get(environmentId)?.first ?? 1;
+  oldestSeq(stream: string): number {
+    return this.#logs.get(stream)?.first ?? 1;
   }
 
-  events(environmentId: string, since: number, limit: number): StoredEvent[] {
-    const log = this.#logs.get(environmentId);
+  events(stream: string, since: number, limit: number): StoredEvent[] {
+    const log = this.#logs.get(stream);
     if (log === undefined) return [];
     const from = Math.max(0, since + 1 - log.first);
     return log.texts.slice(from, from + limit).map((text, index) => ({ seq: log.first + from + index, text }));
   }
 
-  /** The environments that have a log. */
+  /** The streams that have events. */
   logged(): string[] {
     return [...this.#logs.keys()];
   }
 
-  trimEvents(environmentId: string, seq: number): void {
-    const log = this.#logs.get(environmentId);
+  trimEvents(stream: string, seq: number): void {
+    const log = this.#logs.get(stream);
     if (log === undefined) return;
     const gone = Math.min(Math.max(0, seq - log.first + 1), log.texts.length - 1);
     log.texts.splice(0, gone);
     log.first += gone;
   }
 
-  purge(prefix: string, environmentId: string | undefined): void {
-    this.#position++;
-    for (const [partition, records] of this.#partitions) {
-      if (!partition.startsWith(prefix)) continue;
-      for (const key of [...records.keys()]) this.#write(partition, key, undefined);
-    }
-    if (environmentId !== undefined) this.#logs.delete(environmentId);
+  /** The streams that have ended. */
+  ended(): Iterable<string> {
+    return this.#ended;
   }
 
   /** Calls `listener` after each commit. Returns the way to stop. */
@@ -145,12 +145,22 @@ export class MemoryDatabase {
 
   #stageEvents(emissions: readonly Emission[]): Map<string, string[]> {
     const staged = new Map<string, string[]>();
-    for (const { environmentId, render } of emissions) {
-      const texts = staged.get(environmentId) ?? [];
-      texts.push(render(this.lastSeq(environmentId) + texts.length + 1));
-      staged.set(environmentId, texts);
+    const ended = new Set(this.#ended);
+    for (const { stream, render } of emissions) {
+      if (render === null) ended.add(stream);
+      else if (ended.has(stream)) throw new CollabError('environment_not_found', 'The environment has been deleted');
+      else {
+        const texts = staged.get(stream) ?? [];
+        texts.push(render(this.lastSeq(stream) + texts.length + 1));
+        staged.set(stream, texts);
+      }
     }
     return staged;
+  }
+
+  #end(stream: string): void {
+    this.#logs.delete(stream);
+    this.#ended.add(stream);
   }
 
   #write(partition: string, key: string, value: string | undefined): void {
@@ -163,9 +173,9 @@ export class MemoryDatabase {
     this.#partitionVersions.set(partition, this.#position);
   }
 
-  #logOf(environmentId: string): Log {
-    let log = this.#logs.get(environmentId);
-    if (log === undefined) this.#logs.set(environmentId, (log = { first: 1, texts: [] }));
+  #logOf(stream: string): Log {
+    let log = this.#logs.get(stream);
+    if (log === undefined) this.#logs.set(stream, (log = { first: 1, texts: [] }));
     return log;
   }
 }

@@ -1,4 +1,5 @@
 import { CollabError } from '../../errors.ts';
+import { Faults, Listeners } from '../../lib/listeners.ts';
 import type { Entry, EventListener, HeldSnapshot, RangeOptions, RenderEvent, Store, StoredEvent, Transaction } from '../../ports/store.ts';
 import { type Emission, type GuardedRead, MemoryDatabase, type Operation } from './database.ts';
 import { MemoryMemo } from './memo.ts';
@@ -7,9 +8,11 @@ const ATTEMPTS = 12;
 const MOST_TURNS = 4;
 
 interface Follower {
-  readonly listener: EventListener;
-  /** environmentId -> position of the last event told. */
+  readonly listener: Listeners<Parameters<EventListener>>;
+  /** Stream -> position of the last event told. */
   readonly told: Map<string, number>;
+  /** Streams whose end was told, or is older than the follower. */
+  readonly ended: Set<string>;
 }
 
 /**
@@ -21,7 +24,8 @@ export class MemoryStore implements Store {
   readonly #database: MemoryDatabase;
   readonly #memo: MemoryMemo;
   readonly #followers = new Set<Follower>();
-  readonly #flushListeners = new Set<(position: number, ms: number) => void>();
+  readonly #faults = new Faults();
+  readonly #flushListeners = new Listeners<[position: number, ms: number]>(this.#faults.report);
   readonly #stopListening: () => void;
   #closed = false;
 
@@ -57,7 +61,7 @@ export class MemoryStore implements Store {
         const { position } = this.#database;
         await settle();
         this.#tellFollowers();
-        for (const listener of this.#flushListeners) listener(position, 0);
+        this.#flushListeners.call(position, 0);
         return result;
       }
       for (let pause = 0; pause < attempt; pause++) await settle();
@@ -81,25 +85,26 @@ export class MemoryStore implements Store {
     return this.#read(() => undefined);
   }
 
-  async lastSeq(environmentId: string): Promise<number> {
-    return this.#read(() => this.#database.lastSeq(environmentId));
+  async lastSeq(stream: string): Promise<number> {
+    return this.#read(() => this.#database.lastSeq(stream));
   }
 
-  async oldestSeq(environmentId: string): Promise<number> {
-    return this.#read(() => this.#database.oldestSeq(environmentId));
+  async oldestSeq(stream: string): Promise<number> {
+    return this.#read(() => this.#database.oldestSeq(stream));
   }
 
-  async events(environmentId: string, since: number, limit: number): Promise<StoredEvent[]> {
-    return this.#read(() => this.#database.events(environmentId, since, limit));
+  async events(stream: string, since: number, limit: number): Promise<StoredEvent[]> {
+    return this.#read(() => this.#database.events(stream, since, limit));
   }
 
-  async trimEvents(environmentId: string, seq: number): Promise<void> {
-    return this.#read(() => this.#database.trimEvents(environmentId, seq));
+  async trimEvents(stream: string, seq: number): Promise<void> {
+    return this.#read(() => this.#database.trimEvents(stream, seq));
   }
 
   follow(listener: EventListener): () => void {
-    const told = new Map(this.#database.logged().map((environmentId) => [environmentId, this.#database.lastSeq(environmentId)]));
-    const follower: Follower = { listener, told };
+    const told = new Map(this.#database.logged().map((stream) => [stream, this.#database.lastSeq(stream)]));
+    const follower: Follower = { listener: new Listeners(this.#faults.report), told, ended: new Set(this.#database.ended()) };
+    follower.listener.add(listener);
     this.#followers.add(follower);
     return () => this.#followers.delete(follower);
   }
@@ -109,12 +114,11 @@ export class MemoryStore implements Store {
   }
 
   onFlushed(listener: (position: number, ms: number) => void): () => void {
-    this.#flushListeners.add(listener);
-    return () => this.#flushListeners.delete(listener);
+    return this.#flushListeners.add(listener);
   }
 
-  async purge(prefix: string, environmentId?: string): Promise<void> {
-    return this.#read(() => this.#database.purge(prefix, environmentId));
+  onFault(handle: (error: unknown) => void): () => void {
+    return this.#faults.add(handle);
   }
 
   async partitions(prefix: string, { after = '', limit = Infinity }: Pick<RangeOptions, 'after' | 'limit'> = {}): Promise<string[]> {
@@ -153,14 +157,19 @@ export class MemoryStore implements Store {
   }
 
   #tellFollowers(): void {
-    for (const { listener, told } of this.#followers) {
-      for (const environmentId of this.#database.logged()) {
-        for (const event of this.#database.events(environmentId, told.get(environmentId) ?? 0, Infinity)) {
+    for (const { listener, told, ended } of this.#followers) {
+      for (const stream of this.#database.logged()) {
+        for (const event of this.#database.events(stream, told.get(stream) ?? 0, Infinity)) {
           // A listener may have made this run within itself.
-          if (event.seq <= (told.get(environmentId) ?? 0)) continue;
-          told.set(environmentId, event.seq);
-          listener(environmentId, event);
+          if (event.seq <= (told.get(stream) ?? 0)) continue;
+          told.set(stream, event.seq);
+          listener.call(stream, event);
         }
+      }
+      for (const stream of this.#database.ended()) {
+        if (ended.has(stream)) continue;
+        ended.add(stream);
+        listener.call(stream, null);
       }
     }
   }
@@ -210,8 +219,12 @@ class MemoryTransaction implements Transaction {
     this.operations.push({ partition, key, change });
   }
 
-  emit(environmentId: string, render: RenderEvent): void {
-    this.emissions.push({ environmentId, render });
+  emit(stream: string, render: RenderEvent): void {
+    this.emissions.push({ stream, render });
+  }
+
+  endStream(stream: string): void {
+    this.emissions.push({ stream, render: null });
   }
 }
 

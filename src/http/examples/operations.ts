@@ -95,7 +95,7 @@ export const operationExamples: Readonly<Record<string, OperationExample>> = {
     },
   },
 
-  'events.list': { answers: { 200: { items: events, epoch: '9f2c4b71d05e8a36', seq: 4, oldestSeq: 1 } } },
+  'events.list': { answers: { 200: { items: events, epoch: '9f2c4b71d05e8a36-4c1f0e9a7b3d5268', seq: 4, oldestSeq: 1 } } },
 
   'admin.login': {
     body: { email: admin.email, password: 'correct horse battery staple' },

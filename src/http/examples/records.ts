@@ -172,6 +172,7 @@ export const events: readonly EventEnvelope[] = [
 
 export const environment: Environment = {
   id: ENVIRONMENT_ID,
+  streamId: '4c1f0e9a7b3d5268',
   slug: 'staging',
   name: 'Staging',
   disabled: false,

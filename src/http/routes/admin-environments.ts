@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { createEnvironmentAsAdmin } from '../../domain/admin-creates.ts';
-import { deleteEnvironment, findEnvironment, listEnvironments, updateEnvironment } from '../../domain/environments.ts';
+import { deleteEnvironment, findDeletable, findEnvironment, listEnvironments, updateEnvironment } from '../../domain/environments.ts';
 import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../model/environment.ts';
 import { ok, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../schemas.ts';
@@ -71,7 +71,7 @@ export const adminEnvironmentRoutes: readonly Route[] = [
     answers: { 200: deletedSchema },
     errors: ['environment_not_found'],
     handle: async (request) => {
-      const { id } = await findEnvironment(request.ctx, request.param('environmentId'));
+      const { id } = await findDeletable(request.ctx, request.param('environmentId'));
       await deleteEnvironment(request.ctx, id);
       return ok('{"deleted":true}');
     },

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { listEvents, parseEventsQuery } from '../../domain/events.ts';
+import { epochOf } from '../../domain/streams.ts';
 import { CollabError } from '../../errors.ts';
 import type { ApiRequest } from '../api-request.ts';
 import { EventStream, type LogPosition } from '../event-stream.ts';
@@ -49,10 +50,10 @@ function wantsStream({ parts }: ApiRequest): boolean {
   return method === 'GET' && accept.includes('text/event-stream');
 }
 
-function resumePosition({ parts, search, ctx }: ApiRequest): LogPosition | null {
+function resumePosition({ parts, search, ctx, actor }: ApiRequest): LogPosition | null {
   const { lastEventId } = parts.exchange.head;
   if (lastEventId !== '') return parseEventId(lastEventId);
-  return search.has('since') ? { epoch: ctx.store.epoch, seq: parseEventsQuery(search).since } : null;
+  return search.has('since') ? { epoch: epochOf(ctx.store, actor.environment), seq: parseEventsQuery(search).since } : null;
 }
 
 function parseEventId(text: string): LogPosition {
