@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { AuthenticatedUser } from '../domain/tokens.ts';
-import { connected, userSeen } from '../domain/users.ts';
+import { connected } from '../domain/users.ts';
 import { InputSchema, isRecord, validate } from '../domain/validate.ts';
 import { CollabError, publicError } from '../errors.ts';
 import { timestamp } from '../lib/clock.ts';
@@ -12,6 +12,7 @@ import type { Line } from './line.ts';
 import { type Envelope, MAX_MESSAGE_BYTES, okFrame, refuse, welcomeFrame } from './protocol.ts';
 import { catchUp, isRecoverable, type ResumePoint, resumePoint } from './replay.ts';
 import type { Services } from './services.ts';
+import { recordUser } from './user-record.ts';
 
 const connectInput = new InputSchema(
   Type.Object({
@@ -69,7 +70,7 @@ export class Admission implements Porter {
     const { ctx, config, log } = this.#services;
     const { line, feed } = connection;
     if (!this.#count(connection, replyTo)) return;
-    await this.#see(user);
+    await recordUser(this.#services, user.actor.environment, user.claims);
     await feed.ready;
     const recovered = resume !== null && (await isRecoverable(ctx.store, user.actor.environment, resume));
     if (resume !== null) this.#services.terms.meter?.resumed(recovered);
@@ -106,15 +107,6 @@ export class Admission implements Porter {
     const error = new CollabError('rate_limited', `A user may hold at most ${limit} sockets open`);
     refuse(connection.line, error, { id: replyTo, reason: 'too_many_connections' });
     return false;
-  }
-
-  /** Makes the user known. A store that takes no writes must not keep people from reading. */
-  async #see(user: AuthenticatedUser): Promise<void> {
-    try {
-      await userSeen(this.#services.ctx, user.actor.environment, user.claims, 'ws');
-    } catch (error) {
-      this.#services.log.warn({ err: error, user: user.claims.userId }, 'the user of a WebSocket could not be recorded');
-    }
   }
 
   #fail(connection: Connection, error: unknown): void {

@@ -1,6 +1,5 @@
 import Type from 'typebox';
 import { type VerifiedClaims, verifyUserToken } from '../domain/tokens.ts';
-import { userSeen } from '../domain/users.ts';
 import { InputSchema, validate } from '../domain/validate.ts';
 import { timestamp } from '../lib/clock.ts';
 import type { Connection } from './connection.ts';
@@ -9,6 +8,7 @@ import { presenceMessages } from './presence.ts';
 import { FinalRefusal } from './protocol.ts';
 import { reads } from './reads.ts';
 import type { Services } from './services.ts';
+import { recordUser } from './user-record.ts';
 import { writes } from './writes.ts';
 
 /** Every type of message that a client may send once it is welcomed. */
@@ -39,7 +39,7 @@ async function refreshToken(services: Services, connection: Connection, data: un
   const claims = await verifyUserToken(services.ctx, environment, token);
   if (claims.userId !== connection.userId) throw new FinalRefusal('forbidden', 'The token is of another user: open another socket for it');
   applyClaims(services, connection, claims);
-  await userSeen(services.ctx, environment, claims, 'ws');
+  await recordUser(services, environment, claims);
   return JSON.stringify({ tokenExpiresAt: timestamp(claims.expiresAt) });
 }
 

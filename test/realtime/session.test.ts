@@ -5,6 +5,8 @@ import { createWorld, startWorker, type Worker, type World } from '../helpers/re
 import type { Frame, TestSocket } from '../helpers/socket.ts';
 import { Backend } from '../helpers/writing.ts';
 import { epochOf } from '../../src/domain/streams.ts';
+import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { MemoryDatabase } from '../../src/adapters/memory/database.ts';
 
 function turn(world: World, worker: Worker, ms: number): void {
   world.clock.advance(ms);
@@ -116,6 +118,19 @@ await t.test('new claims take effect at once', async (t) => {
   await socket.until(() => socket.seqs.includes(7));
   t.strictSame(rooms(), ['lobby', 'docs', 'lobby', 'docs']);
   t.strictSame(socket.seqs, [2, 4, 6, 7]);
+});
+
+await t.test('on a full disk a token is renewed all the same: the answer is that of what was done', async (t) => {
+  const database = new MemoryDatabase();
+  const world = await createWorld(t, { store: new MemoryStore(database) });
+  const worker = await startWorker(t, world);
+  const socket = await worker.join(await world.token({ userId: 'ann', role: 'viewer' }));
+  database.full = true;
+  const token = await world.token({ userId: 'ann', name: 'Ann Other', role: 'member', ttlSeconds: 600 });
+  t.match(await socket.request('auth.refresh', { token }), { type: 'ok', data: { tokenExpiresAt: timestamp(Math.floor(world.clock.now() / 1000) * 1000 + 600_000) } });
+  t.match(await socket.request('thread.create', { roomId: 'lobby', body: 'hi' }), { error: { code: 'storage_full' } }, 'it may write by the new token');
+  database.full = false;
+  t.equal((await socket.request('thread.create', { roomId: 'lobby', body: 'hi' })).type, 'ok');
 });
 
 await t.test('the sockets of an environment that was imported anew come back to its new stream', async (t) => {
