@@ -118,7 +118,7 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId }, c
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
   const { metrics, report } = await startMeasuring(config, channel);
-  metrics?.gauge('lmdb_used_bytes', () => [[{}, storeFiles(storePath(config)).reduce((sum, file) => sum + statSync(file).size, 0)]]);
+  metrics?.gauge('lmdb_used_bytes', () => [[{}, storeFiles(storePath(config)).reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0)]]);
   const worker = runBackgroundWorker({ config, ctx, channel, log, metrics });
   return {
     ready: { port: 0, core: '', oldCore: false },

@@ -63,6 +63,7 @@ export const errorKinds = {
   rate_limited: kind(429, 4429, 'debug', 'Too many requests, messages or connections; Retry-After says when to come back.'),
   auth_timeout: kind(401, 4408, 'debug', 'The socket did not authenticate in time.'),
   storage_full: kind(500, 4500, 'error', 'The disk has less free space than the floor: writes are refused, reads go on.'),
+  storage_failed: kind(500, 4500, 'error', 'The disk reports an I/O error: the change was not confirmed. Look at the disk of the server.'),
   internal: kind(500, 4500, 'error', 'Something failed inside the server; the log has it under the request id.'),
 } as const satisfies Record<string, ErrorKind>;
 

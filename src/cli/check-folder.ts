@@ -3,9 +3,11 @@ import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import type { Context } from '../domain/context.ts';
 import { listEnvironments } from '../domain/environments.ts';
+import type { HeldSnapshot } from '../ports/store.ts';
 import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
 import { checkFilesOf } from './check-files.ts';
 import { storeFolder, useStore } from './folder.ts';
+import { describeSnapshot, findHeldSnapshots } from './held-snapshots.ts';
 import { shellWord } from './output.ts';
 import { isRestoring, restoreLeftovers } from './restore-moves.ts';
 import { findLeftovers } from './setup-leftovers.ts';
@@ -34,8 +36,8 @@ export async function checkFolder(subject: Subject): Promise<Check[]> {
     return [missing, ...(await checkLeftovers(subject))];
   }
   const store = await checkStore(subject);
-  const files = store.level === 'fail' ? [] : [await checkFilesOf(subject)];
-  return [await checkRights(dataDir), await checkSpace(subject), await checkFilesystem(dataDir), store, ...files, ...(await checkLeftovers(subject))];
+  const files = store.some(({ level }) => level === 'fail') ? [] : [await checkFilesOf(subject)];
+  return [await checkRights(dataDir), await checkSpace(subject), await checkFilesystem(dataDir), ...store, ...files, ...(await checkLeftovers(subject))];
 }
 
 /** What an init, import or restore that was killed midway has left; nothing to say where there is none. */
@@ -75,16 +77,16 @@ async function checkFilesystem(dataDir: string): Promise<Check> {
   return fail('file system', `the data folder is on ${network}`, 'Move it to a disk of this machine: over a network its locks and flushes are not safe.');
 }
 
-async function checkStore({ dir, config }: Subject): Promise<Check> {
+async function checkStore({ dir, config }: Subject): Promise<Check[]> {
   const crash = await crashOnOpening(dir);
   if (crash !== null) {
     const remedy = `Stop the server, keep a copy of ${storeFolder(config)}, and put a backup in its place.`;
-    return fail('store', `the database is damaged: opening it ended a process by ${crash}`, remedy);
+    return [fail('store', `the database is damaged: opening it ended a process by ${crash}`, remedy)];
   }
   try {
     return await useStore(config, lookInto);
   } catch (error) {
-    return fail('store', reasonOf(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup.');
+    return [fail('store', reasonOf(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup.')];
   }
 }
 
@@ -98,8 +100,19 @@ function crashOnOpening(dir: string): Promise<NodeJS.Signals | null> {
   });
 }
 
-async function lookInto(ctx: Context): Promise<Check> {
+async function lookInto(ctx: Context): Promise<Check[]> {
   await ctx.store.probe();
   const environments = await listEnvironments(ctx);
-  return ok('store', `opens and can be written; epoch ${ctx.store.epoch}, ${environments.length} environments`);
+  const store = ok('store', `opens and can be written; epoch ${ctx.store.epoch}, ${environments.length} environments`);
+  const held = await findHeldSnapshots(ctx.store);
+  return held.length === 0 ? [store] : [store, ...held.map(heldSnapshot)];
+}
+
+function heldSnapshot(snapshot: HeldSnapshot): Check {
+  const { pid, stopped } = snapshot;
+  return warn(
+    'snapshots',
+    `${describeSnapshot(snapshot)}, which keeps the files of the store from using space again`,
+    stopped ? `Let it go on: kill -CONT ${pid}; or end it: kill -KILL ${pid}` : `A backup of a large store does this while it copies. Otherwise see what it waits for, or end it: kill -KILL ${pid}`,
+  );
 }

@@ -3,7 +3,8 @@ import type { Config } from '../config/schema.ts';
 import { findFreePort } from '../cluster/free-port.ts';
 import { nativeCore } from '../http/listen.ts';
 import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
-import { findRunning } from './running.ts';
+import { readinessOf } from './readiness.ts';
+import { findRunning, type Running } from './running.ts';
 import { shellWord } from './output.ts';
 
 /** Looks at who holds the folder, at the address, and at what a public server needs. */
@@ -11,7 +12,14 @@ export async function checkServer({ dir, config }: Subject): Promise<Check[]> {
   const server = findRunning(config.dataDir);
   if (server === null) return [ok('lock', 'free: no server runs here'), await checkPort(config), checkExposure(config)];
   const where = server.reached?.address ?? `starting; \`collab status --dir ${shellWord(dir)}\` says more`;
-  return [ok('lock', `held by the running server, process ${server.pid}`), ok('address', where), checkExposure(config)];
+  const readiness = server.reached === null ? [] : [await checkReadiness(server.reached)];
+  return [ok('lock', `held by the running server, process ${server.pid}`), ok('address', where), ...readiness, checkExposure(config)];
+}
+
+async function checkReadiness(server: Running): Promise<Check> {
+  const { ready, reason } = await readinessOf(server);
+  if (ready) return ok('ready', 'the server takes reads and writes');
+  return fail('ready', `the server is not ready (${reason})`, 'Its log says why, in the lines that begin with "not ready".');
 }
 
 async function checkPort({ host, port }: Config): Promise<Check> {

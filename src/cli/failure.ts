@@ -35,6 +35,7 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   email_taken: '`collab admin password <email>` gives that admin another password.',
   slug_taken: 'Choose another slug, or look at the one there is with `collab env show <slug>`.',
   write_conflict: 'Call the command again.',
+  storage_failed: 'Look for errors of the disk in the log of the kernel (dmesg), and whether backups are current.',
   storage_full: 'Free space on the disk of the data folder; `collab doctor` says how much is missing.',
 };
 

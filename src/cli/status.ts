@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import { listEnvironments } from '../domain/environments.ts';
 import type { Environment } from '../model/environment.ts';
+import type { HeldSnapshot } from '../ports/store.ts';
 import { addCommand } from './command.ts';
 import { type Counts, countEnvironment } from './counts.ts';
 import { invocation, withStore } from './folder.ts';
+import { describeSnapshot, findHeldSnapshots } from './held-snapshots.ts';
 import { facts, next, printResult, shellWord, table } from './output.ts';
-import { findRunning, type Running } from './running.ts';
-
-const PATIENCE_MS = 2_000;
+import { readinessOf } from './readiness.ts';
+import { findRunning } from './running.ts';
 
 /** What `status --json` prints. */
 interface Status {
@@ -18,6 +19,8 @@ interface Status {
   readonly workers: number | null;
   readonly startedAt: string | null;
   readonly ready: boolean;
+  /** Processes that have held a snapshot of the store for a second and longer. */
+  readonly heldSnapshots: readonly Pick<HeldSnapshot, 'table' | 'pid' | 'command' | 'stopped'>[];
   readonly environments: readonly (Pick<Environment, 'id' | 'slug' | 'name' | 'disabled'> & Counts)[];
 }
 
@@ -46,21 +49,12 @@ async function status(_options: object, command: Command): Promise<void> {
       address: reached?.address ?? null,
       workers: reached?.workers ?? null,
       startedAt: reached?.startedAt ?? null,
-      ready: reached !== null && (await isReady(reached)),
+      ready: reached !== null && (await readinessOf(reached)).ready,
+      heldSnapshots: (await findHeldSnapshots(ctx.store)).map(({ table, pid, command, stopped }) => ({ table, pid, command, stopped })),
       environments,
     };
   });
   printResult(at.json, found, () => describe(found));
-}
-
-async function isReady({ address }: Running): Promise<boolean> {
-  try {
-    const answer = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(PATIENCE_MS) });
-    await answer.body?.cancel();
-    return answer.ok;
-  } catch {
-    return false;
-  }
 }
 
 function describe(status: Status): string {
@@ -76,7 +70,8 @@ function describe(status: Status): string {
       `#${seq}`,
     ]),
   );
-  return [serverText(status), '', environments.length === 0 ? 'There is no environment.' : held, nextText(status)].join('\n');
+  const warnings = status.heldSnapshots.map((snapshot) => `\nWarning: ${describeSnapshot(snapshot)}; collab doctor says more.`);
+  return [serverText(status), ...warnings, '', environments.length === 0 ? 'There is no environment.' : held, nextText(status)].join('\n');
 }
 
 function serverText({ running, ready, address, workers, pid, startedAt, dir }: Status): string {

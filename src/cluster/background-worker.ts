@@ -6,6 +6,7 @@ import type { Logger } from '../log.ts';
 import { eventTypes } from '../model/event.ts';
 import { reportFaults } from './store-faults.ts';
 import { FileJobs } from '../pipeline/file-jobs.ts';
+import { SnapshotWatch } from '../pipeline/snapshot-watch.ts';
 import { Sweeper } from '../pipeline/sweeper.ts';
 import { maintain, storeSweeps } from '../pipeline/sweeps.ts';
 import type { Channel } from './channel.ts';
@@ -28,14 +29,19 @@ export interface BackgroundWorker {
 
 /** Sweeps, and cleans up after processes that the primary says have ended. */
 export function runBackgroundWorker({ config, ctx, channel, log, metrics }: BackgroundWorkerOptions): BackgroundWorker {
-  const sweeper = new Sweeper(storeSweeps(ctx, config), { clock: ctx.clock, log });
+  const snapshots = new SnapshotWatch(ctx.store, log);
+  const sweeps = [...storeSweeps(ctx, config), { name: 'snapshots that are held', everyMs: 1_000, run: () => snapshots.look() }];
+  const sweeper = new Sweeper(sweeps, { clock: ctx.clock, log });
   const stopCleaning = channel.onMessage((message) => {
     if (message.type === 'ended') void cleanUp(message.data.workerId);
   });
   const fileJobs = new FileJobs(ctx, log);
   sweeper.start();
   fileJobs.start();
-  if (metrics !== undefined) countEvents(ctx, metrics);
+  if (metrics !== undefined) {
+    countEvents(ctx, metrics);
+    metrics.gauge('lmdb_held_snapshot_seconds', () => snapshots.held.map(({ table, pid, command, heldMs }) => [{ table, pid: String(pid), command: command ?? '' }, heldMs / 1_000]));
+  }
   reportFaults(ctx.store, log);
 
   async function cleanUp(workerId: string): Promise<void> {

@@ -12,7 +12,8 @@ export const metricFamilies = {
   rate_limited_total: { type: 'counter', help: 'Requests and sockets refused for coming too often, by what they were counted on.' },
   worker_restarts_total: { type: 'counter', help: 'Worker processes replaced because they ended or did not answer the primary, by role and reason (ended, hung).' },
   lmdb_txn_duration_seconds: { type: 'histogram', help: 'Time of a group commit, from its begin until it is flushed to the disk.' },
-  lmdb_used_bytes: { type: 'gauge', help: 'Size of the store’s file.' },
+  lmdb_used_bytes: { type: 'gauge', help: 'Size of the store’s files.' },
+  lmdb_held_snapshot_seconds: { type: 'gauge', help: 'Time for which a process has held a snapshot of the store, by table (log, tree), pid and command; only past 10 s.' },
 } as const satisfies Readonly<Record<string, { readonly type: 'counter' | 'gauge' | 'histogram'; readonly help: string }>>;
 
 export type MetricFamily = keyof typeof metricFamilies;

@@ -168,7 +168,7 @@ export interface Store extends Reader {
    * background worker, and at once when a process has ended.
    */
   maintain(): Promise<void>;
-  /** Throws unless a read and a write would succeed now; the message says why not. */
+  /** Throws unless a read and a write would succeed now and upkeep gets done; the message says why not. */
   probe(): Promise<void>;
   /** Flushes and closes. Calls after it reject. */
   close(): Promise<void>;

@@ -96,3 +96,14 @@ t.test('the shared memory holds no snapshot between calls either', async (t) => 
   t.match(root.readerList(), /^[^]*\d+ \S+ -\s*$/);
   shared.maintain();
 });
+
+t.test('a store whose log is not folded is not ready', async (t) => {
+  const path = t.testdir();
+  const store = await openLmdbStore({ path, minFreeBytes: 0, stalledMs: 20 });
+  t.teardown(() => store.close());
+  await store.probe();
+  await write(store, 1);
+  await until(() => store.probe().then(() => false, (error: Error) => /has not been folded for \d+ s/.test(error.message)));
+  await store.fold();
+  await store.probe();
+});

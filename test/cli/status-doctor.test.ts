@@ -25,6 +25,7 @@ t.test('status of a stopped server', async (t) => {
     workers: null,
     startedAt: null,
     ready: false,
+    heldSnapshots: [],
     environments: [{ ...environment, name: 'Default', disabled: false, rooms: 0, threads: 0, users: 0, seq: 0 }],
   });
   t.match(await collab(['status', '--dir', dir]), { code: 0, stdout: /server +stopped[^]*Next:\n.*collab.* start --dir/ });
@@ -51,6 +52,7 @@ t.test('status and doctor beside a running server', async (t) => {
   t.equal(healthy.code, 0, healthy.stdout);
   t.match(checkIn(healthy, 'lock'), { level: 'ok', finding: `held by the running server, process ${process.pid}` });
   t.match(checkIn(healthy, 'store'), { level: 'ok' });
+  t.match(checkIn(healthy, 'ready'), { level: 'ok' });
 });
 
 t.test('doctor without a folder fails and says how to make one', async (t) => {

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { CollabError } from '../../errors.ts';
 import { type Batch, encodeBatch, type LoggedEvent, STREAM_END } from './batch.ts';
-import { isFullDisk } from './commit-failure.ts';
+import { refusalOf } from './commit-failure.ts';
 import { appendToLog, endOf, hasRoom, LARGEST_BATCH_BYTES, LogRotated } from './commit-log.ts';
 import type { Database } from './database.ts';
 import type { LogEnvironment } from './log-file.ts';
@@ -109,7 +109,7 @@ export class Committer {
         return group.length;
       }
       if (error instanceof LogFull && (await this.#makeRoom(group))) return group.length;
-      if (!(error instanceof LogFull)) fail(group.slice(0, staged.taken), error);
+      if (!(error instanceof LogFull)) fail(group.slice(0, staged.taken), refusalOf(error, this.#database.path));
     }
     return group.length - staged.taken;
   }
@@ -120,7 +120,7 @@ export class Committer {
       await this.#surroundings.makeRoom();
       return true;
     } catch (error) {
-      fail(group, error);
+      fail(group, refusalOf(error, this.#database.path));
       return false;
     }
   }
@@ -237,6 +237,6 @@ class Staged {
 
 /** Whoever would have been committed has not been. */
 function fail(group: readonly Waiting[], error: unknown): void {
-  const failure: Outcome = { kind: 'failed', error: isFullDisk(error) ? new CollabError('storage_full', 'The server’s disk is full: nothing was written') : error };
+  const failure: Outcome = { kind: 'failed', error };
   for (const waiting of group) if (waiting.outcome.kind === 'committed') waiting.outcome = failure;
 }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Key, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import { syncPathSync } from '../../lib/durable-files.ts';
-import { explainFailures } from './commit-failure.ts';
+import { endProcess, explainFailures } from './commit-failure.ts';
 import { checkDatabaseFile } from './file-check.ts';
 import { OpeningLock } from './opening-lock.ts';
 import { DATA_FILE } from './store-files.ts';
@@ -32,7 +32,7 @@ export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOption
   try {
     return lock.alone(() => {
       const root = open<V, K>(options);
-      explainFailures(root);
+      explainFailures(root, () => endProcess(file));
       const tables = openTables(root);
       keepApart(root, lock);
       // LMDB flushes what it writes, not the name of the file: without it a power cut takes every commit to a new one.

@@ -19,6 +19,8 @@ export interface LmdbStoreOptions {
   readonly minFreeBytes: number;
   /** The log is replaced when its file is larger than this, in bytes; for tests. Default: `ROTATE_BYTES`. */
   readonly rotateBytes?: number | undefined;
+  /** `probe` fails when commits have waited longer than this to be folded, in milliseconds; for tests. Default: 60 s. */
+  readonly stalledMs?: number | undefined;
   /** Opens at the last flushed commit, as the machine would after a power cut. Only for a copy that nobody else has open. */
   readonly lastFlushed?: boolean | undefined;
 }
@@ -38,6 +40,8 @@ const SLOWEST_MS = 10;
 const WAIT_LOOK_MS = 5;
 const PATIENCE_MS = 250;
 const FREE_SPACE_CHECK_MS = 1_000;
+/** The background worker folds a log that is 5 s old; one that is not folded for so long won't be. */
+const STALLED_MS = 60_000;
 /** How often the upkeep looks whether the log's file has grown too large. */
 const ROTATION_CHECK_MS = 1_000;
 
@@ -59,6 +63,7 @@ export class LmdbStore implements Store {
   readonly #flushListeners = new Listeners<[position: number, ms: number]>(this.#faults.report);
   readonly #snapshots: Snapshots;
   readonly #rotateBytes: number;
+  readonly #stalledMs: number;
   #rotateAfter = Number.NEGATIVE_INFINITY;
   #folding: Promise<void> | undefined;
   #waiting: Promise<void> | undefined;
@@ -70,6 +75,7 @@ export class LmdbStore implements Store {
     this.epoch = database.epoch;
     this.#database = database;
     this.#options = options;
+    this.#stalledMs = options.stalledMs ?? STALLED_MS;
     this.#rotateBytes = options.rotateBytes ?? ROTATE_BYTES;
     this.#snapshots = new Snapshots(database);
     this.#replica = new Replica(database, this.#faults.report);
@@ -190,6 +196,8 @@ export class LmdbStore implements Store {
     this.#refresh();
     await this.#checkSpace();
     if (this.#full) throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
+    const waiting = this.#replica.backlogAge;
+    if (waiting > this.#stalledMs) throw new Error(`The log of the store has not been folded for ${Math.round(waiting / 1_000)} s: the background worker does not get it done`);
     await this.#database.log.transaction(() => {});
     await this.#database.root.transaction(() => void this.#database.meta.put('probe', String(process.pid)));
   }

@@ -1,12 +1,12 @@
 import type { Budget, HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
-import { isFullDisk } from '../lmdb/commit-failure.ts';
+import { isDiskFailure } from '../lmdb/commit-failure.ts';
 import { MemoryShared } from '../memory/shared.ts';
 
 /** After a change failed, the next is not tried for this long: each attempt costs a write to a full disk. */
 const RETRY_MS = 250;
 
 /**
- * Shared memory that goes on when its disk is full, so that requests are answered and sockets live on: what cannot be
+ * Shared memory that goes on when its disk is full or fails, so that requests are answered and sockets live on: what cannot be
  * written then counts in this process alone, and is written when there is space again.
  */
 export class SteadyShared implements Shared {
@@ -28,7 +28,7 @@ export class SteadyShared implements Shared {
     try {
       return this.#shared.hit(key, limit, windowMs, now);
     } catch (error) {
-      requireFullDisk(error);
+      requireDiskFailure(error);
       return this.#hits.hit(key, limit, windowMs, now);
     }
   }
@@ -37,7 +37,7 @@ export class SteadyShared implements Shared {
     try {
       return this.#shared.spend(key, budget);
     } catch (error) {
-      requireFullDisk(error);
+      requireDiskFailure(error);
       return this.#hits.spend(key, budget);
     }
   }
@@ -118,13 +118,13 @@ export class SteadyShared implements Shared {
       change();
       return true;
     } catch (error) {
-      requireFullDisk(error);
+      requireDiskFailure(error);
       this.#failedAt = performance.now();
       return false;
     }
   }
 }
 
-function requireFullDisk(error: unknown): void {
-  if (!isFullDisk(error)) throw error;
+function requireDiskFailure(error: unknown): void {
+  if (!isDiskFailure(error)) throw error;
 }

@@ -43,6 +43,7 @@ export const errorExamples: Readonly<Record<ErrorCode, string>> = {
   range_not_satisfiable: 'Range must begin before the end of the file, which has 48213 bytes',
   rate_limited: 'Rate limit exceeded. Try again in 12s',
   auth_timeout: 'The socket did not authenticate within 5 s',
+  storage_failed: 'The server’s disk reports an I/O error (EIO): the change was not confirmed',
   storage_full: 'The disk has too little free space: writes are refused',
   internal: 'Internal server error',
 };

@@ -1,0 +1,30 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { until } from '../helpers/cluster.ts';
+import { killLines, startFixture } from '../helpers/line-process.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+t.test('a stopped process that holds a snapshot is named by status, doctor and the log', async (t) => {
+  const dir = tempFolder(t);
+  await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const server = await startServer(t, dir, ['--workers', '1']);
+  const holder = startFixture('snapshot-holder', join(dir, 'data', 'store'), 'log');
+  t.teardown(() => killLines(holder));
+  await until(() => holder.lines.includes('held'), 60_000);
+  const { pid = 0 } = holder.child;
+  process.kill(pid, 'SIGSTOP');
+
+  t.match((await collabJson<{ heldSnapshots: object[] }>(t, ['status', '--dir', dir])).heldSnapshots, [{ table: 'log', pid, command: /^snapshot-holder/, stopped: true }]);
+  t.match((await collab(['status', '--dir', dir])).stdout, new RegExp(`Warning: process ${pid} \\(snapshot-holder .*, stopped\\) holds a snapshot of the log`));
+  const report = JSON.parse((await collab(['doctor', '--dir', dir, '--json'])).stdout) as { checks: { name: string; level: string; finding: string; remedy: string }[] };
+  t.match(report.checks.filter(({ name }) => name === 'snapshots'), [{ level: 'warn', finding: new RegExp(`process ${pid} `), remedy: new RegExp(`kill -CONT ${pid}`) }]);
+  await until(() => server.errors().includes('a process holds a snapshot of the store'), 60_000);
+  const line = server.errors().split('\n').find((text) => text.includes('a process holds a snapshot of the store')) ?? '';
+  t.match(JSON.parse(line), { table: 'log', pid, stopped: true });
+
+  process.kill(pid, 'SIGKILL');
+  await until(() => server.errors().includes('has been released'), 60_000);
+  t.same((await collabJson<{ heldSnapshots: object[] }>(t, ['status', '--dir', dir])).heldSnapshots, []);
+  t.equal(await server.end(), 0);
+});

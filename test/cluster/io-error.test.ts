@@ -1,0 +1,60 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, realpathSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { until } from '../helpers/cluster.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+const compiler = (() => {
+  try {
+    execFileSync('gcc', ['--version'], { stdio: 'ignore' });
+    return process.platform === 'linux' ? null : 'needs Linux';
+  } catch {
+    return 'gcc is not installed';
+  }
+})();
+
+/** A server whose next write of a meta page of `file` (in the store) fails when `break` is called. */
+async function started(t: Test, file: string) {
+  const folder = realpathSync(tempFolder(t));
+  const [dir, library, flag] = [join(folder, 'collab'), join(folder, 'eio.so'), join(folder, 'flag')];
+  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, 'test/fixtures/eio.c', '-ldl']);
+  const { secretKey } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const env = { LD_PRELOAD: library, EIO_FILE: join(dir, 'data', 'store', file), EIO_FLAG: flag };
+  const server = await startServer(t, dir, ['--workers', '1'], { env });
+  const put = (name: string): Promise<Response> =>
+    fetch(`${server.url}/api/v1/users/${name}`, { method: 'PUT', headers: { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json', Connection: 'close' }, body: `{"name":"${name}"}` });
+  const log = (): { worker: string; msg: string; err?: { message: string } }[] =>
+    server.errors().split('\n').filter((line) => line.startsWith('{"level"')).map((line) => JSON.parse(line));
+  const failures = () => log().filter(({ msg }) => msg === 'this worker has failed and ends');
+  return { server, dir, put, log, failures, breakDisk: () => writeFileSync(flag, ''), broken: () => !existsSync(flag) };
+}
+
+t.test('a background worker whose tree is lost to an I/O error ends with a clear line and is replaced', { skip: compiler ?? false }, async (t) => {
+  const { server, dir, put, log, failures, breakDisk, broken } = await started(t, 'data.mdb');
+  t.equal((await put('ann')).status, 200);
+  breakDisk();
+  t.equal((await put('bob')).status, 200);
+  // The log is folded when it is 5 s old.
+  await until(broken, 30_000);
+  await until(() => log().some(({ msg }) => /is replaced/.test(msg)), 30_000);
+  t.match(failures(), [{ worker: /^background/, err: { message: /data\.mdb any more: an I\/O error .*\(MDB_PANIC\).*dmesg/ } }]);
+  await until(async () => (await fetch(`${server.url}/readyz`)).ok, 30_000);
+  t.equal((await put('cid')).status, 200);
+  t.match(await collab(['doctor', '--dir', dir]), { code: 0, stdout: /ready +the server takes reads and writes/ });
+  t.equal(await server.end(), 0);
+});
+
+t.test('a web worker whose log is lost to an I/O error says that it is one, and is replaced', { skip: compiler ?? false }, async (t) => {
+  const { server, put, log, failures, breakDisk } = await started(t, 'log/data.mdb');
+  t.equal((await put('ann')).status, 200);
+  breakDisk();
+  const refused = await put('bob');
+  t.same([refused.status, refused.headers.get('x-error-code')], [500, 'storage_failed']);
+  t.match(await refused.text(), /I\/O error/);
+  await until(() => log().some(({ msg }) => /is replaced/.test(msg)), 30_000);
+  t.match(failures(), [{ worker: /^web/, err: { message: /log\/data\.mdb any more/ } }]);
+  await until(async () => (await put('bob').catch(() => null))?.status === 200, 30_000);
+  t.equal(await server.end(), 0);
+});

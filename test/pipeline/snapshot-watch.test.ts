@@ -1,0 +1,29 @@
+import t from 'tap';
+import { MemoryDatabase } from '../../src/adapters/memory/database.ts';
+import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { createLogger } from '../../src/log.ts';
+import { SnapshotWatch } from '../../src/pipeline/snapshot-watch.ts';
+import type { HeldSnapshot } from '../../src/ports/store.ts';
+
+t.test('a snapshot that is held for long is reported with its process, again every minute, and when it is released', async (t) => {
+  let held: HeldSnapshot[] = [];
+  const store = new MemoryStore(new MemoryDatabase());
+  store.heldSnapshots = () => held;
+  const lines: string[] = [];
+  const watch = new SnapshotWatch(store, createLogger({ level: 'info', name: 'background', destination: { write: (line: string) => void lines.push(line) } }));
+  const at = (heldMs: number): void => {
+    held = [{ table: 'log', pid: 4711, command: 'collab tail', stopped: true, heldMs }];
+    watch.look();
+  };
+  at(9_000);
+  t.same([lines.length, watch.held.length], [0, 0], 'what is short is nobody’s business');
+  for (let ms = 10_000; ms < 75_000; ms += 1_000) at(ms);
+  t.same(watch.held, held);
+  t.equal(lines.length, 2);
+  t.match(JSON.parse(lines[0] ?? ''), { level: 40, table: 'log', pid: 4711, command: 'collab tail', stopped: true, heldSeconds: 10 });
+  held = [];
+  watch.look();
+  watch.look();
+  t.match(JSON.parse(lines[2] ?? ''), { level: 30, snapshot: 'log 4711' });
+  t.equal(lines.length, 3);
+});
