@@ -85,10 +85,16 @@ export async function listEnvironments(ctx: Context): Promise<Environment[]> {
   return entries.map((entry) => parseEnvironment(entry.value));
 }
 
-/** Changes what is given and keeps the rest. `input` is an `EnvironmentPatch`. Throws `environment_not_found`, `invalid_request`. */
-export async function updateEnvironment(ctx: Context, id: string, input: unknown): Promise<Environment> {
+/** The input of `updateEnvironment`, checked. Throws `invalid_request`. */
+export function checkedPatch(input: unknown): EnvironmentPatch {
   const patch = validate(environmentPatch, input);
   patch.settings?.allowedOrigins?.forEach(checkOrigin);
+  return patch;
+}
+
+/** Changes what is given and keeps the rest. `input` is an `EnvironmentPatch`. Throws `environment_not_found`, `invalid_request`. */
+export async function updateEnvironment(ctx: Context, id: string, input: unknown): Promise<Environment> {
+  const patch = checkedPatch(input);
   return ctx.store.transact(async (tx) => {
     const current = await requireEnvironment(tx, id);
     const updated: Environment = {

@@ -1,4 +1,6 @@
 const LONGEST_BYTES = 255;
+/** Control characters, and those that change the direction of a text or end its line. */
+const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 /** Endings up to here survive when a name is cut. */
 const LONGEST_ENDING_BYTES = 16;
 
@@ -10,9 +12,14 @@ export function safeFilename(name: string, mimeType: string): string {
   const bare = name
     .normalize('NFC')
     .replace(/^.*[/\\]/s, '')
-    .replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, '')
+    .replace(HIDDEN, '')
     .replace(/^[\s.]+|\s+$/gu, '');
   return bare === '' ? `file.${mimeType.slice(mimeType.indexOf('/') + 1)}` : shortened(bare);
+}
+
+/** Whether a name has what `safeFilename` promises. */
+export function isSafeFilename(name: string): boolean {
+  return name !== '' && Buffer.byteLength(name) <= LONGEST_BYTES && !/[/\\]/.test(name) && name.search(HIDDEN) < 0 && name.isWellFormed();
 }
 
 function shortened(name: string): string {

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { CollabError } from '../errors.ts';
 import { timeKey } from '../lib/ids.ts';
+import { isDeeperThan } from '../lib/json-depth.ts';
 import { type Environment, SLUG_PATTERN } from '../model/environment.ts';
 import type { KeyPointer } from '../model/key.ts';
 import type { StagedBlob } from '../ports/blobs.ts';
@@ -9,6 +10,8 @@ import { findPlace, newPlace, noIndex } from './comment-place.ts';
 import type { Context } from './context.ts';
 import { EXPORT_FORMAT, lineInput, type LineOf, type LineType } from './export-format.ts';
 import { filesIn, putFileJob } from './file-jobs.ts';
+import { checkLine } from './import-checks.ts';
+import { MAX_JSON_DEPTH } from './json.ts';
 import { ImportNote } from './leftovers.ts';
 import {
   ENVIRONMENTS, escapeId, filesOf, KEY_HASHES, keysOf, NEWEST_KEY, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, ROOM_KEY, roomKey, roomOf, roomsOf,
@@ -84,8 +87,9 @@ export class Import {
     const input = lineInput(type);
     if (input === undefined || type === 'export') throw invalid(`a line of the type ${JSON.stringify(type.slice(0, 60))} does not belong here`);
     const fields: unknown = validate(input, parsed);
-    if (type === 'environment') return this.#open((fields as LineOf<'environment'>).data);
+    if (type === 'environment') return this.#open(fields as LineOf<'environment'>);
     if (this.#environment === null) throw invalid(`a line of the type ${type} must follow one of the type environment`);
+    checkLine(type as LineType, fields, this.#environment);
     if (type !== 'chunk') await this.#closeFile();
     if (type === 'end') return this.#close((fields as LineOf<'end'>).lines);
     this.#lines++;
@@ -117,10 +121,12 @@ export class Import {
     this.#begun = true;
   }
 
-  async #open(environment: Environment): Promise<void> {
+  async #open(line: LineOf<'environment'>): Promise<void> {
+    const environment: Environment = line.data;
     if (this.#environment !== null) throw invalid(`the environment ${this.#environment.slug} has no line of the type end`);
     const { id, slug } = environment;
     if (!SLUG_PATTERN.test(slug)) throw invalid('data.slug must be 1 to 63 lower-case letters, digits and inner hyphens');
+    checkLine('environment', line, environment);
     this.#skipping = (await this.#ctx.store.get(ENVIRONMENTS, id)) !== undefined;
     if (this.#skipping) {
       if (!this.#skipExisting) throw new CollabError('id_taken', `The environment ${slug} (${id}) is here already`);
@@ -296,6 +302,8 @@ export class Import {
       tx.put(SLUGS, environment.slug, environment.id);
       markOrderComplete(tx, environment.id);
       for (const key of keys) {
+        // Whoever holds that key would reach this environment instead of the one that it was made for.
+        if (key.revokedAt === null && (await tx.get(KEY_HASHES, key.hash)) !== undefined) throw new CollabError('id_taken', `The key ${key.id} is a key of another environment`);
         tx.put(keysOf(environment.id), key.id, JSON.stringify(key));
         const pointer: KeyPointer = { environmentId: environment.id, keyId: key.id, expiresAt: key.expiresAt };
         if (key.revokedAt === null) tx.put(KEY_HASHES, key.hash, JSON.stringify(pointer));
@@ -339,6 +347,7 @@ export class Import {
 }
 
 function parse(text: string): Record<string, unknown> {
+  if (isDeeperThan(text, MAX_JSON_DEPTH)) throw invalid(`it must not nest arrays and objects more than ${MAX_JSON_DEPTH} levels deep`);
   try {
     const value: unknown = JSON.parse(text);
     if (isRecord(value)) return value;

@@ -192,7 +192,8 @@ export function renderWritten(roomId: string, { record: { version, sizeBytes, up
   return JSON.stringify({ roomId, version, sizeBytes, updatedAt });
 }
 
-const digestOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex').slice(0, 16);
+/** What a P2pRecord calls the digest of a state. */
+export const digestOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex').slice(0, 16);
 
 const toBase64 = ({ buffer, byteOffset, byteLength }: Uint8Array): string => Buffer.from(buffer, byteOffset, byteLength).toString('base64');
 

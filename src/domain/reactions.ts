@@ -102,6 +102,21 @@ function readDraft(actor: Actor, input: unknown, limits: Limits): ReactionCreate
   return draft;
 }
 
+/** Throws `invalid_request` unless the reactions of a comment that comes from elsewhere could have been made here. */
+export function checkReactions({ id, threadId, reactions }: Pick<Comment, 'id' | 'threadId' | 'reactions'>, limits: Limits): void {
+  for (const [index, reaction] of reactions.entries()) {
+    const field = `reactions[${index}]`;
+    if (REACTION_ID.exec(reaction.id)?.[1] !== id || reaction.reactionId !== reaction.id) throw invalid(`${field}.id and reactionId must be re_, 1 to 32 letters and digits, _ and the id of the comment`);
+    if (reaction.commentId !== id || reaction.threadId !== threadId) throw invalid(`${field} must name the comment and the thread that it is in`);
+    checkId(`${field}.userId`, reaction.userId, limits);
+    if (!isEmoji(reaction.emoji)) throw invalid(`${field}.emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8`);
+  }
+  const last = reactions.at(-1);
+  if (last !== undefined) checkRoom(reactions.slice(0, -1), last.emoji, limits);
+}
+
+const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
+
 /** Throws `invalid_request` when one more reaction would be too many. */
 function checkRoom(reactions: readonly Reaction[], emoji: string, { emojiPerComment, reactionsPerComment }: Limits): void {
   const distinct = new Set(reactions.map((reaction) => reaction.emoji)).add(emoji);

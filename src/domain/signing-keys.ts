@@ -66,7 +66,8 @@ export async function removeSigningKey(ctx: Context, environment: Environment, k
   });
 }
 
-function checkedKey(input: SigningKeyCreate, kid: string, createdAt: string): SigningKey {
+/** The signing key of an input, as it is stored. Throws `invalid_request`. */
+export function checkedKey(input: SigningKeyCreate, kid: string, createdAt: string): SigningKey {
   switch (input.kind) {
     case 'secret':
       return secretKey(input.secret ?? randomSecret(32), kid, createdAt);
