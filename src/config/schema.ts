@@ -83,7 +83,7 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     retentionHours: whole(1, 8_760, 24, 'Hours for which every event is kept.'),
     retentionCount: whole(1_000, 100_000_000, 10_000, 'Latest events that are kept per environment, however old.'),
   }),
-  p2p: group('The shared (CRDT) state of rooms.', {
+  crdt: group('The shared (CRDT) state of rooms.', {
     mergeSecondsPerMinute: whole(0, 3_600, 10, 'Seconds of a minute in which Yjs documents are merged and compared for one user, or one secret key, over all workers; 0 for no limit.'),
   }),
   uploads: group('Uploads of files.', {

@@ -8,7 +8,7 @@ import type { Actor, Context } from './context.ts';
 
 /** The part of the configuration that this needs. */
 export interface CrdtConfig {
-  readonly p2p: { readonly mergeSecondsPerMinute: number };
+  readonly crdt: { readonly mergeSecondsPerMinute: number };
 }
 
 /** What a piece of work may do with documents, one call after the other. Each throws `invalid_request`, `state_too_complex`. */
@@ -38,7 +38,7 @@ export class CrdtDesk {
   readonly #gate = new FairGate(1);
   readonly #admissions = new Admissions(BOUNDS);
 
-  constructor(crdt: Crdt, { p2p: { mergeSecondsPerMinute } }: CrdtConfig) {
+  constructor(crdt: Crdt, { crdt: { mergeSecondsPerMinute } }: CrdtConfig) {
     this.#crdt = crdt;
     const refusal = `Merging and comparing shared states took more than ${mergeSecondsPerMinute}s of a minute`;
     this.#budget = { name: 'merge', perMinute: mergeSecondsPerMinute * 1_000, refusal };

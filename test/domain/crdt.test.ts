@@ -60,7 +60,7 @@ class HeldCrdt implements Crdt {
 }
 
 function desk(crdt: Crdt, mergeSecondsPerMinute = 0): CrdtDesk {
-  return new CrdtDesk(crdt, { p2p: { mergeSecondsPerMinute } });
+  return new CrdtDesk(crdt, { crdt: { mergeSecondsPerMinute } });
 }
 
 t.test('users take turns: one that floods does not keep others waiting', async (t) => {

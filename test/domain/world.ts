@@ -39,7 +39,7 @@ export async function createWorld(t: Test): Promise<World> {
   const clock = new ManualClock(START);
   const store = new MemoryStore(database);
   const peerStore = new MemoryStore(database);
-  const crdt = new CrdtDesk(new YjsThread(), { p2p: { mergeSecondsPerMinute: 0 } });
+  const crdt = new CrdtDesk(new YjsThread(), { crdt: { mergeSecondsPerMinute: 0 } });
   t.teardown(() => Promise.all([store.close(), peerStore.close(), crdt.close()]));
   const ctx: Context = { store, shared, clock, crdt };
   const environment = await createEnvironment(ctx, { slug: 'dev' });
