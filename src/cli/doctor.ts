@@ -4,6 +4,7 @@ import { ConfigError } from '../config/error.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { type Check, fail, ok, reasonOf } from './check.ts';
+import { checkDeep } from './check-deep.ts';
 import { checkFolder } from './check-folder.ts';
 import { checkMachine } from './check-machine.ts';
 import { checkServer } from './check-server.ts';
@@ -17,23 +18,25 @@ export function register(program: Command): void {
   addCommand(program, 'doctor', {
     summary: 'Look for what is wrong with the machine, the folder or the server, and say what to do.',
     details: 'Exit code 1 when a check fails. Changes nothing.',
-    examples: ['collab doctor', 'collab doctor --dir /srv/collab --json'],
-  }).action(doctor);
+    examples: ['collab doctor', 'collab doctor --deep', 'collab doctor --dir /srv/collab --json'],
+  })
+    .option('--deep', 'Read every record, event and file, and compare files with their SHA-256; takes long on a large store.')
+    .action(doctor);
 }
 
-async function doctor(_options: object, command: Command): Promise<void> {
+async function doctor({ deep }: { deep?: true }, command: Command): Promise<void> {
   const { dir, json } = invocation(command);
-  const checks = [...(await checkMachine()), ...(await checkConfigured(dir))];
+  const checks = [...(await checkMachine()), ...(await checkConfigured(dir, deep === true))];
   const failed = checks.filter(({ level }) => level === 'fail').length;
   printResult(json, { ok: failed === 0, checks }, () => checks.map(line).join('\n'));
   if (failed > 0) throw new Failure(`${failed} of ${checks.length} checks failed.`);
 }
 
-async function checkConfigured(dir: string): Promise<Check[]> {
+async function checkConfigured(dir: string, deep: boolean): Promise<Check[]> {
   const config = tryConfig(dir);
   if ('level' in config) return [config];
   const subject = { dir, config };
-  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and variables hold`), ...(await checkFolder(subject)), ...(await checkServer(subject))];
+  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and variables hold`), ...(await checkFolder(subject)), ...(await checkServer(subject)), ...(deep ? await checkDeep(subject) : [])];
 }
 
 function tryConfig(dir: string): Config | Check {

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { StoredFile } from '../model/attachment.ts';
+import type { Context } from './context.ts';
+import { listEnvironments } from './environments.ts';
+import { filesIn } from './file-jobs.ts';
+import { filesOf } from './partitions.ts';
+
+const PAGE = 500;
+const CHUNK_BYTES = 1024 * 1024;
+
+/** Something stored that is not what was written. */
+export interface Damage {
+  readonly kind: 'record' | 'event' | 'file';
+  /** What it is: partition and key, environment and position, or environment and file. */
+  readonly name: string;
+  /** What is wrong with it. */
+  readonly fault: string;
+}
+
+/** How much has been read. */
+export interface DeepCounts {
+  records: number;
+  events: number;
+  files: number;
+}
+
+/**
+ * Reads everything that is stored: records and events must be the JSON that they began as, an event must bear its position,
+ * and the bytes of a file must have the SHA-256 of its record. Unfolded commits have a checksum, which every read verifies.
+ * A changed character inside of a folded text does not show.
+ *
+ * @param counts is kept up to date for a display of progress
+ */
+export async function* findDamage(ctx: Context, counts: DeepCounts): AsyncIterable<Damage> {
+  yield* damagedRecords(ctx, counts);
+  for (const { id } of await listEnvironments(ctx)) {
+    yield* damagedEvents(ctx, id, counts);
+    yield* damagedFiles(ctx, id, counts);
+  }
+}
+
+async function* damagedRecords({ store }: Context, counts: DeepCounts): AsyncIterable<Damage> {
+  for (let name: string | undefined, names = await store.partitions('', { limit: PAGE }); names.length > 0; names = await store.partitions('', { after: name, limit: PAGE })) {
+    for (const partition of names) {
+      // Timers and signals have their turn.
+      await turn();
+      for (let after: string | undefined, page = await store.range(partition, { limit: PAGE }); page.length > 0; page = await store.range(partition, { after, limit: PAGE })) {
+        for (const { key, value } of page) if (/^[[{]/.test(value) && !isJson(value)) yield { kind: 'record', name: `${partition} ${key}`, fault: 'is not valid JSON' };
+        counts.records += page.length;
+        after = page.at(-1)?.key;
+      }
+    }
+    name = names.at(-1);
+  }
+}
+
+async function* damagedEvents({ store }: Context, environmentId: string, counts: DeepCounts): AsyncIterable<Damage> {
+  const last = await store.lastSeq(environmentId);
+  for (let since = (await store.oldestSeq(environmentId)) - 1; since < last; ) {
+    await turn();
+    const events = await store.events(environmentId, since, PAGE);
+    const [first] = events;
+    if (first === undefined || first.seq !== since + 1) yield { kind: 'event', name: `${environmentId} #${since + 1}`, fault: 'is missing' };
+    for (const { seq, text } of events) if (seqIn(text) !== seq) yield { kind: 'event', name: `${environmentId} #${seq}`, fault: 'is not valid JSON, or bears another position' };
+    counts.events += events.length;
+    if (events.length === 0) return;
+    since = events.at(-1)?.seq ?? last;
+  }
+}
+
+async function* damagedFiles(ctx: Context, environmentId: string, counts: DeepCounts): AsyncIterable<Damage> {
+  for (let after: string | undefined, page = await ctx.store.range(filesOf(environmentId), { limit: PAGE }); page.length > 0; page = await ctx.store.range(filesOf(environmentId), { after, limit: PAGE })) {
+    for (const { key, value } of page) {
+      const fault = isJson(value) ? await faultOf(ctx, environmentId, key, JSON.parse(value) as StoredFile) : null;
+      if (fault !== null) yield { kind: 'file', name: `${environmentId} ${key}`, fault };
+      counts.files++;
+    }
+    after = page.at(-1)?.key;
+  }
+}
+
+async function faultOf(ctx: Context, environmentId: string, fileId: string, { sha256 }: StoredFile): Promise<string | null> {
+  const reader = await filesIn(ctx).blobs.open(environmentId, fileId).catch(() => null);
+  if (reader === null) return 'is missing on the disk';
+  const hash = createHash('sha256');
+  try {
+    for (let at = 0; ; ) {
+      const chunk = await reader.read(at, CHUNK_BYTES);
+      if (chunk.byteLength === 0) break;
+      hash.update(chunk);
+      at += chunk.byteLength;
+    }
+  } catch (error) {
+    return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  } finally {
+    await reader.close();
+  }
+  return hash.digest('hex') === sha256 ? null : 'has not the SHA-256 of its record';
+}
+
+function isJson(text: string): boolean {
+  return parse(text) !== undefined;
+}
+
+function seqIn(text: string): unknown {
+  return (parse(text) as { seq?: unknown } | null | undefined)?.seq;
+}
+
+/** Undefined when it is none. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

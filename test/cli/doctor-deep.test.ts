@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import type { Attachment } from '../../src/model/attachment.ts';
+import { wav } from '../fixtures/media.ts';
+import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+import { formOf } from '../helpers/upload.ts';
+
+t.test('doctor --deep names the file, the record and the event that one flipped bit has changed', async (t) => {
+  const dir = tempFolder(t);
+  const { secretKey, publishableKey, environment } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  await collabJson(t, ['user', 'add', 'ann', '--env', 'default', '--name', 'Ann', '--dir', dir]);
+  const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir]);
+  const server = await startServer(t, dir, ['--workers', '1']);
+  const headers = { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json' };
+  await fetch(`${server.url}/api/v1/rooms/lobby/threads`, { method: 'POST', headers, body: '{"userId":"ann","body":"needle"}' });
+  const uploaded = await fetch(`${server.url}/api/v1/upload`, { method: 'POST', headers: { 'X-Service-Key': publishableKey, 'X-Service-Token': token }, body: formOf({ bytes: wav(1), type: 'audio/wav' }) });
+  const { id } = (await uploaded.json()) as Attachment;
+  t.equal(await server.end(), 0);
+  const store = await openLmdbStore({ path: join(dir, 'data', 'store'), minFreeBytes: 0 });
+  await store.fold();
+  await store.close();
+
+  const look = async () => {
+    const { code, stdout } = await collab(['doctor', '--deep', '--dir', dir, '--json']);
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; level: string; finding: string }[] };
+    return { code, found: checks.filter(({ name }) => name === 'deep').map(({ finding }) => finding) };
+  };
+  t.match(await look(), { code: 0, found: [/^\d+ records, \d+ events and 1 files are whole$/] });
+
+  const files = readdirSync(join(dir, 'data', 'files'), { recursive: true, encoding: 'utf8' });
+  flip(join(dir, 'data', 'files', files.find((path) => path.endsWith(id)) ?? ''), (bytes) => bytes.byteLength >> 1);
+  t.match(await look(), { code: 1, found: [`the file ${environment.id} ${id} has not the SHA-256 of its record`] });
+
+  // The quote before the word, in the record of the comment and in its event.
+  flip(join(dir, 'data', 'store', 'data.mdb'), (bytes) => bytes.indexOf('"needle"'));
+  flip(join(dir, 'data', 'store', 'data.mdb'), (bytes) => bytes.lastIndexOf('"needle"'));
+  const { code, found } = await look();
+  t.equal(code, 1);
+  t.match(found.join('\n'), /the (?:record|event) \S+ \S+ is not valid JSON/);
+});
+
+/** Changes one bit of a file. */
+function flip(path: string, at: (bytes: Buffer) => number): void {
+  const bytes = readFileSync(path);
+  const place = at(bytes);
+  if (place < 0) return;
+  bytes.writeUInt8(bytes.readUInt8(place) ^ 1, place);
+  writeFileSync(path, bytes);
+}
