@@ -98,7 +98,7 @@ t.test('a stopped process that holds a snapshot of the log keeps one file of it,
   // 800 commits of 20 kB and the pages above them: 70 MB without a bound.
   await maintainUntil(store, () => logs(path).length === 2);
   t.ok(bytesOf(path) < 60 * MB, `the store takes ${bytesOf(path)} bytes, of which 16 MB are records`);
-  const held = store.heldSnapshots().find((snapshot) => snapshot.pid === pid);
+  const held = store.heldSnapshots().find((snapshot) => snapshot.pid === pid && snapshot.table === 'log');
   t.match(held, { table: 'log', pid, command: /snapshot-holder/, stopped: true });
   await until(() => (store.heldSnapshots().find((snapshot) => snapshot.pid === pid)?.heldMs ?? 0) > 50);
   await killLines(helper);
