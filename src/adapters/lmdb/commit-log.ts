@@ -85,7 +85,7 @@ export function sealLog(log: LogEnvironment, end: number, generation: number): v
 export function copyLog(from: LogEnvironment, to: LogEnvironment, start: number, end: number): void {
   for (let position = start; position < end; position++) {
     const piece = pieceAt(from, position);
-    if (piece === undefined) throw incomplete(position);
+    if (piece === undefined) throw damaged(position);
     // The buffer that lmdb-js reads into is larger than its content, and used again.
     void to.put(position % RING_PIECES, Buffer.from(piece.subarray(0, PIECE_BYTES)));
   }
@@ -108,7 +108,7 @@ export function readLog(log: LogEnvironment, start: number, arena: Arena): Buffe
   first.copy(bytes, 0, MARK_BYTES);
   for (let offset = ROOM_BYTES, position = start + 1; offset < byteLength; offset += ROOM_BYTES, position++) {
     const next = pieceAt(log, position);
-    if (next === undefined) throw incomplete(position);
+    if (next === undefined) throw damaged(start);
     next.copy(bytes, offset, MARK_BYTES);
   }
   if (bytes.readUInt32LE(4) !== crc32(bytes.subarray(FRAME_BYTES))) throw damaged(start);
@@ -159,10 +159,6 @@ function readMark(piece: Buffer): number | undefined {
 
 function checkOf(low: number, high: number): number {
   return (low ^ (low >>> 16) ^ high ^ MARK_SALT) & 0xffff;
-}
-
-function incomplete(position: number): Error {
-  return new Error(`the log ends inside a commit: piece ${position} is missing`);
 }
 
 function damaged(position: number): DataError {

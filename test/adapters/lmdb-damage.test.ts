@@ -1,0 +1,43 @@
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { DataError } from '../../src/errors.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+t.test('one flipped bit in a commit of the log is found, and nothing of it is served', async (t) => {
+  const folder = tempFolder(t);
+  const whole = join(folder, 'whole');
+  const store = await openLmdbStore({ path: whole, minFreeBytes: 0 });
+  for (const key of ['a', 'b', 'c']) {
+    await store.transact(async (tx) => {
+      tx.put('p', key, `"needle-${key}"`);
+      tx.emit('env_1', (seq) => `{"seq":${seq},"n":"needle-${key}"}`);
+    });
+  }
+  await store.close();
+  const file = readFileSync(join(whole, 'log', 'data.mdb'));
+  // Pages that are not used any more have it too.
+  const texts: number[] = [];
+  for (let at = file.indexOf('{"seq":2,"n":"needle-b"}'); at >= 0; at = file.indexOf('{"seq":2,"n":"needle-b"}', at + 1)) texts.push(at);
+  // The position of the piece, the length and checksum of the commit, its header, the event and the record.
+  const [from, to] = [-43, 34];
+  let found = 0;
+  for (let at = from; at < to; at++) {
+    const path = join(folder, `flipped-${at}`);
+    cpSync(whole, path, { recursive: true });
+    const bytes = Buffer.from(file);
+    for (const text of texts) bytes.writeUInt8(bytes.readUInt8(text + at) ^ (1 << Math.abs(at % 8)), text + at);
+    writeFileSync(join(path, 'log', 'data.mdb'), bytes);
+    try {
+      const damaged = await openLmdbStore({ path, minFreeBytes: 0 });
+      t.same([(await damaged.range('p')).length, (await damaged.get('p', 'b'))], [3, '"needle-b"'], `byte ${at} belongs to no commit`);
+      await damaged.close();
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error;
+      t.match(error.message, /the commit at position 1 of its log is not what was written.*collab restore/);
+      found++;
+    }
+  }
+  t.ok(found >= 34 + 16, `${found} of ${to - from} flips were found`);
+});
