@@ -57,6 +57,7 @@ export const errorKinds = {
   write_conflict: kind(409, 4500, 'warn', 'The same records changed too often while this was written; nothing was written, try again.'),
   precondition_failed: kind(412, 4400, 'debug', 'If-Match or If-None-Match does not hold for what is stored; nothing was written.'),
   payload_too_large: kind(413, 4400, 'debug', 'The body is larger than the limit.'),
+  quota_exceeded: kind(413, 4400, 'info', 'The environment, or the user, has stored as much as it may; the message names the quota and its bound.'),
   file_too_large: kind(413, 4400, 'debug', 'The file is larger than the environment accepts.'),
   state_too_complex: kind(413, 4400, 'info', 'Merging or comparing the Yjs document takes more time or memory than the server allows; nothing was written.'),
   range_not_satisfiable: kind(416, 4400, 'debug', 'The range asked for begins after the end of the file.'),

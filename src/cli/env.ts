@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import { createSignedEnvironment, deleteEnvironment, findDeletable, findEnvironment, listEnvironments, updateEnvironment } from '../domain/environments.ts';
+import { readUsage, TOTAL_KEY } from '../domain/usage.ts';
 import { formatDuration } from '../lib/duration.ts';
-import type { CrdtKind, Environment, EnvironmentPatch, MediaType } from '../model/environment.ts';
+import { type CrdtKind, type Environment, type EnvironmentPatch, type MediaType, quotasOf } from '../model/environment.ts';
 import { defaultLimits, type Limits } from '../model/limits.ts';
+import { defaultQuotas, MAX_QUOTA, type Quotas } from '../model/quotas.ts';
 import { addCommand, addGroup, booleanOption, choiceOption, durationOption, listOption, wholeOption } from './command.ts';
 import { usageFailure } from './failure.ts';
 import { invocation, withStore } from './folder.ts';
@@ -12,6 +14,7 @@ import { confirmDestruction } from './prompt.ts';
 const mediaTypes: readonly MediaType[] = ['image', 'audio', 'video'];
 const crdtKinds: readonly CrdtKind[] = ['opaque', 'yjs'];
 const limitNames = Object.keys(defaultLimits) as (keyof Limits)[];
+const quotaNames = Object.keys(defaultQuotas) as (keyof Quotas)[];
 
 interface UpdateOptions {
   readonly name?: string;
@@ -26,6 +29,7 @@ interface UpdateOptions {
   readonly tokenLifetime?: string;
   readonly tokenIssuer?: string;
   readonly limits?: string;
+  readonly quotas?: string;
 }
 
 /** Adds `env create|list|show|update|delete`. */
@@ -54,6 +58,7 @@ export function register(program: Command): void {
       'collab env update staging --max-file-size-mb 25 --disable-media video',
       'collab env update staging --allowed-origins https://app.example.com,https://example.com',
       'collab env update staging --require-known-users false --limits bodyLength=5000,mentions=20',
+      'collab env update staging --quotas userComments=5000,uploadMb=off',
     ],
   })
     .option('--name <text>', 'Name for people.')
@@ -68,6 +73,7 @@ export function register(program: Command): void {
     .option('--token-lifetime <duration>', 'Longest life of a user token, from issue to expiry, 1m to 365d.')
     .option('--token-issuer <iss>', 'Issuer that user tokens must name; "" for any.')
     .option('--limits <name=n>', `Bounds of what callers may send, separated by commas: ${limitNames.join(', ')}.`)
+    .option('--quotas <name=n|off>', `How much may be stored, and written by one user, separated by commas: ${quotaNames.join(', ')}.`)
     .action(update);
 
   addCommand(env, 'delete <slug>', {
@@ -107,8 +113,23 @@ async function list(_options: object, command: Command): Promise<void> {
 
 async function show(slug: string, _options: object, command: Command): Promise<void> {
   const at = invocation(command);
-  const environment = await withStore(at, (ctx) => findEnvironment(ctx, slug));
-  printResult(at.json, environment, () => describe(environment));
+  const { environment, usage } = await withStore(at, async (ctx) => {
+    const found = await findEnvironment(ctx, slug);
+    return { environment: found, usage: await readUsage(ctx.store, found.id, TOTAL_KEY) };
+  });
+  const quotas = quotasOf(environment);
+  const used = (amount: number, most: number | null, unit: string): string => `${amount} of ${most ?? 'any number of'}${unit}`;
+  printResult(at.json, { ...environment, usage }, () =>
+    [
+      describe(environment),
+      '',
+      facts([
+        ['comments', used(usage.comments, quotas.comments, '')],
+        ['uploads', used(megabytes(usage.uploadBytes), quotas.uploadMb, ' MB')],
+        ['shared states', used(megabytes(usage.stateBytes), quotas.stateMb, ' MB')],
+      ]),
+    ].join('\n'),
+  );
 }
 
 async function update(slug: string, options: UpdateOptions, command: Command): Promise<void> {
@@ -137,7 +158,7 @@ function patchOf(options: UpdateOptions): EnvironmentPatch {
   if (Object.keys(options).length === 0) {
     throw usageFailure('Nothing to change was given.', '`collab env update --help` shows the options.');
   }
-  const { name, disabled, maxFileSizeMb, maxP2pStateMb, crdt, requireKnownUsers, allowedOrigins, tokenLifetime, tokenIssuer, limits } = options;
+  const { name, disabled, maxFileSizeMb, maxP2pStateMb, crdt, requireKnownUsers, allowedOrigins, tokenLifetime, tokenIssuer, limits, quotas } = options;
   return {
     ...(name !== undefined && { name }),
     ...(disabled !== undefined && { disabled: booleanOption('disabled', disabled) }),
@@ -150,6 +171,7 @@ function patchOf(options: UpdateOptions): EnvironmentPatch {
       ...(tokenLifetime !== undefined && { jwtMaxLifetime: durationOption('token-lifetime', tokenLifetime) }),
       ...(tokenIssuer !== undefined && { jwtIssuer: tokenIssuer === '' ? null : tokenIssuer }),
       ...(limits !== undefined && { limits: Object.fromEntries(listOption(limits).map(limitPair)) }),
+      ...(quotas !== undefined && { quotas: Object.fromEntries(listOption(quotas).map(quotaPair)) }),
       media: { ...mediaSet('enable-media', options.enableMedia, true), ...mediaSet('disable-media', options.disableMedia, false) },
     },
   };
@@ -159,6 +181,13 @@ function limitPair(text: string): [name: string, value: number] {
   const [name = '', value = '', ...more] = text.split('=');
   if (more.length > 0 || value === '') throw usageFailure(`--limits must hold pairs such as bodyLength=5000, not "${text}".`);
   return [choiceOption('limits', name, limitNames), wholeOption(`limits ${name}`, value, 1, 1_000_000)];
+}
+
+function quotaPair(text: string): [name: string, value: number | null] {
+  const [name = '', value = '', ...more] = text.split('=');
+  if (more.length > 0 || value === '') throw usageFailure(`--quotas must hold pairs such as userComments=5000 or userComments=off, not "${text}".`);
+  const known = choiceOption('quotas', name, quotaNames);
+  return [known, value === 'off' ? null : wholeOption(`quotas ${known}`, value, 1, MAX_QUOTA)];
 }
 
 function mediaSet(name: string, text: string | undefined, value: boolean): Partial<Record<MediaType, boolean>> {
@@ -192,10 +221,13 @@ function describe(environment: Environment): string {
     ['token lifetime', `at most ${formatDuration(settings.jwtMaxLifetime)}`],
     ['token issuer', settings.jwtIssuer ?? 'any'],
     ['own limits', Object.entries(settings.limits).map(([name, value]) => `${name}=${value}`).join(', ') || 'none'],
+    ['own quotas', Object.entries(settings.quotas).map(([name, value]) => `${name}=${value ?? 'off'}`).join(', ') || 'none'],
     ['created', environment.createdAt],
     ['changed', environment.updatedAt],
   ]);
 }
+
+const megabytes = (bytes: number): number => Math.ceil(bytes / (1024 * 1024));
 
 function state({ disabled }: Environment): string {
   return disabled ? 'disabled' : 'active';

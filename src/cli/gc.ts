@@ -3,6 +3,7 @@ import type { Context } from '../domain/context.ts';
 import { listEnvironments } from '../domain/environments.ts';
 import { type FileJob, filesIn, forgetFileJobs, pendingFileJobs, runFileJob } from '../domain/file-jobs.ts';
 import { findOrphans, type Orphan, removeOrphans, STAGED_MS, sweepUnlinked } from '../domain/file-sweep.ts';
+import { recountUsage } from '../domain/usage-count.ts';
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
 import { invocation, withStore } from './folder.ts';
@@ -30,7 +31,7 @@ export function register(program: Command): void {
     summary: 'Remove files that nothing needs.',
     details:
       'Uploads that no comment linked for 24 hours, files without a record (left by a crash), and uploads that were never finished. ' +
-      'A running server does the first and the last by itself, each hour.',
+      'A running server does the first and the last by itself, each hour. Also counts anew what quotas are measured by.',
     examples: ['collab gc --dry-run', 'collab gc'],
   })
     .option('--dry-run', 'Only say what would be removed.')
@@ -47,7 +48,10 @@ async function gc(options: Options, command: Command): Promise<void> {
 async function collect(ctx: Context, dryRun: boolean): Promise<Removed> {
   if (!dryRun && (await filesIn(ctx).blobs.isHeld())) throw heldFailure();
   let unlinked = 0;
-  for (const { id } of await listEnvironments(ctx)) unlinked += await sweepUnlinked(ctx, id, dryRun);
+  for (const { id } of await listEnvironments(ctx)) {
+    unlinked += await sweepUnlinked(ctx, id, dryRun);
+    if (!dryRun) await recountUsage(ctx, id);
+  }
   if (!dryRun) await removeBytes(ctx);
   const orphans: Orphan[] = [];
   for await (const orphan of findOrphans(ctx)) orphans.push(orphan);

@@ -6,6 +6,7 @@ import type { Transaction } from '../ports/store.ts';
 import type { Actor } from './context.ts';
 import { putFileJob } from './file-jobs.ts';
 import { filesOf, unlinkedOf } from './partitions.ts';
+import { countUsage } from './usage.ts';
 
 /** The ids without repetition, in their order. Throws `invalid_request` when there are more than a comment may have. */
 export function checkAttachmentIds(ids: readonly string[], limits: Limits): readonly string[] {
@@ -42,24 +43,19 @@ export async function withAttachments(tx: Transaction, actor: Actor, comment: Co
   if (ids === undefined) return comment;
   const attachments = await linkAttachments(tx, actor, ids, comment.id);
   const lost = comment.attachments.filter(({ id }) => !ids.includes(id));
-  removeAttachments(tx, actor.environment.id, lost);
+  await removeAttachments(tx, actor.environment.id, lost);
   return { ...comment, attachments };
 }
 
 /** Removes the files of a comment that loses them, inside the transaction: nobody finds them any more, and their bytes follow. */
-export function removeAttachments(tx: Transaction, environmentId: string, attachments: readonly Attachment[]): void {
-  for (const { id } of attachments) removeFile(tx, environmentId, id);
-}
-
-/** As `removeAttachments`, of a comment as it is stored. */
-export function removeAttachmentsOf(tx: Transaction, environmentId: string, comment: string): void {
-  // The text that users write has its quotes escaped, so this stands only where there are some.
-  if (!comment.includes('"attachments":[{')) return;
-  removeAttachments(tx, environmentId, (JSON.parse(comment) as { attachments: Attachment[] }).attachments);
+export async function removeAttachments(tx: Transaction, environmentId: string, attachments: readonly Attachment[]): Promise<void> {
+  for (const { id } of attachments) await removeFile(tx, environmentId, id);
 }
 
 /** Removes one file, linked or not, inside a transaction. */
-export function removeFile(tx: Transaction, environmentId: string, fileId: string): void {
+export async function removeFile(tx: Transaction, environmentId: string, fileId: string): Promise<void> {
+  const file = await fileIn(tx, environmentId, fileId);
+  if (file !== null) countUsage(tx, environmentId, file.uploadedBy, 'uploadBytes', -file.attachment.sizeBytes);
   tx.delete(filesOf(environmentId), fileId);
   tx.delete(unlinkedOf(environmentId), fileId);
   putFileJob(tx, 'remove', environmentId, fileId);

@@ -22,6 +22,7 @@ import { touchRoom } from './rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
 import { nextTimeInThread } from './thread-time.ts';
 import { requireReachOfThread, threadNotFound, threadPartition } from './thread-view.ts';
+import { chargeUsage, countUsage } from './usage.ts';
 import { requireKnownAuthor } from './users.ts';
 import { InputSchema, validate } from './validate.ts';
 
@@ -71,6 +72,7 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
     const comment = draft.attachmentIds === undefined ? plain : await withAttachments(tx, actor, plain, draft.attachmentIds);
     const text = JSON.stringify(comment);
     tx.put(place.partition, place.key, text);
+    chargeUsage(tx, actor, draft.userId, 'comments', 1);
     bumpThread(tx, partition, at, 1, limits.commentsPerThread);
     touchRoom(tx, environmentId, roomId, at);
     emitChange(tx, actor.environment, { type: 'comment.created', at: now, roomId, threadId, userId: comment.userId, via: actor.via, data: text });
@@ -164,7 +166,8 @@ async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commen
     await removeThread(tx, actor, thread, now);
     return DELETED;
   }
-  removeAttachments(tx, environmentId, comment.attachments);
+  await removeAttachments(tx, environmentId, comment.attachments);
+  countUsage(tx, environmentId, comment.userId, 'comments', -1);
   tx.put(partition, DELETIONS_KEY, String(deletions + 1));
   tx.delete(partition, key);
   forgetPlace(tx, environmentId, key);

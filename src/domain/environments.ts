@@ -3,12 +3,14 @@ import { timestamp } from '../lib/clock.ts';
 import { newId } from '../lib/ids.ts';
 import { defaultSettings, type Environment, EnvironmentCreateSchema, type EnvironmentPatch, EnvironmentPatchSchema, type EnvironmentSettings, parseEnvironment, SLUG_PATTERN } from '../model/environment.ts';
 import type { StoredKey } from '../model/key.ts';
+import { defaultQuotas, type QuotasPatch } from '../model/quotas.ts';
 import type { Reader, Transaction } from '../ports/store.ts';
 import type { Context } from './context.ts';
 import { findHalfDeleted, finishDeletion, isHalfDeleted, noteDeletion } from './leftovers.ts';
 import { ENVIRONMENTS, KEY_HASHES, keysOf, SLUGS } from './partitions.ts';
 import { putFirstSecret } from './signing-keys.ts';
 import { newStreamId, streamOf } from './streams.ts';
+import { markCounted } from './usage-count.ts';
 import { markOrderComplete } from './user-order.ts';
 import { InputSchema, validate } from './validate.ts';
 
@@ -58,6 +60,7 @@ function environmentCreation(ctx: Context, input: unknown): (tx: Transaction) =>
     tx.put(SLUGS, slug, environment.id);
     tx.put(ENVIRONMENTS, environment.id, JSON.stringify(environment));
     markOrderComplete(tx, environment.id);
+    markCounted(tx, environment.id);
     return environment;
   };
 }
@@ -177,12 +180,17 @@ function merged(current: EnvironmentSettings, patch: SettingsPatch): Environment
     jwtMaxLifetime: patch.jwtMaxLifetime ?? current.jwtMaxLifetime,
     jwtIssuer: patch.jwtIssuer === undefined ? current.jwtIssuer : patch.jwtIssuer,
     limits: { ...current.limits, ...knownLimits(patch.limits ?? {}) },
+    quotas: { ...current.quotas, ...knownQuotas(patch.quotas ?? {}) },
   };
 }
 
 function knownLimits(limits: NonNullable<SettingsPatch['limits']>): EnvironmentSettings['limits'] {
   const known = Object.keys(EnvironmentPatchSchema.properties.settings.properties.limits.properties);
   return Object.fromEntries(Object.entries(limits).filter(([name, value]) => known.includes(name) && value !== undefined));
+}
+
+function knownQuotas(quotas: QuotasPatch): EnvironmentSettings['quotas'] {
+  return Object.fromEntries(Object.entries(quotas).filter(([name, value]) => Object.hasOwn(defaultQuotas, name) && value !== undefined));
 }
 
 function checkOrigin(origin: string): void {

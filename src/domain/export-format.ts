@@ -24,6 +24,7 @@ const Settings = Type.Unsafe<EnvironmentSettings>(Type.Object({
   jwtMaxLifetime: Type.Integer({ minimum: 60 }),
   jwtIssuer: orNull(Type.String()),
   limits: Type.Record(Type.String(), Type.Integer({ minimum: 1 })),
+  quotas: Type.Optional(Type.Record(Type.String(), orNull(Type.Integer({ minimum: 1 })))),
 }));
 const Attachment = Type.Object({ id: id(), type: Type.String(), filename: Type.String(), mimeType: Type.String(), sizeBytes: whole(), url: Type.String() });
 const Reaction = Type.Object({ id: Type.String(), reactionId: Type.String(), commentId: id(), threadId: id(), userId: freeId(), emoji: Type.String(), createdAt: time() });

@@ -4,7 +4,7 @@ import type { Environment } from '../model/environment.ts';
 import type { SigningKey } from '../model/key.ts';
 import type { RoomStats } from '../model/room.ts';
 import type { ThreadStats } from '../model/thread.ts';
-import type { Entry, Store } from '../ports/store.ts';
+import type { Store } from '../ports/store.ts';
 import { findPlace, noIndex } from './comment-place.ts';
 import type { Context } from './context.ts';
 import { CHUNK_BYTES, EXPORT_FORMAT, type LineType } from './export-format.ts';
@@ -13,9 +13,7 @@ import {
   THREAD_KEY, THREAD_PREFIX, threadOf, unescapeId, usersOf,
 } from './partitions.ts';
 import { recordKind } from './record-kinds.ts';
-
-/** Records read at once: no read of the store is so long that its file grows by what is written meanwhile. */
-const PAGE = 500;
+import { entriesOf, partitionsOf } from './slices.ts';
 
 export interface ExportOptions {
   /** Whether API keys and signing secrets are in it. */
@@ -49,20 +47,20 @@ async function* environmentLines(ctx: Context, environment: Environment, options
   const { id } = environment;
   await refuseUnknown(store, id);
   yield line('environment', JSON.stringify({ ...environment, streamId: undefined }));
-  for await (const { value } of entries(store, signingKeysOf(id))) {
+  for await (const { value } of entriesOf(store, signingKeysOf(id))) {
     if (options.withSecrets || (JSON.parse(value) as SigningKey).kind !== 'secret') yield line('signing-key', normal(value));
   }
-  if (options.withSecrets) for await (const { value } of entries(store, keysOf(id))) yield line('key', normal(value));
-  for await (const { value } of entries(store, usersOf(id))) yield line('user', normal(value));
-  for await (const { value } of entries(store, filesOf(id))) yield* fileLines(ctx, id, value, options);
+  if (options.withSecrets) for await (const { value } of entriesOf(store, keysOf(id))) yield line('key', normal(value));
+  for await (const { value } of entriesOf(store, usersOf(id))) yield line('user', normal(value));
+  for await (const { value } of entriesOf(store, filesOf(id))) yield* fileLines(ctx, id, value, options);
   const states = p2pOf(id, '');
-  for await (const partition of partitions(store, states)) yield* stateLines(store, partition, unescapeId(partition.slice(states.length)));
-  for await (const { value } of entries(store, roomsOf(id))) yield* roomLines(store, id, unescapeId(value));
+  for await (const partition of partitionsOf(store, states)) yield* stateLines(store, partition, unescapeId(partition.slice(states.length)));
+  for await (const { value } of entriesOf(store, roomsOf(id))) yield* roomLines(store, id, unescapeId(value));
 }
 
 /** A kind that nobody thought of here would be missing from exports without a word. */
 async function refuseUnknown(store: Store, environmentId: string): Promise<void> {
-  for await (const partition of partitions(store, environmentPrefix(environmentId))) {
+  for await (const partition of partitionsOf(store, environmentPrefix(environmentId))) {
     if (recordKind(partition) === undefined) throw new Error(`the store holds ${partition}, which this version cannot export`);
   }
 }
@@ -73,7 +71,7 @@ async function* roomLines(store: Store, environmentId: string, roomId: string): 
   const stats = await store.get(partition, STATS_KEY);
   if (record === undefined || stats === undefined) return;
   yield line('room', normal(record), `"lastActivityAt":${JSON.stringify((JSON.parse(stats) as RoomStats).lastActivityAt)}`);
-  for await (const { value } of entries(store, partition, THREAD_PREFIX)) yield* threadLines(store, environmentId, threadOf(environmentId, value));
+  for await (const { value } of entriesOf(store, partition, THREAD_PREFIX)) yield* threadLines(store, environmentId, threadOf(environmentId, value));
 }
 
 async function* threadLines(store: Store, environmentId: string, partition: string): AsyncIterable<string> {
@@ -81,7 +79,7 @@ async function* threadLines(store: Store, environmentId: string, partition: stri
   const stats = await store.get(partition, STATS_KEY);
   if (record === undefined || stats === undefined) return;
   yield line('thread', normal(record), `"lastActivityAt":${JSON.stringify((JSON.parse(stats) as ThreadStats).updatedAt)}`);
-  for await (const { key, value } of entries(store, partition, COMMENT_PREFIX)) {
+  for await (const { key, value } of entriesOf(store, partition, COMMENT_PREFIX)) {
     const { id } = JSON.parse(value) as Comment;
     // Told of only where the id would say otherwise: a client has chosen one that looks like ours.
     const misleads = key.endsWith(`~${id}`) && (await findPlace(noIndex, environmentId, id)) !== undefined;
@@ -115,25 +113,6 @@ async function* fileLines({ blobs }: Context, environmentId: string, record: str
     }
   } finally {
     await reader.close();
-  }
-}
-
-/** The entries of a partition, in pages. */
-async function* entries(store: Store, partition: string, prefix = ''): AsyncIterable<Entry> {
-  for (let after: string | undefined; ; ) {
-    const page = await store.range(partition, { prefix, after, limit: PAGE });
-    yield* page;
-    if (page.length < PAGE) return;
-    after = page.at(-1)?.key;
-  }
-}
-
-async function* partitions(store: Store, prefix: string): AsyncIterable<string> {
-  for (let after: string | undefined; ; ) {
-    const page = await store.partitions(prefix, { after, limit: PAGE });
-    yield* page;
-    if (page.length < PAGE) return;
-    after = page.at(-1);
   }
 }
 

@@ -45,7 +45,7 @@ function removeUnlinked(ctx: Context, environmentId: string, ids: readonly strin
     for (const id of ids) {
       const stored = await tx.get(filesOf(environmentId), id);
       if (stored === undefined || (JSON.parse(stored) as StoredFile).commentId !== null) continue;
-      removeFile(tx, environmentId, id);
+      await removeFile(tx, environmentId, id);
       removed++;
     }
     return removed;

@@ -18,6 +18,7 @@ import {
   signingKeysOf, SLUGS, STATS_KEY, THREAD_KEY, threadKey, threadOf, unlinkedOf, usersOf,
 } from './partitions.ts';
 import { newStreamId } from './streams.ts';
+import { recountUsage } from './usage-count.ts';
 import { markOrderComplete, putInOrder } from './user-order.ts';
 import { isRecord, validate } from './validate.ts';
 
@@ -309,9 +310,10 @@ export class Import {
         if (key.revokedAt === null) tx.put(KEY_HASHES, key.hash, JSON.stringify(pointer));
       }
     });
-    this.done.push(environment);
     this.#environment = null;
     this.#note = null;
+    this.done.push(environment);
+    await recountUsage(this.#ctx, environment.id);
   }
 
   /** Whoever cleans up among the files meanwhile takes those of an environment that is not there yet for leftovers. */

@@ -13,6 +13,7 @@ import { crdtIn, type Documents, type InTurn, tooComplex } from './crdt.ts';
 import { emitChange } from './emit.ts';
 import { P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf } from './partitions.ts';
 import { ensureRoom, touchRoom } from './rooms.ts';
+import { chargeUsage, countUsage } from './usage.ts';
 
 /** What is asked of a state before it is read or written. */
 export interface Precondition {
@@ -163,6 +164,7 @@ export async function clearState(ctx: Context, actor: Actor, roomId: string): Pr
       const before = await readRecord(tx, partition);
       if (before.sizeBytes === 0) return;
       tx.delete(partition, P2P_BYTES_KEY);
+      countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
       // The count goes on, so that whoever kept the version of an old state can tell the next one from it.
       putRecord(tx, actor, roomId, { ...noState, version: before.version + 1 }, ctx.clock.now(), 'p2p.state.cleared');
     }),
@@ -177,6 +179,7 @@ export async function removeState(tx: Transaction, actor: Actor, roomId: string,
   if (before.version === 0) return;
   tx.delete(partition, P2P_BYTES_KEY);
   tx.delete(partition, P2P_RECORD_KEY);
+  countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
   if (before.sizeBytes > 0) emitState(tx, actor, roomId, { ...noState, version: before.version + 1 }, now, 'p2p.state.cleared');
 }
 
@@ -226,8 +229,16 @@ async function putState(ctx: Context, tx: Transaction, actor: Actor, roomId: str
   const base64 = toBase64(bytes);
   if (await ensureRoom(tx, environmentId, roomId, updatedAt)) touchRoom(tx, environmentId, roomId, updatedAt);
   tx.put(p2pOf(environmentId, roomId), P2P_BYTES_KEY, base64);
+  moveUsage(tx, actor, before, record);
   putRecord(tx, actor, roomId, record, now, 'p2p.state.updated');
   return { record, etag: etagOf(record), base64, unchanged: false };
+}
+
+/** Counts a state for its last writer. Only one that grows can be refused: a smaller one must always be possible. */
+function moveUsage(tx: Transaction, actor: Actor, before: P2pRecord, after: P2pRecord): void {
+  countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
+  if (after.sizeBytes > before.sizeBytes) chargeUsage(tx, actor, after.updatedBy, 'stateBytes', after.sizeBytes);
+  else countUsage(tx, actor.environment.id, after.updatedBy, 'stateBytes', after.sizeBytes);
 }
 
 function putRecord(tx: Transaction, actor: Actor, roomId: string, record: P2pRecord, now: number, type: EventType): void {

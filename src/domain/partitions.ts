@@ -41,6 +41,8 @@ export const signingKeysOf = (environmentId: string): string => `e/${environment
 export const usersOf = (environmentId: string): string => `e/${environmentId}/users`;
 /** `u/<createdAt>~<escapeId(userId)>` -> escapeId(userId): the order of users; `complete` -> '1' once all are in it (user-order.ts). */
 export const userOrderOf = (environmentId: string): string => `e/${environmentId}/userorder`;
+/** `total` and `u/<escapeId(userId)>` -> Usage (usage.ts); `counted` -> '1' once everything was counted (usage-count.ts). */
+export const usageOf = (environmentId: string): string => `e/${environmentId}/usage`;
 /** `<createdAt>~<escapeId(roomId)>` -> escapeId(roomId): the order of rooms. */
 export const roomsOf = (environmentId: string): string => `e/${environmentId}/rooms`;
 /** `room` -> RoomRecord, `stats` -> RoomStats, `t/<createdAt>~<threadId>` -> threadId. Every change of a thread of the room changes it. */

@@ -37,6 +37,7 @@ const ofEnvironment: readonly RecordKind[] = [
   { name: 'signing key', partition: /^signing$/, treatment: 'exported' },
   { name: 'user', partition: /^users$/, treatment: 'exported' },
   { name: 'order of users', partition: /^userorder$/, treatment: 'derived' },
+  { name: 'count of what is stored', partition: /^usage$/, treatment: 'derived' },
   { name: 'order of rooms', partition: /^rooms$/, treatment: 'derived' },
   { name: 'room', partition: /^r\//, key: /^(?:room|stats)$/, treatment: 'exported' },
   { name: 'order of threads', partition: /^r\//, key: /^(?:t\/|newest$)/, treatment: 'derived' },

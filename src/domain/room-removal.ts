@@ -68,7 +68,7 @@ async function removeLeftovers(ctx: Context, environmentId: string, threadId: st
   for (let removed = 0; ; ) {
     const count = await ctx.store.transact(async (tx) => {
       const entries = await tx.range(partition, { prefix: COMMENT_PREFIX, limit: SLICE });
-      dropComments(tx, environmentId, partition, entries);
+      await dropComments(tx, environmentId, partition, entries);
       return entries.length;
     });
     removed += count;

@@ -13,6 +13,7 @@ import { MAX_PAGE_CHARS, readPage, type TextBound, type TextPage } from './pagin
 import { ROOM_KEY, roomKey, roomOf, roomsOf, STATS_KEY, unescapeId } from './partitions.ts';
 import { threadList } from './thread-list.ts';
 import { commentsText, threadPartition, type ThreadView } from './thread-view.ts';
+import { countWrite } from './usage.ts';
 import { InputSchema, validate } from './validate.ts';
 
 const roomPatch = new InputSchema(RoomPatchSchema);
@@ -64,8 +65,8 @@ export async function getRoom(ctx: Context, actor: Actor, roomId: string, { incl
     const view = await roomView(ctx, environmentId, roomId);
     if (view === null) throw roomNotFound();
     const list = threadList(ctx, environmentId, partition, query);
-    const text = includeComments ? withComments(ctx, environmentId) : list.text;
-    return readPage(ctx.store, query, limits.listHardCap, { ...list, text, bound, head: `{"room":${view.text},"threads":` });
+    const whole = includeComments ? { ...list, text: withComments(ctx, environmentId) } : list;
+    return readPage(ctx.store, query, limits.listHardCap, { ...whole, bound, head: `{"room":${view.text},"threads":` });
   };
   if (!isPlain(query)) return read();
   // Every change of a thread touches the partition of its room in the same commit, so that this one partition stands for all.
@@ -113,13 +114,14 @@ export async function patchRoom(ctx: Context, actor: Actor, roomId: string, inpu
 
 /**
  * Lets somebody into a room, which is made if it is new, unless by a viewer, who changes nothing. Throws `forbidden`,
- * `invalid_request`.
+ * `invalid_request`, `rate_limited`.
  */
 export async function enterRoom(ctx: Context, actor: UserActor, roomId: string): Promise<void> {
   requireRead(actor, roomId);
   checkId('roomId', roomId, limitsOf(actor.environment));
   const { id } = actor.environment;
   if (actor.role === 'viewer' || (await ctx.store.get(roomOf(id, roomId), ROOM_KEY)) !== undefined) return;
+  countWrite(ctx, actor);
   await ctx.store.transact(async (tx) => {
     const at = timestamp(ctx.clock.now());
     if (await ensureRoom(tx, id, roomId, at)) touchRoom(tx, id, roomId, at);

@@ -1,14 +1,16 @@
 import { timestamp } from '../lib/clock.ts';
 import { KeyedLock } from '../lib/keyed-lock.ts';
+import type { Comment } from '../model/comment.ts';
 import type { ThreadRecord } from '../model/thread.ts';
 import type { Entry, Transaction } from '../ports/store.ts';
 import { actingUser } from './access.ts';
-import { removeAttachmentsOf } from './attachments.ts';
+import { removeAttachments } from './attachments.ts';
 import { forgetPlace } from './comment-place.ts';
 import type { Actor } from './context.ts';
 import { emitChange } from './emit.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, roomOf, STATS_KEY, THREAD_KEY, threadKey, threadOf } from './partitions.ts';
 import { touchRoom } from './rooms.ts';
+import { countUsage } from './usage.ts';
 
 /** One resolve, reopen or deletion at a time per thread and process: together they would only conflict. Keyed by partition. */
 export const threadLocks = new KeyedLock();
@@ -21,7 +23,7 @@ export async function removeThread(tx: Transaction, actor: Actor, thread: Thread
   const environmentId = actor.environment.id;
   const partition = threadOf(environmentId, thread.id);
   await tx.get(partition, STATS_KEY);
-  dropComments(tx, environmentId, partition, await tx.range(partition, { prefix: COMMENT_PREFIX }));
+  await dropComments(tx, environmentId, partition, await tx.range(partition, { prefix: COMMENT_PREFIX }));
   for (const key of [THREAD_KEY, STATS_KEY, DELETIONS_KEY]) tx.delete(partition, key);
   tx.delete(roomOf(environmentId, thread.roomId), threadKey(thread.createdAt, thread.id));
   touchRoom(tx, environmentId, thread.roomId, timestamp(now), -1, thread.resolved ? 0 : -1);
@@ -29,12 +31,16 @@ export async function removeThread(tx: Transaction, actor: Actor, thread: Thread
 }
 
 /** Removes comments of a thread that is gone, with their files and what finds them. `entries` are those of the thread's partition. */
-export function dropComments(tx: Transaction, environmentId: string, partition: string, entries: readonly Entry[]): void {
+export async function dropComments(tx: Transaction, environmentId: string, partition: string, entries: readonly Entry[]): Promise<void> {
+  const byAuthor = new Map<string, number>();
   for (const { key, value } of entries) {
     tx.delete(partition, key);
-    removeAttachmentsOf(tx, environmentId, value);
+    const { userId, attachments } = JSON.parse(value) as Comment;
+    await removeAttachments(tx, environmentId, attachments);
+    byAuthor.set(userId, (byAuthor.get(userId) ?? 0) + 1);
     forgetPlace(tx, environmentId, key);
   }
+  for (const [userId, comments] of byAuthor) countUsage(tx, environmentId, userId, 'comments', -comments);
 }
 
 /** Tells that a thread is gone. */

@@ -25,6 +25,7 @@ import { removeThread, threadLocks } from './thread-removal.ts';
 import { nextTimeInRoom, nextTimeInThread, timeAfter } from './thread-time.ts';
 import { threadList } from './thread-list.ts';
 import { commentsText, requireReachOfThread, threadNotFound, threadPartition, threadView } from './thread-view.ts';
+import { chargeUsage } from './usage.ts';
 import { requireKnownAuthor } from './users.ts';
 import { InputSchema, validate } from './validate.ts';
 
@@ -63,6 +64,7 @@ export async function createThread(ctx: Context, actor: Actor, roomId: string, i
     tx.put(roomOf(environmentId, roomId), threadKey(at, id), id);
     tx.put(roomOf(environmentId, roomId), NEWEST_KEY, id);
     tx.put(place.partition, place.key, commentText);
+    chargeUsage(tx, actor, userId, 'comments', 1);
     touchRoom(tx, environmentId, roomId, at, 1, 1);
     const thread = presentThread(record, stats);
     const data = `{"thread":${JSON.stringify(thread)},"comment":${commentText}}`;

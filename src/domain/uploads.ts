@@ -13,6 +13,7 @@ import type { Context, UserActor } from './context.ts';
 import { filesIn, putFileJob } from './file-jobs.ts';
 import { safeFilename } from './filenames.ts';
 import { filesOf, unlinkedOf } from './partitions.ts';
+import { chargeUsage, requireRoomFor } from './usage.ts';
 
 /** What a file says of itself before its first byte. */
 export interface UploadHead {
@@ -42,7 +43,7 @@ const unsupported = (message: string): CollabError => new CollabError('unsupport
 
 /**
  * Begins an upload of a user after checking all that is known before its content, in the order of the contract. Throws
- * `forbidden`, `unsupported_media`, `media_disabled`, `file_too_large`, `storage_full`.
+ * `forbidden`, `unsupported_media`, `media_disabled`, `file_too_large`, `quota_exceeded`, `storage_full`.
  */
 export async function beginUpload(ctx: Context, actor: UserActor, config: UploadConfig, { filename, contentType, leastBytes }: UploadHead): Promise<Upload> {
   requireWrite(actor);
@@ -52,6 +53,7 @@ export async function beginUpload(ctx: Context, actor: UserActor, config: Upload
   const { environment } = actor;
   if (!environment.settings.media[type]) throw new CollabError('media_disabled', `${labels[type]} uploads are disabled for this environment`);
   if (leastBytes > mostBytes(environment)) throw tooLarge(environment);
+  await requireRoomFor(ctx, actor, 'uploadBytes', leastBytes);
   const staged = await filesIn(ctx).blobs.stage();
   return new Upload(ctx, actor, pixelBudget(config), staged, { type, mimeType, filename: safeFilename(filename, mimeType) });
 }
@@ -92,7 +94,7 @@ export class Upload {
   /**
    * Looks into the file, keeps it and gives the attachment that it has become. Throws `invalid_request` for an empty
    * file, `unsupported_media` for one whose content contradicts its declared type, `rate_limited` for more files at once or
-   * more pixels in a minute than one user may send, `storage_full`.
+   * more pixels in a minute than one user may send, `quota_exceeded`, `storage_full`.
    *
    * @param baseUrl address of the server as clients know it, without a slash at its end
    */
@@ -146,6 +148,7 @@ export class Upload {
       await this.#ctx.store.transact((tx) => {
         tx.put(filesOf(environmentId), id, JSON.stringify(file));
         tx.put(unlinkedOf(environmentId), id, '1');
+        chargeUsage(tx, this.#actor, file.uploadedBy, 'uploadBytes', file.attachment.sizeBytes);
         if (type === 'image') putFileJob(tx, 'thumb', environmentId, id, file.uploadedBy);
         return Promise.resolve();
       });

@@ -32,6 +32,7 @@ export const EnvironmentSchema = Type.Object({
     jwtMaxLifetime: Type.Integer({ description: 'Longest life of a user token in seconds.' }),
     jwtIssuer: Type.Union([Type.String(), Type.Null()], { description: 'Issuer that user tokens must name; null for any.' }),
     limits: Type.Record(Type.String(), Type.Integer(), { description: 'Bounds of what callers may send, where they are not the default.' }),
+    quotas: Type.Record(Type.String(), Type.Union([Type.Integer(), Type.Null()]), { description: 'How much may be stored and written, where that is not the default; null for no bound.' }),
   }),
   createdAt: time('When it was made.'),
   updatedAt: time('When it last changed.'),

@@ -2,6 +2,7 @@ import type { Config } from '../config/schema.ts';
 import type { Actor, Context } from '../domain/context.ts';
 import { streamOf } from '../domain/streams.ts';
 import { countRequest } from '../domain/rate-limit.ts';
+import { countWrite } from '../domain/usage.ts';
 import { CollabError } from '../errors.ts';
 import { clientAddress, normaliseAddress } from '../lib/client-address.ts';
 import { Networks } from '../lib/networks.ts';
@@ -89,7 +90,10 @@ export class Api {
     const renew = async (): Promise<Actor> => actorOf(await identify(ctx, exchange.head.authorization));
     const origin = (): string => originOf(exchange.head.host, this.#isSecure(exchange));
     const request = new ApiRequest({ ctx, config, streams, lane, meter, exchange, params, actor, admin, headers, renew, origin });
-    if (actor !== null) requireAccess(route, actor, params['roomId'] === undefined ? undefined : request.param('roomId'));
+    if (actor !== null) {
+      requireAccess(route, actor, params['roomId'] === undefined ? undefined : request.param('roomId'));
+      if (route.access !== 'read') countWrite(ctx, actor);
+    }
     exchange.admitBody(route.payload?.limit(request.actor, exchange.head.contentType));
     if (incoming !== null) {
       const bytes = await incoming;

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { defaultLimits, type Limits, MAX_JSON_BODY_BYTES } from './limits.ts';
+import { defaultQuotas, type Quotas, QuotasPatchSchema } from './quotas.ts';
 
 export type MediaType = 'image' | 'audio' | 'video';
 
@@ -35,6 +36,8 @@ export interface EnvironmentSettings {
   readonly jwtIssuer: string | null;
   /** Overrides of the default limits. */
   readonly limits: Partial<Limits>;
+  /** Overrides of the default quotas. */
+  readonly quotas: Partial<Quotas>;
 }
 
 export const defaultSettings: EnvironmentSettings = {
@@ -47,6 +50,7 @@ export const defaultSettings: EnvironmentSettings = {
   jwtMaxLifetime: 24 * 3600,
   jwtIssuer: null,
   limits: {},
+  quotas: {},
 };
 
 const limitOverride = () => Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 }));
@@ -88,6 +92,7 @@ export const EnvironmentPatchSchema = Type.Object({
           jsonBodyBytes: Type.Optional(Type.Integer({ minimum: 1_024, maximum: MAX_JSON_BODY_BYTES })),
         }),
       ),
+      quotas: Type.Optional(QuotasPatchSchema),
     }),
   ),
 });
@@ -115,6 +120,18 @@ export function limitsOf(environment: Environment): Limits {
     mergedLimits.set(environment, limits);
   }
   return limits;
+}
+
+const mergedQuotas = new WeakMap<Environment, Quotas>();
+
+/** The quotas that hold in an environment: the defaults under its own. */
+export function quotasOf(environment: Environment): Quotas {
+  let quotas = mergedQuotas.get(environment);
+  if (quotas === undefined) {
+    quotas = { ...defaultQuotas, ...environment.settings.quotas };
+    mergedQuotas.set(environment, quotas);
+  }
+  return quotas;
 }
 
 /** Slugs: 1 to 63 lower-case letters, digits and inner hyphens, as in a DNS label. */

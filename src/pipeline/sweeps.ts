@@ -8,6 +8,7 @@ import { sweepLeftovers } from '../domain/leftovers.ts';
 import { sweepPresence } from '../domain/presence.ts';
 import { sweepRemovals } from '../domain/room-removal.ts';
 import { streamOf } from '../domain/streams.ts';
+import { ensureCounted } from '../domain/usage-count.ts';
 import { completeUserOrder } from '../domain/user-order.ts';
 import { retainEvents } from './event-retention.ts';
 import type { Sweep } from './sweeper.ts';
@@ -47,6 +48,13 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): r
       },
     },
     { name: 'leftovers of environments', everyMs: 10 * SECOND, run: () => sweepLeftovers(ctx) },
+    {
+      name: 'counts of what is stored',
+      everyMs: 10 * SECOND,
+      run: async () => {
+        for (const { id } of await listEnvironments(ctx)) await ensureCounted(ctx, id);
+      },
+    },
     {
       name: 'order of users',
       everyMs: HOUR,

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { type VerifiedClaims, verifyUserToken } from '../domain/tokens.ts';
+import { countWrite } from '../domain/usage.ts';
 import { InputSchema, validate } from '../domain/validate.ts';
 import { timestamp } from '../lib/clock.ts';
 import type { Connection } from './connection.ts';
@@ -26,7 +27,11 @@ export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, Mes
   ]),
   ...[...writes].map(([type, write]): [string, MessageHandler] => [
     type,
-    async (services, connection, data) => write(services.ctx, await actorOf(services, connection), data),
+    async (services, connection, data) => {
+      const actor = await actorOf(services, connection);
+      countWrite(services.ctx, actor);
+      return write(services.ctx, actor, data);
+    },
   ]),
 ]);
 

@@ -43,6 +43,8 @@ t.test('settings are changed one by one', async (t) => {
     settings: { jwtMaxLifetime: 604_800, jwtIssuer: 'https://idp.example.com', limits: { bodyLength: 5000, mentions: 20 } },
   });
   t.match(await update('--token-issuer', '', '--limits', 'mentions=7'), { settings: { jwtIssuer: null, limits: { bodyLength: 5000, mentions: 7 } } });
+  t.match(await update('--quotas', 'userComments=5000,uploadMb=off'), { settings: { quotas: { userComments: 5000, uploadMb: null } } });
+  t.match((await collab(['env', 'show', 'tuned', '--dir', dir])).stdout, /uploads +0 of any number of MB/);
   t.match(await update('--name', 'Finely tuned', '--disabled', 'true'), { name: 'Finely tuned', disabled: true });
   t.match(await update('--disabled', 'false'), { name: 'Finely tuned', disabled: false });
 });
@@ -58,6 +60,8 @@ t.test('a bad setting is refused with 2, naming it and what it accepts', async (
     [['--token-lifetime', '30s'], /jwtMaxLifetime must be/],
     [['--limits', 'bodyLength'], /--limits must hold pairs such as bodyLength=5000, not "bodyLength"/],
     [['--limits', 'body=1'], /--limits must be one of bodyLength, /],
+    [['--quotas', 'uploadMb'], /--quotas must hold pairs such as userComments=5000 or userComments=off, not "uploadMb"/],
+    [['--quotas', 'uploadMb=0'], /--quotas uploadMb must be a whole number from 1 to 1000000000, not "0"/],
     [['--limits', 'bodyLength=0'], /--limits bodyLength must be a whole number from 1 to 1000000, not "0"/],
   ];
   for (const [args, stderr] of cases) t.match(await collab(['env', 'update', 'default', ...args, '--dir', dir]), { code: 2, stdout: '', stderr });

@@ -109,7 +109,7 @@ t.test('every kind of record that a store can hold is known to the export', asyn
     }
   }
   t.strictSame([...kinds].toSorted(), [
-    'API key', 'admin', 'answer to a repeated request', 'answer to a repeated request of an admin', 'comment', 'environment', 'failed login', 'file', 'guard of deletions', 'hash of an API key', 'last use of an API key',
+    'API key', 'admin', 'answer to a repeated request', 'answer to a repeated request of an admin', 'comment', 'count of what is stored', 'environment', 'failed login', 'file', 'guard of deletions', 'hash of an API key', 'last use of an API key',
     'leftover of a deleted room', 'order of rooms', 'order of threads', 'order of users', 'place of a comment', 'room', 'session of an admin', 'shared state', 'signing key',
     'slug of an environment', 'thread', 'upload without a comment', 'user', 'work on files',
   ].toSorted(), 'and this test has one of each');

@@ -286,7 +286,7 @@ t.test('work done twice, or of a file that is gone, does no harm', async (t) => 
 t.test('an upload whose record can’t be written leaves no bytes', async (t) => {
   const world = await createFileWorld(t);
   const { ctx, ann, environment } = world;
-  const upload = await beginUpload({ ...ctx, store: Object.assign(Object.create(ctx.store) as typeof ctx.store, { transact: () => Promise.reject(new Error('no')) }) }, ann, unlimited, {
+  const upload = await beginUpload({ ...ctx, store: Object.assign(Object.create(ctx.store) as typeof ctx.store, { get: ctx.store.get.bind(ctx.store), transact: () => Promise.reject(new Error('no')) }) }, ann, unlimited, {
     filename: 'x',
     contentType: 'image/png',
     leastBytes: 0,
