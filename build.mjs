@@ -1,11 +1,23 @@
-// Bundles the server into dist/bin/collab.js, the demo page into dist/demo and the API reference into dist/docs. `npm start` and `npm test` run it first.
+// Bundles the CLI and the primary into dist/bin/collab.js, the worker processes into dist/bin/worker.cjs, the demo page into dist/demo and the API reference into dist/docs. `npm start` and `npm test` run it first.
 import { build } from 'esbuild';
 import { chmod, readdir, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
 const outdir = 'dist';
 
+const node = {
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  // What is not named here goes into the bundle: typebox alone is hundreds of modules, 200 ms of every worker's start.
+  external: ['commander', 'file-type', 'lmdb', 'music-metadata', 'sharp', 'strtok3', 'uWebSockets.js', 'yjs'],
+  sourcemap: true,
+  metafile: true,
+  logLevel: 'warning',
+};
+
 const server = build({
+  ...node,
   entryPoints: [
     { in: './bin/collab.ts', out: 'bin/collab' },
     // A worker thread starts from a file of its own.
@@ -13,16 +25,19 @@ const server = build({
   ],
   outdir,
   chunkNames: 'chunks/[name]-[hash]',
-  bundle: true,
   splitting: true,
   format: 'esm',
-  platform: 'node',
-  target: 'node20',
-  // What is not named here goes into the bundle: typebox alone is hundreds of modules, 200 ms of every worker's start.
-  external: ['commander', 'file-type', 'lmdb', 'music-metadata', 'pino', 'sharp', 'strtok3', 'uWebSockets.js', 'yjs'],
-  sourcemap: true,
-  metafile: true,
-  logLevel: 'warning',
+  external: [...node.external, 'pino'],
+});
+
+// One CommonJS file, which Node loads with a third less of processor time than some hundred ES modules.
+const worker = build({
+  ...node,
+  entryPoints: ['./bin/worker.ts'],
+  outfile: join(outdir, 'bin/worker.cjs'),
+  format: 'cjs',
+  define: { 'import.meta.url': 'moduleUrl' },
+  banner: { js: "const moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
 });
 
 const demo = build({
@@ -66,7 +81,7 @@ const docs = build({
 });
 
 // esbuild has said what is wrong by then.
-const results = await Promise.all([server, demo, docs]).catch(() => process.exit(1));
+const results = await Promise.all([server, worker, demo, docs]).catch(() => process.exit(1));
 await chmod(join(outdir, 'bin/collab.js'), 0o755);
 await removeAllBut(new Set(results.flatMap(({ metafile }) => Object.keys(metafile.outputs))));
 

@@ -1,7 +1,7 @@
 import type * as StoreCopies from './adapters/lmdb/backup.ts';
 import { storeFiles } from './adapters/lmdb/store-files.ts';
-import { rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { realpathSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Channel } from './cluster/channel.ts';
 import type { Step } from './cluster/lifecycle.ts';
 import type { Primary } from './cluster/primary.ts';
@@ -72,7 +72,7 @@ export async function openContext(config: Config): Promise<OpenContext> {
  */
 export async function startPrimary(config: Config, output: LogOutput): Promise<Primary> {
   const [{ runPrimary }, { forkWorker }] = await Promise.all([import('./cluster/primary.ts'), import('./cluster/fork.ts')]);
-  const entry = process.argv[1] ?? '';
+  const entry = workerEntry();
   await ensureFolder(config.dataDir);
   return runPrimary({
     config,
@@ -81,6 +81,12 @@ export async function startPrimary(config: Config, output: LogOutput): Promise<P
     prepare: () => rmSync(sharedPath(config), { recursive: true, force: true }),
     openLog: async () => (await import('./log.ts')).createLogger({ level: config.log.level, name: 'primary', output }),
   });
+}
+
+/** The file that workers start from: it stands beside the one that this process was started with. */
+function workerEntry(): string {
+  const own = realpathSync(process.argv[1] ?? '');
+  return join(dirname(own), own.endsWith('.ts') ? 'worker.ts' : 'worker.cjs');
 }
 
 /** Runs this process as the worker that the primary forked it for. */

@@ -4,10 +4,10 @@ const FIRST_MS = 100;
 const LONGEST_MS = 30_000;
 const STEADY_MS = 60_000;
 
-/** How long to wait before a worker that ended is replaced: 100 ms, doubling up to 30 s, anew after 60 s alive. */
+/** How long to wait before a worker that ended is replaced: not at all, then 100 ms, doubling up to 30 s; anew after 60 s alive. */
 export class Backoff {
   readonly #clock: Clock;
-  #nextMs = FIRST_MS;
+  #nextMs = 0;
   #since = 0;
 
   constructor(clock: Clock) {
@@ -21,9 +21,9 @@ export class Backoff {
 
   /** The worker has ended. Returns the milliseconds to wait before the next. */
   ended(): number {
-    if (this.#clock.monotonic() - this.#since >= STEADY_MS) this.#nextMs = FIRST_MS;
+    if (this.#clock.monotonic() - this.#since >= STEADY_MS) this.#nextMs = 0;
     const wait = this.#nextMs;
-    this.#nextMs = Math.min(wait * 2, LONGEST_MS);
+    this.#nextMs = wait === 0 ? FIRST_MS : Math.min(wait * 2, LONGEST_MS);
     return wait;
   }
 }

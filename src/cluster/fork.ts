@@ -4,7 +4,7 @@ import { parentChannel } from './channel.ts';
 import type { Role } from './messages.ts';
 import type { WorkerEnd, WorkerProcess } from './worker.ts';
 
-/** The environment variable that makes the entry run as a worker. */
+/** The environment variable that tells a worker process its role. */
 export const ROLE_VARIABLE = 'COLLAB_ROLE';
 
 /**
@@ -17,7 +17,7 @@ const SMALL_NURSERY = ['--max-semi-space-size=4'];
 const LAST_WORDS_MS = 1_000;
 
 /**
- * Starts `entry` again as a worker process, which ends when this process does.
+ * Starts `entry` as a worker process, which ends when this process does.
  *
  * @param output the file descriptor of this process that is its standard output, where its log goes
  */
