@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
+import { DataError } from '../errors.ts';
 import type { StoredFile } from '../model/attachment.ts';
+import type { Environment } from '../model/environment.ts';
+import type { StoredEvent } from '../ports/store.ts';
 import type { Context } from './context.ts';
 import { listEnvironments } from './environments.ts';
 import { filesIn } from './file-jobs.ts';
 import { filesOf } from './partitions.ts';
+import { streamOf } from './streams.ts';
 
 const PAGE = 500;
 const CHUNK_BYTES = 1024 * 1024;
@@ -27,16 +31,16 @@ export interface DeepCounts {
 
 /**
  * Reads everything that is stored: records and events must be the JSON that they began as, an event must bear its position,
- * and the bytes of a file must have the SHA-256 of its record. Unfolded commits have a checksum, which every read verifies.
- * A changed character inside of a folded text does not show.
+ * and the bytes of a file must have the SHA-256 of its record. Commits in the log and events have checksums, which every
+ * read verifies. A changed character in a folded record that leaves it valid JSON does not show.
  *
  * @param counts is kept up to date for a display of progress
  */
 export async function* findDamage(ctx: Context, counts: DeepCounts): AsyncIterable<Damage> {
   yield* damagedRecords(ctx, counts);
-  for (const { id } of await listEnvironments(ctx)) {
-    yield* damagedEvents(ctx, id, counts);
-    yield* damagedFiles(ctx, id, counts);
+  for (const environment of await listEnvironments(ctx)) {
+    yield* damagedEvents(ctx, environment, counts);
+    yield* damagedFiles(ctx, environment.id, counts);
   }
 }
 
@@ -55,14 +59,23 @@ async function* damagedRecords({ store }: Context, counts: DeepCounts): AsyncIte
   }
 }
 
-async function* damagedEvents({ store }: Context, environmentId: string, counts: DeepCounts): AsyncIterable<Damage> {
-  const last = await store.lastSeq(environmentId);
-  for (let since = (await store.oldestSeq(environmentId)) - 1; since < last; ) {
+async function* damagedEvents({ store }: Context, environment: Environment, counts: DeepCounts): AsyncIterable<Damage> {
+  const stream = streamOf(environment);
+  const name = (seq: number): string => `${environment.id} #${seq}`;
+  const last = await store.lastSeq(stream);
+  for (let since = (await store.oldestSeq(stream)) - 1; since < last; ) {
     await turn();
-    const events = await store.events(environmentId, since, PAGE);
+    let events: readonly StoredEvent[];
+    try {
+      events = await store.events(stream, since, PAGE);
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error;
+      yield { kind: 'event', name: name(since + 1), fault: `and later ones cannot be read: ${error.message}` };
+      return;
+    }
     const [first] = events;
-    if (first === undefined || first.seq !== since + 1) yield { kind: 'event', name: `${environmentId} #${since + 1}`, fault: 'is missing' };
-    for (const { seq, text } of events) if (seqIn(text) !== seq) yield { kind: 'event', name: `${environmentId} #${seq}`, fault: 'is not valid JSON, or bears another position' };
+    if (first === undefined || first.seq !== since + 1) yield { kind: 'event', name: name(since + 1), fault: 'is missing' };
+    for (const { seq, text } of events) if (seqIn(text) !== seq) yield { kind: 'event', name: name(seq), fault: 'is not valid JSON, or bears another position' };
     counts.events += events.length;
     if (events.length === 0) return;
     since = events.at(-1)?.seq ?? last;

@@ -41,3 +41,25 @@ t.test('one flipped bit in a commit of the log is found, and nothing of it is se
   }
   t.ok(found >= 34 + 16, `${found} of ${to - from} flips were found`);
 });
+
+t.test('one changed character in the folded events is found, although they stay valid JSON', async (t) => {
+  const path = join(tempFolder(t), 'store');
+  const store = await openLmdbStore({ path, minFreeBytes: 0 });
+  for (const stream of ['damaged', 'whole']) {
+    for (let n = 1; n <= 3; n++) await store.transact(async (tx) => tx.emit(stream, (seq) => `{"seq":${seq},"n":"needle-${stream}"}`));
+  }
+  await store.fold();
+  await store.close();
+  const file = join(path, 'data.mdb');
+  const bytes = readFileSync(file);
+  for (let at = bytes.indexOf('needle-damaged'); at >= 0; at = bytes.indexOf('needle-damaged', at + 1)) bytes.write('N', at);
+  writeFileSync(file, bytes);
+
+  const opened = await openLmdbStore({ path, minFreeBytes: 0 });
+  t.equal(await opened.lastSeq('damaged'), 3);
+  await t.rejects(async () => opened.events('damaged', 0, 10), { name: 'DataError', message: /the events from damaged 0{15}1 on are not what was written.*collab restore/ });
+  t.equal((await opened.events('whole', 0, 10)).length, 3);
+  await opened.transact(async (tx) => tx.emit('damaged', (seq) => `{"seq":${seq}}`));
+  t.same(await opened.events('damaged', 3, 10), [{ seq: 4, text: '{"seq":4}' }], 'later events are served');
+  await opened.close();
+});

@@ -8,6 +8,7 @@ import { type Database, FORMAT_VERSION, openDatabase, openTables } from './datab
 import { OPTIONS } from './environment.ts';
 import { recordMove } from './log-rotation.ts';
 import { Replica } from './replica.ts';
+import { decodeSegment } from './segment.ts';
 import { DATA_FILE, logFolder, logGenerations, OPENING_FOLDER, storeFiles } from './store-files.ts';
 import { openLmdbStore } from './store.ts';
 
@@ -157,7 +158,7 @@ async function countEvents(segments: Table<string, string>): Promise<number> {
   for await (const { key, value } of entriesOf(segments)) {
     const [environmentId = '', first = ''] = key.split(' ');
     if (environmentId === last && Number(first) !== next) throw new Error(`the log of ${environmentId} has a gap before position ${first}`);
-    const count = value.split('\n').length;
+    const count = decodeSegment(key, value).length;
     last = environmentId;
     next = Number(first) + count;
     events += count;

@@ -1,6 +1,7 @@
 import type { StoredEvent } from '../../ports/store.ts';
 import { type Slot, textOf } from './batch.ts';
 import type { Database } from './database.ts';
+import { decodeSegment, encodeSegment, segmentLength } from './segment.ts';
 
 interface Tail {
   /** Position of the last event. */
@@ -87,8 +88,8 @@ export class EventLog {
       const first = Math.max(0, this.#lastFolded(stream) + 1 - firstInTail);
       const to = countUpTo(slots, position);
       for (let i = first; i < to; i += SEGMENT_EVENTS) {
-        const text = slots.slice(i, Math.min(to, i + SEGMENT_EVENTS)).map(textOf).join('\n');
-        void this.#database.segments.put(segmentKey(stream, firstInTail + i), text);
+        const texts = slots.slice(i, Math.min(to, i + SEGMENT_EVENTS)).map((slot) => textOf(slot) ?? '');
+        void this.#database.segments.put(segmentKey(stream, firstInTail + i), encodeSegment(texts));
       }
     }
   }
@@ -160,7 +161,7 @@ export class EventLog {
   #lastFolded(stream: string): number {
     const { start, end } = bounds(stream);
     for (const { key, value } of this.#database.segments.getRange({ start: end, end: start, reverse: true, limit: 1 })) {
-      return firstSeqOf(key) + value.split('\n').length - 1;
+      return firstSeqOf(key) + segmentLength(value) - 1;
     }
     return 0;
   }
@@ -181,7 +182,7 @@ export class EventLog {
     const range = { start: holding ?? bounds(stream).start, end: bounds(stream).end };
     for (const { key, value } of segments.getRange(range)) {
       const first = firstSeqOf(key);
-      for (const [i, text] of value.split('\n').entries()) {
+      for (const [i, text] of decodeSegment(key, value).entries()) {
         if (first + i > since && events.length < limit) events.push({ seq: first + i, text });
       }
       if (events.length >= limit) break;
