@@ -8,7 +8,7 @@ t.before(() => collabJson<InitOutput>(t, ['init', '--dir', dir]));
 
 t.test('an environment is made with a signing secret, listed, shown', async (t) => {
   const made = await collabJson<Environment & { jwtSecret: string; jwtKid: string }>(t, ['env', 'create', 'staging', '--name', 'Staging', '--dir', dir]);
-  t.strictSame(Object.keys(made).slice(0, 3), ['id', 'slug', 'name']);
+  t.strictSame(Object.keys(made).slice(0, 4), ['id', 'streamId', 'slug', 'name']);
   t.match(made, { slug: 'staging', name: 'Staging', disabled: false });
   t.ok(made.jwtSecret.length >= 32);
   const { items } = await collabJson<{ items: Environment[] }>(t, ['env', 'list', '--dir', dir]);
