@@ -15,19 +15,23 @@ const IDLE_MS = 30_000;
 export interface YjsThreadOptions {
   /** Milliseconds that work on so many bytes may take. */
   readonly timeMs?: (bytes: number) => number;
+  /** Megabytes that the heap of the thread may have for it. */
+  readonly heapMb?: (bytes: number) => number;
 }
 
 /** Yjs in a worker thread, which starts with the first piece of work and ends when there is none for a while. */
 export class YjsThread implements Crdt {
   readonly #timeMs: (bytes: number) => number;
+  readonly #heapMb: (bytes: number) => number;
   #thread: BoundedThread | null = null;
   #closed = false;
   #idle: NodeJS.Timeout | undefined;
   /** Settles once all work so far has. */
   #tail: Promise<unknown> = Promise.resolve();
 
-  constructor({ timeMs = (bytes) => TIME_MS + (bytes / MEGABYTE) * TIME_MS_PER_MEGABYTE }: YjsThreadOptions = {}) {
+  constructor({ timeMs = timeMsFor, heapMb = heapMbFor }: YjsThreadOptions = {}) {
     this.#timeMs = timeMs;
+    this.#heapMb = heapMb;
   }
 
   merge(stored: Uint8Array | null, update: Uint8Array): Promise<CrdtOutcome> {
@@ -56,7 +60,7 @@ export class YjsThread implements Crdt {
 
   async #run(work: DocumentWork, bytes: number): Promise<CrdtOutcome> {
     clearTimeout(this.#idle);
-    const thread = await this.#threadOf(heapMbFor(bytes));
+    const thread = await this.#threadOf(this.#heapMb(bytes));
     try {
       return await thread.run(copyOf(work), this.#timeMs(bytes));
     } finally {
@@ -80,6 +84,8 @@ function copyOf(work: DocumentWork): DocumentWork {
   const copies = Object.entries(work).map(([name, value]: [string, unknown]) => [name, value instanceof Uint8Array ? new Uint8Array(value) : value]);
   return Object.fromEntries(copies) as DocumentWork;
 }
+
+const timeMsFor = (bytes: number): number => TIME_MS + (bytes / MEGABYTE) * TIME_MS_PER_MEGABYTE;
 
 /** In powers of two, so that few documents need a new thread. */
 function heapMbFor(bytes: number): number {
