@@ -26,13 +26,14 @@ t.test('for people it is one harmless line per event', async (t) => {
   t.match(tail.errors(), /Following the events of default after position 0\. Ctrl-C ends\./);
 });
 
-t.test('a reader that has seen enough is no failure', async (t) => {
+t.test('a reader that has seen enough ends it without a word, as SIGPIPE would', async (t) => {
   const tail = startCollab(t, ['tail', '--env', 'default', '--since', '0', '--json', '--dir', dir]);
   await tail.line(() => true);
   tail.process.stdout?.destroy();
   const ended = new Promise<number | null>((resolve) => tail.process.once('exit', resolve));
   await addUser('late', 'Late');
-  t.equal(await ended, 0);
+  t.equal(await ended, 141);
+  t.equal(tail.errors(), '');
 });
 
 t.test('an environment that does not exist is refused', async (t) => {
