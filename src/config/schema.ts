@@ -42,7 +42,7 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     pattern: '^(https?://[^\\s/?#@]{1,253}(/[^\\s?#]{0,512}[^\\s?#/])?)?$',
     title: 'an address such as https://comments.example.com without a slash at its end, or empty',
     default: '',
-    description: 'Address of the server as clients know it; the addresses of files begin with it. Empty takes what each upload was sent to, which whoever uploads can choose: set it on a public server.',
+    description: 'Address of the server as clients know it; the URLs of files begin with it. Empty takes the address that each request or socket was sent to (Host), for its own answers.',
   }),
   demo: flag(false, 'Serves the demo page at /, which lets everyone who can open it write to the environment `default`. Never on a public server.'),
   docs: flag(true, 'Serves the API reference at /docs, for everyone who can open it; the document that it shows is at /api/v1/openapi.json in any case.'),

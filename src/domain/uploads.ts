@@ -11,6 +11,7 @@ import { actorKey, requireWrite } from './access.ts';
 import { type ActorBudget, spendBudget } from './budgets.ts';
 import type { Context, UserActor } from './context.ts';
 import { filesIn, putFileJob } from './file-jobs.ts';
+import { filePath } from './file-urls.ts';
 import { safeFilename } from './filenames.ts';
 import { filesOf, unlinkedOf } from './partitions.ts';
 import { chargeUsage, requireRoomFor } from './usage.ts';
@@ -92,19 +93,17 @@ export class Upload {
   }
 
   /**
-   * Looks into the file, keeps it and gives the attachment that it has become. Throws `invalid_request` for an empty
-   * file, `unsupported_media` for one whose content contradicts its declared type, `rate_limited` for more files at once or
-   * more pixels in a minute than one user may send, `quota_exceeded`, `storage_full`.
-   *
-   * @param baseUrl address of the server as clients know it, without a slash at its end
+   * Checks the content, keeps the file and gives the attachment that it has become, its URLs as paths. Throws
+   * `invalid_request` for an empty file, `unsupported_media` for one whose content contradicts its declared type,
+   * `rate_limited` for more files at once or more pixels in a minute than one user may send, `quota_exceeded`, `storage_full`.
    */
-  async finish(baseUrl: string): Promise<Attachment> {
+  async finish(): Promise<Attachment> {
     if (this.#size === 0) throw new CollabError('invalid_request', 'The file is empty');
     const [facts] = await Promise.all([this.#look(), this.#staged.flush()]);
     const now = this.#ctx.clock.now();
     const id = newId('file_', now);
     const { environment, userId } = this.#actor;
-    const url = `${baseUrl}/files/${environment.id}/${id}`;
+    const url = filePath(environment.id, id);
     const { type, filename, mimeType } = this.#declared;
     const thumbnail = type === 'image' ? { thumbnailUrl: `${url}?thumb=1` } : {};
     const attachment: Attachment = { id, type, filename, mimeType, sizeBytes: this.#size, url, ...thumbnail, ...facts };

@@ -1,4 +1,5 @@
 import type { CountedWindow } from '../domain/rate-limit.ts';
+import { originOf } from '../lib/origin.ts';
 import type { Header } from './exchange.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -36,11 +37,6 @@ export function rateHeaders(window: CountedWindow): Header[] {
 /** Whole seconds until the window has room again, at least 1. */
 export function resetSeconds(window: CountedWindow): number {
   return Math.max(1, Math.ceil(window.resetMs / 1000));
-}
-
-/** The address that a request was sent to; '' when its Host is no name. */
-export function originOf(host: string, secure: boolean): string {
-  return /^[A-Za-z0-9.:[\]_-]+$/.test(host) ? `${secure ? 'https' : 'http'}://${host}` : '';
 }
 
 /** `Link` to the next page of the list that was asked for. Absolute, unless the request's Host is not one. */

@@ -27,8 +27,8 @@ export interface RequestParts {
   readonly lane: UploadLane;
   /** Null while nobody asks for measurements. */
   readonly meter: RequestMeter | null;
-  /** The address that the request was sent to, without a path; '' when its Host is no name. */
-  readonly origin: () => string;
+  /** The address of the server as this client knows it, without a slash at its end: `publicUrl`, or else that of the request; '' when its Host is no name. */
+  readonly baseUrl: () => string;
   /** Looks at the credential once more. Rejects when it is not good any longer. */
   readonly renew: () => Promise<Actor>;
 }

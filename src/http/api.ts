@@ -6,12 +6,14 @@ import { countWrite } from '../domain/usage.ts';
 import { CollabError } from '../errors.ts';
 import { clientAddress, normaliseAddress } from '../lib/client-address.ts';
 import { Networks } from '../lib/networks.ts';
+import { originOf } from '../lib/origin.ts';
 import type { Logger } from '../log.ts';
 import { limitsOf } from '../model/environment.ts';
 import { defaultLimits, MAX_JSON_BODY_BYTES } from '../model/limits.ts';
-import { jsonHead, listHead, nextLink, originOf, rateHeaders, resetSeconds, taggedListHead } from './answer.ts';
+import { jsonHead, listHead, nextLink, rateHeaders, resetSeconds, taggedListHead } from './answer.ts';
 import { API_PREFIX } from './api-prefix.ts';
 import { ApiRequest } from './api-request.ts';
+import { bodyWithFileUrls } from './body-urls.ts';
 import { gzipped, wantsGzip } from './compression.ts';
 import { corsHeaders, isForBrowsers, preflightHeaders } from './cors.ts';
 import type { OpenStreams } from './event-stream.ts';
@@ -88,8 +90,8 @@ export class Api {
     const actor = route.credential === 'secret' ? actorOf(credential) : isForBrowsers(route) ? await this.#browser(exchange, credential, route, headers) : null;
     const admin = route.credential === 'admin' ? await adminOf(ctx, exchange.head.authorization) : null;
     const renew = async (): Promise<Actor> => actorOf(await identify(ctx, exchange.head.authorization));
-    const origin = (): string => originOf(exchange.head.host, this.#isSecure(exchange));
-    const request = new ApiRequest({ ctx, config, streams, lane, meter, exchange, params, actor, admin, headers, renew, origin });
+    const baseUrl = (): string => this.#baseUrl(exchange);
+    const request = new ApiRequest({ ctx, config, streams, lane, meter, exchange, params, actor, admin, headers, renew, baseUrl });
     if (actor !== null) {
       requireAccess(route, actor, params['roomId'] === undefined ? undefined : request.param('roomId'));
       if (route.access !== 'read') countWrite(ctx, actor);
@@ -148,14 +150,21 @@ export class Api {
 
   /** Sends the answer; a promise only where it has to be compressed first. */
   #send(exchange: Exchange, route: Route, answer: Answer, headers: readonly Header[], tag: string | null): Promise<void> | void {
+    const body = route.holdsFiles === true ? bodyWithFileUrls(answer.body, this.#baseUrl(exchange)) : answer.body;
     const ownHead = tag !== null ? taggedListHead(tag) : route.list === true ? listHead : jsonHead;
     const all: Header[] = [answer.head ?? ownHead, ...headers];
     if (answer.headers !== undefined) all.push(...answer.headers);
     if (typeof answer.nextCursor === 'string') all.push(nextLink(exchange.head, this.#isSecure(exchange), answer.nextCursor));
     if (answer.replayed === true) all.push(['Idempotent-Replayed', 'true']);
     const isJson = answer.head === undefined || answer.head === listHead;
-    if (!isJson || !wantsGzip(exchange.head.acceptEncoding, answer.body)) return exchange.send(answer.status, all, answer.body);
-    return gzipped(answer.body).then((bytes) => exchange.send(answer.status, [...all, ['Content-Encoding', 'gzip']], bytes));
+    if (!isJson || !wantsGzip(exchange.head.acceptEncoding, body)) return exchange.send(answer.status, all, body);
+    return gzipped(body).then((bytes) => exchange.send(answer.status, [...all, ['Content-Encoding', 'gzip']], bytes));
+  }
+
+  /** The address of the server as the client knows it; '' when it is not configured and Host is no name. */
+  #baseUrl(exchange: Exchange): string {
+    const { publicUrl } = this.#deps.config;
+    return publicUrl === '' ? originOf(exchange.head.host, this.#isSecure(exchange)) : publicUrl;
   }
 
   /** Whether the client speaks TLS, which only a proxy of ours can tell. */

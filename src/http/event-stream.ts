@@ -1,6 +1,7 @@
 import type { Actor } from '../domain/context.ts';
 import { withoutErased } from '../domain/erasure.ts';
 import { seesEvent } from '../domain/events.ts';
+import { holdsFileUrls, withFileUrls } from '../domain/file-urls.ts';
 import { epochOf, streamOf } from '../domain/streams.ts';
 import { wireText } from '../lib/wire-text.ts';
 import type { StoredEvent } from '../ports/store.ts';
@@ -56,11 +57,11 @@ export class OpenStreams {
     this.#timer = undefined;
   }
 
-  /** An event that was just committed, as it is sent to every stream of its environment: encoded for the first, kept for the others. */
+  /** An event that was just committed and holds no file, as it is sent to every stream of its environment: encoded for the first, kept for the others. */
   liveFrame(epoch: string, event: StoredEvent): string | Uint8Array {
     if (event !== this.#lastEvent) {
       this.#lastEvent = event;
-      this.#lastFrame = wireText(frameOf(epoch, event));
+      this.#lastFrame = wireText(frameOf(epoch, event, ''));
     }
     return this.#lastFrame;
   }
@@ -85,6 +86,7 @@ export class EventStream {
   /** Its name in the store; and what the client knows it by. */
   readonly #stream: string;
   readonly #epoch: string;
+  readonly #baseUrl: string;
   #actor: Actor;
   #position = 0;
   /** The position that the client knows as its last. */
@@ -97,6 +99,7 @@ export class EventStream {
 
   constructor(parts: RequestParts, actor: Actor) {
     this.#parts = parts;
+    this.#baseUrl = parts.baseUrl();
     this.#actor = actor;
     this.#stream = streamOf(actor.environment);
     this.#epoch = epochOf(parts.ctx.store, actor.environment);
@@ -201,7 +204,8 @@ export class EventStream {
     this.#position = event.seq;
     if (!seesEvent(this.#actor, event.text)) return;
     this.#told = event.seq;
-    this.#write(this.#parts.streams.liveFrame(this.#epoch, event));
+    const isShared = this.#baseUrl === '' || !holdsFileUrls(event.text);
+    this.#write(isShared ? this.#parts.streams.liveFrame(this.#epoch, event) : frameOf(this.#epoch, event, this.#baseUrl));
   }
 
   /** Sends events until the client is behind; the rest stays in the log. */
@@ -212,7 +216,7 @@ export class EventStream {
       this.#position = event.seq;
       if (!seesEvent(this.#actor, event.text)) continue;
       this.#told = event.seq;
-      text += frameOf(this.#epoch, event);
+      text += frameOf(this.#epoch, event, this.#baseUrl);
       if (text.length < WRITE_SIZE) continue;
       this.#write(text);
       text = '';
@@ -239,6 +243,6 @@ export class EventStream {
   }
 }
 
-function frameOf(epoch: string, { seq, text }: StoredEvent): string {
-  return `id: ${epoch}:${seq}\ndata: ${text}\n\n`;
+function frameOf(epoch: string, { seq, text }: StoredEvent, baseUrl: string): string {
+  return `id: ${epoch}:${seq}\ndata: ${withFileUrls(text, baseUrl)}\n\n`;
 }

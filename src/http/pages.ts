@@ -1,6 +1,8 @@
+import type { Config } from '../config/schema.ts';
 import { CollabError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { jsonHead } from './answer.ts';
+import { isOwnHost } from './demo-host.ts';
 import { docsFiles, sendDocs } from './docs-page.ts';
 import type { Exchange, Header } from './exchange.ts';
 import { Health, type HealthDeps } from './health.ts';
@@ -20,12 +22,15 @@ type Page = (exchange: Exchange, headers: readonly Header[]) => void | Promise<v
 export class Pages {
   readonly #router = new Router<Page>();
   readonly #log: Logger;
+  readonly #config: Config;
 
-  constructor(health: HealthDeps, demo: DemoPage | null, docs: boolean) {
+  /** @param demo served while `config.demo` is true */
+  constructor(health: HealthDeps, config: Config, demo: DemoPage | null) {
     this.#log = health.log;
+    this.#config = config;
     this.#addHealth(new Health(health));
-    if (demo !== null) this.#addDemo(demo);
-    if (docs) for (const path of Object.keys(docsFiles)) this.#router.add('GET', path, (exchange, headers) => sendDocs(exchange, path, headers));
+    if (config.demo && demo !== null) this.#addDemo(demo);
+    if (config.docs) for (const path of Object.keys(docsFiles)) this.#router.add('GET', path, (exchange, headers) => sendDocs(exchange, path, headers));
   }
 
   /** Answers any request. */
@@ -57,6 +62,9 @@ export class Pages {
     this.#router.add('GET', '/demo/demo.css', file('text/css; charset=utf-8', demo.page.style));
     this.#router.add('GET', '/demo/icon.svg', file('image/svg+xml', demo.page.icon));
     this.#router.add('GET', '/demo/session', async (exchange, headers) => {
+      if (!isOwnHost(exchange.head.host, this.#config)) {
+        throw new CollabError('forbidden', 'Host must be localhost, an IP address, or the name in publicUrl: the demo is not for pages of other sites');
+      }
       const user = new URLSearchParams(exchange.head.query).get('user') ?? '';
       exchange.send(200, [jsonHead, ...headers], await demo.session(user));
     });

@@ -31,6 +31,8 @@ export interface Route {
   readonly payload?: Payload;
   /** In place of `body`, of a route that takes a file as multipart/form-data: its handler reads the stream of the exchange. */
   readonly upload?: boolean;
+  /** Whether its answers hold attachments, whose URLs are made absolute. */
+  readonly holdsFiles?: boolean;
   /** Takes `Idempotency-Key`. */
   readonly idempotent?: boolean;
   /** The answers that are no refusals: status -> schema of the JSON body. */

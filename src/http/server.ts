@@ -50,7 +50,7 @@ export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
   const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
   const lane = new UploadLane(() => requests.pending - streams.size);
   const api = new Api({ ctx, config, log, streams, lane, meter }, apiRoutes);
-  const pages = new Pages({ clock: ctx.clock, store: ctx.store, dataDir: config.dataDir, status, log }, config.demo ? (deps.demo ?? null) : null, config.docs);
+  const pages = new Pages({ clock: ctx.clock, store: ctx.store, dataDir: config.dataDir, status, log }, config, deps.demo ?? null);
   const files = new Files({ ctx, config, log, meter });
   const requests = new Requests(log, meter);
   const options = { draining: () => status.draining, finished: (exchange: Exchange) => requests.finished(exchange) };

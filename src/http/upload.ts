@@ -1,4 +1,5 @@
 import type { UserActor } from '../domain/context.ts';
+import { withBaseUrl } from '../domain/file-urls.ts';
 import { beginUpload, type Upload } from '../domain/uploads.ts';
 import { CollabError } from '../errors.ts';
 import type { Attachment } from '../model/attachment.ts';
@@ -21,6 +22,8 @@ export function receiveUpload(request: ApiRequest): Promise<Attachment | null> {
 async function receive(request: ApiRequest): Promise<Attachment | null> {
   const { exchange, lane, meter } = request.parts;
   const { contentType, contentLength } = exchange.head;
+  const baseUrl = request.parts.baseUrl();
+  if (baseUrl === '') throw new CollabError('invalid_request', 'Host must be the name of the server');
   const receiver = new FileReceiver(request, boundaryOf(contentType), contentLength ?? 0);
   const stream = exchange.streamBody();
   try {
@@ -30,9 +33,9 @@ async function receive(request: ApiRequest): Promise<Attachment | null> {
       if (bytes === 'end') break;
       await lane.piece(() => receiver.take(bytes));
     }
-    const attachment = await receiver.finish(baseUrlOf(request));
+    const attachment = await receiver.finish();
     meter?.uploaded(attachment.type, attachment.sizeBytes);
-    return attachment;
+    return withBaseUrl(attachment, baseUrl);
   } finally {
     await receiver.discard();
   }
@@ -60,10 +63,10 @@ class FileReceiver {
     if (this.#otherBytes > MOST_OTHER_BYTES) throw new CollabError('payload_too_large', `All but the file must be at most ${MOST_OTHER_BYTES} bytes`);
   }
 
-  async finish(baseUrl: string): Promise<Attachment> {
+  async finish(): Promise<Attachment> {
     if (!this.#parser.over) throw new CollabError('invalid_request', 'The body ends before its last boundary');
     if (this.#upload === null) throw new CollabError('invalid_request', 'No file provided: send one part named file');
-    return this.#upload.finish(baseUrl);
+    return this.#upload.finish();
   }
 
   async discard(): Promise<void> {
@@ -89,10 +92,3 @@ class FileReceiver {
 }
 
 const isUser = (actor: ApiRequest['actor']): actor is UserActor => actor.kind === 'user';
-
-/** The address of the server as its clients know it. */
-function baseUrlOf({ config, parts }: ApiRequest): string {
-  const base = config.publicUrl === '' ? parts.origin() : config.publicUrl;
-  if (base === '') throw new CollabError('invalid_request', 'Host must be the name of the server');
-  return base;
-}

@@ -6,8 +6,9 @@ import type { Context } from '../domain/context.ts';
 import { type CountedWindow, countRequest } from '../domain/rate-limit.ts';
 import { authenticateUser, type AuthenticatedUser } from '../domain/tokens.ts';
 import { CollabError, publicError } from '../errors.ts';
-import { clientAddress } from '../lib/client-address.ts';
+import { clientAddress, normaliseAddress } from '../lib/client-address.ts';
 import { Networks } from '../lib/networks.ts';
+import { originOf } from '../lib/origin.ts';
 import { wireText } from '../lib/wire-text.ts';
 import type { Logger } from '../log.ts';
 import type { Anchor } from './anchor.ts';
@@ -57,6 +58,7 @@ export function upgradeHandler(services: Services, anchor: Anchor, isClosing: ()
     const door = new Door(res, context);
     try {
       const knock = readKnock(req);
+      door.baseUrl = baseUrlOf(services, knock, () => trusted.has(normaliseAddress(peerOf(res)) ?? ''));
       if (knock.ambiguous) door.slam();
       else if (isClosing()) door.open(knock, null, { kind: 'late' });
       else answer(services, anchor, door, knock, clientAddress(peerOf(res), knock.forwardedFor, trusted));
@@ -106,6 +108,8 @@ function answer(services: Services, anchor: Anchor, door: Door, knock: Knock, ad
 class Door {
   readonly #res: HttpResponse;
   readonly #context: us_socket_context_t;
+  /** As `Line.baseUrl`. */
+  baseUrl = '';
   #shut = false;
 
   constructor(res: HttpResponse, context: us_socket_context_t) {
@@ -125,7 +129,7 @@ class Door {
     this.#shut = true;
     this.#res.writeStatus('101 Switching Protocols');
     for (const [name, value] of rateHeaders(window)) this.#res.writeHeader(name, value);
-    const data: SocketData = { session: arrival };
+    const data: SocketData = { session: arrival, baseUrl: this.baseUrl };
     this.#res.upgrade(data, knock.socketKey, knock.offersProtocol ? SUBPROTOCOL : '', knock.extensions, this.#context);
   }
 
@@ -157,6 +161,11 @@ class Door {
     this.#shut = true;
     this.#res.close();
   }
+}
+
+/** The configured address of the server, or else the one that the client has called. */
+function baseUrlOf({ config }: Services, { host, forwardedProto }: Knock, isBehindProxy: () => boolean): string {
+  return config.publicUrl === '' ? originOf(host, forwardedProto === 'https' && isBehindProxy()) : config.publicUrl;
 }
 
 function peerOf(res: HttpResponse): string {

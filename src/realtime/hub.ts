@@ -1,4 +1,5 @@
 import type { TemplatedApp } from 'uWebSockets.js';
+import { holdsFileUrls, withFileUrls } from '../domain/file-urls.ts';
 import { epochOf, streamOf } from '../domain/streams.ts';
 import type { Environment } from '../model/environment.ts';
 import { wireText } from '../lib/wire-text.ts';
@@ -9,13 +10,12 @@ import type { Connection } from './connection.ts';
 import type { LineTerms } from './line.ts';
 import { seqFrame } from './protocol.ts';
 
-/** Key of the channel that sees every room. */
-const ALL_ROOMS = '';
-
-/** Connections of one environment that see the same rooms: one native topic, one publish an event. */
+/** Connections of one environment that see the same rooms and know the server by the same address: one native topic, one publish an event. */
 export interface Channel {
   readonly topic: string;
   readonly rooms: RoomScope;
+  /** As `Line.baseUrl`. */
+  readonly baseUrl: string;
   readonly key: string;
   members: number;
   /** Whether the last event was of a room that this channel does not see. */
@@ -80,7 +80,7 @@ export class Feed {
       this.#ahead.add(connection);
       return;
     }
-    const channel = this.#channelOf(connection.rooms);
+    const channel = this.#channelOf(connection.rooms, connection.line.baseUrl);
     channel.members++;
     connection.channel = channel;
     connection.line.subscribe(channel.topic);
@@ -123,12 +123,15 @@ export class Feed {
   }
 
   #publish(event: StoredEvent): void {
-    const anyScoped = this.#channels.size > (this.#channels.has(ALL_ROOMS) ? 1 : 0);
-    const room = anyScoped ? roomOfEvent(event.text) : null;
+    const holdsFiles = holdsFileUrls(event.text);
     const encoded = wireText(event.text);
+    let room: string | null | undefined;
     for (const channel of this.#channels.values()) {
-      channel.skipped = room !== null && !inScope(channel.rooms, room);
-      if (!channel.skipped) this.#send(channel, event.text, encoded);
+      if (channel.rooms !== null) room ??= roomOfEvent(event.text);
+      channel.skipped = channel.rooms !== null && room !== null && room !== undefined && !inScope(channel.rooms, room);
+      if (channel.skipped) continue;
+      const text = holdsFiles ? withFileUrls(event.text, channel.baseUrl) : event.text;
+      this.#send(channel, text, holdsFiles ? wireText(text) : encoded);
     }
   }
 
@@ -147,11 +150,11 @@ export class Feed {
     for (const connection of this.members) connection.line.checkBacklog();
   }
 
-  #channelOf(rooms: RoomScope): Channel {
-    const key = rooms === null ? ALL_ROOMS : JSON.stringify(rooms);
+  #channelOf(rooms: RoomScope, baseUrl: string): Channel {
+    const key = `${baseUrl} ${rooms === null ? '' : JSON.stringify(rooms)}`;
     let channel = this.#channels.get(key);
     if (channel === undefined) {
-      channel = { topic: this.#hub.nextTopic(), rooms, key, members: 0, skipped: false, publishedAt: 0 };
+      channel = { topic: this.#hub.nextTopic(), rooms, baseUrl, key, members: 0, skipped: false, publishedAt: 0 };
       this.#channels.set(key, channel);
     }
     return channel;

@@ -22,6 +22,8 @@ export interface Knock {
   readonly extensions: string;
   /** All lines in order, joined by commas. */
   readonly forwardedFor: string;
+  readonly forwardedProto: string;
+  readonly host: string;
   /** The caller's, where it is well-formed; otherwise ''. */
   readonly requestId: string;
   /** Whether two readers could disagree on where it ends or whom it is for; no client sends a body or two hosts. */
@@ -42,7 +44,9 @@ export function readKnock(req: HttpRequest): Knock {
     offersProtocol: protocols.includes(SUBPROTOCOL),
     socketKey: header('sec-websocket-key'),
     extensions: header('sec-websocket-extensions'),
+    host: header('host'),
     forwardedFor: header('x-forwarded-for'),
+    forwardedProto: header('x-forwarded-proto'),
     requestId: /^[A-Za-z0-9._-]{1,64}$/.test(header('x-request-id')) ? header('x-request-id') : '',
     ambiguous: headers.has('transfer-encoding') || (headers.get('content-length') ?? '0') !== '0' || header('host').includes(','),
   };

@@ -8,6 +8,8 @@ import type { SocketMeter } from './socket-meter.ts';
 /** What hangs on each native socket: first what the handshake found, from `open` on the one who talks. */
 export interface SocketData {
   session: Arrival | Guest | Connection;
+  /** As `Line.baseUrl`. */
+  readonly baseUrl: string;
 }
 export type Socket = WebSocket<SocketData>;
 
@@ -45,6 +47,8 @@ export class Line {
   #socket: Socket | null;
   #wake: (() => void) | null = null;
   readonly #terms: LineTerms;
+  /** The address of the server as this client knows it, without a slash at its end; '' when that is unknown. */
+  readonly baseUrl: string;
   /** Bytes that may wait besides, because the client asked for them. */
   #asked = 0;
   /** When something was last sent to this socket alone, by `LineTerms.now`. */
@@ -53,6 +57,7 @@ export class Line {
   constructor(socket: Socket, terms: LineTerms) {
     this.#socket = socket;
     this.#terms = terms;
+    this.baseUrl = socket.getUserData().baseUrl;
     this.lastSentAt = terms.now;
   }
 

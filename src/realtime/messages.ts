@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { withFileUrls } from '../domain/file-urls.ts';
 import { type VerifiedClaims, verifyUserToken } from '../domain/tokens.ts';
 import { countWrite } from '../domain/usage.ts';
 import { InputSchema, validate } from '../domain/validate.ts';
@@ -22,7 +23,7 @@ export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, Mes
     async (services, connection, data) => {
       // What is read may be long: one who doesn't take it must not make the server hold many of it.
       await connection.line.ready();
-      return read(services.ctx, await actorOf(services, connection), data);
+      return withFileUrls(await read(services.ctx, await actorOf(services, connection), data), connection.line.baseUrl);
     },
   ]),
   ...[...writes].map(([type, write]): [string, MessageHandler] => [
@@ -30,7 +31,7 @@ export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, Mes
     async (services, connection, data) => {
       const actor = await actorOf(services, connection);
       countWrite(services.ctx, actor);
-      return write(services.ctx, actor, data);
+      return withFileUrls(await write(services.ctx, actor, data), connection.line.baseUrl);
     },
   ]),
 ]);

@@ -1,4 +1,5 @@
 import { withoutErased } from '../domain/erasure.ts';
+import { withFileUrls } from '../domain/file-urls.ts';
 import { epochOf, streamOf } from '../domain/streams.ts';
 import { Gate } from '../lib/gate.ts';
 import type { Environment } from '../model/environment.ts';
@@ -67,7 +68,7 @@ export async function catchUp(store: Store, connection: Connection): Promise<voi
 function replaySlice(connection: Connection, events: readonly StoredEvent[]): boolean {
   const { line, rooms } = connection;
   const visible = events.filter((event) => isVisible(event, rooms));
-  const sent = line.sendAtItsPace(visible.map((event) => event.text));
+  const sent = line.sendAtItsPace(visible.map((event) => withFileUrls(event.text, line.baseUrl)));
   const last = sent === visible.length ? events.at(-1) : visible[sent - 1];
   if (last !== undefined) connection.position = last.seq;
   return last !== visible[sent - 1];

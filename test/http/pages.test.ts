@@ -1,7 +1,7 @@
 import t from 'tap';
 import { CollabError } from '../../src/errors.ts';
 import { ManualClock } from '../../src/lib/clock.ts';
-import { startTestServer } from '../helpers/http.ts';
+import { startTestServer, type TestServer } from '../helpers/http.ts';
 
 t.test('health is told without credential, limit or cause', async (t) => {
   const server = await startTestServer(t, { flags: { 'rateLimit.exempt': '', 'rateLimit.perMinute': '1' } });
@@ -92,6 +92,19 @@ t.test('the demo page is there only while it is wanted', async (t) => {
   const refused = await on.request('GET', '//demo/session');
   t.equal(refused.status, 400);
   t.strictSame(refused.json, { error: 'user must be one of ann' });
+
+  const hosts = async (server: TestServer, host: string): Promise<number> => {
+    const connection = await server.connect();
+    await connection.send(`GET /demo/session?user=ann HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+    const { status, headers } = await connection.answer();
+    t.equal(status === 200 ? undefined : headers['x-error-code'], status === 200 ? undefined : 'forbidden');
+    return status;
+  };
+  for (const host of ['localhost', 'localhost:8787', 'LOCALHOST:1', 'demo.localhost', '127.0.0.1:8787', '[::1]:8787', '192.168.1.5']) t.equal(await hosts(on, host), 200, host);
+  for (const host of ['evil.example', 'evil.example:8787', 'localhost.evil.example', '127.0.0.1.evil.example', '', 'comments.example.com']) t.equal(await hosts(on, host), 403, host);
+  const named = await startTestServer(t, { demo, flags: { demo: 'true', publicUrl: 'https://comments.example.com:8443/base' } });
+  t.equal(await hosts(named, 'comments.example.com:8443'), 200);
+  t.equal(await hosts(named, 'evil.example'), 403);
 
   const off = await startTestServer(t, { demo });
   for (const path of ['//', '//demo/demo.js', '//demo/session?user=ann']) t.equal((await off.request('GET', path)).status, 404, path);

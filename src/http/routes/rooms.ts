@@ -34,6 +34,7 @@ export const roomRoutes: readonly Route[] = [
     credential: 'secret',
     access: 'read',
     query: [{ name: 'include', schema: Type.Literal('comments', { description: 'Adds `comments` to each thread.' }) }, ...listParameters('threads')],
+    holdsFiles: true,
     answers: {
       200: Type.Object({
         room: namedSchemas.Room,
