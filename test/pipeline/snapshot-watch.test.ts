@@ -20,10 +20,10 @@ t.test('a snapshot that is held for long is reported with its process, again eve
   for (let ms = 10_000; ms < 75_000; ms += 1_000) at(ms);
   t.same(watch.held, held);
   t.equal(lines.length, 2);
-  t.match(JSON.parse(lines[0] ?? ''), { level: 40, table: 'log', pid: 4711, command: 'collab tail', stopped: true, heldSeconds: 10 });
+  t.match(JSON.parse(lines[0] ?? ''), { level: 'warn', table: 'log', pid: 4711, command: 'collab tail', stopped: true, heldSeconds: 10 });
   held = [];
   watch.look();
   watch.look();
-  t.match(JSON.parse(lines[2] ?? ''), { level: 30, snapshot: 'log 4711' });
+  t.match(JSON.parse(lines[2] ?? ''), { level: 'info', snapshot: 'log 4711' });
   t.equal(lines.length, 3);
 });
