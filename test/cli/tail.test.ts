@@ -33,7 +33,7 @@ t.test('a reader that has seen enough ends it without a word, as SIGPIPE would',
   const ended = new Promise<number | null>((resolve) => tail.process.once('exit', resolve));
   await addUser('late', 'Late');
   t.equal(await ended, 141);
-  t.equal(tail.errors(), '');
+  t.notMatch(tail.errors(), /EPIPE|Error|\bat /);
 });
 
 t.test('an environment that does not exist is refused', async (t) => {
