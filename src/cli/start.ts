@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Ready } from '../cluster/primary.ts';
 import type { Config } from '../config/schema.ts';
-import { checkCore } from './check-core.ts';
+import { checkCoreApart } from './check-core.ts';
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
 import { configOf, hasStore, invocation } from './folder.ts';
@@ -57,7 +57,7 @@ async function start(options: { host?: string; port?: string; workers?: string; 
 
 /** Throws where the HTTP core does not run or corrupts what it sends: before anything is made or forked, in one line. */
 async function requireCore(): Promise<void> {
-  const { level, finding, remedy } = await checkCore();
+  const { level, finding, remedy } = await checkCoreApart();
   if (level === 'fail') throw new Failure(`${finding}. ${remedy ?? ''}`);
 }
 
