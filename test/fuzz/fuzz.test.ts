@@ -24,6 +24,11 @@ const AT_ONCE = 16;
 const FRAMES_SHARE = 0.4;
 /** What 1 000 batches may leave behind: caches are bounded by 64 MB in each of two workers. */
 const MOST_GROWTH_BYTES = 160 * 1024 * 1024;
+/**
+ * Slow turns that may happen once each, such as for the first use of a module in each of two workers. One that happens
+ * again with the same request is a failure.
+ */
+const MOST_SINGLE_SLOW_TURNS = 6;
 const ALLOWED = new Set([200, 201, 204, 206, 304, 400, 401, 403, 404, 409, 412, 413, 416, 429, 503]);
 
 t.setTimeout(0);
@@ -53,6 +58,7 @@ t.test(`${RUNS} generated requests and frames with seed ${SEED} find no failure`
   const random = new Random(SEED);
   const problems: string[] = [];
   const statuses = new Map<number, number>();
+  let slowSeen = 0;
   let first: number | null = null;
   for (let done = 0; done < RUNS && problems.length < 10; done += BATCH) {
     const size = Math.min(BATCH, RUNS - done);
@@ -66,11 +72,16 @@ t.test(`${RUNS} generated requests and frames with seed ${SEED} find no failure`
       if (problem !== null) problems.push(`${problem}: ${show(request)}`);
       else if (answer.status < 300 && 'body' in answer && request.credential !== 'admin') ids.learn(parsed(answer.body));
     }
-    if (target.slowTurns().length > 0) problems.push(await explainSlowTurn(target, requests, done));
+    if (target.slowTurns().length > slowSeen) {
+      const cause = await causeOfSlowTurn(target, requests);
+      if (cause !== null) problems.push(cause);
+      slowSeen = target.slowTurns().length;
+    }
     if (done >= RUNS / 5) first ??= await target.settledBytes();
   }
   t.comment(`answers by status: ${JSON.stringify(Object.fromEntries([...statuses].toSorted(([a], [b]) => a - b)))}`);
   t.strictSame(problems, [], 'no failure, no hung request, no slow turn of an event loop');
+  t.ok(target.slowTurns().length <= MOST_SINGLE_SLOW_TURNS, `few turns of an event loop are slow: ${JSON.stringify(target.slowTurns())}`);
   t.ok((statuses.get(200) ?? 0) + (statuses.get(201) ?? 0) > RUNS / 10, 'a good part of the requests is accepted');
   const grown = (await target.settledBytes()) - (first ?? 0);
   t.ok(grown < MOST_GROWTH_BYTES, `memory comes back: ${Math.round(grown / 1024 / 1024)} MB more in use at the end`);
@@ -133,15 +144,15 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Sends the requests of a batch again, one by one, to find the one that makes a turn slow. */
-async function explainSlowTurn(target: Target, requests: readonly FuzzRequest[], begun: number): Promise<string> {
+/** Sends the requests of a batch again, one by one, to find the one that makes a turn slow each time; null when none does. */
+async function causeOfSlowTurn(target: Target, requests: readonly FuzzRequest[]): Promise<string | null> {
   const known = target.slowTurns().length;
   for (const request of requests) {
     await target.send(request);
     await target.send({ operationId: '', credential: 'none', method: 'GET', path: '/livez', headers: {}, body: null });
     if (target.slowTurns().length > known) return `a slow turn ${JSON.stringify(target.slowTurns().at(-1))} by ${show(request)}`;
   }
-  return `a slow turn ${JSON.stringify(target.slowTurns().at(-1))} in the batch from ${begun}, not repeated when its requests were sent again one by one`;
+  return null;
 }
 
 function show({ credential, method, path, headers, body }: FuzzRequest): string {
