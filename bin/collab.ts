@@ -3,10 +3,7 @@ import { refusalOfNode } from '../src/cli/node-version.ts';
 
 const refusal = refusalOfNode();
 
-if (refusal === null && process.env['COLLAB_ROLE'] === 'core-test') {
-  const { reportCore } = await import('../src/cli/check-core.ts');
-  await reportCore();
-} else if (refusal === null) {
+if (refusal === null) {
   const { runCli } = await import('../src/cli/main.ts');
   process.exitCode = await runCli(process.argv.slice(2));
 } else {

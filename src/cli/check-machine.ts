@@ -1,6 +1,6 @@
+import { judgeCore } from '../http/core-verdict.ts';
 import { glibcVersion } from '../lib/glibc.ts';
 import { type Check, ok, warn } from './check.ts';
-import { checkCore } from './check-core.ts';
 import { judgeNode } from './node-version.ts';
 
 const FEW_FILES = 4_096;
@@ -12,7 +12,7 @@ interface Report {
 
 /** Looks at the machine: Node, the HTTP core, the limit of open files. */
 export async function checkMachine(): Promise<Check[]> {
-  return [checkNode(), await checkCore(), checkOpenFiles(process.report.getReport() as Report)];
+  return [checkNode(), { name: 'http core', ...(await judgeCore()) }, checkOpenFiles(process.report.getReport() as Report)];
 }
 
 function checkNode(): Check {

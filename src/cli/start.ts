@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
-import type { Ready } from '../cluster/primary.ts';
+import type { startPrimary as StartPrimary } from '../app.ts';
+import type { Primary, Ready } from '../cluster/primary.ts';
 import type { Config } from '../config/schema.ts';
-import { checkCoreApart } from './check-core.ts';
+import { OTHER_NODE } from '../http/core-verdict.ts';
+import { requireCoreFile } from '../http/listen.ts';
+import { reasonOf } from './check.ts';
 import { addCommand } from './command.ts';
 import { Failure } from './failure.ts';
 import { configOf, hasStore, invocation } from './folder.ts';
@@ -42,10 +45,14 @@ async function start(options: { host?: string; port?: string; workers?: string; 
   const { dir, json } = invocation(command);
   const { host, port, workers, demo } = options;
   const config = await configOf(dir, { host, port, workers, demo: demo && 'true' });
-  const [{ startPrimary }] = await Promise.all([import('../app.ts'), requireCore()]);
+  requireCore();
+  const { startPrimary } = await import('../app.ts');
   const setup = hasStore(config) ? null : await setUpFirst(dir, config);
-  const server = await startPrimary(config, json ? STDERR : STDOUT);
-  const ready = await server.ready;
+  const { server, ready } = await serve(config, json, startPrimary).catch((error: unknown) => {
+    // They are shown only once, and the folder that they are of stays.
+    if (setup !== null) process.stderr.write(`${keysText(setup)}\n`);
+    throw error;
+  });
   if (ready !== null) {
     const started: Started = { ...ready, dir, demo: config.demo, setup };
     writeRunning(config.dataDir, { pid: process.pid, address: ready.url, workers: ready.webWorkers, startedAt: new Date().toISOString() });
@@ -55,10 +62,19 @@ async function start(options: { host?: string; port?: string; workers?: string; 
   clearRunning(config.dataDir);
 }
 
-/** Throws where the HTTP core does not run or corrupts what it sends: before anything is made or forked, in one line. */
-async function requireCore(): Promise<void> {
-  const { level, finding, remedy } = await checkCoreApart();
-  if (level === 'fail') throw new Failure(`${finding}. ${remedy ?? ''}`);
+/** Starts the server and waits until it serves; `ready` is null when it was told to stop before. */
+async function serve(config: Config, json: boolean, startPrimary: typeof StartPrimary): Promise<{ server: Primary; ready: Ready | null }> {
+  const server = await startPrimary(config, json ? STDERR : STDOUT);
+  return { server, ready: await server.ready };
+}
+
+/** Throws where there is no HTTP core for this Node: before anything is made or forked. Workers test the core that they load. */
+function requireCore(): void {
+  try {
+    requireCoreFile();
+  } catch (error) {
+    throw new Failure(`${reasonOf(error)}. ${OTHER_NODE}`);
+  }
 }
 
 /** Loaded only when there is something to set up: a start must not wait for the store, which this process never opens else. */

@@ -34,8 +34,8 @@ interface Messages {
   readonly start: StartData;
   /** Worker to primary: it serves. */
   readonly ready: ReadyData;
-  /** Worker to primary: it ends because of this. */
-  readonly failed: { readonly reason: string };
+  /** Worker to primary: it ends because of this. `permanent` when another attempt would fail in the same way. */
+  readonly failed: { readonly reason: string; readonly permanent: boolean };
   /** Both ways: everything up to `position` is flushed, look at the log. */
   readonly announce: { readonly position: number };
   /** Both ways: what one worker tells the others about rooms, as much as came up in a turn. */
@@ -64,7 +64,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
   start: ({ config, workerId, port }) => typeof config === 'object' && typeof workerId === 'string' && typeof port === 'number',
   ready: ({ port, core, oldCore }) => typeof port === 'number' && typeof core === 'string' && typeof oldCore === 'boolean',
-  failed: ({ reason }) => typeof reason === 'string',
+  failed: ({ reason, permanent }) => typeof reason === 'string' && typeof permanent === 'boolean',
   announce: ({ position }) => typeof position === 'number',
   publish: ({ publications }) => Array.isArray(publications) && publications.every(isPublication),
   company: ({ others }) => typeof others === 'number',

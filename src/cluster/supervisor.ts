@@ -73,7 +73,7 @@ export class Supervisor {
   /**
    * Starts all workers at once and resolves when all serve, with what the first web worker reported.
    *
-   * @throws {StartError} when one of them ended three times in a row before it served
+   * @throws {StartError} when one of them ended three times in a row before it served, or once for a permanent reason
    */
   async start(): Promise<ReadyData> {
     const failure = new Promise<never>((_, reject) => (this.#failStart = reject));
@@ -175,12 +175,11 @@ export class Supervisor {
   }
 
   #report(slot: Slot, worker: Worker, end: WorkerEnd, wait: number): void {
-    const { reason, logged } = worker.explain(end);
+    const { reason, logged, permanent } = worker.explain(end);
     this.#options.totals?.count('worker_restarts_total', { role: slot.role, reason: worker.isHung ? 'hung' : 'ended' });
     if (!worker.isReady) slot.failures++;
-    if (!this.#started && slot.failures >= START_ATTEMPTS) {
-      this.#failStart(new StartError(`A ${slot.role} worker cannot start: ${reason}`));
-    }
+    if (!this.#started && permanent) this.#failStart(new StartError(reason));
+    else if (!this.#started && slot.failures >= START_ATTEMPTS) this.#failStart(new StartError(`A ${slot.role} worker cannot start: ${reason}`));
     const facts = { ended: worker.id, workerPid: worker.pid, ...end, reason, replacedInMs: wait };
     if (logged) this.#options.log.warn(facts, 'worker ended and is replaced');
     else this.#options.log.error(facts, 'worker ended unexpectedly and is replaced');

@@ -3,12 +3,14 @@ import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import { writeKeyUses } from '../domain/key-uses.ts';
 import type { ServerStatus } from '../http/health.ts';
+import { judgeCore } from '../http/core-verdict.ts';
 import { createServer, type HttpServer, nativeCore } from '../http/listen.ts';
 import { attachHttp, type Http } from '../http/server.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { Logger } from '../log.ts';
 import type { Bus } from '../ports/bus.ts';
 import { attachRealtime, type Realtime } from '../realtime/server.ts';
+import { StartError } from './exit.ts';
 import { quietMoment, type Step } from './lifecycle.ts';
 import { reportFaults } from './store-faults.ts';
 import type { DrainReason, ReadyData } from './messages.ts';
@@ -61,9 +63,11 @@ interface Parts {
 /**
  * Serves on the configured host and the given port, and carries hints between the store and the bus.
  *
+ * @throws {StartError} when the HTTP core does not run here, or corrupts what it sends
  * @throws {Error} when it cannot listen, in words for the operator
  */
 export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics }: WebWorkerOptions): Promise<WebWorker> {
+  await requireCore();
   const status: ServerStatus = { draining: false };
   const server = createServer();
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
@@ -78,6 +82,12 @@ export async function runWebWorker({ config, ctx, bus, log, workerId, port, metr
     ready: { port: await server.listen(config.host, port), core: file, oldCore: old },
     drain: (reason) => drainSteps({ config, status, server, http, realtime, stopRecording, disconnectStore }, reason),
   };
+}
+
+/** Throws a `StartError` where the server would corrupt what it sends. */
+async function requireCore(): Promise<void> {
+  const { level, finding, remedy } = await judgeCore();
+  if (level === 'fail') throw new StartError(`${finding}. ${remedy ?? ''}`);
 }
 
 function timeCommits({ store }: Context, metrics: Metrics): void {

@@ -1,7 +1,7 @@
 import { collectWhenIdle } from '../lib/idle-collector.ts';
 import type { Logger } from '../log.ts';
 import { type Channel, childChannel } from './channel.ts';
-import { WorkerExit } from './exit.ts';
+import { StartError, WorkerExit } from './exit.ts';
 import { shutDown, type Step } from './lifecycle.ts';
 import type { DrainReason, ReadyData, StartData } from './messages.ts';
 
@@ -28,9 +28,11 @@ export function runWorkerProcess(startWorker: StartWorker): void {
   let log: Logger | null = null;
   const fail = (error: unknown): void => {
     const reason = error instanceof Error ? error.message : String(error);
-    if (log === null) process.stderr.write(`${error instanceof Error ? error.stack : reason}\n`);
-    else log.fatal({ err: error }, 'this worker has failed and ends');
-    channel.send({ type: 'failed', data: { reason } }, () => process.exit(WorkerExit.logged));
+    const permanent = error instanceof StartError;
+    if (log !== null) log.fatal({ err: error }, 'this worker has failed and ends');
+    // The primary reports a StartError in its own words; of anything else the stack is needed.
+    else if (!permanent) process.stderr.write(`${error instanceof Error ? error.stack : reason}\n`);
+    channel.send({ type: 'failed', data: { reason, permanent } }, () => process.exit(WorkerExit.logged));
   };
   process.on('uncaughtException', fail);
   process.on('unhandledRejection', fail);

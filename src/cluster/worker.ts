@@ -28,6 +28,8 @@ export interface WorkerFailure {
   readonly reason: string;
   /** The worker has put it into the log by itself. */
   readonly logged: boolean;
+  /** A new worker would fail in the same way. */
+  readonly permanent: boolean;
 }
 
 /** One worker process as the primary sees it, from fork to end. */
@@ -40,6 +42,7 @@ export class Worker {
   readonly ended: Promise<WorkerEnd>;
   readonly #process: WorkerProcess;
   #reported: string | null = null;
+  #isPermanent = false;
   #isReady = false;
   #isDraining = false;
   #isHung = false;
@@ -53,7 +56,7 @@ export class Worker {
     this.ended = process.ended;
     this.ready = new Promise((resolve) => {
       process.channel.onMessage((message) => {
-        if (message.type === 'failed') this.#onFailed(message.data.reason);
+        if (message.type === 'failed') this.#onFailed(message.data);
         if (message.type !== 'ready') return;
         this.#isReady = true;
         resolve(message.data);
@@ -104,16 +107,17 @@ export class Worker {
   }
 
   /** It exits now by itself, unless that hangs: with a commit under way the native part of the store can. */
-  #onFailed(reason: string): void {
+  #onFailed({ reason, permanent }: { reason: string; permanent: boolean }): void {
     this.#reported = reason;
+    this.#isPermanent = permanent;
     const timer = setTimeout(() => this.kill(), LAST_MS);
     void this.ended.then(() => clearTimeout(timer));
   }
 
   /** What to say of its end. */
   explain({ code, signal }: WorkerEnd): WorkerFailure {
-    if (this.#reported !== null) return { reason: this.#reported, logged: true };
+    if (this.#reported !== null) return { reason: this.#reported, logged: true, permanent: this.#isPermanent };
     const how = signal === null ? `it exited with code ${code}` : `it was ended by ${signal}`;
-    return { reason: how, logged: code === WorkerExit.logged };
+    return { reason: how, logged: code === WorkerExit.logged, permanent: false };
   }
 }

@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import type * as Core from 'uWebSockets.js';
 import { glibcVersion } from '../lib/glibc.ts';
 
@@ -65,6 +67,15 @@ export function nativeCore(): NativeCore {
   return { file: `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`, old: Number(process.versions.modules) <= 120 };
 }
 
+/**
+ * Looks for the file of the core without loading it.
+ * @throws {Error} with one line for the operator where uWebSockets.js has none for this platform and this Node
+ */
+export function requireCoreFile(): void {
+  const folder = dirname(createRequire(import.meta.url).resolve('uWebSockets.js'));
+  if (!existsSync(join(folder, nativeCore().file))) throw unsupported();
+}
+
 /** Bytes of a request's header block; the core's own limit of 4 KiB refuses honest requests. */
 const MAX_HEADER_BYTES = 16_384;
 
@@ -76,11 +87,15 @@ function loadCore(): typeof Core {
     return createRequire(import.meta.url)('uWebSockets.js') as typeof Core;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') throw new Error('uWebSockets.js is not installed', { cause: error });
-    const libc = glibcVersion();
-    throw new Error(
-      `uWebSockets.js has no build that runs on ${process.platform} ${process.arch}, Node ${process.versions.node}, ${libc === null ? 'without glibc' : `glibc ${libc}`}; ` +
-        'supported on Linux with glibc, x64 or arm64, are Node 20 (glibc 2.27 or later), 22 and 24 (glibc 2.38 or later, as in Debian 13 and Ubuntu 24.04)',
-      { cause: error },
-    );
+    throw unsupported(error);
   }
+}
+
+function unsupported(cause?: unknown): Error {
+  const libc = glibcVersion();
+  return new Error(
+    `uWebSockets.js has no build that runs on ${process.platform} ${process.arch}, Node ${process.versions.node}, ${libc === null ? 'without glibc' : `glibc ${libc}`}; ` +
+      'supported on Linux with glibc, x64 or arm64, are Node 20 (glibc 2.27 or later), 22 and 24 (glibc 2.38 or later, as in Debian 13 and Ubuntu 24.04)',
+    { cause },
+  );
 }

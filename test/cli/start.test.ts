@@ -89,10 +89,12 @@ t.test('a faulty flag or option ends with 2, its path and the reason; nothing is
   t.notOk(existsSync(dir));
 });
 
-t.test('where no HTTP core can serve, one line says why, and nothing is made or forked', async (t) => {
+const importing = (script: string) => ({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` });
+
+t.test('where there is no HTTP core for this Node, one line says so, and nothing is made or forked', async (t) => {
   const run = async (script: string, args: readonly string[] = ['start', '--port', '0']) => {
     const dir = join(tempFolder(t), 'none');
-    const ended = await collab([...args, '--dir', dir], { env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` } });
+    const ended = await collab([...args, '--dir', dir], { env: importing(script) });
     t.notOk(existsSync(dir), 'no folder was made');
     return ended;
   };
@@ -104,6 +106,9 @@ t.test('where no HTTP core can serve, one line says why, and nothing is made or 
   });
   t.match(await run(versioned('node', '20.11.1')), { code: 1, stdout: '', stderr: /^collab: Node 20\.11\.1 \([^\n]*\) is too old: Collab needs Node 20\.12 or later[^\n]*\n$/ });
   t.match(await run(versioned('node', '18.20.0'), ['init']), { code: 1, stdout: '', stderr: /^collab: Node 18\.20\.0 / });
+});
+
+t.test('a core that corrupts what it sends makes the start fail at once, in one line after the keys of the folder that it made', async (t) => {
   const corrupting = `
     import { createRequire } from 'node:module';
     const core = createRequire(${JSON.stringify(import.meta.url)})('uWebSockets.js');
@@ -114,7 +119,11 @@ t.test('where no HTTP core can serve, one line says why, and nothing is made or 
       app.get = (path, handle) => get(path, (response, request) => handle({ end: (_text, last) => response.end('?', last) }, request));
       return app;
     };`;
-  t.match(await run(corrupting), { code: 1, stdout: '', stderr: /^collab: uws_\S+ corrupts text: [^\n]*\. Install another version of Node[^\n]*\n$/ });
+  const dir = join(tempFolder(t), 'new');
+  const run = async () => collab(['start', '--port', '0', '--dir', dir], { env: importing(corrupting) });
+  const refusal = 'collab: uws_\\S+ corrupts text: [^\\n]*\\. Install another version of Node[^\\n]*\\n$';
+  t.match(await run(), { code: 1, stderr: new RegExp(`^secret key +sk_default_[^]*not shown again[^\\n]*\\n${refusal}`) });
+  t.match(await run(), { code: 1, stderr: new RegExp(`^${refusal}`) });
 });
 
 t.test('a second start on the same folder is refused, and names the holder', async (t) => {
@@ -126,9 +135,9 @@ t.test('a second start on the same folder is refused, and names the holder', asy
   t.match(stderr, new RegExp(`in use by process ${ready.pid}`));
 });
 
-t.test('a port that is taken is refused', async (t) => {
+t.test('a port that is taken is refused; the keys of a folder that was made are shown all the same', async (t) => {
   const port = await takenPort(t);
-  t.match(await collab(['start', '--dir', tempFolder(t), '--port', String(port)]), { code: 1, stdout: '', stderr: new RegExp(`Port ${port} on 127\\.0\\.0\\.1 is in use`) });
+  t.match(await collab(['start', '--dir', tempFolder(t), '--port', String(port)]), { code: 1, stdout: '', stderr: new RegExp(`^secret key +sk_default_[^]*Port ${port} on 127\\.0\\.0\\.1 is in use`) });
 });
 
 t.test('what a command changes beside the server holds from the next request on', async (t) => {

@@ -107,13 +107,26 @@ t.test('a worker that ends three times before it serves makes the start fail wit
   for (const index of [0, 2, 3]) {
     const failing = await worker(index);
     await failing.got('start');
-    failing.channel.send({ type: 'failed', data: { reason: 'no such disk' } });
+    failing.channel.send({ type: 'failed', data: { reason: 'no such disk', permanent: false } });
     await new Promise(setImmediate);
     await new Promise(setImmediate);
     failing.exit(WorkerExit.logged);
   }
   await t.rejects(start, { name: 'StartError', exitCode: 1, message: 'A web worker cannot start: no such disk' });
   supervisor.kill();
+});
+
+t.test('a worker that fails for a permanent reason makes the start fail at once', async (t) => {
+  const { supervisor, worker, workers } = cluster(t, 1);
+  const start = supervisor.start();
+  const failing = await worker(0);
+  failing.channel.send({ type: 'failed', data: { reason: 'the core is broken', permanent: true } });
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  failing.exit(WorkerExit.logged);
+  await t.rejects(start, { name: 'StartError', exitCode: 1, message: 'the core is broken' });
+  supervisor.kill();
+  t.equal(workers.length, 2, 'none was started after it');
 });
 
 t.test('a worker that crashes is replaced under a new name, and cleaned up after', async (t) => {

@@ -68,7 +68,7 @@ for (const work of ['throws later', 'rejects later']) {
 t.test('one that cannot start says why', async (t) => {
   const { ended, messages, texts } = worker(t, 'fails to start');
   t.equal(await ended, WorkerExit.logged);
-  t.same(messages, [{ type: 'failed', data: { reason: 'no such disk' } }]);
+  t.same(messages, [{ type: 'failed', data: { reason: 'no such disk', permanent: false } }]);
   t.match(texts.stderr, /no such disk[^]*worker-role\.ts/);
 });
 
