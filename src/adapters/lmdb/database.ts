@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import type { Database as Table, RootDatabase } from 'lmdb';
-import { openEnvironment, OPTIONS } from './environment.ts';
+import { openEnvironment, OPTIONS, ownCommitsDone } from './environment.ts';
 import { type LogEnvironment, openLog, recordedGeneration } from './log-file.ts';
 import { type Migrated, migrations } from './migrations.ts';
+import { logFolder } from './store-files.ts';
 
 /**
  * The two LMDB environments of a store, each with a writers' lock of its own, and the tables in them.
@@ -45,6 +47,7 @@ interface Format {
  */
 export async function openDatabase(path: string, lastFlushed = false): Promise<Database> {
   const options = { ...OPTIONS, path, safeRestore: lastFlushed, maxDbs: 8 };
+  await ownCommitsDone(path);
   const tables = openEnvironment(options, openTables);
   try {
     const { epoch } = await migrate({ ...tables, path });
@@ -67,6 +70,7 @@ async function openCurrentLog(tables: Pick<Database, 'root' | 'meta'>, path: str
   for (;;) {
     tables.root.resetReadTxn();
     const generation = recordedGeneration(tables);
+    await ownCommitsDone(join(path, logFolder(generation)));
     const log = openLog(path, generation, lastFlushed);
     // A log that has been replaced is removed: what was opened may have been made anew by this.
     tables.root.resetReadTxn();

@@ -14,6 +14,28 @@ import { DATA_FILE } from './store-files.ts';
  */
 export const OPTIONS = { noSubdir: false, maxReaders: 1024, overlappingSync: false, eventTurnBatching: false, compression: false } as const;
 
+/** Commits under way in this process, by the folder of their environment. */
+const commitsUnderWay = new Map<string, Set<Promise<unknown>>>();
+
+/**
+ * Resolves when no commit of this process to the environment in folder `path` is under way. To be awaited right before an
+ * environment that this process may have open already is opened once more: the write thread of lmdb-js would wait for the
+ * main thread with LMDB's lock of writers in its hands, and the opening, in the main thread, for that lock.
+ */
+export async function ownCommitsDone(path: string): Promise<void> {
+  for (let pending = commitsUnderWay.get(path); pending !== undefined; pending = commitsUnderWay.get(path)) await Promise.allSettled(pending);
+}
+
+function track(path: string, commit: Promise<unknown>): void {
+  const underWay = commitsUnderWay.get(path) ?? new Set();
+  commitsUnderWay.set(path, underWay.add(commit));
+  const forget = (): void => {
+    underWay.delete(commit);
+    if (underWay.size === 0) commitsUnderWay.delete(path);
+  };
+  void commit.then(forget, forget);
+}
+
 /**
  * Opens the LMDB environment in folder `options.path`, which other processes may have open, and makes it where there is
  * none. Write to it by `transaction` and `transactionSync` of the environment alone, never by a `put` outside of them: those
@@ -34,7 +56,7 @@ export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOption
       const root = open<V, K>(options);
       explainFailures(root, () => endProcess(file));
       const tables = openTables(root);
-      keepApart(root, lock);
+      keepApart(root, lock, options.path);
       // LMDB flushes what it writes, not the name of the file: without it a power cut takes every commit to a new one.
       if (isNew && options.noSync !== true) for (const folder of [options.path, dirname(options.path)]) syncPathSync(folder);
       return tables;
@@ -45,14 +67,11 @@ export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOption
   }
 }
 
-function keepApart<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock): void {
+function keepApart<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock, path: string): void {
   const transaction = root.transaction.bind(root);
-  const underWay = new Set<Promise<unknown>>();
   root.transaction = <R>(action: () => R) => {
     const commit = lock.shared(() => transaction(action));
-    const forget = (): boolean => underWay.delete(commit);
-    underWay.add(commit);
-    void commit.then(forget, forget);
+    track(path, commit);
     return commit;
   };
   const transactionSync = root.transactionSync.bind(root);
@@ -61,7 +80,7 @@ function keepApart<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock
   root.readerCheck = () => readerCheck() + lock.readerCheck();
   const close = root.close.bind(root);
   root.close = async () => {
-    await Promise.allSettled(underWay);
+    await ownCommitsDone(path);
     await close();
     await lock.close();
   };
