@@ -37,26 +37,33 @@ async function within(ms: number, run: () => Promise<void>): Promise<void> {
   }
 }
 
-const QUIET_MS = 0.05;
-const QUIET_PATIENCE_MS = 500;
+/** What an iteration of the event loop takes that finds hardly anything to do. */
+const QUIET_MS = 0.03;
+/** For this long only such an iteration counts as quiet; a loop under full load has one every few milliseconds. */
+const STRICT_MS = 200;
+const QUIET_PATIENCE_MS = 1_000;
 
 /**
- * Resolves right after a poll of the event loop that found hardly anything to do: connections that waited to be accepted
- * have just been, so closing the listen socket now refuses none but those of the last few microseconds. What counts
- * as hardly anything grows as time goes by; a loop that is never quiet is waited for half a second.
+ * Resolves right after an iteration of the event loop that found hardly anything to do: the connections that waited to be
+ * accepted have just been, so closing the listen socket now resets none but those of the last few microseconds. After
+ * 200 ms longer iterations count too, the longer the later; after a second the wait is over.
  */
 export function quietMoment(): Promise<void> {
   return new Promise((resolve) => {
     const begun = performance.now();
-    let last = 0;
+    let last = begun;
     const look = (): void => {
       const now = performance.now();
       const waited = now - begun;
-      const quiet = now - last < QUIET_MS * (1 + waited);
-      if (quiet || waited > QUIET_PATIENCE_MS) return resolve();
+      const bound = Math.max(QUIET_MS, (waited - STRICT_MS) / 1_000);
+      if (now - last < bound || waited > QUIET_PATIENCE_MS) return resolve();
       last = now;
       setImmediate(look);
     };
-    setImmediate(look);
+    // The first iteration is cut off at its beginning: it counts from the second on.
+    setImmediate(() => {
+      last = performance.now();
+      setImmediate(look);
+    });
   });
 }

@@ -127,9 +127,10 @@ function drainSteps({ config, status, server, http, realtime, stopRecording, dis
   const drainMs = config.shutdown.drainSeconds * 1_000;
   const spreadMs = config.shutdown.closeSpreadSeconds * 1_000;
   const stopListening = async (): Promise<void> => {
-    status.draining = true;
     await quietMoment();
     server.stopListening();
+    // Not before: clients that hear `Connection: close` connect again, and could get this worker once more.
+    status.draining = true;
   };
   const finish = async (): Promise<void> => {
     http.endStreams();
@@ -148,7 +149,7 @@ function drainSteps({ config, status, server, http, realtime, stopRecording, dis
     disconnectStore();
   };
   return [
-    { name: 'accept no more connections', withinMs: 1_000, run: stopListening },
+    { name: 'accept no more connections', withinMs: 2_000, run: stopListening },
     { name: 'finish requests and close sockets', withinMs: spreadMs + drainMs + 500, run: finish },
     ...(reason === 'roll' ? [{ name: 'wait for idle connections', withinMs: IDLE_CONNECTION_MS + drainMs, run: linger }] : []),
     { name: 'write when keys were last used', withinMs: 1_000, run: stopRecording },
