@@ -7,7 +7,7 @@ t.test('a WebSocket write under way during a roll or a stop gets its answer befo
   const config = { shutdown: { drainSeconds: 10, closeSpreadSeconds: 1 }, rateLimit: { exempt: ['127.0.0.1'] }, ws: { messagesPerSecond: 10_000, messageBurst: 10_000 } };
   const folder = await initFolder(config);
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
-  const unlimited = await collab('env', 'update', 'default', '--quotas', 'userWritesPerMinute=off,userComments=off', '--dir', folder.dir);
+  const unlimited = await collab('env', 'update', 'default', '--quotas', 'userWritesPerMinute=off,userComments=off', '--limits', 'commentsPerThread=100000', '--dir', folder.dir);
   t.equal(unlimited.code, 0, unlimited.stderr);
   const server = await startCluster({ folder, workers: 1 });
   t.teardown(() => void (server.primary.exitCode === null && server.primary.kill('SIGKILL')));
