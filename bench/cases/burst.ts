@@ -1,5 +1,5 @@
-import { installCollab, startCollab } from '../lib/collab.ts';
-import { type CaseResult, median, newRow, ratioGoal, record } from '../lib/measure.ts';
+import { startBuilds } from '../lib/collab.ts';
+import { beforeGoal, type CaseResult, median, newRow, ratioGoal, record } from '../lib/measure.ts';
 import { startBareUws, startFastify } from '../lib/peers.ts';
 import type { Plan } from '../lib/plan.ts';
 import { busyMs } from '../lib/processes.ts';
@@ -19,8 +19,9 @@ const singlesPerRound = 15;
 
 /** Events to 1 000 sockets: a burst of 256 posted at once, and one alone from its POST to the last socket. */
 export async function burstCase(plan: Plan): Promise<CaseResult> {
-  const collab = await startCollab(installCollab(plan.bin));
-  const targets = [collab, await startBareUws(), await startFastify()];
+  const builds = await startBuilds(plan);
+  const targets: Target[] = [...builds];
+  if (plan.before === null) targets.push(await startBareUws(), await startFastify());
   const sinks = new Map<Target, Sink>();
   const perSecond = newRow('deliveries in a burst', '1/s', 0);
   const cpu = newRow('core time of the server per delivery', 'µs', 3);
@@ -38,6 +39,7 @@ export async function burstCase(plan: Plan): Promise<CaseResult> {
       await openSockets(sink, target, sockets);
     }
     // The very bytes of Collab's event are what the bare server publishes.
+    const collab = builds[0]!;
     const event = await sampleEvent(collab, threads.get(collab)!, sinks.get(collab)!);
     const fire = (target: Target, events: number): Promise<BurstResult> => {
       const request = target.eventRequest(threads.get(target)!, event);
@@ -68,7 +70,7 @@ export async function burstCase(plan: Plan): Promise<CaseResult> {
     name: 'burst',
     title: `${burstEvents} events at once to 1 000 sockets`,
     rows: [perSecond, cpu, last],
-    goals: [ratioGoal(perSecond, 'bare uWS', 0.7)],
+    goals: plan.before === null ? [ratioGoal(perSecond, 'bare uWS', 0.7)] : [beforeGoal(perSecond), beforeGoal(cpu), beforeGoal(last)],
   };
 }
 

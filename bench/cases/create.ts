@@ -1,5 +1,5 @@
-import { installCollab, startCollab } from '../lib/collab.ts';
-import { type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
+import { installCollab, startBuilds, startCollab } from '../lib/collab.ts';
+import { beforeGoal, type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
 import { startBareUws, startFastify } from '../lib/peers.ts';
 import type { Plan } from '../lib/plan.ts';
 import { interleave, withTargets } from '../lib/rounds.ts';
@@ -9,7 +9,8 @@ import { runWrk, threadsFile } from '../lib/wrk.ts';
 
 /** Create comment: 64 connections, 500 threads, on disk before the 201. */
 export async function createCase(plan: Plan): Promise<CaseResult> {
-  const targets = [await startCollab(installCollab(plan.bin)), await startCollab(installCollab(plan.bin), 2), await startBareUws(), await startFastify()];
+  const targets: Target[] = await startBuilds(plan);
+  if (plan.before === null) targets.push(await startCollab(installCollab(plan.bin), 2), await startBareUws(), await startFastify());
   const perSecond = newRow('comments created', '1/s', 0);
   const p50 = newRow('answer, median', 'ms', 2);
   const p99 = newRow('answer, 99 of 100', 'ms', 2);
@@ -32,7 +33,7 @@ export async function createCase(plan: Plan): Promise<CaseResult> {
     name: 'create',
     title: 'create comment, durable',
     rows: [perSecond, p50, p99, busy],
-    goals: [ratioGoal(perSecond, 'bare uWS', 0.22), ratioGoal(perSecond, 'Fastify + SQLite', 7)],
+    goals: plan.before === null ? [ratioGoal(perSecond, 'bare uWS', 0.22), ratioGoal(perSecond, 'Fastify + SQLite', 7)] : [beforeGoal(perSecond)],
   };
 }
 

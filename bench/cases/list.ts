@@ -1,5 +1,5 @@
-import { installCollab, startCollab } from '../lib/collab.ts';
-import { type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
+import { startBuilds } from '../lib/collab.ts';
+import { beforeGoal, type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
 import { startBareUws, startFastify } from '../lib/peers.ts';
 import type { Plan } from '../lib/plan.ts';
 import { interleave, withTargets } from '../lib/rounds.ts';
@@ -12,9 +12,8 @@ const comments = 50;
 
 /** List 50 comments: 64 connections, 100 threads of 50 comments each; the bare server sends as many static bytes. */
 export async function listCase(plan: Plan): Promise<CaseResult> {
-  const collab = await startCollab(installCollab(plan.bin));
-  const fastify = await startFastify();
-  const targets: Target[] = [collab, fastify];
+  const targets: Target[] = await startBuilds(plan);
+  if (plan.before === null) targets.push(await startFastify());
   const perSecond = newRow('lists of 50', '1/s', 0);
   const p50 = newRow('answer, median', 'ms', 2);
   const p99 = newRow('answer, 99 of 100', 'ms', 2);
@@ -23,17 +22,19 @@ export async function listCase(plan: Plan): Promise<CaseResult> {
 
   await withTargets(targets, async () => {
     const files = new Map<Target, string>();
-    for (const target of [collab, fastify]) {
+    for (const target of targets) {
       await seedUsers(target, 50);
       const ids = await seedThreads(target, threads, comments);
       record(size, target.name, await bytesOfList(target, ids[0]!));
       files.set(target, threadsFile(ids));
     }
-    const bytes = size.runs.get('collab')![0]!;
-    const bare = await startBareUws(bytes);
-    targets.splice(1, 0, bare);
-    files.set(bare, files.get(collab)!);
-    record(size, 'bare uWS', bytes);
+    if (plan.before === null) {
+      const bytes = size.runs.get('collab')![0]!;
+      const bare = await startBareUws(bytes);
+      files.set(bare, files.get(targets[0]!)!);
+      targets.splice(1, 0, bare);
+      record(size, 'bare uWS', bytes);
+    }
 
     for (const target of targets) await runWrk('list', target, files.get(target)!, plan.warmUpSeconds);
     await interleave(plan.rounds, targets, async (target) => {
@@ -49,7 +50,7 @@ export async function listCase(plan: Plan): Promise<CaseResult> {
     name: 'list',
     title: 'list 50 comments',
     rows: [perSecond, p50, p99, size, busy],
-    goals: [ratioGoal(perSecond, 'bare uWS', 0.5), ratioGoal(perSecond, 'Fastify + SQLite', 5)],
+    goals: plan.before === null ? [ratioGoal(perSecond, 'bare uWS', 0.5), ratioGoal(perSecond, 'Fastify + SQLite', 5)] : [beforeGoal(perSecond)],
   };
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { installCollab, startCollab } from '../lib/collab.ts';
-import { type CaseResult, ceilingGoal, newRow, record } from '../lib/measure.ts';
+import { beforeGoal, type CaseResult, ceilingGoal, newRow, record } from '../lib/measure.ts';
 import { startBareUws, startFastify } from '../lib/peers.ts';
 import type { Plan } from '../lib/plan.ts';
 import { residentBytes } from '../lib/processes.ts';
@@ -19,7 +19,9 @@ export async function memoryCase(plan: Plan): Promise<CaseResult> {
   const perSocket = newRow('memory per idle socket', 'bytes', 0);
   const before = newRow('resident before', 'MB', 1);
   const after = newRow(`resident with ${plan.idleSockets} sockets`, 'MB', 1);
-  const starts = [() => startCollab(installCollab(plan.bin)), () => startBareUws(), startFastify];
+  const { before: earlier } = plan;
+  const peers: (() => Promise<Target>)[] = earlier === null ? [() => startBareUws(), startFastify] : [() => startCollab(installCollab(earlier), 'auto', 'collab before')];
+  const starts = [() => startCollab(installCollab(plan.bin)), ...peers];
 
   for (let round = 0; round < plan.memoryRounds; round += 1) {
     for (const start of starts) {
@@ -34,13 +36,13 @@ export async function memoryCase(plan: Plan): Promise<CaseResult> {
     name: 'memory',
     title: `${plan.idleSockets} idle sockets`,
     rows: [perSocket, before, after],
-    goals: [ceilingGoal(perSocket, 6000)],
+    goals: earlier === null ? [ceilingGoal(perSocket, 6000)] : [beforeGoal(perSocket), beforeGoal(before), beforeGoal(after)],
   };
 }
 
 /** Resident bytes without and with the sockets, each once settled. */
 async function measure(target: Target, sockets: number): Promise<[empty: number, full: number]> {
-  if (target.name === 'collab') await seedUsers(target, Math.ceil(sockets / socketsPerUser));
+  if (target.name.startsWith('collab')) await seedUsers(target, Math.ceil(sockets / socketsPerUser));
   const sink = startSink(target.name);
   try {
     for (let i = 0; i < warmUpTimes; i += 1) {

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { installCollab, startCollab } from '../lib/collab.ts';
+import { startBuilds } from '../lib/collab.ts';
 import { startNginx } from '../lib/file-peers.ts';
 import { newFolder } from '../lib/folders.ts';
 import { makeImages } from '../lib/images.ts';
-import { type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
+import { beforeGoal, type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
 import type { Plan } from '../lib/plan.ts';
 import { interleave, withTargets } from '../lib/rounds.ts';
 import type { Target } from '../lib/target.ts';
@@ -15,11 +15,10 @@ const seconds = 1;
 
 /** Serve a file of 200 kB that was asked for before, with both credentials, over 64 connections. */
 export async function serveCase(plan: Plan): Promise<CaseResult> {
-  const installation = installCollab(plan.bin);
   const files = newFolder('served');
-  const collab = await startCollab(installation);
-  const nginx = await startNginx(files);
-  const targets = nginx === null ? [collab] : [collab, nginx];
+  const builds = await startBuilds(plan);
+  const nginx = plan.before === null ? await startNginx(files) : null;
+  const targets: Target[] = nginx === null ? [...builds] : [...builds, nginx];
   const [image] = await makeImages(1, { width: 1000, height: 750, bytes: 200_000 });
   const perSecond = newRow('files of 200 kB served', '1/s', 0);
   const p50 = newRow('answer, median', 'ms', 2);
@@ -27,10 +26,14 @@ export async function serveCase(plan: Plan): Promise<CaseResult> {
   const busy = newRow('core of the server busy', '%', 0);
 
   await withTargets(targets, async () => {
-    const [path] = await uploadAll(collab, [image!]);
-    await thumbnailsMade(installation.dir);
+    const paths = new Map<Target, string>();
+    for (const build of builds) {
+      const [path] = await uploadAll(build, [image!]);
+      paths.set(build, path!);
+      await thumbnailsMade(build.dir);
+    }
     writeFileSync(join(files, 'photo.jpg'), image!);
-    const pathOf = (target: Target): string => (target === collab ? path! : '/photo.jpg');
+    const pathOf = (target: Target): string => paths.get(target) ?? '/photo.jpg';
     for (const target of targets) await checkFile(target, pathOf(target), image!);
     const serve = (target: Target): ReturnType<typeof runScript> => runScript('serve', target, { connections: 64, seconds, args: [pathOf(target), ...headerLines(target)] });
 
@@ -45,11 +48,12 @@ export async function serveCase(plan: Plan): Promise<CaseResult> {
     });
   });
 
+  const beside = nginx === null ? [] : [ratioGoal(perSecond, 'nginx', 0.5)];
   return {
     name: 'serve',
     title: 'serve a file of 200 kB',
     rows: [perSecond, p50, p99, busy],
-    goals: nginx === null ? [] : [ratioGoal(perSecond, 'nginx', 0.5)],
+    goals: plan.before === null ? beside : [beforeGoal(perSecond)],
   };
 }
 

@@ -1,7 +1,8 @@
 import { installCollab, startCollab } from '../lib/collab.ts';
-import { type CaseResult, ceilingGoal, newRow, record } from '../lib/measure.ts';
+import { beforeGoal, type CaseResult, ceilingGoal, newRow, record } from '../lib/measure.ts';
 import { startBareUws, startFastify } from '../lib/peers.ts';
 import type { Plan } from '../lib/plan.ts';
+import type { Target } from '../lib/target.ts';
 import { until } from '../lib/wait.ts';
 
 /** Start to ready, two workers: from the spawn to the first 200 of /readyz, and to the line that says so. */
@@ -9,7 +10,9 @@ export async function startCase(plan: Plan): Promise<CaseResult> {
   const ready = newRow('start to the first 200 of /readyz', 'ms', 0);
   const line = newRow('start to the ready line', 'ms', 0);
   const installation = installCollab(plan.bin);
-  const starts = [() => startCollab(installation, 2), () => startBareUws(), startFastify];
+  const before = plan.before === null ? null : installCollab(plan.before);
+  const peers: (() => Promise<Target>)[] = before === null ? [() => startBareUws(), startFastify] : [() => startCollab(before, 2, 'collab before')];
+  const starts = [() => startCollab(installation, 2), ...peers];
 
   for (let round = 0; round < plan.startRounds; round += 1) {
     for (const start of starts) {
@@ -20,5 +23,7 @@ export async function startCase(plan: Plan): Promise<CaseResult> {
       await server.stop();
     }
   }
-  return { name: 'start', title: 'start to ready, 2 workers', rows: [ready, line], goals: [ceilingGoal(ready, 1000, 'collab, 2 workers'), ceilingGoal(line, 1000, 'collab, 2 workers')] };
+  const measured = 'collab, 2 workers';
+  const goals = before === null ? [ceilingGoal(ready, 1000, measured), ceilingGoal(line, 1000, measured)] : [beforeGoal(ready, measured), beforeGoal(line, measured)];
+  return { name: 'start', title: 'start to ready, 2 workers', rows: [ready, line], goals };
 }

@@ -1,7 +1,7 @@
-import { installCollab, startCollab } from '../lib/collab.ts';
+import { startBuilds } from '../lib/collab.ts';
 import { bareThumbnailsPerSecond } from '../lib/file-peers.ts';
 import { makeImages } from '../lib/images.ts';
-import { type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
+import { beforeGoal, type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
 import type { Plan } from '../lib/plan.ts';
 import { withTargets } from '../lib/rounds.ts';
 import { keptFiles, placedAt, thumbnailsMade, uploadAll } from '../lib/uploads.ts';
@@ -13,28 +13,32 @@ const leastLeft = 32;
 
 /** Thumbnails of a backlog of 1 MiB JPEGs. */
 export async function thumbnailsCase(plan: Plan): Promise<CaseResult> {
-  const installation = installCollab(plan.bin);
-  const collab = await startCollab(installation);
+  const builds = await startBuilds(plan);
   const images = await makeImages(8, { width: 2400, height: 1800, bytes: 1024 * 1024 });
   const perSecond = newRow('thumbnails of images of 1 MiB', '1/s', 1);
   const left = newRow('of these, made after the uploads', '', 0);
 
-  await withTargets([collab], async () => {
-    await uploadAll(collab, images);
-    await thumbnailsMade(installation.dir);
+  await withTargets(builds, async () => {
+    for (const build of builds) {
+      await uploadAll(build, images);
+      await thumbnailsMade(build.dir);
+    }
     for (let round = 0; round < plan.rounds; round += 1) {
-      const earlier = new Set(keptFiles(installation.dir).images);
-      await uploadAll(collab, Array.from({ length: backlog }, (_, i) => images[i % images.length]!));
-      const uploadedAt = Date.now();
-      const { images: kept, thumbnails } = await thumbnailsMade(installation.dir);
-      // In the order in which they were placed. The first after the uploads starts the clock: it may have begun before.
-      const times = thumbnails.map(placedAt).filter((at) => at > uploadedAt).sort((a, b) => a - b);
-      if (times.length < leastLeft) throw new Error(`only ${times.length} of ${backlog} thumbnails were left to make when the uploads had ended`);
-      record(perSecond, 'collab', ((times.length - 1) / (times.at(-1)! - times[0]!)) * 1000);
-      record(left, 'collab', times.length);
-      record(perSecond, 'bare sharp', await bareThumbnailsPerSecond(kept.filter((path) => !earlier.has(path))));
+      for (const build of builds) {
+        const earlier = new Set(keptFiles(build.dir).images);
+        await uploadAll(build, Array.from({ length: backlog }, (_, i) => images[i % images.length]!));
+        const uploadedAt = Date.now();
+        const { images: kept, thumbnails } = await thumbnailsMade(build.dir);
+        // In the order in which they were placed. The first after the uploads starts the clock: it may have begun before.
+        const times = thumbnails.map(placedAt).filter((at) => at > uploadedAt).sort((a, b) => a - b);
+        if (times.length < leastLeft) throw new Error(`only ${times.length} of ${backlog} thumbnails were left to make when the uploads had ended`);
+        record(perSecond, build.name, ((times.length - 1) / (times.at(-1)! - times[0]!)) * 1000);
+        record(left, build.name, times.length);
+        if (plan.before === null) record(perSecond, 'bare sharp', await bareThumbnailsPerSecond(kept.filter((path) => !earlier.has(path))));
+      }
     }
   });
 
-  return { name: 'thumbnails', title: 'thumbnails of a backlog', rows: [perSecond, left], goals: [ratioGoal(perSecond, 'bare sharp', 0.9)] };
+  const goals = [plan.before === null ? ratioGoal(perSecond, 'bare sharp', 0.9) : beforeGoal(perSecond)];
+  return { name: 'thumbnails', title: 'thumbnails of a backlog', rows: [perSecond, left], goals };
 }

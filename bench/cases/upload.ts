@@ -1,12 +1,13 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { installCollab, startCollab } from '../lib/collab.ts';
+import { startBuilds } from '../lib/collab.ts';
 import { startBareFiles } from '../lib/file-peers.ts';
 import { newFolder } from '../lib/folders.ts';
 import { makeImages } from '../lib/images.ts';
-import { type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
+import { beforeGoal, type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
 import type { Plan } from '../lib/plan.ts';
 import { interleave, withTargets } from '../lib/rounds.ts';
+import type { Target } from '../lib/target.ts';
 import { runUploads, thumbnailsMade, uploadsFile } from '../lib/uploads.ts';
 
 /** A run writes a gigabyte, and leaves seconds of thumbnails to make: longer ones would only fill the disk. */
@@ -14,9 +15,10 @@ const seconds = 1;
 
 /** Upload JPEGs of 1 MiB over 8 connections, on disk before the answer. */
 export async function uploadCase(plan: Plan): Promise<CaseResult> {
-  const installation = installCollab(plan.bin);
   const data = newFolder('bare-files');
-  const targets = [await startCollab(installation), await startBareFiles(data)];
+  const builds = await startBuilds(plan);
+  const targets: Target[] = [...builds];
+  if (plan.before === null) targets.push(await startBareFiles(data));
   const uploads = uploadsFile(await makeImages(8, { width: 2400, height: 1800, bytes: 1024 * 1024 }));
   const perSecond = newRow('images of 1 MiB uploaded', '1/s', 0);
   const p50 = newRow('answer, median', 'ms', 1);
@@ -26,7 +28,7 @@ export async function uploadCase(plan: Plan): Promise<CaseResult> {
   await withTargets(targets, async () => {
     // What a turn leaves behind is done or gone before the next one begins.
     const settle = async (): Promise<void> => {
-      await thumbnailsMade(installation.dir);
+      for (const { dir } of builds) await thumbnailsMade(dir);
       for (const file of readdirSync(data)) rmSync(join(data, file));
     };
     for (const target of targets) await runUploads(target, uploads, plan.warmUpSeconds);
@@ -40,7 +42,7 @@ export async function uploadCase(plan: Plan): Promise<CaseResult> {
       await settle();
     });
   });
-  rmSync(installation.dir, { recursive: true });
+  for (const { dir } of builds) rmSync(dir, { recursive: true });
 
-  return { name: 'upload', title: 'upload a JPEG of 1 MiB, durable', rows: [perSecond, p50, p99, busy], goals: [ratioGoal(perSecond, 'bare uWS', 0.5)] };
+  return { name: 'upload', title: 'upload a JPEG of 1 MiB, durable', rows: [perSecond, p50, p99, busy], goals: [plan.before === null ? ratioGoal(perSecond, 'bare uWS', 0.5) : beforeGoal(perSecond)] };
 }

@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newFolder } from './folders.ts';
+import type { Plan } from './plan.ts';
 import { freePort, startServer } from './server-process.ts';
-import { commentPost, credentialHeaders, type Target } from './target.ts';
+import { commentPost, credentialHeaders, type Target, type TargetName } from './target.ts';
 import { mintToken } from './tokens.ts';
 
 /** A folder that `collab init` has made, and what init printed. */
@@ -30,14 +31,28 @@ export function installCollab(bin: string): Installation {
   return { ...made, bin, dir };
 }
 
+/** A build of Collab that is measured, running. */
+export interface Collab extends Target {
+  /** Its folder. */
+  readonly dir: string;
+}
+
+/** The build that is measured and, where the plan has one, the earlier one, each in a folder of its own and started as by default. */
+export async function startBuilds({ bin, before }: Plan): Promise<Collab[]> {
+  const builds = [await startCollab(installCollab(bin))];
+  if (before !== null) builds.push(await startCollab(installCollab(before), 'auto', 'collab before'));
+  return builds;
+}
+
 /** Starts Collab in the folder, as it is by default on the cores that it is given, or with two web workers. */
-export async function startCollab(installation: Installation, workers: 'auto' | 2 = 'auto'): Promise<Target> {
+export async function startCollab(installation: Installation, workers: 'auto' | 2 = 'auto', name: TargetName = workers === 2 ? 'collab, 2 workers' : 'collab'): Promise<Collab> {
   const port = await freePort();
   const { bin, dir, secretKey, publishableKey, jwtSecret, jwtKid } = installation;
   const server = await startServer(port, [bin, 'start', '--dir', dir, '--port', String(port), '--workers', String(workers)]);
   const authorization = `Bearer ${secretKey}`;
   return {
-    name: workers === 'auto' ? 'collab' : 'collab, 2 workers',
+    name,
+    dir,
     server,
     authorization,
     greets: true,

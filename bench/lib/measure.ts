@@ -60,6 +60,16 @@ export function ratioGoal(row: Row, peer: TargetName, bound: number): Goal {
   return { label: `${row.label}: collab / ${peer}`, measured, bound, kind: 'at least', unit: 'x', passed: measured >= bound };
 }
 
+/** What a build may lose against the one before it: the noise of such a run. */
+const leastOfBefore = 0.97;
+
+/** How good Collab is beside the build before it: the ratio of the rates, or the inverse ratio of times and bytes. */
+export function beforeGoal(row: Row, target: TargetName = 'collab'): Goal {
+  const ratio = medianOf(row, target) / medianOf(row, 'collab before');
+  const measured = row.unit === '1/s' ? ratio : 1 / ratio;
+  return { label: `${row.label}: now / before`, measured, bound: leastOfBefore, kind: 'at least', unit: 'x', passed: measured >= leastOfBefore };
+}
+
 /** Collab's median, under the name that it was measured as, against the value it must stay under. */
 export function ceilingGoal(row: Row, bound: number, target: TargetName = 'collab'): Goal {
   const measured = medianOf(row, target);
