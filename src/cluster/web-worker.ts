@@ -69,10 +69,11 @@ interface Parts {
 export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics }: WebWorkerOptions): Promise<WebWorker> {
   await requireCore();
   const status: ServerStatus = { draining: false };
-  const server = createServer();
+  const onInput = ctx.store.expireOnInput();
+  const server = createServer(onInput);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? (await import('../demo/demo.ts')).createDemo(ctx, DEMO_ENVIRONMENT) : undefined;
-  const http = attachHttp(server.app, { ctx, config, log, status, metrics, demo });
+  const http = attachHttp(server.app, { ctx, config, log, status, metrics, demo, onInput });
   reportFaults(ctx.store, log);
   const disconnectStore = connectStore(ctx, bus);
   if (metrics !== undefined) timeCommits(ctx, metrics);

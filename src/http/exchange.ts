@@ -15,6 +15,8 @@ export interface ExchangeOptions {
   readonly draining: () => boolean;
   /** Called once, when the answer has been handed over whole or the client is gone. */
   readonly finished: (exchange: Exchange) => void;
+  /** Called when more of the request's body has arrived, before it is handled. */
+  readonly onInput?: (() => void) | undefined;
 }
 
 /** Bytes that are read from where they are, and sent, in pieces. */
@@ -68,7 +70,7 @@ export class Exchange {
     response.onAborted(() => this.#abort());
     this.head = new RequestHead(request);
     this.#body = new RequestBody({ pause: () => this.#pause(), resume: () => this.#resume() }, this.head);
-    if (this.#body.unread > 0) response.onData((data, isLast) => this.#body.arrive(new Uint8Array(data), isLast));
+    if (this.#body.unread > 0) response.onData((data, isLast) => this.#arrive(data, isLast));
     this.id = isRequestId(this.head.requestId) ? this.head.requestId : newRequestId();
   }
 
@@ -80,6 +82,11 @@ export class Exchange {
   /** The other end of the connection, as text in the form of uWebSockets.js; '' once the exchange is over. */
   get peer(): string {
     return this.#alive ? Buffer.from(this.#response.getRemoteAddressAsText()).toString('latin1') : '';
+  }
+
+  #arrive(data: ArrayBuffer, isLast: boolean): void {
+    this.#options.onInput?.();
+    this.#body.arrive(new Uint8Array(data), isLast);
   }
 
   /** Bytes of the body that are held in memory and not read yet. */

@@ -32,11 +32,14 @@ export interface HttpServer {
 
 /**
  * A server that doesn't listen yet.
+ *
+ * @param onInput called before each handler that is attached by `any` or `ws`; not for later bytes of a request's body
  * @throws {Error} with one line for the operator where no native core fits this platform
  */
-export function createServer(): HttpServer {
+export function createServer(onInput?: () => void): HttpServer {
   const core = loadCore();
   const app = core.App();
+  if (onInput !== undefined) announceInput(app, onInput);
   let socket: Core.us_listen_socket | null = null;
   return {
     app,
@@ -60,6 +63,29 @@ export function createServer(): HttpServer {
       app.close();
     },
   };
+}
+
+function announceInput(app: Core.TemplatedApp, onInput: () => void): void {
+  const any = app.any.bind(app);
+  app.any = (pattern, handler) =>
+    any(pattern, (response, request) => {
+      onInput();
+      return handler(response, request);
+    });
+  const ws = app.ws.bind(app);
+  app.ws = (pattern, behavior) => ws(pattern, { ...behavior, ...announced(behavior, onInput) });
+}
+
+/** The handlers of a behavior that bring something of a client. */
+function announced<T>({ upgrade, open, message, ping, pong, close }: Core.WebSocketBehavior<T>, onInput: () => void): Core.WebSocketBehavior<T> {
+  const first = <A extends unknown[]>(handler: ((...args: A) => unknown) | undefined): { (...args: A): void } | undefined =>
+    handler &&
+    ((...args) => {
+      onInput();
+      handler(...args);
+    });
+  const handlers = { upgrade: first(upgrade), open: first(open), message: first(message), ping: first(ping), pong: first(pong), close: first(close) };
+  return Object.fromEntries(Object.entries(handlers).filter(([, handler]) => handler !== undefined));
 }
 
 /** The core that this platform and this Node get, whether or not it can be loaded. */

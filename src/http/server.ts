@@ -29,6 +29,8 @@ export interface HttpDeps {
   readonly streamHeartbeatMs?: number | undefined;
   /** Where requests are counted; absent while nobody asks. */
   readonly metrics?: Metrics | undefined;
+  /** Called when more of a request's body has arrived, before it is handled; absent where nobody needs to know. */
+  readonly onInput?: (() => void) | undefined;
 }
 
 /** The HTTP layer of one process, attached. */
@@ -53,7 +55,7 @@ export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
   const pages = new Pages({ clock: ctx.clock, store: ctx.store, dataDir: config.dataDir, status, log }, config, deps.demo ?? null);
   const files = new Files({ ctx, config, log, meter });
   const requests = new Requests(log, meter);
-  const options = { draining: () => status.draining, finished: (exchange: Exchange) => requests.finished(exchange) };
+  const options = { draining: () => status.draining, finished: (exchange: Exchange) => requests.finished(exchange), onInput: deps.onInput };
 
   app.any('/*', (response, request) => {
     const exchange = new Exchange(response, request, options);

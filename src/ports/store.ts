@@ -151,6 +151,14 @@ export interface Store extends Reader {
   partitions(prefix: string, options?: Pick<RangeOptions, 'after' | 'limit'>): Promise<string[]>;
 
   /**
+   * Makes reads cheaper for a process that serves requests. Without it, a read sees every commit of any process that was made
+   * before the current callback of the event loop began. With it, a read sees every commit that was made before the last call of
+   * the function that this returns, and before the last turn of the event loop began. Call that function in every callback that
+   * brings bytes of a client, before they are handled: their sender may know of commits that nothing here has seen.
+   */
+  expireOnInput(): () => void;
+
+  /**
    * Ends the snapshot that this process reads from; the next read takes a new one. While a snapshot is open, the space that
    * commits free is not used again. Call it before a wait in the same turn of the event loop as a read, such as a write to a
    * pipe, and before long computations.

@@ -46,10 +46,13 @@ export class Replica {
   /** Reads since the view was renewed. */
   #reads = 0;
   #expiring = false;
+  /** Whether the caller says when input has arrived. */
+  #isTold = false;
   readonly #expire = (): void => {
     this.#expiring = false;
     this.release();
   };
+  readonly #expireAfterMicrotasks = (): void => process.nextTick(this.#expire);
 
   /** @param report takes what a follower throws */
   constructor(database: Database, report = new Faults().report) {
@@ -102,6 +105,14 @@ export class Replica {
     this.#database.log.resetReadTxn();
     this.#keepForCallback();
     this.deliver();
+  }
+
+  /** As `Store.expireOnInput`. */
+  expireOnInput(): () => void {
+    this.#isTold = true;
+    return () => {
+      this.#freshAt = -1;
+    };
   }
 
   /** Ends the read transactions; the next read brings the view up to date and begins others. */
@@ -168,14 +179,16 @@ export class Replica {
   /**
    * Lets the view count as fresh until the microtasks of the current callback have run. A later callback may handle bytes that
    * were read after this look, and their sender may know of a commit that this look missed. Node runs the microtasks of a
-   * callback, then the queue of `nextTick`, before the next callback.
+   * callback, then the queue of `nextTick`, before the next callback. Where the caller says when input has arrived, the turn of
+   * the event loop is bound enough.
    */
   #keepForCallback(): void {
     this.#freshAt = localCommits;
     this.#reads = 0;
     if (this.#expiring) return;
     this.#expiring = true;
-    void RESOLVED.then(() => process.nextTick(this.#expire));
+    if (this.#isTold) setImmediate(this.#expire);
+    else void RESOLVED.then(this.#expireAfterMicrotasks);
   }
 
   #readToEnd(): void {

@@ -168,6 +168,10 @@ export class LmdbStore implements Store {
     return Promise.resolve(partitionNames(this.#database, this.#replica, prefix, after ?? '', limit ?? Number.POSITIVE_INFINITY));
   }
 
+  expireOnInput(): () => void {
+    return this.#replica.expireOnInput();
+  }
+
   releaseSnapshot(): void {
     if (!this.#closed) this.#replica.release();
   }

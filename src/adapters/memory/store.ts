@@ -125,6 +125,11 @@ export class MemoryStore implements Store {
     return this.#read(() => this.#database.partitions(prefix).filter((name) => name > after).slice(0, limit));
   }
 
+  expireOnInput(): () => void {
+    // Every read is of now.
+    return () => {};
+  }
+
   releaseSnapshot(): void {
     // Nothing is kept for readers here.
   }
