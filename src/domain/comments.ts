@@ -5,7 +5,7 @@ import { KeyedLock } from '../lib/keyed-lock.ts';
 import { type Comment, CommentPatchSchema } from '../model/comment.ts';
 import { limitsOf } from '../model/environment.ts';
 import { hasMetadata } from '../model/metadata.ts';
-import type { ThreadRecord, ThreadStats } from '../model/thread.ts';
+import { parseThreadStats, renderThreadStats, type ThreadRecord } from '../model/thread.ts';
 import type { Transaction } from '../ports/store.ts';
 import { actingUser, requireAuthor, requireChange, requireRead, requireWrite } from './access.ts';
 import { checkAttachmentIds, removeAttachments, withAttachments } from './attachments.ts';
@@ -217,14 +217,14 @@ function threadOf(text: string | undefined): Readonly<ThreadRecord> {
 export function bumpThread(tx: Transaction, partition: string, at: string, comments: number, most = Number.POSITIVE_INFINITY): void {
   tx.update(partition, STATS_KEY, (current) => {
     if (current === undefined) return undefined;
-    const stats = JSON.parse(current) as ThreadStats;
+    const stats = parseThreadStats(current);
     const commentCount = stats.commentCount + comments;
     if (commentCount > most) throw new CollabError('invalid_request', `A thread holds at most ${most} comments`);
-    return `{"commentCount":${commentCount},"updatedAt":"${at > stats.updatedAt ? at : stats.updatedAt}"}`;
+    return renderThreadStats({ commentCount, updatedAt: at > stats.updatedAt ? at : stats.updatedAt });
   });
 }
 
-const countOf = (stats: string | undefined): number => (stats === undefined ? 0 : (JSON.parse(stats) as ThreadStats).commentCount);
+const countOf = (stats: string | undefined): number => (stats === undefined ? 0 : parseThreadStats(stats).commentCount);
 
 async function commentCount(ctx: Context, partition: string): Promise<number> {
   return countOf(await ctx.store.get(partition, STATS_KEY));

@@ -3,7 +3,7 @@ import type { Comment } from '../model/comment.ts';
 import type { Environment } from '../model/environment.ts';
 import type { SigningKey } from '../model/key.ts';
 import type { RoomStats } from '../model/room.ts';
-import type { ThreadStats } from '../model/thread.ts';
+import { parseThreadStats } from '../model/thread.ts';
 import type { Store } from '../ports/store.ts';
 import { findPlace, noIndex } from './comment-place.ts';
 import type { Context } from './context.ts';
@@ -78,7 +78,7 @@ async function* threadLines(store: Store, environmentId: string, partition: stri
   const record = await store.get(partition, THREAD_KEY);
   const stats = await store.get(partition, STATS_KEY);
   if (record === undefined || stats === undefined) return;
-  yield line('thread', normal(record), `"lastActivityAt":${JSON.stringify((JSON.parse(stats) as ThreadStats).updatedAt)}`);
+  yield line('thread', normal(record), `"lastActivityAt":${JSON.stringify(parseThreadStats(stats).updatedAt)}`);
   for await (const { key, value } of entriesOf(store, partition, COMMENT_PREFIX)) {
     const { id } = JSON.parse(value) as Comment;
     // Told of only where the id would say otherwise: a client has chosen one that looks like ours.

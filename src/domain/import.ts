@@ -4,6 +4,7 @@ import { timeKey } from '../lib/ids.ts';
 import { isDeeperThan } from '../lib/json-depth.ts';
 import { type Environment, SLUG_PATTERN } from '../model/environment.ts';
 import type { KeyPointer } from '../model/key.ts';
+import { renderThreadStats } from '../model/thread.ts';
 import type { StagedBlob } from '../ports/blobs.ts';
 import type { Transaction } from '../ports/store.ts';
 import { findPlace, newPlace, noIndex } from './comment-place.ts';
@@ -272,7 +273,7 @@ export class Import {
     const thread = this.#thread;
     if (thread === null) return;
     const { partition, comments, updatedAt } = thread;
-    this.#plan((tx) => tx.put(partition, STATS_KEY, JSON.stringify({ commentCount: comments, updatedAt })));
+    this.#plan((tx) => tx.put(partition, STATS_KEY, renderThreadStats({ commentCount: comments, updatedAt })));
     this.#thread = null;
   }
 

@@ -152,12 +152,18 @@ export async function ensureRoom(tx: Transaction, environmentId: string, roomId:
  */
 export function touchRoom(tx: Transaction, environmentId: string, roomId: string, at: string, threads = 0, openThreads = 0): void {
   tx.update(roomOf(environmentId, roomId), STATS_KEY, (current) => {
-    // Comments of one moment share one commit: all but the first find the room as they would leave it.
-    if (threads === 0 && openThreads === 0 && current?.endsWith(`"${at}"}`) === true) return current;
+    // Every new comment comes here, and changes the time alone.
+    if (threads === 0 && openThreads === 0 && current !== undefined) return withActivity(current, at);
     const stats = current === undefined ? { threadCount: 0, openThreadCount: 0, lastActivityAt: at } : (JSON.parse(current) as RoomStats);
     const lastActivityAt = at > stats.lastActivityAt ? at : stats.lastActivityAt;
     return `{"threadCount":${stats.threadCount + threads},"openThreadCount":${stats.openThreadCount + openThreads},"lastActivityAt":"${lastActivityAt}"}`;
   });
+}
+
+/** Stored stats of a room, which end with the time of the last activity, with `at` where that is later. */
+function withActivity(stats: string, at: string): string {
+  const start = stats.lastIndexOf('"', stats.length - '"}'.length - 1) + 1;
+  return at > stats.slice(start, -'"}'.length) ? `${stats.slice(0, start)}${at}"}` : stats;
 }
 
 function roomView(ctx: Context, environmentId: string, roomId: string): Promise<RoomView | null> {

@@ -1,6 +1,6 @@
 import { type Clock, timestamp } from '../lib/clock.ts';
 import type { RoomStats } from '../model/room.ts';
-import type { ThreadStats } from '../model/thread.ts';
+import { parseThreadStats } from '../model/thread.ts';
 import type { Context } from './context.ts';
 import { STATS_KEY } from './partitions.ts';
 
@@ -26,7 +26,7 @@ export function timeAfter(clock: Clock, ...earlier: readonly string[]): number {
 export async function nextTimeInThread(ctx: Context, partition: string): Promise<number> {
   // Read outside of the transaction, or comments of one thread would conflict with each other.
   const stats = await ctx.store.get(partition, STATS_KEY);
-  return stats === undefined ? ctx.clock.now() : timeAfter(ctx.clock, (JSON.parse(stats) as ThreadStats).updatedAt);
+  return stats === undefined ? ctx.clock.now() : timeAfter(ctx.clock, parseThreadStats(stats).updatedAt);
 }
 
 /** The time of the next thread in a room, as `timeAfter`. `partition` is the room's. */

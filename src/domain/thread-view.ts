@@ -1,6 +1,6 @@
 import { CollabError } from '../errors.ts';
 import type { Comment } from '../model/comment.ts';
-import { presentThread, type Thread, type ThreadRecord, type ThreadStats } from '../model/thread.ts';
+import { parseThreadStats, presentThread, type Thread, type ThreadRecord } from '../model/thread.ts';
 import { requireReach } from './access.ts';
 import type { Actor, Context } from './context.ts';
 import { COMMENT_PREFIX, STATS_KEY, THREAD_KEY, threadOf } from './partitions.ts';
@@ -33,7 +33,7 @@ export async function threadView(ctx: Context, environmentId: string, threadId: 
     const record = await ctx.store.get(partition, THREAD_KEY);
     const stats = await ctx.store.get(partition, STATS_KEY);
     if (record === undefined || stats === undefined) throw threadNotFound();
-    const thread = presentThread(JSON.parse(record) as ThreadRecord, JSON.parse(stats) as ThreadStats);
+    const thread = presentThread(JSON.parse(record) as ThreadRecord, parseThreadStats(stats));
     return { thread, text: JSON.stringify(thread) };
   });
 }

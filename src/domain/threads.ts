@@ -7,7 +7,7 @@ import { limitsOf } from '../model/environment.ts';
 import type { EventType } from '../model/event.ts';
 import type { Limits } from '../model/limits.ts';
 import type { Metadata } from '../model/metadata.ts';
-import { type Position, presentThread, type Thread, ThreadCreateSchema, ThreadPatchSchema, type ThreadRecord, type ThreadStats } from '../model/thread.ts';
+import { parseThreadStats, type Position, presentThread, renderThreadStats, type Thread, ThreadCreateSchema, ThreadPatchSchema, type ThreadRecord, type ThreadStats } from '../model/thread.ts';
 import type { Transaction } from '../ports/store.ts';
 import { actingUser, requireAuthor, requireChange, requireRead, requireWrite } from './access.ts';
 import { withAttachments } from './attachments.ts';
@@ -60,7 +60,7 @@ export async function createThread(ctx: Context, actor: Actor, roomId: string, i
     const commentText = JSON.stringify(comment);
     const partition = threadOf(environmentId, id);
     tx.put(partition, THREAD_KEY, JSON.stringify(record));
-    tx.put(partition, STATS_KEY, JSON.stringify(stats));
+    tx.put(partition, STATS_KEY, renderThreadStats(stats));
     tx.put(roomOf(environmentId, roomId), threadKey(at, id), id);
     tx.put(roomOf(environmentId, roomId), NEWEST_KEY, id);
     tx.put(place.partition, place.key, commentText);
@@ -154,14 +154,14 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
       if (change.metadata !== undefined) requireAuthor(actor, record.userId, 'thread');
       // Unguarded, or resolving a busy thread would never win against its new comments.
       const stats = await ctx.store.get(partition, STATS_KEY);
-      const { updatedAt } = stats === undefined ? record : (JSON.parse(stats) as ThreadStats);
+      const { updatedAt } = stats === undefined ? record : parseThreadStats(stats);
       const now = timeAfter(ctx.clock, record.updatedAt, updatedAt);
       const { changed, types } = changedThread(record, change, actor, timestamp(now));
       if (types.length === 0) return record.resolved;
       tx.put(partition, THREAD_KEY, JSON.stringify(changed));
       const opened = Number(!changed.resolved) - Number(!record.resolved);
       touchRoom(tx, environmentId, record.roomId, changed.updatedAt, 0, opened);
-      const shown = presentThread(changed, stats === undefined ? { commentCount: 1, updatedAt: changed.updatedAt } : (JSON.parse(stats) as ThreadStats));
+      const shown = presentThread(changed, stats === undefined ? { commentCount: 1, updatedAt: changed.updatedAt } : parseThreadStats(stats));
       const data = JSON.stringify(shown);
       for (const type of types) {
         emitChange(tx, actor.environment, { type, at: now, roomId: record.roomId, threadId, userId: actingUser(actor), via: actor.via, data });

@@ -99,6 +99,13 @@ export function countWrite(ctx: Context, actor: Actor): void {
 
 /** A record of counts with so much more of one kind. Throws `quota_exceeded` when that passes the bound. */
 function added(current: string | undefined, kind: UsageKind, amount: number, environment?: Environment, bound: Bound | null = null): string | undefined {
+  // Every new comment comes here twice: the first count is changed and the rest kept as it is.
+  if (kind === 'comments' && current !== undefined) {
+    const first = current.indexOf(' ');
+    const next = Number(current.slice(0, first)) + amount;
+    if (environment !== undefined && bound !== null) requireWithin(environment, bound, next);
+    if (next > 0) return `${next}${current.slice(first)}`;
+  }
   const usage = parseUsage(current);
   const next = usage[kind] + amount;
   if (environment !== undefined && bound !== null) requireWithin(environment, bound, next);

@@ -38,6 +38,17 @@ export interface ThreadStats {
   readonly updatedAt: string;
 }
 
+/** Stats as they are stored. */
+export function renderThreadStats({ commentCount, updatedAt }: ThreadStats): string {
+  return `{"commentCount":${commentCount},"updatedAt":"${updatedAt}"}`;
+}
+
+/** Stats from what `renderThreadStats` gave. By hand, because every new comment reads them twice. */
+export function parseThreadStats(text: string): ThreadStats {
+  const comma = text.indexOf(',');
+  return { commentCount: Number(text.slice('{"commentCount":'.length, comma)), updatedAt: text.slice(comma + ',"updatedAt":"'.length, -'"}'.length) };
+}
+
 /** A thread in lists and in GET (service §2, decisions §2). */
 export interface Thread {
   readonly id: string;

@@ -58,9 +58,10 @@ t.test('a write that another process has answered is read, whatever in this one 
   }
 });
 
-t.test('of two requests that one turn of the event loop reads, the second sees what was committed after the first had read', async (t) => {
+for (const told of [false, true]) t.test(`of two requests that one turn of the event loop reads, the second sees what was committed after the first had read${told ? ', where input is announced' : ''}`, async (t) => {
   const path = t.testdir();
   const store = await open(t, path);
+  const onInput = told ? store.expireOnInput() : () => {};
   await store.transact(async (tx) => tx.put('p', 'k', 'old'));
   const seen: (string | undefined)[] = [];
   const writing = ['--import=tsx', '--input-type=module', '-e', `
@@ -69,6 +70,7 @@ t.test('of two requests that one turn of the event loop reads, the second sees w
     await store.transact(async (tx) => tx.put('p', 'k', 'new'));
     await store.close();`];
   const app = uws.App().get('/', (response: HttpResponse) => {
+    onInput();
     response.onAborted(() => undefined);
     void store.get('p', 'k').then((value) => {
       seen.push(value);

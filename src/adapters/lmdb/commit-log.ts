@@ -92,13 +92,14 @@ export function copyLog(from: LogEnvironment, to: LogEnvironment, start: number,
 }
 
 /**
- * The batch that begins at `start`, in memory of the arena; undefined where the log ends.
+ * The batch that begins at `start`, in memory of the arena; undefined where the log ends. `expected` itself where it holds the
+ * same bytes: whoever wrote a batch need not check its sum.
  *
  * @throws {WrittenOver} when a later lap has passed `start`
  * @throws {LogRotated} where the log has been sealed
  * @throws {DataError} when what stands there is not what was written
  */
-export function readLog(log: LogEnvironment, start: number, arena: Arena): Buffer | undefined {
+export function readLog(log: LogEnvironment, start: number, arena: Arena, expected?: Buffer): Buffer | undefined {
   const first = pieceAt(log, start);
   if (first === undefined) return undefined;
   const byteLength = first.readUInt32LE(MARK_BYTES);
@@ -111,6 +112,7 @@ export function readLog(log: LogEnvironment, start: number, arena: Arena): Buffe
     if (next === undefined) throw damaged(start);
     next.copy(bytes, offset, MARK_BYTES);
   }
+  if (expected?.equals(bytes) === true) return expected;
   if (bytes.readUInt32LE(4) !== crc32(bytes.subarray(FRAME_BYTES))) throw damaged(start);
   return bytes;
 }

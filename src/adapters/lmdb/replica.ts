@@ -193,13 +193,13 @@ export class Replica {
 
   #readToEnd(): void {
     for (let bytes = this.#next(); bytes !== undefined; bytes = this.#next()) {
-      const own = this.#own?.start === this.#head && this.#own.batch.bytes.equals(bytes) ? this.#own.batch : undefined;
-      this.#accept(this.#head, own ?? decodeBatch(bytes));
+      const own = this.#own?.batch;
+      this.#accept(this.#head, own?.bytes === bytes ? own : decodeBatch(bytes));
     }
   }
 
   #next(): Buffer | undefined {
-    return readLog(this.#database.log, this.#head, this.arena);
+    return readLog(this.#database.log, this.#head, this.arena, this.#own?.start === this.#head ? this.#own.batch.bytes : undefined);
   }
 
   /** Moves to the tree as it is now: its snapshot begins with a read. */
