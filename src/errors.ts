@@ -1,8 +1,8 @@
 /** What a kind of refusal means on each surface. */
 export interface ErrorKind {
-  /** HTTP status (service §7). */
+  /** HTTP status (docs/errors.md). */
   readonly status: 400 | 401 | 403 | 404 | 409 | 412 | 413 | 416 | 429 | 500 | 503;
-  /** WebSocket close code, where this refusal ends the socket (decisions §3). */
+  /** WebSocket close code, where this refusal ends the socket (docs/realtime.md, "Close codes"). */
   readonly close: 4400 | 4401 | 4403 | 4408 | 4429 | 4500;
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   /** One sentence for docs/errors.md. */

@@ -13,7 +13,7 @@ import { isRestoring, restoreLeftovers } from './restore-moves.ts';
 import { findLeftovers } from './setup-leftovers.ts';
 
 const MB = 1024 * 1024;
-/** /readyz wants this share of the disk free (decisions §16). */
+/** /readyz wants this share of the disk free. */
 const FREE_SHARE = 0.05;
 /** Numbers of file systems that live on other machines, where LMDB's locks and flushes can't be relied on. */
 const NETWORK_FILESYSTEMS: ReadonlyMap<number, string> = new Map([

@@ -1,4 +1,4 @@
-/** How the server ends, as the shell sees it (decisions §17). */
+/** How the server ends, as the shell sees it (docs/cli.md). */
 export const ExitCode = {
   intended: 0,
   failure: 1,

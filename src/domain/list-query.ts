@@ -1,7 +1,7 @@
 import { CollabError } from '../errors.ts';
 import type { UserKind } from '../model/user.ts';
 
-/** Which list a query is for: it decides the filters and the default order (decisions §1). */
+/** Which list a query is for: it decides the filters and the default order. */
 export type ListKind = 'threads' | 'comments' | 'rooms' | 'users';
 
 /** Filters, ANDed; only those of the kind of list are ever set. Times are ISO 8601 UTC with milliseconds, inclusive. */

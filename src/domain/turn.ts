@@ -12,7 +12,7 @@ interface IceServer {
   readonly credential?: string;
 }
 
-/** Where browsers find TURN and STUN servers, and what lets them in (decisions §5). */
+/** Where browsers find TURN and STUN servers, and what lets them in (docs/api.md, "TURN credentials"). */
 export interface TurnCredentials {
   readonly iceServers: readonly IceServer[];
   readonly username: string | null;

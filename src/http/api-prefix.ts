@@ -1,2 +1,2 @@
-/** Where the API begins (service §9). */
+/** Where the API begins (docs/api.md, "Versions"). */
 export const API_PREFIX = '/api/v1';

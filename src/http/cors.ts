@@ -2,7 +2,7 @@ import type { Environment } from '../model/environment.ts';
 import type { Header } from './exchange.ts';
 import type { Route } from './route.ts';
 
-// What pages of other origins may do (decisions §13). `Authorization` is not among the headers that they may send: a
+// What pages of other origins may do (docs/api.md, "From a browser"). `Authorization` is not among the headers that they may send: a
 // browser then cannot use a secret key, not even one that has leaked into the code of a page.
 const ALLOWED_HEADERS = 'Content-Type, X-Service-Key, X-Service-Token, If-Match, If-None-Match, Range, Idempotency-Key, X-Request-Id';
 const EXPOSED_HEADERS =

@@ -45,7 +45,7 @@ const FILE_HEAD: Header = [
   ].join('\r\n'),
 ];
 
-/** Serves uploads and thumbnails to the users of their environment (service §4 "Serving files"). */
+/** Serves uploads and thumbnails to the users of their environment (docs/api.md, "Files"). */
 export class Files {
   readonly #deps: FilesDeps;
   readonly #router = new Router<null>();

@@ -48,7 +48,7 @@ const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
   ],
 };
 
-/** The parameters of a list (decisions §1). */
+/** The parameters of a list. */
 export function listParameters(list: ListKind): readonly Parameter[] {
   return [...common, ...own[list]];
 }

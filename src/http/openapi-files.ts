@@ -14,7 +14,7 @@ const segment = (name: string): Json => ({ name, in: 'path', required: true, sch
 const content = Object.fromEntries([...Object.keys(acceptedTypes)].map((type) => [type, {}]));
 const headers = { ...limitHeaders, ...headerRefs('ETag') };
 
-/** Serving files, which no route of the API is: it stands beside its prefix (service §9). */
+/** Serving files, which no route of the API is: it stands beside its prefix. */
 export const filesPath: Json = {
   '/files/{envId}/{fileId}': {
     servers: [{ url: '/', description: 'Outside of /api/v1.' }],

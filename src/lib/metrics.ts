@@ -1,4 +1,4 @@
-/** Every family of measurements that /metrics shows, under the prefix `collab_` (decisions §16). */
+/** Every family of measurements that /metrics shows, under the prefix `collab_` (docs/operations.md, "Measurements"). */
 export const metricFamilies = {
   build_info: { type: 'gauge', help: 'Always 1; the label says which version runs.' },
   http_requests_total: { type: 'counter', help: 'Requests answered, by method, template of the route and status; status "aborted": the client went away first.' },

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-/** A person who administers the server: all its environments and their keys (decisions §7). */
+/** A person who administers the server: all its environments and their keys (docs/api.md, "Administration"). */
 export interface Admin {
   readonly id: string;
   /** In lower case. */

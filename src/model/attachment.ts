@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { MediaType } from './environment.ts';
 
-/** A file as the upload answers with it and as comments carry it (service §2 "upload result"). */
+/** A file as the upload answers with it and as comments carry it. */
 export interface Attachment {
   readonly id: string;
   readonly type: MediaType;
@@ -28,7 +28,7 @@ export interface StoredFile {
   readonly noThumbnail?: true | undefined;
 }
 
-/** The types that are accepted, and what each is (service §4 "Upload"). */
+/** The types that are accepted, and what each is (docs/api.md, "Files"). */
 export const acceptedTypes: Readonly<Record<string, MediaType>> = {
   'image/jpeg': 'image',
   'image/png': 'image',
@@ -43,7 +43,7 @@ export const acceptedTypes: Readonly<Record<string, MediaType>> = {
   'video/mp4': 'video',
 };
 
-/** What content may show itself as that is declared as a type: containers don't tell sound from video (decisions §11). */
+/** What content may show itself as that is declared as a type: containers don't tell sound from video. */
 const families: readonly (readonly string[])[] = [
   ['image/png', 'image/apng'],
   ['audio/webm', 'video/webm'],

@@ -4,7 +4,7 @@ import type { Reaction } from './reaction.ts';
 import { ClientIdSchema } from './thread.ts';
 import { type Metadata, MetadataSchema } from './metadata.ts';
 
-/** A comment, stored and sent in this very shape (service §2, decisions §2). */
+/** A comment, stored and sent in this very shape. */
 export interface Comment {
   readonly id: string;
   readonly threadId: string;

@@ -87,7 +87,7 @@ export interface KeyPointer {
 
 export type SigningAlgorithm = 'HS256' | 'RS256' | 'PS256' | 'ES256' | 'EdDSA';
 
-/** What user tokens of an environment are verified with (decisions §6). */
+/** What user tokens of an environment are verified with. */
 export type SigningKey =
   | { readonly kid: string; readonly kind: 'secret'; readonly alg: 'HS256'; readonly secret: string; readonly createdAt: string }
   | { readonly kid: string; readonly kind: 'public'; readonly alg: Exclude<SigningAlgorithm, 'HS256'>; readonly key: string; readonly createdAt: string }

@@ -1,4 +1,4 @@
-/** Bounds of what a caller may send (decisions §10). An environment may override each. Lengths are UTF-16 units. */
+/** Bounds of what a caller may send (docs/api.md, "Limits"). An environment may override each. Lengths are UTF-16 units. */
 export interface Limits {
   readonly bodyLength: number;
   readonly mentions: number;

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 
-/** Custom facts of the operator's product on a room, thread, comment or user (decisions §10). */
+/** Custom facts of the operator's product on a room, thread, comment or user (docs/api.md, "Metadata"). */
 export type Metadata = Readonly<Record<string, string | number | boolean>>;
 
 /** Whether metadata have every one of these values, compared as text, under these keys. */

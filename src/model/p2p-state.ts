@@ -1,6 +1,6 @@
 import Type from 'typebox';
 
-/** What is known of the shared state of a room besides its bytes (decisions §4). */
+/** What is known of the shared state of a room besides its bytes (docs/api.md, "Shared state"). */
 export interface P2pRecord {
   /** Counts every change since the room's first state, clearing too. */
   readonly version: number;

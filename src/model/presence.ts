@@ -1,4 +1,4 @@
-/** A user in a room as it leaves the server (decisions §3): one, however many tabs are open. */
+/** A user in a room as it leaves the server: one, however many tabs are open. */
 export interface Presence {
   readonly userId: string;
   readonly name: string | null;

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-/** A reaction, stored inside its comment and sent in this shape (decisions §2). */
+/** A reaction, stored inside its comment and sent in this shape (docs/api.md, "Reactions"). */
 export interface Reaction {
   readonly id: string;
   readonly reactionId: string;

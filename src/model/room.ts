@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { type Metadata, MetadataSchema } from './metadata.ts';
 
-/** A room as it leaves the server (decisions §2). */
+/** A room as it leaves the server. */
 export interface Room {
   readonly id: string;
   readonly roomId: string;

@@ -49,7 +49,7 @@ export function parseThreadStats(text: string): ThreadStats {
   return { commentCount: Number(text.slice('{"commentCount":'.length, comma)), updatedAt: text.slice(comma + ',"updatedAt":"'.length, -'"}'.length) };
 }
 
-/** A thread in lists and in GET (service §2, decisions §2). */
+/** A thread in lists and in GET. */
 export interface Thread {
   readonly id: string;
   readonly roomId: string;
@@ -85,7 +85,7 @@ export function presentThread(record: ThreadRecord, stats: ThreadStats): Thread 
   };
 }
 
-/** Ids that a client may choose on create (decisions §9). */
+/** Ids that a client may choose when it creates a thread or comment. */
 export const ClientIdSchema = Type.String({
   pattern: '^[A-Za-z0-9_-]{8,64}$',
   description: 'An id of the caller’s choice: 8 to 64 of A–Z a–z 0–9 _ -.',

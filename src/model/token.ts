@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-/** What a backend may ask of a token that it has made for one of its users (decisions §6). */
+/** What a backend may ask of a token that it has made for one of its users. */
 export const TokenCreateSchema = Type.Object({
   ttl: Type.Optional(Type.Integer({ minimum: 60, maximum: 86_400, description: 'Seconds it is good for: 60 to 86 400, 3 600 when absent.' })),
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'Display name; the user takes it over.' })),

@@ -3,7 +3,7 @@ import { type Metadata, MetadataSchema } from './metadata.ts';
 
 export type UserKind = 'user' | 'bot';
 
-/** A user as stored; `online` is added when it is read, `email` leaves only to backends (decisions §2). */
+/** A user as stored; `online` is added when it is read, `email` leaves only to backends. */
 export interface User {
   readonly id: string;
   readonly userId: string;

@@ -19,7 +19,7 @@ export interface Porter {
   leave(guest: Guest): void;
 }
 
-/** A socket whose credentials come in its first message (the third carrier of decisions §3). */
+/** A socket whose credentials come in its first message (docs/realtime.md, "Connecting"). */
 export class Guest {
   readonly line: Line;
   readonly pass: GuestPass;

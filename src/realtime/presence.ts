@@ -38,7 +38,7 @@ const inputs = {
   ),
 };
 
-/** What sockets tell the others in a room (decisions §3), by the type of the message. None of it is stored. */
+/** What sockets tell the others in a room (docs/realtime.md, "Rooms"), by the type of the message. None of it is stored. */
 export const presenceMessages: ReadonlyMap<string, MessageHandler> = new Map<string, MessageHandler>([
   ['room.join', join],
   [

@@ -47,7 +47,7 @@ export function errorFrame(id: number | null, error: CollabError): string {
   return id === null ? `{"type":"error","error":${body}}` : `{"type":"error","id":${id},"error":${body}}`;
 }
 
-/** What the first frame says (decisions §3). */
+/** What the first frame says (docs/realtime.md, "Connecting"). */
 export interface Welcome {
   readonly connectionId: string;
   readonly userId: string;

@@ -55,7 +55,7 @@ const CORE_MAX_MESSAGE_BYTES = MAX_MESSAGE_BYTES * 2;
 const CORE_BACKLOG_MARGIN = MAX_ASKED_BYTES + 1024 * 1024;
 const CLOSE_TURN_MS = 20;
 
-/** Attaches the WebSocket of the API (`/api/v1/ws`, decisions §3) to a server that doesn't listen yet. */
+/** Attaches the WebSocket of the API (`/api/v1/ws`, docs/realtime.md) to a server that doesn't listen yet. */
 export function attachRealtime(app: TemplatedApp, deps: RealtimeDeps): Realtime {
   const { ctx, config, owner } = deps;
   const meter = deps.metrics === undefined ? null : new SocketMeter(deps.metrics, () => hub.feeds.values());

@@ -2,7 +2,7 @@ import type { Counter, Metrics } from '../lib/metrics.ts';
 import { eventTypes } from '../model/event.ts';
 import type { Feed } from './hub.ts';
 
-/** Close codes with a label of their own: those of decisions §3 and what browsers and the core say. A client may send any. */
+/** Close codes with a label of their own: those of docs/realtime.md and what browsers and the core say. A client may send any. */
 const CODES = new Set([1000, 1001, 1002, 1005, 1006, 1009, 1011, 1012, 1013, 4400, 4401, 4403, 4408, 4429, 4500]);
 /** What every frame of ours begins with. */
 const HEAD = '{"type":"'.length;

@@ -14,7 +14,7 @@ const ofReaction = new InputSchema(Type.Object({ reactionId: Type.String({ descr
 const ofComment = new InputSchema(Type.Object({ commentId: Type.String({ description: 'The comment that this is about.' }) }));
 
 /**
- * What browsers may write (decisions §3), by the type of the message: the same functions, rules and answers as REST, with
+ * What browsers may write (docs/realtime.md, "Writing"), by the type of the message: the same functions, rules and answers as REST, with
  * the ids of the path and the body together in `data`. The author is always the user of the token.
  */
 export const writes: ReadonlyMap<string, Write> = new Map<string, Write>([
