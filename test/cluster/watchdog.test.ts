@@ -94,7 +94,7 @@ t.test('a worker that does not answer for the timeout is killed, and the log say
   t.equal(two.pings(), 2, 'no ping while one is unanswered');
   t.match(lines, [{ level: 'error', hung: 'web-2', workerPid: 2, silentMs: 10_000, stopped: true }]);
   t.equal(lines[0]?.['msg'], 'worker web-2 has not answered the primary for 10 s and is killed (SIGKILL): a signal had stopped it; another one replaces it');
-  t.same(two.worker.explain({ code: null, signal: 'SIGKILL' }), { reason: 'it did not answer the primary for 10 s', logged: true });
+  t.same(two.worker.explain({ code: null, signal: 'SIGKILL' }), { reason: 'it did not answer the primary for 10 s', logged: true, permanent: false });
   await two.worker.ended;
   pass(30);
   t.equal(lines.length, 1, 'once');
