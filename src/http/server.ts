@@ -29,7 +29,7 @@ export interface HttpDeps {
   readonly streamHeartbeatMs?: number | undefined;
   /** Where requests are counted; absent while nobody asks. */
   readonly metrics?: Metrics | undefined;
-  /** Called when more of a request's body has arrived, before it is handled; absent where nobody needs to know. */
+  /** Called when more of a request's body has arrived, before it is handled. */
   readonly onInput?: (() => void) | undefined;
 }
 

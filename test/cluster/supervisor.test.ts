@@ -87,6 +87,14 @@ const endWhenTold = (...workers: FakeWorker[]): void => {
   for (const worker of workers) void worker.got('drain').then(() => worker.exit(WorkerExit.intended));
 };
 
+/** Lets a worker report why it fails, and end. */
+async function fail(worker: FakeWorker, data: { reason: string; permanent: boolean }): Promise<void> {
+  worker.channel.send({ type: 'failed', data });
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  worker.exit(WorkerExit.logged);
+}
+
 t.test('all workers are started at once, and the start is over when all serve', async (t) => {
   const { supervisor, workers } = cluster(t);
   const start = supervisor.start();
@@ -107,10 +115,7 @@ t.test('a worker that ends three times before it serves makes the start fail wit
   for (const index of [0, 2, 3]) {
     const failing = await worker(index);
     await failing.got('start');
-    failing.channel.send({ type: 'failed', data: { reason: 'no such disk', permanent: false } });
-    await new Promise(setImmediate);
-    await new Promise(setImmediate);
-    failing.exit(WorkerExit.logged);
+    await fail(failing, { reason: 'no such disk', permanent: false });
   }
   await t.rejects(start, { name: 'StartError', exitCode: 1, message: 'A web worker cannot start: no such disk' });
   supervisor.kill();
@@ -120,10 +125,7 @@ t.test('a worker that fails for a permanent reason makes the start fail at once'
   const { supervisor, worker, workers } = cluster(t, 1);
   const start = supervisor.start();
   const failing = await worker(0);
-  failing.channel.send({ type: 'failed', data: { reason: 'the core is broken', permanent: true } });
-  await new Promise(setImmediate);
-  await new Promise(setImmediate);
-  failing.exit(WorkerExit.logged);
+  await fail(failing, { reason: 'the core is broken', permanent: true });
   await t.rejects(start, { name: 'StartError', exitCode: 1, message: 'the core is broken' });
   supervisor.kill();
   t.equal(workers.length, 2, 'none was started after it');

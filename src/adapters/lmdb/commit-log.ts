@@ -92,8 +92,8 @@ export function copyLog(from: LogEnvironment, to: LogEnvironment, start: number,
 }
 
 /**
- * The batch that begins at `start`, in memory of the arena; undefined where the log ends. `expected` itself where it holds the
- * same bytes: whoever wrote a batch need not check its sum.
+ * The batch that begins at `start`, in memory of the arena; undefined where the log ends. Returns `expected` where the log
+ * holds the same bytes: the process that wrote a batch need not check its sum.
  *
  * @throws {WrittenOver} when a later lap has passed `start`
  * @throws {LogRotated} where the log has been sealed

@@ -20,7 +20,7 @@ const commitsUnderWay = new Map<string, Set<Promise<unknown>>>();
 /**
  * Resolves when no commit of this process to the environment in folder `path` is under way. To be awaited right before an
  * environment that this process may have open already is opened once more: the write thread of lmdb-js would wait for the
- * main thread with LMDB's lock of writers in its hands, and the opening, in the main thread, for that lock.
+ * main thread while it holds LMDB's writers' lock, and the opening, in the main thread, for that lock.
  */
 export async function ownCommitsDone(path: string): Promise<void> {
   for (let pending = commitsUnderWay.get(path); pending !== undefined; pending = commitsUnderWay.get(path)) await Promise.allSettled(pending);
@@ -80,7 +80,8 @@ function keepApart<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock
   root.readerCheck = () => readerCheck() + lock.readerCheck();
   const close = root.close.bind(root);
   root.close = async () => {
-    await ownCommitsDone(path);
+    // Once: another store in this process may go on committing.
+    await Promise.allSettled(commitsUnderWay.get(path) ?? new Set<Promise<unknown>>());
     await close();
     await lock.close();
   };

@@ -46,8 +46,8 @@ export class Replica {
   /** Reads since the view was renewed. */
   #reads = 0;
   #expiring = false;
-  /** Whether the caller says when input has arrived. */
-  #isTold = false;
+  /** Whether the caller announces input (`expireOnInput`). */
+  #inputAnnounced = false;
   readonly #expire = (): void => {
     this.#expiring = false;
     this.release();
@@ -109,7 +109,7 @@ export class Replica {
 
   /** As `Store.expireOnInput`. */
   expireOnInput(): () => void {
-    this.#isTold = true;
+    this.#inputAnnounced = true;
     return () => {
       this.#freshAt = -1;
     };
@@ -179,15 +179,15 @@ export class Replica {
   /**
    * Lets the view count as fresh until the microtasks of the current callback have run. A later callback may handle bytes that
    * were read after this look, and their sender may know of a commit that this look missed. Node runs the microtasks of a
-   * callback, then the queue of `nextTick`, before the next callback. Where the caller says when input has arrived, the turn of
-   * the event loop is bound enough.
+   * callback, then the queue of `nextTick`, before the next callback. Where the caller announces input, the
+   * view lasts until then, and at most until the end of the turn of the event loop.
    */
   #keepForCallback(): void {
     this.#freshAt = localCommits;
     this.#reads = 0;
     if (this.#expiring) return;
     this.#expiring = true;
-    if (this.#isTold) setImmediate(this.#expire);
+    if (this.#inputAnnounced) setImmediate(this.#expire);
     else void RESOLVED.then(this.#expireAfterMicrotasks);
   }
 
