@@ -66,9 +66,9 @@ export function createServer(onInput?: () => void): HttpServer {
 }
 
 function announceInput(app: Core.TemplatedApp, onInput: () => void): void {
-  const any = app.any.bind(app);
+  const attach = app.any.bind(app);
   app.any = (pattern, handler) =>
-    any(pattern, (response, request) => {
+    attach(pattern, (response, request) => {
       onInput();
       return handler(response, request);
     });

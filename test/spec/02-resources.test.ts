@@ -6,7 +6,7 @@ import { type FieldRow, holdsFields } from '../helpers/field-table.ts';
 import { startService } from '../helpers/service.ts';
 import { addComment, addThread, addUser, done } from '../helpers/writer.ts';
 
-// Service §2, with the records that decisions §2 adds.
+// The records that leave the server (docs/api.md).
 
 const service = await startService(t);
 const tenant = await service.tenant('resources');
@@ -47,7 +47,7 @@ const addedToComments: readonly FieldRow[] = [
   ['reactions', 'array'],
 ];
 
-t.test('Room | GET /rooms and GET /rooms/:roomId | decisions §2', async (t) => {
+t.test('Room | GET /rooms and GET /rooms/:roomId', async (t) => {
   const { items } = done(200, await tenant.request<{ items: Room[] }>('GET', '/rooms'));
   const { room } = done(200, await tenant.request<{ room: Room }>('GET', '/rooms/page'));
   t.strictSame(items, [room], 'the same record in both');
@@ -152,7 +152,7 @@ t.test('Comment', async (t) => {
   t.equal(edited.createdAt, plain.createdAt);
 });
 
-t.test('User | decisions §2', async (t) => {
+t.test('User', async (t) => {
   const { user } = done(200, await tenant.request<{ user: Record<string, unknown> }>('GET', '/users/ann'));
   holdsFields(t, user, [
     ['id', 'string'],

@@ -6,7 +6,7 @@ import { startService, type Tenant } from '../helpers/service.ts';
 import { type Frame, isEvent, type TestSocket } from '../helpers/socket.ts';
 import { addComment, addThread, addUser, done } from '../helpers/writer.ts';
 
-// Service §3: every transition, what it changes, and that each connected browser is shown it.
+// States: every transition, what it changes, and that each connected browser is shown it.
 
 const service = await startService(t, { workers: 2 });
 
@@ -64,7 +64,7 @@ t.test('Thread | resolved | PATCH /threads/:threadId with resolved = false | thr
 });
 
 for (const resolved of [true, false]) {
-  t.test(`Thread | ${resolved ? 'resolved' : 'open'} | PATCH with the state that it has | thread exists | the same | 200, updatedAt unchanged, no event (decisions §9)`, async (t) => {
+  t.test(`Thread | ${resolved ? 'resolved' : 'open'} | PATCH with the state that it has | thread exists | the same | 200, updatedAt unchanged, no event`, async (t) => {
     const { tenant, browsers } = await scene(`thread-${resolved ? 'still-resolved' : 'still-open'}`);
     const { id } = await addThread(tenant, 'page');
     if (resolved) await tenant.request('PATCH', `/threads/${id}`, { body: { resolved } });

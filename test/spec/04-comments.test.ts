@@ -4,7 +4,7 @@ import type { Thread } from '../../src/model/thread.ts';
 import { startService } from '../helpers/service.ts';
 import { addComment, addThread, addUser, done, type Failure } from '../helpers/writer.ts';
 
-// Service §4 "Comments".
+// Comments over REST.
 
 const service = await startService(t);
 const tenant = await service.tenant('comments');
@@ -93,7 +93,7 @@ t.test('of deletions at the same time each happens once, and the last takes the 
   t.equal((await tenant.request('GET', `/threads/${id}`)).status, 404);
 });
 
-t.test('additive | id | the client’s own | one that exists in the environment is 409 (decisions §9)', async (t) => {
+t.test('additive | id | the client’s own | one that exists in the environment is 409', async (t) => {
   const other = await addThread(tenant, 'other');
   t.equal((await create({ id: 'comment-1', userId: 'ann', body: 'Hi' })).json.comment.id, 'comment-1');
   t.equal((await create({ id: 'comment-1', userId: 'ann', body: 'Hi' })).status, 409);

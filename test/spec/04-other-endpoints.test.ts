@@ -9,7 +9,7 @@ import { turnPassword } from '../../src/domain/turn.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { addComment, addThread, addUser, done, type Failure } from '../helpers/writer.ts';
 
-// Service §4 "Other endpoints" and §5 rules 3 and 4, with the shapes of decisions §2, §4 and §5. Presence has a file of its own.
+// The endpoints that no other file here is about. Presence has a file of its own.
 
 const turn = { urls: ['turn:127.0.0.1:3478?transport=udp', 'turn:127.0.0.1:3478?transport=tcp'], stun: 'stun:127.0.0.1:3478', secret: 'north' };
 const service = await startService(t, { workers: 2, flags: { 'turn.urls': turn.urls.join(','), 'turn.stunUrls': turn.stun, 'turn.secret': `${turn.secret},old` } });

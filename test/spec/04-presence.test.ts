@@ -4,7 +4,7 @@ import type { TestSocket } from '../helpers/socket.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { addUser, done, type Failure } from '../helpers/writer.ts';
 
-// Service §4 "GET /rooms/:roomId/presence", and the shapes of decisions §3.
+// GET /rooms/:roomId/presence (docs/realtime.md, "Rooms").
 
 const service = await startService(t, { workers: 2 });
 const GRACE_MS = 10_000;

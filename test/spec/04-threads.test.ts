@@ -5,7 +5,7 @@ import type { Thread } from '../../src/model/thread.ts';
 import { startService } from '../helpers/service.ts';
 import { addComment, addThread, addUser, type CreatedThread, done, type Failure } from '../helpers/writer.ts';
 
-// Service §4 "Threads", and the rooms that hold them.
+// Threads, and the rooms that hold them.
 
 const service = await startService(t);
 const tenant = await service.tenant('threads');
@@ -65,7 +65,7 @@ t.test('Create-thread body | userId | string | yes | author’s user id; the use
   t.match(await create('author', { userId: 'dan', body: 'Hi' }), { status: 201, json: { thread: { userId: 'dan', comments: [{ userId: 'dan' }] } } });
 });
 
-t.test('Create-thread body | userId | where the environment does not require known users, the write makes the user (decisions §2)', async (t) => {
+t.test('Create-thread body | userId | where the environment does not require known users, the write makes the user', async (t) => {
   const open = await service.tenant('open', { requireKnownUsers: false });
   await addThread(open, 'page', { userId: 'new one' });
   t.match(done(200, await open.request('GET', '/users/new%20one')), { user: { userId: 'new one', lastSeenAt: null } });
@@ -84,7 +84,7 @@ t.test('Create-thread body | body | string | yes | text of the first comment', a
 
 t.test('Create-thread body | mentions | array of string | no | user ids to mention', async (t) => {
   const { json } = await create('mentions', { userId: 'ann', body: 'Hi', mentions: ['zoe', 'ann', 'zoe', 'not yet known'] });
-  t.strictSame(json.thread.comments[0]?.mentions, ['zoe', 'ann', 'not yet known'], 'without repetition, order kept, unknown ones too (decisions §2)');
+  t.strictSame(json.thread.comments[0]?.mentions, ['zoe', 'ann', 'not yet known'], 'without repetition, order kept, unknown ones too');
 });
 
 t.test('Create-thread body | position | object | no | x and y required within it', async (t) => {
@@ -101,7 +101,7 @@ t.test('The created thread appears instantly in all connected browsers', async (
   }
 });
 
-t.test('additive | id | the client’s own, 8 to 64 of A–Z a–z 0–9 _ - | one that exists is 409 (decisions §9)', async (t) => {
+t.test('additive | id | the client’s own, 8 to 64 of A–Z a–z 0–9 _ - | one that exists is 409', async (t) => {
   for (const id of ['own-id_8', 'x'.repeat(64)]) {
     t.equal((await create('own', { id, userId: 'ann', body: 'Hi' })).json.thread.id, id);
     for (const room of ['own', 'another']) t.equal((await create(room, { id, userId: 'ann', body: 'Other' })).status, 409);
@@ -109,7 +109,7 @@ t.test('additive | id | the client’s own, 8 to 64 of A–Z a–z 0–9 _ - | o
   for (const id of ['short', 'x'.repeat(65), 'with space', 'sl/ash/es', 'ümläutüü']) t.equal((await create('own', { id, userId: 'ann', body: 'Hi' })).status, 400, id);
 });
 
-t.test('additive | metadata | with a filter in lists (decisions §1)', async (t) => {
+t.test('additive | metadata | with a filter in lists', async (t) => {
   const metadata = { build: 7, ok: true, 'a.b': 'c' };
   const { json } = await create('metadata', { userId: 'ann', body: 'Hi', metadata });
   await create('metadata', { userId: 'ann', body: 'Hi' });
@@ -120,7 +120,7 @@ t.test('additive | metadata | with a filter in lists (decisions §1)', async (t)
   }
 });
 
-t.test('GET | /rooms | list all rooms (decisions §2)', async (t) => {
+t.test('GET | /rooms | list all rooms', async (t) => {
   const fresh = await service.tenant('rooms');
   await addUser(fresh, 'ann');
   t.strictSame(done(200, await fresh.request('GET', '/rooms')), { items: [] });
@@ -132,7 +132,7 @@ t.test('GET | /rooms | list all rooms (decisions §2)', async (t) => {
   t.strictSame(items.map(({ roomId }) => roomId), ['c', 'b', 'a'], 'newest first');
 });
 
-t.test('GET | /rooms/:roomId | get a room with its threads: `{ room, threads }` (decisions §2)', async (t) => {
+t.test('GET | /rooms/:roomId | get a room with its threads: `{ room, threads }`', async (t) => {
   const { id, comments } = await addThread(tenant, 'whole');
   const reply = await addComment(tenant, id);
   const answer = done(200, await tenant.request<{ room: Room; threads: (Thread & { comments?: Comment[] })[] }>('GET', '/rooms/whole'));

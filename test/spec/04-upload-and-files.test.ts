@@ -12,7 +12,7 @@ import { until } from '../helpers/cluster.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { abandonUpload, formOf, getFile, postForm, sendUntilAnswered, type TestFile, upload } from '../helpers/upload.ts';
 
-// Service §4 "Upload" and "Serving files", and what §2, §7 and §8 say of them.
+// Upload and serving of files (docs/api.md, "Files").
 
 const service = await startService(t);
 const jobs = new FileJobs(service.ctx, createLogger({ level: 'silent', name: 'test' }));

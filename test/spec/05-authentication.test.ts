@@ -6,7 +6,7 @@ import { apiRoutes } from '../../src/http/routes.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { addThread, addUser, done, type Failure } from '../helpers/writer.ts';
 
-// Service §5, with the user tokens of decisions §6. Which route takes which credential, in full: credentials.test.ts.
+// Authentication. Which route takes which credential, in full: credentials.test.ts.
 
 const service = await startService(t, { workers: 2 });
 const tenant = await service.tenant('auth');
@@ -64,7 +64,7 @@ t.test('1 | the secret key identifies the environment; all data returned is scop
   t.match(done(200, await tenant.request('GET', '/rooms')), { items: [{ roomId: 'page' }] });
 });
 
-t.test('1 | never for frontend code: CORS does not allow the header Authorization (decisions §13)', async (t) => {
+t.test('1 | never for frontend code: CORS does not allow the header Authorization', async (t) => {
   for (const path of ['/turn-credentials', '/rooms/page/p2p/state']) {
     const { status, headers } = await tenant.request('OPTIONS', path, { key: null, headers: { Origin: 'https://app.example.com', 'Access-Control-Request-Method': 'GET', 'Access-Control-Request-Headers': 'authorization' } });
     t.equal(status, 204);
@@ -101,7 +101,7 @@ t.test('5 | a missing or invalid credential gives 401', async (t) => {
   t.match(await tenant.request('GET', '/rooms', { key: 'sk_auth_x' }), { status: 401, json: { error: 'Invalid API key' } });
 });
 
-t.test('6 | sub and exp are required; all else of decisions §6 is optional', async (t) => {
+t.test('6 | sub and exp are required; all other claims are optional', async (t) => {
   const exp = now() + 600;
   t.equal(await statusOf(signed(secret, { sub: 'ann', exp })), 200, 'the least, without kid: there is only one key');
   t.equal(await statusOf(signed(secret, { sub: 'ann', exp }, { kid })), 200);

@@ -5,7 +5,7 @@ import { type Frame, isEvent, type TestSocket } from '../helpers/socket.ts';
 import { addComment, addThread, addUser, type CreatedThread, done } from '../helpers/writer.ts';
 import { epochOf } from '../../src/domain/streams.ts';
 
-// Service §6, with the names and shapes of decisions §3. Resume, heartbeat, slow consumers and close codes: test/realtime.
+// Events (docs/realtime.md). Resume, heartbeat, slow consumers and close codes: test/realtime.
 
 const service = await startService(t, { workers: 2 });
 
@@ -147,7 +147,7 @@ t.test('a refused request is no event', async (t) => {
   }
 });
 
-t.test('Browser writes | the same as by REST, in the name of the token’s sub, and delivered alike (decisions §3)', async (t) => {
+t.test('Browser writes | the same as by REST, in the name of the token’s sub, and delivered alike', async (t) => {
   const { tenant, browsers } = await scene('e-writes');
   const [writer, watcher] = browsers;
   if (writer === undefined || watcher === undefined) throw new Error('no browser');
@@ -180,7 +180,7 @@ t.test('Browser writes | the same as by REST, in the name of the token’s sub, 
   t.match(await viewer.request('thread.resolve', { threadId: thread.id }), { type: 'error', error: { code: 'forbidden' } }, 'a viewer reads only');
 });
 
-t.test('Who sees what | a token with rooms gets the events of these alone (decisions §3)', async (t) => {
+t.test('Who sees what | a token with rooms gets the events of these alone', async (t) => {
   const { tenant } = await scene('e-rooms');
   const confined = await tenant.join({ userId: 'guest', rooms: ['open', 'docs/*'] });
   for (const room of ['secret', 'open', 'docs/a', 'docs']) await addThread(tenant, room, { body: room });
@@ -212,7 +212,7 @@ t.test('Resume | on another worker, with everything that was answered before, by
   t.pass('thirty times');
 });
 
-t.test('GET /events | the log after a position, in pages (decisions §1)', async (t) => {
+t.test('GET /events | the log after a position, in pages', async (t) => {
   const { tenant, thread } = await scene('e-log');
   for (let i = 0; i < 5; i++) await addComment(tenant, thread.id);
   const seen: number[] = [];

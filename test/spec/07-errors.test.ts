@@ -8,7 +8,7 @@ import { adminSession } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 import { addThread, addUser, done, type Failure } from '../helpers/writer.ts';
 
-// Service §7, with decisions §10. In which order they are found: errors-order.test.ts. Of bodies: bodies.test.ts.
+// Errors (docs/errors.md). In which order they are found: errors-order.test.ts. Of bodies: bodies.test.ts.
 
 const service = await startService(t);
 const tenant = await service.tenant('errors');
@@ -110,7 +110,7 @@ t.test('409 | conflict; duplicate slug or identifier', async (t) => {
   refuses(t, 409, 'The slug errors is taken by another environment', 'slug_taken', await ask('POST', '/admin/environments', { key, body: { slug: 'errors' } }));
 });
 
-t.test('409 | never for resolving what is resolved, nor for a repeated reaction (decisions §9)', async (t) => {
+t.test('409 | never for resolving what is resolved, nor for a repeated reaction', async (t) => {
   const { id, comments } = await addThread(tenant, 'r');
   const reaction = { userId: 'ann', emoji: '🎉' };
   const statuses = [];

@@ -3,7 +3,7 @@ import { adminSession } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 import { addComment, addThread, addUser, done, type Failure } from '../helpers/writer.ts';
 
-// Service §8, with decisions §8 and §10. Of fields: bodies.test.ts. Of uploads and files: 04-upload-and-files.test.ts.
+// Limits (docs/api.md, "Limits"). Of fields: bodies.test.ts. Of uploads and files: 04-upload-and-files.test.ts.
 
 const behindProxy = { 'rateLimit.exempt': '', trustProxy: '127.0.0.0/8' };
 
@@ -21,7 +21,7 @@ t.test('Request rate | 100 requests per minute per IP address | all API routes; 
   t.equal(refused.headers.get('retry-after'), '60');
   t.equal((await ask('2.2.2.2')).status, 200, 'another address has its own');
 
-  await t.test('headers on every answer (decisions §8)', async (t) => {
+  await t.test('headers on every answer', async (t) => {
     for (const [path, status] of [['/rooms', 200], ['/nowhere', 404], ['/threads/unknown', 404], ['/rooms?limit=x', 400]] as const) {
       const answer = await ask('3.3.3.3', 0, path);
       t.equal(answer.status, status);
@@ -120,7 +120,7 @@ t.test('Position coordinates | x and y in range 0 to 1 | create thread', async (
   }
 });
 
-t.test('distinct emoji per comment | 20 (decisions §2)', async (t) => {
+t.test('distinct emoji per comment | 20', async (t) => {
   const service = await startService(t);
   const tenant = await service.tenant('emoji');
   for (const user of ['ann', 'bob']) await addUser(tenant, user);
@@ -134,7 +134,7 @@ t.test('distinct emoji per comment | 20 (decisions §2)', async (t) => {
   t.equal((await react('bob', ':emoji_3:')).status, 201, 'another person may join in');
 });
 
-t.test('limit of a list | 1000 | larger counts as 1000 (decisions §1)', async (t) => {
+t.test('limit of a list | 1000 | larger counts as 1000', async (t) => {
   const service = await startService(t);
   const tenant = await service.tenant('thousand');
   await addUser(tenant, 'ann');

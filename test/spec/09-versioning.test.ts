@@ -2,7 +2,7 @@ import t from 'tap';
 import { apiRoutes } from '../../src/http/routes.ts';
 import { startService } from '../helpers/service.ts';
 
-// Service §9.
+// Versions (docs/api.md, "Versions").
 
 const service = await startService(t);
 const tenant = await service.tenant('versions');
@@ -32,7 +32,7 @@ t.test('health is outside the prefix, for everybody (decisions R7, §16)', async
   }
 });
 
-t.test('a trailing slash is the same route (decisions §13)', async (t) => {
+t.test('a trailing slash is the same route', async (t) => {
   for (const path of ['/rooms', '/rooms/x/threads', '/users', '/openapi.json', '/events']) {
     const answer = await tenant.request('GET', `${path}/`);
     t.equal(answer.status, 200, path);
@@ -40,7 +40,7 @@ t.test('a trailing slash is the same route (decisions §13)', async (t) => {
   }
 });
 
-t.test('the document of this version names every route (decisions §14)', async (t) => {
+t.test('the document of this version names every route', async (t) => {
   const { json } = await tenant.request<{ openapi: string; paths: Record<string, Record<string, { operationId: string }>> }>('GET', '/openapi.json', { key: null });
   t.match(json.openapi, /^3\.1\./);
   const described = Object.entries(json.paths).flatMap(([path, methods]) => Object.entries(methods).filter(([, operation]) => operation.operationId !== undefined).map(([method]) => `${method.toUpperCase()} ${path}`));

@@ -8,7 +8,7 @@ import { bodyOf, callOf, credentialsFor, pace, type RouteCall, sampleOf, type Sc
 import { startService } from '../helpers/service.ts';
 import type { Failure } from '../helpers/writer.ts';
 
-// Service §7 "400: missing or invalid parameters", decisions §10: for every field of every JSON body, from the schemas of
+// 400 for missing and invalid parameters: for every field of every JSON body, from the schemas of
 // the route table.
 
 /** Decisions §10: 256 KiB. */
@@ -51,7 +51,7 @@ function withoutField(body: unknown, [name = '', ...rest]: readonly string[]): u
 const nameOf = ({ path }: Field): string => path.join('.');
 const escaped = (text: string): string => text.replaceAll(/[.[\]()*+?$^|\\]/g, '\\$&');
 
-/** Bounds that the schemas leave to the limits of the environment (decisions §10). By the name of the field. */
+/** Bounds that the schemas leave to the limits of the environment. By the name of the field. */
 interface Bound {
   readonly good: readonly unknown[];
   readonly bad: readonly (readonly [value: unknown, message: string | RegExp])[];
@@ -315,7 +315,7 @@ t.test('routes that take no body ignore one, and the connection stays good', asy
   }
 });
 
-t.test('limits are configurable per environment (decisions §10)', async (t) => {
+t.test('limits are configurable per environment', async (t) => {
   const strict = await service.tenant('strict', { limits: { bodyLength: 5, mentions: 1, metadataKeys: 1, metadataKeyLength: 2, metadataValueLength: 3, selectorLength: 4, idLength: 8, commentsPerThread: 2 } });
   await strict.request('PUT', '/users/ann', { body: {} });
   const post = (fields: object, room = 'room') => strict.request<Failure & { thread: { id: string } }>('POST', `/rooms/${room}/threads`, { body: { userId: 'ann', body: 'Hello', ...fields } });

@@ -8,7 +8,7 @@ import { ADMIN, adminSession, callOf, foreignStatus, pace, seedFor, successes, t
 import { startService } from '../helpers/service.ts';
 import type { TestAnswer } from '../helpers/http.ts';
 
-// Service §5: every route of the table by every kind of credential. A new route is in it by being in the table.
+// Every route of the table by every kind of credential. A new route is in it by being in the table.
 
 const service = await startService(t);
 const own = await service.tenant('own-env');

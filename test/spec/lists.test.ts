@@ -154,7 +154,7 @@ for (const [list, path] of lists) {
 
 for (const [list, path] of lists) {
   if (list === 'users') continue;
-  t.test(`${list} | ETag | 304 to who has it, until something changes (decisions §13)`, async (t) => {
+  t.test(`${list} | ETag | 304 to who has it, until something changes`, async (t) => {
     const url = `${path}?limit=3`;
     const first = await tenant.request<Page>('GET', url);
     const tag = first.headers.get('etag') ?? '';

@@ -6,7 +6,7 @@ import { getFile, upload } from '../helpers/upload.ts';
 import { isEvent } from '../helpers/socket.ts';
 import { addComment, addThread, addUser, done } from '../helpers/writer.ts';
 
-// Service §1: everything returned is scoped to the environment that the credentials identify. For every route of the
+// Everything returned is scoped to the environment that the credentials identify. For every route of the
 // table: the key of one environment, with the ids of another in path and body, reads and changes nothing of it.
 
 const MARKER = 'alpha';

@@ -152,7 +152,7 @@ function writeMark(bytes: Buffer, at: number, position: number): void {
   bytes.writeUInt16LE(checkOf(low, high), at + 6);
 }
 
-/** The position of a piece; undefined when the mark is damaged: any one flipped bit of it shows. */
+/** The position of a piece; undefined when the mark is damaged: every flipped bit of it shows. */
 function readMark(piece: Buffer): number | undefined {
   const low = piece.readUInt32LE(0);
   const high = piece.readUInt16LE(4);
