@@ -62,9 +62,9 @@ const viewer = './node_modules/swagger-ui-dist';
 // The viewer is copied as it is, so that whoever installs the product need not install it too.
 const docs = build({
   entryPoints: [
-    { in: './src/http/docs-page/page.ts', out: 'page' },
-    { in: './src/http/docs-page/page.css', out: 'page' },
-    { in: './src/http/docs-page/index.html', out: 'index' },
+    { in: './src/http/pages/docs-page/page.ts', out: 'page' },
+    { in: './src/http/pages/docs-page/page.css', out: 'page' },
+    { in: './src/http/pages/docs-page/index.html', out: 'index' },
     { in: './src/demo/page/icon.svg', out: 'icon' },
     { in: `${viewer}/swagger-ui-bundle.js`, out: 'swagger-ui-bundle' },
     { in: `${viewer}/swagger-ui.css`, out: 'swagger-ui' },

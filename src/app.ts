@@ -1,17 +1,17 @@
 import type * as StoreCopies from './adapters/lmdb/backup.ts';
-import { storeFiles } from './adapters/lmdb/store-files.ts';
+import { storeFiles } from './adapters/lmdb/env/store-files.ts';
 import { realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Channel } from './cluster/channel.ts';
+import type { ProcessChannel } from './cluster/channel.ts';
 import type { Step } from './cluster/lifecycle.ts';
 import type { Primary } from './cluster/primary.ts';
-import type { StartWorker } from './cluster/worker-process.ts';
+import type { StartWorker } from './workers/worker-process.ts';
 import type { Config } from './config/schema.ts';
 import type { Context } from './domain/context.ts';
 import { systemClock } from './lib/clock.ts';
 import { ensureFolder } from './lib/durable-files.ts';
-import type { Metrics } from './lib/metrics.ts';
-import type { LogOutput } from './log.ts';
+import type { Metrics } from './observability/metrics.ts';
+import type { LogOutput } from './observability/log.ts';
 import type { Blobs } from './ports/blobs.ts';
 
 // The composition root. Each function loads what it needs and no more: the primary must stay small, and a command must
@@ -41,19 +41,19 @@ export async function openBlobs(config: Config): Promise<Blobs> {
 
 /** Opens the data folder of a configuration, and makes it where there is none. Works beside a running server. */
 export async function openContext(config: Config): Promise<OpenContext> {
-  const [{ openLmdbStore }, { openLmdbShared }, { SteadyShared }, { LocalMedia }, { YjsThread }, { CrdtDesk }] = await Promise.all([
+  const [{ openLmdbStore }, { openLmdbShared }, { FallbackShared }, { LocalMedia }, { YjsThread }, { CrdtService }] = await Promise.all([
     import('./adapters/lmdb/store.ts'),
     import('./adapters/lmdb/shared.ts'),
-    import('./adapters/steady/shared.ts'),
+    import('./adapters/fallback/shared.ts'),
     import('./adapters/media/media.ts'),
     import('./adapters/yjs/yjs-thread.ts'),
-    import('./domain/crdt.ts'),
+    import('./domain/rooms/crdt.ts'),
   ]);
   await ensureFolder(config.dataDir);
   const store = await openLmdbStore({ path: storePath(config), minFreeBytes: minFreeBytes(config) });
-  const shared = new SteadyShared(openLmdbShared({ path: sharedPath(config) }));
+  const shared = new FallbackShared(openLmdbShared({ path: sharedPath(config) }));
   const blobs = await openBlobs(config);
-  const crdt = new CrdtDesk(new YjsThread(), config);
+  const crdt = new CrdtService(new YjsThread(), config);
   return {
     ctx: { store, shared, clock: systemClock, blobs, media: new LocalMedia(), crdt },
     close: async () => {
@@ -79,7 +79,7 @@ export async function startPrimary(config: Config, output: LogOutput): Promise<P
     spawn: (role) => forkWorker(entry, role, output),
     // Shared memory is never flushed, so after a power cut nobody can trust it; and what it holds is of the last run.
     prepare: () => rmSync(sharedPath(config), { recursive: true, force: true }),
-    openLog: async () => (await import('./log.ts')).createLogger({ level: config.log.level, name: 'primary', output }),
+    openLog: async () => (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: 'primary', output }),
   });
 }
 
@@ -91,16 +91,16 @@ function workerEntry(): string {
 
 /** Runs this process as the worker that the primary forked it for. */
 export async function startWorker(role: string): Promise<void> {
-  const { runWorkerProcess } = await import('./cluster/worker-process.ts');
-  if (role === 'background') (await import('./lib/priority.ts')).yieldToOthers();
+  const { runWorkerProcess } = await import('./workers/worker-process.ts');
+  if (role === 'background') (await import('./lib/priority.ts')).lowerPriority();
   runWorkerProcess(role === 'background' ? startBackgroundWorker : startWebWorker);
 }
 
 /** A worker that serves HTTP and WebSocket, over the line to its primary. */
 export const startWebWorker: StartWorker = async ({ config, workerId, port }, channel) => {
   const [{ createLogger }, { runWebWorker }, { ipcBus }, { busLine }, { ctx, close }] = await Promise.all([
-    import('./log.ts'),
-    import('./cluster/web-worker.ts'),
+    import('./observability/log.ts'),
+    import('./workers/web-worker.ts'),
     import('./adapters/ipc/bus.ts'),
     import('./cluster/relay.ts'),
     openContext(config),
@@ -118,8 +118,8 @@ export const startWebWorker: StartWorker = async ({ config, workerId, port }, ch
 /** A worker that does what may be slow, over the line to its primary. */
 export const startBackgroundWorker: StartWorker = async ({ config, workerId }, channel) => {
   const [{ createLogger }, { runBackgroundWorker }, { ctx, close }] = await Promise.all([
-    import('./log.ts'),
-    import('./cluster/background-worker.ts'),
+    import('./observability/log.ts'),
+    import('./workers/background-worker.ts'),
     openContext(config),
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
@@ -134,10 +134,10 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId }, c
 };
 
 /** Where a worker counts, while metrics.port is set, and the last step in telling the primary. */
-async function startMeasuring(config: Config, channel: Channel): Promise<{ metrics: Metrics | undefined; report: Step }> {
+async function startMeasuring(config: Config, channel: ProcessChannel): Promise<{ metrics: Metrics | undefined; report: Step }> {
   const name = 'report the last measurements';
   if (config.metrics.port === 0) return { metrics: undefined, report: { name, withinMs: 0, run: () => {} } };
-  const [{ Metrics }, { reportMetrics }] = await Promise.all([import('./lib/metrics.ts'), import('./cluster/metrics-reporter.ts')]);
+  const [{ Metrics }, { reportMetrics }] = await Promise.all([import('./observability/metrics.ts'), import('./cluster/metrics-reporter.ts')]);
   const metrics = new Metrics();
   return { metrics, report: { name, withinMs: 1_000, run: reportMetrics(channel, metrics) } };
 }

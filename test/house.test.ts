@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type ErrorCode, errorKinds } from '../src/errors.ts';
+import { type ErrorCode, errorKinds } from '../src/model/errors.ts';
 import { isBarrel, projectFiles, readSource } from './helpers/sources.ts';
 
 const files = projectFiles();
@@ -31,7 +31,7 @@ t.test('no file names a package registry', (t) => {
   t.end();
 });
 
-t.test('docs/errors.md lists exactly the codes of src/errors.ts', (t) => {
+t.test('docs/errors.md lists exactly the codes of src/model/errors.ts', (t) => {
   const rows = (Object.keys(errorKinds) as ErrorCode[]).map((code) => {
     const { status, close, meaning } = errorKinds[code];
     return `| \`${code}\` | ${status} | ${close} | ${meaning} |`;

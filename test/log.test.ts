@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createLogger, redact } from '../src/log.ts';
+import { createLogger, redact } from '../src/observability/log.ts';
 
 function capture(level = 'info') {
   const lines: string[] = [];

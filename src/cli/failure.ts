@@ -1,6 +1,6 @@
 import { StartError } from '../cluster/exit.ts';
 import { ConfigError, renderProblem } from '../config/error.ts';
-import { CollabError, DataError, type ErrorCode } from '../errors.ts';
+import { CollabError, DataError, type ErrorCode } from '../model/errors.ts';
 
 /** Exit codes of every command: 1 it failed, 2 it was called or configured wrongly. */
 export type FailureCode = 1 | 2;

@@ -2,8 +2,8 @@ import { Command, CommanderError } from 'commander';
 import { version } from '../lib/version.ts';
 import { pathArgument } from './command.ts';
 import { asFailure, type Failure } from './failure.ts';
-import { Interrupted } from './interruption.ts';
-import { note, renderFailure } from './output.ts';
+import { Interrupted } from './terminal/interruption.ts';
+import { note, renderFailure } from './terminal/output.ts';
 
 type Register = (program: Command) => void;
 
@@ -12,23 +12,23 @@ type Register = (program: Command) => void;
  * what only others need.
  */
 const modules: Readonly<Record<string, () => Promise<Register>>> = {
-  init: async () => (await import('./init.ts')).register,
-  start: async () => (await import('./start.ts')).register,
-  status: async () => (await import('./status.ts')).register,
-  doctor: async () => (await import('./doctor.ts')).register,
-  config: async () => (await import('./config.ts')).register,
-  env: async () => (await import('./env.ts')).register,
-  key: async () => (await import('./key.ts')).register,
-  user: async () => (await import('./user.ts')).register,
-  token: async () => (await import('./token.ts')).register,
-  admin: async () => (await import('./admin.ts')).register,
-  tail: async () => (await import('./tail.ts')).register,
-  backup: async () => (await import('./backup.ts')).register,
-  restore: async () => (await import('./restore.ts')).register,
-  export: async () => (await import('./export.ts')).register,
-  import: async () => (await import('./import.ts')).register,
-  gc: async () => (await import('./gc.ts')).register,
-  openapi: async () => (await import('./openapi.ts')).register,
+  init: async () => (await import('./commands/init.ts')).register,
+  start: async () => (await import('./commands/start.ts')).register,
+  status: async () => (await import('./commands/status.ts')).register,
+  doctor: async () => (await import('./doctor/doctor.ts')).register,
+  config: async () => (await import('./commands/config.ts')).register,
+  env: async () => (await import('./commands/env.ts')).register,
+  key: async () => (await import('./commands/key.ts')).register,
+  user: async () => (await import('./commands/user.ts')).register,
+  token: async () => (await import('./commands/token.ts')).register,
+  admin: async () => (await import('./commands/admin.ts')).register,
+  tail: async () => (await import('./commands/tail.ts')).register,
+  backup: async () => (await import('./backup/backup.ts')).register,
+  restore: async () => (await import('./backup/restore.ts')).register,
+  export: async () => (await import('./commands/export.ts')).register,
+  import: async () => (await import('./commands/import.ts')).register,
+  gc: async () => (await import('./commands/gc.ts')).register,
+  openapi: async () => (await import('./commands/openapi.ts')).register,
 };
 
 /** The exit code that shells show for a program whose reader has gone away: 128 and the number of SIGPIPE. */

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { type Message, readMessage } from './messages.ts';
 
 /** One end of the line between two processes of a cluster. Messages arrive in the order they were sent. */
-export interface Channel {
+export interface ProcessChannel {
   /**
    * Sends without waiting; once the line is closed the message is dropped.
    * @param sent called once the message has left this process, or was dropped: the way to bound what waits
@@ -62,17 +62,17 @@ interface IpcEnd {
 }
 
 /** The parent's end of the line to a process it has forked. */
-export function parentChannel(child: ChildProcess): Channel {
+export function parentChannel(child: ChildProcess): ProcessChannel {
   return forkedChannel(child);
 }
 
 /** The child's end, in a process that was forked with a line to its parent. */
-export function childChannel(): Channel {
+export function childChannel(): ProcessChannel {
   if (process.send === undefined) throw new Error('this process was not forked: it has no line to a parent');
   return forkedChannel(process);
 }
 
-function forkedChannel(end: IpcEnd): Channel {
+function forkedChannel(end: IpcEnd): ProcessChannel {
   const listeners = new Listeners();
   end.on('message', (raw) => listeners.receive(raw));
   end.once('disconnect', () => listeners.close());
@@ -91,7 +91,7 @@ function forkedChannel(end: IpcEnd): Channel {
 }
 
 /** Two ends of a line inside one process: messages are copied and arrive in a later turn, as between processes. */
-export function twinChannels(): [Channel, Channel] {
+export function channelPair(): [ProcessChannel, ProcessChannel] {
   const one = new Listeners();
   const other = new Listeners();
   const close = (): void => {
@@ -101,7 +101,7 @@ export function twinChannels(): [Channel, Channel] {
   return [twinEnd(one, other, close), twinEnd(other, one, close)];
 }
 
-function twinEnd(mine: Listeners, theirs: Listeners, close: () => void): Channel {
+function twinEnd(mine: Listeners, theirs: Listeners, close: () => void): ProcessChannel {
   return {
     send(message, sent) {
       const copy: unknown = structuredClone(message);

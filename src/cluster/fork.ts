@@ -1,5 +1,5 @@
 import { fork, type StdioOptions } from 'node:child_process';
-import type { LogOutput } from '../log.ts';
+import type { LogOutput } from '../observability/log.ts';
 import { parentChannel } from './channel.ts';
 import type { Role } from './messages.ts';
 import type { WorkerEnd, WorkerProcess } from './worker.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../observability/log.ts';
 
 /** One step of a shutdown. */
 export interface Step {

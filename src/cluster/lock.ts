@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { aliveness, identify, type Identity, parseIdentity } from '../lib/identity.ts';
+import { livenessOf, currentProcess, type ProcessIdentity, parseProcessIdentity } from '../lib/process-identity.ts';
 import { StartError } from './exit.ts';
 
 const BEAT_MS = 2_000;
@@ -23,7 +23,7 @@ export interface DataLock {
 
 /** Who a lock file names, and whether that process runs; `unsure` where it can't be seen from here. */
 interface Holder {
-  readonly identity: Identity | null;
+  readonly identity: ProcessIdentity | null;
   /** Names this very content of the lock file. */
   readonly fingerprint: string;
   readonly state: 'alive' | 'dead' | 'unsure';
@@ -54,7 +54,7 @@ export async function lockDataFolder(folder: string): Promise<DataLock> {
 }
 
 /** Who holds the lock of a data folder now, or null when nobody does. */
-export function lockHolder(folder: string): Identity | null {
+export function lockHolder(folder: string): ProcessIdentity | null {
   const path = join(folder, 'collab.lock');
   const holder = read(path);
   return holder === null || holder.state === 'dead' || (holder.state === 'unsure' && isOld(path)) ? null : holder.identity;
@@ -72,7 +72,7 @@ interface Taken {
  * Null when the holder runs.
  */
 async function acquire(path: string): Promise<Taken | null> {
-  const content = JSON.stringify({ ...identify(), nonce: randomBytes(8).toString('hex') });
+  const content = JSON.stringify({ ...currentProcess(), nonce: randomBytes(8).toString('hex') });
   const draft = `${path}.${randomBytes(8).toString('hex')}`;
   const giveUp = performance.now() + PATIENCE_MS;
   const watch = new SilenceWatch(path);
@@ -115,10 +115,10 @@ function place(draft: string, content: string, put: () => void): boolean {
 function read(path: string): Holder | null {
   const content = readIfThere(path);
   if (content === null) return null;
-  const identity = parseIdentity(content);
+  const identity = parseProcessIdentity(content);
   const fingerprint = createHash('sha256').update(content).digest('hex').slice(0, 16);
   // A lock is never seen half written: what can't be read was lost in a power cut.
-  return { identity, fingerprint, state: identity === null ? 'dead' : aliveness(identity) };
+  return { identity, fingerprint, state: identity === null ? 'dead' : livenessOf(identity) };
 }
 
 const touchedAt = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
@@ -164,7 +164,7 @@ function touch(path: string): void {
   }
 }
 
-function refusal(folder: string, holder: Identity | null): string {
+function refusal(folder: string, holder: ProcessIdentity | null): string {
   const who = holder === null ? 'another process' : `process ${holder.pid} on ${holder.host}`;
   return `The data folder ${folder} is in use by ${who}. Stop that server first, or start this one with another --dir.`;
 }

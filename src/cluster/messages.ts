@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.ts';
-import type { MetricsReport } from '../lib/metrics.ts';
+import type { MetricsReport } from '../observability/metrics.ts';
 import type { Publication } from '../ports/bus.ts';
 
 export type Role = 'web' | 'background';

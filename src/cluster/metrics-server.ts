@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Config } from '../config/schema.ts';
 import { explainListen } from './free-port.ts';
-import { METRICS_TYPE, MetricsTotals } from './metrics-totals.ts';
+import { METRICS_TYPE, MetricsTotals } from '../observability/metrics-totals.ts';
 
 /** The listener of /metrics, and what it shows. */
 export interface MetricsServer {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import type { Config } from '../config/schema.ts';
 import { systemClock } from '../lib/clock.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../observability/log.ts';
 import { ExitCode, StartError } from './exit.ts';
 import { findFreePort } from './free-port.ts';
 import { type DataLock, lockDataFolder } from './lock.ts';

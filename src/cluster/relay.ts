@@ -1,11 +1,11 @@
-import { Batches } from '../lib/batches.ts';
+import { BatchQueue } from '../lib/batch-queue.ts';
 import { MAX_WAITING, type Publication } from '../ports/bus.ts';
-import type { Channel } from './channel.ts';
+import type { ProcessChannel } from './channel.ts';
 
 interface Member {
-  readonly channel: Channel;
+  readonly channel: ProcessChannel;
   /** What others published, on its way to it. */
-  readonly publications: Batches<Publication>;
+  readonly publications: BatchQueue<Publication>;
   /** The highest position that others announced. */
   announced: number;
   /** The highest position that it was told. */
@@ -24,8 +24,8 @@ export class Relay {
   #planned = false;
 
   /** Lets a worker take part until its line closes. */
-  add(channel: Channel): void {
-    const publications = new Batches<Publication>((items, sent) => channel.send({ type: 'publish', data: { publications: items } }, sent), sizeOf, MAX_WAITING);
+  add(channel: ProcessChannel): void {
+    const publications = new BatchQueue<Publication>((items, sent) => channel.send({ type: 'publish', data: { publications: items } }, sent), sizeOf, MAX_WAITING);
     const member: Member = { channel, publications, announced: 0, told: 0, underWay: false };
     this.#members.add(member);
     channel.onMessage((message) => {
@@ -76,10 +76,10 @@ export class Relay {
 const sizeOf = ({ topic, text }: Publication): number => topic.length + text.length;
 
 /** The worker's end: what a bus says and hears over the line to the primary. */
-export function busLine(channel: Channel) {
+export function busLine(channel: ProcessChannel) {
   return {
     sendHint: (position: number, sent: () => void): void => channel.send({ type: 'announce', data: { position } }, sent),
-    onCompany: (listener: (others: number) => void): (() => void) =>
+    onPeerCount: (listener: (others: number) => void): (() => void) =>
       channel.onMessage((message) => {
         if (message.type === 'company') listener(message.data.others);
       }),

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../observability/log.ts';
 import { Backoff } from './backoff.ts';
 import { StartError } from './exit.ts';
 import type { ReadyData, Role } from './messages.ts';
-import type { MetricsTotals } from './metrics-totals.ts';
+import type { MetricsTotals } from '../observability/metrics-totals.ts';
 import { Relay } from './relay.ts';
 import { Watchdog } from './watchdog.ts';
 import { type Spawn, Worker, type WorkerEnd } from './worker.ts';

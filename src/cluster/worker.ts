@@ -1,4 +1,4 @@
-import type { Channel } from './channel.ts';
+import type { ProcessChannel } from './channel.ts';
 import { WorkerExit } from './exit.ts';
 import type { DrainReason, ReadyData, Role, StartData } from './messages.ts';
 
@@ -14,7 +14,7 @@ export interface WorkerEnd {
 /** A worker process as the operating system, or a test, gives it. */
 export interface WorkerProcess {
   readonly pid: number | undefined;
-  readonly channel: Channel;
+  readonly channel: ProcessChannel;
   readonly ended: Promise<WorkerEnd>;
   /** Ends it at once, without a word (SIGKILL). */
   kill(): void;
@@ -36,7 +36,7 @@ export interface WorkerFailure {
 export class Worker {
   readonly id: string;
   readonly role: Role;
-  readonly channel: Channel;
+  readonly channel: ProcessChannel;
   /** Resolves once it serves; never when it ends before that, so watch `ended` too. */
   readonly ready: Promise<ReadyData>;
   readonly ended: Promise<WorkerEnd>;

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { Networks } from '../lib/networks.ts';
+import { Networks } from '../lib/addresses/networks.ts';
 import { ConfigSchema } from './schema.ts';
 
 /** What an option's value can be. */

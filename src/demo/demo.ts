@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Context } from '../domain/context.ts';
-import { findEnvironment } from '../domain/environments.ts';
-import { listKeys } from '../domain/keys.ts';
-import { mintUserToken } from '../domain/tokens.ts';
-import { CollabError } from '../errors.ts';
+import { findEnvironment } from '../domain/environments/environments.ts';
+import { listKeys } from '../domain/access/keys.ts';
+import { mintUserToken } from '../domain/access/tokens.ts';
+import { CollabError } from '../model/errors.ts';
 import type { Environment } from '../model/environment.ts';
 
 /** Who one can be on the demo page. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../lib/clock.ts';
-import type { publicFetch } from '../lib/public-fetch.ts';
+import type { publicFetch } from '../lib/addresses/public-fetch.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Via } from '../model/event.ts';
 import type { RoomScope } from '../model/room.ts';
@@ -8,7 +8,7 @@ import type { Blobs } from '../ports/blobs.ts';
 import type { Media } from '../ports/media.ts';
 import type { Shared } from '../ports/shared.ts';
 import type { Store } from '../ports/store.ts';
-import type { CrdtDesk } from './crdt.ts';
+import type { CrdtService } from './rooms/crdt.ts';
 
 /** What every domain function works with. */
 export interface Context {
@@ -22,7 +22,7 @@ export interface Context {
   /** Gets the key sets (JWKS) of environments; `publicFetch` when absent. */
   readonly fetch?: typeof publicFetch | undefined;
   /** What merges shared states; absent where none are. */
-  readonly crdt?: CrdtDesk | undefined;
+  readonly crdt?: CrdtService | undefined;
 }
 
 /** A backend with a secret key. */

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
-import { CollabError } from '../errors.ts';
+import { CollabError } from '../model/errors.ts';
 import { timestamp } from '../lib/clock.ts';
-import { seal, unseal } from '../lib/seal.ts';
+import { encryptText, decryptText } from '../lib/encrypted-text.ts';
 import type { Admin } from '../model/admin.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Transaction } from '../ports/store.ts';
-import { actorKey } from './access.ts';
+import { actorKey } from './access/access.ts';
 import type { Actor, Context } from './context.ts';
-import { ADMIN_IDEMPOTENCY, idempotencyOf } from './partitions.ts';
+import { ADMIN_IDEMPOTENCY, idempotencyRecordsOf } from './records/partitions.ts';
 
 /** A request that may be repeated; null for one without the header. */
 export type Idempotency = {
@@ -21,7 +21,7 @@ export type Idempotency = {
 } | null;
 
 /** What a create answers with. */
-export interface Outcome {
+export interface IdempotentAnswer {
   readonly status: 200 | 201;
   /** JSON text of the whole response. */
   readonly body: string;
@@ -38,7 +38,7 @@ interface IdempotencyRecord {
 }
 
 /** What a request does within its transaction, which may run it again. */
-type Work = (tx: Transaction) => Promise<Omit<Outcome, 'replayed'>>;
+type Work = (tx: Transaction) => Promise<Omit<IdempotentAnswer, 'replayed'>>;
 
 /** Where the answers of one credential are kept, and whether as secrets. */
 interface Scope {
@@ -71,21 +71,21 @@ export function parseIdempotencyKey(header: string): string {
  * when that one had another body. Of requests that arrive together one does the work and the others get its answer.
  * Another credential with the same key does its own work: it may be allowed less than the first.
  */
-export function once(ctx: Context, actor: Actor, request: Idempotency, work: Work): Promise<Outcome> {
+export function withIdempotency(ctx: Context, actor: Actor, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
   // No id of a key or user holds a line break.
   const holder = `${actorKey(actor)}\n`;
-  return onceWithin(ctx, { partition: idempotencyOf(actor.environment.id), prefix: '', holder, sealed: false }, request, work);
+  return onceWithin(ctx, { partition: idempotencyRecordsOf(actor.environment.id), prefix: '', holder, sealed: false }, request, work);
 }
 
 /**
  * As `once`, for requests of an admin, which another admin's never meet. The answer is stored so that only who sends its
  * `Idempotency-Key` again can read it: it may hold a secret that the store knows only by its hash.
  */
-export function onceSealed(ctx: Context, admin: Admin, request: Idempotency, work: Work): Promise<Outcome> {
+export function withEncryptedIdempotency(ctx: Context, admin: Admin, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
   return onceWithin(ctx, { partition: ADMIN_IDEMPOTENCY, prefix: `${admin.id}~`, holder: '', sealed: true }, request, work);
 }
 
-function onceWithin(ctx: Context, { partition, prefix, holder, sealed }: Scope, request: Idempotency, work: Work): Promise<Outcome> {
+function onceWithin(ctx: Context, { partition, prefix, holder, sealed }: Scope, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
   if (request === null) return ctx.store.transact(work);
   const key = prefix + hash('sha256', `${holder}${request.method}\n${request.path}\n${request.key}`, 'base64url');
   return ctx.store.transact(async (tx) => {
@@ -94,10 +94,10 @@ function onceWithin(ctx: Context, { partition, prefix, holder, sealed }: Scope, 
     const now = ctx.clock.now();
     if (earlier !== null && !isStale(earlier, now)) {
       requireSameBody(earlier, request.bodyHash);
-      return { status: earlier.status, body: sealed ? unseal(earlier.body, request.key, key) : earlier.body, replayed: true };
+      return { status: earlier.status, body: sealed ? decryptText(earlier.body, request.key, key) : earlier.body, replayed: true };
     }
     const { status, body } = await work(tx);
-    const kept = sealed ? seal(body, request.key, key) : body;
+    const kept = sealed ? encryptText(body, request.key, key) : body;
     const record: IdempotencyRecord = { bodyHash: request.bodyHash, status, body: kept, createdAt: timestamp(now) };
     tx.put(partition, key, JSON.stringify(record));
     return { status, body };
@@ -117,7 +117,7 @@ const SWEEP_SLICE = 500;
 
 /** Forgets the records of an environment that are 24 hours old or older. Returns how many. For the background worker. */
 export function sweepIdempotency(ctx: Context, environment: Environment): Promise<number> {
-  return sweepPartition(ctx, idempotencyOf(environment.id));
+  return sweepPartition(ctx, idempotencyRecordsOf(environment.id));
 }
 
 /** As `sweepIdempotency`, the records of all admins, also of those who are none any longer. */

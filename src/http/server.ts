@@ -1,20 +1,20 @@
 import type { TemplatedApp } from 'uWebSockets.js';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
-import type { Logger } from '../log.ts';
-import { Api } from './api.ts';
-import { API_PREFIX } from './api-prefix.ts';
-import { OpenStreams } from './event-stream.ts';
-import { Exchange } from './exchange.ts';
-import { Files, FILES_PREFIX } from './files.ts';
+import type { Logger } from '../observability/log.ts';
+import { Api } from './api/api.ts';
+import { API_PREFIX } from './api/api-prefix.ts';
+import { OpenStreams } from './api/event-stream.ts';
+import { Exchange } from './core/exchange.ts';
+import { Files, FILES_PREFIX } from './files/files.ts';
 import type { ServerStatus } from './health.ts';
-import type { Metrics } from '../lib/metrics.ts';
-import { type DemoPage, Pages } from './pages.ts';
-import { answerFailure } from './refusal.ts';
-import { refusedBody } from './refused-body.ts';
-import { RequestMeter } from './request-meter.ts';
-import { apiRoutes } from './routes.ts';
-import { UploadLane } from './upload-lane.ts';
+import type { Metrics } from '../observability/metrics.ts';
+import { type DemoPage, Pages } from './pages/pages.ts';
+import { answerFailure } from './core/refusal.ts';
+import { refusedBody } from './core/refused-body.ts';
+import { RequestMeter } from './core/request-meter.ts';
+import { apiRoutes } from './api/routes.ts';
+import { UploadThrottle } from './api/upload-throttle.ts';
 
 /** What the HTTP layer of one process works with. */
 export interface HttpDeps {
@@ -50,7 +50,7 @@ export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
   const { ctx, config, log, status } = deps;
   const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, apiRoutes);
   const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
-  const lane = new UploadLane(() => requests.pending - streams.size);
+  const lane = new UploadThrottle(() => requests.pending - streams.size);
   const api = new Api({ ctx, config, log, streams, lane, meter }, apiRoutes);
   const pages = new Pages({ clock: ctx.clock, store: ctx.store, dataDir: config.dataDir, status, log }, config, deps.demo ?? null);
   const files = new Files({ ctx, config, log, meter });

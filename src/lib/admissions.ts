@@ -8,7 +8,7 @@ export interface AdmissionBounds {
 }
 
 /** Bounds what is inside, waiting or being worked on, by key and in all. */
-export class Admissions {
+export class AdmissionControl {
   readonly #bounds: AdmissionBounds;
   readonly #inside = new Map<string, { requests: number; bytes: number }>();
   #bytes = 0;
@@ -18,7 +18,7 @@ export class Admissions {
   }
 
   /** Lets a request in, and gives the way out of it, to be called once; null where a bound forbids it. */
-  enter(key: string, bytes: number): (() => void) | null {
+  admit(key: string, bytes: number): (() => void) | null {
     const inside = this.#inside.get(key) ?? { requests: 0, bytes: 0 };
     if (inside.requests >= this.#bounds.requests) return null;
     if (inside.requests > 0 && inside.bytes + bytes > this.#bounds.bytes) return null;

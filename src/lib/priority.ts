@@ -5,7 +5,7 @@ import { constants, setPriority } from 'node:os';
  * Lets this process wait while others want the processors: what it does may be slow, what they do must not be. Without
  * effect where the system doesn't allow it.
  */
-export function yieldToOthers(): void {
+export function lowerPriority(): void {
   for (const thread of threads()) {
     try {
       setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL);

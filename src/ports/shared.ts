@@ -23,7 +23,7 @@ export interface Budget {
 }
 
 /** A small record about one thing of a worker. */
-export interface HeldRecord {
+export interface SharedRecord {
   readonly key: string;
   /** Unique under its key. */
   readonly name: string;
@@ -55,18 +55,18 @@ export interface Shared {
    * Keeps a record under its key and name, in place of the one that was there, whoever held that. Key, name and owner hold
    * neither space nor control characters; the owner may be '', for nobody.
    */
-  hold(record: HeldRecord): void;
+  put(record: SharedRecord): void;
   /** Forgets a record, whoever holds it. */
-  release(key: string, name: string): void;
+  delete(key: string, name: string): void;
   /** The records under a key, by name, as of now. */
-  held(key: string): HeldRecord[];
+  list(key: string): SharedRecord[];
   /** The record with this key and name, as of now; undefined where there is none. Costs the same however many its key has. */
-  heldAt(key: string, name: string): HeldRecord | undefined;
+  get(key: string, name: string): SharedRecord | undefined;
   /** The records of all keys that `owner` holds. Reads everything that is held: for upkeep only. */
-  heldBy(owner: string): HeldRecord[];
+  listByOwner(owner: string): SharedRecord[];
 
   /** Forgets everything that `owner` counts and holds: it has ended. */
-  dropOwner(owner: string): void;
+  deleteOwner(owner: string): void;
 
   /** Frees what ended processes have held back in the memory itself; called with the upkeep of the store. */
   maintain(): void;

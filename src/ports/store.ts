@@ -70,7 +70,7 @@ export interface StoredEvent {
 export type EventListener = (stream: string, event: StoredEvent | null) => void;
 
 /** A snapshot that another process holds: what it shows takes space that commits could use again. */
-export interface HeldSnapshot {
+export interface OpenSnapshot {
   readonly table: 'log' | 'tree';
   readonly pid: number;
   /** Program and first argument, such as `collab tail`; null where the system does not tell. */
@@ -102,12 +102,12 @@ export interface Store extends Reader {
    * call after such a change was answered computes again. Bounded in bytes, oldest use out first. `compute` reads only
    * from `partitions`. The value is shared: never change it.
    */
-  memo<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T>;
+  cached<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T>;
   /**
    * What `memo` would give for the key, at once; undefined where it is not known to hold still, and `memo` has to be asked. For
    * what every request needs: a promise costs it as much as a lookup.
    */
-  recall<T>(key: string): T | undefined;
+  peek<T>(key: string): T | undefined;
 
   /**
    * Resolves once everything that reads of this process show now is on disk, and in `lastSeq` and `events`. A commit of another
@@ -142,7 +142,7 @@ export interface Store extends Reader {
    * Calls `handle` with what a listener of `follow` or `onFlushed` has thrown; the other listeners are called all the same.
    * `handle` must not throw. Without one it becomes a warning of the process. Returns the way to stop.
    */
-  onFault(handle: (error: unknown) => void): () => void;
+  onListenerError(handle: (error: unknown) => void): () => void;
 
   /**
    * The names of partitions that start with `prefix`, past `after`, at most `limit`, in order (by byte). One that has just
@@ -169,7 +169,7 @@ export interface Store extends Reader {
    * The snapshots that other processes hold now. A process that is well holds one for milliseconds: call this again and
    * again, for `heldMs` counts from the first call that has seen it.
    */
-  heldSnapshots(): HeldSnapshot[];
+  openSnapshots(): OpenSnapshot[];
 
   /**
    * Does upkeep that is due (moving, trimming, freeing what ended processes have held); called every so often by the

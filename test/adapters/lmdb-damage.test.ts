@@ -2,7 +2,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
-import { DataError } from '../../src/errors.ts';
+import { DataError } from '../../src/model/errors.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 t.test('one flipped bit in a commit of the log is found, and nothing of it is served', async (t) => {

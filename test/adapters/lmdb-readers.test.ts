@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { openEnvironment } from '../../src/adapters/lmdb/environment.ts';
+import { openEnvironment } from '../../src/adapters/lmdb/env/environment.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { openLmdbShared } from '../../src/adapters/lmdb/shared.ts';
 import { until } from '../conformance/store.ts';
@@ -87,10 +87,10 @@ t.test('the shared memory holds no snapshot between calls either', async (t) => 
   const shared = openLmdbShared({ path });
   const root = openEnvironment({ path, noSubdir: false, maxReaders: 1024, maxDbs: 4, overlappingSync: false, noSync: true }, (environment) => environment);
   t.teardown(() => Promise.all([shared.close(), root.close()]));
-  shared.hold({ key: 'k', name: 'n', owner: 'w', text: 't' });
+  shared.put({ key: 'k', name: 'n', owner: 'w', text: 't' });
   shared.hit('k', 5, 1_000, Date.now());
-  t.same(shared.held('k').length, 1);
-  t.same(shared.heldBy('w').length, 1);
+  t.same(shared.list('k').length, 1);
+  t.same(shared.listByOwner('w').length, 1);
   t.equal(shared.total('k'), 0);
   shared.sweepWindows(0);
   t.match(root.readerList(), /^[^]*\d+ \S+ -\s*$/);

@@ -1,12 +1,12 @@
 import { readdirSync, statSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { copyStore, inspectStore } from '../../src/adapters/lmdb/backup.ts';
-import { copyLog, sealLog } from '../../src/adapters/lmdb/commit-log.ts';
-import { openDatabase } from '../../src/adapters/lmdb/database.ts';
-import { makeLog } from '../../src/adapters/lmdb/log-file.ts';
-import { Replica } from '../../src/adapters/lmdb/replica.ts';
+import { copyLog, sealLog } from '../../src/adapters/lmdb/engine/commit-log.ts';
+import { openDatabase } from '../../src/adapters/lmdb/env/database.ts';
+import { makeLog } from '../../src/adapters/lmdb/env/log-file.ts';
+import { StoreView } from '../../src/adapters/lmdb/engine/store-view.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
-import { storeFiles } from '../../src/adapters/lmdb/store-files.ts';
+import { storeFiles } from '../../src/adapters/lmdb/env/store-files.ts';
 import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
@@ -99,12 +99,12 @@ t.test('a stopped process that holds a snapshot of the log keeps one file of it,
   }
   // 800 commits of 20 kB and the pages above them: 70 MB without a bound.
   t.ok(bytesOf(path) < 60 * MB, `the store takes ${bytesOf(path)} bytes, of which 16 MB are records`);
-  const held = store.heldSnapshots().find((snapshot) => snapshot.pid === pid && snapshot.table === 'log');
+  const held = store.openSnapshots().find((snapshot) => snapshot.pid === pid && snapshot.table === 'log');
   t.match(held, { table: 'log', pid, command: /snapshot-holder/, stopped: true });
-  await until(() => (store.heldSnapshots().find((snapshot) => snapshot.pid === pid)?.heldMs ?? 0) > 50);
+  await until(() => (store.openSnapshots().find((snapshot) => snapshot.pid === pid)?.heldMs ?? 0) > 50);
   await killLines(helper);
   await maintainUntil(store, () => logs(path).length === 1);
-  t.same(store.heldSnapshots(), []);
+  t.same(store.openSnapshots(), []);
 });
 
 t.test('a crash between the seal and the note of it leaves one log with every commit', async (t) => {
@@ -115,10 +115,10 @@ t.test('a crash between the seal and the note of it leaves one log with every co
   await write(first, 10, 20);
   await first.close();
   const database = await openDatabase(path);
-  const replica = new Replica(database);
+  const view = new StoreView(database);
   await database.log.transaction(() => {
-    void makeLog(path, 1, (log) => copyLog(database.log, log, replica.folded, replica.head)).close();
-    sealLog(database.log, replica.head, 1);
+    void makeLog(path, 1, (log) => copyLog(database.log, log, view.checkpointed, view.head)).close();
+    sealLog(database.log, view.head, 1);
   });
   await Promise.all([database.log.close(), database.root.close()]);
 

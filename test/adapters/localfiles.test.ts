@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
 import { StagedFile } from '../../src/adapters/localfiles/staged-file.ts';
-import { identify } from '../../src/lib/identity.ts';
+import { currentProcess } from '../../src/lib/process-identity.ts';
 import { blobsConformance } from '../conformance/blobs.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
@@ -51,11 +51,11 @@ t.test('a hold counts no more when its process has ended, or has been silent for
     writeFileSync(join(holds, name), JSON.stringify(identity));
     utimesSync(join(holds, name), new Date(), new Date(Date.now() - ageMs));
   };
-  put('killed', { ...identify(), startTime: '1' }, 0);
-  put('stopped', identify(), 301_000);
-  put('far away and silent', { ...identify(), host: 'elsewhere', boot: 'another' }, 301_000);
+  put('killed', { ...currentProcess(), startTime: '1' }, 0);
+  put('stopped', currentProcess(), 301_000);
+  put('far away and silent', { ...currentProcess(), host: 'elsewhere', boot: 'another' }, 301_000);
   t.equal(await blobs.isHeld(), false);
   t.same(readdirSync(holds), [], 'what is over is removed');
-  put('far away', { ...identify(), host: 'elsewhere', boot: 'another' }, 60_000);
+  put('far away', { ...currentProcess(), host: 'elsewhere', boot: 'another' }, 60_000);
   t.equal(await blobs.isHeld(), true);
 });

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
-import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { MemoryStore } from '../doubles/memory-store.ts';
 import { sharedConformance } from '../conformance/shared.ts';
 import { storeConformance } from '../conformance/store.ts';
 

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { openLmdbShared } from '../../src/adapters/lmdb/shared.ts';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
-import { SteadyShared } from '../../src/adapters/steady/shared.ts';
+import { FallbackShared } from '../../src/adapters/fallback/shared.ts';
 import { sharedConformance } from '../conformance/shared.ts';
 import { until } from '../helpers/cluster.ts';
 import { noSmallDisk, smallDisk } from '../helpers/small-disk.ts';
@@ -10,7 +10,7 @@ let folder = 0;
 
 await sharedConformance(t, async () => {
   const path = `${t.testdir()}/${folder++}`;
-  const [shared, peer] = [openLmdbShared({ path }), openLmdbShared({ path })].map((view) => new SteadyShared(view));
+  const [shared, peer] = [openLmdbShared({ path }), openLmdbShared({ path })].map((view) => new FallbackShared(view));
   if (shared === undefined || peer === undefined) throw new Error('two views were asked for');
   t.teardown(() => Promise.all([shared.close(), peer.close()]));
   return { shared, peer };
@@ -19,19 +19,19 @@ await sharedConformance(t, async () => {
 await t.test('on a full disk it goes on by itself, and tells the others when there is space', { skip: noSmallDisk }, async (t) => {
   const disk = smallDisk(t, 2);
   const path = `${disk.path}/shared`;
-  const [shared, peer] = [new SteadyShared(openLmdbShared({ path })), openLmdbShared({ path })];
+  const [shared, peer] = [new FallbackShared(openLmdbShared({ path })), openLmdbShared({ path })];
   shared.hit('before', 2, 60_000, 1_000);
   shared.count('conn', 'w1', 2);
-  shared.hold({ key: 'room', name: 'gone', owner: 'w1', text: 'x' });
+  shared.put({ key: 'room', name: 'gone', owner: 'w1', text: 'x' });
   disk.fill();
   const allowed = Array.from({ length: 5 }, (_, i) => shared.hit('ip', 3, 60_000, 1_000 + i).allowed);
   t.strictSame(allowed, [true, true, true, false, false], 'the limit holds in each process');
   t.equal(shared.count('conn', 'w1', 1), 3);
   t.equal(shared.count('conn', 'w1', -2), 1);
   t.equal(shared.total('conn'), 1);
-  shared.hold({ key: 'room', name: 'new', owner: 'w1', text: 'y' });
-  shared.hold({ key: 'room', name: 'new', owner: 'w1', text: 'z' });
-  shared.release('room', 'gone');
+  shared.put({ key: 'room', name: 'new', owner: 'w1', text: 'y' });
+  shared.put({ key: 'room', name: 'new', owner: 'w1', text: 'z' });
+  shared.delete('room', 'gone');
   t.equal(peer.total('conn'), 2, 'nobody else knows');
   disk.empty();
   await until(() => {
@@ -39,7 +39,7 @@ await t.test('on a full disk it goes on by itself, and tells the others when the
     return peer.total('conn') === 1;
   });
   t.equal(shared.total('conn'), 1);
-  t.strictSame(peer.held('room'), [{ key: 'room', name: 'new', owner: 'w1', text: 'z' }]);
+  t.strictSame(peer.list('room'), [{ key: 'room', name: 'new', owner: 'w1', text: 'z' }]);
   await Promise.all([shared.close(), peer.close()]);
 });
 
@@ -52,7 +52,7 @@ await t.test('any other failure is not hidden', async (t) => {
       throw new Error('closed');
     },
   });
-  const shared = new SteadyShared(broken);
+  const shared = new FallbackShared(broken);
   t.throws(() => shared.hit('k', 1, 1, 1), { message: 'closed' });
   t.throws(() => shared.count('k', 'w', 1), { message: 'closed' });
 });

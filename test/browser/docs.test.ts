@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
-import { apiRoutes } from '../../src/http/routes.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { startCluster } from '../helpers/cluster.ts';
 

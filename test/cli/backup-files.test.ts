@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import type { Manifest } from '../../src/cli/backup-folder.ts';
+import type { Manifest } from '../../src/cli/backup/backup-folder.ts';
 import type { Attachment } from '../../src/model/attachment.ts';
 import { collab, collabJson, type InitOutput, type Server, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';

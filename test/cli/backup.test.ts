@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { Manifest } from '../../src/cli/backup-folder.ts';
+import type { Manifest } from '../../src/cli/backup/backup-folder.ts';
 import { wav } from '../fixtures/media.ts';
 import { collab, collabJson, type InitOutput, type Server, startServer } from '../helpers/cli.ts';
 import { uploadSound } from '../helpers/upload.ts';

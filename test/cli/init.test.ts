@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { identify } from '../../src/lib/identity.ts';
+import { currentProcess } from '../../src/lib/process-identity.ts';
 import { collab, collabJson, type InitOutput, startCollab } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
@@ -157,6 +157,6 @@ async function killedMidway(t: Test, dir: string): Promise<string> {
 /** A setup of a process that has ended, made elsewhere. */
 function endedSetup(t: Test): string {
   const folder = tempFolder(t);
-  writeFileSync(join(folder, 'owner.json'), JSON.stringify({ ...identify(), pid: 4_000_000 }));
+  writeFileSync(join(folder, 'owner.json'), JSON.stringify({ ...currentProcess(), pid: 4_000_000 }));
   return folder;
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { openDatabase } from '../../src/adapters/lmdb/database.ts';
+import { openDatabase } from '../../src/adapters/lmdb/env/database.ts';
 import { collabJson, type InitOutput, startCollab, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';

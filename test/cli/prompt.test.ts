@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import t from 'tap';
 import { Failure } from '../../src/cli/failure.ts';
-import { askPassword, confirmDestruction } from '../../src/cli/prompt.ts';
+import { askPassword, confirmDestruction } from '../../src/cli/terminal/prompt.ts';
 
 const question = { warning: 'This deletes everything.', answer: 'staging', yes: false };
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { readSums } from '../../src/cli/backup-folder.ts';
+import { readSums } from '../../src/cli/backup/backup-folder.ts';
 import { lockDataFolder } from '../../src/cluster/lock.ts';
 import { collab, collabCommand, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { clearRunning, writeRunning } from '../../src/cli/running.ts';
+import { clearRunning, writeRunning } from '../../src/cli/shared/running.ts';
 import { collab, collabJson, startCollab, startServer } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { Backoff } from '../../src/cluster/backoff.ts';
-import { ManualClock } from '../../src/lib/clock.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
 
 t.test('the first replacement comes at once, then waits double from 100 ms to 30 s, and begin anew after 60 s alive', (t) => {
   const clock = new ManualClock(0);

@@ -1,12 +1,12 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { type Channel, parentChannel, twinChannels } from '../../src/cluster/channel.ts';
+import { type ProcessChannel, parentChannel, channelPair } from '../../src/cluster/channel.ts';
 import { type Message, readMessage } from '../../src/cluster/messages.ts';
 
 const hint = (position: number): Message => ({ type: 'announce', data: { position } });
 
-const received = (channel: Channel, count: number): Promise<Message[]> =>
+const received = (channel: ProcessChannel, count: number): Promise<Message[]> =>
   new Promise((resolve) => {
     const messages: Message[] = [];
     channel.onMessage((message) => {
@@ -23,7 +23,7 @@ t.test('what is no message of ours is ignored', (t) => {
 });
 
 t.test('twins deliver copies, in order, in a later turn', async (t) => {
-  const [one, other] = twinChannels();
+  const [one, other] = channelPair();
   const arrival = received(other, 3);
   const message = { type: 'announce', data: { position: 1 } } as const;
   let left = 0;
@@ -38,14 +38,14 @@ t.test('twins deliver copies, in order, in a later turn', async (t) => {
 });
 
 t.test('messages that come before anybody listens are kept', async (t) => {
-  const [one, other] = twinChannels();
+  const [one, other] = channelPair();
   one.send(hint(1));
   await new Promise(setImmediate);
   t.same(await received(other, 1), [hint(1)]);
 });
 
 t.test('closing one end closes both, and later messages are dropped', async (t) => {
-  const [one, other] = twinChannels();
+  const [one, other] = channelPair();
   const closed = Promise.all([new Promise<void>((done) => one.onClose(done)), new Promise<void>((done) => other.onClose(done))]);
   one.close();
   await closed;

@@ -2,16 +2,16 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ipcBus } from '../../src/adapters/ipc/bus.ts';
 import { openContext } from '../../src/app.ts';
-import { twinChannels } from '../../src/cluster/channel.ts';
+import { channelPair } from '../../src/cluster/channel.ts';
 import { shutDown } from '../../src/cluster/lifecycle.ts';
 import { busLine, Relay } from '../../src/cluster/relay.ts';
-import { runWebWorker } from '../../src/cluster/web-worker.ts';
+import { runWebWorker } from '../../src/workers/web-worker.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { createEnvironment } from '../../src/domain/environments.ts';
-import { createKey } from '../../src/domain/keys.ts';
-import { addSigningKey } from '../../src/domain/signing-keys.ts';
-import { mintUserToken } from '../../src/domain/tokens.ts';
-import { createLogger } from '../../src/log.ts';
+import { createEnvironment } from '../../src/domain/environments/environments.ts';
+import { createKey } from '../../src/domain/access/keys.ts';
+import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
+import { mintUserToken } from '../../src/domain/access/tokens.ts';
+import { createLogger } from '../../src/observability/log.ts';
 import { isEvent, TestSocket } from '../helpers/socket.ts';
 
 /** A whole cluster of two web workers in this process: each has the store open by itself, hints go through the relay. */
@@ -23,7 +23,7 @@ async function twoWorkers(t: Test) {
   const workers = [];
   for (const workerId of ['web-1', 'web-2']) {
     const { ctx, close } = await openContext(config);
-    const [primary, channel] = twinChannels();
+    const [primary, channel] = channelPair();
     relay.add(primary);
     const worker = await runWebWorker({ config, ctx, bus: ipcBus(busLine(channel)), log, workerId, port: 0 });
     let ended: Promise<void> | null = null;

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { quietMoment, shutDown } from '../../src/cluster/lifecycle.ts';
-import { createLogger } from '../../src/log.ts';
+import { createLogger } from '../../src/observability/log.ts';
 
 function logging() {
   const lines: string[] = [];

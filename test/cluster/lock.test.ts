@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { StartError } from '../../src/cluster/exit.ts';
-import { identify } from '../../src/lib/identity.ts';
+import { currentProcess } from '../../src/lib/process-identity.ts';
 import { lockDataFolder, lockHolder } from '../../src/cluster/lock.ts';
 
 const FIXTURE = fileURLToPath(new URL('../fixtures/lock-taker.ts', import.meta.url));
@@ -24,7 +24,7 @@ t.test('one holder at a time; released, the folder is free', async (t) => {
   const lock = await lockDataFolder(folder);
   t.equal(lock.tookOver, false);
   t.equal(lockHolder(folder)?.pid, process.pid);
-  await t.rejects(lockDataFolder(folder), new StartError(`The data folder ${folder} is in use by process ${process.pid} on ${identify().host}. Stop that server first, or start this one with another --dir.`));
+  await t.rejects(lockDataFolder(folder), new StartError(`The data folder ${folder} is in use by process ${process.pid} on ${currentProcess().host}. Stop that server first, or start this one with another --dir.`));
   lock.release();
   lock.release();
   t.equal(lockHolder(folder), null);
@@ -47,13 +47,13 @@ t.test('a killed holder is succeeded', async (t) => {
   t.same(readdirSync(folder), []);
 });
 
-t.test('a pid that now belongs to another process holds nothing', { skip: identify().startTime === null && 'no /proc here' }, async (t) => {
-  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...identify(), startTime: '1' }) });
+t.test('a pid that now belongs to another process holds nothing', { skip: currentProcess().startTime === null && 'no /proc here' }, async (t) => {
+  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...currentProcess(), startTime: '1' }) });
   t.equal((await lockDataFolder(folder)).tookOver, true);
 });
 
 t.test('a lock of before the last boot holds nothing', async (t) => {
-  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...identify(), boot: 'another' }) });
+  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...currentProcess(), boot: 'another' }) });
   t.equal((await lockDataFolder(folder)).tookOver, true);
 });
 
@@ -63,7 +63,7 @@ t.test('a lock that a power cut left empty holds nothing', async (t) => {
 });
 
 t.test('of a holder out of sight the age of the file decides', async (t) => {
-  const elsewhere = JSON.stringify({ ...identify(), namespace: 'pid:[1]' });
+  const elsewhere = JSON.stringify({ ...currentProcess(), namespace: 'pid:[1]' });
   const folder = t.testdir({ 'collab.lock': elsewhere });
   t.equal(lockHolder(folder)?.namespace, 'pid:[1]', 'touched just now: it runs');
   const longAgo = new Date(Date.now() - 11_000);
@@ -73,7 +73,7 @@ t.test('of a holder out of sight the age of the file decides', async (t) => {
 });
 
 t.test('a holder out of sight that touches its file is not replaced, however old the clock makes the file look', async (t) => {
-  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...identify(), namespace: 'pid:[1]' }) });
+  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...currentProcess(), namespace: 'pid:[1]' }) });
   let yearsAgo = Date.now() - 2e11;
   const touch = (): void => utimesSync(lockFile(folder), new Date(yearsAgo), new Date(yearsAgo));
   touch();
@@ -86,7 +86,7 @@ t.test('a holder out of sight that touches its file is not replaced, however old
 });
 
 t.test('a crash in the middle of a take-over is taken over too', async (t) => {
-  const dead = JSON.stringify({ ...identify(), boot: 'another' });
+  const dead = JSON.stringify({ ...currentProcess(), boot: 'another' });
   const folder = t.testdir({ 'collab.lock': dead });
   const { createHash } = await import('node:crypto');
   const guard = `${lockFile(folder)}.${createHash('sha256').update(dead).digest('hex').slice(0, 16)}`;
@@ -100,7 +100,7 @@ t.test('a crash in the middle of a take-over is taken over too', async (t) => {
 t.test('a lock that another has taken meanwhile is not released', async (t) => {
   const folder = t.testdir();
   const lock = await lockDataFolder(folder);
-  const others = JSON.stringify({ ...identify(), boot: 'another' });
+  const others = JSON.stringify({ ...currentProcess(), boot: 'another' });
   writeFileSync(lockFile(folder), others);
   lock.release();
   t.equal(readFileSync(lockFile(folder), 'utf8'), others);
@@ -108,7 +108,7 @@ t.test('a lock that another has taken meanwhile is not released', async (t) => {
 
 t.test('of starts that race for a lock left behind, one wins each time', async (t) => {
   for (let round = 0; round < 30; round++) {
-    const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...identify(), boot: 'another', round }) });
+    const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...currentProcess(), boot: 'another', round }) });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataFolder(folder)));
     const won = results.filter((result) => result.status === 'fulfilled');
     if (won.length !== 1) t.fail(`round ${round}: ${won.length} winners`);
@@ -118,7 +118,7 @@ t.test('of starts that race for a lock left behind, one wins each time', async (
 });
 
 t.test('of processes that race for a lock left behind, one wins', async (t) => {
-  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...identify(), boot: 'another' }) });
+  const folder = t.testdir({ 'collab.lock': JSON.stringify({ ...currentProcess(), boot: 'another' }) });
   const takers = Array.from({ length: 4 }, () => taker(folder));
   const said = await Promise.all(takers.map((each) => each.said));
   t.same(said.toSorted(), ['refused', 'refused', 'refused', 'taken']);

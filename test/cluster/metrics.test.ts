@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import t from 'tap';
-import { MetricsTotals } from '../../src/cluster/metrics-totals.ts';
+import { MetricsTotals } from '../../src/observability/metrics-totals.ts';
 import { openMetrics } from '../../src/cluster/metrics-server.ts';
-import { metricFamilies, Metrics } from '../../src/lib/metrics.ts';
+import { metricFamilies, Metrics } from '../../src/observability/metrics.ts';
 import { version } from '../../src/lib/version.ts';
 import { collab, initFolder, stablePort, startCluster, until } from '../helpers/cluster.ts';
 import { type Family, parsePrometheus } from '../helpers/prometheus.ts';

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { type BusLine, ipcBus } from '../../src/adapters/ipc/bus.ts';
-import { twinChannels } from '../../src/cluster/channel.ts';
+import { type BusChannel, ipcBus } from '../../src/adapters/ipc/bus.ts';
+import { channelPair } from '../../src/cluster/channel.ts';
 import { busLine, Relay } from '../../src/cluster/relay.ts';
 import { type Bus, MAX_WAITING } from '../../src/ports/bus.ts';
 
@@ -9,7 +9,7 @@ function cluster(size: number): { buses: Bus[]; heard: (number[] | undefined)[];
   const relay = new Relay();
   const heard: (number[] | undefined)[] = Array.from({ length: size }, () => undefined);
   const ends = Array.from({ length: size }, () => {
-    const [primary, worker] = twinChannels();
+    const [primary, worker] = channelPair();
     relay.add(primary);
     return worker;
   });
@@ -19,7 +19,7 @@ function cluster(size: number): { buses: Bus[]; heard: (number[] | undefined)[];
 }
 
 /** A line that nothing leaves and nothing comes through. */
-const deaf: BusLine = { onCompany: () => () => {}, sendHint: () => {}, onHint: () => () => {}, sendPublications: () => {}, onPublications: () => () => {} };
+const deaf: BusChannel = { onPeerCount: () => () => {}, sendHint: () => {}, onHint: () => () => {}, sendPublications: () => {}, onPublications: () => () => {} };
 
 async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise(setImmediate);
@@ -83,7 +83,7 @@ t.test('a worker that has left is not in the way of others', async (t) => {
 
 t.test('a worker that is alone sends nothing; what it has announced is heard by the next one that joins', async (t) => {
   const relay = new Relay();
-  const [primary, end] = twinChannels();
+  const [primary, end] = channelPair();
   const sent: string[] = [];
   primary.onMessage(({ type }) => sent.push(type));
   const bus = ipcBus(busLine(end));
@@ -94,7 +94,7 @@ t.test('a worker that is alone sends nothing; what it has announced is heard by 
   await turns(8);
   t.same(sent, []);
 
-  const [otherPrimary, other] = twinChannels();
+  const [otherPrimary, other] = channelPair();
   const heard: number[] = [];
   ipcBus(busLine(other)).onAnnounce((position) => heard.push(position));
   relay.add(otherPrimary);

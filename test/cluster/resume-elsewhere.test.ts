@@ -1,12 +1,12 @@
 import t from 'tap';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
-import { createThread } from '../../src/domain/threads.ts';
-import { putUser } from '../../src/domain/users.ts';
+import { createThread } from '../../src/domain/comments/threads.ts';
+import { putUser } from '../../src/domain/users/users.ts';
 import type { BackendActor } from '../../src/domain/context.ts';
-import { isRecoverable } from '../../src/realtime/replay.ts';
+import { isRecoverable } from '../../src/realtime/feed/replay.ts';
 import { startTestServer } from '../helpers/http.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
-import { epochOf, streamOf } from '../../src/domain/streams.ts';
+import { epochOf, streamOf } from '../../src/domain/events/streams.ts';
 
 // A client has an event from one worker and comes back to another, which nobody has told of it yet: no hint, no poll.
 

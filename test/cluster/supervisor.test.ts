@@ -1,24 +1,24 @@
 import t, { type Test } from 'tap';
-import { type Channel, twinChannels } from '../../src/cluster/channel.ts';
+import { type ProcessChannel, channelPair } from '../../src/cluster/channel.ts';
 import { WorkerExit } from '../../src/cluster/exit.ts';
 import type { Message, Role } from '../../src/cluster/messages.ts';
 import { Supervisor } from '../../src/cluster/supervisor.ts';
 import type { WorkerEnd } from '../../src/cluster/worker.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { ManualClock } from '../../src/lib/clock.ts';
-import { createLogger } from '../../src/log.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
+import { createLogger } from '../../src/observability/log.ts';
 
 /** A worker process that exists only as the far end of a channel. */
 class FakeWorker {
   readonly role: Role;
-  readonly channel: Channel;
+  readonly channel: ProcessChannel;
   readonly received: Message[] = [];
   readonly ended: Promise<WorkerEnd>;
   id = '';
   #end: (end: WorkerEnd) => void = () => {};
   #listeners: (() => void)[] = [];
 
-  constructor(role: Role, channel: Channel) {
+  constructor(role: Role, channel: ProcessChannel) {
     this.role = role;
     this.channel = channel;
     this.ended = new Promise((resolve) => (this.#end = resolve));
@@ -58,7 +58,7 @@ function cluster(t: Test, webWorkers = 2) {
     clock: new ManualClock(0),
     log: createLogger({ level: 'info', name: 'primary', destination: { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) } }),
     spawn: (role) => {
-      const [primary, far] = twinChannels();
+      const [primary, far] = channelPair();
       const worker = new FakeWorker(role, far);
       workers.push(worker);
       for (const arrival of arrivals.splice(0)) arrival();

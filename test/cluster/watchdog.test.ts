@@ -1,10 +1,10 @@
 import t from 'tap';
-import type { Channel } from '../../src/cluster/channel.ts';
+import type { ProcessChannel } from '../../src/cluster/channel.ts';
 import type { Message } from '../../src/cluster/messages.ts';
 import { Watchdog } from '../../src/cluster/watchdog.ts';
 import { Worker, type WorkerEnd } from '../../src/cluster/worker.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { createLogger } from '../../src/log.ts';
+import { createLogger } from '../../src/observability/log.ts';
 
 interface FakeProcess {
   readonly worker: Worker;
@@ -37,7 +37,7 @@ function setUp(timeoutSeconds = 10) {
     const ended = new Promise<WorkerEnd>((resolve) => (end = resolve));
     const receive = (message: Message): void => listeners.forEach((listener) => listener(message));
     const answer = (): void => receive({ type: 'pong', data: {} });
-    const channel: Channel = {
+    const channel: ProcessChannel = {
       send: ({ type }) => {
         if (type !== 'ping') return;
         state.pings++;

@@ -58,7 +58,7 @@ export async function sharedConformance(t: Test, open: () => Promise<{ shared: S
     t.equal(shared.total('conn/a'), 3);
     t.equal(shared.count('conn/a', 'w1', -1), 2);
     t.equal(shared.count('conn/a', 'w1', -1), 2, 'a count does not go below nothing');
-    peer.dropOwner('w2');
+    peer.deleteOwner('w2');
     t.equal(shared.total('conn/a'), 0);
     t.equal(shared.total('conn/ab'), 0);
   });
@@ -68,34 +68,34 @@ export async function sharedConformance(t: Test, open: () => Promise<{ shared: S
     const record = { key: 'room/a', name: 'two', owner: 'w1', text: 'any text {"with":"spaces"} \u2713' };
     const other = { key: 'room/a', name: 'one', owner: 'w2', text: '' };
     const longer = { key: 'room/ab', name: 'one', owner: 'w2', text: 'of another key' };
-    shared.hold(record);
-    peer.hold(other);
-    peer.hold(longer);
-    for (const view of [shared, peer]) t.strictSame(view.held('room/a'), [other, record]);
-    t.strictSame(shared.held('room'), []);
-    for (const view of [shared, peer]) t.strictSame(view.heldAt('room/a', 'two'), record);
-    for (const [key, name] of [['room/a', 'three'], ['room/ab', 'two'], ['room', 'a two']] as const) t.equal(shared.heldAt(key, name), undefined);
+    shared.put(record);
+    peer.put(other);
+    peer.put(longer);
+    for (const view of [shared, peer]) t.strictSame(view.list('room/a'), [other, record]);
+    t.strictSame(shared.list('room'), []);
+    for (const view of [shared, peer]) t.strictSame(view.get('room/a', 'two'), record);
+    for (const [key, name] of [['room/a', 'three'], ['room/ab', 'two'], ['room', 'a two']] as const) t.equal(shared.get(key, name), undefined);
 
     const taken = { ...record, owner: '', text: 'nobody holds it' };
-    peer.hold(taken);
-    t.strictSame(shared.held('room/a'), [other, taken]);
-    shared.release('room/a', 'one');
-    shared.release('room/a', 'unknown');
-    t.equal(peer.heldAt('room/a', 'one'), undefined);
-    t.strictSame(shared.heldAt('room/a', 'two'), taken);
-    t.strictSame(peer.held('room/a'), [taken]);
-    t.strictSame(peer.held('room/ab'), [longer]);
+    peer.put(taken);
+    t.strictSame(shared.list('room/a'), [other, taken]);
+    shared.delete('room/a', 'one');
+    shared.delete('room/a', 'unknown');
+    t.equal(peer.get('room/a', 'one'), undefined);
+    t.strictSame(shared.get('room/a', 'two'), taken);
+    t.strictSame(peer.list('room/a'), [taken]);
+    t.strictSame(peer.list('room/ab'), [longer]);
   });
 
   await t.test('what an ended owner held is gone, and nothing else', async (t) => {
     const { shared, peer } = await open();
     const of = (owner: string, key: string) => ({ key, name: `n${owner}`, owner, text: owner });
-    for (const key of ['k1', 'k2']) for (const owner of ['w1', 'w11', '']) shared.hold(of(owner, key));
-    t.strictSame(peer.heldBy('w1'), [of('w1', 'k1'), of('w1', 'k2')]);
-    t.strictSame(peer.heldBy(''), [of('', 'k1'), of('', 'k2')]);
-    peer.dropOwner('w1');
-    t.strictSame(shared.heldBy('w1'), []);
-    t.strictSame(shared.held('k1'), [of('', 'k1'), of('w11', 'k1')]);
-    t.equal(shared.heldBy('w11').length, 2);
+    for (const key of ['k1', 'k2']) for (const owner of ['w1', 'w11', '']) shared.put(of(owner, key));
+    t.strictSame(peer.listByOwner('w1'), [of('w1', 'k1'), of('w1', 'k2')]);
+    t.strictSame(peer.listByOwner(''), [of('', 'k1'), of('', 'k2')]);
+    peer.deleteOwner('w1');
+    t.strictSame(shared.listByOwner('w1'), []);
+    t.strictSame(shared.list('k1'), [of('', 'k1'), of('w11', 'k1')]);
+    t.equal(shared.listByOwner('w11').length, 2);
   });
 }

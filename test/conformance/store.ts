@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
 import type { Store } from '../../src/ports/store.ts';
-import { CollabError } from '../../src/errors.ts';
+import { CollabError } from '../../src/model/errors.ts';
 
 /** Two views of one store, as two processes have them. */
 export interface StorePair {
@@ -218,7 +218,7 @@ export async function storeConformance(t: Test, open: () => Promise<StorePair>):
   await withStore('memo computes once, and again after a change anywhere', async (t, { store, peer }) => {
     let computed = 0;
     const read = (view: Store): Promise<string> =>
-      view.memo('m', ['p'], async () => {
+      view.cached('m', ['p'], async () => {
         computed++;
         return (await view.range('p')).map(({ value }) => value).join();
       });
@@ -232,32 +232,32 @@ export async function storeConformance(t: Test, open: () => Promise<StorePair>):
     await store.transact(async (tx) => tx.delete('p', 'a'));
     t.equal(await read(store), '2');
     t.equal(computed, 3);
-    await t.rejects(store.memo('bad', ['p'], () => Promise.reject(new Error('once'))), /once/);
-    t.equal(await store.memo('bad', ['p'], () => Promise.resolve('fine')), 'fine', 'a failure is not kept');
+    await t.rejects(store.cached('bad', ['p'], () => Promise.reject(new Error('once'))), /once/);
+    t.equal(await store.cached('bad', ['p'], () => Promise.resolve('fine')), 'fine', 'a failure is not kept');
   });
 
   await withStore('recall gives at once what memo has computed, until a change anywhere', async (t, { store, peer }) => {
     const compute = async (): Promise<string> => (await store.get('p', 'k')) ?? 'none';
-    t.equal(store.recall('m'), undefined, 'nothing was computed');
-    await store.memo('m', ['p'], compute);
-    t.equal(store.recall('m'), 'none');
+    t.equal(store.peek('m'), undefined, 'nothing was computed');
+    await store.cached('m', ['p'], compute);
+    t.equal(store.peek('m'), 'none');
     await peer.transact(async (tx) => tx.put('q', 'k', 'elsewhere'));
-    t.equal(store.recall('m'), 'none');
+    t.equal(store.peek('m'), 'none');
     await peer.transact(async (tx) => tx.put('p', 'k', '1'));
-    t.equal(store.recall('m'), undefined, 'it has changed');
-    const computing = store.memo('m', ['p'], compute);
-    t.equal(store.recall('m'), undefined, 'it is being computed');
+    t.equal(store.peek('m'), undefined, 'it has changed');
+    const computing = store.cached('m', ['p'], compute);
+    t.equal(store.peek('m'), undefined, 'it is being computed');
     await computing;
-    t.equal(store.recall('m'), '1');
+    t.equal(store.peek('m'), '1');
     await store.transact(async (tx) => tx.put('p', 'k', '2'));
-    t.equal(store.recall('m'), undefined, 'it has changed again');
-    t.equal(await store.memo('m', ['p'], compute), '2');
+    t.equal(store.peek('m'), undefined, 'it has changed again');
+    t.equal(await store.cached('m', ['p'], compute), '2');
   });
 
   await withStore('a value computed while it changed is not kept', async (t, { store, peer }) => {
     let first = true;
     const read = (): Promise<string | undefined> =>
-      store.memo('m', ['p'], async () => {
+      store.cached('m', ['p'], async () => {
         const value = await store.get('p', 'k');
         if (first) {
           first = false;
@@ -316,7 +316,7 @@ export async function storeConformance(t: Test, open: () => Promise<StorePair>):
     const faults: unknown[] = [];
     const heard: number[] = [];
     let flushed = 0;
-    for (const view of [store, peer]) view.onFault((error) => faults.push(error));
+    for (const view of [store, peer]) view.onListenerError((error) => faults.push(error));
     store.follow(() => {
       throw new Error('a follower');
     });

@@ -1,13 +1,13 @@
 import t from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
-import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { MemoryStore } from '../doubles/memory-store.ts';
 import { createDemo } from '../../src/demo/demo.ts';
 import type { Context } from '../../src/domain/context.ts';
-import { createEnvironment } from '../../src/domain/environments.ts';
-import { createKey, revokeKey } from '../../src/domain/keys.ts';
-import { addSigningKey } from '../../src/domain/signing-keys.ts';
-import { authenticateUser } from '../../src/domain/tokens.ts';
-import { ManualClock } from '../../src/lib/clock.ts';
+import { createEnvironment } from '../../src/domain/environments/environments.ts';
+import { createKey, revokeKey } from '../../src/domain/access/keys.ts';
+import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
+import { authenticateUser } from '../../src/domain/access/tokens.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
 import type { Environment } from '../../src/model/environment.ts';
 
 function createContext(): Context {

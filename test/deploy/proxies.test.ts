@@ -165,7 +165,7 @@ function testProxy(proxy: Proxy): void {
 }
 
 t.test('nginx passes on every header that is read', (t) => {
-  const readers = ['src/http/request-head.ts', 'src/realtime/knock.ts'].map(readSource).join();
+  const readers = ['src/net/request-head.ts', 'src/realtime/handshake/upgrade-request.ts'].map(readSource).join();
   const read = [...readers.matchAll(/(?:case |header\()'([a-z-]+)'/g)].map(([, name = '']) => name);
   const passed = new Set([...readSource('docs/deploy/nginx.conf').matchAll(/proxy_set_header ([\w-]+)/g)].map(([, name = '']) => name.toLowerCase()));
   // nginx sets these itself, or they are about its own connection to the client.

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { actingUser, requireAuthor, requireBackend, requireChange, requireRead, requireWrite } from '../../src/domain/access.ts';
+import { actingUser, requireAuthor, requireBackend, requireChange, requireRead, requireWrite } from '../../src/domain/access/access.ts';
 import type { BackendActor, UserActor } from '../../src/domain/context.ts';
-import type { CollabError } from '../../src/errors.ts';
+import type { CollabError } from '../../src/model/errors.ts';
 import { defaultSettings, type Environment } from '../../src/model/environment.ts';
 
 const environment: Environment = { id: 'env_1', slug: 'dev', name: 'dev', disabled: false, settings: defaultSettings, createdAt: '', updatedAt: '' };

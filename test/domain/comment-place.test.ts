@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createComment, deleteComment, editComment } from '../../src/domain/comments.ts';
+import { createComment, deleteComment, editComment } from '../../src/domain/comments/comments.ts';
 import { addComment, createWorld, startThread } from './world.ts';
 
 await t.test('a comment is found by its id, whether we made it or the client chose it to look as if', async (t) => {

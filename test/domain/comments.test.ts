@@ -1,14 +1,14 @@
 import t from 'tap';
-import { createComment, deleteComment, editComment, listComments } from '../../src/domain/comments.ts';
-import { updateEnvironment } from '../../src/domain/environments.ts';
+import { createComment, deleteComment, editComment, listComments } from '../../src/domain/comments/comments.ts';
+import { updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { parseIdempotencyKey, sweepIdempotency } from '../../src/domain/idempotency.ts';
-import { deleteThread, getThread, setResolved } from '../../src/domain/threads.ts';
-import { getRoom } from '../../src/domain/rooms.ts';
-import type { CollabError } from '../../src/errors.ts';
+import { deleteThread, getThread, setResolved } from '../../src/domain/comments/threads.ts';
+import { getRoom } from '../../src/domain/rooms/rooms.ts';
+import type { CollabError } from '../../src/model/errors.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import type { Thread } from '../../src/model/thread.ts';
 import { addComment, createWorld, itemsOf, query, START, startThread } from './world.ts';
-import { streamOf } from '../../src/domain/streams.ts';
+import { streamOf } from '../../src/domain/events/streams.ts';
 
 await t.test('a created comment has every field, in order, and its event carries it', async (t) => {
   const world = await createWorld(t);

@@ -2,8 +2,8 @@ import { setImmediate as turnOver } from 'node:timers/promises';
 import t from 'tap';
 import * as Y from 'yjs';
 import { YjsThread } from '../../src/adapters/yjs/yjs-thread.ts';
-import { CrdtDesk } from '../../src/domain/crdt.ts';
-import { COMPACT_EVERY, readState, writeState } from '../../src/domain/p2p-state.ts';
+import { CrdtService } from '../../src/domain/rooms/crdt.ts';
+import { COMPACT_EVERY, readState, writeState } from '../../src/domain/rooms/p2p-state.ts';
 import type { Actor, Context } from '../../src/domain/context.ts';
 import type { Crdt, CrdtFault, CrdtOutcome } from '../../src/ports/crdt.ts';
 import { baseText, documentWith, insertsAtOneOrigin } from '../fixtures/yjs.ts';
@@ -59,8 +59,8 @@ class HeldCrdt implements Crdt {
   }
 }
 
-function desk(crdt: Crdt, mergeSecondsPerMinute = 0): CrdtDesk {
-  return new CrdtDesk(crdt, { crdt: { mergeSecondsPerMinute } });
+function desk(crdt: Crdt, mergeSecondsPerMinute = 0): CrdtService {
+  return new CrdtService(crdt, { crdt: { mergeSecondsPerMinute } });
 }
 
 t.test('users take turns: one that floods does not keep others waiting', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isEmoji } from '../../src/domain/emoji.ts';
+import { isEmoji } from '../../src/domain/comments/emoji.ts';
 
 t.test('one emoji is a reaction, in every form that people send', (t) => {
   for (const emoji of ['👍', '👍🏽', '❤', '❤️', '☺️', '😀', '👩‍💻', '👩🏾‍🚀', '👨‍👩‍👧‍👦', '🏳️‍🌈', '🏴‍☠️', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', '🇩🇪', '1️⃣', '#️⃣', '©️', '🫶', ':+1:', ':party-parrot:', ':x:', `:${'a'.repeat(62)}:`]) {

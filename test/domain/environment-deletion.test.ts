@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
 import type { Context } from '../../src/domain/context.ts';
-import { createEnvironment, deleteEnvironment, findDeletable, findEnvironment } from '../../src/domain/environments.ts';
-import { exportEnvironment, exportHead } from '../../src/domain/export.ts';
-import { Import } from '../../src/domain/import.ts';
-import { createKey } from '../../src/domain/keys.ts';
-import { sweepLeftovers } from '../../src/domain/leftovers.ts';
-import { epochOf, streamOf } from '../../src/domain/streams.ts';
+import { createEnvironment, deleteEnvironment, findDeletable, findEnvironment } from '../../src/domain/environments/environments.ts';
+import { exportEnvironment, exportHead } from '../../src/domain/transfer/export.ts';
+import { Import } from '../../src/domain/transfer/import.ts';
+import { createKey } from '../../src/domain/access/keys.ts';
+import { sweepUnfinishedWork } from '../../src/domain/environments/unfinished-work.ts';
+import { epochOf, streamOf } from '../../src/domain/events/streams.ts';
 import type { Blobs } from '../../src/ports/blobs.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
@@ -81,7 +81,7 @@ t.test('a deletion that a crash interrupts is finished by the sweep, or by the s
         await t.rejects(deleteEnvironment(crash(ctx), id), /the process has ended/);
         await t.rejects(findEnvironment(ctx, 'dev'), { code: 'environment_not_found' }, 'it is gone for callers');
         t.equal(await ctx.store.lastSeq(streamOf(world.environment)), 0);
-        if (finish === 'sweep') await sweepLeftovers({ ...world.peer, blobs: ctx.blobs });
+        if (finish === 'sweep') await sweepUnfinishedWork({ ...world.peer, blobs: ctx.blobs });
         else await deleteEnvironment(ctx, (await findDeletable(ctx, 'dev')).id);
         t.strictSame(await leftOf(made), []);
         await t.rejects(deleteEnvironment(ctx, id), { code: 'environment_not_found' });
@@ -101,7 +101,7 @@ t.test('what a request writes late, after all was removed, is removed an hour la
   await ctx.store.transact(async (tx) => tx.put(`e/${world.environment.id}/idem`, 'late', '{}'));
   await putBlob(ctx, world.environment.id);
   world.clock.advance(HOUR);
-  await sweepLeftovers(ctx);
+  await sweepUnfinishedWork(ctx);
   t.strictSame(await leftOf(made), []);
   t.strictSame(await ctx.store.range('leftovers'), []);
 });
@@ -133,7 +133,7 @@ t.test('an environment that is imported again has another stream, which begins a
   t.strictSame(heard, [`${streamOf(world.environment)} end`, `${streamOf(again)} 1`]);
   t.strictSame(await ctx.store.range('leftovers'), []);
   world.clock.advance(2 * HOUR);
-  await sweepLeftovers(ctx);
+  await sweepUnfinishedWork(ctx);
   t.equal(await world.peer.store.lastSeq(streamOf(again)), 1, 'no sweep takes it for what the deletion has left');
   t.not((await ctx.store.range(`e/${again.id}/keys`)).length, 0);
 });
@@ -152,11 +152,11 @@ t.test('what an import that has ended in the middle has left is removed after an
   for (let minutes = 0; minutes < 180; minutes += 30) {
     world.clock.advance(HOUR / 2);
     await dies.add(padding);
-    await sweepLeftovers(ctx);
+    await sweepUnfinishedWork(ctx);
   }
   t.not((await leftOf(made)).length, 0, 'it goes on');
   world.clock.advance(HOUR);
-  await sweepLeftovers(ctx);
+  await sweepUnfinishedWork(ctx);
   t.strictSame(await leftOf(made), []);
   t.strictSame(await ctx.store.range('leftovers'), []);
   await t.rejects(

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import t from 'tap';
-import { createEnvironment, deleteEnvironment, environmentById, findEnvironment, listEnvironments, updateEnvironment } from '../../src/domain/environments.ts';
-import { authenticatePublishableKey, authenticateSecretKey, createKey, listKeys, revokeKey, rotateKey } from '../../src/domain/keys.ts';
-import { listThreads } from '../../src/domain/threads.ts';
+import { createEnvironment, deleteEnvironment, environmentById, findEnvironment, listEnvironments, updateEnvironment } from '../../src/domain/environments/environments.ts';
+import { authenticatePublishableKey, authenticateSecretKey, createKey, listKeys, revokeKey, rotateKey } from '../../src/domain/access/keys.ts';
+import { listThreads } from '../../src/domain/comments/threads.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { createWorld, itemsOf, query, START, startThread } from './world.ts';
-import { streamOf } from '../../src/domain/streams.ts';
+import { streamOf } from '../../src/domain/events/streams.ts';
 
 const invalid = { code: 'invalid_key', message: 'Invalid API key' };
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { holdsFileUrls, withFileUrls } from '../../src/domain/file-urls.ts';
+import { holdsFileUrls, withFileUrls } from '../../src/domain/files/file-urls.ts';
 
 const BASE = 'https://comments.example.com/base';
 const image = { id: 'file_1', type: 'image', filename: 'a.png', mimeType: 'image/png', sizeBytes: 3, url: '/files/env_1/file_1', thumbnailUrl: '/files/env_1/file_1?thumb=1', width: 2, height: 1 };

@@ -1,9 +1,9 @@
 import t from 'tap';
 import type { Context } from '../../src/domain/context.ts';
-import { deleteEnvironment } from '../../src/domain/environments.ts';
-import { lastUses, writeKeyUses } from '../../src/domain/key-uses.ts';
-import { authenticatePublishableKey, authenticateSecretKey, createKey, listKeys } from '../../src/domain/keys.ts';
-import { keyUsesOf } from '../../src/domain/partitions.ts';
+import { deleteEnvironment } from '../../src/domain/environments/environments.ts';
+import { lastUses, writeKeyUses } from '../../src/domain/access/key-uses.ts';
+import { authenticatePublishableKey, authenticateSecretKey, createKey, listKeys } from '../../src/domain/access/keys.ts';
+import { keyUsesOf } from '../../src/domain/records/partitions.ts';
 import { createWorld, START } from './world.ts';
 
 const MINUTE = 60_000;

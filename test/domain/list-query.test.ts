@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isPlain, parseListQuery } from '../../src/domain/list-query.ts';
+import { isPlain, parseListQuery } from '../../src/domain/lists/list-query.ts';
 import { query } from './world.ts';
 
 await t.test('without parameters a list is whole, in its own order', async (t) => {

@@ -1,13 +1,13 @@
 import t from 'tap';
-import { createComment } from '../../src/domain/comments.ts';
-import type { Page } from '../../src/domain/list-query.ts';
-import { MAX_PAGE_CHARS, type TextPage } from '../../src/domain/paging.ts';
-import { userOrderOf } from '../../src/domain/partitions.ts';
-import { getRoom } from '../../src/domain/rooms.ts';
-import { getThread, listThreads } from '../../src/domain/threads.ts';
-import { completeUserOrder } from '../../src/domain/user-order.ts';
-import { deleteUser, listUsers, putUser } from '../../src/domain/users.ts';
-import { CollabError } from '../../src/errors.ts';
+import { createComment } from '../../src/domain/comments/comments.ts';
+import type { Page } from '../../src/domain/lists/list-query.ts';
+import { MAX_PAGE_CHARS, type TextPage } from '../../src/domain/lists/paging.ts';
+import { userOrderOf } from '../../src/domain/records/partitions.ts';
+import { getRoom } from '../../src/domain/rooms/rooms.ts';
+import { getThread, listThreads } from '../../src/domain/comments/threads.ts';
+import { completeUserOrder } from '../../src/domain/users/user-order.ts';
+import { deleteUser, listUsers, putUser } from '../../src/domain/users/users.ts';
+import { CollabError } from '../../src/model/errors.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { addComment, createWorld, itemsOf, query, startThread, type World } from './world.ts';
 

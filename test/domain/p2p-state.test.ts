@@ -1,9 +1,9 @@
 import t from 'tap';
 import * as Y from 'yjs';
 import type { Actor, Context } from '../../src/domain/context.ts';
-import { updateEnvironment } from '../../src/domain/environments.ts';
-import { clearState, COMPACT_EVERY, mergesByDefault, readState, renderState, renderWritten, writeState } from '../../src/domain/p2p-state.ts';
-import { getRoom, listRooms } from '../../src/domain/rooms.ts';
+import { updateEnvironment } from '../../src/domain/environments/environments.ts';
+import { clearState, COMPACT_EVERY, mergesByDefault, readState, renderState, renderWritten, writeState } from '../../src/domain/rooms/p2p-state.ts';
+import { getRoom, listRooms } from '../../src/domain/rooms/rooms.ts';
 import { createWorld, itemsOf, query, START, type World } from './world.ts';
 
 const at = (offset: number): string => new Date(START + offset).toISOString();

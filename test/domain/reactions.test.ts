@@ -1,11 +1,11 @@
 import t from 'tap';
-import { createComment, deleteComment, editComment, listComments } from '../../src/domain/comments.ts';
+import { createComment, deleteComment, editComment, listComments } from '../../src/domain/comments/comments.ts';
 import type { Idempotency } from '../../src/domain/idempotency.ts';
-import { updateEnvironment } from '../../src/domain/environments.ts';
-import { addReaction, removeReaction } from '../../src/domain/reactions.ts';
-import { getRoom } from '../../src/domain/rooms.ts';
-import { deleteThread } from '../../src/domain/threads.ts';
-import { putUser } from '../../src/domain/users.ts';
+import { updateEnvironment } from '../../src/domain/environments/environments.ts';
+import { addReaction, removeReaction } from '../../src/domain/comments/reactions.ts';
+import { getRoom } from '../../src/domain/rooms/rooms.ts';
+import { deleteThread } from '../../src/domain/comments/threads.ts';
+import { putUser } from '../../src/domain/users/users.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import type { Reaction } from '../../src/model/reaction.ts';
 import { addComment, createWorld, itemsOf, query, startThread, type World } from './world.ts';

@@ -1,10 +1,10 @@
 import t from 'tap';
-import { createComment, listComments } from '../../src/domain/comments.ts';
+import { createComment, listComments } from '../../src/domain/comments/comments.ts';
 import type { Actor } from '../../src/domain/context.ts';
-import { readState, writeState } from '../../src/domain/p2p-state.ts';
-import { deleteRoom, sweepRemovals } from '../../src/domain/room-removal.ts';
-import { getRoom, listRooms, patchRoom } from '../../src/domain/rooms.ts';
-import { deleteThread, getThread, listThreads, setResolved } from '../../src/domain/threads.ts';
+import { readState, writeState } from '../../src/domain/rooms/p2p-state.ts';
+import { deleteRoom, sweepRemovals } from '../../src/domain/rooms/room-removal.ts';
+import { getRoom, listRooms, patchRoom } from '../../src/domain/rooms/rooms.ts';
+import { deleteThread, getThread, listThreads, setResolved } from '../../src/domain/comments/threads.ts';
 import type { Room } from '../../src/model/room.ts';
 import type { Thread } from '../../src/model/thread.ts';
 import { addComment, createWorld, itemsOf, query, startThread } from './world.ts';

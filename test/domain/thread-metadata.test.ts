@@ -1,6 +1,6 @@
 import t from 'tap';
-import { editComment, listComments } from '../../src/domain/comments.ts';
-import { getThread, listThreads, patchThread } from '../../src/domain/threads.ts';
+import { editComment, listComments } from '../../src/domain/comments/comments.ts';
+import { getThread, listThreads, patchThread } from '../../src/domain/comments/threads.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import type { Thread } from '../../src/model/thread.ts';
 import { addComment, createWorld, itemsOf, query, startThread } from './world.ts';

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { editComment } from '../../src/domain/comments.ts';
-import { getRoom, listRooms } from '../../src/domain/rooms.ts';
-import { createThread, deleteThread, getThread, listThreads, patchThread, setResolved } from '../../src/domain/threads.ts';
+import { editComment } from '../../src/domain/comments/comments.ts';
+import { getRoom, listRooms } from '../../src/domain/rooms/rooms.ts';
+import { createThread, deleteThread, getThread, listThreads, patchThread, setResolved } from '../../src/domain/comments/threads.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import type { Room } from '../../src/model/room.ts';
 import type { Thread } from '../../src/model/thread.ts';

@@ -1,9 +1,9 @@
 import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import t from 'tap';
-import { updateEnvironment } from '../../src/domain/environments.ts';
-import { createKey } from '../../src/domain/keys.ts';
-import { addSigningKey, listSigningKeys, removeSigningKey } from '../../src/domain/signing-keys.ts';
-import { authenticateUser, mintUserToken, verifyUserToken } from '../../src/domain/tokens.ts';
+import { updateEnvironment } from '../../src/domain/environments/environments.ts';
+import { createKey } from '../../src/domain/access/keys.ts';
+import { addSigningKey, listSigningKeys, removeSigningKey } from '../../src/domain/access/signing-keys.ts';
+import { authenticateUser, mintUserToken, verifyUserToken } from '../../src/domain/access/tokens.ts';
 import { createWorld, START } from './world.ts';
 
 const SECRET = 'a secret of at least thirty-two bytes';

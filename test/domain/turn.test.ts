@@ -1,5 +1,5 @@
 import t from 'tap';
-import { parseTtl, turnCredentials, turnPassword } from '../../src/domain/turn.ts';
+import { parseTtl, turnCredentials, turnPassword } from '../../src/domain/access/turn-credentials.ts';
 import { createWorld, START } from './world.ts';
 
 const urls = ['turn:turn.example.com:3478?transport=udp', 'turns:turn.example.com:5349?transport=tcp'];

@@ -1,12 +1,12 @@
 import t from 'tap';
-import { listComments } from '../../src/domain/comments.ts';
-import { addReaction } from '../../src/domain/reactions.ts';
-import { deleteUser, getUser, listUsers, putUser, userSeen } from '../../src/domain/users.ts';
+import { listComments } from '../../src/domain/comments/comments.ts';
+import { addReaction } from '../../src/domain/comments/reactions.ts';
+import { deleteUser, getUser, listUsers, putUser, recordUserFromToken } from '../../src/domain/users/users.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import type { User } from '../../src/model/user.ts';
 import { createWorld, itemsOf, query, START, startThread } from './world.ts';
-import { streamOf } from '../../src/domain/streams.ts';
+import { streamOf } from '../../src/domain/events/streams.ts';
 
 await t.test('an erased user is unknown, and told of without personal data; what they wrote stays', async (t) => {
   const world = await createWorld(t);
@@ -14,7 +14,7 @@ await t.test('an erased user is unknown, and told of without personal data; what
   const { threadId, commentId } = await startThread(world);
   await addReaction(ctx, backend, commentId, { userId: 'ann', emoji: '👍' }, null);
   await putUser(ctx, backend, 'ann', { email: 'ann@example.com', avatarUrl: 'https://example.com/ann.png', kind: 'bot', metadata: { phone: '555' } });
-  await userSeen(ctx, world.environment, { userId: 'ann', role: 'member', rooms: null, expiresAt: START + 1000 }, 'ws');
+  await recordUserFromToken(ctx, world.environment, { userId: 'ann', role: 'member', rooms: null, expiresAt: START + 1000 }, 'ws');
   world.clock.advance(1000);
   t.equal(await deleteUser(ctx, backend, 'ann'), '{"deleted":true}');
   await t.rejects(getUser(peer, backend, 'ann'), { code: 'user_not_found' });

@@ -1,11 +1,11 @@
 import t from 'tap';
-import { listEvents, parseEventsQuery } from '../../src/domain/events.ts';
-import { countRequest } from '../../src/domain/rate-limit.ts';
-import { connected, getUser, isOnline, listUsers, putUser, userSeen } from '../../src/domain/users.ts';
+import { listEvents, parseEventsQuery } from '../../src/domain/events/events.ts';
+import { countRequest } from '../../src/domain/quotas/rate-limit.ts';
+import { countConnections, getUser, isOnline, listUsers, putUser, recordUserFromToken } from '../../src/domain/users/users.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import type { User } from '../../src/model/user.ts';
 import { addComment, createWorld, itemsOf, query, START, startThread, type World } from './world.ts';
-import { epochOf, streamOf } from '../../src/domain/streams.ts';
+import { epochOf, streamOf } from '../../src/domain/events/streams.ts';
 
 const at = (offset: number): string => new Date(START + offset).toISOString();
 
@@ -70,25 +70,25 @@ await t.test('e-mail addresses are shown to backends only', async (t) => {
 await t.test('a person who shows up is known by the claims, which absent ones do not erase', async (t) => {
   const world = await createWorld(t);
   const claims = { userId: 'dee', role: 'member', rooms: null, expiresAt: 0 } as const;
-  await Promise.all(Array.from({ length: 10 }, (_, i) => userSeen(i % 2 === 0 ? world.ctx : world.peer, world.environment, { ...claims, name: 'Dee' }, 'ws')));
+  await Promise.all(Array.from({ length: 10 }, (_, i) => recordUserFromToken(i % 2 === 0 ? world.ctx : world.peer, world.environment, { ...claims, name: 'Dee' }, 'ws')));
   t.equal((await userEvents(world)).filter(({ actor }) => actor.userId === 'dee').length, 1, 'told once, however many tabs open at once');
   world.clock.advance(59_999);
-  t.match(await userSeen(world.ctx, world.environment, claims, 'ws'), { name: 'Dee', firstSeenAt: at(0), lastSeenAt: at(0) });
+  t.match(await recordUserFromToken(world.ctx, world.environment, claims, 'ws'), { name: 'Dee', firstSeenAt: at(0), lastSeenAt: at(0) });
   world.clock.advance(1);
-  t.match(await userSeen(world.ctx, world.environment, claims, 'ws'), { name: 'Dee', firstSeenAt: at(0), lastSeenAt: at(60_000), updatedAt: at(0) });
+  t.match(await recordUserFromToken(world.ctx, world.environment, claims, 'ws'), { name: 'Dee', firstSeenAt: at(0), lastSeenAt: at(60_000), updatedAt: at(0) });
   t.equal((await userEvents(world)).filter(({ actor }) => actor.userId === 'dee').length, 1, 'being seen is not news');
-  t.match(await userSeen(world.ctx, world.environment, { ...claims, name: 'Dee D', metadata: { a: 1 } }, 'ws'), { name: 'Dee D', metadata: { a: 1 } });
+  t.match(await recordUserFromToken(world.ctx, world.environment, { ...claims, name: 'Dee D', metadata: { a: 1 } }, 'ws'), { name: 'Dee D', metadata: { a: 1 } });
   t.equal((await userEvents(world)).filter(({ actor }) => actor.userId === 'dee').length, 2);
-  t.match(await userSeen(world.ctx, world.environment, { ...claims, userId: 'ann' }, 'ws'), { name: 'Ann', firstSeenAt: at(60_000) }, 'made by PUT before');
+  t.match(await recordUserFromToken(world.ctx, world.environment, { ...claims, userId: 'ann' }, 'ws'), { name: 'Ann', firstSeenAt: at(60_000) }, 'made by PUT before');
 });
 
 await t.test('a user is online while a connection is held anywhere', async (t) => {
   const world = await createWorld(t);
-  t.equal(connected(world.ctx, world.environment, 'ann', 'w1', 1), 1);
-  t.equal(connected(world.peer, world.environment, 'ann', 'w2', 1), 2);
+  t.equal(countConnections(world.ctx, world.environment, 'ann', 'w1', 1), 1);
+  t.equal(countConnections(world.peer, world.environment, 'ann', 'w2', 1), 2);
   t.match(JSON.parse(await getUser(world.ctx, world.backend, 'ann')), { user: { online: true } });
-  connected(world.ctx, world.environment, 'ann', 'w1', -1);
-  connected(world.ctx, world.environment, 'ann', 'w2', -1);
+  countConnections(world.ctx, world.environment, 'ann', 'w1', -1);
+  countConnections(world.ctx, world.environment, 'ann', 'w2', -1);
   t.notOk(isOnline(world.ctx, world.environment, 'ann'));
 });
 
@@ -96,7 +96,7 @@ await t.test('users are listed newest first, page by page, and filtered', async 
   const world = await createWorld(t);
   world.clock.advance(10);
   await putUser(world.ctx, world.backend, 'zed', { name: 'Änn Two', kind: 'bot' });
-  await userSeen(world.ctx, world.environment, { userId: 'bob', role: 'member', rooms: null, expiresAt: 0 }, 'ws');
+  await recordUserFromToken(world.ctx, world.environment, { userId: 'bob', role: 'member', rooms: null, expiresAt: 0 }, 'ws');
   const idsOf = async (search: string) => itemsOf<User>(await listUsers(world.ctx, world.backend, query('users', search))).map(({ id }) => id);
   t.same(await idsOf(''), ['zed', 'bob', 'ann']);
   t.same(await idsOf('order=asc'), ['ann', 'bob', 'zed']);

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { checkBody, checkId, checkMentions, checkMetadata, checkPosition } from '../../src/domain/bounds.ts';
-import { InputSchema, validate } from '../../src/domain/validate.ts';
+import { checkBody, checkId, checkMentions, checkMetadata, checkPosition } from '../../src/domain/input/bounds.ts';
+import { InputSchema, validate } from '../../src/domain/input/validate.ts';
 import { CommentCreateSchema } from '../../src/model/comment.ts';
 import { defaultLimits } from '../../src/model/limits.ts';
 import { ThreadCreateSchema, ThreadPatchSchema } from '../../src/model/thread.ts';

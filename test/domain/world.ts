@@ -1,20 +1,20 @@
 import type { Test } from 'tap';
-import { MemoryDatabase } from '../../src/adapters/memory/database.ts';
+import { MemoryDatabase } from '../doubles/memory-database.ts';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
-import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { MemoryStore } from '../doubles/memory-store.ts';
 import { YjsThread } from '../../src/adapters/yjs/yjs-thread.ts';
-import { createComment } from '../../src/domain/comments.ts';
+import { createComment } from '../../src/domain/comments/comments.ts';
 import type { BackendActor, Context, UserActor } from '../../src/domain/context.ts';
-import { CrdtDesk } from '../../src/domain/crdt.ts';
-import { createEnvironment } from '../../src/domain/environments.ts';
-import { type ListKind, type ListQuery, type Page, parseListQuery } from '../../src/domain/list-query.ts';
-import { createThread } from '../../src/domain/threads.ts';
-import { putUser } from '../../src/domain/users.ts';
-import { ManualClock } from '../../src/lib/clock.ts';
+import { CrdtService } from '../../src/domain/rooms/crdt.ts';
+import { createEnvironment } from '../../src/domain/environments/environments.ts';
+import { type ListKind, type ListQuery, type Page, parseListQuery } from '../../src/domain/lists/list-query.ts';
+import { createThread } from '../../src/domain/comments/threads.ts';
+import { putUser } from '../../src/domain/users/users.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import type { Environment } from '../../src/model/environment.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
-import { streamOf } from '../../src/domain/streams.ts';
+import { streamOf } from '../../src/domain/events/streams.ts';
 
 /** An environment with the users ann and bob, seen from two workers. */
 export interface World {
@@ -39,7 +39,7 @@ export async function createWorld(t: Test): Promise<World> {
   const clock = new ManualClock(START);
   const store = new MemoryStore(database);
   const peerStore = new MemoryStore(database);
-  const crdt = new CrdtDesk(new YjsThread(), { crdt: { mergeSecondsPerMinute: 0 } });
+  const crdt = new CrdtService(new YjsThread(), { crdt: { mergeSecondsPerMinute: 0 } });
   t.teardown(() => Promise.all([store.close(), peerStore.close(), crdt.close()]));
   const ctx: Context = { store, shared, clock, crdt };
   const environment = await createEnvironment(ctx, { slug: 'dev' });

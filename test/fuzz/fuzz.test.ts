@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { messages } from '../../src/realtime/messages.ts';
+import { messages } from '../../src/realtime/messages/messages.ts';
 import { picture, wav, webm } from '../fixtures/media.ts';
 import { KnownIds } from './ids.ts';
 import { MESSAGE_TYPES } from './messages.ts';

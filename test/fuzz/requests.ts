@@ -1,4 +1,4 @@
-import { operationExamples } from '../../src/http/examples/operations.ts';
+import { operationExamples } from '../../src/http/openapi/examples/operations.ts';
 import { hostileText, hostileValue, jsonBytes, mutated } from './hostile.ts';
 import type { IdKind, KnownIds } from './ids.ts';
 import type { Random } from './random.ts';

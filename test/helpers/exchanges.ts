@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
-import { Exchange } from '../../src/http/exchange.ts';
-import { createServer } from '../../src/http/listen.ts';
+import { Exchange } from '../../src/http/core/exchange.ts';
+import { createServer } from '../../src/net/listen.ts';
 import { RawConnection } from './raw-http.ts';
 
 /** A running server of exchanges, and what came of them. */

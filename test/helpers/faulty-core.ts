@@ -1,5 +1,5 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, WebSocketBehavior } from 'uWebSockets.js';
-import type { HttpServer } from '../../src/http/listen.ts';
+import type { HttpServer } from '../../src/net/listen.ts';
 
 /** Methods of the core that send what they are given. */
 const SENDING: ReadonlySet<string | symbol> = new Set(['end', 'write', 'tryEnd', 'writeHeader', 'writeStatus', 'send', 'publish']);

@@ -1,28 +1,29 @@
 import type { Import } from './sources.ts';
 
 // The layer rule of docs/architecture.md: imports point down only, and each foreign package has one home.
-const core = ['lib', 'errors', 'log', 'config'];
-const rules = [...core, 'model', 'ports', 'domain'];
-const surface = [...rules, 'plugins'];
+const core = ['lib', 'model', 'observability', 'config'];
+const rules = [...core, 'ports', 'domain'];
+const surface = [...rules, 'net', 'plugins'];
 
 /** What each folder or file of src may import besides itself. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   lib: [],
-  errors: ['lib'],
-  log: ['lib', 'errors'],
-  config: ['lib', 'errors'],
-  model: core,
-  ports: [...core, 'model'],
-  domain: rules,
-  adapters: rules,
+  model: ['lib'],
+  observability: ['lib', 'model'],
+  config: ['lib', 'model'],
+  ports: ['lib', 'model'],
+  domain: ['lib', 'model', 'config', 'ports'],
+  adapters: ['lib', 'model', 'ports', 'domain'],
   plugins: rules,
-  pipeline: surface,
+  net: core,
   http: surface,
   realtime: surface,
   demo: rules,
-  cluster: [...surface, 'pipeline', 'http', 'realtime', 'demo'],
-  app: [...surface, 'pipeline', 'http', 'realtime', 'demo', 'cluster', 'adapters'],
-  cli: [...surface, 'pipeline', 'http', 'realtime', 'demo', 'cluster', 'app'],
+  cluster: [...core, 'ports'],
+  workers: [...surface, 'http', 'realtime', 'demo', 'cluster'],
+  app: [...surface, 'http', 'realtime', 'demo', 'cluster', 'workers', 'adapters'],
+  cli: [...surface, 'http', 'realtime', 'demo', 'cluster', 'app'],
+  tools: [...surface, 'http', 'realtime', 'cluster', 'cli'],
   client: ['model'],
   widget: ['model'],
   'demo/page': ['model'],
@@ -33,12 +34,12 @@ const browserLayers = ['client', 'widget', 'demo/page'];
 
 /** The only places that may import a package; packages not named here are free. */
 const homes: Readonly<Record<string, readonly string[]>> = {
-  'uWebSockets.js': ['src/http/', 'src/realtime/'],
+  'uWebSockets.js': ['src/net/', 'src/http/', 'src/realtime/'],
   lmdb: ['src/adapters/lmdb/'],
-  jose: ['src/domain/tokens.ts'],
+  jose: ['src/domain/access/tokens.ts'],
   yjs: ['src/adapters/yjs/'],
-  pino: ['src/log.ts'],
-  commander: ['src/cli/'],
+  pino: ['src/observability/log.ts'],
+  commander: ['src/cli/', 'tools/'],
   sharp: ['src/adapters/media/images.ts'],
 };
 
@@ -48,7 +49,7 @@ export function breach(file: string, { target, typeOnly }: Import): string | nul
   if (home !== undefined) {
     return home.some((place) => file.startsWith(place)) ? null : `${file} imports ${target}, which belongs to ${home.join(' and ')}`;
   }
-  if (!/^(?:src|bin|plugins|test|bench)\//.test(target)) return null;
+  if (!/^(?:src|bin|plugins|tools|test|bench)\//.test(target)) return null;
 
   const to = layerOf(target);
   const from = layerOf(file);
@@ -64,10 +65,40 @@ function allowedFrom(file: string, layer: string): readonly string[] {
   return mayImport[layer] ?? [];
 }
 
-/** `src/http/routes/rooms.ts` → `http`, `src/app.ts` → `app`, `plugins/mail/index.ts` → `plugins/mail`, `bin/…` → `bin`. */
+/** `src/http/api/routes/rooms.ts` → `http`, `src/app.ts` → `app`, `plugins/mail/index.ts` → `plugins/mail`, `bin/…` → `bin`. */
 function layerOf(path: string): string {
   if (path.startsWith('src/demo/page/')) return 'demo/page';
   const [top = '', next = ''] = path.split('/');
   if (top === 'plugins') return `plugins/${next}`;
   return top === 'src' ? next.replace(/\.ts$/, '') : top;
+}
+
+/**
+ * The groups of files that import each other in a circle, each sorted: the strongly connected components of more than one
+ * file (Tarjan 1972).
+ *
+ * @param imports what each file imports; targets that are no keys are ignored
+ */
+export function circles(imports: ReadonlyMap<string, readonly string[]>): string[][] {
+  const found: string[][] = [];
+  const order = new Map<string, number>();
+  const stack: string[] = [];
+  const visit = (file: string): number => {
+    const own = order.size;
+    order.set(file, own);
+    stack.push(file);
+    let lowest = own;
+    for (const target of imports.get(file) ?? []) {
+      if (!imports.has(target)) continue;
+      if (!order.has(target)) lowest = Math.min(lowest, visit(target));
+      else if (stack.includes(target)) lowest = Math.min(lowest, order.get(target) ?? own);
+    }
+    if (lowest === own) {
+      const group = stack.splice(stack.indexOf(file));
+      if (group.length > 1) found.push(group.toSorted());
+    }
+    return lowest;
+  };
+  for (const file of imports.keys()) if (!order.has(file)) visit(file);
+  return found.toSorted(([a = ''], [b = '']) => a.localeCompare(b));
 }

@@ -1,6 +1,6 @@
 import { Check } from 'typebox/value';
 import type { TSchema } from 'typebox';
-import { openapiDocument } from '../../src/http/openapi.ts';
+import { openapiDocument } from '../../src/http/openapi/openapi.ts';
 
 /** A body as the document describes it. */
 export interface Media {

@@ -1,19 +1,19 @@
 import type { Test } from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
-import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { MemoryStore } from '../doubles/memory-store.ts';
 import { ipcBus } from '../../src/adapters/ipc/bus.ts';
-import { twinChannels } from '../../src/cluster/channel.ts';
+import { channelPair } from '../../src/cluster/channel.ts';
 import { busLine, Relay } from '../../src/cluster/relay.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Actor, Context } from '../../src/domain/context.ts';
-import { createEnvironment } from '../../src/domain/environments.ts';
-import { createKey } from '../../src/domain/keys.ts';
-import { addSigningKey } from '../../src/domain/signing-keys.ts';
-import { mintUserToken, type TokenRequest } from '../../src/domain/tokens.ts';
-import { createServer, type HttpServer } from '../../src/http/listen.ts';
-import { ManualClock } from '../../src/lib/clock.ts';
-import { createLogger } from '../../src/log.ts';
+import { createEnvironment } from '../../src/domain/environments/environments.ts';
+import { createKey } from '../../src/domain/access/keys.ts';
+import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
+import { mintUserToken, type TokenRequest } from '../../src/domain/access/tokens.ts';
+import { createServer, type HttpServer } from '../../src/net/listen.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
+import { createLogger } from '../../src/observability/log.ts';
 import type { Environment } from '../../src/model/environment.ts';
 import type { Shared } from '../../src/ports/shared.ts';
 import type { Store } from '../../src/ports/store.ts';
@@ -72,7 +72,7 @@ export async function createWorld(t: Test, ports: { store?: Store; shared?: Shar
 export async function startWorker(t: Test, world: World, flags: Flags = {}, owner = 'w1', server: HttpServer = createServer()): Promise<Worker> {
   const config = loadConfig({ dir: '/nowhere', env: {}, flags: { 'rateLimit.exempt': '127.0.0.1', ...flags } });
   const log = createLogger({ level: 'silent', name: owner });
-  const [primary, channel] = twinChannels();
+  const [primary, channel] = channelPair();
   world.relay.add(primary);
   const realtime = attachRealtime(server.app, { ctx: world.ctx, config, log, bus: ipcBus(busLine(channel)), owner });
   const url = `ws://127.0.0.1:${await server.listen('127.0.0.1', 0)}/api/v1/ws`;

@@ -1,9 +1,9 @@
-import { authenticateAdmin, login } from '../../src/domain/admin-sessions.ts';
-import { createAdmin } from '../../src/domain/admins.ts';
+import { authenticateAdmin, login } from '../../src/domain/admins/admin-sessions.ts';
+import { createAdmin } from '../../src/domain/admins/admins.ts';
 import type { Context } from '../../src/domain/context.ts';
-import { createEnvironment } from '../../src/domain/environments.ts';
-import { API_PREFIX } from '../../src/http/api-prefix.ts';
-import type { Route } from '../../src/http/route.ts';
+import { createEnvironment } from '../../src/domain/environments/environments.ts';
+import { API_PREFIX } from '../../src/http/api/api-prefix.ts';
+import type { Route } from '../../src/http/api/route.ts';
 import type { Service, Tenant } from './service.ts';
 import { addComment, addThread, addUser, done } from './writer.ts';
 

@@ -1,8 +1,8 @@
-import { createComment } from '../../src/domain/comments.ts';
-import { createThread } from '../../src/domain/threads.ts';
-import { putUser } from '../../src/domain/users.ts';
+import { createComment } from '../../src/domain/comments/comments.ts';
+import { createThread } from '../../src/domain/comments/threads.ts';
+import { putUser } from '../../src/domain/users/users.ts';
 import type { World } from './realtime.ts';
-import { streamOf } from '../../src/domain/streams.ts';
+import { streamOf } from '../../src/domain/events/streams.ts';
 
 /** Writes of a backend, as the author `bot`. */
 export class Backend {

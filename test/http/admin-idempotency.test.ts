@@ -1,12 +1,12 @@
 import t from 'tap';
-import { MemoryStore } from '../../src/adapters/memory/store.ts';
-import { login } from '../../src/domain/admin-sessions.ts';
-import { createAdmin } from '../../src/domain/admins.ts';
+import { MemoryStore } from '../doubles/memory-store.ts';
+import { login } from '../../src/domain/admins/admin-sessions.ts';
+import { createAdmin } from '../../src/domain/admins/admins.ts';
 import { IDEMPOTENCY_TTL_MS } from '../../src/domain/idempotency.ts';
-import { ADMIN_IDEMPOTENCY, signingKeysOf } from '../../src/domain/partitions.ts';
-import { listSigningKeys } from '../../src/domain/signing-keys.ts';
+import { ADMIN_IDEMPOTENCY, signingKeysOf } from '../../src/domain/records/partitions.ts';
+import { listSigningKeys } from '../../src/domain/access/signing-keys.ts';
 import type { Environment } from '../../src/model/environment.ts';
-import { storeSweeps } from '../../src/pipeline/sweeps.ts';
+import { storeSweeps } from '../../src/workers/background/sweeps.ts';
 import type { Transaction } from '../../src/ports/store.ts';
 import { startTestServer, type TestAnswer } from '../helpers/http.ts';
 import { ADMIN, adminSession } from '../helpers/route-calls.ts';

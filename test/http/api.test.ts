@@ -1,5 +1,5 @@
 import t from 'tap';
-import { apiRoutes } from '../../src/http/routes.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
 
 interface Failure {
@@ -227,7 +227,7 @@ t.test('a fault of ours tells the caller nothing, and the log everything', async
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
-  const { createLogger } = await import('../../src/log.ts');
+  const { createLogger } = await import('../../src/observability/log.ts');
   const log = createLogger({ level: 'info', name: 'test', destination: { write: (line) => void lines.push(JSON.parse(line) as object) } });
   const second = await startTestServer(t, { store: broken, environment: server.environment, log });
   const { status, text, headers } = await second.request('GET', '/rooms', { headers: { 'X-Request-Id': 'req-7' } });
@@ -239,7 +239,7 @@ t.test('a fault of ours tells the caller nothing, and the log everything', async
 
 t.test('at debug there is one line a request, with the route and without the path', async (t) => {
   const lines: object[] = [];
-  const { createLogger } = await import('../../src/log.ts');
+  const { createLogger } = await import('../../src/observability/log.ts');
   const log = createLogger({ level: 'debug', name: 'test', destination: { write: (line) => void lines.push(JSON.parse(line) as object) } });
   const server = await startTestServer(t, { log });
   await server.request('GET', '/rooms/private/threads', { headers: { 'X-Request-Id': 'a' } });

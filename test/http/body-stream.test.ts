@@ -1,5 +1,5 @@
 import t from 'tap';
-import { BodyStream } from '../../src/http/body-stream.ts';
+import { BodyStream } from '../../src/http/core/body-stream.ts';
 
 function streamed(): { stream: BodyStream; flow: string[] } {
   const flow: string[] = [];

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { testCore } from '../../src/http/core-test.ts';
-import { createServer, type HttpServer } from '../../src/http/listen.ts';
+import { testCore } from '../../src/net/core-test.ts';
+import { createServer, type HttpServer } from '../../src/net/listen.ts';
 import { faultyCore, latin1Core } from '../helpers/faulty-core.ts';
 
 t.test('the core that runs here sends bytes as they are', async (t) => {

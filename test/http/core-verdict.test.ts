@@ -1,18 +1,18 @@
 import t from 'tap';
-import { judgeCore } from '../../src/http/core-verdict.ts';
-import { createServer } from '../../src/http/listen.ts';
+import { checkCore } from '../../src/net/core-check.ts';
+import { createServer } from '../../src/net/listen.ts';
 import { faultyCore, latin1Core } from '../helpers/faulty-core.ts';
 
 t.test('a core that corrupts strings alone is noted', async (t) => {
-  t.match(await judgeCore(() => latin1Core(createServer())), { level: 'ok', finding: /; it would corrupt text given as strings, so the server gives it bytes$/ });
+  t.match(await checkCore(() => latin1Core(createServer())), { level: 'ok', finding: /; it would corrupt text given as strings, so the server gives it bytes$/ });
 });
 
 t.test('a core that corrupts bytes fails', async (t) => {
   const corrupt = (argument: unknown): unknown => (argument instanceof Uint8Array ? Buffer.from('?') : argument);
-  t.match(await judgeCore(() => faultyCore(createServer(), corrupt)), { level: 'fail', finding: /corrupts text/, remedy: /another version of Node/ });
+  t.match(await checkCore(() => faultyCore(createServer(), corrupt)), { level: 'fail', finding: /corrupts text/, remedy: /another version of Node/ });
 });
 
 t.test('a core that cannot be tested is a warning', async (t) => {
   const listen = () => Promise.reject(new Error('no loopback here'));
-  t.match(await judgeCore(() => ({ ...createServer(), listen })), { level: 'warn', finding: /could not be tested/, remedy: /loopback/ });
+  t.match(await checkCore(() => ({ ...createServer(), listen })), { level: 'warn', finding: /could not be tested/, remedy: /loopback/ });
 });

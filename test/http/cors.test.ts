@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap';
-import { updateEnvironment } from '../../src/domain/environments.ts';
-import { createKey } from '../../src/domain/keys.ts';
-import { mintUserToken } from '../../src/domain/tokens.ts';
-import { isForBrowsers } from '../../src/http/cors.ts';
-import { apiRoutes } from '../../src/http/routes.ts';
+import { updateEnvironment } from '../../src/domain/environments/environments.ts';
+import { createKey } from '../../src/domain/access/keys.ts';
+import { mintUserToken } from '../../src/domain/access/tokens.ts';
+import { isForBrowsers } from '../../src/http/core/cors.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
 
 const ALLOWED = 'Content-Type, X-Service-Key, X-Service-Token, If-Match, If-None-Match, Range, Idempotency-Key, X-Request-Id';

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import type { RawConnection } from '../helpers/raw-http.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
-import { epochOf, streamOf } from '../../src/domain/streams.ts';
+import { epochOf, streamOf } from '../../src/domain/events/streams.ts';
 
 interface Message {
   readonly event: string;
@@ -143,7 +143,7 @@ t.test('a stream ends soon after its key is revoked, and those of other keys go 
   const server = await startTestServer(t);
   const kept = await follow(server);
   await messages(kept, 0);
-  const { createKey, revokeKey } = await import('../../src/domain/keys.ts');
+  const { createKey, revokeKey } = await import('../../src/domain/access/keys.ts');
   const { key, value } = await createKey(server.ctx, server.environment, { kind: 'secret' });
   const stream = await follow(server, { key: value });
   await messages(stream, 0);

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import type { Exchange } from '../../src/http/exchange.ts';
+import type { Exchange } from '../../src/http/core/exchange.ts';
 import { type ExchangeServer, serveExchanges } from '../helpers/exchanges.ts';
 
 const LIMIT = 1000;

@@ -1,6 +1,6 @@
 import { createServer as createPlainServer } from 'node:net';
 import t, { type Test } from 'tap';
-import { createServer, type HttpServer, nativeCore } from '../../src/http/listen.ts';
+import { createServer, type HttpServer, nativeCore } from '../../src/net/listen.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 
 // First, while nothing has loaded the core yet.

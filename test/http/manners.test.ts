@@ -2,10 +2,10 @@ import { type IncomingHttpHeaders, request as httpRequest } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import t from 'tap';
-import { updateEnvironment } from '../../src/domain/environments.ts';
-import { apiRoutes } from '../../src/http/routes.ts';
+import { updateEnvironment } from '../../src/domain/environments/environments.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
-import { epochOf } from '../../src/domain/streams.ts';
+import { epochOf } from '../../src/domain/events/streams.ts';
 
 interface RawAnswer {
   readonly status: number | undefined;
@@ -138,7 +138,7 @@ t.test('a 304 costs a look at the counter, and none at the list', async (t) => {
   const tag = (await server.request('GET', list)).headers.get('etag') ?? '';
   const { store } = server.ctx;
   const calls: string[] = [];
-  for (const name of ['get', 'range', 'memo', 'recall', 'lastSeq'] as const) {
+  for (const name of ['get', 'range', 'cached', 'peek', 'lastSeq'] as const) {
     t.intercept(store, name, { value: counted(name, store[name].bind(store) as (...args: readonly unknown[]) => unknown) });
   }
   function counted(name: string, call: (...args: readonly unknown[]) => unknown) {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { boundaryOf, MultipartParser, type PartHead } from '../../src/http/multipart.ts';
+import { boundaryOf, MultipartParser, type PartHead } from '../../src/http/core/multipart.ts';
 
 interface Part extends PartHead {
   readonly data: string;

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { createAdmin } from '../../src/domain/admins.ts';
-import { operationExamples } from '../../src/http/examples/operations.ts';
-import { pathExamples } from '../../src/http/examples/records.ts';
-import { apiRoutes } from '../../src/http/routes.ts';
-import type { Route } from '../../src/http/route.ts';
+import { createAdmin } from '../../src/domain/admins/admins.ts';
+import { operationExamples } from '../../src/http/openapi/examples/operations.ts';
+import { pathExamples } from '../../src/http/openapi/examples/records.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
+import type { Route } from '../../src/http/api/route.ts';
 import { document, isAs, type Media, type Operation, operations, target } from '../helpers/openapi.ts';
 import { adminSession, callOf, credentialsFor, seedFor, type Seeds } from '../helpers/route-calls.ts';
 import { startService, type Tenant } from '../helpers/service.ts';

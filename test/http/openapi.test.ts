@@ -1,6 +1,6 @@
 import t from 'tap';
-import { openapiDocument } from '../../src/http/openapi.ts';
-import { apiRoutes } from '../../src/http/routes.ts';
+import { openapiDocument } from '../../src/http/openapi/openapi.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
 import { startTestServer } from '../helpers/http.ts';
 
 interface Document {

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { CollabError } from '../../src/errors.ts';
-import { ManualClock } from '../../src/lib/clock.ts';
+import { CollabError } from '../../src/model/errors.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
 
 t.test('health is told without credential, limit or cause', async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
-import { MemoryStore } from '../../src/adapters/memory/store.ts';
-import { ManualClock } from '../../src/lib/clock.ts';
+import { MemoryStore } from '../doubles/memory-store.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
 import { startTestServer, TEST_START } from '../helpers/http.ts';
 
 const limited = { 'rateLimit.exempt': '' };

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
-import { UNADMITTED_BYTES } from '../../src/http/request-body.ts';
+import { UNADMITTED_BYTES } from '../../src/http/core/request-body.ts';
 import { serveExchanges } from '../helpers/exchanges.ts';
 import { startTestServer } from '../helpers/http.ts';
 import type { RawAnswer, RawConnection } from '../helpers/raw-http.ts';

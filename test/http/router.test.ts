@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Router } from '../../src/http/router.ts';
+import { Router } from '../../src/http/core/router.ts';
 
 const router = new Router<string>();
 for (const [method, path] of [['GET', '/'], ['GET', '/rooms'], ['GET', '/rooms/:roomId'], ['GET', '/rooms/:roomId/threads'], ['POST', '/rooms/:roomId/threads'], ['GET', '/rooms/special']] as const) {

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap';
-import { createServer } from '../../src/http/listen.ts';
+import { createServer } from '../../src/net/listen.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
 import { latin1Core } from '../helpers/faulty-core.ts';
-import { epochOf } from '../../src/domain/streams.ts';
+import { epochOf } from '../../src/domain/events/streams.ts';
 
 const TEXT = 'café grüße ÿ';
 

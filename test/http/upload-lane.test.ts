@@ -1,8 +1,8 @@
 import t from 'tap';
-import { UploadLane } from '../../src/http/upload-lane.ts';
+import { UploadThrottle } from '../../src/http/api/upload-throttle.ts';
 
 /** Runs three pieces of three uploads at once and tells how many of them were worked on at a time at most. */
-async function mostAtOnce(lane: UploadLane): Promise<number> {
+async function mostAtOnce(lane: UploadThrottle): Promise<number> {
   let running = 0;
   let most = 0;
   const piece = async (): Promise<void> => {
@@ -19,17 +19,17 @@ async function mostAtOnce(lane: UploadLane): Promise<number> {
 }
 
 t.test('uploads alone are worked on all at once', async (t) => {
-  const lane = new UploadLane(() => 3);
+  const lane = new UploadThrottle(() => 3);
   t.equal(await mostAtOnce(lane), 3);
 });
 
 t.test('beside other requests their pieces take turns', async (t) => {
-  const lane = new UploadLane(() => 4);
+  const lane = new UploadThrottle(() => 4);
   t.equal(await mostAtOnce(lane), 1);
 });
 
 t.test('a piece that fails lets the next one in', async (t) => {
-  const lane = new UploadLane(() => 9);
+  const lane = new UploadThrottle(() => 9);
   const failed = lane.upload(() => lane.piece(() => Promise.reject(new Error('the disk is full'))));
   const next = lane.upload(() => lane.piece(() => Promise.resolve('kept')));
   await t.rejects(failed, { message: 'the disk is full' });
@@ -37,7 +37,7 @@ t.test('a piece that fails lets the next one in', async (t) => {
 });
 
 t.test('between two pieces beside others there is a rest', async (t) => {
-  const lane = new UploadLane(() => 3);
+  const lane = new UploadThrottle(() => 3);
   const order: string[] = [];
   const slow = async (): Promise<void> => {
     const end = performance.now() + 2;

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { addressBlock, clientAddress, normaliseAddress } from '../../src/lib/client-address.ts';
-import { Networks } from '../../src/lib/networks.ts';
+import { addressBlock, clientAddress, normaliseAddress } from '../../src/lib/addresses/client-address.ts';
+import { Networks } from '../../src/lib/addresses/networks.ts';
 
 t.test('every way to write an address comes to one form', (t) => {
   const cases: [text: string, form: string | null][] = [

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { FairGate } from '../../src/lib/fair-gate.ts';
+import { FairSemaphore } from '../../src/lib/fair-semaphore.ts';
 
 t.test('keys take turns, each in its own order, and no more run at once than may', async (t) => {
-  const gate = new FairGate(1);
+  const gate = new FairSemaphore(1);
   const order: string[] = [];
   let running = 0;
   const work = (name: string) => async (): Promise<string> => {
@@ -21,7 +21,7 @@ t.test('keys take turns, each in its own order, and no more run at once than may
 });
 
 t.test('work that throws makes room for the next', async (t) => {
-  const gate = new FairGate(2);
+  const gate = new FairSemaphore(2);
   const failing = ['a', 'a', 'a', 'b'].map((key) => gate.run(key, () => Promise.reject(new Error(key))));
   for (const one of failing) await t.rejects(one, { message: /^[ab]$/ });
   t.equal(await gate.run('a', () => Promise.resolve(1)), 1);

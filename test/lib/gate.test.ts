@@ -1,8 +1,8 @@
 import t from 'tap';
-import { Gate } from '../../src/lib/gate.ts';
+import { Semaphore } from '../../src/lib/semaphore.ts';
 
 await t.test('at most so many run at once, in the order they came', async (t) => {
-  const gate = new Gate(2);
+  const gate = new Semaphore(2);
   const running = new Set<number>();
   const begun: number[] = [];
   let most = 0;
@@ -24,7 +24,7 @@ await t.test('at most so many run at once, in the order they came', async (t) =>
 });
 
 await t.test('work that fails makes room too', async (t) => {
-  const gate = new Gate(1);
+  const gate = new Semaphore(1);
   const failed = gate.run(() => Promise.reject(new Error('broken')));
   const after = gate.run(() => Promise.resolve('fine'));
   await t.rejects(failed, { message: 'broken' });

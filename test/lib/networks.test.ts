@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Networks } from '../../src/lib/networks.ts';
+import { Networks } from '../../src/lib/addresses/networks.ts';
 
 t.test('addresses are found in networks of their family', (t) => {
   const networks = new Networks(['10.0.0.0/8', '192.168.1.7', '2001:db8::/32', '::1']);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isPublicAddress, isPublicHost, publicFetch } from '../../src/lib/public-fetch.ts';
+import { isPublicAddress, isPublicHost, publicFetch } from '../../src/lib/addresses/public-fetch.ts';
 
 await t.test('inner networks are told from the public internet', async (t) => {
   for (const address of ['8.8.8.8', '172.32.0.1', '2606:4700::1111']) t.ok(isPublicAddress(address), address);

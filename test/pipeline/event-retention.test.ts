@@ -1,11 +1,12 @@
 import t, { type Test } from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
-import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { MemoryStore } from '../doubles/memory-store.ts';
 import type { Context } from '../../src/domain/context.ts';
-import { ManualClock, timestamp } from '../../src/lib/clock.ts';
+import { timestamp } from '../../src/lib/clock.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { renderEvent } from '../../src/model/event.ts';
-import { retainEvents } from '../../src/pipeline/event-retention.ts';
+import { retainEvents } from '../../src/workers/background/event-retention.ts';
 
 const HOUR = 3_600_000;
 

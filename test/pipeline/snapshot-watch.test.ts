@@ -1,14 +1,14 @@
 import t from 'tap';
-import { MemoryDatabase } from '../../src/adapters/memory/database.ts';
-import { MemoryStore } from '../../src/adapters/memory/store.ts';
-import { createLogger } from '../../src/log.ts';
-import { SnapshotWatch } from '../../src/pipeline/snapshot-watch.ts';
-import type { HeldSnapshot } from '../../src/ports/store.ts';
+import { MemoryDatabase } from '../doubles/memory-database.ts';
+import { MemoryStore } from '../doubles/memory-store.ts';
+import { createLogger } from '../../src/observability/log.ts';
+import { SnapshotWatch } from '../../src/workers/background/snapshot-watch.ts';
+import type { OpenSnapshot } from '../../src/ports/store.ts';
 
 t.test('a snapshot that is held for long is reported with its process, again every minute, and when it is released', async (t) => {
-  let held: HeldSnapshot[] = [];
+  let held: OpenSnapshot[] = [];
   const store = new MemoryStore(new MemoryDatabase());
-  store.heldSnapshots = () => held;
+  store.openSnapshots = () => held;
   const lines: string[] = [];
   const watch = new SnapshotWatch(store, createLogger({ level: 'info', name: 'background', destination: { write: (line: string) => void lines.push(line) } }));
   const at = (heldMs: number): void => {

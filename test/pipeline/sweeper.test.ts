@@ -1,7 +1,7 @@
 import t from 'tap';
-import { ManualClock } from '../../src/lib/clock.ts';
-import { createLogger } from '../../src/log.ts';
-import { type Sweep, Sweeper } from '../../src/pipeline/sweeper.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
+import { createLogger } from '../../src/observability/log.ts';
+import { type Sweep, Sweeper } from '../../src/workers/background/sweeper.ts';
 
 function sweeping(...sweeps: Sweep[]) {
   const lines: string[] = [];

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
-import { createKey, listKeys, revokeKey, rotateKey } from '../../src/domain/keys.ts';
-import { addSigningKey, listSigningKeys, removeSigningKey } from '../../src/domain/signing-keys.ts';
+import { createKey, listKeys, revokeKey, rotateKey } from '../../src/domain/access/keys.ts';
+import { addSigningKey, listSigningKeys, removeSigningKey } from '../../src/domain/access/signing-keys.ts';
 import { createWorld, startWorker, type Worker, type World } from '../helpers/realtime.ts';
 import { startService } from '../helpers/service.ts';
 import type { Closing, Frame, TestSocket } from '../helpers/socket.ts';

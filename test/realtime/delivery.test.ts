@@ -1,11 +1,11 @@
 import t from 'tap';
-import { deleteComment, editComment } from '../../src/domain/comments.ts';
-import { createEnvironment } from '../../src/domain/environments.ts';
-import { deleteThread, setResolved } from '../../src/domain/threads.ts';
+import { deleteComment, editComment } from '../../src/domain/comments/comments.ts';
+import { createEnvironment } from '../../src/domain/environments/environments.ts';
+import { deleteThread, setResolved } from '../../src/domain/comments/threads.ts';
 import { createWorld, startWorker, type Worker, type World } from '../helpers/realtime.ts';
 import { isEvent, type TestSocket } from '../helpers/socket.ts';
 import { Backend } from '../helpers/writing.ts';
-import { epochOf } from '../../src/domain/streams.ts';
+import { epochOf } from '../../src/domain/events/streams.ts';
 
 const upTo = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index + 1);
 const seqOf = (socket: TestSocket): number => socket.frames[0]?.data?.['seq'] as number;

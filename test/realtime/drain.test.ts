@@ -1,9 +1,9 @@
 import t from 'tap';
-import { MemoryStore } from '../../src/adapters/memory/store.ts';
+import { MemoryStore } from '../doubles/memory-store.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { createWorld, startWorker } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';
-import { streamOf } from '../../src/domain/streams.ts';
+import { streamOf } from '../../src/domain/events/streams.ts';
 
 /** A store whose commits can be held up. */
 function slowStore(): { store: Store; hold: () => void; release: () => void; waiting: () => number } {

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import type { TestSocket } from '../helpers/socket.ts';
-import { epochOf, streamOf } from '../../src/domain/streams.ts';
+import { epochOf, streamOf } from '../../src/domain/events/streams.ts';
 
 // What a deleted user leaves behind: nothing personal in the log as it is read, no socket and no presence, on any worker.
 
@@ -31,7 +31,7 @@ async function overStream(t: Test, { service, secretKey }: Tenant, seq: number):
     text += Buffer.from(chunk as Uint8Array).toString();
     if (text.includes(`:${seq}\ndata: `) && text.endsWith('\n\n')) break;
   }
-  return usersIn(text.split('\n').flatMap((line) => (line.startsWith('data: {"type"') ? [line.slice(6)] : [])));
+  return usersIn(text.split('\n').flatMap((writer) => (writer.startsWith('data: {"type"') ? [writer.slice(6)] : [])));
 }
 
 /** The events up to a position, as a socket that comes back gets them. */

@@ -1,15 +1,15 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import t from 'tap';
-import { createEnvironment, updateEnvironment } from '../../src/domain/environments.ts';
-import { createKey, revokeKey } from '../../src/domain/keys.ts';
-import { addSigningKey } from '../../src/domain/signing-keys.ts';
-import { mintUserToken } from '../../src/domain/tokens.ts';
-import { getUser } from '../../src/domain/users.ts';
+import { createEnvironment, updateEnvironment } from '../../src/domain/environments/environments.ts';
+import { createKey, revokeKey } from '../../src/domain/access/keys.ts';
+import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
+import { mintUserToken } from '../../src/domain/access/tokens.ts';
+import { getUser } from '../../src/domain/users/users.ts';
 import { timestamp } from '../../src/lib/clock.ts';
 import { createWorld, START, startWorker } from '../helpers/realtime.ts';
 import type { SocketOptions } from '../helpers/socket.ts';
-import { epochOf } from '../../src/domain/streams.ts';
+import { epochOf } from '../../src/domain/events/streams.ts';
 
 const inHeaders = (key: string, token: string): SocketOptions => ({ headers: { 'X-Service-Key': key, 'X-Service-Token': token } });
 const inProtocols = (key: string, token: string): SocketOptions => ({ protocols: ['collab.v1', `collab.key.${key}`, `collab.token.${token}`] });
@@ -287,15 +287,15 @@ await t.test('a request whose framing is ambiguous is dropped', async (t) => {
   const worker = await startWorker(t, world);
   const { hostname, port } = new URL(worker.url);
   const head = ['GET /api/v1/ws HTTP/1.1', 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
-  for (const line of ['Content-Length: 5', 'Transfer-Encoding: chunked', 'Host: b']) {
+  for (const writer of ['Content-Length: 5', 'Transfer-Encoding: chunked', 'Host: b']) {
     const socket = connect(Number(port), hostname);
     let answer = '';
     socket.on('data', (data) => (answer += String(data)));
     socket.on('error', () => undefined);
-    socket.end([...head, line, '', ''].join('\r\n'));
+    socket.end([...head, writer, '', ''].join('\r\n'));
     await once(socket, 'close');
     // The cores for Node 22 and later answer a second Host themselves.
-    t.match(answer, line.startsWith('Host') ? /^$|^HTTP\/1\.1 400 / : /^$/, line);
+    t.match(answer, writer.startsWith('Host') ? /^$|^HTTP\/1\.1 400 / : /^$/, writer);
   }
 });
 

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import t from 'tap';
-import { signingKeysOf } from '../../src/domain/partitions.ts';
+import { signingKeysOf } from '../../src/domain/records/partitions.ts';
 import type { SigningKey } from '../../src/model/key.ts';
-import { messages } from '../../src/realtime/messages.ts';
+import { messages } from '../../src/realtime/messages/messages.ts';
 import { createWorld, startWorker, type World } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';
 
@@ -28,10 +28,10 @@ await t.test('a message that nests too deeply ends the socket and names the boun
     t.strictSame(await socket.closed, { code: 4400, reason: 'bad_message' }, type);
     t.match(socket.frames.at(-1)?.error, { code: 'invalid_json', message: 'A message must not nest arrays and objects more than 64 levels deep' }, type);
   }
-  const guest = worker.open();
-  await guest.opened;
-  guest.sendRaw(`{"type":"connect","data":{"since":${nested(6_000)}}}`);
-  t.strictSame(await guest.closed, { code: 4400, reason: 'bad_message' }, 'before it is known who it is, too');
+  const pending = worker.open();
+  await pending.opened;
+  pending.sendRaw(`{"type":"connect","data":{"since":${nested(6_000)}}}`);
+  t.strictSame(await pending.closed, { code: 4400, reason: 'bad_message' }, 'before it is known who it is, too');
 
   const socket = await worker.join(token);
   await socket.request('room.join', { roomId: 'r' });
@@ -50,10 +50,10 @@ for (const kind of ['ping', 'pong'] as const) {
     socket[kind]();
     t.strictSame(await socket.closed, { code: 4429, reason: 'rate_limited' });
 
-    const guest = worker.open();
-    await guest.opened;
-    for (let i = 0; i < 11; i++) guest[kind]();
-    t.strictSame(await guest.closed, { code: 4429, reason: 'rate_limited' }, 'and before it is known who it is');
+    const pending = worker.open();
+    await pending.opened;
+    for (let i = 0; i < 11; i++) pending[kind]();
+    t.strictSame(await pending.closed, { code: 4429, reason: 'rate_limited' }, 'and before it is known who it is');
   });
 }
 

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { isOnline } from '../../src/domain/users.ts';
+import { isOnline } from '../../src/domain/users/users.ts';
 import { createWorld, startWorker } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';
-import { epochOf } from '../../src/domain/streams.ts';
+import { epochOf } from '../../src/domain/events/streams.ts';
 
 await t.test('a burst of messages is allowed, more ends the socket', async (t) => {
   const world = await createWorld(t);
@@ -78,15 +78,15 @@ await t.test('closing the worker closes every socket with 1012, spread over time
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const sockets = await Promise.all([1, 2, 3, 4].map(async (n) => worker.join(await world.token({ userId: `user${n}` }))));
-  const guest = worker.open();
-  await guest.opened;
+  const pending = worker.open();
+  await pending.opened;
   const closed: number[] = [];
-  for (const socket of [...sockets, guest]) socket.closed.then(() => closed.push(Date.now()), () => undefined);
+  for (const socket of [...sockets, pending]) socket.closed.then(() => closed.push(Date.now()), () => undefined);
 
   const begun = Date.now();
   await worker.realtime.close(200, 1_000);
   const late = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': await world.token({ userId: 'late' }) } });
-  for (const socket of [...sockets, guest, late]) t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
+  for (const socket of [...sockets, pending, late]) t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
   t.ok((closed.at(-1) ?? 0) - begun >= 100, 'not all at once');
   t.equal(worker.realtime.connections(), 0);
   t.notOk(isOnline(world.ctx, world.environment, 'user1'));

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { getThread } from '../../src/domain/threads.ts';
+import { getThread } from '../../src/domain/comments/threads.ts';
 import { createWorld, startWorker } from '../helpers/realtime.ts';
 import type { Frame } from '../helpers/socket.ts';
 import { Backend } from '../helpers/writing.ts';

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
-import { cleanUpAfter, GRACE_MS, listPresence, sweepPresence } from '../../src/domain/presence.ts';
-import type { TokenRequest } from '../../src/domain/tokens.ts';
-import { deleteUser, putUser } from '../../src/domain/users.ts';
+import { expireMembershipsOf, GRACE_MS, listPresence, sweepPresence } from '../../src/domain/rooms/presence.ts';
+import type { TokenRequest } from '../../src/domain/access/tokens.ts';
+import { deleteUser, putUser } from '../../src/domain/users/users.ts';
 import { createWorld, startWorker, type Worker, type World } from '../helpers/realtime.ts';
 import type { Frame, TestSocket } from '../helpers/socket.ts';
 import { Backend } from '../helpers/writing.ts';
@@ -147,7 +147,7 @@ await t.test('a reload is not seen, though it lands on another worker', async (t
   t.equal(membersOf(watcher).get('ann')?.['joinedAt'], joinedAt);
   t.strictSame(membersOf(watcher).get('ann')?.['connectionIds'], [after.frames[0]?.data?.['connectionId']]);
   sweepPresence(world.ctx);
-  t.equal(world.ctx.shared.heldBy('').length, 0, 'nothing is left of the first page');
+  t.equal(world.ctx.shared.listByOwner('').length, 0, 'nothing is left of the first page');
 });
 
 await t.test('room.leave takes effect at once, for that tab alone', async (t) => {
@@ -206,13 +206,13 @@ await t.test('what a killed worker held leaves after the grace, and nothing of i
   // A third worker that is gone without a word: its records are all that there is of it.
   for (const userId of ['ann', 'ghost']) {
     const text = JSON.stringify({ userId, connectionId: `cn_${userId}`, joinedAt: ctx.clock.now(), activeAt: ctx.clock.now(), state: {}, stateAt: 0, leftAt: null });
-    ctx.shared.hold({ key: `room/${world.environment.id}/lobby`, name: `cn_${userId}`, owner: 'w3', text });
+    ctx.shared.put({ key: `room/${world.environment.id}/lobby`, name: `cn_${userId}`, owner: 'w3', text });
   }
   turn(5_000);
   await sees(watcher, 'watcher', 'ann', 'ghost');
   t.equal(membersOf(watcher).get('ann')?.['connections'], 2);
 
-  cleanUpAfter(ctx, 'w3');
+  expireMembershipsOf(ctx, 'w3');
   turn(GRACE_MS - 1);
   await watcher.until(() => membersOf(watcher).get('ann')?.['connections'] === 1);
   t.strictSame(namesOf(watcher), ['ann', 'ghost', 'watcher']);
@@ -223,7 +223,7 @@ await t.test('what a killed worker held leaves after the grace, and nothing of i
   await sees(late, 'watcher', 'ann', 'late');
   t.strictSame((await rest(world)).map(({ userId }) => userId), ['ann', 'watcher', 'late']);
   sweepPresence(ctx);
-  t.strictSame([...ctx.shared.heldBy(''), ...ctx.shared.heldBy('w3')], []);
+  t.strictSame([...ctx.shared.listByOwner(''), ...ctx.shared.listByOwner('w3')], []);
 });
 
 await t.test('a worker that drains hands its users on', async (t) => {

@@ -3,7 +3,7 @@ import { laggingStore } from '../helpers/lagging-store.ts';
 import { createWorld, startWorker, type World } from '../helpers/realtime.ts';
 import type { TestSocket } from '../helpers/socket.ts';
 import { Backend } from '../helpers/writing.ts';
-import { epochOf, streamOf } from '../../src/domain/streams.ts';
+import { epochOf, streamOf } from '../../src/domain/events/streams.ts';
 
 const upTo = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index + 1);
 const at = (world: World, since: number | string, epoch = epochOf(world.ctx.store, world.environment)): string => `?epoch=${encodeURIComponent(epoch)}&since=${since}`;

@@ -1,12 +1,12 @@
 import t from 'tap';
-import { deleteEnvironment, updateEnvironment } from '../../src/domain/environments.ts';
+import { deleteEnvironment, updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { timestamp } from '../../src/lib/clock.ts';
 import { createWorld, startWorker, type Worker, type World } from '../helpers/realtime.ts';
 import type { Frame, TestSocket } from '../helpers/socket.ts';
 import { Backend } from '../helpers/writing.ts';
-import { epochOf } from '../../src/domain/streams.ts';
-import { MemoryStore } from '../../src/adapters/memory/store.ts';
-import { MemoryDatabase } from '../../src/adapters/memory/database.ts';
+import { epochOf } from '../../src/domain/events/streams.ts';
+import { MemoryStore } from '../doubles/memory-store.ts';
+import { MemoryDatabase } from '../doubles/memory-database.ts';
 
 function turn(world: World, worker: Worker, ms: number): void {
   world.clock.advance(ms);

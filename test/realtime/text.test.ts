@@ -1,9 +1,9 @@
 import t from 'tap';
-import { createServer } from '../../src/http/listen.ts';
+import { createServer } from '../../src/net/listen.ts';
 import { latin1Core } from '../helpers/faulty-core.ts';
 import { createWorld, startWorker } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';
-import { epochOf } from '../../src/domain/streams.ts';
+import { epochOf } from '../../src/domain/events/streams.ts';
 
 const TEXT = 'café grüße ÿ';
 

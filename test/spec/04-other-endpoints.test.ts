@@ -5,7 +5,7 @@ import type { Reaction } from '../../src/model/reaction.ts';
 import type { Room } from '../../src/model/room.ts';
 import type { Thread } from '../../src/model/thread.ts';
 import type { User } from '../../src/model/user.ts';
-import { turnPassword } from '../../src/domain/turn.ts';
+import { turnPassword } from '../../src/domain/access/turn-credentials.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { addComment, addThread, addUser, done, type Failure } from '../helpers/writer.ts';
 

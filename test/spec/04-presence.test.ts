@@ -60,7 +60,7 @@ t.test('GET /rooms/:roomId/presence | a user is there until the grace after the 
   await watcher.until(() => watcher.frames.some(({ type, data }) => type === 'presence.joined' && data?.['userId'] === 'ann'), 'ann');
   await ann.terminate();
   const { ctx } = service;
-  while (ctx.shared.heldBy('').length === 0) await new Promise((resolve) => setImmediate(resolve));
+  while (ctx.shared.listByOwner('').length === 0) await new Promise((resolve) => setImmediate(resolve));
   service.clock.advance(GRACE_MS - 1);
   t.match(await presence(tenant, 'page'), [{ userId: 'watcher' }, { userId: 'ann', connections: 1 }]);
   service.clock.advance(1);

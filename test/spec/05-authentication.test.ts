@@ -1,8 +1,8 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { revokeKey } from '../../src/domain/keys.ts';
-import { addSigningKey, listSigningKeys, removeSigningKey } from '../../src/domain/signing-keys.ts';
-import { apiRoutes } from '../../src/http/routes.ts';
+import { revokeKey } from '../../src/domain/access/keys.ts';
+import { addSigningKey, listSigningKeys, removeSigningKey } from '../../src/domain/access/signing-keys.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { addThread, addUser, done, type Failure } from '../helpers/writer.ts';
 
@@ -218,7 +218,7 @@ t.test('6 | issuance | POST /users/:userId/tokens makes one that works', async (
 });
 
 t.test('a disabled environment refuses every credential with 403', async (t) => {
-  const { updateEnvironment } = await import('../../src/domain/environments.ts');
+  const { updateEnvironment } = await import('../../src/domain/environments/environments.ts');
   const closed = await service.tenant('auth-closed');
   const token = await closed.token({ userId: 'ann' });
   await updateEnvironment(service.ctx, closed.environment.id, { disabled: true });

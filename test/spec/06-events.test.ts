@@ -3,7 +3,7 @@ import type { Comment } from '../../src/model/comment.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { type Frame, isEvent, type TestSocket } from '../helpers/socket.ts';
 import { addComment, addThread, addUser, type CreatedThread, done } from '../helpers/writer.ts';
-import { epochOf } from '../../src/domain/streams.ts';
+import { epochOf } from '../../src/domain/events/streams.ts';
 
 // Events (docs/realtime.md). Resume, heartbeat, slow consumers and close codes: test/realtime.
 

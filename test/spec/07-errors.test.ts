@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
-import { createEnvironment } from '../../src/domain/environments.ts';
-import { CollabError, errorKinds } from '../../src/errors.ts';
-import { apiRoutes } from '../../src/http/routes.ts';
+import { createEnvironment } from '../../src/domain/environments/environments.ts';
+import { CollabError, errorKinds } from '../../src/model/errors.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
 import type { TestAnswer } from '../helpers/http.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 import { adminSession } from '../helpers/route-calls.ts';
@@ -134,7 +134,7 @@ t.test('429 | rate limit exceeded', async (t) => {
 });
 
 t.test('500 | internal server error | never leaks internals', async (t) => {
-  const { publicError } = await import('../../src/errors.ts');
+  const { publicError } = await import('../../src/model/errors.ts');
   const shown = publicError(new TypeError('secret detail of ours'));
   t.equal(shown.kind.status, 500);
   t.equal(shown.message, 'Internal server error');

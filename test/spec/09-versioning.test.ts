@@ -1,5 +1,5 @@
 import t from 'tap';
-import { apiRoutes } from '../../src/http/routes.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
 import { startService } from '../helpers/service.ts';
 
 // Versions (docs/api.md, "Versions").

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { Check } from 'typebox/value';
-import { apiRoutes } from '../../src/http/routes.ts';
-import type { Route } from '../../src/http/route.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
+import type { Route } from '../../src/http/api/route.ts';
 import type { TestAnswer } from '../helpers/http.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 import { bodyOf, callOf, credentialsFor, pace, type RouteCall, sampleOf, type SchemaNode, seedFor, type Seeds, successes, titleOf } from '../helpers/route-calls.ts';

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import t from 'tap';
-import { listKeys, revokeKey } from '../../src/domain/keys.ts';
+import { listKeys, revokeKey } from '../../src/domain/access/keys.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createWorld, startWorker } from '../helpers/realtime.ts';
 import { startService } from '../helpers/service.ts';

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap';
 import { Check } from 'typebox/value';
-import { login } from '../../src/domain/admin-sessions.ts';
-import { revokeKey } from '../../src/domain/keys.ts';
-import type { Route } from '../../src/http/route.ts';
-import { apiRoutes } from '../../src/http/routes.ts';
+import { login } from '../../src/domain/admins/admin-sessions.ts';
+import { revokeKey } from '../../src/domain/access/keys.ts';
+import type { Route } from '../../src/http/api/route.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
 import { ADMIN, adminSession, callOf, foreignStatus, pace, seedFor, successes, titleOf } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 import type { TestAnswer } from '../helpers/http.ts';

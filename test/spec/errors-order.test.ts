@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
-import { apiRoutes } from '../../src/http/routes.ts';
-import type { Route } from '../../src/http/route.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
+import type { Route } from '../../src/http/api/route.ts';
 import { bodyOf, callOf, type RouteCall, seedFor, type Seeds, successes, titleOf } from '../helpers/route-calls.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { addComment, addThread, addUser, type Failure } from '../helpers/writer.ts';
@@ -119,7 +119,7 @@ t.test('validation 400 before conflict 409', async (t) => {
 });
 
 t.test('a disabled environment is 403 before all that is in it', async (t) => {
-  const { updateEnvironment } = await import('../../src/domain/environments.ts');
+  const { updateEnvironment } = await import('../../src/domain/environments/environments.ts');
   const closed: Tenant = await service.tenant('closed');
   await updateEnvironment(service.ctx, closed.environment.id, { disabled: true });
   const answer = await closed.request<Failure>('POST', '/threads/unknown/comments', { body: huge });

@@ -1,8 +1,8 @@
 import { request as httpRequest } from 'node:http';
 import { json } from 'node:stream/consumers';
 import t from 'tap';
-import { exportEnvironment } from '../../src/domain/export.ts';
-import { epochOf } from '../../src/domain/streams.ts';
+import { exportEnvironment } from '../../src/domain/transfer/export.ts';
+import { epochOf } from '../../src/domain/events/streams.ts';
 import type { Attachment } from '../../src/model/attachment.ts';
 import { picture } from '../fixtures/media.ts';
 import { startService, type Tenant } from '../helpers/service.ts';

@@ -1,6 +1,6 @@
 import t from 'tap';
-import type { Route } from '../../src/http/route.ts';
-import { apiRoutes } from '../../src/http/routes.ts';
+import type { Route } from '../../src/http/api/route.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
 import type { TestAnswer } from '../helpers/http.ts';
 import { adminSession, bodyOf, callOf, type RouteCall, seedFor, successes, titleOf } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';

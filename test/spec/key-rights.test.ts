@@ -1,5 +1,5 @@
 import t from 'tap';
-import { apiRoutes } from '../../src/http/routes.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
 import { callOf, seedFor, type Seeds, successes, titleOf } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 import { addUser, done } from '../helpers/writer.ts';

@@ -5,7 +5,7 @@ import type { Room } from '../../src/model/room.ts';
 import type { Thread } from '../../src/model/thread.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { addUser, type CreatedThread, done } from '../helpers/writer.ts';
-import { epochOf } from '../../src/domain/streams.ts';
+import { epochOf } from '../../src/domain/events/streams.ts';
 
 // Decisions §1, §3: who reads the log, or hears it on a socket, knows what the API answers, deletions included. Many
 // writers at once on two workers, then three pictures must be one: the API's, the log's, a browser's.

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { Check } from 'typebox/value';
-import { apiRoutes } from '../../src/http/routes.ts';
-import { errorKinds } from '../../src/errors.ts';
-import { messages } from '../../src/realtime/messages.ts';
-import type { Route } from '../../src/http/route.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
+import { errorKinds } from '../../src/model/errors.ts';
+import { messages } from '../../src/realtime/messages/messages.ts';
+import type { Route } from '../../src/http/api/route.ts';
 import { bodyOf, callOf, credentialsFor, pace, sampleOf, type SchemaNode, seedFor, type Seeds, titleOf } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 

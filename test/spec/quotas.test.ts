@@ -1,5 +1,5 @@
 import t from 'tap';
-import { updateEnvironment } from '../../src/domain/environments.ts';
+import { updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { adminSession } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 import { upload } from '../helpers/upload.ts';

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { apiRoutes } from '../../src/http/routes.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
 import { callOf, foreignStatus, parametersOf, seedFor, titleOf } from '../helpers/route-calls.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { getFile, upload } from '../helpers/upload.ts';

@@ -1,10 +1,10 @@
-import { Batches } from '../../lib/batches.ts';
+import { BatchQueue } from '../../lib/batch-queue.ts';
 import { type Bus, MAX_WAITING, type Publication } from '../../ports/bus.ts';
 
 /** The line that a bus sends through. `sent` is called once a message has left this process. Listening returns the way to stop. */
-export interface BusLine {
+export interface BusChannel {
   /** Calls `listener` with how many others hear what is sent, whenever that changes. */
-  onCompany(listener: (others: number) => void): () => void;
+  onPeerCount(listener: (others: number) => void): () => void;
   sendHint(position: number, sent: () => void): void;
   onHint(listener: (position: number) => void): () => void;
   sendPublications(publications: readonly Publication[], sent: () => void): void;
@@ -16,8 +16,8 @@ export interface BusLine {
  * one hint after it, so a slow primary costs no memory. Publications go in batches, likewise one at a time. Where nobody
  * else would hear it, nothing is sent: a hint to the primary costs as much as a few comments.
  */
-export function ipcBus(line: BusLine): Bus {
-  const batches = new Batches<Publication>((items, sent) => line.sendPublications(items, sent), sizeOf, MAX_WAITING);
+export function ipcBus(line: BusChannel): Bus {
+  const batches = new BatchQueue<Publication>((items, sent) => line.sendPublications(items, sent), sizeOf, MAX_WAITING);
   let announced = 0;
   let told = 0;
   let underWay = false;
@@ -34,7 +34,7 @@ export function ipcBus(line: BusLine): Bus {
     underWay = true;
     setImmediate(send);
   };
-  line.onCompany((others) => {
+  line.onPeerCount((others) => {
     alone = others === 0;
     if (!alone && announced > told && !underWay) plan();
   });

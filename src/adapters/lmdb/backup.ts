@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { open, type Database as Table } from 'lmdb';
 import { syncTree } from '../../lib/durable-files.ts';
-import { type Database, FORMAT_VERSION, openDatabase, openTables } from './database.ts';
-import { OPTIONS } from './environment.ts';
-import { recordMove } from './log-rotation.ts';
-import { Replica } from './replica.ts';
-import { decodeSegment } from './segment.ts';
-import { DATA_FILE, logFolder, logGenerations, OPENING_FOLDER, storeFiles } from './store-files.ts';
+import { type Database, FORMAT_VERSION, openDatabase, openTables } from './env/database.ts';
+import { OPTIONS } from './env/environment.ts';
+import { recordMove } from './engine/log-rotation.ts';
+import { StoreView } from './engine/store-view.ts';
+import { decodeEventChunk } from './engine/event-chunk.ts';
+import { DATA_FILE, logFolder, logGenerations, OPENING_FOLDER, storeFiles } from './env/store-files.ts';
 import { openLmdbStore } from './store.ts';
 
 /** What a walk through a whole store found. */
@@ -42,9 +42,9 @@ const SLICE = 5_000;
 export async function copyStore(path: string, to: string): Promise<void> {
   const database = await openDatabase(path);
   try {
-    const replica = new Replica(database);
+    const view = new StoreView(database);
     // The log may be replaced between the two copies; they are made again then.
-    while (!(await copyOnce(database, replica, to))) await emptyFolder(to);
+    while (!(await copyOnce(database, view, to))) await emptyFolder(to);
   } finally {
     await Promise.all([database.log.close(), database.root.close()]);
   }
@@ -54,7 +54,7 @@ export async function copyStore(path: string, to: string): Promise<void> {
 }
 
 /** Copies both environments; returns whether they belong together. */
-async function copyOnce(database: Database, replica: Replica, to: string): Promise<boolean> {
+async function copyOnce(database: Database, view: StoreView, to: string): Promise<boolean> {
   // The copied tree says which log belongs to it.
   await recordMove(database);
   const { root, log, generation } = database;
@@ -63,7 +63,7 @@ async function copyOnce(database: Database, replica: Replica, to: string): Promi
   // The log first. Where a fold goes on between the two, the copied tree has all that the copied log would say.
   await log.backup(logTo, false);
   await root.backup(to, false);
-  replica.renew();
+  view.renew();
   return database.generation === generation;
 }
 
@@ -125,10 +125,10 @@ async function foldCopy(path: string): Promise<void> {
 }
 
 /** Counts what there is. */
-async function walk({ tree, segments }: Pick<Database, 'tree' | 'segments'>, onRecord: RecordListener): Promise<Pick<StoreSummary, 'environments' | 'records' | 'events'>> {
+async function walk({ table, eventChunks }: Pick<Database, 'table' | 'eventChunks'>, onRecord: RecordListener): Promise<Pick<StoreSummary, 'environments' | 'records' | 'events'>> {
   let records = 0;
   let environments = 0;
-  for await (const { key, value } of entriesOf(tree)) {
+  for await (const { key, value } of entriesOf(table)) {
     const space = key.indexOf(' ');
     if (space < 0) throw new Error(`a record has the impossible name ${key}`);
     const partition = key.slice(0, space);
@@ -136,7 +136,7 @@ async function walk({ tree, segments }: Pick<Database, 'tree' | 'segments'>, onR
     onRecord(partition, key.slice(space + 1), value);
     records++;
   }
-  return { environments, records, events: await countEvents(segments) };
+  return { environments, records, events: await countEvents(eventChunks) };
 }
 
 /** The entries of a table in order. Other work of the process has its turn now and then. */
@@ -151,14 +151,14 @@ async function* entriesOf(table: Table<string, string>): AsyncIterable<{ key: st
 }
 
 /** The number of events. Throws unless each segment of a log begins where the one before it ended. */
-async function countEvents(segments: Table<string, string>): Promise<number> {
+async function countEvents(eventChunks: Table<string, string>): Promise<number> {
   let events = 0;
   let last = '';
   let next = 0;
-  for await (const { key, value } of entriesOf(segments)) {
+  for await (const { key, value } of entriesOf(eventChunks)) {
     const [environmentId = '', first = ''] = key.split(' ');
     if (environmentId === last && Number(first) !== next) throw new Error(`the log of ${environmentId} has a gap before position ${first}`);
-    const count = decodeSegment(key, value).length;
+    const count = decodeEventChunk(key, value).length;
     last = environmentId;
     next = Number(first) + count;
     events += count;

@@ -1,7 +1,7 @@
 import type { Database as Table, RootDatabase } from 'lmdb';
-import type { HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
+import type { SharedRecord, RateWindow, Shared } from '../../ports/shared.ts';
 import { spendFrom } from '../memory/budget.ts';
-import { openEnvironment } from './environment.ts';
+import { openEnvironment } from './env/environment.ts';
 
 /** Begins the keys of budgets, beside those of windows: what is stored ends with a time for both, by which they are swept. */
 const BUDGET = 'budget ';
@@ -74,29 +74,29 @@ export function openLmdbShared({ path }: { path: string }): Shared {
       return reading(() => totalOf(key));
     },
 
-    hold({ key, name, owner, text }) {
+    put({ key, name, owner, text }) {
       root.transactionSync(() => records.putSync(`${key} ${name}`, `${owner} ${text}`));
     },
 
-    release(key, name) {
+    delete(key, name) {
       root.transactionSync(() => records.removeSync(`${key} ${name}`));
     },
 
-    held(key) {
+    list(key) {
       return reading(() => [...records.getRange({ start: `${key} `, end: `${key}!` })].map(readHeld));
     },
 
-    heldAt(key, name) {
+    get(key, name) {
       root.resetReadTxn();
       const value = records.get(`${key} ${name}`);
       return value === undefined ? undefined : readHeld({ key: `${key} ${name}`, value });
     },
 
-    heldBy(owner) {
+    listByOwner(owner) {
       return reading(() => [...records.getRange({})].filter(({ value }) => value.startsWith(`${owner} `)).map(readHeld));
     },
 
-    dropOwner(owner) {
+    deleteOwner(owner) {
       root.transactionSync(() => {
         for (const key of [...counts.getKeys()]) if (key.endsWith(` ${owner}`)) counts.removeSync(key);
         for (const { key, value } of [...records.getRange({})]) if (value.startsWith(`${owner} `)) records.removeSync(key);
@@ -129,7 +129,7 @@ function openTables(root: RootDatabase): Tables {
   };
 }
 
-function readHeld(stored: { key: string; value: string }): HeldRecord {
+function readHeld(stored: { key: string; value: string }): SharedRecord {
   const [afterKey, afterOwner] = [stored.key.indexOf(' '), stored.value.indexOf(' ')];
   return {
     key: stored.key.slice(0, afterKey),

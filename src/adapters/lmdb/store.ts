@@ -1,16 +1,16 @@
 import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CollabError } from '../../errors.ts';
+import { CollabError } from '../../model/errors.ts';
 import { Faults, Listeners } from '../../lib/listeners.ts';
-import type { Entry, EventListener, HeldSnapshot, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
-import { Committer } from './committer.ts';
-import { type Database, openDatabase } from './database.ts';
-import { fold } from './folder.ts';
-import { logBytes, recordMove, ROTATE_BYTES, rotateLog } from './log-rotation.ts';
-import { partitionNames } from './partition-names.ts';
-import { Replica } from './replica.ts';
-import { Snapshots } from './snapshots.ts';
-import { LmdbTransaction } from './transaction.ts';
+import type { Entry, EventListener, OpenSnapshot, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
+import { Committer } from './engine/committer.ts';
+import { type Database, openDatabase } from './env/database.ts';
+import { checkpoint } from './engine/checkpoint.ts';
+import { logBytes, recordMove, ROTATE_BYTES, rotateLog } from './engine/log-rotation.ts';
+import { partitionNames } from './engine/partition-names.ts';
+import { StoreView } from './engine/store-view.ts';
+import { Snapshots } from './engine/snapshots.ts';
+import { LmdbTransaction } from './engine/transaction.ts';
 
 export interface LmdbStoreOptions {
   /** Folder of the database; made when absent. */
@@ -57,7 +57,7 @@ export class LmdbStore implements Store {
   readonly epoch: string;
   readonly #database: Database;
   readonly #options: LmdbStoreOptions;
-  readonly #replica: Replica;
+  readonly #view: StoreView;
   readonly #committer: Committer;
   readonly #faults = new Faults();
   readonly #flushListeners = new Listeners<[position: number, ms: number]>(this.#faults.report);
@@ -78,8 +78,8 @@ export class LmdbStore implements Store {
     this.#stalledMs = options.stalledMs ?? STALLED_MS;
     this.#rotateBytes = options.rotateBytes ?? ROTATE_BYTES;
     this.#snapshots = new Snapshots(database);
-    this.#replica = new Replica(database, this.#faults.report);
-    this.#committer = new Committer(database, this.#replica, {
+    this.#view = new StoreView(database, this.#faults.report);
+    this.#committer = new Committer(database, this.#view, {
       flushed: (position, ms) => this.#flushListeners.call(position, ms),
       pace: () => this.#pace(),
       makeRoom: () => this.#waitForFold(),
@@ -93,17 +93,17 @@ export class LmdbStore implements Store {
 
   get(partition: string, key: string): Promise<string | undefined> {
     this.#refresh();
-    return Promise.resolve(this.#replica.get(partition, key));
+    return Promise.resolve(this.#view.get(partition, key));
   }
 
   range(partition: string, options: RangeOptions = {}): Promise<Entry[]> {
     this.#refresh();
-    return Promise.resolve(this.#replica.range(partition, options));
+    return Promise.resolve(this.#view.range(partition, options));
   }
 
   async transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const transaction = new LmdbTransaction(this.#replica);
+      const transaction = new LmdbTransaction(this.#view);
       this.#refresh();
       const result = await work(transaction);
       if (!transaction.writes) return result;
@@ -117,66 +117,66 @@ export class LmdbStore implements Store {
     throw new CollabError('write_conflict', 'Too many changes at once to the same records: nothing was written, try again');
   }
 
-  memo<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
+  cached<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
     this.#refresh();
-    return this.#replica.memo.get(key, partitions, compute);
+    return this.#view.valueCache.get(key, partitions, compute);
   }
 
-  recall<T>(key: string): T | undefined {
+  peek<T>(key: string): T | undefined {
     this.#refresh();
-    return this.#replica.memo.recall(key);
+    return this.#view.valueCache.recall(key);
   }
 
   lastSeq(stream: string): Promise<number> {
     this.#refresh();
-    return Promise.resolve(this.#replica.events.last(stream));
+    return Promise.resolve(this.#view.events.last(stream));
   }
 
   oldestSeq(stream: string): Promise<number> {
     this.#refresh();
-    return Promise.resolve(this.#replica.events.oldest(stream));
+    return Promise.resolve(this.#view.events.oldest(stream));
   }
 
   events(stream: string, since: number, limit: number): Promise<StoredEvent[]> {
     this.#refresh();
-    return Promise.resolve(this.#replica.events.read(stream, since, limit));
+    return Promise.resolve(this.#view.events.read(stream, since, limit));
   }
 
   async trimEvents(stream: string, seq: number): Promise<void> {
     await this.fold();
-    await this.#database.root.transaction(() => this.#replica.events.trim(stream, seq));
+    await this.#database.root.transaction(() => this.#view.events.trim(stream, seq));
   }
 
   follow(listener: EventListener): () => void {
-    return this.#replica.follow(listener);
+    return this.#view.follow(listener);
   }
 
   wake(): void {
-    if (!this.#closed) this.#replica.renew();
+    if (!this.#closed) this.#view.renew();
   }
 
   onFlushed(listener: (position: number, ms: number) => void): () => void {
     return this.#flushListeners.add(listener);
   }
 
-  onFault(handle: (error: unknown) => void): () => void {
+  onListenerError(handle: (error: unknown) => void): () => void {
     return this.#faults.add(handle);
   }
 
   partitions(prefix: string, { after, limit }: Pick<RangeOptions, 'after' | 'limit'> = {}): Promise<string[]> {
     this.#refresh();
-    return Promise.resolve(partitionNames(this.#database, this.#replica, prefix, after ?? '', limit ?? Number.POSITIVE_INFINITY));
+    return Promise.resolve(partitionNames(this.#database, this.#view, prefix, after ?? '', limit ?? Number.POSITIVE_INFINITY));
   }
 
   expireOnInput(): () => void {
-    return this.#replica.expireOnInput();
+    return this.#view.expireOnInput();
   }
 
   releaseSnapshot(): void {
-    if (!this.#closed) this.#replica.release();
+    if (!this.#closed) this.#view.release();
   }
 
-  heldSnapshots(): HeldSnapshot[] {
+  openSnapshots(): OpenSnapshot[] {
     this.#refresh();
     return this.#snapshots.look();
   }
@@ -184,7 +184,7 @@ export class LmdbStore implements Store {
   async maintain(): Promise<void> {
     this.#freeDeadReaders();
     this.wake();
-    if (this.#replica.backlogBytes >= FOLD_BYTES || this.#replica.backlogAge >= FOLD_AGE_MS) await this.fold();
+    if (this.#view.backlogBytes >= FOLD_BYTES || this.#view.backlogAge >= FOLD_AGE_MS) await this.fold();
     await this.#rotateWhenDue();
   }
 
@@ -192,7 +192,7 @@ export class LmdbStore implements Store {
   async fold(): Promise<void> {
     // Before pages are taken, and for the time in which there is no background worker.
     this.#freeDeadReaders();
-    this.#folding ??= fold(this.#database, this.#replica).finally(() => (this.#folding = undefined));
+    this.#folding ??= checkpoint(this.#database, this.#view).finally(() => (this.#folding = undefined));
     await this.#folding;
   }
 
@@ -200,7 +200,7 @@ export class LmdbStore implements Store {
     this.#refresh();
     await this.#checkSpace();
     if (this.#full) throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
-    const waiting = this.#replica.backlogAge;
+    const waiting = this.#view.backlogAge;
     if (waiting > this.#stalledMs) throw new Error(`The log of the store has not been folded for ${Math.round(waiting / 1_000)} s: the background worker does not get it done`);
     await this.#database.log.transaction(() => {});
     await this.#database.root.transaction(() => void this.#database.meta.put('probe', String(process.pid)));
@@ -218,7 +218,7 @@ export class LmdbStore implements Store {
 
   #refresh(): void {
     if (this.#closed) throw new Error('The store is closed');
-    this.#replica.refresh();
+    this.#view.refresh();
   }
 
   /** A process that was killed in the midst of a read keeps its snapshot until somebody looks. */
@@ -232,7 +232,7 @@ export class LmdbStore implements Store {
     this.#rotateAfter = performance.now() + ROTATION_CHECK_MS;
     if (logBytes(this.#database) > this.#rotateBytes) {
       await this.fold();
-      await rotateLog(this.#database, this.#replica);
+      await rotateLog(this.#database, this.#view);
     }
     await recordMove(this.#database);
     await this.#snapshots.removeReplaced();
@@ -246,7 +246,7 @@ export class LmdbStore implements Store {
 
   /** What the next group commit has to wait for; undefined when it needn't. Never rejects. */
   #pace(): Promise<void> | undefined {
-    const { backlogBytes } = this.#replica;
+    const { backlogBytes } = this.#view;
     if (backlogBytes < SLOW_BYTES) return undefined;
     // Where nothing can be folded, such as on a full disk, the log takes what still fits into it.
     if (backlogBytes >= WAIT_BYTES) return this.#waitForFold().catch(() => {});
@@ -255,17 +255,17 @@ export class LmdbStore implements Store {
 
   /** Waits until the log has been folded: by the background worker, or, when it doesn't, by this process. */
   async #waitForFold(): Promise<void> {
-    this.#waiting ??= this.#lookForFold().finally(() => (this.#waiting = undefined));
+    this.#waiting ??= this.#watchForCheckpoint().finally(() => (this.#waiting = undefined));
     await this.#waiting;
   }
 
-  async #lookForFold(): Promise<void> {
-    const { folded } = this.#replica;
+  async #watchForCheckpoint(): Promise<void> {
+    const { checkpointed } = this.#view;
     for (const begun = performance.now(); performance.now() - begun < PATIENCE_MS; ) {
       await delay(WAIT_LOOK_MS);
       if (this.#closed) return;
-      this.#replica.renew();
-      if (this.#replica.folded > folded) return;
+      this.#view.renew();
+      if (this.#view.checkpointed > checkpointed) return;
     }
     await this.fold();
   }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureFolder, writeDurably } from '../../lib/durable-files.ts';
-import { aliveness, identify, parseIdentity } from '../../lib/identity.ts';
+import { livenessOf, currentProcess, parseProcessIdentity } from '../../lib/process-identity.ts';
 import type { BlobHold } from '../../ports/blobs.ts';
 import { isMissing } from './staged-file.ts';
 
@@ -13,7 +13,7 @@ const SILENT_MS = 5 * 60_000;
 export async function beginHold(folder: string): Promise<BlobHold> {
   await ensureFolder(folder);
   const file = join(folder, randomBytes(12).toString('hex'));
-  await writeDurably(file, JSON.stringify(identify()));
+  await writeDurably(file, JSON.stringify(currentProcess()));
   // A file that is gone was taken for that of a process that had ended: what was held may be gone too.
   const beat = setInterval(() => void utimes(file, new Date(), new Date()).catch(() => clearInterval(beat)), BEAT_MS);
   beat.unref();
@@ -39,8 +39,8 @@ export async function isHeldBySome(folder: string): Promise<boolean> {
 async function isCurrent(file: string): Promise<boolean> {
   const [text, found] = await Promise.all([readFile(file, 'utf8').catch(() => ''), stat(file).catch(() => null)]);
   if (found === null || Date.now() - found.mtimeMs > SILENT_MS) return false;
-  const holder = parseIdentity(text);
-  return holder === null || aliveness(holder) !== 'dead';
+  const holder = parseProcessIdentity(text);
+  return holder === null || livenessOf(holder) !== 'dead';
 }
 
 async function namesIn(folder: string): Promise<string[]> {

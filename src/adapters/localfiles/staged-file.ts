@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { CollabError } from '../../errors.ts';
+import { CollabError } from '../../model/errors.ts';
 import type { StagedBlob } from '../../ports/blobs.ts';
 
 /** Moves a finished file to its place and makes that last. */

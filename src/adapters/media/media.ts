@@ -1,4 +1,4 @@
-import { FairGate } from '../../lib/fair-gate.ts';
+import { FairSemaphore } from '../../lib/fair-semaphore.ts';
 import type { ImageFacts, Media, MediaFile } from '../../ports/media.ts';
 import type { parseFromTokenizer } from 'music-metadata';
 import type { fromFile } from 'strtok3';
@@ -22,9 +22,9 @@ const SMALL_PIXELS = 2_000_000;
 
 /** Media through sharp, file-type and music-metadata. Each is loaded with the first file that needs it. */
 export class LocalMedia implements Media {
-  readonly #decoders = new FairGate(1);
-  readonly #smallDecoders = new FairGate(1);
-  readonly #looks = new FairGate(LOOKS_AT_ONCE);
+  readonly #decoders = new FairSemaphore(1);
+  readonly #smallDecoders = new FairSemaphore(1);
+  readonly #looks = new FairSemaphore(LOOKS_AT_ONCE);
 
   async sniff({ head }: MediaFile): Promise<string | undefined> {
     try {

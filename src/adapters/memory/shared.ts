@@ -1,4 +1,4 @@
-import type { Budget, HeldRecord, RateWindow, Shared } from '../../ports/shared.ts';
+import type { Budget, SharedRecord, RateWindow, Shared } from '../../ports/shared.ts';
 import { spendFrom } from './budget.ts';
 
 /** Shared memory within one process, for tests. */
@@ -11,7 +11,7 @@ export class MemoryShared implements Shared {
   readonly #counts = new Map<string, Map<string, number>>();
 
   /** key -> name -> record. */
-  readonly #records = new Map<string, Map<string, HeldRecord>>();
+  readonly #records = new Map<string, Map<string, SharedRecord>>();
 
   hit(key: string, limit: number, windowMs: number, now: number): RateWindow {
     const hits = (this.#hits.get(key) ?? []).filter((at) => at > now - windowMs);
@@ -51,32 +51,32 @@ export class MemoryShared implements Shared {
     return total;
   }
 
-  hold(record: HeldRecord): void {
+  put(record: SharedRecord): void {
     let named = this.#records.get(record.key);
-    if (named === undefined) this.#records.set(record.key, (named = new Map<string, HeldRecord>()));
+    if (named === undefined) this.#records.set(record.key, (named = new Map<string, SharedRecord>()));
     named.set(record.name, record);
   }
 
-  release(key: string, name: string): void {
+  delete(key: string, name: string): void {
     const named = this.#records.get(key);
     named?.delete(name);
     if (named?.size === 0) this.#records.delete(key);
   }
 
-  held(key: string): HeldRecord[] {
+  list(key: string): SharedRecord[] {
     return [...(this.#records.get(key)?.values() ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  heldAt(key: string, name: string): HeldRecord | undefined {
+  get(key: string, name: string): SharedRecord | undefined {
     return this.#records.get(key)?.get(name);
   }
 
-  heldBy(owner: string): HeldRecord[] {
-    return [...this.#records.keys()].flatMap((key) => this.held(key)).filter((record) => record.owner === owner);
+  listByOwner(owner: string): SharedRecord[] {
+    return [...this.#records.keys()].flatMap((key) => this.list(key)).filter((record) => record.owner === owner);
   }
 
-  dropOwner(owner: string): void {
-    for (const { key, name } of this.heldBy(owner)) this.release(key, name);
+  deleteOwner(owner: string): void {
+    for (const { key, name } of this.listByOwner(owner)) this.delete(key, name);
     for (const [key, owners] of this.#counts) {
       owners.delete(owner);
       if (owners.size === 0) this.#counts.delete(key);

@@ -1,0 +1,133 @@
+import type { Entry, RangeOptions } from '../../../ports/store.ts';
+import { type EncodedPartition, type Slot, textOf } from './batch.ts';
+
+/**
+ * What the log says beyond the folded tree, in memory: partition -> key -> newest value, with the position that wrote
+ * it. The same slots answer the question of the commit: was this key written after that position?
+ */
+export class Memtable {
+  readonly #partitions = new Map<string, PartitionSlots>();
+
+  /** Takes the writes of one partition that were committed at `position`. */
+  apply({ partition, keys, slots }: EncodedPartition, position: number): void {
+    let held = this.#partitions.get(partition);
+    if (held === undefined) this.#partitions.set(partition, (held = new PartitionSlots()));
+    for (let i = 0; i < keys.length; i++) {
+      const slot = slots[i] as Slot;
+      slot.position = position;
+      held.set(keys[i] as string, slot);
+    }
+  }
+
+  /** The slot, or undefined where the tree answers. */
+  get(partition: string, key: string): Slot | undefined {
+    return this.#partitions.get(partition)?.get(key);
+  }
+
+  /** Keys of a partition in order with their slots, or undefined when the overlay holds none of it. */
+  slots(partition: string): PartitionSlots | undefined {
+    return this.#partitions.get(partition);
+  }
+
+  /** The names of the partitions that it holds something of, in no particular order. */
+  partitions(): Iterable<string> {
+    return this.#partitions.keys();
+  }
+
+  /** Every slot, in the order of the tree. */
+  *all(): Iterable<[partition: string, key: string, slot: Slot]> {
+    for (const partition of [...this.#partitions.keys()].sort(byteOrder)) {
+      const slots = this.#partitions.get(partition);
+      for (const key of slots?.ordered() ?? []) yield [partition, key, slots?.get(key) as Slot];
+    }
+  }
+
+  /** Forgets what was written at or before `position`: the tree has it. */
+  drop(position: number): void {
+    for (const [partition, slots] of this.#partitions) {
+      slots.drop(position);
+      if (slots.size === 0) this.#partitions.delete(partition);
+    }
+  }
+
+  clear(): void {
+    this.#partitions.clear();
+  }
+}
+
+/** The slots of one partition, with their keys in order once somebody asks. */
+export class PartitionSlots {
+  readonly #slots = new Map<string, Slot>();
+  #ordered: string[] | undefined;
+
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  get(key: string): Slot | undefined {
+    return this.#slots.get(key);
+  }
+
+  set(key: string, slot: Slot): void {
+    const ordered = this.#ordered;
+    if (ordered !== undefined && !this.#slots.has(key)) {
+      const last = ordered.at(-1);
+      // Keys mostly append (they begin with a time); anything else is put in order at the next question.
+      if (last === undefined || key > last) ordered.push(key);
+      else this.#ordered = undefined;
+    }
+    this.#slots.set(key, slot);
+  }
+
+  drop(position: number): void {
+    for (const [key, slot] of this.#slots) {
+      if (slot.position <= position) this.#slots.delete(key);
+    }
+    this.#ordered = undefined;
+  }
+
+  ordered(): readonly string[] {
+    return (this.#ordered ??= [...this.#slots.keys()].sort(byteOrder));
+  }
+}
+
+/** The order of two ASCII keys, the same as the tree's. */
+export function byteOrder(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * The entries of a partition as they stand: `tree` overlaid with `slots`.
+ *
+ * @param tree what the tree has, already within the range and in its direction; read only as far as needed
+ */
+export function mergeRange(table: Iterable<Entry>, slots: PartitionSlots | undefined, options: RangeOptions): Entry[] {
+  const limit = options.limit ?? Number.POSITIVE_INFINITY;
+  const entries: Entry[] = [];
+  const direction = options.reverse === true ? -1 : 1;
+  const keys = slots === undefined ? [] : keysInRange(slots.ordered(), options);
+  let next = 0;
+  const takeSlot = (): void => {
+    const key = keys[next++] as string;
+    const value = textOf(slots?.get(key) as Slot);
+    if (value !== undefined) entries.push({ key, value });
+  };
+  if (limit > 0) {
+    for (const entry of table) {
+      while (next < keys.length && entries.length < limit && byteOrder(keys[next] as string, entry.key) * direction < 0) takeSlot();
+      if (entries.length >= limit) break;
+      if (keys[next] === entry.key) takeSlot();
+      else entries.push(entry);
+      if (entries.length >= limit) break;
+    }
+  }
+  while (next < keys.length && entries.length < limit) takeSlot();
+  return entries;
+}
+
+function keysInRange(ordered: readonly string[], { prefix = '', after, reverse }: RangeOptions): string[] {
+  const keys = ordered.filter((key) => key.startsWith(prefix));
+  if (reverse === true) keys.reverse();
+  if (after === undefined) return keys;
+  return keys.filter((key) => (reverse === true ? key < after : key > after));
+}

@@ -1,0 +1,82 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { processInfo } from '../../../lib/process-info.ts';
+import type { OpenSnapshot } from '../../../ports/store.ts';
+import type { Database } from '../env/database.ts';
+import { type LogEnvironment, openLog, recordedGeneration } from '../env/log-file.ts';
+import { otherReaders } from '../env/readers.ts';
+import { DATA_FILE, logFolder, logGenerations } from '../env/store-files.ts';
+
+/**
+ * Watches which processes hold snapshots of the tree and of the log, and looks after logs that have been replaced: one stays
+ * for as long as a process has a snapshot of it, so that this process can be named.
+ */
+export class Snapshots {
+  readonly #database: Database;
+  /** Logs that have been replaced, by generation. */
+  readonly #replaced = new Map<number, LogEnvironment>();
+  /** What was held at the last look, and when it was seen first (`performance.now()`). */
+  #seen = new Map<string, number>();
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Snapshots that other processes hold, each with how long it has been seen by calls of this. */
+  look(): OpenSnapshot[] {
+    const now = performance.now();
+    const seen = new Map<string, number>();
+    const held: OpenSnapshot[] = [];
+    const take = (table: OpenSnapshot['table'], file: string, environment: Parameters<typeof otherReaders>[0]): void => {
+      for (const { pid, snapshot } of otherReaders(environment)) {
+        if (snapshot === null) continue;
+        const key = `${file} ${pid} ${snapshot}`;
+        const since = this.#seen.get(key) ?? now;
+        seen.set(key, since);
+        held.push({ table, pid, heldMs: now - since, ...processInfo(pid) });
+      }
+    };
+    take('tree', 'tree', this.#database.root);
+    for (const [generation, log] of this.#logs()) take('log', `log ${generation}`, log as unknown as Parameters<typeof otherReaders>[0]);
+    this.#seen = seen;
+    return held;
+  }
+
+  /** Frees the places of processes that have ended. */
+  freeDeadReaders(): void {
+    const { root, log } = this.#database;
+    root.readerCheck();
+    log.readerCheck();
+    for (const replaced of this.#replaced.values()) replaced.readerCheck();
+  }
+
+  /** Removes replaced logs that nobody reads any more. */
+  async removeReplaced(): Promise<void> {
+    const { path } = this.#database;
+    for (const [generation, log] of this.#logs()) {
+      if (generation >= recordedGeneration(this.#database) || generation >= this.#database.generation) continue;
+      log.readerCheck();
+      if (otherReaders(log).some(({ snapshot }) => snapshot !== null)) continue;
+      this.#replaced.delete(generation);
+      await log.close();
+      rmSync(join(path, logFolder(generation)), { recursive: true, force: true });
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#replaced.values()].map((log) => log.close()));
+    this.#replaced.clear();
+  }
+
+  /** The current log and those before it that still have a file. */
+  *#logs(): Iterable<[generation: number, log: LogEnvironment]> {
+    const { path, generation: current, log } = this.#database;
+    for (const generation of logGenerations(path)) {
+      if (generation >= current || !existsSync(join(path, logFolder(generation), DATA_FILE))) continue;
+      let replaced = this.#replaced.get(generation);
+      if (replaced === undefined) this.#replaced.set(generation, (replaced = openLog(path, generation)));
+      yield [generation, replaced];
+    }
+    yield [current, log];
+  }
+}

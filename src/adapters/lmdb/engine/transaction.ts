@@ -1,0 +1,66 @@
+import type { Entry, RangeOptions, RenderEvent, Transaction } from '../../../ports/store.ts';
+import type { StoreView } from './store-view.ts';
+
+interface Read {
+  readonly partition: string;
+  readonly key: string;
+  /** The view's position when it was read. */
+  readonly position: number;
+}
+
+export type Operation =
+  | { readonly partition: string; readonly key: string; readonly value: string | undefined; readonly change?: undefined }
+  | { readonly partition: string; readonly key: string; readonly value?: undefined; readonly change: (current: string | undefined) => string | undefined };
+
+/** An event to append to a stream; null: the stream's end. */
+export interface Emission {
+  readonly stream: string;
+  readonly render: RenderEvent | null;
+}
+
+/** What one run of a transaction's work has read and wants to write. */
+export class LmdbTransaction implements Transaction {
+  readonly reads: Read[] = [];
+  readonly operations: Operation[] = [];
+  readonly events: Emission[] = [];
+  readonly #view: StoreView;
+
+  constructor(view: StoreView) {
+    this.#view = view;
+  }
+
+  get writes(): boolean {
+    return this.operations.length > 0 || this.events.length > 0;
+  }
+
+  get(partition: string, key: string): Promise<string | undefined> {
+    this.#view.refresh();
+    this.reads.push({ partition, key, position: this.#view.head });
+    return Promise.resolve(this.#view.get(partition, key));
+  }
+
+  range(partition: string, options: RangeOptions = {}): Promise<Entry[]> {
+    this.#view.refresh();
+    return Promise.resolve(this.#view.range(partition, options));
+  }
+
+  put(partition: string, key: string, value: string): void {
+    this.operations.push({ partition, key, value });
+  }
+
+  delete(partition: string, key: string): void {
+    this.operations.push({ partition, key, value: undefined });
+  }
+
+  update(partition: string, key: string, change: (current: string | undefined) => string | undefined): void {
+    this.operations.push({ partition, key, change });
+  }
+
+  emit(stream: string, render: RenderEvent): void {
+    this.events.push({ stream, render });
+  }
+
+  endStream(stream: string): void {
+    this.events.push({ stream, render: null });
+  }
+}

@@ -1,0 +1,58 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RecordedFiles } from '../../domain/files/recorded-files.ts';
+import { copyFile, FILES, filesBelow, type Manifest } from './backup-folder.ts';
+import { bytesText, type Progress } from '../terminal/progress.ts';
+
+/** The files of a backup. */
+export interface CopiedFiles {
+  readonly files: Manifest['files'];
+  /** Path in the backup -> SHA-256 (hex). */
+  readonly sums: ReadonlyMap<string, string>;
+}
+
+/**
+ * Copies the files that `recorded` names, and their thumbnails, from the folder `from` into the backup `to`. One that is not
+ * what its record says is read once more; if it still is not, it is copied as it is and named as damaged.
+ */
+export async function copyFiles(from: string, to: string, recorded: RecordedFiles, progress: Progress): Promise<CopiedFiles> {
+  const sums = new Map<string, string>();
+  const damaged: string[] = [];
+  const found = new Set<string>();
+  let bytes = 0;
+  for (const path of await filesBelow(from)) {
+    const [environmentId, fileId] = blobAt(path);
+    if (!recorded.names(environmentId, fileId)) continue;
+    const target = join(to, FILES, path);
+    const expected = recorded.hashOf(environmentId, fileId);
+    let copied = await copyFile(join(from, path), target);
+    if (copied !== null && expected !== undefined && copied.sha256 !== expected) {
+      await rm(target);
+      copied = await copyFile(join(from, path), target);
+    }
+    if (copied === null) continue;
+    if (expected !== undefined && copied.sha256 !== expected) damaged.push(path);
+    found.add(`${environmentId}/${fileId}`);
+    sums.set(`${FILES}/${path}`, copied.sha256);
+    bytes += copied.bytes;
+    progress.say(() => `files: ${sums.size}, ${bytesText(bytes)}`);
+  }
+  const missing = [...recorded.all()].map((names) => names.join('/')).filter((name) => !found.has(name));
+  return { files: { count: sums.size, bytes, missing, damaged }, sums };
+}
+
+/**
+ * The recorded files that are not among the files of a backup, as `environment/file`.
+ *
+ * @param sums as in `CopiedFiles`
+ */
+export function lostFiles(recorded: RecordedFiles, sums: ReadonlyMap<string, string>): string[] {
+  const hashes = new Map([...sums].filter(([path]) => path.startsWith(`${FILES}/`)).map(([path, sha256]) => [blobAt(path.slice(FILES.length + 1)).join('/'), sha256]));
+  return [...recorded.all()].filter(([environmentId, fileId]) => hashes.get(`${environmentId}/${fileId}`) !== recorded.hashOf(environmentId, fileId)).map((names) => names.join('/'));
+}
+
+/** Environment and name of the blob at a path below the folder of files. */
+function blobAt(path: string): [environmentId: string, name: string] {
+  const parts = path.split('/');
+  return [parts[0] ?? '', parts.at(-1) ?? ''];
+}

@@ -1,0 +1,84 @@
+import type { Command } from 'commander';
+import type { Context } from '../../domain/context.ts';
+import { listEnvironments } from '../../domain/environments/environments.ts';
+import { type FileJob, filesIn, forgetFileJobs, pendingFileJobs, runFileJob } from '../../domain/files/file-jobs.ts';
+import { findOrphans, type Orphan, removeOrphans, STAGED_MS, sweepUnlinked } from '../../domain/files/file-sweep.ts';
+import { recountUsage } from '../../domain/quotas/usage-count.ts';
+import { addCommand } from '../command.ts';
+import { Failure } from '../failure.ts';
+import { invocation, withStore } from '../shared/folder.ts';
+import { callable, printResult } from '../terminal/output.ts';
+
+interface Options {
+  readonly dryRun?: true;
+}
+
+/** What was removed, or would be. */
+interface Removed {
+  readonly dryRun: boolean;
+  /** Uploads that no comment linked for a day. */
+  readonly unlinked: number;
+  /** Files without a record, and how much they hold. */
+  readonly orphans: number;
+  readonly orphanBytes: number;
+  /** Uploads that were never finished. */
+  readonly staged: number;
+}
+
+/** Adds `gc`. */
+export function register(program: Command): void {
+  addCommand(program, 'gc', {
+    summary: 'Remove files that nothing needs.',
+    details:
+      'Uploads that no comment linked for 24 hours, files without a record (left by a crash), and uploads that were never finished. ' +
+      'A running server does the first and the last by itself, each hour. Also counts anew what quotas are measured by.',
+    examples: ['collab gc --dry-run', 'collab gc'],
+  })
+    .option('--dry-run', 'Only say what would be removed.')
+    .action(gc);
+}
+
+async function gc(options: Options, command: Command): Promise<void> {
+  const at = invocation(command);
+  const dryRun = options.dryRun === true;
+  const removed = await withStore(at, (ctx) => collect(ctx, dryRun));
+  printResult(at.json, removed, () => describe(removed));
+}
+
+async function collect(ctx: Context, dryRun: boolean): Promise<Removed> {
+  if (!dryRun && (await filesIn(ctx).blobs.isHeld())) throw heldFailure();
+  let unlinked = 0;
+  for (const { id } of await listEnvironments(ctx)) {
+    unlinked += await sweepUnlinked(ctx, id, dryRun);
+    if (!dryRun) await recountUsage(ctx, id);
+  }
+  if (!dryRun) await removeBytes(ctx);
+  const orphans: Orphan[] = [];
+  for await (const orphan of findOrphans(ctx)) orphans.push(orphan);
+  if (!dryRun && !(await removeOrphans(ctx, orphans))) throw heldFailure();
+  const staged = await filesIn(ctx).blobs.sweepStaged(STAGED_MS, dryRun);
+  return { dryRun, unlinked, orphans: orphans.length, orphanBytes: orphans.reduce((sum, { bytes }) => sum + bytes, 0), staged };
+}
+
+/** The files whose records are gone; a running server may be at it as well, which does no harm. */
+async function removeBytes(ctx: Context): Promise<void> {
+  const jobs = (await pendingFileJobs(ctx)).filter(({ kind }) => kind === 'clear' || kind === 'remove');
+  const done: FileJob[] = [];
+  for (const job of jobs) if (await runFileJob(ctx, job)) done.push(job);
+  await forgetFileJobs(ctx, done);
+}
+
+function heldFailure(): Failure {
+  return new Failure('A backup is under way: no file is removed until it has ended.', ['Call `collab gc` again then.']);
+}
+
+function describe({ dryRun, unlinked, orphans, orphanBytes, staged }: Removed): string {
+  if (unlinked + orphans + staged === 0) return 'There is nothing to remove.';
+  const lines = [
+    `${dryRun ? 'Would remove' : 'Removed'}:`,
+    `  ${unlinked} uploads that nothing linked for a day`,
+    `  ${orphans} files without a record (${Math.ceil(orphanBytes / 1024)} kB)`,
+    `  ${staged} uploads that were never finished`,
+  ];
+  return [...lines, ...(dryRun ? ['', callable('collab gc removes them.')] : [])].join('\n');
+}

@@ -1,0 +1,42 @@
+import type { Context } from '../../domain/context.ts';
+import { filesIn } from '../../domain/files/file-jobs.ts';
+import { checkFiles, findOrphans, STAGED_MS } from '../../domain/files/file-sweep.ts';
+import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
+import { useStore } from '../shared/folder.ts';
+import { shellWord } from '../terminal/output.ts';
+
+/** Compares the files on the disk with their records, both ways. The store must open. */
+export async function checkFilesOf({ dir, config }: Subject): Promise<Check> {
+  try {
+    return await useStore(config, (ctx) => compare(ctx, dir));
+  } catch (error) {
+    return fail('files', reasonOf(error), 'Make the files in the data folder readable for this user.');
+  }
+}
+
+async function compare(ctx: Context, dir: string): Promise<Check> {
+  const { files, lost } = await checkFiles(ctx);
+  const left = await leftoversIn(ctx);
+  const collect = `collab gc --dir ${shellWord(dir)}`;
+  if (lost.length > 0) {
+    const missing = `${lost.length} of ${files} files are missing on the disk, such as ${lost[0]}`;
+    const remedy = 'Put them back from a backup of the data folder: their comments still show them.';
+    return fail('files', [missing, ...left].join('; '), left.length === 0 ? remedy : `${remedy} What is left over goes by: ${collect}`);
+  }
+  return left.length === 0 ? ok('files', `${files}, all with their record`) : warn('files', left.join('; '), collect);
+}
+
+/** What nothing needs, in words; empty when there is nothing. */
+async function leftoversIn(ctx: Context): Promise<string[]> {
+  let orphans = 0;
+  let bytes = 0;
+  for await (const orphan of findOrphans(ctx)) {
+    orphans += 1;
+    bytes += orphan.bytes;
+  }
+  const staged = await filesIn(ctx).blobs.sweepStaged(STAGED_MS, true);
+  return [
+    ...(orphans === 0 ? [] : [`${orphans} files without a record take ${Math.ceil(bytes / 1024)} kB`]),
+    ...(staged === 0 ? [] : [`${staged} uploads were never finished`]),
+  ];
+}

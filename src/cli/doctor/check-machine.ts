@@ -1,0 +1,41 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { checkCore } from '../../net/core-check.ts';
+import { glibcVersion } from '../../lib/glibc.ts';
+import { type Check, ok, warn } from './check.ts';
+import { judgeNode } from '../node-version.ts';
+
+const FEW_FILES = 4_096;
+
+/** Whether Linux hands connections that wait on a closed listen socket to the others that share its port; from 5.14 on. */
+const MIGRATION_SETTING = '/proc/sys/net/ipv4/tcp_migrate_req';
+
+/** The parts of Node's report that are looked at. */
+interface Report {
+  readonly userLimits?: { readonly open_files?: { readonly soft?: number | string } };
+}
+
+/** Looks at the machine: Node, the HTTP core, the limit of open files, what a rolling restart does to new connections. */
+export async function checkMachine(): Promise<Check[]> {
+  return [checkNode(), { name: 'http core', ...(await checkCore()) }, checkOpenFiles(process.report.getReport() as Report), checkMigration()];
+}
+
+function checkNode(): Check {
+  const libc = glibcVersion();
+  const found = `${process.versions.node} on ${process.platform} ${process.arch}${libc === null ? '' : `, glibc ${libc}`}`;
+  if (judgeNode(process.versions.node) === 'tested') return ok('node', found);
+  return warn('node', `${found}: the tests do not run on this version`, 'Install Node 24, 22 or 20.');
+}
+
+function checkOpenFiles({ userLimits }: Report): Check {
+  const soft = userLimits?.open_files?.soft;
+  if (typeof soft !== 'number' && !/^\d+$/.test(String(soft))) return ok('open files', String(soft ?? 'unknown'));
+  if (Number(soft) >= FEW_FILES) return ok('open files', `${soft} per process`);
+  return warn('open files', `only ${soft} per process: every socket is one`, 'Raise it: `ulimit -n 65536`, or LimitNOFILE=65536 in the systemd unit.');
+}
+
+function checkMigration(): Check {
+  const name = 'rolling restart';
+  if (!existsSync(MIGRATION_SETTING)) return ok(name, 'a SIGHUP can reset a few new connections under load');
+  if (readFileSync(MIGRATION_SETTING, 'utf8').trim() === '1') return ok(name, 'a SIGHUP resets no connection: net.ipv4.tcp_migrate_req is 1');
+  return ok(name, 'a SIGHUP can reset a few new connections under load; `sysctl -w net.ipv4.tcp_migrate_req=1` prevents it');
+}

@@ -1,0 +1,55 @@
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import { ConfigError } from '../../config/error.ts';
+import { loadConfig } from '../../config/load.ts';
+import type { Config } from '../../config/schema.ts';
+import { type Check, fail, ok, reasonOf } from './check.ts';
+import { checkDeep } from './check-deep.ts';
+import { checkFolder } from './check-folder.ts';
+import { checkMachine } from './check-machine.ts';
+import { checkServer } from './check-server.ts';
+import { addCommand } from '../command.ts';
+import { Failure } from '../failure.ts';
+import { configFile, invocation } from '../shared/folder.ts';
+import { printable, printResult } from '../terminal/output.ts';
+
+/** Adds `doctor`. */
+export function register(program: Command): void {
+  addCommand(program, 'doctor', {
+    summary: 'Look for what is wrong with the machine, the folder or the server, and say what to do.',
+    details: 'Exit code 1 when a check fails. Changes nothing.',
+    examples: ['collab doctor', 'collab doctor --deep', 'collab doctor --dir /srv/collab --json'],
+  })
+    .option('--deep', 'Read every record, event and file, and compare files with their SHA-256; takes long on a large store.')
+    .action(doctor);
+}
+
+async function doctor({ deep }: { deep?: true }, command: Command): Promise<void> {
+  const { dir, json } = invocation(command);
+  const checks = [...(await checkMachine()), ...(await checkConfigured(dir, deep === true))];
+  const failed = checks.filter(({ level }) => level === 'fail').length;
+  printResult(json, { ok: failed === 0, checks }, () => checks.map(line).join('\n'));
+  if (failed > 0) throw new Failure(`${failed} of ${checks.length} checks failed.`);
+}
+
+async function checkConfigured(dir: string, deep: boolean): Promise<Check[]> {
+  const config = tryConfig(dir);
+  if ('level' in config) return [config];
+  const subject = { dir, config };
+  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and variables hold`), ...(await checkFolder(subject)), ...(await checkServer(subject)), ...(deep ? await checkDeep(subject) : [])];
+}
+
+function tryConfig(dir: string): Config | Check {
+  try {
+    return loadConfig({ dir, env: process.env, flags: {} });
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const more = error.problems.length > 1 ? ` (and ${error.problems.length - 1} more)` : '';
+    return fail('config', `${reasonOf(error)}${more}`, 'Correct it; `collab config check` shows all faults, `collab config example` all options.');
+  }
+}
+
+function line({ name, level, finding, remedy }: Check): string {
+  const found = `${level.padEnd(4)}  ${name.padEnd(11)}  ${printable(finding)}`;
+  return remedy === null ? found : `${found}\n${' '.repeat(19)}→ ${remedy}`;
+}

@@ -1,0 +1,73 @@
+import Type from 'typebox';
+import { CollabError } from '../../model/errors.ts';
+import { type Environment, limitsOf } from '../../model/environment.ts';
+import { type Metadata, MetadataSchema } from '../../model/metadata.ts';
+import type { RoomScope } from '../../model/room.ts';
+import { checkId, checkMetadata, isWebAddress } from '../input/bounds.ts';
+import type { UserActor } from '../context.ts';
+import { InputSchema, validate } from '../input/validate.ts';
+
+/** The claims of a user token. */
+export interface Claims {
+  readonly userId: string;
+  readonly role: UserActor['role'];
+  readonly rooms: RoomScope;
+  readonly name?: string | undefined;
+  readonly avatarUrl?: string | undefined;
+  readonly email?: string | undefined;
+  readonly metadata?: Metadata | undefined;
+  /** `exp` in milliseconds since the epoch, without the tolerance. */
+  readonly expiresAt: number;
+}
+
+/** The last second of the calendar of ECMAScript: no later time can be written down. */
+const LATEST_SECOND = 8.64e12;
+
+const address = () => Type.Optional(Type.String({ maxLength: 2048 }));
+
+const payloadSchema = new InputSchema(
+  Type.Object({
+    sub: Type.String(),
+    exp: Type.Number({ maximum: LATEST_SECOND }),
+    iat: Type.Optional(Type.Number()),
+    name: Type.Optional(Type.String({ maxLength: 256 })),
+    picture: address(),
+    avatar: address(),
+    email: Type.Optional(Type.String({ maxLength: 320 })),
+    role: Type.Optional(Type.Union([Type.Literal('viewer'), Type.Literal('member'), Type.Literal('moderator')])),
+    rooms: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 129 }), { maxItems: 1_000 })),
+    metadata: Type.Optional(MetadataSchema),
+  }),
+);
+
+const MOST_METADATA_BYTES = 4_096;
+
+/**
+ * The claims in the payload of a verified token. Claims that are null or empty text count as absent.
+ * Throws `invalid_token` naming the claim.
+ */
+export function claimsOf(payload: Readonly<Record<string, unknown>>, environment: Environment): Claims {
+  try {
+    return checkedClaims(payload, environment);
+  } catch (thrown) {
+    throw thrown instanceof CollabError ? new CollabError('invalid_token', `Invalid token: ${thrown.message}`) : thrown;
+  }
+}
+
+function checkedClaims(payload: Readonly<Record<string, unknown>>, environment: Environment): Claims {
+  const present = Object.entries(payload).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const { sub, exp, iat, name, picture, avatar, email, role = 'member', rooms = null, metadata } = validate(payloadSchema, Object.fromEntries(present));
+  const limits = limitsOf(environment);
+  checkId('sub', sub, limits);
+  const { jwtMaxLifetime } = environment.settings;
+  if (iat !== undefined && exp - iat > jwtMaxLifetime) throw invalid(`its lifetime (exp - iat) must be at most ${jwtMaxLifetime} seconds`);
+  const avatarUrl = picture ?? avatar;
+  if (avatarUrl !== undefined && !isWebAddress(avatarUrl)) throw invalid('picture must be an http or https address');
+  if (metadata !== undefined) {
+    checkMetadata(metadata, limits);
+    if (Buffer.byteLength(JSON.stringify(metadata)) > MOST_METADATA_BYTES) throw invalid(`metadata must be at most ${MOST_METADATA_BYTES} bytes of JSON`);
+  }
+  return { userId: sub, role, rooms, name, avatarUrl, email, metadata, expiresAt: exp * 1000 };
+}
+
+const invalid = (message: string): CollabError => new CollabError('invalid_token', message);

@@ -1,0 +1,120 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { CollabError } from '../../model/errors.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { newId, randomSecret } from '../../lib/ids.ts';
+import { isPublicHost } from '../../lib/addresses/public-fetch.ts';
+import type { Environment } from '../../model/environment.ts';
+import type { SigningAlgorithm, SigningKey } from '../../model/key.ts';
+import type { Transaction } from '../../ports/store.ts';
+import type { Context } from '../context.ts';
+import { ENVIRONMENTS, signingKeysOf } from '../records/partitions.ts';
+
+export type PublicAlgorithm = Exclude<SigningAlgorithm, 'HS256'>;
+
+export type SigningKeyCreate =
+  /** Without a secret one is made. Its UTF-8 bytes are the HS256 key. */
+  | { readonly kind: 'secret'; readonly secret?: string; readonly kid?: string }
+  /** `key` is a public key, as PEM or as the JSON text of a JWK. */
+  | { readonly kind: 'public'; readonly alg: PublicAlgorithm; readonly key: string; readonly kid?: string }
+  /** The https address of a JSON Web Key Set; an environment has at most one. */
+  | { readonly kind: 'jwks'; readonly alg: PublicAlgorithm; readonly url: string; readonly kid?: string };
+
+const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
+
+/** RFC 7518 §3.2: an HS256 key has at least as many bytes as the hash. */
+const LEAST_SECRET_BYTES = 32;
+
+/** Registers what user tokens are verified with. Throws `invalid_request`, and `id_taken` for a kid that exists. */
+export async function addSigningKey(ctx: Context, environment: Environment, input: SigningKeyCreate): Promise<SigningKey> {
+  const now = ctx.clock.now();
+  const kid = input.kid ?? newId('kid_', now);
+  if (!/^[\x21-\x7e]{1,128}$/.test(kid)) throw invalid('kid must be 1 to 128 visible ASCII characters');
+  const key = checkedKey(input, kid, timestamp(now));
+  const partition = signingKeysOf(environment.id);
+  return ctx.store.transact(async (tx) => {
+    if ((await tx.get(ENVIRONMENTS, environment.id)) === undefined) throw new CollabError('environment_not_found', 'The environment has been deleted');
+    if ((await tx.get(partition, kid)) !== undefined) throw new CollabError('id_taken', `The environment has a signing key with the kid ${kid} already`);
+    const others = await tx.range(partition);
+    if (key.kind === 'jwks' && others.some((entry) => (JSON.parse(entry.value) as SigningKey).kind === 'jwks')) {
+      throw new CollabError('id_taken', 'The environment has a JWKS address already; remove that first');
+    }
+    tx.put(partition, kid, JSON.stringify(key));
+    return key;
+  });
+}
+
+/** Makes the signing secret of an environment that the transaction makes, and which has no other signing key. */
+export function putFirstSecret(tx: Transaction, environment: Environment, now: number): { readonly kid: string; readonly secret: string } {
+  const key = secretKey(randomSecret(32), newId('kid_', now), timestamp(now));
+  tx.put(signingKeysOf(environment.id), key.kid, JSON.stringify(key));
+  return key;
+}
+
+/** The signing keys of an environment, secrets included, in order of kid. */
+export async function listSigningKeys(ctx: Context, environment: Environment): Promise<SigningKey[]> {
+  const entries = await ctx.store.range(signingKeysOf(environment.id));
+  return entries.map((entry) => JSON.parse(entry.value) as SigningKey);
+}
+
+/** Removes a signing key: tokens signed with it stop working at once. Throws `key_not_found`. */
+export async function removeSigningKey(ctx: Context, environment: Environment, kid: string): Promise<void> {
+  const partition = signingKeysOf(environment.id);
+  await ctx.store.transact(async (tx) => {
+    const stored = /^[\x21-\x7e]{1,128}$/.test(kid) ? await tx.get(partition, kid) : undefined;
+    if (stored === undefined) throw new CollabError('key_not_found', `No signing key has the kid ${kid.slice(0, 128)}`);
+    tx.delete(partition, kid);
+  });
+}
+
+/** The signing key of an input, as it is stored. Throws `invalid_request`. */
+export function checkedKey(input: SigningKeyCreate, kid: string, createdAt: string): SigningKey {
+  switch (input.kind) {
+    case 'secret':
+      return secretKey(input.secret ?? randomSecret(32), kid, createdAt);
+    case 'public':
+      return { kid, kind: 'public', alg: input.alg, key: checkedPublicKey(input.key, input.alg), createdAt };
+    case 'jwks':
+      return { kid, kind: 'jwks', alg: input.alg, url: checkedAddress(input.url), createdAt };
+  }
+}
+
+function secretKey(secret: string, kid: string, createdAt: string): Extract<SigningKey, { kind: 'secret' }> {
+  if (Buffer.byteLength(secret) < LEAST_SECRET_BYTES) throw invalid(`secret must have at least ${LEAST_SECRET_BYTES} bytes`);
+  return { kid, kind: 'secret', alg: 'HS256', secret, createdAt };
+}
+
+/** The key as PEM of its SPKI form, whichever form it came in. */
+function checkedPublicKey(text: string, alg: PublicAlgorithm): string {
+  const key = importPublicKey(text.trim());
+  const { namedCurve, modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
+  const fits = {
+    RS256: key.asymmetricKeyType === 'rsa' && modulusLength >= 2048,
+    PS256: (key.asymmetricKeyType === 'rsa' || key.asymmetricKeyType === 'rsa-pss') && modulusLength >= 2048,
+    ES256: key.asymmetricKeyType === 'ec' && namedCurve === 'prime256v1',
+    EdDSA: key.asymmetricKeyType === 'ed25519',
+  };
+  const wanted = { RS256: 'an RSA key of at least 2048 bits', PS256: 'an RSA key of at least 2048 bits', ES256: 'an EC key on the curve P-256', EdDSA: 'an Ed25519 key' };
+  if (!fits[alg]) throw invalid(`key must be ${wanted[alg]} for the algorithm ${alg}`);
+  return key.export({ type: 'spki', format: 'pem' }).toString();
+}
+
+function importPublicKey(text: string): KeyObject {
+  try {
+    if (!text.startsWith('{')) {
+      if (!text.includes('PRIVATE KEY')) return createPublicKey(text);
+    } else {
+      const jwk = JSON.parse(text) as Record<string, unknown>;
+      if (jwk['d'] === undefined) return createPublicKey({ key: jwk, format: 'jwk' });
+    }
+  } catch {
+    throw invalid('key must be a public key as PEM (BEGIN PUBLIC KEY) or JWK');
+  }
+  throw invalid('key must be a public key; a private key must never leave your backend');
+}
+
+function checkedAddress(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '') throw invalid('url must be an https address without credentials');
+  if (!isPublicHost(url.hostname)) throw invalid('url must not lead to a private or local address');
+  return url.href;
+}

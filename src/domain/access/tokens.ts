@@ -1,0 +1,270 @@
+import { createPublicKey, createSecretKey, hash, type KeyObject } from 'node:crypto';
+import { createRemoteJWKSet, customFetch, decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, SignJWT } from 'jose';
+import { CollabError } from '../../model/errors.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { publicFetch } from '../../lib/addresses/public-fetch.ts';
+import { type Environment, limitsOf } from '../../model/environment.ts';
+import type { Via } from '../../model/event.ts';
+import type { SigningAlgorithm, SigningKey } from '../../model/key.ts';
+import { checkId } from '../input/bounds.ts';
+import { type Claims, claimsOf } from './claims.ts';
+import type { Context, UserActor } from '../context.ts';
+import { authenticatePublishableKey, recheckKey, fingerprintOfKey } from './keys.ts';
+import { ENVIRONMENTS, signingKeysOf } from '../records/partitions.ts';
+
+export type { Claims } from './claims.ts';
+
+/** Seconds that a token is still good past `exp`, for clocks that disagree. */
+export const TOKEN_TOLERANCE_SECONDS = 30;
+
+const LONGEST_TOKEN = 8_192;
+const VERIFIED_TOKENS = 20_000;
+
+/** What a token is to be made of. */
+export interface TokenRequest {
+  readonly userId: string;
+  /** 1 to `jwtMaxLifetime` of the environment. */
+  readonly ttlSeconds: number;
+  readonly name?: string | undefined;
+  readonly avatarUrl?: string | undefined;
+  readonly role?: UserActor['role'] | undefined;
+  readonly rooms?: readonly string[] | undefined;
+}
+
+/** The claims of a token that was verified. */
+export interface VerifiedClaims extends Claims {
+  /** Names the signing key; another one of the same kid has another name. */
+  readonly signedBy: string;
+}
+
+/** What a socket was let in by. */
+export interface CredentialReference {
+  /** Of the publishable key, by `traceOfKey`. */
+  readonly keyFingerprint: string;
+  /** As `VerifiedClaims.signedBy`. */
+  readonly signedBy: string;
+}
+
+interface Verifier {
+  readonly kid: string;
+  /** As `VerifiedClaims.signedBy`. */
+  readonly name: string;
+  readonly alg: SigningAlgorithm;
+  /** Whether its tokens must name their audience: a provider's key signs for many. */
+  readonly mustNameAudience: boolean;
+  readonly key: KeyObject | JWTVerifyGetKey;
+  readonly isKeySet: boolean;
+}
+
+/** The keys of an environment, imported, with the tokens that they have verified. */
+interface Keyring {
+  readonly verifiers: readonly Verifier[];
+  /** The names of the verifiers. */
+  readonly names: ReadonlySet<string>;
+  readonly verified: BoundedMap<string, VerifiedClaims>;
+  /** Wall-clock time minus monotonic time when it was made; null without a key set. */
+  readonly clockOffset: number | null;
+}
+
+/** A key set waits for its cool-down by the wall clock: once that has been set, it would refuse new keys for as long. */
+const CLOCK_STEP_MS = 30_000;
+
+const invalidToken = (reason: string): CollabError => new CollabError('invalid_token', `Invalid token: ${reason}`);
+
+/**
+ * Verifies a user token and returns its claims. A token is verified once and remembered until it expires or a
+ * key or setting of the environment changes. Throws `invalid_token`, `token_expired`, whatever is wrong with it.
+ */
+export async function verifyUserToken(ctx: Context, environment: Environment, token: string): Promise<VerifiedClaims> {
+  if (token.length > LONGEST_TOKEN) throw invalidToken(`it is longer than ${LONGEST_TOKEN} characters`);
+  const keyring = await keyringOf(ctx, environment);
+  const digest = hash('sha256', token, 'base64url');
+  let claims = keyring.verified.get(digest);
+  if (claims === undefined) {
+    const verifier = verifierFor(keyring, token);
+    claims = { ...claimsOf(await verifiedPayload(ctx, environment, verifier, token), environment), signedBy: verifier.name };
+    keyring.verified.set(digest, claims);
+  }
+  if (claims.expiresAt + TOKEN_TOLERANCE_SECONDS * 1000 <= ctx.clock.now()) throw expiredToken();
+  return claims;
+}
+
+/**
+ * Signs a token with the newest HS256 secret of the environment. Throws `invalid_request` when there is none or a field
+ * is out of bounds. `expiresAt` is an ISO 8601 time.
+ */
+export async function mintUserToken(ctx: Context, environment: Environment, request: TokenRequest): Promise<{ token: string; expiresAt: string }> {
+  const { userId, ttlSeconds, name, avatarUrl, role, rooms } = request;
+  checkId('userId', userId, limitsOf(environment));
+  const { jwtMaxLifetime, jwtIssuer } = environment.settings;
+  if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > jwtMaxLifetime) {
+    throw new CollabError('invalid_request', `ttl must be between 1 and ${jwtMaxLifetime} seconds`);
+  }
+  const secret = newestSecret(await signingKeys(ctx, environment));
+  const issuedAt = Math.floor(ctx.clock.now() / 1000);
+  const payload: JWTPayload = { name, picture: avatarUrl, role, rooms };
+  const jwt = new SignJWT(payload)
+    .setProtectedHeader({ alg: 'HS256', kid: secret.kid, typ: 'JWT' })
+    .setSubject(userId)
+    .setAudience(environment.id)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(issuedAt + ttlSeconds);
+  if (jwtIssuer !== null) jwt.setIssuer(jwtIssuer);
+  claimsOf({ ...payload, sub: userId, exp: issuedAt + ttlSeconds }, environment);
+  const token = await jwt.sign(createSecretKey(Buffer.from(secret.secret)));
+  return { token, expiresAt: timestamp((issuedAt + ttlSeconds) * 1000) };
+}
+
+/** Who speaks with a publishable key and a user token, and how that is known. */
+export interface AuthenticatedUser {
+  readonly actor: UserActor;
+  readonly claims: VerifiedClaims;
+  /** As `Credential.keyFingerprint`. */
+  readonly keyFingerprint: string;
+}
+
+/**
+ * Who speaks with a publishable key and a user token. Throws `invalid_key`, `environment_disabled`, `invalid_token`,
+ * `token_expired`. Call `userSeen` with the claims once the person is let in.
+ */
+export async function authenticateUser(ctx: Context, publishableKey: string, token: string, via: Via): Promise<AuthenticatedUser> {
+  const environment = await authenticatePublishableKey(ctx, publishableKey);
+  const claims = await verifyUserToken(ctx, environment, token);
+  const { userId, role, rooms } = claims;
+  return { actor: { kind: 'user', environment, userId, role, rooms, via }, claims, keyFingerprint: fingerprintOfKey(publishableKey) };
+}
+
+/**
+ * Looks which credentials of an environment are still good. Gives what says, of each of them, why it is refused by now:
+ * `invalid_key` when its key is revoked or has expired, `invalid_token` when its signing key is removed,
+ * `environment_disabled`; null while it is good. Cheap: nothing is read again until a key changes.
+ */
+export async function recheckCredentials(ctx: Context, environment: Environment, credentials: Iterable<CredentialReference>): Promise<(credential: CredentialReference) => CollabError | null> {
+  const refused = new Map<string, CollabError>();
+  for (const trace of tracesOf(credentials)) {
+    try {
+      await recheckKey(ctx, trace);
+    } catch (thrown) {
+      if (!(thrown instanceof CollabError)) throw thrown;
+      refused.set(trace, thrown);
+    }
+  }
+  const { names } = await keyringOf(ctx, environment);
+  return ({ keyFingerprint, signedBy }) => refused.get(keyFingerprint) ?? (names.has(signedBy) ? null : invalidToken('the key that signed it has been removed'));
+}
+
+function tracesOf(credentials: Iterable<CredentialReference>): Set<string> {
+  const traces = new Set<string>();
+  for (const { keyFingerprint } of credentials) traces.add(keyFingerprint);
+  return traces;
+}
+
+function newestSecret(keys: readonly SigningKey[]): Extract<SigningKey, { kind: 'secret' }> {
+  const secrets = keys.filter((key) => key.kind === 'secret').sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+  const [newest] = secrets;
+  if (newest === undefined) throw new CollabError('invalid_request', 'The environment has no signing secret to make a token with; its tokens come from the owner of its keys');
+  return newest;
+}
+
+/** The registered keys; the same array until a key or an environment changes. */
+function signingKeys(ctx: Context, environment: Environment): Promise<readonly SigningKey[]> {
+  const partition = signingKeysOf(environment.id);
+  return ctx.store.cached(`signing ${environment.id}`, [partition, ENVIRONMENTS], async () => {
+    const entries = await ctx.store.range(partition);
+    return entries.map((entry) => JSON.parse(entry.value) as SigningKey);
+  });
+}
+
+const keyrings = new WeakMap<readonly SigningKey[], Keyring>();
+
+async function keyringOf(ctx: Context, environment: Environment): Promise<Keyring> {
+  const keys = await signingKeys(ctx, environment);
+  let keyring = keyrings.get(keys);
+  if (keyring === undefined || clockWasSet(ctx, keyring)) {
+    const verifiers = keys.map((key) => verifierOf(key, ctx.fetch ?? publicFetch));
+    keyring = { verifiers, names: new Set(verifiers.map(({ name }) => name)), verified: new BoundedMap(VERIFIED_TOKENS), clockOffset: verifiers.some(({ isKeySet }) => isKeySet) ? clockOffset(ctx) : null };
+    keyrings.set(keys, keyring);
+  }
+  return keyring;
+}
+
+const clockOffset = ({ clock }: Context): number => clock.now() - clock.monotonic();
+
+const clockWasSet = (ctx: Context, keyring: Keyring): boolean => keyring.clockOffset !== null && Math.abs(clockOffset(ctx) - keyring.clockOffset) > CLOCK_STEP_MS;
+
+function verifierOf(key: SigningKey, fetch: typeof publicFetch): Verifier {
+  const { kid, alg } = key;
+  const name = `${kid} ${key.createdAt}`;
+  switch (key.kind) {
+    case 'secret':
+      return { kid, name, alg, mustNameAudience: false, isKeySet: false, key: createSecretKey(Buffer.from(key.secret)) };
+    case 'public':
+      return { kid, name, alg, mustNameAudience: true, isKeySet: false, key: createPublicKey(key.key) };
+    case 'jwks':
+      return { kid, name, alg, mustNameAudience: true, isKeySet: true, key: createRemoteJWKSet(new URL(key.url), { [customFetch]: fetch }) };
+  }
+}
+
+async function verifiedPayload(ctx: Context, environment: Environment, verifier: Verifier, token: string): Promise<JWTPayload> {
+  const { jwtIssuer } = environment.settings;
+  const options = {
+    algorithms: [verifier.alg],
+    clockTolerance: TOKEN_TOLERANCE_SECONDS,
+    requiredClaims: ['sub', 'exp'],
+    currentDate: new Date(ctx.clock.now()),
+    ...(jwtIssuer === null ? {} : { issuer: jwtIssuer }),
+  };
+  let payload: JWTPayload;
+  try {
+    // Two calls for the two overloads: a key, or what finds one in a key set.
+    ({ payload } = typeof verifier.key === 'function' ? await jwtVerify(token, verifier.key, options) : await jwtVerify(token, verifier.key, options));
+  } catch (thrown) {
+    throw refusalOf(thrown, verifier);
+  }
+  checkAudience(payload, environment, verifier);
+  return payload;
+}
+
+/** The key that the token names; a key set stands for every kid that is not registered itself. */
+function verifierFor({ verifiers }: Keyring, token: string): Verifier {
+  const kid = kidOf(token);
+  const [only, ...others] = verifiers;
+  if (only === undefined) throw invalidToken('the environment has no signing key');
+  if (kid === undefined) {
+    if (others.length > 0) throw invalidToken('it names no key (kid), and the environment has several');
+    return only;
+  }
+  const verifier = verifiers.find((candidate) => !candidate.isKeySet && candidate.kid === kid) ?? verifiers.find((candidate) => candidate.isKeySet);
+  if (verifier === undefined) throw invalidToken('no signing key of the environment has its kid');
+  return verifier;
+}
+
+function kidOf(token: string): string | undefined {
+  let kid: unknown;
+  try {
+    ({ kid } = decodeProtectedHeader(token));
+  } catch {
+    throw invalidToken('it is not a JWT');
+  }
+  if (kid !== undefined && typeof kid !== 'string') throw invalidToken('its kid must be a string');
+  return kid;
+}
+
+function checkAudience({ aud }: JWTPayload, environment: Environment, { mustNameAudience }: Verifier): void {
+  if (aud === undefined && !mustNameAudience) return;
+  const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (audiences.includes(environment.id) || audiences.includes(environment.slug)) return;
+  throw invalidToken('its audience (aud) must be the id or the slug of the environment');
+}
+
+const expiredToken = (): CollabError => new CollabError('token_expired', 'The token has expired');
+
+function refusalOf(thrown: unknown, { isKeySet }: Verifier): CollabError {
+  if (thrown instanceof errors.JWTExpired) return expiredToken();
+  if (thrown instanceof errors.JWTClaimValidationFailed) return invalidToken(`its claim ${thrown.claim} is ${thrown.reason === 'missing' ? 'missing' : 'not acceptable'}`);
+  if (thrown instanceof errors.JWSSignatureVerificationFailed) return invalidToken('its signature does not match');
+  if (thrown instanceof errors.JOSEAlgNotAllowed) return invalidToken('its algorithm (alg) is not that of the key');
+  if (isKeySet && !(thrown instanceof errors.JOSEError)) return invalidToken('the key set (JWKS) of the environment can’t be read');
+  return invalidToken('it can’t be verified');
+}

@@ -1,0 +1,66 @@
+import { createHmac } from 'node:crypto';
+import type { Config } from '../../config/schema.ts';
+import { CollabError } from '../../model/errors.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { limitsOf } from '../../model/environment.ts';
+import { checkId } from '../input/bounds.ts';
+import type { Actor, Context } from '../context.ts';
+
+interface IceServer {
+  readonly urls: readonly string[];
+  readonly username?: string;
+  readonly credential?: string;
+}
+
+/** Where browsers find TURN and STUN servers, and what lets them in (docs/api.md, "TURN credentials"). */
+export interface TurnCredentials {
+  readonly iceServers: readonly IceServer[];
+  readonly username: string | null;
+  readonly password: string | null;
+  readonly ttl: number;
+  readonly uris: readonly string[];
+  readonly expiresAt?: string;
+}
+
+const DEFAULT_TTL_SECONDS = 3600;
+const LEAST_TTL_SECONDS = 60;
+const MOST_TTL_SECONDS = 86_400;
+const BACKEND = 'backend';
+
+/** The seconds that a query asks for; 3 600 when it doesn't. Throws `invalid_request` unless they are 60 to 86 400. */
+export function parseTtl(text: string | null): number {
+  if (text === null) return DEFAULT_TTL_SECONDS;
+  const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  if (seconds >= LEAST_TTL_SECONDS && seconds <= MOST_TTL_SECONDS) return seconds;
+  throw new CollabError('invalid_request', `ttl must be a whole number of seconds between ${LEAST_TTL_SECONDS} and ${MOST_TTL_SECONDS}`);
+}
+
+/**
+ * Credentials for the configured TURN servers, made anew each time and stored nowhere. Without such servers there are
+ * none, and the STUN servers alone. Throws `invalid_request` for a user id that can't be one.
+ *
+ * @param userId for whom a backend asks; a user's are their own
+ * @param ttl seconds, 60 to 86 400
+ */
+export function turnCredentials(ctx: Context, actor: Actor, { urls, stunUrls, secret }: Config['turn'], userId: string | null, ttl: number): TurnCredentials {
+  const holder = actor.kind === 'user' ? actor.userId : (userId ?? BACKEND);
+  checkId('userId', holder, limitsOf(actor.environment));
+  const stun: IceServer[] = stunUrls.length === 0 ? [] : [{ urls: stunUrls }];
+  const [signing] = secret;
+  if (urls.length === 0 || signing === undefined) return { iceServers: stun, username: null, password: null, ttl: 0, uris: [] };
+  const expires = Math.floor(ctx.clock.now() / 1000) + ttl;
+  const username = `${expires}:${actor.environment.id}.${acceptable(holder)}`;
+  const password = turnPassword(signing, username);
+  const turn: IceServer = { urls, username, credential: password };
+  return { iceServers: [...stun, turn], username, password, ttl, uris: urls, expiresAt: timestamp(expires * 1000) };
+}
+
+/** A user id without what coturn refuses in a user name, percent-encoded: white space, quotes and backslashes. */
+function acceptable(userId: string): string {
+  return userId.replaceAll(/[\s"'\\%]/gu, (refused) => Buffer.from(refused).toString('hex').toUpperCase().replaceAll(/../g, '%$&'));
+}
+
+/** The password of a user name. SHA-1, because TURN servers take no other. */
+export function turnPassword(secret: string, username: string): string {
+  return createHmac('sha1', secret).update(username).digest('base64');
+}

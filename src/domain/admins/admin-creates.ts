@@ -1,0 +1,40 @@
+import type { Admin } from '../../model/admin.ts';
+import type { Context } from '../context.ts';
+import { findEnvironmentWithin, signedEnvironmentCreation } from '../environments/environments.ts';
+import { type Idempotency, withEncryptedIdempotency, type IdempotentAnswer } from '../idempotency.ts';
+import { presentNewKey } from '../access/key-view.ts';
+import { keyCreation, keyRotation } from '../access/keys.ts';
+
+/**
+ * Makes an environment with a secret to sign user tokens with, and answers `{"environment":…,"jwtSecret":…,"jwtKid":…}`.
+ * `input` is the parsed JSON body. Throws `invalid_request`, `slug_taken`, `idempotency_key_reused`.
+ */
+export async function createEnvironmentAsAdmin(ctx: Context, admin: Admin, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+  const create = signedEnvironmentCreation(ctx, input);
+  return withEncryptedIdempotency(ctx, admin, idempotency, async (tx) => created(await create(tx)));
+}
+
+/**
+ * Makes a key of the environment with this id or slug, and answers `{"key":…}` with its value. `input` is the parsed JSON
+ * body. Throws `invalid_request`, `environment_not_found`, `idempotency_key_reused`.
+ */
+export async function createKeyAsAdmin(ctx: Context, admin: Admin, environment: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+  const create = keyCreation(ctx, input);
+  return withEncryptedIdempotency(ctx, admin, idempotency, async (tx) => {
+    const made = await create(tx, await findEnvironmentWithin(tx, environment));
+    return created({ key: presentNewKey(made) });
+  });
+}
+
+/**
+ * Replaces a key as `rotateKey` does, and answers `{"key":…,"replaces":…}` with the value of the new one. `input` is the
+ * parsed JSON body. Throws `invalid_request`, `key_not_found`, `idempotency_key_reused`.
+ */
+export async function rotateKeyAsAdmin(ctx: Context, admin: Admin, keyId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+  const rotate = keyRotation(ctx, keyId, input);
+  return withEncryptedIdempotency(ctx, admin, idempotency, async (tx) => created({ key: presentNewKey(await rotate(tx)), replaces: keyId }));
+}
+
+function created(answer: object): { status: 201; body: string } {
+  return { status: 201, body: JSON.stringify(answer) };
+}

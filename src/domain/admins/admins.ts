@@ -1,0 +1,81 @@
+import { hash } from 'node:crypto';
+import { CollabError } from '../../model/errors.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { newId } from '../../lib/ids.ts';
+import type { Admin, StoredAdmin } from '../../model/admin.ts';
+import type { Reader } from '../../ports/store.ts';
+import type { Context } from '../context.ts';
+import { ADMIN_FAILURES, ADMINS } from '../records/partitions.ts';
+import { checkPassword, hashPassword } from './passwords.ts';
+
+const LONGEST_EMAIL = 320;
+
+/** Makes an admin. Throws `invalid_request`, `email_taken`. */
+export async function createAdmin(ctx: Context, email: string, password: string): Promise<Admin> {
+  const address = normaliseEmail(email);
+  if (address.length > LONGEST_EMAIL || !/^[^\s@]+@[^\s@]+$/.test(address)) throw new CollabError('invalid_request', 'email must be an email address');
+  checkPassword(password);
+  const passwordHash = await hashPassword(password);
+  const key = adminKeyOf(email);
+  return ctx.store.transact(async (tx) => {
+    if ((await tx.get(ADMINS, key)) !== undefined) throw new CollabError('email_taken', `There is an admin with the email address ${address} already`);
+    const now = ctx.clock.now();
+    const admin: StoredAdmin = { id: newId('admin_', now), email: address, role: 'admin', createdAt: timestamp(now), passwordHash, passwordVersion: 1 };
+    tx.put(ADMINS, key, JSON.stringify(admin));
+    return presentAdmin(admin);
+  });
+}
+
+/** All admins, oldest first. */
+export async function listAdmins(ctx: Context): Promise<Admin[]> {
+  const entries = await ctx.store.range(ADMINS);
+  const admins = entries.map(({ value }) => presentAdmin(JSON.parse(value) as StoredAdmin));
+  return admins.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** Gives an admin another password, ends all sessions and forgets failed logins. Throws `invalid_request`, `admin_not_found`. */
+export async function setAdminPassword(ctx: Context, email: string, password: string): Promise<Admin> {
+  checkPassword(password);
+  const passwordHash = await hashPassword(password);
+  const key = adminKeyOf(email);
+  return ctx.store.transact(async (tx) => {
+    const admin = await requireAdmin(tx, key, email);
+    tx.put(ADMINS, key, JSON.stringify({ ...admin, passwordHash, passwordVersion: admin.passwordVersion + 1 }));
+    tx.delete(ADMIN_FAILURES, key);
+    return presentAdmin(admin);
+  });
+}
+
+/** Removes an admin, whose sessions end at once. Throws `admin_not_found`. */
+export async function removeAdmin(ctx: Context, email: string): Promise<Admin> {
+  const key = adminKeyOf(email);
+  return ctx.store.transact(async (tx) => {
+    const admin = await requireAdmin(tx, key, email);
+    tx.delete(ADMINS, key);
+    return presentAdmin(admin);
+  });
+}
+
+/** Where the admin with an email address is stored, and failed logins are counted, whether there is one or not. */
+export function adminKeyOf(email: string): string {
+  return hash('sha256', normaliseEmail(email), 'base64url');
+}
+
+/** The admin stored there, or undefined. */
+export async function findAdmin(reader: Pick<Reader, 'get'>, key: string): Promise<StoredAdmin | undefined> {
+  const stored = await reader.get(ADMINS, key);
+  return stored === undefined ? undefined : (JSON.parse(stored) as StoredAdmin);
+}
+
+/** The admin that leaves the server of a record. */
+export function presentAdmin({ id, email, role, createdAt }: StoredAdmin): Admin {
+  return { id, email, role, createdAt };
+}
+
+async function requireAdmin(reader: Pick<Reader, 'get'>, key: string, email: string): Promise<StoredAdmin> {
+  const admin = await findAdmin(reader, key);
+  if (admin === undefined) throw new CollabError('admin_not_found', `No admin has the email address ${email.slice(0, LONGEST_EMAIL)}`);
+  return admin;
+}
+
+const normaliseEmail = (email: string): string => email.normalize('NFKC').trim().toLowerCase();

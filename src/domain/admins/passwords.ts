@@ -1,0 +1,71 @@
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import { CollabError } from '../../model/errors.ts';
+
+/** What a hash costs: `N = 2^ln`. */
+interface Cost {
+  readonly ln: number;
+  readonly r: number;
+  readonly p: number;
+}
+
+interface ParsedHash {
+  readonly cost: Cost;
+  readonly salt: Buffer;
+  readonly key: Buffer;
+}
+
+/** About 0.4 s and 128 MiB on a server's core: so much each guess costs whoever gets hold of the hashes. */
+const COST: Cost = { ln: 17, r: 8, p: 1 };
+/** Above the 128 MiB that the cost takes; the default of Node is below, and throws. */
+const MAX_MEMORY = 256 * 1024 * 1024;
+const SALT_BYTES = 16;
+const KEY_BYTES = 32;
+
+const LEAST_CHARACTERS = 12;
+const MOST_BYTES = 1024;
+
+const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
+
+/** Throws `invalid_request` unless the password has at least 12 characters and at most 1 024 bytes, in the form that is hashed (NFKC). */
+export function checkPassword(password: string): void {
+  const text = password.normalize('NFKC');
+  if (Array.from(text).length < LEAST_CHARACTERS) throw new CollabError('invalid_request', `password must be at least ${LEAST_CHARACTERS} characters`);
+  if (Buffer.byteLength(text) > MOST_BYTES) throw new CollabError('invalid_request', `password must be at most ${MOST_BYTES} bytes`);
+}
+
+/** The password as `$scrypt$ln=17,r=8,p=1$salt$hash` (PHC string format), with a salt of its own. */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES);
+  const key = await keyOf(password, salt, COST);
+  return `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${unpadded(salt)}$${unpadded(key)}`;
+}
+
+/** Whether the hash is of this password. Without a hash the answer is false and takes as long. */
+export async function passwordMatches(password: string, hash: string | null): Promise<boolean> {
+  if (hash === null) {
+    await keyOf(password, randomBytes(SALT_BYTES), COST);
+    return false;
+  }
+  const { cost, salt, key } = parseHash(hash);
+  return timingSafeEqual(await keyOf(password, salt, cost), key);
+}
+
+/** Whether the hash cost less than one made today. */
+export function isOutdated(hash: string): boolean {
+  const { ln, r, p } = parseHash(hash).cost;
+  return ln < COST.ln || r < COST.r || p < COST.p;
+}
+
+function keyOf(password: string, salt: Buffer, { ln, r, p }: Cost): Promise<Buffer> {
+  return derive(password.normalize('NFKC'), salt, KEY_BYTES, { N: 2 ** ln, r, p, maxmem: MAX_MEMORY });
+}
+
+function parseHash(hash: string): ParsedHash {
+  const match = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/.exec(hash);
+  if (match === null) throw new Error('the store holds a password hash of unknown form');
+  const [, ln, r, p, salt = '', key = ''] = match;
+  return { cost: { ln: Number(ln), r: Number(r), p: Number(p) }, salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') };
+}
+
+const unpadded = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');

@@ -1,0 +1,260 @@
+import { CollabError } from '../../model/errors.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { KeyedLock } from '../../lib/keyed-lock.ts';
+import { type Comment, CommentPatchSchema } from '../../model/comment.ts';
+import { limitsOf } from '../../model/environment.ts';
+import { hasMetadata } from '../../model/metadata.ts';
+import { parseThreadStats, renderThreadStats, type ThreadRecord } from '../../model/thread.ts';
+import type { Transaction } from '../../ports/store.ts';
+import { actingUser, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
+import { checkAttachmentIds, removeAttachments, withAttachments } from '../files/attachments.ts';
+import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
+import { commentOf, readCommentDraft } from './comment-draft.ts';
+import { type CommentLocation, findLocation, deleteLocation, newLocation } from './comment-location.ts';
+import type { Actor, Context } from '../context.ts';
+import { emitChange } from '../events/emit.ts';
+import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
+import { type Filters, isPlain, type ListQuery, type Page } from '../lists/list-query.ts';
+import { readPage } from '../lists/paging.ts';
+import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
+import { touchRoom } from '../rooms/rooms.ts';
+import { removeThread, threadLocks } from './thread-removal.ts';
+import { nextTimeInThread } from './thread-time.ts';
+import { requireThreadReach, threadNotFound, threadPartition } from './thread-view.ts';
+import { chargeUsage, countUsage } from '../quotas/usage.ts';
+import { requireKnownAuthor } from '../users/users.ts';
+import { InputSchema, validate } from '../input/validate.ts';
+
+const commentPatch = new InputSchema(CommentPatchSchema);
+/** One change at a time per comment and process: together they would only conflict. Keyed by `<environmentId> <commentId>`. */
+export const commentLocks = new KeyedLock();
+/** Records of threads by their text. Comments come to the same threads again and again, and most leave the record as it is. */
+const threadRecords = new BoundedMap<string, Readonly<ThreadRecord>>(1_000);
+
+/** The comments of a thread, oldest first unless asked otherwise. Throws `thread_not_found`, `invalid_cursor`. */
+export async function listComments(ctx: Context, actor: Actor, threadId: string, query: ListQuery): Promise<Page> {
+  requireRead(actor);
+  await requireThreadReach(ctx, actor, threadId);
+  const partition = threadPartition(actor.environment.id, threadId);
+  const cap = limitsOf(actor.environment).listHardCap;
+  if (!isPlain(query)) return readComments(ctx, partition, query, cap);
+  const key = `comments ${query.limit ?? cap} ${query.sort} ${query.order} ${partition}`;
+  return ctx.store.cached(key, [partition], async () => {
+    const page = await readComments(ctx, partition, query, cap);
+    return { text: Buffer.from(page.text), nextCursor: page.nextCursor };
+  });
+}
+
+/**
+ * Adds a comment to a thread and answers `{"comment":…}`. `input` is the parsed JSON body. Throws `forbidden`,
+ * `invalid_request`, `unknown_user`, `thread_not_found`, `id_taken`, `idempotency_key_reused`.
+ */
+export async function createComment(ctx: Context, actor: Actor, threadId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+  requireWrite(actor);
+  if (actor.rooms !== null) await requireThreadReach(ctx, actor, threadId);
+  const limits = limitsOf(actor.environment);
+  const draft = readCommentDraft(actor, input, limits);
+  const environmentId = actor.environment.id;
+  const partition = threadPartition(environmentId, threadId);
+  return withIdempotency(ctx, actor, idempotency, async (tx) => {
+    const { roomId } = parseThread(await tx.get(partition, THREAD_KEY));
+    requireWrite(actor, roomId);
+    await requireKnownAuthor(ctx, tx, actor, draft.userId);
+    if (draft.id !== undefined && (await isTaken(tx, environmentId, draft.id))) {
+      throw new CollabError('id_taken', `The id ${draft.id} is taken by another comment`);
+    }
+
+    const now = await nextTimeInThread(ctx, partition);
+    const at = timestamp(now);
+    const place = newLocation(tx, environmentId, threadId, now, draft.id);
+    const plain = commentOf(draft, place.id, threadId, at);
+    const comment = draft.attachmentIds === undefined ? plain : await withAttachments(tx, actor, plain, draft.attachmentIds);
+    const text = JSON.stringify(comment);
+    tx.put(place.partition, place.key, text);
+    chargeUsage(tx, actor, draft.userId, 'comments', 1);
+    bumpThread(tx, partition, at, 1, limits.commentsPerThread);
+    touchRoom(tx, environmentId, roomId, at);
+    emitChange(tx, actor.environment, { type: 'comment.created', at: now, roomId, threadId, userId: comment.userId, via: actor.via, data: text });
+    return { status: 201, body: `{"comment":${text}}` };
+  });
+}
+
+/**
+ * Changes the text of a comment, and its mentions, attachments and metadata where given, and answers `{"comment":…}`.
+ * `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `comment_not_found`, `unknown_attachment`,
+ * `attachment_linked`.
+ */
+export async function editComment(ctx: Context, actor: Actor, commentId: string, input: unknown): Promise<string> {
+  requireChange(actor);
+  await requireCommentReach(ctx, actor, commentId);
+  const limits = limitsOf(actor.environment);
+  const patch = validate(commentPatch, input);
+  const attachmentIds = patch.attachmentIds === undefined ? undefined : checkAttachmentIds(patch.attachmentIds, limits);
+  // Whether an empty text will do is seen when the comment is, unless its attachments are given too.
+  checkBody(patch.body, limits, attachmentIds === undefined ? 1 : attachmentIds.length);
+  const mentions = patch.mentions === undefined ? undefined : checkMentions(patch.mentions, limits);
+  if (patch.metadata !== undefined) checkMetadata(patch.metadata, limits);
+  const environmentId = actor.environment.id;
+  return commentLocks.run(`${environmentId} ${commentId}`, () =>
+    ctx.store.transact(async (tx) => {
+      const { partition, key, comment, thread } = await requireComment(tx, environmentId, commentId);
+      requireChange(actor, thread.roomId);
+      requireAuthor(actor, comment.userId, 'comment');
+      const now = await nextTimeInThread(ctx, partition);
+      const at = timestamp(now);
+      const kept = await withAttachments(tx, actor, comment, attachmentIds);
+      checkBody(patch.body, limits, kept.attachments.length);
+      const edited: Comment = {
+        ...kept,
+        body: patch.body,
+        mentions: mentions ?? comment.mentions,
+        metadata: patch.metadata ?? comment.metadata,
+        editedAt: at,
+      };
+      const text = JSON.stringify(edited);
+      tx.put(partition, key, text);
+      bumpThread(tx, partition, at, 0);
+      touchRoom(tx, environmentId, thread.roomId, at);
+      emitChange(tx, actor.environment, {
+        type: 'comment.updated',
+        at: now,
+        roomId: thread.roomId,
+        threadId: thread.id,
+        userId: actingUser(actor),
+        via: actor.via,
+        data: text,
+      });
+      return `{"comment":${text}}`;
+    }),
+  );
+}
+
+/**
+ * Deletes a comment, and its thread with it when it was the last, and answers `{"deleted":true}`.
+ * Throws `forbidden`, `comment_not_found`.
+ */
+export async function deleteComment(ctx: Context, actor: Actor, commentId: string): Promise<string> {
+  requireChange(actor);
+  await requireCommentReach(ctx, actor, commentId);
+  const environmentId = actor.environment.id;
+  const place = await requirePlace(ctx.store, environmentId, commentId);
+  return threadLocks.run(place.partition, () => ctx.store.transact((tx) => removeComment(ctx, tx, actor, commentId)));
+}
+
+async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commentId: string): Promise<string> {
+  const environmentId = actor.environment.id;
+  const { partition, key, comment, thread } = await requireComment(tx, environmentId, commentId);
+  requireChange(actor, thread.roomId);
+  requireAuthor(actor, comment.userId, 'comment');
+  const now = await nextTimeInThread(ctx, partition);
+  const at = timestamp(now);
+  const deletions = Number((await tx.get(partition, DELETIONS_KEY)) ?? 0);
+  // Deletions exclude each other, so the count can only have grown since: only a last comment must exclude creations too.
+  let threadDeleted = (await commentCount(ctx, partition)) <= 1;
+  if (threadDeleted) threadDeleted = countOf(await tx.get(partition, STATS_KEY)) <= 1;
+  emitChange(tx, actor.environment, {
+    type: 'comment.deleted',
+    at: now,
+    roomId: thread.roomId,
+    threadId: thread.id,
+    userId: actingUser(actor),
+    via: actor.via,
+    data: JSON.stringify({ commentId, threadId: thread.id, threadDeleted }),
+  });
+  if (threadDeleted) {
+    await removeThread(tx, actor, thread, now);
+    return DELETED;
+  }
+  await removeAttachments(tx, environmentId, comment.attachments);
+  countUsage(tx, environmentId, comment.userId, 'comments', -1);
+  tx.put(partition, DELETIONS_KEY, String(deletions + 1));
+  tx.delete(partition, key);
+  deleteLocation(tx, environmentId, key);
+  bumpThread(tx, partition, at, -1);
+  touchRoom(tx, environmentId, thread.roomId, at);
+  return DELETED;
+}
+
+const DELETED = '{"deleted":true}';
+
+async function readComments(ctx: Context, partition: string, query: ListQuery, cap: number): Promise<Page> {
+  if ((await ctx.store.get(partition, THREAD_KEY)) === undefined) throw threadNotFound();
+  return readPage<string>(ctx.store, query, cap, {
+    partition,
+    prefix: COMMENT_PREFIX,
+    load: (entry) => entry.value,
+    matches: isPlain({ ...query, cursor: null }) ? null : (text) => matches(JSON.parse(text) as Comment, query.filters),
+    updatedAt: (text) => changedAt(JSON.parse(text) as Comment),
+    text: (text) => text,
+  });
+}
+
+function matches(comment: Comment, { userId, mentions, createdSince, updatedSince, metadata }: Readonly<Filters>): boolean {
+  if (!hasMetadata(comment.metadata, metadata)) return false;
+  if (userId !== undefined && comment.userId !== userId) return false;
+  if (mentions !== undefined && !comment.mentions.includes(mentions)) return false;
+  if (createdSince !== undefined && comment.createdAt < createdSince) return false;
+  return updatedSince === undefined || changedAt(comment) >= updatedSince;
+}
+
+const changedAt = ({ createdAt, editedAt }: Comment): string => (editedAt !== null && editedAt > createdAt ? editedAt : createdAt);
+
+/** The thread of a record. Throws `thread_not_found` when there is none. */
+function parseThread(text: string | undefined): Readonly<ThreadRecord> {
+  if (text === undefined) throw threadNotFound();
+  const known = threadRecords.get(text);
+  if (known !== undefined) return known;
+  const record = JSON.parse(text) as ThreadRecord;
+  threadRecords.set(text, record);
+  return record;
+}
+
+/**
+ * Changes the stats of a thread by so many comments, at commit. Throws `invalid_request` there when it would hold more
+ * than `most`. The record of the thread must be guarded, or this revives stats.
+ */
+export function bumpThread(tx: Transaction, partition: string, at: string, comments: number, most = Number.POSITIVE_INFINITY): void {
+  tx.update(partition, STATS_KEY, (current) => {
+    if (current === undefined) return undefined;
+    const stats = parseThreadStats(current);
+    const commentCount = stats.commentCount + comments;
+    if (commentCount > most) throw new CollabError('invalid_request', `A thread holds at most ${most} comments`);
+    return renderThreadStats({ commentCount, updatedAt: at > stats.updatedAt ? at : stats.updatedAt });
+  });
+}
+
+const countOf = (stats: string | undefined): number => (stats === undefined ? 0 : parseThreadStats(stats).commentCount);
+
+async function commentCount(ctx: Context, partition: string): Promise<number> {
+  return countOf(await ctx.store.get(partition, STATS_KEY));
+}
+
+const commentNotFound = (): CollabError => new CollabError('comment_not_found', 'Comment not found');
+
+async function requirePlace(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation> {
+  const place = await findLocation(reader, environmentId, commentId);
+  if (place === undefined) throw commentNotFound();
+  return place;
+}
+
+async function isTaken(tx: Transaction, environmentId: string, commentId: string): Promise<boolean> {
+  const place = await findLocation(tx, environmentId, commentId);
+  return place !== undefined && (await tx.get(place.partition, place.key)) !== undefined;
+}
+
+/** A comment with where it is and its thread, all guarded. Throws `comment_not_found`. */
+export async function requireComment(tx: Transaction, environmentId: string, commentId: string): Promise<CommentLocation & { comment: Comment; thread: ThreadRecord }> {
+  const { partition, key } = await requirePlace(tx, environmentId, commentId);
+  const text = await tx.get(partition, key);
+  const record = await tx.get(partition, THREAD_KEY);
+  if (text === undefined || record === undefined) throw commentNotFound();
+  return { partition, key, comment: JSON.parse(text) as Comment, thread: JSON.parse(record) as ThreadRecord };
+}
+
+/** As `requireReachOfThread`, for the thread of a comment. */
+export async function requireCommentReach(ctx: Context, actor: Actor, commentId: string): Promise<void> {
+  if (actor.rooms === null) return;
+  const { partition } = await requirePlace(ctx.store, actor.environment.id, commentId);
+  await requireThreadReach(ctx, actor, partition.slice(partition.lastIndexOf('/') + 1));
+}

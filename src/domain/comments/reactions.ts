@@ -1,0 +1,153 @@
+import Type from 'typebox';
+import { CollabError } from '../../model/errors.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { newShortId } from '../../lib/ids.ts';
+import type { Comment } from '../../model/comment.ts';
+import { limitsOf } from '../../model/environment.ts';
+import type { EventType } from '../../model/event.ts';
+import type { Limits } from '../../model/limits.ts';
+import { type Reaction, type ReactionCreate, ReactionCreateSchema } from '../../model/reaction.ts';
+import type { ThreadRecord } from '../../model/thread.ts';
+import type { Transaction } from '../../ports/store.ts';
+import { actingUser, requireAuthor, requireChange, requireWrite } from '../access/access.ts';
+import { checkId } from '../input/bounds.ts';
+import type { CommentLocation } from './comment-location.ts';
+import { bumpThread, commentLocks, requireComment, requireCommentReach } from './comments.ts';
+import type { Actor, Context } from '../context.ts';
+import { isEmoji } from './emoji.ts';
+import { emitChange } from '../events/emit.ts';
+import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
+import { touchRoom } from '../rooms/rooms.ts';
+import { nextTimeInThread } from './thread-time.ts';
+import { requireKnownAuthor } from '../users/users.ts';
+import { InputSchema, validate } from '../input/validate.ts';
+
+const createByBackend = new InputSchema(ReactionCreateSchema);
+const createByUser = new InputSchema(Type.Omit(ReactionCreateSchema, ['userId']));
+
+/** `re_`, what is its own, then the id of the comment, which says where the reaction is: no index is needed. */
+const REACTION_ID = /^re_[0-9a-z]{1,32}_([A-Za-z0-9_-]{1,64})$/;
+
+/**
+ * Adds a reaction to a comment and answers `{"reaction":…}`: 201, or 200 with the one that is there when the same user has
+ * reacted so before. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `unknown_user`,
+ * `comment_not_found`, `idempotency_key_reused`.
+ */
+export async function addReaction(ctx: Context, actor: Actor, commentId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+  requireWrite(actor);
+  await requireCommentReach(ctx, actor, commentId);
+  const limits = limitsOf(actor.environment);
+  const { userId, emoji } = readDraft(actor, input, limits);
+  const environmentId = actor.environment.id;
+  return commentLocks.run(`${environmentId} ${commentId}`, () =>
+    withIdempotency(ctx, actor, idempotency, async (tx) => {
+      const found = await requireComment(tx, environmentId, commentId);
+      const { comment, thread } = found;
+      requireWrite(actor, thread.roomId);
+      await requireKnownAuthor(ctx, tx, actor, userId);
+      const earlier = comment.reactions.find((reaction) => reaction.userId === userId && reaction.emoji === emoji);
+      if (earlier !== undefined) return { status: 200, body: rendered(earlier) };
+      checkRoom(comment.reactions, emoji, limits);
+
+      const now = await nextTimeInThread(ctx, found.partition);
+      const id = `${newShortId('re_', now)}_${commentId}`;
+      const reaction: Reaction = { id, reactionId: id, commentId, threadId: thread.id, userId, emoji, createdAt: timestamp(now) };
+      putReactions(tx, actor, found, [...comment.reactions, reaction], now);
+      emitReaction(tx, actor, thread, { type: 'reaction.created', now, userId, data: JSON.stringify(reaction) });
+      return { status: 201, body: rendered(reaction) };
+    }),
+  );
+}
+
+/**
+ * Removes a reaction and answers `{"deleted":true}`. A person removes only their own, unless they moderate.
+ * Throws `forbidden`, `reaction_not_found`.
+ */
+export async function removeReaction(ctx: Context, actor: Actor, reactionId: string): Promise<string> {
+  requireChange(actor);
+  const commentId = REACTION_ID.exec(reactionId)?.[1];
+  if (commentId === undefined) throw reactionNotFound();
+  try {
+    await requireCommentReach(ctx, actor, commentId);
+    await remove(ctx, actor, commentId, reactionId);
+  } catch (thrown) {
+    throw thrown instanceof CollabError && thrown.code === 'comment_not_found' ? reactionNotFound() : thrown;
+  }
+  return '{"deleted":true}';
+}
+
+function remove(ctx: Context, actor: Actor, commentId: string, reactionId: string): Promise<void> {
+  const environmentId = actor.environment.id;
+  return commentLocks.run(`${environmentId} ${commentId}`, () =>
+    ctx.store.transact(async (tx) => {
+      const found = await requireComment(tx, environmentId, commentId);
+      const { comment, thread } = found;
+      requireChange(actor, thread.roomId);
+      const reaction = comment.reactions.find(({ id }) => id === reactionId);
+      if (reaction === undefined) throw reactionNotFound();
+      requireAuthor(actor, reaction.userId, 'reaction');
+      const now = await nextTimeInThread(ctx, found.partition);
+      const { threadId, userId, emoji } = reaction;
+      putReactions(tx, actor, found, comment.reactions.filter(({ id }) => id !== reactionId), now);
+      const data = JSON.stringify({ reactionId, commentId, threadId, userId, emoji });
+      emitReaction(tx, actor, thread, { type: 'reaction.deleted', now, userId: actingUser(actor), data });
+    }),
+  );
+}
+
+function readDraft(actor: Actor, input: unknown, limits: Limits): ReactionCreate {
+  const draft = actor.kind === 'user' ? { ...validate(createByUser, input), userId: actor.userId } : validate(createByBackend, input);
+  checkId('userId', draft.userId, limits);
+  if (!isEmoji(draft.emoji)) throw new CollabError('invalid_request', 'emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8');
+  return draft;
+}
+
+/** Throws `invalid_request` unless the reactions of a comment that comes from elsewhere could have been made here. */
+export function checkReactions({ id, threadId, reactions }: Pick<Comment, 'id' | 'threadId' | 'reactions'>, limits: Limits): void {
+  for (const [index, reaction] of reactions.entries()) {
+    const field = `reactions[${index}]`;
+    if (REACTION_ID.exec(reaction.id)?.[1] !== id || reaction.reactionId !== reaction.id) throw invalid(`${field}.id and reactionId must be re_, 1 to 32 letters and digits, _ and the id of the comment`);
+    if (reaction.commentId !== id || reaction.threadId !== threadId) throw invalid(`${field} must name the comment and the thread that it is in`);
+    checkId(`${field}.userId`, reaction.userId, limits);
+    if (!isEmoji(reaction.emoji)) throw invalid(`${field}.emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8`);
+  }
+  const last = reactions.at(-1);
+  if (last !== undefined) checkRoom(reactions.slice(0, -1), last.emoji, limits);
+}
+
+const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
+
+/** Throws `invalid_request` when one more reaction would be too many. */
+function checkRoom(reactions: readonly Reaction[], emoji: string, { emojiPerComment, reactionsPerComment }: Limits): void {
+  const distinct = new Set(reactions.map((reaction) => reaction.emoji)).add(emoji);
+  if (distinct.size > emojiPerComment) throw new CollabError('invalid_request', `A comment takes at most ${emojiPerComment} different emoji`);
+  if (reactions.length >= reactionsPerComment) throw new CollabError('invalid_request', `A comment takes at most ${reactionsPerComment} reactions`);
+}
+
+interface Found extends CommentLocation {
+  readonly comment: Comment;
+  readonly thread: ThreadRecord;
+}
+
+function putReactions(tx: Transaction, actor: Actor, { partition, key, comment, thread }: Found, reactions: readonly Reaction[], now: number): void {
+  const at = timestamp(now);
+  const changed: Comment = { ...comment, reactions };
+  tx.put(partition, key, JSON.stringify(changed));
+  bumpThread(tx, partition, at, 0);
+  touchRoom(tx, actor.environment.id, thread.roomId, at);
+}
+
+interface ReactionChange {
+  readonly type: EventType;
+  readonly now: number;
+  readonly userId: string | null;
+  readonly data: string;
+}
+
+function emitReaction(tx: Transaction, actor: Actor, thread: ThreadRecord, { type, now, userId, data }: ReactionChange): void {
+  emitChange(tx, actor.environment, { type, at: now, roomId: thread.roomId, threadId: thread.id, userId, via: actor.via, data });
+}
+
+const rendered = (reaction: Reaction): string => `{"reaction":${JSON.stringify(reaction)}}`;
+
+const reactionNotFound = (): CollabError => new CollabError('reaction_not_found', 'Reaction not found');

@@ -1,0 +1,31 @@
+import { hasMetadata } from '../../model/metadata.ts';
+import type { Thread } from '../../model/thread.ts';
+import type { Context } from '../context.ts';
+import { type Filters, isPlain, type ListQuery } from '../lists/list-query.ts';
+import type { IndexedList } from '../lists/paging.ts';
+import { THREAD_PREFIX } from '../records/partitions.ts';
+import { threadPeople, type ThreadView, threadViewOrNull } from './thread-view.ts';
+
+/** The threads of a room as a list to read a page of. `partition` is the room's. */
+export function threadList(ctx: Context, environmentId: string, partition: string, query: ListQuery): IndexedList<ThreadView> {
+  return {
+    partition,
+    prefix: THREAD_PREFIX,
+    load: (entry) => threadViewOrNull(ctx, environmentId, entry.value),
+    matches: isPlain({ ...query, cursor: null }) ? null : ({ thread }) => matches(ctx, environmentId, thread, query.filters),
+    updatedAt: ({ thread }) => thread.updatedAt,
+    text: ({ text }) => text,
+  };
+}
+
+async function matches(ctx: Context, environmentId: string, thread: Thread, filters: Readonly<Filters>): Promise<boolean> {
+  const { resolved, userId, createdSince, updatedSince, metadata, participantId, mentions } = filters;
+  if (resolved !== undefined && thread.resolved !== resolved) return false;
+  if (userId !== undefined && thread.userId !== userId) return false;
+  if (createdSince !== undefined && thread.createdAt < createdSince) return false;
+  if (updatedSince !== undefined && thread.updatedAt < updatedSince) return false;
+  if (!hasMetadata(thread.metadata, metadata)) return false;
+  if (participantId === undefined && mentions === undefined) return true;
+  const people = await threadPeople(ctx, environmentId, thread.id);
+  return (participantId === undefined || people.participants.has(participantId)) && (mentions === undefined || people.mentioned.has(mentions));
+}

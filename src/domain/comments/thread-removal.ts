@@ -1,0 +1,50 @@
+import { timestamp } from '../../lib/clock.ts';
+import { KeyedLock } from '../../lib/keyed-lock.ts';
+import type { Comment } from '../../model/comment.ts';
+import type { ThreadRecord } from '../../model/thread.ts';
+import type { Entry, Transaction } from '../../ports/store.ts';
+import { actingUser } from '../access/access.ts';
+import { removeAttachments } from '../files/attachments.ts';
+import { deleteLocation } from './comment-location.ts';
+import type { Actor } from '../context.ts';
+import { emitChange } from '../events/emit.ts';
+import { COMMENT_PREFIX, DELETIONS_KEY, roomRecordsOf, STATS_KEY, THREAD_KEY, threadKey, threadRecordsOf } from '../records/partitions.ts';
+import { touchRoom } from '../rooms/rooms.ts';
+import { countUsage } from '../quotas/usage.ts';
+
+/** One resolve, reopen or deletion at a time per thread and process: together they would only conflict. Keyed by partition. */
+export const threadLocks = new KeyedLock();
+
+/**
+ * Removes a thread with all its comments inside a transaction and emits `thread.deleted`. Excludes every other write to
+ * the thread: creations change the stats that are read here, and read the record that is deleted.
+ */
+export async function removeThread(tx: Transaction, actor: Actor, thread: ThreadRecord, now: number): Promise<void> {
+  const environmentId = actor.environment.id;
+  const partition = threadRecordsOf(environmentId, thread.id);
+  await tx.get(partition, STATS_KEY);
+  await dropComments(tx, environmentId, partition, await tx.range(partition, { prefix: COMMENT_PREFIX }));
+  for (const key of [THREAD_KEY, STATS_KEY, DELETIONS_KEY]) tx.delete(partition, key);
+  tx.delete(roomRecordsOf(environmentId, thread.roomId), threadKey(thread.createdAt, thread.id));
+  touchRoom(tx, environmentId, thread.roomId, timestamp(now), -1, thread.resolved ? 0 : -1);
+  emitThreadDeleted(tx, actor, thread, now);
+}
+
+/** Removes comments of a thread that is gone, with their files and what finds them. `entries` are those of the thread's partition. */
+export async function dropComments(tx: Transaction, environmentId: string, partition: string, entries: readonly Entry[]): Promise<void> {
+  const byAuthor = new Map<string, number>();
+  for (const { key, value } of entries) {
+    tx.delete(partition, key);
+    const { userId, attachments } = JSON.parse(value) as Comment;
+    await removeAttachments(tx, environmentId, attachments);
+    byAuthor.set(userId, (byAuthor.get(userId) ?? 0) + 1);
+    deleteLocation(tx, environmentId, key);
+  }
+  for (const [userId, comments] of byAuthor) countUsage(tx, environmentId, userId, 'comments', -comments);
+}
+
+/** Tells that a thread is gone. */
+export function emitThreadDeleted(tx: Transaction, actor: Actor, { id, roomId }: ThreadRecord, now: number): void {
+  const data = JSON.stringify({ threadId: id });
+  emitChange(tx, actor.environment, { type: 'thread.deleted', at: now, roomId, threadId: id, userId: actingUser(actor), via: actor.via, data });
+}

@@ -1,0 +1,54 @@
+import type { Attachment } from '../../model/attachment.ts';
+
+/** The path of a file below the address of the server. Records and events hold it in place of a URL. */
+export function filePath(environmentId: string, fileId: string): string {
+  return `/files/${environmentId}/${fileId}`;
+}
+
+/** An attachment whose URLs begin with `baseUrl`, without a slash at its end; '' leaves them as paths. */
+export function withBaseUrl(attachment: Attachment, baseUrl: string): Attachment {
+  const { url, thumbnailUrl } = attachment;
+  const thumbnail = thumbnailUrl === undefined ? {} : { thumbnailUrl: absolute(thumbnailUrl, baseUrl) };
+  return { ...attachment, url: absolute(url, baseUrl), ...thumbnail };
+}
+
+/**
+ * How the attachments of a comment begin in JSON that the server has made. No caller can write this into a comment,
+ * thread or event: the quotes of a text are escaped, and metadata holds no arrays.
+ */
+const BEGINNING = '"attachments":[{';
+/** One attachment, from its brace on. What follows its URLs are numbers. */
+const ATTACHMENT = /\{[^]*?"url":"[^}]*\},?/y;
+const URLS = /"(url|thumbnailUrl)":"((?:[^"\\]|\\.)*)"/g;
+
+/** Whether JSON text of comments, threads or events holds an attachment. */
+export function holdsFileUrls(text: string): boolean {
+  return text.includes(BEGINNING);
+}
+
+/**
+ * JSON text of comments, threads or events with the URLs of all attachments beginning with `baseUrl`, without a slash at
+ * its end. Earlier versions stored the URL under which a file was uploaded: its address is replaced. '' changes nothing.
+ */
+export function withFileUrls(text: string, baseUrl: string): string {
+  if (baseUrl === '') return text;
+  const base = JSON.stringify(baseUrl).slice(1, -1);
+  const parts: string[] = [];
+  let copied = 0;
+  for (let at = text.indexOf(BEGINNING); at >= 0; at = text.indexOf(BEGINNING, Math.max(copied, at + 1))) {
+    ATTACHMENT.lastIndex = at + BEGINNING.length - 1;
+    for (let found = ATTACHMENT.exec(text); found !== null; found = ATTACHMENT.exec(text)) {
+      const [attachment] = found;
+      const rewritten = attachment.replaceAll(URLS, (_, name: string, url: string) => `"${name}":"${absolute(url, base)}"`);
+      parts.push(text.slice(copied, found.index), rewritten);
+      copied = found.index + attachment.length;
+      ATTACHMENT.lastIndex = copied;
+    }
+  }
+  return parts.length === 0 ? text : parts.join('') + text.slice(copied);
+}
+
+function absolute(url: string, baseUrl: string): string {
+  const path = url.lastIndexOf('/files/');
+  return path < 0 ? url : baseUrl + url.slice(path);
+}

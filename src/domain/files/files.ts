@@ -1,0 +1,81 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { CollabError } from '../../model/errors.ts';
+import type { StoredFile } from '../../model/attachment.ts';
+import type { ThreadRecord } from '../../model/thread.ts';
+import { requireReach } from '../access/access.ts';
+import { findLocation } from '../comments/comment-location.ts';
+import type { Context, UserActor } from '../context.ts';
+import { fileOfThumbnail, filesIn, requestThumbnail, thumbnailName } from './file-jobs.ts';
+import { filesOf, THREAD_KEY } from '../records/partitions.ts';
+
+/** A file, or its thumbnail, as it is served. */
+export interface ServedFile {
+  readonly environmentId: string;
+  /** Name of the blob. */
+  readonly blob: string;
+  readonly mimeType: string;
+  readonly filename: string;
+  /** Names this very content: a tag for HTTP without its quotes. */
+  readonly tag: string;
+  /** Whether it may have to be waited for, with `awaitThumbnail`. */
+  readonly isThumbnail: boolean;
+}
+
+/** A thumbnail that is asked for before it is made is waited for so long. */
+const THUMBNAIL_MS = 15_000;
+const LOOK_MS = 20;
+
+const fileNotFound = (message = 'File not found'): CollabError => new CollabError('file_not_found', message);
+
+/**
+ * A file that a user asks for, or its thumbnail. Throws `forbidden` for another environment or a room out of reach,
+ * `file_not_found`.
+ */
+export async function openFile(
+  ctx: Context,
+  actor: UserActor,
+  { environmentId, fileId, thumbnail }: { environmentId: string; fileId: string; thumbnail: boolean },
+): Promise<ServedFile> {
+  if (actor.environment.id !== environmentId) throw new CollabError('forbidden', 'The credentials are of another environment than the file');
+  const file = await requireFile(ctx, environmentId, fileId);
+  if (actor.rooms !== null && file.commentId !== null) await requireLinkedCommentReach(ctx, actor, file.commentId);
+  const { mimeType, filename, type } = file.attachment;
+  const tag = file.sha256.slice(0, 32);
+  if (!thumbnail) return { environmentId, blob: fileId, mimeType, filename, tag, isThumbnail: false };
+  if (type !== 'image') throw fileNotFound('Only images have a thumbnail');
+  const thumbnailFilename = `${filename.replace(/\.[^.]{1,8}$/, '')}.thumb.jpg`;
+  return { environmentId, blob: thumbnailName(fileId), mimeType: 'image/jpeg', filename: thumbnailFilename, tag: `${tag}-t`, isThumbnail: true };
+}
+
+/**
+ * Resolves once a thumbnail is made; one that is missing is asked for. Throws `file_not_found` when none can be made, and
+ * `internal` when it takes too long.
+ *
+ * @param goOn asked while waiting; false gives up
+ */
+export async function awaitThumbnail(ctx: Context, { environmentId, blob }: ServedFile, goOn: () => boolean): Promise<void> {
+  const { blobs } = filesIn(ctx);
+  const fileId = fileOfThumbnail(blob);
+  const isMade = async (): Promise<boolean> => (await blobs.stat(environmentId, blob)) !== undefined;
+  if (await isMade()) return;
+  const { uploadedBy } = await requireFile(ctx, environmentId, fileId);
+  await requestThumbnail(ctx, environmentId, fileId, uploadedBy);
+  for (const end = performance.now() + THUMBNAIL_MS; goOn() && performance.now() < end; await delay(LOOK_MS)) {
+    if (await isMade()) return;
+    if ((await requireFile(ctx, environmentId, fileId)).noThumbnail === true) throw fileNotFound('No thumbnail can be made of this image');
+  }
+  throw new CollabError('internal', 'The thumbnail is not made yet: try again');
+}
+
+async function requireFile(ctx: Context, environmentId: string, fileId: string): Promise<StoredFile> {
+  const stored = /^[A-Za-z0-9_-]{1,64}$/.test(fileId) ? await ctx.store.get(filesOf(environmentId), fileId) : undefined;
+  if (stored === undefined) throw fileNotFound();
+  return JSON.parse(stored) as StoredFile;
+}
+
+async function requireLinkedCommentReach(ctx: Context, actor: UserActor, commentId: string): Promise<void> {
+  const place = await findLocation(ctx.store, actor.environment.id, commentId);
+  const thread = place === undefined ? undefined : await ctx.store.get(place.partition, THREAD_KEY);
+  if (thread === undefined) throw fileNotFound();
+  requireReach(actor, (JSON.parse(thread) as ThreadRecord).roomId);
+}

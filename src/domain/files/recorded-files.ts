@@ -1,0 +1,38 @@
+import type { StoredFile } from '../../model/attachment.ts';
+import { fileOfThumbnail } from './file-jobs.ts';
+import { ENVIRONMENTS } from '../records/partitions.ts';
+
+/** The files that the records of a whole store name, gathered record by record. */
+export class RecordedFiles {
+  readonly #environments = new Set<string>();
+  /** environment -> file -> SHA-256, hex. */
+  readonly #hashes = new Map<string, Map<string, string>>();
+
+  /** Takes a record as it is stored; those of other kinds have no effect. */
+  add(partition: string, key: string, value: string): void {
+    if (partition === ENVIRONMENTS) this.#environments.add(key);
+    const [, environmentId] = /^e\/([^/]+)\/files$/.exec(partition) ?? [];
+    if (environmentId === undefined) return;
+    const files = this.#hashes.get(environmentId) ?? new Map<string, string>();
+    this.#hashes.set(environmentId, files.set(key, (JSON.parse(value) as StoredFile).sha256));
+  }
+
+  /** Whether a record names this blob: a file, or the thumbnail of one. Ask when every record was added. */
+  names(environmentId: string, blob: string): boolean {
+    return this.#filesOf(environmentId).has(fileOfThumbnail(blob));
+  }
+
+  /** The SHA-256 (hex) that a blob must have; undefined for a thumbnail, and where no record names it. */
+  hashOf(environmentId: string, blob: string): string | undefined {
+    return this.#filesOf(environmentId).get(blob);
+  }
+
+  /** Every file as its environment and id. What belongs to no environment, such as the leftovers of an import, is left out. */
+  *all(): Iterable<readonly [environmentId: string, fileId: string]> {
+    for (const environmentId of this.#environments) for (const fileId of this.#filesOf(environmentId).keys()) yield [environmentId, fileId];
+  }
+
+  #filesOf(environmentId: string): ReadonlyMap<string, string> {
+    return (this.#environments.has(environmentId) ? this.#hashes.get(environmentId) : undefined) ?? new Map();
+  }
+}

@@ -1,0 +1,174 @@
+import { createHash } from 'node:crypto';
+import { CollabError } from '../../model/errors.ts';
+import { AdmissionControl } from '../../lib/admissions.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { newId } from '../../lib/ids.ts';
+import { acceptedTypes, type Attachment, contradicts, type StoredFile } from '../../model/attachment.ts';
+import type { Environment, MediaType } from '../../model/environment.ts';
+import type { StagedBlob } from '../../ports/blobs.ts';
+import { HEAD_BYTES, type MediaFile } from '../../ports/media.ts';
+import { actorKey, requireWrite } from '../access/access.ts';
+import { type ActorBudget, spendBudget } from '../quotas/budgets.ts';
+import type { Context, UserActor } from '../context.ts';
+import { filesIn, putFileJob } from './file-jobs.ts';
+import { filePath } from './file-urls.ts';
+import { safeFilename } from './filenames.ts';
+import { filesOf, unlinkedOf } from '../records/partitions.ts';
+import { chargeUsage, requireRoomFor } from '../quotas/usage.ts';
+
+/** What a file says of itself before its first byte. */
+export interface UploadHead {
+  readonly filename: string;
+  /** The declared type, parameters and all. */
+  readonly contentType: string;
+  /** Bytes that it has at least, where that is known. */
+  readonly leastBytes: number;
+}
+
+/** The part of the configuration that this needs. */
+export interface UploadConfig {
+  readonly uploads: { readonly megapixelsPerMinute: number };
+}
+
+/** What the content adds to what was declared. */
+type Facts = Pick<Attachment, 'width' | 'height' | 'durationMs'>;
+
+const MEGABYTE = 1024 * 1024;
+const MEGAPIXEL = 1_000_000;
+/** Files of one user that wait to be looked into by one process, or are being. */
+const LOOKING_AT_ONCE = 32;
+const looking = new AdmissionControl({ requests: LOOKING_AT_ONCE, bytes: Infinity, bytesOfAll: Infinity });
+const labels: Readonly<Record<MediaType, string>> = { image: 'Image', audio: 'Audio', video: 'Video' };
+
+const unsupported = (message: string): CollabError => new CollabError('unsupported_media', message);
+
+/**
+ * Begins an upload of a user after checking all that is known before its content, in the order of the contract. Throws
+ * `forbidden`, `unsupported_media`, `media_disabled`, `file_too_large`, `quota_exceeded`, `storage_full`.
+ */
+export async function beginUpload(ctx: Context, actor: UserActor, config: UploadConfig, { filename, contentType, leastBytes }: UploadHead): Promise<Upload> {
+  requireWrite(actor);
+  const mimeType = contentType.split(';', 1).join().trim().toLowerCase();
+  const type = Object.hasOwn(acceptedTypes, mimeType) ? acceptedTypes[mimeType] : undefined;
+  if (type === undefined) throw unsupported(`Unsupported MIME type: ${mimeType.slice(0, 100) || 'none'}. Accepted are ${Object.keys(acceptedTypes).join(', ')}`);
+  const { environment } = actor;
+  if (!environment.settings.media[type]) throw new CollabError('media_disabled', `${labels[type]} uploads are disabled for this environment`);
+  if (leastBytes > mostBytes(environment)) throw tooLarge(environment);
+  await requireRoomFor(ctx, actor, 'uploadBytes', leastBytes);
+  const staged = await filesIn(ctx).blobs.stage();
+  return new Upload(ctx, actor, pixelBudget(config), staged, { type, mimeType, filename: safeFilename(filename, mimeType) });
+}
+
+/** A file on its way in. Ends with `finish` or `discard`. */
+export class Upload {
+  readonly #ctx: Context;
+  readonly #actor: UserActor;
+  readonly #pixels: ActorBudget;
+  readonly #staged: StagedBlob;
+  readonly #declared: Pick<Attachment, 'type' | 'mimeType' | 'filename'>;
+  readonly #hash = createHash('sha256');
+  #size = 0;
+  /** The first byte that is no white space; null before there is one. */
+  #firstByte: number | null = null;
+  #head: Buffer = Buffer.alloc(0);
+  #tail: Buffer = Buffer.alloc(0);
+
+  constructor(ctx: Context, actor: UserActor, pixels: ActorBudget, staged: StagedBlob, declared: Pick<Attachment, 'type' | 'mimeType' | 'filename'>) {
+    this.#ctx = ctx;
+    this.#actor = actor;
+    this.#pixels = pixels;
+    this.#staged = staged;
+    this.#declared = declared;
+  }
+
+  /** Takes the next bytes; to be awaited before the next. Throws `file_too_large`, `storage_full`. */
+  async write(chunk: Buffer): Promise<void> {
+    this.#size += chunk.byteLength;
+    if (this.#size > mostBytes(this.#actor.environment)) throw tooLarge(this.#actor.environment);
+    this.#firstByte ??= chunk.find((byte) => !isBlank(byte)) ?? null;
+    this.#hash.update(chunk);
+    if (this.#head.length < HEAD_BYTES) this.#head = Buffer.concat([this.#head, chunk.subarray(0, HEAD_BYTES - this.#head.length)]);
+    this.#tail = Buffer.concat([this.#tail, chunk.subarray(-2)]).subarray(-2);
+    await this.#staged.write(chunk);
+  }
+
+  /**
+   * Checks the content, keeps the file and gives the attachment that it has become, its URLs as paths. Throws
+   * `invalid_request` for an empty file, `unsupported_media` for one whose content contradicts its declared type,
+   * `rate_limited` for more files at once or more pixels in a minute than one user may send, `quota_exceeded`, `storage_full`.
+   */
+  async finish(): Promise<Attachment> {
+    if (this.#size === 0) throw new CollabError('invalid_request', 'The file is empty');
+    const [facts] = await Promise.all([this.#look(), this.#staged.flush()]);
+    const now = this.#ctx.clock.now();
+    const id = newId('file_', now);
+    const { environment, userId } = this.#actor;
+    const url = filePath(environment.id, id);
+    const { type, filename, mimeType } = this.#declared;
+    const thumbnail = type === 'image' ? { thumbnailUrl: `${url}?thumb=1` } : {};
+    const attachment: Attachment = { id, type, filename, mimeType, sizeBytes: this.#size, url, ...thumbnail, ...facts };
+    await this.#keep({ attachment, uploadedBy: userId, commentId: null, sha256: this.#hash.digest('hex'), createdAt: timestamp(now) });
+    return attachment;
+  }
+
+  /** Forgets what has come. Safe to call twice, and after `finish`. */
+  discard(): Promise<void> {
+    return this.#staged.discard();
+  }
+
+  async #look(): Promise<Facts> {
+    const leave = looking.admit(actorKey(this.#actor), 0);
+    if (leave === null) throw new CollabError('rate_limited', `At most ${LOOKING_AT_ONCE} files of one user are looked into at once. Try again in 1s`, 1);
+    try {
+      return await this.#factsOf({ path: this.#staged.path, head: this.#head, tail: this.#tail, owner: actorKey(this.#actor) });
+    } finally {
+      leave();
+    }
+  }
+
+  async #factsOf(file: MediaFile): Promise<Facts> {
+    const { media } = filesIn(this.#ctx);
+    const { type, mimeType } = this.#declared;
+    if (this.#firstByte === 0x3c) throw unsupported(`The content is not ${mimeType}: it begins like HTML or XML`);
+    const shown = await media.sniff(file);
+    if (shown !== undefined && contradicts(shown, mimeType)) throw unsupported(`The content is ${shown}, not ${mimeType} as declared`);
+    if (type !== 'image') return { durationMs: await media.duration(file, mimeType) };
+    const image = await media.image(file, (pixels) => spendBudget(this.#ctx, this.#actor, this.#pixels, pixels / MEGAPIXEL));
+    if (image === null) throw unsupported('The image cannot be decoded: it is damaged, cut off or has more than 50 million pixels');
+    if (image.mimeType !== mimeType) throw unsupported(`The content is ${image.mimeType}, not ${mimeType} as declared`);
+    return { width: image.width, height: image.height };
+  }
+
+  async #keep(file: StoredFile): Promise<void> {
+    const { id, type } = file.attachment;
+    const environmentId = this.#actor.environment.id;
+    await this.#staged.commit(environmentId, id);
+    try {
+      await this.#ctx.store.transact((tx) => {
+        tx.put(filesOf(environmentId), id, JSON.stringify(file));
+        tx.put(unlinkedOf(environmentId), id, '1');
+        chargeUsage(tx, this.#actor, file.uploadedBy, 'uploadBytes', file.attachment.sizeBytes);
+        if (type === 'image') putFileJob(tx, 'thumb', environmentId, id, file.uploadedBy);
+        return Promise.resolve();
+      });
+    } catch (error) {
+      await filesIn(this.#ctx).blobs.remove(environmentId, id);
+      throw error;
+    }
+  }
+}
+
+function pixelBudget({ uploads: { megapixelsPerMinute } }: UploadConfig): ActorBudget {
+  return { name: 'pixels', perMinute: megapixelsPerMinute, refusal: `PNG, GIF and WebP images of more than ${megapixelsPerMinute} megapixels in a minute` };
+}
+
+const mostBytes = ({ settings }: Environment): number => settings.maxFileSizeMb * MEGABYTE;
+
+function tooLarge({ settings }: Environment): CollabError {
+  return new CollabError('file_too_large', `File too large (max ${settings.maxFileSizeMb}MB)`);
+}
+
+/** White space, and the mark that a text in UTF-8 may begin with. */
+function isBlank(byte: number): boolean {
+  return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d) || byte === 0xef || byte === 0xbb || byte === 0xbf;
+}

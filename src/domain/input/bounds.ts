@@ -1,0 +1,62 @@
+import { CollabError } from '../../model/errors.ts';
+import type { Limits } from '../../model/limits.ts';
+import type { Metadata } from '../../model/metadata.ts';
+import type { Position } from '../../model/thread.ts';
+
+const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
+
+const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
+
+/**
+ * Throws `invalid_request` unless `id` (a room's or user's, of the caller's choice) is 1 to `limits.idLength` UTF-16
+ * units of well-formed text without control characters.
+ */
+export function checkId(field: string, id: string, limits: Limits): void {
+  if (id.length < 1 || id.length > limits.idLength) throw invalid(`${field} must be 1 to ${limits.idLength} characters`);
+  if (UNPRINTABLE.test(id)) throw invalid(`${field} must not contain control characters or lone surrogates`);
+}
+
+/**
+ * Throws `invalid_request` unless the text of a comment has 1 to `limits.bodyLength` UTF-16 units, not only white space.
+ * With attachments it may be blank or empty.
+ */
+export function checkBody(body: string, limits: Limits, attachments = 0): void {
+  if (attachments > 0 && body.length <= limits.bodyLength) return;
+  if (body.length < 1 || body.length > limits.bodyLength) throw invalid(`body must be 1 to ${limits.bodyLength} characters`);
+  if (!/\S/.test(body)) throw invalid(`body must be 1 to ${limits.bodyLength} characters, not only white space`);
+}
+
+/** The mentions without repetition, in their order. Throws `invalid_request` when there are too many or one is no id. */
+export function checkMentions(mentions: readonly string[], limits: Limits): readonly string[] {
+  if (mentions.length === 0) return mentions;
+  if (mentions.length > limits.mentions) throw invalid(`mentions must hold at most ${limits.mentions} user ids`);
+  mentions.forEach((userId, index) => checkId(`mentions[${index}]`, userId, limits));
+  return mentions.length === 1 ? mentions : [...new Set(mentions)];
+}
+
+/** Throws `invalid_request` when there are too many keys, or a key or value is too long. */
+export function checkMetadata(metadata: Metadata, limits: Limits): void {
+  const keys = Object.keys(metadata);
+  if (keys.length > limits.metadataKeys) throw invalid(`metadata must hold at most ${limits.metadataKeys} keys`);
+  for (const key of keys) {
+    if (key.length < 1 || key.length > limits.metadataKeyLength) throw invalid(`Keys of metadata must be 1 to ${limits.metadataKeyLength} characters`);
+    const value = metadata[key];
+    if (typeof value === 'string' && value.length > limits.metadataValueLength) {
+      throw invalid(`metadata.${key} must be at most ${limits.metadataValueLength} characters`);
+    }
+  }
+}
+
+/** The known fields of a position, in their order. Throws `invalid_request` when a selector or path is too long. */
+export function checkPosition(position: Position, limits: Limits): Position {
+  for (const field of ['selector', 'path'] as const) {
+    if ((position[field]?.length ?? 0) > limits.selectorLength) throw invalid(`position.${field} must be at most ${limits.selectorLength} characters`);
+  }
+  const { x, y, selector, path, elementOffsetX, elementOffsetY, scrollX, scrollY } = position;
+  return { x, y, selector, path, elementOffsetX, elementOffsetY, scrollX, scrollY };
+}
+
+/** Whether text is an absolute http or https address. */
+export function isWebAddress(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}

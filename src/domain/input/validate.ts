@@ -1,0 +1,178 @@
+import type { Static, TSchema } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import type { TLocalizedValidationError } from 'typebox/error';
+import { CollabError } from '../../model/errors.ts';
+
+/** A schema with its validator, which is compiled when it is first needed. */
+export class InputSchema<S extends TSchema> {
+  readonly schema: S;
+  /** The fields whose text must be well-formed Unicode. */
+  readonly textFields: readonly string[];
+  #compiled: Validator<Record<never, never>, S> | undefined;
+
+  /** @param takesAnyText whether text need not be well-formed Unicode */
+  constructor(schema: S, { takesAnyText = false }: { takesAnyText?: boolean } = {}) {
+    this.schema = schema;
+    this.textFields = takesAnyText ? [] : Object.keys(schemaAt(schema, '/properties'));
+  }
+
+  check(value: unknown): value is Static<S> {
+    return this.#validator().Check(value);
+  }
+
+  errors(value: unknown): TLocalizedValidationError[] {
+    return this.#validator().Errors(value);
+  }
+
+  #validator(): Validator<Record<never, never>, S> {
+    this.#compiled ??= Compile(this.schema);
+    return this.#compiled;
+  }
+}
+
+/**
+ * The value as what the schema describes. Keys of `metadata` that could reach a prototype are dropped; fields that the
+ * schema doesn't know stay and must be ignored. Text that is half of a surrogate pair is refused. Throws `invalid_request` naming the first field at fault and its bound.
+ *
+ * @param where what the field path is relative to, e.g. `data` of a message; nothing for a request body
+ */
+export function validate<S extends TSchema>(input: InputSchema<S>, value: unknown, where = ''): Static<S> {
+  const cleaned = withSafeMetadata(value);
+  if (input.check(cleaned)) {
+    const malformed = malformedField(input.textFields, cleaned);
+    if (malformed !== null) throw new CollabError('invalid_request', `${joined(where, malformed)} must be well-formed Unicode, without lone surrogates`);
+    return cleaned;
+  }
+  const fault = mainFault(input.errors(cleaned));
+  if (fault === undefined) throw new CollabError('invalid_request', 'The body is not acceptable');
+  const path = fieldPath(where, fault);
+  if (path === '') throw new CollabError('invalid_json', 'The body must be a JSON object');
+  throw new CollabError('invalid_request', `${path} ${demandOf(input.schema, fault)}`);
+}
+
+/** Whether a value is an object with fields: neither null nor an array. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const hazards = ['__proto__', 'constructor'];
+
+function withSafeMetadata(value: unknown): unknown {
+  if (!isRecord(value) || !isRecord(value['metadata'])) return value;
+  const { metadata } = value;
+  if (!hazards.some((key) => Object.hasOwn(metadata, key))) return value;
+  return { ...value, metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => !hazards.includes(key))) };
+}
+
+/** The first of these fields whose text is not well-formed, or that of an entry in it, as a path; null when there is none. */
+function malformedField(names: readonly string[], value: unknown): string | null {
+  if (!isRecord(value)) return null;
+  for (const name of names) {
+    const content = value[name];
+    if (typeof content === 'string') {
+      if (!content.isWellFormed()) return name;
+    } else if (typeof content === 'object' && content !== null) {
+      const entry = malformedEntry(content);
+      if (entry !== null) return joined(name, entry);
+    }
+  }
+  return null;
+}
+
+function malformedEntry(content: object): string | null {
+  for (const [key, entry] of Object.entries(content)) {
+    if (!key.isWellFormed() || (typeof entry === 'string' && !entry.isWellFormed())) return key.toWellFormed();
+  }
+  return null;
+}
+
+/** The first fault; where it is inside the choices of a union, the fault of the union itself. */
+function mainFault(faults: readonly TLocalizedValidationError[]): TLocalizedValidationError | undefined {
+  const first = faults[0];
+  if (first === undefined) return undefined;
+  const union = first.schemaPath.indexOf('/anyOf/');
+  if (union < 0) return first;
+  const path = first.schemaPath.slice(0, union);
+  return faults.find((fault) => fault.keyword === 'anyOf' && fault.schemaPath === path) ?? first;
+}
+
+function fieldPath(where: string, fault: TLocalizedValidationError): string {
+  let path = where;
+  for (const segment of pointerSegments(fault.instancePath)) path = joined(path, segment);
+  if (fault.keyword !== 'required') return path;
+  return joined(path, fault.params.requiredProperties[0] ?? '');
+}
+
+const LONGEST_SEGMENT = 60;
+
+function joined(path: string, segment: string): string {
+  if (/^\d+$/.test(segment)) return `${path}[${segment}]`;
+  const shown = segment.length > LONGEST_SEGMENT ? `${segment.slice(0, LONGEST_SEGMENT)}…` : segment;
+  return path === '' ? shown : `${path}.${shown}`;
+}
+
+function pointerSegments(pointer: string): string[] {
+  return pointer.split('/').slice(1).map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+function demandOf(root: TSchema, fault: TLocalizedValidationError): string {
+  if (fault.keyword === 'required') return 'is required';
+  const schema = schemaAt(root, fault.schemaPath);
+  switch (fault.keyword) {
+    case 'anyOf':
+      return choiceOf(schema['anyOf']);
+    case 'minimum':
+    case 'maximum':
+      return bounds(numberIn(schema, 'minimum'), numberIn(schema, 'maximum'), '');
+    case 'minLength':
+    case 'maxLength':
+      return bounds(numberIn(schema, 'minLength'), numberIn(schema, 'maxLength'), ' characters');
+    case 'minItems':
+    case 'maxItems':
+      return bounds(numberIn(schema, 'minItems'), numberIn(schema, 'maxItems'), ' items');
+    case 'pattern':
+      return `must match ${String(schema['pattern'])}`;
+    case 'type':
+      return `must be ${withArticle(schema['type'])}`;
+    default:
+      return fault.message;
+  }
+}
+
+function schemaAt(root: TSchema, schemaPath: string): Record<string, unknown> {
+  let node: unknown = root;
+  for (const segment of pointerSegments(schemaPath)) node = isRecord(node) || Array.isArray(node) ? Reflect.get(node, segment) : undefined;
+  return isRecord(node) ? node : {};
+}
+
+function choiceOf(choices: unknown): string {
+  const schemas = Array.isArray(choices) ? choices.filter(isRecord) : [];
+  const constants = schemas.filter((schema) => 'const' in schema).map((schema) => String(schema['const']));
+  if (constants.length === schemas.length) return `must be one of ${constants.join(', ')}`;
+  const types = schemas.map((schema) => ('const' in schema ? String(schema['const']) : withArticle(schema['type']) + boundsOf(schema)));
+  return `must be ${types.slice(0, -1).join(', ')} or ${types.at(-1) ?? ''}`;
+}
+
+/** The bounds of a choice among others, after its type; nothing for one without. */
+function boundsOf(schema: Record<string, unknown>): string {
+  const [minimum, maximum, minLength, maxLength] = ['minimum', 'maximum', 'minLength', 'maxLength'].map((name) => numberIn(schema, name));
+  if (minimum !== undefined && maximum !== undefined) return ` between ${minimum} and ${maximum}`;
+  return maxLength === undefined ? '' : ` of ${minLength ?? 0} to ${maxLength} characters`;
+}
+
+function withArticle(type: unknown): string {
+  const name = String(type);
+  if (name === 'null') return name;
+  return /^[aeiou]/.test(name) ? `an ${name}` : `a ${name}`;
+}
+
+function numberIn(schema: Record<string, unknown>, name: string): number | undefined {
+  const value = schema[name];
+  return typeof value === 'number' ? value : undefined;
+}
+
+function bounds(least: number | undefined, most: number | undefined, unit: string): string {
+  if (least === undefined) return `must be at most ${most}${unit}`;
+  if (most === undefined) return `must be at least ${least}${unit}`;
+  return unit === '' ? `must be between ${least} and ${most}` : `must be ${least} to ${most}${unit}`;
+}

@@ -1,0 +1,147 @@
+import { CollabError } from '../../model/errors.ts';
+import type { UserKind } from '../../model/user.ts';
+
+/** Which list a query is for: it decides the filters and the default order. */
+export type ListKind = 'threads' | 'comments' | 'rooms' | 'users';
+
+/** Filters, ANDed; only those of the kind of list are ever set. Times are ISO 8601 UTC with milliseconds, inclusive. */
+export interface Filters {
+  resolved?: boolean;
+  userId?: string;
+  participantId?: string;
+  mentions?: string;
+  createdSince?: string;
+  updatedSince?: string;
+  seenSince?: string;
+  prefix?: string;
+  q?: string;
+  kind?: UserKind;
+  /** `metadata.<key>=<value>` pairs, in order of key. */
+  metadata?: readonly (readonly [key: string, value: string])[];
+}
+
+/** A parsed query of a list. */
+export interface ListQuery {
+  readonly list: ListKind;
+  /** 1 to 1 000; null when none was given, which means the whole list up to `listHardCap`. */
+  readonly limit: number | null;
+  /** As sent; whether it fits is seen when the list is read. */
+  readonly cursor: string | null;
+  readonly sort: 'createdAt' | 'updatedAt';
+  readonly order: 'asc' | 'desc';
+  readonly filters: Readonly<Filters>;
+}
+
+/** One page of a list: `{"items":[…]}` with `nextCursor` inside when more remain. */
+export interface Page {
+  readonly text: string | Uint8Array;
+  readonly nextCursor: string | null;
+}
+
+const MAX_LIMIT = 1_000;
+const LONGEST_TEXT = 256;
+
+const filterNames: Readonly<Record<ListKind, readonly (keyof Filters)[]>> = {
+  threads: ['resolved', 'userId', 'participantId', 'mentions', 'createdSince', 'updatedSince', 'metadata'],
+  comments: ['userId', 'mentions', 'createdSince', 'updatedSince', 'metadata'],
+  rooms: ['updatedSince', 'prefix', 'metadata'],
+  users: ['q', 'seenSince', 'kind', 'metadata'],
+};
+
+/**
+ * Parses the query of a list. Unknown parameters are ignored; a `limit` over 1 000 counts as 1 000; of a repeated
+ * parameter the first counts. Throws `invalid_request` naming a known parameter with a bad value.
+ */
+export function parseListQuery(search: URLSearchParams, list: ListKind): ListQuery {
+  return {
+    list,
+    limit: parseLimit(search.get('limit')),
+    cursor: search.get('cursor'),
+    sort: oneOf('sort', search.get('sort'), ['createdAt', 'updatedAt']) ?? 'createdAt',
+    order: oneOf('order', search.get('order'), ['asc', 'desc']) ?? (list === 'comments' ? 'asc' : 'desc'),
+    filters: parseFilters(search, list),
+  };
+}
+
+/** Whether a query has neither filters nor a cursor: the first page of a whole list. */
+export function isPlain(query: ListQuery): boolean {
+  if (query.cursor !== null) return false;
+  for (const name in query.filters) if (Object.hasOwn(query.filters, name)) return false;
+  return true;
+}
+
+function parseFilters(search: URLSearchParams, list: ListKind): Filters {
+  const filters: Filters = {};
+  if (search.size === 0) return filters;
+  for (const name of filterNames[list]) {
+    if (name === 'metadata') {
+      const pairs = parseMetadataFilters(search);
+      if (pairs.length > 0) filters.metadata = pairs;
+      continue;
+    }
+    const value = search.get(name);
+    if (value !== null) setFilter(filters, name, value);
+  }
+  return filters;
+}
+
+function setFilter(filters: Filters, name: Exclude<keyof Filters, 'metadata'>, value: string): void {
+  switch (name) {
+    case 'resolved':
+      filters.resolved = oneOf(name, value, ['true', 'false']) === 'true';
+      break;
+    case 'kind':
+      filters.kind = oneOf(name, value, ['user', 'bot']);
+      break;
+    case 'createdSince':
+    case 'updatedSince':
+    case 'seenSince':
+      filters[name] = parseTime(name, value);
+      break;
+    default:
+      filters[name] = parseText(name, value);
+  }
+}
+
+function parseMetadataFilters(search: URLSearchParams): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (const [name, value] of search) {
+    if (name === 'metadata.') throw new CollabError('invalid_request', 'metadata.<key> must name a key of at least 1 character');
+    if (name.startsWith('metadata.')) pairs.push([name.slice('metadata.'.length), value]);
+  }
+  return pairs.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+}
+
+function parseLimit(text: string | null): number | null {
+  if (text === null) return null;
+  const limit = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  if (limit < 1) throw new CollabError('invalid_request', `limit must be an integer between 1 and ${MAX_LIMIT}`);
+  return Math.min(limit, MAX_LIMIT);
+}
+
+function parseText(name: string, value: string): string {
+  if (value.length < 1 || value.length > LONGEST_TEXT) throw new CollabError('invalid_request', `${name} must be 1 to ${LONGEST_TEXT} characters`);
+  return value;
+}
+
+function oneOf<const T extends string>(name: string, value: string | null, choices: readonly T[]): T | undefined {
+  if (value === null) return undefined;
+  const choice = choices.find((candidate) => candidate === value);
+  if (choice === undefined) throw new CollabError('invalid_request', `${name} must be one of ${choices.join(', ')}`);
+  return choice;
+}
+
+const ISO_TIME = /^(\d{4})-(\d\d)-(\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/;
+
+function parseTime(name: string, value: string): string {
+  const match = ISO_TIME.exec(value);
+  const ms = match === null ? Number.NaN : Date.parse(value);
+  if (match === null || Number.isNaN(ms) || Number(match[3]) > daysIn(Number(match[1]), Number(match[2]))) {
+    throw new CollabError('invalid_request', `${name} must be an ISO 8601 time such as 2025-01-31T12:00:00.000Z`);
+  }
+  return new Date(ms).toISOString();
+}
+
+function daysIn(year: number, month: number): number {
+  return new Date(Date.UTC(year, month, 0)).getUTCDate();
+}

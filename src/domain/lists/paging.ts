@@ -1,0 +1,151 @@
+import { hash } from 'node:crypto';
+import { CollabError } from '../../model/errors.ts';
+import type { Entry, Reader } from '../../ports/store.ts';
+import type { ListQuery, Page } from './list-query.ts';
+
+/** Where a row stands in a list: by sort key, then id. Both are printable ASCII. */
+interface Place {
+  readonly sortKey: string;
+  readonly id: string;
+}
+
+interface Row<T> extends Place {
+  readonly item: T;
+}
+
+/** A list whose index has the keys `<prefix><time>~<id>` in one partition, times being text in their order. */
+export interface IndexedList<T> {
+  readonly partition: string;
+  readonly prefix: string;
+  /** The item of an index entry; null when it is gone meanwhile or not to be shown. */
+  load(entry: Entry): T | null | Promise<T | null>;
+  /** Null when the query has no filters. */
+  readonly matches: ((item: T) => boolean | Promise<boolean>) | null;
+  updatedAt(item: T): string;
+  /** JSON text of the item. `left`: by how many characters the page may still grow; null for an item that is longer, and then the page ends before it. */
+  text(item: T, left: number): string | Promise<string | null>;
+  /** A bound on the text in place of `MAX_PAGE_CHARS`. */
+  readonly bound?: TextBound | undefined;
+  /** What the text of the page begins with, up to the array of items; `{"items":` when absent. */
+  readonly head?: string;
+  /** Names the list in cursors; its partition when absent. */
+  readonly name?: string;
+}
+
+/** How long a text may get, and the refusal of a longer one. Nothing is read far beyond the bound. */
+export interface TextBound {
+  /** In characters (UTF-16 units). */
+  readonly most: number;
+  readonly tooLong: () => CollabError;
+}
+
+/** A page whose text is a string. */
+export type TextPage = Page & { readonly text: string };
+
+/** Most characters of items in one page: a longer list goes on with `nextCursor`, whatever its limit. */
+export const MAX_PAGE_CHARS = 16 * 1024 * 1024;
+
+const CHUNK = 1_000;
+
+/**
+ * One page of an indexed list. By `createdAt` it reads along the index; by `updatedAt` it loads and sorts the list.
+ * A page that would be longer than its bound is refused; without one it ends at `MAX_PAGE_CHARS`, but has at least one item.
+ * Throws `invalid_cursor`, what `list.text` throws, and the refusal of `list.bound`.
+ *
+ * @param cap the most items of a page when the query has no limit
+ */
+export async function readPage<T>(reader: Reader, query: ListQuery, cap: number, list: IndexedList<T>): Promise<TextPage> {
+  const cursor = decodeCursor(query, nameOf(list));
+  const limit = query.limit ?? cap;
+  if (query.sort === 'createdAt') return renderPage(query, list, limit, await rowsAlong(reader, query, cursor, limit, list));
+  const rows = await rowsAlong(reader, { ...query, order: 'asc' }, null, Infinity, list);
+  return renderPage(query, list, limit, sortedAfter(rows, query.order, cursor));
+}
+
+const nameOf = ({ name, partition }: Pick<IndexedList<unknown>, 'name' | 'partition'>): string => name ?? partition;
+
+/** Up to `limit + 1` rows in the order of the index; fewer when the entries alone are longer than a page. */
+async function rowsAlong<T>(reader: Reader, query: ListQuery, cursor: Place | null, limit: number, list: IndexedList<T>): Promise<Row<T>[]> {
+  const rows: Row<T>[] = [];
+  const reverse = query.order === 'desc';
+  let chars = 0;
+  let after = cursor === null ? undefined : `${list.prefix}${cursor.sortKey}~${cursor.id}`;
+  for (;;) {
+    const wanted = list.matches === null ? Math.min(CHUNK, limit + 1 - rows.length) : CHUNK;
+    const entries = await reader.range(list.partition, { prefix: list.prefix, after, reverse, limit: wanted });
+    for (const entry of entries) {
+      const loaded = list.load(entry);
+      const item = loaded instanceof Promise ? await loaded : loaded;
+      if (item === null) continue;
+      if (list.matches !== null && !(await list.matches(item))) continue;
+      const tilde = entry.key.indexOf('~');
+      const sortKey = query.sort === 'createdAt' ? entry.key.slice(list.prefix.length, tilde) : list.updatedAt(item);
+      rows.push({ sortKey, id: entry.key.slice(tilde + 1), item });
+      chars += entry.value.length;
+      if (rows.length > limit || (limit !== Infinity && chars > MAX_PAGE_CHARS && rows.length > 1)) return rows;
+    }
+    if (entries.length < wanted) return rows;
+    after = entries.at(-1)?.key;
+  }
+}
+
+function sortedAfter<T>(rows: readonly Row<T>[], order: 'asc' | 'desc', cursor: Place | null): Row<T>[] {
+  const direction = order === 'asc' ? 1 : -1;
+  const compare = (a: Place, b: Place): number => direction * (compareText(a.sortKey, b.sortKey) || compareText(a.id, b.id));
+  const left = cursor === null ? [...rows] : rows.filter((row) => compare(row, cursor) > 0);
+  return left.sort(compare);
+}
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+async function renderPage<T>(query: ListQuery, list: IndexedList<T>, limit: number, rows: readonly Row<T>[]): Promise<TextPage> {
+  const texts: string[] = [];
+  let left = list.bound?.most ?? MAX_PAGE_CHARS;
+  for (const { item } of rows) {
+    if (texts.length === limit) break;
+    const rendered = list.text(item, left);
+    const text = rendered instanceof Promise ? await rendered : rendered;
+    if (text === null || text.length > left) {
+      if (list.bound !== undefined) throw list.bound.tooLong();
+      if (text === null || texts.length > 0) break;
+    }
+    texts.push(text);
+    left -= text.length;
+  }
+  const body = `${list.head ?? '{"items":'}[${texts.join(',')}]`;
+  const last = rows[texts.length - 1];
+  if (texts.length === rows.length || last === undefined) return { text: `${body}}`, nextCursor: null };
+  const nextCursor = encodeCursor(query, nameOf(list), last);
+  return { text: `${body},"nextCursor":"${nextCursor}"}`, nextCursor };
+}
+
+function encodeCursor(query: ListQuery, parent: string, place: Place): string {
+  const cursor = { v: 1, k: place.sortKey, id: place.id, f: cursorFingerprint(query, parent) };
+  return Buffer.from(JSON.stringify(cursor)).toString('base64url');
+}
+
+const LONGEST_CURSOR = 4_096;
+
+function decodeCursor(query: ListQuery, parent: string): Place | null {
+  if (query.cursor === null) return null;
+  const cursor = query.cursor.length > LONGEST_CURSOR ? null : parseCursor(query.cursor);
+  if (cursor === null || cursor.f !== cursorFingerprint(query, parent)) throw new CollabError('invalid_cursor', 'Invalid cursor');
+  return { sortKey: cursor.k, id: cursor.id };
+}
+
+function parseCursor(text: string): { k: string; id: string; f: string } | null {
+  let cursor: { v?: unknown; k?: unknown; id?: unknown; f?: unknown } | null;
+  try {
+    cursor = JSON.parse(Buffer.from(text, 'base64url').toString()) as typeof cursor;
+  } catch {
+    return null;
+  }
+  if (cursor?.v !== 1 || typeof cursor.k !== 'string' || typeof cursor.id !== 'string' || typeof cursor.f !== 'string') return null;
+  if (!/^[0-9a-zT:.Z-]{1,32}$/.test(cursor.k) || !/^[\x21-\x7e]{1,1500}$/.test(cursor.id)) return null;
+  return { k: cursor.k, id: cursor.id, f: cursor.f };
+}
+
+/** What ties a cursor to one list, its filters and its order. */
+function cursorFingerprint(query: ListQuery, parent: string): string {
+  return hash('sha256', JSON.stringify([query.list, parent, query.sort, query.order, query.filters]), 'base64url').slice(0, 16);
+}

@@ -1,0 +1,52 @@
+import { addressBlock, normaliseAddress } from '../../lib/addresses/client-address.ts';
+import { Networks } from '../../lib/addresses/networks.ts';
+import type { RateWindow } from '../../ports/shared.ts';
+import type { Context } from '../context.ts';
+
+/** The part of the configuration that this needs. */
+export interface RateLimitConfig {
+  readonly rateLimit: { readonly perMinute: number; readonly files: number; readonly exempt: readonly string[] };
+}
+
+/** Whom a request is counted on: the address of the client, that address as one that logs in, or a key with a limit of its own (0: unlimited). */
+export type RateSubject =
+  | { readonly kind: 'address' | 'login' | 'files'; readonly address: string }
+  | { readonly kind: 'key'; readonly keyId: string; readonly limit: number };
+
+/** A window, its name and the limit it was counted against. A limit of 0 means that nothing was counted and all is allowed. */
+export type CountedWindow = RateWindow & { readonly policy: 'default' | 'login' | 'files'; readonly limit: number };
+
+const WINDOW_MS = 60_000;
+/** Logins of one address; every attempt counts, and no setting lifts it. */
+const LOGINS_PER_MINUTE = 5;
+const UNLIMITED: CountedWindow = { allowed: true, remaining: Number.MAX_SAFE_INTEGER, resetMs: 0, policy: 'default', limit: 0 };
+
+const exemptions = new WeakMap<readonly string[], Networks>();
+
+/**
+ * Counts a request in the sliding minute of its subject, over all workers. An IPv6 client is counted as
+ * its /64; addresses in `rateLimit.exempt` and keys with the limit 0 are not counted. Files have a window of their
+ * own, and so have logins, of which nobody is exempt.
+ */
+export function countRequest(ctx: Context, config: RateLimitConfig, subject: RateSubject): CountedWindow {
+  if (subject.kind === 'key') return subject.limit === 0 ? UNLIMITED : counted(ctx, 'default', `rate/k/${subject.keyId}`, subject.limit);
+  const address = normaliseAddress(subject.address) ?? subject.address;
+  if (subject.kind === 'login') return counted(ctx, 'login', `rate/l/${addressBlock(address)}`, LOGINS_PER_MINUTE);
+  if (exemptNetworks(config).has(address)) return UNLIMITED;
+  if (subject.kind === 'files') return counted(ctx, 'files', `rate/f/${addressBlock(address)}`, config.rateLimit.files);
+  return counted(ctx, 'default', `rate/a/${addressBlock(address)}`, config.rateLimit.perMinute);
+}
+
+function counted(ctx: Context, policy: CountedWindow['policy'], key: string, limit: number): CountedWindow {
+  const { allowed, remaining, resetMs } = ctx.shared.hit(key, limit, WINDOW_MS, ctx.clock.monotonic());
+  return { allowed, remaining, resetMs, policy, limit };
+}
+
+function exemptNetworks({ rateLimit }: RateLimitConfig): Networks {
+  let networks = exemptions.get(rateLimit.exempt);
+  if (networks === undefined) {
+    networks = new Networks(rateLimit.exempt);
+    exemptions.set(rateLimit.exempt, networks);
+  }
+  return networks;
+}

@@ -1,0 +1,78 @@
+import type { StoredFile } from '../../model/attachment.ts';
+import type { Comment } from '../../model/comment.ts';
+import type { P2pRecord } from '../../model/p2p-state.ts';
+import type { Store, Transaction } from '../../ports/store.ts';
+import type { Context } from '../context.ts';
+import { COMMENT_PREFIX, filesOf, P2P_RECORD_KEY, p2pOf, threadRecordsOf, usageOf } from '../records/partitions.ts';
+import { scanEntries, scanPartitions } from '../records/scan.ts';
+import { noUsage, parseUsage, renderUsage, TOTAL_KEY, type Usage, type UsageKind, userUsageKey } from './usage.ts';
+
+/** There once everything was counted: stores of earlier versions have content and no counts. */
+const COUNTED_KEY = 'counted';
+/** Counts corrected in one transaction. */
+const SLICE = 500;
+
+type Counts = Map<string, Usage>;
+
+/** Notes that the counts of an environment are right: it is empty. */
+export function markCounted(tx: Transaction, environmentId: string): void {
+  tx.put(usageOf(environmentId), COUNTED_KEY, '1');
+}
+
+/** Counts an environment that was not counted yet. Returns whether it did. */
+export async function ensureCounted(ctx: Context, environmentId: string): Promise<boolean> {
+  if ((await ctx.store.get(usageOf(environmentId), COUNTED_KEY)) !== undefined) return false;
+  await recountUsage(ctx, environmentId);
+  return true;
+}
+
+/**
+ * Counts anew what an environment and each of its users have stored, by reading all of it in slices. What is written
+ * meanwhile is counted too; a record that is written and read in the same moment may count twice, until the next count.
+ */
+export async function recountUsage(ctx: Context, environmentId: string): Promise<void> {
+  const { store } = ctx;
+  const partition = usageOf(environmentId);
+  const before = new Map((await store.range(partition)).filter(({ key }) => key !== COUNTED_KEY).map(({ key, value }) => [key, parseUsage(value)]));
+  const found = await countAll(store, environmentId);
+  const keys = [...new Set([...before.keys(), ...found.keys()])];
+  for (let from = 0; from === 0 || from < keys.length; from += SLICE) {
+    await store.transact((tx) => {
+      for (const key of keys.slice(from, from + SLICE)) {
+        const difference = combined(found.get(key) ?? noUsage, before.get(key) ?? noUsage, -1);
+        tx.update(partition, key, (current) => renderUsage(combined(parseUsage(current), difference, 1)));
+      }
+      markCounted(tx, environmentId);
+      return Promise.resolve();
+    });
+  }
+}
+
+async function countAll(store: Store, environmentId: string): Promise<Counts> {
+  const counts: Counts = new Map();
+  for await (const partition of scanPartitions(store, threadRecordsOf(environmentId, ''))) {
+    for await (const { value } of scanEntries(store, partition, COMMENT_PREFIX)) add(counts, (JSON.parse(value) as Comment).userId, 'comments', 1);
+  }
+  for await (const { value } of scanEntries(store, filesOf(environmentId))) {
+    const { uploadedBy, attachment } = JSON.parse(value) as StoredFile;
+    add(counts, uploadedBy, 'uploadBytes', attachment.sizeBytes);
+  }
+  for await (const partition of scanPartitions(store, p2pOf(environmentId, ''))) {
+    const stored = await store.get(partition, P2P_RECORD_KEY);
+    if (stored === undefined) continue;
+    const { updatedBy, sizeBytes } = JSON.parse(stored) as P2pRecord;
+    add(counts, updatedBy, 'stateBytes', sizeBytes);
+  }
+  return counts;
+}
+
+function add(counts: Counts, userId: string | null, kind: UsageKind, amount: number): void {
+  for (const key of userId === null ? [TOTAL_KEY] : [TOTAL_KEY, userUsageKey(userId)]) {
+    const usage = counts.get(key) ?? noUsage;
+    counts.set(key, { ...usage, [kind]: usage[kind] + amount });
+  }
+}
+
+function combined(a: Usage, b: Usage, sign: 1 | -1): Usage {
+  return { comments: a.comments + sign * b.comments, uploadBytes: a.uploadBytes + sign * b.uploadBytes, stateBytes: a.stateBytes + sign * b.stateBytes };
+}

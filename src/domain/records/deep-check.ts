@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import { DataError } from '../../model/errors.ts';
+import type { StoredFile } from '../../model/attachment.ts';
+import type { Environment } from '../../model/environment.ts';
+import type { StoredEvent } from '../../ports/store.ts';
+import type { Context } from '../context.ts';
+import { listEnvironments } from '../environments/environments.ts';
+import { filesIn } from '../files/file-jobs.ts';
+import { filesOf } from './partitions.ts';
+import { streamOf } from '../events/streams.ts';
+
+const PAGE = 500;
+const CHUNK_BYTES = 1024 * 1024;
+
+/** Something stored that is not what was written. */
+export interface Damage {
+  readonly kind: 'record' | 'event' | 'file';
+  /** What it is: partition and key, environment and position, or environment and file. */
+  readonly name: string;
+  /** What is wrong with it. */
+  readonly fault: string;
+}
+
+/** How much has been read. */
+export interface DeepCounts {
+  records: number;
+  events: number;
+  files: number;
+}
+
+/**
+ * Reads everything that is stored: records and events must be the JSON that they began as, an event must bear its position,
+ * and the bytes of a file must have the SHA-256 of its record. Commits in the log and events have checksums, which every
+ * read verifies. A changed character in a folded record that leaves it valid JSON does not show.
+ *
+ * @param counts is kept up to date for a display of progress
+ */
+export async function* findDamage(ctx: Context, counts: DeepCounts): AsyncIterable<Damage> {
+  yield* damagedRecords(ctx, counts);
+  for (const environment of await listEnvironments(ctx)) {
+    yield* damagedEvents(ctx, environment, counts);
+    yield* damagedFiles(ctx, environment.id, counts);
+  }
+}
+
+async function* damagedRecords({ store }: Context, counts: DeepCounts): AsyncIterable<Damage> {
+  for (let name: string | undefined, names = await store.partitions('', { limit: PAGE }); names.length > 0; names = await store.partitions('', { after: name, limit: PAGE })) {
+    for (const partition of names) {
+      // Timers and signals have their turn.
+      await turn();
+      for (let after: string | undefined, page = await store.range(partition, { limit: PAGE }); page.length > 0; page = await store.range(partition, { after, limit: PAGE })) {
+        for (const { key, value } of page) if (/^[[{]/.test(value) && !isJson(value)) yield { kind: 'record', name: `${partition} ${key}`, fault: 'is not valid JSON' };
+        counts.records += page.length;
+        after = page.at(-1)?.key;
+      }
+    }
+    name = names.at(-1);
+  }
+}
+
+async function* damagedEvents({ store }: Context, environment: Environment, counts: DeepCounts): AsyncIterable<Damage> {
+  const stream = streamOf(environment);
+  const name = (seq: number): string => `${environment.id} #${seq}`;
+  const last = await store.lastSeq(stream);
+  for (let since = (await store.oldestSeq(stream)) - 1; since < last; ) {
+    await turn();
+    let events: readonly StoredEvent[];
+    try {
+      events = await store.events(stream, since, PAGE);
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error;
+      yield { kind: 'event', name: name(since + 1), fault: `and later ones cannot be read: ${error.message}` };
+      return;
+    }
+    const [first] = events;
+    if (first === undefined || first.seq !== since + 1) yield { kind: 'event', name: name(since + 1), fault: 'is missing' };
+    for (const { seq, text } of events) if (seqIn(text) !== seq) yield { kind: 'event', name: name(seq), fault: 'is not valid JSON, or bears another position' };
+    counts.events += events.length;
+    if (events.length === 0) return;
+    since = events.at(-1)?.seq ?? last;
+  }
+}
+
+async function* damagedFiles(ctx: Context, environmentId: string, counts: DeepCounts): AsyncIterable<Damage> {
+  for (let after: string | undefined, page = await ctx.store.range(filesOf(environmentId), { limit: PAGE }); page.length > 0; page = await ctx.store.range(filesOf(environmentId), { after, limit: PAGE })) {
+    for (const { key, value } of page) {
+      const fault = isJson(value) ? await faultOf(ctx, environmentId, key, JSON.parse(value) as StoredFile) : null;
+      if (fault !== null) yield { kind: 'file', name: `${environmentId} ${key}`, fault };
+      counts.files++;
+    }
+    after = page.at(-1)?.key;
+  }
+}
+
+async function faultOf(ctx: Context, environmentId: string, fileId: string, { sha256 }: StoredFile): Promise<string | null> {
+  const reader = await filesIn(ctx).blobs.open(environmentId, fileId).catch(() => null);
+  if (reader === null) return 'is missing on the disk';
+  const hash = createHash('sha256');
+  try {
+    for (let at = 0; ; ) {
+      const chunk = await reader.read(at, CHUNK_BYTES);
+      if (chunk.byteLength === 0) break;
+      hash.update(chunk);
+      at += chunk.byteLength;
+    }
+  } catch (error) {
+    return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  } finally {
+    await reader.close();
+  }
+  return hash.digest('hex') === sha256 ? null : 'has not the SHA-256 of its record';
+}
+
+function isJson(text: string): boolean {
+  return parse(text) !== undefined;
+}
+
+function seqIn(text: string): unknown {
+  return (parse(text) as { seq?: unknown } | null | undefined)?.seq;
+}
+
+/** Undefined when it is none. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

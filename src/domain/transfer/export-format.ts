@@ -1,0 +1,104 @@
+import Type, { type Static } from 'typebox';
+import type { EnvironmentSettings } from '../../model/environment.ts';
+import { MetadataSchema } from '../../model/metadata.ts';
+import { PositionSchema } from '../../model/thread.ts';
+import { InputSchema } from '../input/validate.ts';
+
+/** What exports of this version are (docs/export-format.md). */
+export const EXPORT_FORMAT = 1;
+/** Bytes of a file in one line. */
+export const CHUNK_BYTES = 192 * 1024;
+
+const id = () => Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'an id of 1 to 64 of A–Z a–z 0–9 _ -' });
+const freeId = () => Type.String({ minLength: 1, maxLength: 128 });
+const time = () => Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$', description: 'a time such as 2026-01-02T03:04:05.678Z' });
+const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
+const whole = () => Type.Integer({ minimum: 0 });
+
+// An older export may lack the settings of later versions, as an older store does.
+const Settings = Type.Unsafe<EnvironmentSettings>(Type.Object({
+  requireKnownUsers: Type.Boolean(),
+  allowedOrigins: Type.Array(Type.String()),
+  maxFileSizeMb: Type.Integer({ minimum: 1 }),
+  media: Type.Object({ image: Type.Boolean(), audio: Type.Boolean(), video: Type.Boolean() }),
+  jwtMaxLifetime: Type.Integer({ minimum: 60 }),
+  jwtIssuer: orNull(Type.String()),
+  limits: Type.Record(Type.String(), Type.Integer({ minimum: 1 })),
+  quotas: Type.Optional(Type.Record(Type.String(), orNull(Type.Integer({ minimum: 1 })))),
+}));
+const Attachment = Type.Object({ id: id(), type: Type.String(), filename: Type.String(), mimeType: Type.String(), sizeBytes: whole(), url: Type.String() });
+const Reaction = Type.Object({ id: Type.String(), reactionId: Type.String(), commentId: id(), threadId: id(), userId: freeId(), emoji: Type.String(), createdAt: time() });
+
+/** Every type of line, in the order in which they stand, with its fields. What else a `data` holds is kept. */
+export const lineSchemas = {
+  export: Type.Object({ format: Type.Integer({ minimum: 1 }) }),
+  environment: Type.Object({
+    data: Type.Object({ id: id(), slug: Type.String(), name: Type.String(), disabled: Type.Boolean(), settings: Settings, createdAt: time(), updatedAt: time() }),
+  }),
+  'signing-key': Type.Object({ data: Type.Object({ kid: Type.String({ pattern: '^[\\x21-\\x7e]{1,128}$' }), kind: Type.String(), alg: Type.String(), createdAt: time() }) }),
+  key: Type.Object({ data: Type.Object({ id: id(), environmentId: id(), kind: Type.String(), hash: id(), name: Type.String(), preview: Type.String(), createdAt: time(), expiresAt: orNull(time()), revokedAt: orNull(time()) }) }),
+  user: Type.Object({
+    data: Type.Object({
+      id: freeId(),
+      userId: freeId(),
+      name: orNull(Type.String()),
+      avatarUrl: orNull(Type.String()),
+      email: orNull(Type.String()),
+      kind: Type.String(),
+      metadata: MetadataSchema,
+      createdAt: time(),
+      updatedAt: time(),
+      firstSeenAt: orNull(time()),
+      lastSeenAt: orNull(time()),
+    }),
+  }),
+  file: Type.Object({ data: Type.Object({ attachment: Attachment, uploadedBy: freeId(), commentId: orNull(id()), sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }), createdAt: time() }) }),
+  chunk: Type.Object({ data: Type.String() }),
+  state: Type.Object({
+    roomId: freeId(),
+    data: Type.Object({ version: whole(), sizeBytes: whole(), digest: Type.String(), merges: whole(), updatedAt: orNull(time()), updatedBy: orNull(freeId()) }),
+    bytes: orNull(Type.String()),
+  }),
+  room: Type.Object({ data: Type.Object({ roomId: freeId(), metadata: MetadataSchema, createdAt: time(), updatedAt: time() }), lastActivityAt: time() }),
+  thread: Type.Object({
+    data: Type.Object({
+      id: id(),
+      roomId: freeId(),
+      resolved: Type.Boolean(),
+      position: orNull(PositionSchema),
+      metadata: MetadataSchema,
+      userId: freeId(),
+      createdAt: time(),
+      updatedAt: time(),
+      resolvedAt: orNull(time()),
+      resolvedBy: orNull(freeId()),
+    }),
+    lastActivityAt: time(),
+  }),
+  comment: Type.Object({
+    data: Type.Object({
+      id: id(),
+      threadId: id(),
+      userId: freeId(),
+      body: Type.String(),
+      mentions: Type.Array(Type.String()),
+      attachments: Type.Array(Attachment),
+      reactions: Type.Array(Reaction),
+      metadata: MetadataSchema,
+      createdAt: time(),
+      editedAt: orNull(time()),
+    }),
+    chosenId: Type.Optional(Type.Boolean()),
+  }),
+  end: Type.Object({ lines: whole() }),
+} as const;
+
+export type LineType = keyof typeof lineSchemas;
+export type LineOf<T extends LineType> = Static<(typeof lineSchemas)[T]>;
+
+const inputs = new Map(Object.entries(lineSchemas).map(([type, schema]) => [type, new InputSchema(schema, { takesAnyText: true })]));
+
+/** The schema of a type of line, to be validated against; undefined for a type that does not exist. */
+export function lineInput(type: string): InputSchema<(typeof lineSchemas)[LineType]> | undefined {
+  return inputs.get(type);
+}

@@ -1,0 +1,126 @@
+import type { StoredFile } from '../../model/attachment.ts';
+import type { Comment } from '../../model/comment.ts';
+import type { Environment } from '../../model/environment.ts';
+import type { SigningKey } from '../../model/key.ts';
+import type { RoomStats } from '../../model/room.ts';
+import { parseThreadStats } from '../../model/thread.ts';
+import type { Store } from '../../ports/store.ts';
+import { findLocation, noIndex } from '../comments/comment-location.ts';
+import type { Context } from '../context.ts';
+import { CHUNK_BYTES, EXPORT_FORMAT, type LineType } from './export-format.ts';
+import {
+  COMMENT_PREFIX, environmentPrefix, filesOf, keysOf, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, ROOM_KEY, roomRecordsOf, roomsOf, signingKeysOf, STATS_KEY,
+  THREAD_KEY, THREAD_PREFIX, threadRecordsOf, unescapeId, usersOf,
+} from '../records/partitions.ts';
+import { recordKind } from '../records/record-kinds.ts';
+import { scanEntries, scanPartitions } from '../records/scan.ts';
+
+export interface ExportOptions {
+  /** Whether API keys and signing secrets are in it. */
+  readonly withSecrets: boolean;
+  /** Told of what is left out because it is not there any more: a file that was deleted, or has lost its bytes. */
+  readonly onMissing: (what: string) => void;
+}
+
+/** The first line of every export. */
+export function exportHead(): string {
+  return `{"type":"export","format":${EXPORT_FORMAT}}`;
+}
+
+/**
+ * An environment as lines of docs/export-format.md, without line ends. Each thread is as it was at one moment; the whole is
+ * not, if somebody writes meanwhile. The same content gives the same lines.
+ *
+ * @throws {Error} when the store holds a kind of record that this code does not know
+ */
+export async function* exportEnvironment(ctx: Context, environment: Environment, options: ExportOptions): AsyncIterable<string> {
+  let lines = 0;
+  for await (const line of environmentLines(ctx, environment, options)) {
+    lines++;
+    yield line;
+  }
+  yield `{"type":"end","lines":${lines}}`;
+}
+
+async function* environmentLines(ctx: Context, environment: Environment, options: ExportOptions): AsyncIterable<string> {
+  const { store } = ctx;
+  const { id } = environment;
+  await refuseUnknown(store, id);
+  yield line('environment', JSON.stringify({ ...environment, streamId: undefined }));
+  for await (const { value } of scanEntries(store, signingKeysOf(id))) {
+    if (options.withSecrets || (JSON.parse(value) as SigningKey).kind !== 'secret') yield line('signing-key', normal(value));
+  }
+  if (options.withSecrets) for await (const { value } of scanEntries(store, keysOf(id))) yield line('key', normal(value));
+  for await (const { value } of scanEntries(store, usersOf(id))) yield line('user', normal(value));
+  for await (const { value } of scanEntries(store, filesOf(id))) yield* fileLines(ctx, id, value, options);
+  const states = p2pOf(id, '');
+  for await (const partition of scanPartitions(store, states)) yield* stateLines(store, partition, unescapeId(partition.slice(states.length)));
+  for await (const { value } of scanEntries(store, roomsOf(id))) yield* roomLines(store, id, unescapeId(value));
+}
+
+/** A kind that nobody thought of here would be missing from exports without a word. */
+async function refuseUnknown(store: Store, environmentId: string): Promise<void> {
+  for await (const partition of scanPartitions(store, environmentPrefix(environmentId))) {
+    if (recordKind(partition) === undefined) throw new Error(`the store holds ${partition}, which this version cannot export`);
+  }
+}
+
+async function* roomLines(store: Store, environmentId: string, roomId: string): AsyncIterable<string> {
+  const partition = roomRecordsOf(environmentId, roomId);
+  const record = await store.get(partition, ROOM_KEY);
+  const stats = await store.get(partition, STATS_KEY);
+  if (record === undefined || stats === undefined) return;
+  yield line('room', normal(record), `"lastActivityAt":${JSON.stringify((JSON.parse(stats) as RoomStats).lastActivityAt)}`);
+  for await (const { value } of scanEntries(store, partition, THREAD_PREFIX)) yield* threadLines(store, environmentId, threadRecordsOf(environmentId, value));
+}
+
+async function* threadLines(store: Store, environmentId: string, partition: string): AsyncIterable<string> {
+  const record = await store.get(partition, THREAD_KEY);
+  const stats = await store.get(partition, STATS_KEY);
+  if (record === undefined || stats === undefined) return;
+  yield line('thread', normal(record), `"lastActivityAt":${JSON.stringify(parseThreadStats(stats).updatedAt)}`);
+  for await (const { key, value } of scanEntries(store, partition, COMMENT_PREFIX)) {
+    const { id } = JSON.parse(value) as Comment;
+    // Told of only where the id would say otherwise: a client has chosen one that looks like ours.
+    const misleads = key.endsWith(`~${id}`) && (await findLocation(noIndex, environmentId, id)) !== undefined;
+    yield line('comment', normal(value), misleads ? '"chosenId":true' : '');
+  }
+}
+
+async function* stateLines(store: Store, partition: string, roomId: string): AsyncIterable<string> {
+  for (;;) {
+    const record = await store.get(partition, P2P_RECORD_KEY);
+    const bytes = await store.get(partition, P2P_BYTES_KEY);
+    if (record === undefined) return;
+    // Both must be of one commit.
+    if ((await store.get(partition, P2P_RECORD_KEY)) !== record) continue;
+    yield `{"type":"state","roomId":${JSON.stringify(roomId)},"data":${normal(record)},"bytes":${JSON.stringify(bytes ?? null)}}`;
+    return;
+  }
+}
+
+async function* fileLines({ blobs }: Context, environmentId: string, record: string, { onMissing }: ExportOptions): AsyncIterable<string> {
+  const { attachment } = JSON.parse(record) as StoredFile;
+  const reader = await blobs?.open(environmentId, attachment.id).catch(() => null);
+  if (reader === null || reader === undefined) return onMissing(`the file ${attachment.id} (${attachment.filename})`);
+  try {
+    yield line('file', normal(record));
+    for (let at = 0; at < attachment.sizeBytes; ) {
+      const chunk = await reader.read(at, Math.min(CHUNK_BYTES, attachment.sizeBytes - at));
+      if (chunk.byteLength === 0) throw new Error(`the file ${attachment.id} has ${at} bytes, not ${attachment.sizeBytes}`);
+      yield line('chunk', JSON.stringify(chunk.toString('base64')));
+      at += chunk.byteLength;
+    }
+  } finally {
+    await reader.close();
+  }
+}
+
+/** JSON text in the one form that reading and writing it again does not change. */
+function normal(text: string): string {
+  return JSON.stringify(JSON.parse(text));
+}
+
+function line(type: LineType, data: string, more = ''): string {
+  return `{"type":"${type}","data":${data}${more === '' ? '' : `,${more}`}}`;
+}

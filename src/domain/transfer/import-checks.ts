@@ -1,0 +1,198 @@
+import { hash } from 'node:crypto';
+import { CollabError } from '../../model/errors.ts';
+import { acceptedTypes, type Attachment, type StoredFile } from '../../model/attachment.ts';
+import type { Comment } from '../../model/comment.ts';
+import type { Environment } from '../../model/environment.ts';
+import { KeyCreateSchema, MAX_KEY_RATE_LIMIT, type SigningKey, type StoredKey } from '../../model/key.ts';
+import { defaultLimits, type Limits } from '../../model/limits.ts';
+import type { Metadata } from '../../model/metadata.ts';
+import type { ThreadRecord } from '../../model/thread.ts';
+import { type User, UserPutSchema } from '../../model/user.ts';
+import { checkBody, checkId, checkMentions, checkMetadata, checkPosition, isWebAddress } from '../input/bounds.ts';
+import { checkedPatch } from '../environments/environments.ts';
+import type { LineOf, LineType } from './export-format.ts';
+import { isSafeFilename } from '../files/filenames.ts';
+import { digestOf } from '../rooms/p2p-state.ts';
+import { checkReactions } from '../comments/reactions.ts';
+import { checkedKey, type SigningKeyCreate } from '../access/signing-keys.ts';
+import { InputSchema, isRecord, validate } from '../input/validate.ts';
+
+const keyCreate = new InputSchema(KeyCreateSchema);
+const userPut = new InputSchema(UserPutSchema);
+
+/** Where the times of a line stand; what ends in At inside of metadata is none. */
+const TIME_PATH = /^(?:data\.(?:reactions\[\d+\]\.)?)?(?:created|updated|resolved|edited|lastActivity|expires|revoked|firstSeen|lastSeen)At$/;
+const LONGEST_URL = 2_048;
+const MOST_STATE_BYTES = 100 * 1024 * 1024;
+
+const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
+
+/**
+ * Checks a line of an export, which has passed its schema, as the API checks what a client sends. Where an environment has a
+ * limit of its own, the larger of that and the default holds: what was written before a limit was lowered can be imported.
+ * Throws `invalid_request` naming the field and its bound.
+ *
+ * @param environment that the line belongs to; of a line of the type `environment` itself
+ */
+export function checkLine(type: LineType, line: unknown, environment: Environment): void {
+  requireText(line, '');
+  try {
+    checkFields(type, line, environment);
+  } catch (thrown) {
+    throw thrown instanceof CollabError && thrown.code === 'invalid_request' ? inData(thrown) : thrown;
+  }
+}
+
+/** Names a field of `data`, which the validators of the API know as a field of the body. */
+function inData({ message }: CollabError): CollabError {
+  return invalid(/^(?:roomId|bytes) |^[A-Z]/.test(message) ? message : `data.${message}`);
+}
+
+function checkFields(type: LineType, line: unknown, environment: Environment): void {
+  const limits = limitsFor(environment);
+  switch (type) {
+    case 'environment':
+      return checkEnvironment(environment);
+    case 'signing-key':
+      return checkSigningKey(dataOf<SigningKey>(line));
+    case 'key':
+      return checkKey(dataOf<StoredKey>(line), limits);
+    case 'user':
+      return checkUser(dataOf<User>(line), limits);
+    case 'file':
+      return checkFile(dataOf<StoredFile>(line), environment.id, limits);
+    case 'state':
+      return checkState(line as LineOf<'state'>, limits);
+    case 'room':
+      return checkRoom(dataOf<LineOf<'room'>['data']>(line), limits);
+    case 'thread':
+      return checkThread(dataOf<ThreadRecord>(line), limits);
+    case 'comment':
+      return checkComment(dataOf<Comment>(line), environment.id, limits);
+    case 'chunk':
+    case 'end':
+    case 'export':
+      return;
+  }
+}
+
+const dataOf = <T>(line: unknown): T => (line as { data: T }).data;
+
+function limitsFor({ settings }: Environment): Limits {
+  const own = Object.entries(settings.limits).filter(([name, value]) => Object.hasOwn(defaultLimits, name) && value > defaultLimits[name as keyof Limits]);
+  return { ...defaultLimits, ...Object.fromEntries(own) };
+}
+
+function checkEnvironment({ name, disabled, settings }: Environment): void {
+  checkedPatch({ name, disabled, settings });
+}
+
+function checkSigningKey(key: SigningKey): void {
+  if (key.kind === 'secret' ? key.alg !== 'HS256' : !['RS256', 'PS256', 'ES256', 'EdDSA'].includes(key.alg)) throw invalid('alg must be HS256 of a secret, and RS256, PS256, ES256 or EdDSA of any other key');
+  const [field, value] = key.kind === 'secret' ? (['secret', key.secret] as const) : key.kind === 'public' ? (['key', key.key] as const) : (['url', (key as { url?: unknown }).url] as const);
+  if (!['secret', 'public', 'jwks'].includes(key.kind)) throw invalid('kind must be one of secret, public, jwks');
+  if (typeof value !== 'string') throw invalid(`${field} must be a string`);
+  checkedKey(key satisfies SigningKeyCreate, key.kid, key.createdAt);
+}
+
+function checkKey(key: StoredKey, limits: Limits): void {
+  const { kind, name, preview } = key;
+  const own = kind === 'secret' ? { scope: key.scope, rooms: key.rooms, rateLimit: key.rateLimit === 0 ? 'unlimited' : key.rateLimit } : {};
+  validate(keyCreate, { kind, name, ...own });
+  if (kind === 'secret' && (key.scope === undefined || key.rooms === undefined || key.rateLimit === undefined)) throw invalid(`scope, rooms and rateLimit (0 to ${MAX_KEY_RATE_LIMIT}) are required of a secret key`);
+  checkId('preview', preview, limits);
+  if (!/^[A-Za-z0-9_-]{43}$/.test(key.hash)) throw invalid('hash must be a SHA-256 as base64url, 43 characters');
+  const { value } = key as { value?: unknown };
+  if (kind === 'secret' && value !== undefined) throw invalid('value must not be there: nobody knows that of a secret key');
+  if (kind === 'publishable' && (typeof value !== 'string' || !/^pk_[\w-]{1,125}$/.test(value) || hash('sha256', value, 'base64url') !== key.hash)) throw invalid('value must begin with pk_ and have the SHA-256 that hash says');
+}
+
+function checkUser({ userId, name, avatarUrl, email, kind, metadata }: User, limits: Limits): void {
+  checkId('userId', userId, limits);
+  validate(userPut, Object.fromEntries(Object.entries({ name, avatarUrl, email, kind, metadata }).filter(([, value]) => value !== null)));
+  if (avatarUrl !== null && !isWebAddress(avatarUrl)) throw invalid('avatarUrl must be an http or https address');
+  checkStoredMetadata(metadata, limits);
+}
+
+function checkFile({ attachment, uploadedBy, noThumbnail }: StoredFile, environmentId: string, limits: Limits): void {
+  checkId('uploadedBy', uploadedBy, limits);
+  checkAttachment('attachment', attachment, environmentId);
+  if (noThumbnail !== undefined && (noThumbnail as unknown) !== true) throw invalid('noThumbnail must be true where it is there');
+}
+
+/** Throws `invalid_request` for what no upload gives: above all for what would be sent as a header, or loaded by a page, as it stands. */
+function checkAttachment(field: string, attachment: Attachment, environmentId: string): void {
+  const { id, type, filename, mimeType, sizeBytes, url, thumbnailUrl } = attachment;
+  const accepted = Object.hasOwn(acceptedTypes, mimeType) ? acceptedTypes[mimeType] : undefined;
+  if (accepted === undefined) throw invalid(`${field}.mimeType must be one of ${Object.keys(acceptedTypes).join(', ')}`);
+  if (type !== accepted) throw invalid(`${field}.type must be ${accepted}, as the mimeType is ${mimeType}`);
+  if (!isSafeFilename(filename)) throw invalid(`${field}.filename must be 1 to 255 bytes of UTF-8 without slashes, control and direction characters`);
+  if (sizeBytes < 1) throw invalid(`${field}.sizeBytes must be at least 1`);
+  const path = `/files/${environmentId}/${id}`;
+  if (!isAddressWith(url, path)) throw invalid(`${field}.url must be ${path}, alone or after the http or https address of a server, at most ${LONGEST_URL} characters`);
+  if (thumbnailUrl !== undefined && (type !== 'image' || thumbnailUrl !== `${url}?thumb=1`)) throw invalid(`${field}.thumbnailUrl must be the url and ?thumb=1, of an image`);
+  for (const name of ['durationMs', 'width', 'height'] as const) {
+    const value: unknown = attachment[name];
+    if (value !== undefined && !(typeof value === 'number' && value >= 0)) throw invalid(`${field}.${name} must be a number of at least 0`);
+  }
+}
+
+function isAddressWith(url: string, path: string): boolean {
+  if (!url.endsWith(path) || url.length > LONGEST_URL) return false;
+  const base = url.slice(0, -path.length);
+  return base === '' || (/^[\x21-\x7e]+$/.test(base) && isWebAddress(base));
+}
+
+function checkState({ roomId, data, bytes }: LineOf<'state'>, limits: Limits): void {
+  checkId('roomId', roomId, limits);
+  if (data.updatedBy !== null) checkId('updatedBy', data.updatedBy, limits);
+  const content = Buffer.from(bytes ?? '', 'base64');
+  if (content.toString('base64') !== (bytes ?? '')) throw invalid('bytes must be base64, as RFC 4648 writes it');
+  if (content.byteLength > MOST_STATE_BYTES) throw invalid(`bytes must be at most ${MOST_STATE_BYTES} bytes`);
+  if (content.byteLength !== data.sizeBytes || digestOf(content) !== data.digest) throw invalid('sizeBytes and digest must be those of the bytes');
+}
+
+function checkRoom({ roomId, metadata }: LineOf<'room'>['data'], limits: Limits): void {
+  checkId('roomId', roomId, limits);
+  checkStoredMetadata(metadata, limits);
+}
+
+function checkThread({ roomId, userId, resolvedBy, position, metadata }: ThreadRecord, limits: Limits): void {
+  checkId('roomId', roomId, limits);
+  checkId('userId', userId, limits);
+  if (resolvedBy !== null) checkId('resolvedBy', resolvedBy, limits);
+  if (position !== null) checkPosition(position, limits);
+  checkStoredMetadata(metadata, limits);
+}
+
+function checkComment(comment: Comment, environmentId: string, limits: Limits): void {
+  const { userId, body, mentions, attachments, metadata } = comment;
+  checkId('userId', userId, limits);
+  checkBody(body, limits, attachments.length);
+  checkMentions(mentions, limits);
+  if (attachments.length > limits.attachments) throw invalid(`attachments must hold at most ${limits.attachments}`);
+  attachments.forEach((attachment, index) => checkAttachment(`attachments[${index}]`, attachment, environmentId));
+  checkReactions(comment, limits);
+  checkStoredMetadata(metadata, limits);
+}
+
+/** Keys that the API drops are refused here: an export has none. */
+function checkStoredMetadata(metadata: Metadata, limits: Limits): void {
+  for (const key of ['__proto__', 'constructor']) if (Object.hasOwn(metadata, key)) throw invalid(`metadata must not have the key ${key}`);
+  checkMetadata(metadata, limits);
+}
+
+/** Throws `invalid_request` for text that is not well-formed and for times that are none, anywhere in a line. The depth of the line is bounded. */
+function requireText(value: unknown, path: string): void {
+  if (typeof value === 'string') {
+    if (!value.isWellFormed()) throw invalid(`${path} must be well-formed Unicode, without lone surrogates`);
+    if (TIME_PATH.test(path) && Number.isNaN(Date.parse(value))) throw invalid(`${path} must be a time such as 2026-01-02T03:04:05.678Z`);
+  } else if (Array.isArray(value)) {
+    value.forEach((entry, index) => requireText(entry, `${path}[${index}]`));
+  } else if (isRecord(value)) {
+    for (const [key, entry] of Object.entries(value)) {
+      if (!key.isWellFormed()) throw invalid(`Keys of ${path} must be well-formed Unicode, without lone surrogates`);
+      requireText(entry, path === '' ? key : `${path}.${key}`);
+    }
+  }
+}

@@ -1,0 +1,267 @@
+import { CollabError } from '../../model/errors.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { KeyedLock } from '../../lib/keyed-lock.ts';
+import { type Environment, limitsOf } from '../../model/environment.ts';
+import type { Via } from '../../model/event.ts';
+import { hasMetadata } from '../../model/metadata.ts';
+import { type User, type UserPut, UserPutSchema } from '../../model/user.ts';
+import type { Transaction } from '../../ports/store.ts';
+import { actingUser, requireAllRooms, requireBackend, requireRead } from '../access/access.ts';
+import { checkId, checkMetadata, isWebAddress } from '../input/bounds.ts';
+import type { Claims } from '../access/claims.ts';
+import type { Actor, Context } from '../context.ts';
+import { emitChange } from '../events/emit.ts';
+import type { Filters, ListQuery, Page } from '../lists/list-query.ts';
+import { readPage } from '../lists/paging.ts';
+import { escapeId, userOrderOf, usersOf } from '../records/partitions.ts';
+import { deleteFromOrder, ensureUserOrder, addToOrder, USER_ORDER_PREFIX, userInOrder } from './user-order.ts';
+import { InputSchema, validate } from '../input/validate.ts';
+
+/** A user as it leaves the server; `email` only towards backends that reach all rooms, `erased` only in the event of an erasure. */
+export type UserView = Omit<User, 'email'> & { readonly email?: string | null; readonly online: boolean; readonly erased?: true };
+
+const userPut = new InputSchema(UserPutSchema);
+const locks = new KeyedLock();
+
+/** The user that leaves the server of a record, with the email address where that may be shown. */
+export function presentUser(user: User, online: boolean, withEmail: boolean): UserView {
+  const { id, userId, name, avatarUrl, email, kind, metadata, createdAt, updatedAt, firstSeenAt, lastSeenAt } = user;
+  const shown = withEmail ? { id, userId, name, avatarUrl, email } : { id, userId, name, avatarUrl };
+  return { ...shown, kind, metadata, createdAt, updatedAt, firstSeenAt, lastSeenAt, online };
+}
+
+/**
+ * Creates a user or changes the fields given, and answers `{"user":…}`. Repeating it changes nothing and emits no event.
+ * A key that is confined to rooms creates users, and changes none that exists. `input` is the parsed JSON body. Throws
+ * `forbidden`, `invalid_request`.
+ */
+export async function putUser(ctx: Context, actor: Actor, userId: string, input: unknown): Promise<string> {
+  const user = await upsert(ctx, actor.environment, readPut(actor, userId, input));
+  return `{"user":${renderUser(ctx, actor, user)}}`;
+}
+
+/** As `putUser`, inside a transaction and without an answer. */
+export async function putUserWithin(ctx: Context, tx: Transaction, actor: Actor, userId: string, input: unknown): Promise<void> {
+  await upsertWithin(ctx, tx, actor.environment, readPut(actor, userId, input));
+}
+
+function readPut(actor: Actor, userId: string, input: unknown): Upsert {
+  requireBackend(actor, 'write');
+  const limits = limitsOf(actor.environment);
+  checkId('userId', userId, limits);
+  const wanted = validate(userPut, input);
+  if (wanted.metadata !== undefined) checkMetadata(wanted.metadata, limits);
+  if (wanted.avatarUrl !== undefined && !isWebAddress(wanted.avatarUrl)) throw new CollabError('invalid_request', 'avatarUrl must be an http or https address');
+  if (wanted.email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(wanted.email)) throw new CollabError('invalid_request', 'email must be an email address');
+  return { userId, fields: fieldsOf(wanted), seen: false, createOnly: actor.rooms !== null, actingUserId: actingUser(actor), via: actor.via };
+}
+
+/**
+ * Erases a user's personal data and answers `{"deleted":true}`. What they wrote stays under their id; `user.updated` tells
+ * of a user without name, picture and metadata, which closes their sockets. Who comes back with a token is a new user. Throws `forbidden`, `user_not_found`.
+ */
+export async function deleteUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
+  requireBackend(actor, 'write');
+  requireAllRooms(actor, 'erase users');
+  checkId('userId', userId, limitsOf(actor.environment));
+  const partition = usersOf(actor.environment.id);
+  const key = escapeId(userId);
+  await locks.run(`${partition} ${key}`, () =>
+    ctx.store.transact(async (tx) => {
+      const stored = await tx.get(partition, key);
+      if (stored === undefined) throw userNotFound();
+      const now = ctx.clock.now();
+      const { createdAt } = JSON.parse(stored) as User;
+      tx.delete(partition, key);
+      deleteFromOrder(tx, actor.environment.id, { createdAt, userId });
+      const erased: User = { ...blank(userId), createdAt, updatedAt: timestamp(now), firstSeenAt: null, lastSeenAt: null };
+      emitUser(ctx, tx, actor.environment, erased, { at: now, userId: actingUser(actor), via: actor.via, erased: true });
+    }),
+  );
+  return '{"deleted":true}';
+}
+
+/** Answers `{"user":…}`, to a key that is confined to rooms without the email address. Throws `user_not_found`. */
+export async function getUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
+  requireRead(actor);
+  checkId('userId', userId, limitsOf(actor.environment));
+  const stored = await ctx.store.get(usersOf(actor.environment.id), escapeId(userId));
+  if (stored === undefined) throw userNotFound();
+  return `{"user":${renderUser(ctx, actor, JSON.parse(stored) as User)}}`;
+}
+
+/** The users of the environment, newest first unless asked otherwise. Throws `forbidden`, `invalid_cursor`. */
+export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
+  requireRead(actor);
+  requireAllRooms(actor, 'list users');
+  const { id } = actor.environment;
+  await ensureUserOrder(ctx, id);
+  return readPage(ctx.store, query, limitsOf(actor.environment).listHardCap, {
+    partition: userOrderOf(id),
+    // Cursors of earlier versions go on.
+    name: usersOf(id),
+    prefix: USER_ORDER_PREFIX,
+    load: (entry) => userInOrder(ctx, id, entry),
+    matches: Object.keys(query.filters).length === 0 ? null : (user) => matches(user, query.filters),
+    updatedAt: (user) => user.updatedAt,
+    text: (user) => renderUser(ctx, actor, user),
+  });
+}
+
+/**
+ * Records that a person showed a valid token: makes the user, or takes over the claims that are there (absent ones erase
+ * nothing). Emits `user.updated` only for a new user or a changed claim; `lastSeenAt` moves at most once a minute.
+ */
+export async function recordUserFromToken(ctx: Context, environment: Environment, claims: Claims, via: Via): Promise<User> {
+  const stored = await ctx.store.get(usersOf(environment.id), escapeId(claims.userId));
+  const { name, avatarUrl, email, metadata } = claims;
+  const change: Upsert = { userId: claims.userId, fields: fieldsOf({ name, avatarUrl, email, metadata }), seen: true, actingUserId: claims.userId, via };
+  const known = stored === undefined ? null : (JSON.parse(stored) as User);
+  if (known !== null && changed(known, change, ctx.clock.now()) === known) return known;
+  return upsert(ctx, environment, change);
+}
+
+/**
+ * Makes sure, inside a transaction, that the author of a write is known. A person with a valid token is; so is anybody
+ * where the environment does not require known users. Throws `unknown_user`.
+ */
+export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: Actor, userId: string): Promise<void> {
+  const partition = usersOf(actor.environment.id);
+  const key = escapeId(userId);
+  if ((await tx.get(partition, key)) !== undefined) return;
+  if (actor.kind === 'backend' && actor.environment.settings.requireKnownUsers) {
+    throw new CollabError('unknown_user', `Unknown user: ${userId}. The user must have connected before, or be created with PUT /users/${key}`);
+  }
+  const now = ctx.clock.now();
+  const user = changed(null, { userId, fields: {}, seen: actor.kind === 'user', actingUserId: userId, via: actor.via }, now);
+  tx.put(partition, key, JSON.stringify(user));
+  addToOrder(tx, actor.environment.id, user);
+  emitUser(ctx, tx, actor.environment, user, { at: now, userId, via: actor.via });
+}
+
+/** Adds `delta` to the connections that the worker `owner` holds for a user. Returns how many the user has now. */
+export function countConnections(ctx: Context, environment: Environment, userId: string, owner: string, delta: number): number {
+  return ctx.shared.count(connectionsKey(environment, userId), owner, delta);
+}
+
+/** Whether a user has a connection open, on any worker. */
+export function isOnline(ctx: Context, environment: Environment, userId: string): boolean {
+  return ctx.shared.total(connectionsKey(environment, userId)) > 0;
+}
+
+const connectionsKey = (environment: Environment, userId: string): string => `conn/${environment.id}/${escapeId(userId)}`;
+
+type UserFields = Partial<Pick<User, 'name' | 'avatarUrl' | 'email' | 'kind' | 'metadata'>>;
+
+interface Upsert {
+  readonly userId: string;
+  readonly fields: UserFields;
+  /** Whether the user proved who they are: they count as seen. */
+  readonly seen: boolean;
+  /** Whether a user who exists must not be changed. */
+  readonly createOnly?: boolean;
+  readonly actingUserId: string | null;
+  readonly via: Via;
+}
+
+function upsert(ctx: Context, environment: Environment, change: Upsert): Promise<User> {
+  const partition = usersOf(environment.id);
+  const key = escapeId(change.userId);
+  return locks.run(`${partition} ${key}`, () => ctx.store.transact((tx) => upsertWithin(ctx, tx, environment, change)));
+}
+
+async function upsertWithin(ctx: Context, tx: Transaction, environment: Environment, change: Upsert): Promise<User> {
+  const partition = usersOf(environment.id);
+  const key = escapeId(change.userId);
+  const stored = await tx.get(partition, key);
+  const known = stored === undefined ? null : (JSON.parse(stored) as User);
+  if (known !== null && change.createOnly === true) requireUnchanged(known, change.fields);
+  const now = ctx.clock.now();
+  const user = changed(known, change, now);
+  if (user === known) return user;
+  tx.put(partition, key, JSON.stringify(user));
+  if (known === null) addToOrder(tx, environment.id, user);
+  if (known === null || differs(known, change.fields)) {
+    emitUser(ctx, tx, environment, user, { at: now, userId: change.actingUserId, via: change.via });
+  }
+  return user;
+}
+
+/** Throws `forbidden` when the fields differ from those of the user, or name an email address, which is not to be guessed either. */
+function requireUnchanged(known: User, fields: UserFields): void {
+  if (fields.email === undefined && !differs(known, fields)) return;
+  throw new CollabError('forbidden', 'The key is confined to rooms: it creates users, and does not change one that exists');
+}
+
+/** How exact `lastSeenAt` is. A difference in either direction counts: the clock may have been set back. */
+const SEEN_EVERY_MS = 60_000;
+
+/** The user after a change; the very same object when there is nothing to write. */
+function changed(known: User | null, change: Upsert, now: number): User {
+  const at = timestamp(now);
+  const { userId, fields, seen } = change;
+  if (known === null) {
+    return { ...blank(userId), ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null };
+  }
+  const updated = differs(known, fields);
+  const seenAnew = seen && (known.lastSeenAt === null || Math.abs(now - Date.parse(known.lastSeenAt)) >= SEEN_EVERY_MS);
+  if (!updated && !seenAnew) return known;
+  return {
+    ...known,
+    ...fields,
+    updatedAt: updated ? at : known.updatedAt,
+    firstSeenAt: known.firstSeenAt ?? (seen ? at : null),
+    lastSeenAt: seen ? at : known.lastSeenAt,
+  };
+}
+
+/** A user of whom only the id is known. */
+function blank(userId: string): Omit<User, 'createdAt' | 'updatedAt' | 'firstSeenAt' | 'lastSeenAt'> {
+  return { id: userId, userId, name: null, avatarUrl: null, email: null, kind: 'user', metadata: {} };
+}
+
+const userNotFound = (): CollabError => new CollabError('user_not_found', 'User not found');
+
+function differs(known: User, fields: UserFields): boolean {
+  const { name, avatarUrl, email, kind, metadata } = fields;
+  return (
+    (name !== undefined && name !== known.name) ||
+    (avatarUrl !== undefined && avatarUrl !== known.avatarUrl) ||
+    (email !== undefined && email !== known.email) ||
+    (kind !== undefined && kind !== known.kind) ||
+    (metadata !== undefined && JSON.stringify(metadata) !== JSON.stringify(known.metadata))
+  );
+}
+
+/** The fields that are given; absent ones must not appear at all, or they would erase. */
+function fieldsOf(input: UserPut): UserFields {
+  const { name, avatarUrl, email, kind, metadata } = input;
+  const given = Object.entries({ name, avatarUrl, email, kind, metadata }).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as UserFields;
+}
+
+interface Telling {
+  readonly at: number;
+  readonly userId: string | null;
+  readonly via: Via;
+  readonly erased?: true;
+}
+
+function emitUser(ctx: Context, tx: Transaction, environment: Environment, user: User, { erased, ...by }: Telling): void {
+  const view = presentUser(user, isOnline(ctx, environment, user.userId), false);
+  const data = JSON.stringify(erased === undefined ? view : { ...view, erased });
+  emitChange(tx, environment, { type: 'user.updated', roomId: null, threadId: null, data, ...by });
+}
+
+function renderUser(ctx: Context, actor: Actor, user: User): string {
+  return JSON.stringify(presentUser(user, isOnline(ctx, actor.environment, user.userId), actor.kind === 'backend' && actor.rooms === null));
+}
+
+function matches(user: User, { q, seenSince, kind, metadata }: Readonly<Filters>): boolean {
+  if (!hasMetadata(user.metadata, metadata)) return false;
+  if (kind !== undefined && user.kind !== kind) return false;
+  if (seenSince !== undefined && (user.lastSeenAt === null || user.lastSeenAt < seenSince)) return false;
+  if (q === undefined) return true;
+  const wanted = q.toLowerCase();
+  return user.userId.toLowerCase().includes(wanted) || (user.name?.toLowerCase().includes(wanted) ?? false);
+}

@@ -1,0 +1,46 @@
+import Type from 'typebox';
+import { login, logout } from '../../../domain/admins/admin-sessions.ts';
+import { LoginSchema } from '../../../model/admin.ts';
+import { ok, type Route } from '../route.ts';
+import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
+
+export const adminAuthRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/admin/auth/login',
+    operationId: 'admin.login',
+    summary: 'Log an admin in',
+    description:
+      'Admins are made on the command line: `collab admin create`. Five requests a minute and address, in a window of their own, and ' +
+      '20 failures an hour and account.',
+    credential: 'public',
+    access: 'create',
+    limit: 'login',
+    body: LoginSchema,
+    answers: { 200: namedSchemas.AdminSession },
+    errors: ['invalid_request', 'invalid_login'],
+    handle: async (request) => ok(JSON.stringify(await login(request.ctx, request.body))),
+  },
+  {
+    method: 'POST',
+    path: '/admin/auth/logout',
+    operationId: 'admin.logout',
+    summary: 'End the session',
+    credential: 'admin',
+    access: 'change',
+    answers: { 200: deletedSchema },
+    errors: [],
+    handle: async (request) => ok(await logout(request.ctx, request.admin)),
+  },
+  {
+    method: 'GET',
+    path: '/admin/auth/me',
+    operationId: 'admin.me',
+    summary: 'Get the admin of the session',
+    credential: 'admin',
+    access: 'read',
+    answers: { 200: Type.Object({ admin: namedSchemas.Admin }) },
+    errors: [],
+    handle: (request) => Promise.resolve(ok(JSON.stringify({ admin: request.admin.admin }))),
+  },
+];

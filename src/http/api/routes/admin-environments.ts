@@ -1,0 +1,79 @@
+import Type from 'typebox';
+import { createEnvironmentAsAdmin } from '../../../domain/admins/admin-creates.ts';
+import { deleteEnvironment, findDeletable, findEnvironment, listEnvironments, updateEnvironment } from '../../../domain/environments/environments.ts';
+import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../../model/environment.ts';
+import { ok, type Route } from '../route.ts';
+import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
+
+const oneEnvironment = Type.Object({ environment: namedSchemas.Environment });
+
+export const adminEnvironmentRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/admin/environments',
+    operationId: 'admin.listEnvironments',
+    summary: 'List all environments',
+    credential: 'admin',
+    access: 'read',
+    answers: { 200: Type.Object({ items: Type.Array(namedSchemas.Environment) }) },
+    errors: [],
+    handle: async (request) => ok(JSON.stringify({ items: await listEnvironments(request.ctx) })),
+  },
+  {
+    method: 'POST',
+    path: '/admin/environments',
+    operationId: 'admin.createEnvironment',
+    summary: 'Make an environment',
+    description: 'It gets a secret to sign user tokens with (HS256, under `jwtKid`), which is shown once, and again to a repetition with the same `Idempotency-Key`, and no key yet.',
+    credential: 'admin',
+    access: 'create',
+    idempotent: true,
+    body: EnvironmentCreateSchema,
+    answers: { 201: Type.Object({ environment: namedSchemas.Environment, jwtSecret: Type.String(), jwtKid: Type.String() }) },
+    errors: ['invalid_request', 'slug_taken'],
+    handle: (request) => createEnvironmentAsAdmin(request.ctx, request.admin.admin, request.body, request.idempotency),
+  },
+  {
+    method: 'GET',
+    path: '/admin/environments/:environmentId',
+    operationId: 'admin.getEnvironment',
+    summary: 'Get an environment',
+    description: 'By its id or its slug.',
+    credential: 'admin',
+    access: 'read',
+    answers: { 200: oneEnvironment },
+    errors: ['environment_not_found'],
+    handle: async (request) => ok(JSON.stringify({ environment: await findEnvironment(request.ctx, request.param('environmentId')) })),
+  },
+  {
+    method: 'PATCH',
+    path: '/admin/environments/:environmentId',
+    operationId: 'admin.updateEnvironment',
+    summary: 'Change an environment',
+    description: 'What is not named stays as it is. Every worker follows from the next request on.',
+    credential: 'admin',
+    access: 'change',
+    body: EnvironmentPatchSchema,
+    answers: { 200: oneEnvironment },
+    errors: ['invalid_request', 'environment_not_found'],
+    handle: async (request) => {
+      const { id } = await findEnvironment(request.ctx, request.param('environmentId'));
+      return ok(JSON.stringify({ environment: await updateEnvironment(request.ctx, id, request.body) }));
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/admin/environments/:environmentId',
+    operationId: 'admin.deleteEnvironment',
+    summary: 'Delete an environment with everything in it, for good',
+    credential: 'admin',
+    access: 'change',
+    answers: { 200: deletedSchema },
+    errors: ['environment_not_found'],
+    handle: async (request) => {
+      const { id } = await findDeletable(request.ctx, request.param('environmentId'));
+      await deleteEnvironment(request.ctx, id);
+      return ok('{"deleted":true}');
+    },
+  },
+];

@@ -1,0 +1,72 @@
+import Type from 'typebox';
+import { createKeyAsAdmin, rotateKeyAsAdmin } from '../../../domain/admins/admin-creates.ts';
+import { findEnvironment } from '../../../domain/environments/environments.ts';
+import { presentKey } from '../../../domain/access/key-view.ts';
+import { listKeys, revokeKey } from '../../../domain/access/keys.ts';
+import { KeyCreateSchema, KeyRotateSchema } from '../../../model/key.ts';
+import { ok, type Route } from '../route.ts';
+import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
+
+export const adminKeyRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/admin/environments/:environmentId/keys',
+    operationId: 'admin.listKeys',
+    summary: 'List the keys of an environment',
+    description: 'Revoked and expired ones too.',
+    credential: 'admin',
+    access: 'read',
+    answers: { 200: Type.Object({ items: Type.Array(namedSchemas.Key) }) },
+    errors: ['environment_not_found'],
+    handle: async (request) => {
+      const keys = await listKeys(request.ctx, await findEnvironment(request.ctx, request.param('environmentId')));
+      const now = request.ctx.clock.now();
+      return ok(JSON.stringify({ items: keys.map((key) => presentKey(key, now)) }));
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/environments/:environmentId/keys',
+    operationId: 'admin.createKey',
+    summary: 'Make a key of an environment',
+    description: 'The value of a secret key is shown once, and again to a repetition with the same `Idempotency-Key`: the answer is stored encrypted with that, so let it be random.',
+    credential: 'admin',
+    access: 'create',
+    idempotent: true,
+    body: KeyCreateSchema,
+    answers: { 201: Type.Object({ key: namedSchemas.NewKey }) },
+    errors: ['invalid_request', 'environment_not_found'],
+    handle: (request) =>
+      createKeyAsAdmin(request.ctx, request.admin.admin, request.param('environmentId'), request.body, request.idempotency),
+  },
+  {
+    method: 'DELETE',
+    path: '/admin/keys/:keyId',
+    operationId: 'admin.revokeKey',
+    summary: 'Revoke a key',
+    description: 'It stops working from the next request on, and stays in the list. Revoking it again changes nothing and is no error.',
+    credential: 'admin',
+    access: 'change',
+    answers: { 200: deletedSchema },
+    errors: ['key_not_found'],
+    handle: async (request) => {
+      await revokeKey(request.ctx, request.param('keyId'));
+      return ok('{"deleted":true}');
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/keys/:keyId/rotate',
+    operationId: 'admin.rotateKey',
+    summary: 'Replace a key by a new one with the same rights',
+    description: 'Both work during the overlap; then the old one expires. The value of the new one is shown as at its creation.',
+    credential: 'admin',
+    access: 'create',
+    idempotent: true,
+    body: KeyRotateSchema,
+    answers: { 201: Type.Object({ key: namedSchemas.NewKey, replaces: Type.String({ description: 'Id of the old key.' }) }) },
+    errors: ['invalid_request', 'key_not_found'],
+    handle: (request) =>
+      rotateKeyAsAdmin(request.ctx, request.admin.admin, request.param('keyId'), request.body, request.idempotency),
+  },
+];

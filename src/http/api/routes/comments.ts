@@ -1,0 +1,63 @@
+import Type from 'typebox';
+import { createComment, deleteComment, editComment, listComments } from '../../../domain/comments/comments.ts';
+import { CommentCreateSchema, CommentPatchSchema } from '../../../model/comment.ts';
+import { listParameters } from '../../openapi/list-parameters.ts';
+import { ok, page, type Route } from '../route.ts';
+import { deletedSchema, listOf, namedSchemas } from '../../openapi/schemas.ts';
+
+export const commentRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/threads/:threadId/comments',
+    operationId: 'comments.list',
+    summary: 'List the comments of a thread',
+    credential: 'secret',
+    access: 'read',
+    list: true,
+    conditions: 'log',
+    query: listParameters('comments'),
+    holdsFiles: true,
+    answers: { 200: listOf(namedSchemas.Comment) },
+    errors: ['invalid_request', 'invalid_cursor', 'thread_not_found'],
+    handle: async (request) => page(await listComments(request.ctx, request.actor, request.param('threadId'), request.listQuery('comments'))),
+  },
+  {
+    method: 'POST',
+    path: '/threads/:threadId/comments',
+    operationId: 'comments.create',
+    summary: 'Add a comment to a thread',
+    credential: 'secret',
+    access: 'create',
+    body: CommentCreateSchema,
+    idempotent: true,
+    holdsFiles: true,
+    answers: { 201: Type.Object({ comment: namedSchemas.Comment }) },
+    errors: ['invalid_request', 'unknown_user', 'thread_not_found', 'id_taken'],
+    handle: (request) => createComment(request.ctx, request.actor, request.param('threadId'), request.body, request.idempotency),
+  },
+  {
+    method: 'PATCH',
+    path: '/comments/:commentId',
+    operationId: 'comments.update',
+    summary: 'Edit a comment',
+    credential: 'secret',
+    access: 'change',
+    body: CommentPatchSchema,
+    holdsFiles: true,
+    answers: { 200: Type.Object({ comment: namedSchemas.Comment }) },
+    errors: ['invalid_request', 'comment_not_found'],
+    handle: async (request) => ok(await editComment(request.ctx, request.actor, request.param('commentId'), request.body)),
+  },
+  {
+    method: 'DELETE',
+    path: '/comments/:commentId',
+    operationId: 'comments.delete',
+    summary: 'Delete a comment',
+    description: 'Deleting the last comment of a thread deletes the thread too.',
+    credential: 'secret',
+    access: 'change',
+    answers: { 200: deletedSchema },
+    errors: ['comment_not_found'],
+    handle: async (request) => ok(await deleteComment(request.ctx, request.actor, request.param('commentId'))),
+  },
+];

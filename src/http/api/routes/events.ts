@@ -1,0 +1,64 @@
+import Type from 'typebox';
+import { listEvents, parseEventsQuery } from '../../../domain/events/events.ts';
+import { epochOf } from '../../../domain/events/streams.ts';
+import { CollabError } from '../../../model/errors.ts';
+import type { ApiRequest } from '../api-request.ts';
+import { EventStream, type LogPosition } from '../event-stream.ts';
+import { ok, type Route } from '../route.ts';
+import { namedSchemas } from '../../openapi/schemas.ts';
+
+export const eventRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/events',
+    operationId: 'events.list',
+    summary: 'Read the log of changes, or follow it',
+    description:
+      'With `Accept: text/event-stream` the answer is a stream of server-sent events that goes on after `Last-Event-ID`, ' +
+      '`<epoch>:<seq>`, or else after `since`, or else with what happens from now on. Its first message, of the type `welcome`, says ' +
+      'in `recovered` whether all events after that position follow; where they don’t, read everything anew. A key that is confined to rooms gets the events of its rooms, and none of users.',
+    credential: 'secret',
+    access: 'read',
+    stream: true,
+    query: [
+      { name: 'since', schema: Type.Integer({ minimum: 0, default: 0, description: 'Events after this position.' }) },
+      { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'At most this many.' }) },
+    ],
+    holdsFiles: true,
+    answers: {
+      200: Type.Object({
+        items: Type.Array(namedSchemas.Event),
+        epoch: Type.String({ description: 'Names the log; positions of another mean nothing here.' }),
+        seq: Type.Integer({ minimum: 0, description: 'Position of the last event.' }),
+        oldestSeq: Type.Integer({ minimum: 1, description: 'Position of the oldest event still kept.' }),
+        nextSince: Type.Optional(Type.Integer({ description: 'Where to go on; absent when nothing remains.' })),
+      }),
+    },
+    errors: ['invalid_request'],
+    handle: async (request) => {
+      if (wantsStream(request)) {
+        await new EventStream(request.parts, request.actor).start(resumePosition(request));
+        return null;
+      }
+      const { since, limit } = parseEventsQuery(request.search);
+      return ok(await listEvents(request.ctx, request.actor, since, limit));
+    },
+  },
+];
+
+function wantsStream({ parts }: ApiRequest): boolean {
+  const { method, accept } = parts.exchange.head;
+  return method === 'GET' && accept.includes('text/event-stream');
+}
+
+function resumePosition({ parts, search, ctx, actor }: ApiRequest): LogPosition | null {
+  const { lastEventId } = parts.exchange.head;
+  if (lastEventId !== '') return parseEventId(lastEventId);
+  return search.has('since') ? { epoch: epochOf(ctx.store, actor.environment), seq: parseEventsQuery(search).since } : null;
+}
+
+function parseEventId(text: string): LogPosition {
+  const [, epoch, seq] = /^([^:]{1,64}):(\d{1,15})$/.exec(text) ?? [];
+  if (epoch === undefined || seq === undefined) throw new CollabError('invalid_request', 'Last-Event-ID must be <epoch>:<seq>, as the stream gave it');
+  return { epoch, seq: Number(seq) };
+}

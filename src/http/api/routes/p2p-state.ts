@@ -1,0 +1,115 @@
+import Type from 'typebox';
+import { clearState, maxStateBytes, mergesByDefault, readState, renderState, renderWritten, stateTooLarge, writeState } from '../../../domain/rooms/p2p-state.ts';
+import { InputSchema, validate } from '../../../domain/input/validate.ts';
+import { CollabError } from '../../../model/errors.ts';
+import { P2P_CONTENT_TYPE, P2pStatePutSchema } from '../../../model/p2p-state.ts';
+import type { ApiRequest } from '../api-request.ts';
+import { bytesHead, listHead } from '../answer.ts';
+import { isModified, preconditionHolds } from '../../core/conditions.ts';
+import type { Header } from '../../core/exchange.ts';
+import { parseJsonBody } from '../json-body.ts';
+import { ok, type Route } from '../route.ts';
+import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
+
+const path = '/rooms/:roomId/p2p/state';
+const statePut = new InputSchema(P2pStatePutSchema);
+
+/** Four characters for three bytes, and room for JSON that escapes every slash among them. */
+const JSON_GROWTH = 1.4;
+const JSON_FRAME_BYTES = 1024;
+
+export const p2pStateRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path,
+    operationId: 'p2pState.get',
+    summary: 'Get the shared (CRDT) state of a room',
+    description: 'A room without state, or that was never used, has none and is no error. `Accept: application/octet-stream` gives the bytes themselves, or 204.',
+    credential: 'either',
+    access: 'read',
+    query: [{ name: 'sv', schema: Type.String({ description: 'State vector of a Yjs document, base64url: only what that document lacks is sent.' }) }],
+    bytes: true,
+    conditions: 'read',
+    answers: { 200: namedSchemas.P2pState },
+    errors: ['invalid_request', 'state_too_complex'],
+    handle: async (request) => {
+      const { head } = request.parts.exchange;
+      const roomId = request.param('roomId');
+      const state = await readState(request.ctx, request.actor, roomId, stateVectorOf(request), (etag) => isModified(head, etag));
+      const headers: Header[] = [['ETag', state.etag], ['Vary', 'Accept']];
+      if (state.unchanged) return { status: 304, body: '', head: listHead, headers };
+      if (!head.accept.includes(P2P_CONTENT_TYPE)) return { status: 200, body: renderState(roomId, state), head: listHead, headers };
+      if (state.base64 === null) return { status: 204, body: '', head: bytesHead, headers };
+      return { status: 200, body: Buffer.from(state.base64, 'base64'), head: bytesHead, headers };
+    },
+  },
+  {
+    method: 'PUT',
+    path,
+    operationId: 'p2pState.put',
+    summary: 'Replace the shared state of a room, or merge into it',
+    description:
+      'The bytes replace what was there, whatever they are; with `merge=yjs`, or the setting `crdt: "yjs"` of the environment, they are a Yjs update ' +
+      'that is merged into it, so that writers who did not see each other lose nothing. Makes the room if it is new.',
+    credential: 'either',
+    access: 'create',
+    query: [{ name: 'merge', schema: Type.Literal('yjs', { description: 'Merges a Yjs update into what is stored.' }) }],
+    payload: {
+      schema: P2pStatePutSchema,
+      limit: ({ environment }, contentType) => maxStateBytes(environment) * (isBytes(contentType) ? 1 : JSON_GROWTH) + JSON_FRAME_BYTES,
+      tooLarge: ({ environment }) => stateTooLarge(environment),
+    },
+    conditions: 'write',
+    answers: { 200: namedSchemas.P2pStateWritten },
+    errors: ['invalid_request', 'precondition_failed', 'state_too_complex'],
+    handle: async (request) => {
+      const { head } = request.parts.exchange;
+      const roomId = request.param('roomId');
+      const merge = wantsMerge(request);
+      const state = await writeState(request.ctx, request.actor, roomId, bytesOf(request), merge, (etag, exists) => preconditionHolds(head, etag, exists));
+      return { ...ok(renderWritten(roomId, state)), headers: [['ETag', state.etag]] };
+    },
+  },
+  {
+    method: 'DELETE',
+    path,
+    operationId: 'p2pState.clear',
+    summary: 'Clear the shared state of a room',
+    description: 'A room that has none is no error.',
+    credential: 'secret',
+    access: 'change',
+    answers: { 200: deletedSchema },
+    errors: ['invalid_request'],
+    handle: async (request) => ok(await clearState(request.ctx, request.actor, request.param('roomId'))),
+  },
+];
+
+function stateVectorOf({ search }: ApiRequest): Uint8Array | null {
+  const text = search.get('sv');
+  if (text === null) return null;
+  if (!/^[A-Za-z0-9_-]+={0,2}$/.test(text)) throw new CollabError('invalid_request', 'sv must be a Yjs state vector as base64url');
+  return Buffer.from(text, 'base64url');
+}
+
+function wantsMerge({ search, actor }: ApiRequest): boolean {
+  const merge = search.get('merge');
+  if (merge === null) return mergesByDefault(actor.environment);
+  if (merge !== 'yjs') throw new CollabError('invalid_request', 'merge must be yjs');
+  return true;
+}
+
+function bytesOf({ bytes, parts }: ApiRequest): Buffer {
+  const { contentType } = parts.exchange.head;
+  if (isBytes(contentType)) return bytes;
+  if (!/^\s*application\/json\s*(?:;|$)/i.test(contentType)) {
+    throw new CollabError('invalid_content_type', `Content-Type must be ${P2P_CONTENT_TYPE} or application/json`);
+  }
+  const { state } = validate(statePut, parseJsonBody(contentType, bytes));
+  if (state.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(state)) throw new CollabError('invalid_request', 'state must be base64');
+  return Buffer.from(state, 'base64');
+}
+
+function isBytes(contentType: string): boolean {
+  const [type = ''] = contentType.split(';', 1);
+  return type.trim().toLowerCase() === P2P_CONTENT_TYPE;
+}

@@ -1,0 +1,35 @@
+import Type from 'typebox';
+import { addReaction, removeReaction } from '../../../domain/comments/reactions.ts';
+import { ReactionCreateSchema } from '../../../model/reaction.ts';
+import { ok, type Route } from '../route.ts';
+import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
+
+const oneReaction = Type.Object({ reaction: namedSchemas.Reaction });
+
+export const reactionRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/comments/:commentId/reactions',
+    operationId: 'reactions.create',
+    summary: 'React to a comment',
+    description: 'The same emoji of the same user again is answered with 200 and the reaction that is there.',
+    credential: 'secret',
+    access: 'create',
+    body: ReactionCreateSchema,
+    idempotent: true,
+    answers: { 200: oneReaction, 201: oneReaction },
+    errors: ['invalid_request', 'unknown_user', 'comment_not_found'],
+    handle: (request) => addReaction(request.ctx, request.actor, request.param('commentId'), request.body, request.idempotency),
+  },
+  {
+    method: 'DELETE',
+    path: '/reactions/:reactionId',
+    operationId: 'reactions.delete',
+    summary: 'Remove a reaction',
+    credential: 'secret',
+    access: 'change',
+    answers: { 200: deletedSchema },
+    errors: ['reaction_not_found'],
+    handle: async (request) => ok(await removeReaction(request.ctx, request.actor, request.param('reactionId'))),
+  },
+];

@@ -1,0 +1,89 @@
+import Type from 'typebox';
+import { listPresence } from '../../../domain/rooms/presence.ts';
+import { deleteRoom } from '../../../domain/rooms/room-removal.ts';
+import { getRoom, listRooms, patchRoom } from '../../../domain/rooms/rooms.ts';
+import { CollabError } from '../../../model/errors.ts';
+import { RoomPatchSchema } from '../../../model/room.ts';
+import { listParameters } from '../../openapi/list-parameters.ts';
+import { tagged } from '../list-tag.ts';
+import { ok, page, type Route } from '../route.ts';
+import { deletedSchema, listOf, namedSchemas } from '../../openapi/schemas.ts';
+
+export const roomRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/rooms',
+    operationId: 'rooms.list',
+    summary: 'List all rooms',
+    credential: 'secret',
+    access: 'read',
+    list: true,
+    conditions: 'read',
+    query: listParameters('rooms'),
+    answers: { 200: listOf(namedSchemas.Room) },
+    errors: ['invalid_request', 'invalid_cursor'],
+    // A room may come to be, and get other metadata, without an event.
+    handle: async (request) => tagged(request.parts, page(await listRooms(request.ctx, request.actor, request.listQuery('rooms')))),
+  },
+  {
+    method: 'GET',
+    path: '/rooms/:roomId',
+    operationId: 'rooms.get',
+    summary: 'Get a room with its threads',
+    description: 'The threads are a list: without `limit` whole, up to 10 000 and 16 777 216 characters, with `nextCursor` and `Link` while more remain.',
+    credential: 'secret',
+    access: 'read',
+    query: [{ name: 'include', schema: Type.Literal('comments', { description: 'Adds `comments` to each thread.' }) }, ...listParameters('threads')],
+    holdsFiles: true,
+    answers: {
+      200: Type.Object({
+        room: namedSchemas.Room,
+        threads: Type.Array(namedSchemas.ThreadWithComments),
+        nextCursor: Type.Optional(Type.String({ description: 'Where the threads go on; absent on the last page.' })),
+      }),
+    },
+    errors: ['invalid_request', 'invalid_cursor', 'room_not_found', 'payload_too_large'],
+    handle: async (request) => {
+      const include = request.search.get('include');
+      if (include !== null && include !== 'comments') throw new CollabError('invalid_request', 'include must be comments');
+      const query = request.listQuery('threads');
+      return page(await getRoom(request.ctx, request.actor, request.param('roomId'), { includeComments: include !== null, query }));
+    },
+  },
+  {
+    method: 'GET',
+    path: '/rooms/:roomId/presence',
+    operationId: 'rooms.presence',
+    summary: 'List who is in a room',
+    description: 'One row per user, however many tabs are open, in the order in which they came. Empty for a room that does not exist.',
+    credential: 'secret',
+    access: 'read',
+    answers: { 200: Type.Object({ items: Type.Array(namedSchemas.Presence) }) },
+    errors: ['invalid_request'],
+    handle: async (request) => ok(await listPresence(request.ctx, request.actor, request.param('roomId'))),
+  },
+  {
+    method: 'PATCH',
+    path: '/rooms/:roomId',
+    operationId: 'rooms.update',
+    summary: 'Replace the metadata of a room',
+    credential: 'secret',
+    access: 'change',
+    body: RoomPatchSchema,
+    answers: { 200: Type.Object({ room: namedSchemas.Room }) },
+    errors: ['invalid_request', 'room_not_found'],
+    handle: async (request) => ok(await patchRoom(request.ctx, request.actor, request.param('roomId'), request.body)),
+  },
+  {
+    method: 'DELETE',
+    path: '/rooms/:roomId',
+    operationId: 'rooms.delete',
+    summary: 'Delete a room with its threads and its shared state',
+    description: 'Each thread is told of as deleted. The next thread in the room makes it anew.',
+    credential: 'secret',
+    access: 'change',
+    answers: { 200: deletedSchema },
+    errors: ['invalid_request', 'room_not_found'],
+    handle: async (request) => ok(await deleteRoom(request.ctx, request.actor, request.param('roomId'))),
+  },
+];

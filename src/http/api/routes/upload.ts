@@ -1,0 +1,24 @@
+import { ok, type Route } from '../route.ts';
+import { namedSchemas } from '../../openapi/schemas.ts';
+import { receiveUpload } from '../upload.ts';
+
+export const uploadRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/upload',
+    operationId: 'files.upload',
+    summary: 'Upload a file, to be attached to a comment',
+    description:
+      'The id of the answer goes into `attachmentIds` when a thread or comment is created or edited; a file that nothing links is removed after 24 hours. ' +
+      'It is fetched from its `url` with the same two headers.',
+    credential: 'user',
+    access: 'create',
+    upload: true,
+    answers: { 200: namedSchemas.Attachment },
+    errors: ['invalid_request', 'invalid_content_type', 'unsupported_media', 'media_disabled', 'file_too_large', 'payload_too_large'],
+    handle: async (request) => {
+      const attachment = await receiveUpload(request);
+      return attachment === null ? null : ok(JSON.stringify(attachment));
+    },
+  },
+];

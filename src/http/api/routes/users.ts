@@ -1,0 +1,78 @@
+import Type from 'typebox';
+import { issueToken } from '../../../domain/access/issue-token.ts';
+import { deleteUser, getUser, listUsers, putUser } from '../../../domain/users/users.ts';
+import { TokenCreateSchema } from '../../../model/token.ts';
+import { UserPutSchema } from '../../../model/user.ts';
+import { listParameters } from '../../openapi/list-parameters.ts';
+import { ok, page, type Route } from '../route.ts';
+import { deletedSchema, listOf, namedSchemas } from '../../openapi/schemas.ts';
+
+const oneUser = Type.Object({ user: namedSchemas.User });
+
+export const userRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/users',
+    operationId: 'users.list',
+    summary: 'List users',
+    description: 'A key that is confined to rooms gets 403.',
+    credential: 'secret',
+    access: 'read',
+    list: true,
+    query: listParameters('users'),
+    answers: { 200: listOf(namedSchemas.User) },
+    errors: ['invalid_request', 'invalid_cursor'],
+    handle: async (request) => page(await listUsers(request.ctx, request.actor, request.listQuery('users'))),
+  },
+  {
+    method: 'GET',
+    path: '/users/:userId',
+    operationId: 'users.get',
+    summary: 'Get a user',
+    description: 'A key that is confined to rooms gets the user without `email`.',
+    credential: 'secret',
+    access: 'read',
+    answers: { 200: oneUser },
+    errors: ['invalid_request', 'user_not_found'],
+    handle: async (request) => ok(await getUser(request.ctx, request.actor, request.param('userId'))),
+  },
+  {
+    method: 'PUT',
+    path: '/users/:userId',
+    operationId: 'users.put',
+    summary: 'Create a user, or change the fields given',
+    description: 'A key that is confined to rooms creates users. For a user who exists it gets 403 when a field would change or `email` is given.',
+    credential: 'secret',
+    access: 'create',
+    body: UserPutSchema,
+    answers: { 200: oneUser },
+    errors: ['invalid_request'],
+    handle: async (request) => ok(await putUser(request.ctx, request.actor, request.param('userId'), request.body)),
+  },
+  {
+    method: 'DELETE',
+    path: '/users/:userId',
+    operationId: 'users.delete',
+    summary: 'Erase the personal data of a user',
+    description: 'What the user wrote stays under their id. Their sockets are closed, and earlier events of the log are read without personal data from then on. A key that is confined to rooms gets 403.',
+    credential: 'secret',
+    access: 'create',
+    answers: { 200: deletedSchema },
+    errors: ['invalid_request', 'user_not_found'],
+    handle: async (request) => ok(await deleteUser(request.ctx, request.actor, request.param('userId'))),
+  },
+  {
+    method: 'POST',
+    path: '/users/:userId/tokens',
+    operationId: 'users.createToken',
+    summary: 'Make a token with which a browser connects as a user',
+    description: 'Creates the user where there is none. Repeating the request makes another token, unless it has the same `Idempotency-Key`. A key that is confined to rooms makes tokens for its rooms alone, and gets 403 when `name` or `avatarUrl` would change a user who exists.',
+    credential: 'secret',
+    access: 'create',
+    body: TokenCreateSchema,
+    idempotent: true,
+    answers: { 201: Type.Object({ token: Type.String(), expiresAt: Type.String({ format: 'date-time' }) }) },
+    errors: ['invalid_request'],
+    handle: (request) => issueToken(request.ctx, request.actor, request.param('userId'), request.body, request.idempotency),
+  },
+];

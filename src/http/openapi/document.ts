@@ -1,0 +1,173 @@
+import type { ErrorCode } from '../../model/errors.ts';
+import { version } from '../../lib/version.ts';
+import { acceptedTypes } from '../../model/attachment.ts';
+import { API_PREFIX } from '../api/api-prefix.ts';
+import { isForBrowsers } from '../core/cors.ts';
+import { operationExamples } from './examples/operations.ts';
+import { pathExamples, queryExamples } from './examples/records.ts';
+import { fileErrors, filesPath } from './files.ts';
+import { bytesContent, headerRefs, type Json, jsonContent, limitHeaders, refusalExamples, refusals, referred, securityOf, sharedComponents } from './parts.ts';
+import type { Parameter, Route } from '../api/route.ts';
+
+const ABOUT = `Comments pinned to pages: rooms hold threads, threads hold comments. Everything is scoped to the environment that the credentials name.
+
+- **Backends** send their secret key: \`Authorization: Bearer sk_…\`. Never let one get into a page.
+- **Browsers** send a publishable key and the token of a user: \`X-Service-Key: pk_…\` and \`X-Service-Token\`, which a backend gets by \`POST /users/{userId}/tokens\` or signs itself. They write over the WebSocket at \`${API_PREFIX}/ws\`, where every change is delivered as it happens.
+- **Admins** log in and send \`Authorization: Bearer adm_…\`, on /admin/* only.
+
+Every refusal is \`{"error": "<message>"}\` with its kind in \`X-Error-Code\`. 100 requests a minute and address are answered; then 429 with \`Retry-After\`. Times are ISO 8601 in UTC with milliseconds. Clients ignore fields that they don’t know: within v1 fields are only added.`;
+
+const tagTexts: Readonly<Record<string, string>> = {
+  threads: 'Conversations in a room, pinned to a place on a page or to none.',
+  comments: 'What is said in a thread.',
+  reactions: 'Emoji on comments.',
+  rooms: 'What threads belong to, such as a page. A room comes to be by being used.',
+  files: 'Images, sound and video that comments carry.',
+  users: 'Who can be an author. Users become known by connecting, or by PUT.',
+  p2pState: 'The shared (CRDT) state of a room, for those who join when nobody is there to sync with.',
+  turnCredentials: 'How browsers reach each other through strict networks.',
+  events: 'The log of all changes, to sync from and to follow.',
+  admin: 'Environments and their keys.',
+  openapi: 'This description.',
+};
+
+/** The OpenAPI 3.1 document of a table of routes. The same table always gives the same document. */
+export function documentOf(routes: readonly Route[]): Json {
+  const tags = [...new Set(routes.map(tagOf))];
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Collab',
+      version,
+      summary: 'Comments, threads and presence for any page, self-hosted.',
+      description: ABOUT,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: API_PREFIX, description: 'This server.' }],
+    security: [{ secretKey: [] }],
+    tags: tags.map((name) => ({ name, ...(tagTexts[name] === undefined ? {} : { description: tagTexts[name] }) })),
+    paths: { ...pathsOf(routes), ...filesPath },
+    // Their place: deliveries will have the durable events as their bodies, whose schemas stand below.
+    webhooks: {},
+    components: { ...sharedComponents, examples: refusalExamples(new Set([...routes.flatMap(errorsOf), ...fileErrors])) },
+  };
+}
+
+function pathsOf(routes: readonly Route[]): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    (paths[path] ??= {})[route.method.toLowerCase()] = operationOf(route);
+  }
+  return paths;
+}
+
+function operationOf(route: Route): Json {
+  return {
+    operationId: route.operationId,
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    tags: [tagOf(route)],
+    ...securityOf[route.credential],
+    parameters: parametersOf(route),
+    ...requestBodyOf(route),
+    responses: { ...answersOf(route), ...refusals(errorsOf(route)) },
+  };
+}
+
+function requestBodyOf({ operationId, body, payload, upload }: Route): Json {
+  const example = exampleOf(operationExamples[operationId]?.body);
+  if (upload === true) return { requestBody: { required: true, content: fileContent } };
+  if (payload !== undefined) return { requestBody: { required: true, content: { ...jsonContent(payload.schema, example), ...bytesContent } } };
+  return body === undefined ? {} : { requestBody: { required: true, content: jsonContent(body, example) } };
+}
+
+const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example });
+
+const fileContent: Json = {
+  'multipart/form-data': {
+    schema: { type: 'object', required: ['file'], properties: { file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The one file; its Content-Type is one of those accepted.' } } },
+    example: { file: '(the bytes of the file)' },
+    encoding: { file: { contentType: Object.keys(acceptedTypes).join(', ') } },
+  },
+};
+
+function parametersOf(route: Route): Json[] {
+  const path = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', minLength: 1, maxLength: 128 },
+    ...exampleOf(pathExamples[name]),
+  }));
+  const headers = [...(route.idempotent === true ? [idempotencyKey] : []), ...conditionsOf(route), ...(route.stream === true ? [lastEventId] : [])];
+  return [...path, ...(route.query ?? []).map(queryParameter), ...headers];
+}
+
+function queryParameter({ name, schema }: Parameter): Json {
+  const isMap = 'type' in schema && schema.type === 'object';
+  return { name, in: 'query', required: false, ...(isMap ? { style: 'form', explode: true } : {}), schema: referred(schema), ...exampleOf(queryExamples[name]) };
+}
+
+function conditionsOf({ conditions }: Route): Json[] {
+  if (conditions === undefined) return [];
+  return conditions === 'write' ? [ifMatch, ifNoneMatch] : [ifNoneMatch];
+}
+
+function answersOf(route: Route): Json {
+  const headers = {
+    ...limitHeaders,
+    ...(route.list === true ? headerRefs('Link') : {}),
+    ...(route.idempotent === true ? headerRefs('Idempotent-Replayed') : {}),
+    ...(route.conditions === undefined ? {} : headerRefs('ETag')),
+  };
+  const others = { ...(route.bytes === true ? bytesContent : {}), ...(route.stream === true ? streamContent : {}) };
+  const answers = Object.entries(route.answers).map(([status, schema]): [string, Json] => {
+    const example = exampleOf(operationExamples[route.operationId]?.answers[Number(status)]);
+    return [status, { description: status === '201' ? 'Created.' : 'Done.', headers, content: { ...jsonContent(schema, example), ...others } }];
+  });
+  if (route.bytes === true) answers.push(['204', { description: 'There are no bytes.', headers }]);
+  if (route.conditions === 'read' || route.conditions === 'log') answers.push(['304', { description: 'Nothing has changed.', headers }]);
+  return Object.fromEntries(answers);
+}
+
+/** The refusals of a route: its own, and those that its credential, its body and its effect bring with them. */
+function errorsOf(route: Route): ErrorCode[] {
+  const codes: ErrorCode[] = ['rate_limited', 'internal'];
+  if (route.credential !== 'public') codes.push('missing_credentials', 'invalid_key');
+  if (route.credential === 'admin') codes.push('invalid_session');
+  if (route.credential === 'secret' || isForBrowsers(route)) codes.push('environment_disabled', 'forbidden');
+  if (isForBrowsers(route)) codes.push('invalid_token', 'token_expired', 'origin_not_allowed');
+  if (route.body !== undefined || route.payload !== undefined) codes.push('payload_too_large', 'invalid_content_type', 'invalid_json');
+  if (route.path.includes(':')) codes.push('invalid_request');
+  if (route.access !== 'read') codes.push('write_conflict', 'storage_full', 'storage_failed');
+  if (route.idempotent === true) codes.push('idempotency_key_reused');
+  return [...codes, ...route.errors];
+}
+
+const headerParameter = (name: string, description: string, schema: Json, example?: string): Json => ({ name, in: 'header', required: false, description, schema, ...exampleOf(example) });
+
+const idempotencyKey = headerParameter(
+  'Idempotency-Key',
+  'Makes the request repeatable for 24 hours: the same key, path and body with the same credential get the first answer again. Let it be random where the answer holds a secret.',
+  { type: 'string', minLength: 1, maxLength: 255 },
+  '0c7d2f7e-5b1a-4c39-9d0e-8f6a3b21e4d7',
+);
+const ifMatch = headerParameter('If-Match', 'ETags, or `*`: writes only over one of these versions, or only over something; else 412.', { type: 'string' });
+const ifNoneMatch = headerParameter(
+  'If-None-Match',
+  'ETags, or `*`. On GET: 304 when what is there has one of them. On PUT: 412 then; `*` writes only where nothing is.',
+  { type: 'string' },
+);
+const lastEventId = headerParameter('Last-Event-ID', 'Of a stream: `<epoch>:<seq>` of the last event that the client has. Browsers send it by themselves.', { type: 'string' });
+
+const streamContent: Json = {
+  'text/event-stream': {
+    schema: { type: 'string', description: 'A message `welcome`, then one per event with its position as `id`.' },
+    example: 'retry: 2000\nevent: welcome\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:4\ndata: {"epoch":"9f2c4b71d05e8a36-4c1f0e9a7b3d5268","seq":4,"recovered":true}\n\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:5\ndata: {"type":"thread.resolved","seq":5,…}\n\n',
+  },
+};
+
+function tagOf({ operationId }: Route): string {
+  return operationId.split('.', 1).join();
+}

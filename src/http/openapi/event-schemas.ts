@@ -1,0 +1,83 @@
+import Type, { type TSchema } from 'typebox';
+import { type EventType, eventTypes } from '../../model/event.ts';
+
+/** The records that events carry, as the API shows them. */
+export interface EventRecords {
+  readonly Thread: TSchema;
+  readonly Comment: TSchema;
+  readonly Reaction: TSchema;
+  readonly User: TSchema;
+}
+
+const time = (description: string) => Type.String({ format: 'date-time', description });
+const userOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+
+const stateChange = Type.Object({
+  roomId: Type.String(),
+  version: Type.Integer({ minimum: 0 }),
+  sizeBytes: Type.Integer({ minimum: 0, description: '0 once it is cleared.' }),
+  updatedAt: time('When it changed.'),
+  updatedBy: userOrNull('The user who changed it; null when a backend did.'),
+});
+
+/** What `data` is, by type: the record as the API shows it, ids alone after a delete, and no bytes of a shared state. */
+function dataOf({ Thread, Comment, Reaction, User }: EventRecords): Readonly<Record<EventType, TSchema>> {
+  return {
+    'thread.created': Type.Object({ thread: Thread, comment: Comment }),
+    'thread.updated': Thread,
+    'thread.resolved': Thread,
+    'thread.reopened': Thread,
+    'thread.deleted': Type.Object({ threadId: Type.String() }),
+    'comment.created': Comment,
+    'comment.updated': Comment,
+    'comment.deleted': Type.Object({
+      commentId: Type.String(),
+      threadId: Type.String(),
+      threadDeleted: Type.Boolean({ description: 'Whether it was the last one: `thread.deleted` follows.' }),
+    }),
+    'reaction.created': Reaction,
+    'reaction.deleted': Type.Object({
+      reactionId: Type.String(),
+      commentId: Type.String(),
+      threadId: Type.String(),
+      userId: Type.String(),
+      emoji: Type.String(),
+    }),
+    'user.updated': User,
+    'p2p.state.updated': stateChange,
+    'p2p.state.cleared': stateChange,
+  };
+}
+
+/** The schema of each durable event under its name in the OpenAPI document: `ThreadCreatedEvent`. */
+export function eventSchemas(records: EventRecords): Readonly<Record<string, TSchema>> {
+  const data = dataOf(records);
+  return Object.fromEntries(eventTypes.map((type) => [eventName(type), envelope(type, data[type])]));
+}
+
+/** The schema of any durable event, which its `type` tells apart. */
+export function anyEvent(schemas: Readonly<Record<string, TSchema>>): TSchema {
+  const mapping = Object.fromEntries(eventTypes.map((type) => [type, `#/components/schemas/${eventName(type)}`]));
+  return Type.Union(Object.values(schemas), { discriminator: { propertyName: 'type', mapping } });
+}
+
+function eventName(type: EventType): string {
+  const words = type.split('.').map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));
+  return `${words.join('')}Event`;
+}
+
+function envelope(type: EventType, data: TSchema): TSchema {
+  return Type.Object({
+    type: Type.Literal(type),
+    seq: Type.Integer({ minimum: 1, description: 'Position in the log of the environment.' }),
+    eventId: Type.String({ description: 'The same however often it is delivered.' }),
+    at: time('When it happened.'),
+    roomId: Type.Optional(Type.String()),
+    threadId: Type.Optional(Type.String()),
+    actor: Type.Object({
+      userId: userOrNull('Null when a backend acted for nobody.'),
+      via: Type.Union([Type.Literal('rest'), Type.Literal('ws'), Type.Literal('cli')]),
+    }),
+    data,
+  });
+}

@@ -1,0 +1,126 @@
+import { P2P_CONTENT_TYPE } from '../../../model/p2p-state.ts';
+import { admin, attachment, editedReply, environment, events, firstComment, listedKey, newKey, position, reaction, reply, room, STATE, thread, user } from './records.ts';
+
+/** A request to an operation and its answers, as the document shows them. Parameters stand in `pathExamples` and `queryExamples`. */
+export interface OperationExample {
+  /** The JSON body, where it takes one. */
+  readonly body?: unknown;
+  /** Status of an answer -> its JSON. */
+  readonly answers: Readonly<Record<number, unknown>>;
+}
+
+const deleted: OperationExample = { answers: { 200: { deleted: true } } };
+
+const { id, roomId, resolved, position: pinned, createdAt, ...others } = thread;
+const created = { id, roomId, resolved, position: pinned, comments: [firstComment], createdAt, ...others, commentCount: 1, updatedAt: createdAt };
+
+const written = { roomId: 'docs-intro', version: 1, sizeBytes: 18, updatedAt: '2026-01-02T03:04:05.678Z' };
+
+/** By operationId. Sent to a server they are answered so, but for ids, times and secrets; a test holds them to that. */
+export const operationExamples: Readonly<Record<string, OperationExample>> = {
+  'threads.list': { answers: { 200: { items: [thread] } } },
+  'threads.create': {
+    body: { userId: 'ann', body: firstComment.body, mentions: ['bob'], position, metadata: thread.metadata },
+    answers: { 201: { thread: created } },
+  },
+  'threads.get': { answers: { 200: { thread, comments: [firstComment, reply] } } },
+  'threads.update': { body: { resolved: true }, answers: { 200: { threadId: thread.id, resolved: true } } },
+  'threads.delete': deleted,
+
+  'comments.list': { answers: { 200: { items: [firstComment, reply] } } },
+  'comments.create': { body: { userId: 'bob', body: reply.body }, answers: { 201: { comment: reply } } },
+  'comments.update': { body: { body: editedReply.body, mentions: [] }, answers: { 200: { comment: editedReply } } },
+  'comments.delete': deleted,
+
+  'reactions.create': { body: { userId: 'ann', emoji: '👍' }, answers: { 200: { reaction }, 201: { reaction } } },
+  'reactions.delete': deleted,
+
+  'rooms.list': { answers: { 200: { items: [room] } } },
+  'rooms.get': { answers: { 200: { room, threads: [thread] } } },
+  'rooms.presence': {
+    answers: {
+      200: {
+        items: [
+          {
+            userId: 'ann',
+            name: user.name,
+            avatarUrl: null,
+            connections: 2,
+            joinedAt: '2026-01-02T03:02:10.301Z',
+            lastActiveAt: '2026-01-02T03:04:00.000Z',
+            state: { page: 'setup' },
+          },
+        ],
+      },
+    },
+  },
+  'rooms.update': { body: { metadata: room.metadata }, answers: { 200: { room } } },
+  'rooms.delete': deleted,
+
+  'files.upload': { answers: { 200: attachment } },
+
+  'users.list': { answers: { 200: { items: [user] } } },
+  'users.get': { answers: { 200: { user } } },
+  'users.put': {
+    body: { name: user.name, avatarUrl: user.avatarUrl, email: user.email, kind: user.kind, metadata: user.metadata },
+    answers: { 200: { user } },
+  },
+  'users.delete': deleted,
+  'users.createToken': {
+    body: { ttl: 3600, name: user.name, role: 'member', rooms: ['docs-*'] },
+    answers: { 201: { token: 'eyJhbGciOiJIUzI1NiIsImtpZCI6ImtpZF8x…', expiresAt: '2026-01-02T04:04:05.678Z' } },
+  },
+
+  'p2pState.get': {
+    answers: {
+      200: { roomId: written.roomId, state: STATE, version: 1, sizeBytes: 18, contentType: P2P_CONTENT_TYPE, updatedAt: written.updatedAt, updatedBy: null },
+    },
+  },
+  'p2pState.put': { body: { state: STATE }, answers: { 200: written } },
+  'p2pState.clear': deleted,
+
+  'turnCredentials.get': {
+    answers: {
+      200: {
+        iceServers: [
+          { urls: ['stun:turn.example.com:3478'] },
+          { urls: ['turn:turn.example.com:3478?transport=udp'], username: '1767326645:env_1kdyaf94gaqnr0s8h2wd.ann', credential: '5ewl+WmUEHitaXhvToHQzNAcUrM=' },
+        ],
+        username: '1767326645:env_1kdyaf94gaqnr0s8h2wd.ann',
+        password: '5ewl+WmUEHitaXhvToHQzNAcUrM=',
+        ttl: 3600,
+        uris: ['turn:turn.example.com:3478?transport=udp'],
+        expiresAt: '2026-01-02T04:04:05.000Z',
+      },
+    },
+  },
+
+  'events.list': { answers: { 200: { items: events, epoch: '9f2c4b71d05e8a36-4c1f0e9a7b3d5268', seq: 4, oldestSeq: 1 } } },
+
+  'admin.login': {
+    body: { email: admin.email, password: 'correct horse battery staple' },
+    answers: { 200: { token: 'adm_Example0Example0Example0Example0Example0Exa', expiresAt: '2026-01-02T15:04:05.678Z', admin } },
+  },
+  'admin.logout': deleted,
+  'admin.me': { answers: { 200: { admin } } },
+  'admin.listEnvironments': { answers: { 200: { items: [environment] } } },
+  'admin.createEnvironment': {
+    body: { slug: 'staging', name: 'Staging' },
+    answers: { 201: { environment, jwtSecret: 'ExampleExampleExampleExampleExampleExampleE', jwtKid: 'kid_1kdyaf94gaqnr0s8h2we' } },
+  },
+  'admin.getEnvironment': { answers: { 200: { environment } } },
+  'admin.updateEnvironment': {
+    body: { settings: { allowedOrigins: ['https://app.example.com'], maxFileSizeMb: 25 } },
+    answers: { 200: { environment: { ...environment, settings: { ...environment.settings, allowedOrigins: ['https://app.example.com'], maxFileSizeMb: 25 } } } },
+  },
+  'admin.deleteEnvironment': deleted,
+  'admin.listKeys': { answers: { 200: { items: [listedKey] } } },
+  'admin.createKey': {
+    body: { kind: 'secret', name: 'ci', scope: 'read', rooms: 'docs-*', expiresInSeconds: 7_776_000 },
+    answers: { 201: { key: newKey } },
+  },
+  'admin.revokeKey': deleted,
+  'admin.rotateKey': { body: { overlapSeconds: 3600 }, answers: { 201: { key: newKey, replaces: 'key_1kdy9vtm5hcx7e2w40rk' } } },
+
+  'openapi.get': { answers: { 200: { openapi: '3.1.0', info: { title: 'Collab' } } } },
+};

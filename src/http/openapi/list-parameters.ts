@@ -1,0 +1,54 @@
+import Type from 'typebox';
+import type { ListKind } from '../../domain/lists/list-query.ts';
+import type { Parameter } from '../api/route.ts';
+
+const text = (description: string) => Type.String({ minLength: 1, maxLength: 256, description });
+const time = (description: string) => Type.String({ format: 'date-time', description });
+
+const common: readonly Parameter[] = [
+  { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, description: 'At most this many; without it the whole list, up to 10 000.' }) },
+  { name: 'cursor', schema: Type.String({ description: 'The nextCursor of the page before, with the same filters and order.' }) },
+  { name: 'sort', schema: Type.Union([Type.Literal('createdAt'), Type.Literal('updatedAt')], { default: 'createdAt', description: 'Paging by updatedAt may repeat items.' }) },
+  { name: 'order', schema: Type.Union([Type.Literal('asc'), Type.Literal('desc')], { description: 'Comments asc, all else desc, when absent.' }) },
+];
+
+/** Written out as `metadata.<key>=<value>`, for one key or several. */
+const metadata: Parameter = {
+  name: 'metadata',
+  schema: Type.Record(Type.String({ pattern: '^metadata\\..+$' }), Type.String({ maxLength: 256 }), { description: 'Those whose metadata has this value under this key: `metadata.<key>=<value>`.' }),
+};
+
+const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
+  threads: [
+    { name: 'resolved', schema: Type.Boolean({ description: 'Only resolved ones, or only open ones.' }) },
+    { name: 'userId', schema: text('Author of the first comment.') },
+    { name: 'participantId', schema: text('A user who commented.') },
+    { name: 'mentions', schema: text('A user who is mentioned.') },
+    { name: 'createdSince', schema: time('Created then or later.') },
+    { name: 'updatedSince', schema: time('Changed then or later.') },
+    metadata,
+  ],
+  comments: [
+    { name: 'userId', schema: text('Author.') },
+    { name: 'mentions', schema: text('A user who is mentioned.') },
+    { name: 'createdSince', schema: time('Written then or later.') },
+    { name: 'updatedSince', schema: time('Written or edited then or later.') },
+    metadata,
+  ],
+  rooms: [
+    { name: 'updatedSince', schema: time('Changed then or later.') },
+    { name: 'prefix', schema: text('The room id starts with this.') },
+    metadata,
+  ],
+  users: [
+    { name: 'q', schema: text('The id or the name contains this, in any case.') },
+    { name: 'seenSince', schema: time('Connected then or later.') },
+    { name: 'kind', schema: Type.Union([Type.Literal('user'), Type.Literal('bot')], { description: 'People or machines.' }) },
+    metadata,
+  ],
+};
+
+/** The parameters of a list. */
+export function listParameters(list: ListKind): readonly Parameter[] {
+  return [...common, ...own[list]];
+}

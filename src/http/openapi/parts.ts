@@ -1,0 +1,92 @@
+import type { TSchema } from 'typebox';
+import { type ErrorCode, errorKinds } from '../../model/errors.ts';
+import { errorExamples } from './examples/errors.ts';
+import { namedEvents, namedSchemas } from './schemas.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+const schemas: Readonly<Record<string, TSchema>> = { ...namedSchemas, ...namedEvents };
+const names = new Map<unknown, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
+
+/** What the document defines once, whatever the routes are. */
+export const sharedComponents: Json = {
+  schemas: Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, inlined(schema)])),
+  headers: {
+    'RateLimit-Policy': { description: 'Requests allowed in a window: `"default";q=<requests>;w=<seconds>`.', schema: { type: 'string' }, example: '"default";q=100;w=60' },
+    RateLimit: { description: 'Requests left now, and seconds until there are more: `"default";r=<requests>;t=<seconds>`.', schema: { type: 'string' }, example: '"default";r=73;t=21' },
+    'Retry-After': { description: 'Seconds until the next request is allowed.', schema: { type: 'integer' }, example: 12 },
+    'X-Request-Id': { description: 'Names the request in the log: as sent, or ours.', schema: { type: 'string' }, example: 'Qm8fZw3K-1a' },
+    'X-Error-Code': { description: 'The kind of refusal.', schema: { type: 'string', enum: Object.keys(errorKinds) } },
+    Link: { description: 'The next page, `rel="next"`; absent on the last.', schema: { type: 'string' } },
+    ETag: { description: 'Names this version.', schema: { type: 'string' } },
+    'Idempotent-Replayed': { description: 'Present when this is the answer of an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
+    'Content-Range': { description: 'Which bytes of how many these are.', schema: { type: 'string' }, example: 'bytes 0-1023/48213' },
+  },
+  securitySchemes: {
+    secretKey: { type: 'http', scheme: 'bearer', description: 'A secret key, sk_…: for backends only, never in a page.' },
+    publishableKey: { type: 'apiKey', in: 'header', name: 'X-Service-Key', description: 'A publishable key, pk_…: it names the environment.' },
+    userToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token', description: 'The token (JWT) of a user, beside the publishable key.' },
+    adminSession: { type: 'http', scheme: 'bearer', description: 'The token of an admin session, adm_…, which `POST /admin/auth/login` gives. Valid on /admin/* only.' },
+  },
+};
+
+/** Credentials by what a route asks for; absent where it is the secret key, as the whole document says. */
+export const securityOf: Readonly<Record<'secret' | 'user' | 'either' | 'admin' | 'public', Json>> = {
+  secret: {},
+  user: { security: [{ publishableKey: [], userToken: [] }] },
+  either: { security: [{ secretKey: [] }, { publishableKey: [], userToken: [] }] },
+  admin: { security: [{ adminSession: [] }] },
+  public: { security: [] },
+};
+
+/** The headers of every answer. */
+export const limitHeaders: Json = headerRefs('RateLimit-Policy', 'RateLimit', 'X-Request-Id');
+
+export const bytesContent: Json = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
+
+/** The responses of these refusals, by status, each with an example per code. */
+export function refusals(codes: Iterable<ErrorCode>): Json {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of new Set(codes)) {
+    const { status } = errorKinds[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  const statuses = [...byStatus].toSorted(([a], [b]) => a - b);
+  return Object.fromEntries(
+    statuses.map(([status, kinds]) => [
+      status,
+      {
+        description: kinds.map((code) => `\`${code}\`: ${errorKinds[code].meaning}`).join('\n'),
+        headers: { ...limitHeaders, ...headerRefs('X-Error-Code'), ...(status === 429 ? headerRefs('Retry-After') : {}) },
+        content: jsonContent(namedSchemas.Error, { examples: Object.fromEntries(kinds.map((code) => [code, { $ref: `#/components/examples/${code}` }])) }),
+      },
+    ]),
+  );
+}
+
+/** The examples that `refusals` refers to. */
+export function refusalExamples(codes: Iterable<ErrorCode>): Json {
+  return Object.fromEntries([...codes].map((code) => [code, { value: { error: errorExamples[code] } }]));
+}
+
+export function headerRefs(...headers: string[]): Json {
+  return Object.fromEntries(headers.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** JSON of a schema; `examples` as a media type has them: `example`, or `examples`. */
+export function jsonContent(schema: TSchema, examples: Json = {}): Json {
+  return { 'application/json': { schema: referred(schema), ...examples } };
+}
+
+/** A schema in which every named one, itself too, is a reference. */
+export function referred(schema: unknown): unknown {
+  const name = names.get(schema);
+  return name === undefined ? inlined(schema) : { $ref: `#/components/schemas/${name}` };
+}
+
+/** A schema itself, in which every named one is a reference. */
+function inlined(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(referred);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, referred(value)]));
+}

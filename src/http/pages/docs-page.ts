@@ -1,0 +1,55 @@
+import { hash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { gzipped, wantsGzip } from '../core/compression.ts';
+import { isModified } from '../core/conditions.ts';
+import type { Exchange, Header } from '../core/exchange.ts';
+
+/** The files of the API reference: path -> file of dist/docs and its type. */
+export const docsFiles: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
+  '/docs': { file: 'index.html', type: 'text/html; charset=utf-8' },
+  '/docs/page.js': { file: 'page.js', type: 'text/javascript; charset=utf-8' },
+  '/docs/page.css': { file: 'page.css', type: 'text/css; charset=utf-8' },
+  '/docs/swagger-ui-bundle.js': { file: 'swagger-ui-bundle.js', type: 'text/javascript; charset=utf-8' },
+  '/docs/swagger-ui.css': { file: 'swagger-ui.css', type: 'text/css; charset=utf-8' },
+  '/docs/icon.svg': { file: 'icon.svg', type: 'image/svg+xml' },
+};
+
+/** Nothing but what this server serves: no inline script or style, no other host. Icons of the viewer are data. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const loaded = new Map<string, Promise<Buffer>>();
+
+/** Answers with a file of the API reference, which is read when it is first asked for. Rejects when it was not built. */
+export async function sendDocs(exchange: Exchange, path: string, headers: readonly Header[]): Promise<void> {
+  const { file, type } = docsFiles[path] ?? { file: '', type: '' };
+  const bytes = await load(file);
+  const tag = `W/"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`;
+  const all: Header[] = [
+    ['Content-Type', type],
+    ['Cache-Control', 'no-cache'],
+    ['ETag', tag],
+    ['Vary', 'Accept-Encoding'],
+    ['X-Content-Type-Options', 'nosniff'],
+    ['Content-Security-Policy', POLICY],
+    ['Referrer-Policy', 'no-referrer'],
+    ['Cross-Origin-Resource-Policy', 'same-origin'],
+    ...headers,
+  ];
+  if (!isModified(exchange.head, tag)) return exchange.send(304, all, '');
+  if (!wantsGzip(exchange.head.acceptEncoding, bytes)) return exchange.send(200, all, bytes);
+  exchange.send(200, [...all, ['Content-Encoding', 'gzip']], await gzipped(bytes));
+}
+
+/** Built by build.mjs. Bundled, this module lies one folder below dist; from source (tests) it reads the same files. */
+function load(file: string): Promise<Buffer> {
+  let bytes = loaded.get(file);
+  if (bytes === undefined) {
+    const folder = import.meta.url.endsWith('.ts') ? '../../../dist/docs/' : '../docs/';
+    bytes = readFile(new URL(folder + file, import.meta.url));
+    // Not kept: it may have been missing because a build was under way.
+    bytes.catch(() => loaded.delete(file));
+    loaded.set(file, bytes);
+  }
+  return bytes;
+}

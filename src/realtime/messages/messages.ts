@@ -1,0 +1,59 @@
+import Type from 'typebox';
+import { withFileUrls } from '../../domain/files/file-urls.ts';
+import { type VerifiedClaims, verifyUserToken } from '../../domain/access/tokens.ts';
+import { countWrite } from '../../domain/quotas/usage.ts';
+import { InputSchema, validate } from '../../domain/input/validate.ts';
+import { timestamp } from '../../lib/clock.ts';
+import type { Connection } from '../session/connection.ts';
+import { currentActor, type MessageHandler, EMPTY_REPLY, usableEnvironment } from './handler.ts';
+import { presenceMessages } from './presence.ts';
+import { FinalRefusal } from '../socket/protocol.ts';
+import { reads } from './reads.ts';
+import type { Services } from '../session/services.ts';
+import { recordUser } from '../handshake/user-record.ts';
+import { writes } from './writes.ts';
+
+/** Every type of message that a client may send once it is welcomed. */
+export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, MessageHandler>([
+  ['pong', () => Promise.resolve(EMPTY_REPLY)],
+  ['auth.refresh', refreshToken],
+  ...presenceMessages,
+  ...[...reads].map(([type, read]): [string, MessageHandler] => [
+    type,
+    async (services, connection, data) => {
+      // What is read may be long: one who doesn't take it must not make the server hold many of it.
+      await connection.writer.ready();
+      return withFileUrls(await read(services.ctx, await currentActor(services, connection), data), connection.writer.baseUrl);
+    },
+  ]),
+  ...[...writes].map(([type, write]): [string, MessageHandler] => [
+    type,
+    async (services, connection, data) => {
+      const actor = await currentActor(services, connection);
+      countWrite(services.ctx, actor);
+      return withFileUrls(await write(services.ctx, actor, data), connection.writer.baseUrl);
+    },
+  ]),
+]);
+
+const refreshInput = new InputSchema(Type.Object({ token: Type.String({ description: 'A newer token of the same user.' }) }));
+
+/** Gives a live connection another token of its user; what the token allows holds from the next event and message on. */
+async function refreshToken(services: Services, connection: Connection, data: unknown): Promise<string> {
+  const { token } = validate(refreshInput, data ?? {}, 'data');
+  const environment = await usableEnvironment(services, connection);
+  const claims = await verifyUserToken(services.ctx, environment, token);
+  if (claims.userId !== connection.userId) throw new FinalRefusal('forbidden', 'The token is of another user: open another socket for it');
+  applyClaims(services, connection, claims);
+  await recordUser(services, environment, claims);
+  return JSON.stringify({ tokenExpiresAt: timestamp(claims.expiresAt) });
+}
+
+function applyClaims({ rooms }: Services, connection: Connection, claims: VerifiedClaims): void {
+  connection.signedBy = claims.signedBy;
+  connection.role = claims.role;
+  connection.expiresAt = claims.expiresAt;
+  connection.warned = false;
+  connection.feed.rescope(connection, claims.rooms);
+  rooms.rescope(connection);
+}

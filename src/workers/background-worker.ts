@@ -1,0 +1,81 @@
+import type { Config } from '../config/schema.ts';
+import type { Context } from '../domain/context.ts';
+import { expireMembershipsOf } from '../domain/rooms/presence.ts';
+import type { Metrics } from '../observability/metrics.ts';
+import type { Logger } from '../observability/log.ts';
+import { eventTypes } from '../model/event.ts';
+import { reportFaults } from './store-faults.ts';
+import { FileJobs } from './background/file-jobs.ts';
+import { SnapshotWatch } from './background/snapshot-watch.ts';
+import { Sweeper } from './background/sweeper.ts';
+import { maintain, storeSweeps } from './background/sweeps.ts';
+import type { ProcessChannel } from '../cluster/channel.ts';
+import type { Step } from '../cluster/lifecycle.ts';
+
+export interface BackgroundWorkerOptions {
+  readonly config: Config;
+  readonly ctx: Context;
+  readonly channel: ProcessChannel;
+  readonly log: Logger;
+  /** Where events are counted; absent while nobody asks. */
+  readonly metrics?: Metrics | undefined;
+}
+
+/** A worker that does what may be slow. */
+export interface BackgroundWorker {
+  /** The steps by which it ends with its work done or put down safely. */
+  drain(): readonly Step[];
+}
+
+/** Sweeps, and cleans up after processes that the primary says have ended. */
+export function runBackgroundWorker({ config, ctx, channel, log, metrics }: BackgroundWorkerOptions): BackgroundWorker {
+  const snapshots = new SnapshotWatch(ctx.store, log);
+  const sweeps = [...storeSweeps(ctx, config), { name: 'snapshots that are held', everyMs: 1_000, run: () => snapshots.look() }];
+  const sweeper = new Sweeper(sweeps, { clock: ctx.clock, log });
+  const stopCleaning = channel.onMessage((message) => {
+    if (message.type === 'ended') void cleanUp(message.data.workerId);
+  });
+  const fileJobs = new FileJobs(ctx, log);
+  sweeper.start();
+  fileJobs.start();
+  if (metrics !== undefined) {
+    countEvents(ctx, metrics);
+    metrics.gauge('lmdb_held_snapshot_seconds', () => snapshots.held.map(({ table, pid, command, heldMs }) => [{ table, pid: String(pid), command: command ?? '' }, heldMs / 1_000]));
+  }
+  reportFaults(ctx.store, log);
+
+  async function cleanUp(workerId: string): Promise<void> {
+    try {
+      expireMembershipsOf(ctx, workerId);
+      await maintain(ctx);
+      channel.send({ type: 'cleaned', data: { workerId } });
+    } catch (error) {
+      log.error({ err: error, ended: workerId }, 'could not clean up after a worker');
+    }
+  }
+
+  return {
+    drain: () => [
+      {
+        name: 'finish the work that runs',
+        withinMs: config.shutdown.drainSeconds * 1_000,
+        run: async () => {
+          stopCleaning();
+          await Promise.all([sweeper.stop(), fileJobs.stop()]);
+        },
+      },
+    ],
+  };
+}
+
+/** Every event reaches every process: counted by one, writing them costs nobody anything. */
+function countEvents({ store }: Context, metrics: Metrics): void {
+  const counters = new Map(eventTypes.map((type) => [type as string, metrics.counter('events_total', { type })]));
+  const start = '{"type":"'.length;
+  store.follow((_stream, event) => {
+    if (event === null) return;
+    const { text } = event;
+    const counter = counters.get(text.slice(start, text.indexOf('"', start)));
+    if (counter !== undefined) counter.value += 1;
+  });
+}

@@ -1,0 +1,34 @@
+import type { Context } from '../../domain/context.ts';
+import type { EventEnvelope } from '../../model/event.ts';
+import type { Store } from '../../ports/store.ts';
+
+/** What of a stream is kept: whatever either of the two keeps. */
+export interface Retention {
+  readonly retentionHours: number;
+  /** The latest events that are kept, however old. */
+  readonly retentionCount: number;
+}
+
+/** Forgets the events of a stream that are both too old and too many. */
+export async function retainEvents({ store, clock }: Context, stream: string, { retentionHours, retentionCount }: Retention): Promise<void> {
+  const oldest = await store.oldestSeq(stream);
+  const tooMany = (await store.lastSeq(stream)) - retentionCount;
+  if (tooMany < oldest) return;
+  const keptSince = new Date(clock.now() - retentionHours * 3_600_000).toISOString();
+  const tooOld = await lastBefore(store, stream, keptSince, oldest, tooMany);
+  if (tooOld >= oldest) await store.trimEvents(stream, tooOld);
+}
+
+/** The last position from `oldest` to `newest` whose event happened before `time`; `oldest - 1` when none did. */
+async function lastBefore(store: Store, stream: string, time: string, oldest: number, newest: number): Promise<number> {
+  let low = oldest - 1;
+  let high = newest;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    const [event] = await store.events(stream, middle - 1, 1);
+    const isBefore = event !== undefined && (JSON.parse(event.text) as EventEnvelope).at < time;
+    if (isBefore) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

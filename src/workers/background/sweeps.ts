@@ -1,0 +1,82 @@
+import type { Config } from '../../config/schema.ts';
+import type { Context } from '../../domain/context.ts';
+import { sweepAdminSessions } from '../../domain/admins/admin-sessions.ts';
+import { listEnvironments } from '../../domain/environments/environments.ts';
+import { STAGED_MS, sweepUnlinked } from '../../domain/files/file-sweep.ts';
+import { sweepAdminIdempotency, sweepIdempotency } from '../../domain/idempotency.ts';
+import { sweepUnfinishedWork } from '../../domain/environments/unfinished-work.ts';
+import { sweepPresence } from '../../domain/rooms/presence.ts';
+import { sweepRemovals } from '../../domain/rooms/room-removal.ts';
+import { streamOf } from '../../domain/events/streams.ts';
+import { ensureCounted } from '../../domain/quotas/usage-count.ts';
+import { completeUserOrder } from '../../domain/users/user-order.ts';
+import { retainEvents } from './event-retention.ts';
+import type { Sweep } from './sweeper.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** A window in which nobody was counted for so long is empty, whatever its length. */
+const IDLE_WINDOW_MS = 5 * MINUTE;
+
+/** Frees what processes that were killed have held, and folds the log when it is due. */
+export async function maintain({ store, shared }: Context): Promise<void> {
+  shared.maintain();
+  await store.maintain();
+}
+
+/** The upkeep of the store and of shared memory. */
+export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): readonly Sweep[] {
+  return [
+    { name: 'store upkeep', everyMs: SECOND / 4, run: () => maintain(ctx) },
+    { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(ctx.clock.monotonic() - IDLE_WINDOW_MS) },
+    { name: 'connections that have left rooms', everyMs: MINUTE, run: () => sweepPresence(ctx) },
+    {
+      name: 'event retention',
+      everyMs: MINUTE,
+      run: async () => {
+        for (const environment of await listEnvironments(ctx)) await retainEvents(ctx, streamOf(environment), events);
+      },
+    },
+    { name: 'admin sessions', everyMs: HOUR, run: () => sweepAdminSessions(ctx) },
+    {
+      name: 'comments of deleted rooms',
+      everyMs: 10 * SECOND,
+      run: async () => {
+        for (const { id } of await listEnvironments(ctx)) await sweepRemovals(ctx, id);
+      },
+    },
+    { name: 'leftovers of environments', everyMs: 10 * SECOND, run: () => sweepUnfinishedWork(ctx) },
+    {
+      name: 'counts of what is stored',
+      everyMs: 10 * SECOND,
+      run: async () => {
+        for (const { id } of await listEnvironments(ctx)) await ensureCounted(ctx, id);
+      },
+    },
+    {
+      name: 'order of users',
+      everyMs: HOUR,
+      run: async () => {
+        for (const { id } of await listEnvironments(ctx)) await completeUserOrder(ctx, id);
+      },
+    },
+    {
+      name: 'files that nothing links',
+      everyMs: HOUR,
+      run: async () => {
+        for (const { id } of await listEnvironments(ctx)) await sweepUnlinked(ctx, id);
+        await ctx.blobs?.sweepStaged(STAGED_MS);
+      },
+    },
+    {
+      name: 'idempotency records',
+      everyMs: HOUR,
+      run: async () => {
+        for (const environment of await listEnvironments(ctx)) await sweepIdempotency(ctx, environment);
+        await sweepAdminIdempotency(ctx);
+      },
+    },
+  ];
+}

@@ -1,0 +1,239 @@
+import { CollabError } from '../../src/model/errors.ts';
+import { Faults, Listeners } from '../../src/lib/listeners.ts';
+import type { Entry, EventListener, OpenSnapshot, RangeOptions, RenderEvent, Store, StoredEvent, Transaction } from '../../src/ports/store.ts';
+import { type Emission, type GuardedRead, MemoryDatabase, type Operation } from './memory-database.ts';
+import { MemoryValueCache } from './memory-value-cache.ts';
+
+const ATTEMPTS = 12;
+const MOST_TURNS = 4;
+
+interface Follower {
+  readonly listener: Listeners<Parameters<EventListener>>;
+  /** Stream -> position of the last event told. */
+  readonly told: Map<string, number>;
+  /** Streams whose end was told, or is older than the follower. */
+  readonly ended: Set<string>;
+}
+
+/**
+ * A store in memory, for tests: deliberately slow and reordering. Every read and commit settles after a random number of
+ * turns of the event loop, so that what races elsewhere once in a while races here at once. Stores over one database
+ * stand for processes.
+ */
+export class MemoryStore implements Store {
+  readonly #database: MemoryDatabase;
+  readonly #memo: MemoryValueCache;
+  readonly #followers = new Set<Follower>();
+  readonly #faults = new Faults();
+  readonly #flushListeners = new Listeners<[position: number, ms: number]>(this.#faults.report);
+  readonly #stopListening: () => void;
+  #closed = false;
+
+  constructor(database: MemoryDatabase = new MemoryDatabase()) {
+    this.#database = database;
+    this.#memo = new MemoryValueCache((partition) => database.partitionVersion(partition));
+    this.#stopListening = database.onCommit(() => void settle().then(() => this.#tellFollowers()));
+  }
+
+  get epoch(): string {
+    return this.#database.epoch;
+  }
+
+  async get(partition: string, key: string): Promise<string | undefined> {
+    return this.#read(() => this.#database.get(partition, key));
+  }
+
+  async range(partition: string, options: RangeOptions = {}): Promise<Entry[]> {
+    return this.#read(() => this.#database.range(partition, options));
+  }
+
+  async transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      this.#requireOpen();
+      const tx = new MemoryTransaction(this, this.#database);
+      const result = await work(tx);
+      if (!tx.writes) return result;
+      await settle();
+      this.#requireOpen();
+      if (this.#database.full) throw new CollabError('storage_full', 'The server’s disk is full: nothing was written');
+      const committed = this.#database.commit(tx.reads, tx.operations, tx.emissions);
+      if (committed) {
+        const { position } = this.#database;
+        await settle();
+        this.#tellFollowers();
+        this.#flushListeners.call(position, 0);
+        return result;
+      }
+      for (let pause = 0; pause < attempt; pause++) await settle();
+    }
+    throw new CollabError('write_conflict', 'Too many changes at once to the same records: nothing was written, try again');
+  }
+
+  async cached<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
+    this.#requireOpen();
+    const value = await this.#memo.get(key, partitions, compute);
+    await settle();
+    return value;
+  }
+
+  peek<T>(key: string): T | undefined {
+    this.#requireOpen();
+    return this.#memo.recall(key);
+  }
+
+  async settle(): Promise<void> {
+    return this.#read(() => undefined);
+  }
+
+  async lastSeq(stream: string): Promise<number> {
+    return this.#read(() => this.#database.lastSeq(stream));
+  }
+
+  async oldestSeq(stream: string): Promise<number> {
+    return this.#read(() => this.#database.oldestSeq(stream));
+  }
+
+  async events(stream: string, since: number, limit: number): Promise<StoredEvent[]> {
+    return this.#read(() => this.#database.events(stream, since, limit));
+  }
+
+  async trimEvents(stream: string, seq: number): Promise<void> {
+    return this.#read(() => this.#database.trimEvents(stream, seq));
+  }
+
+  follow(listener: EventListener): () => void {
+    const told = new Map(this.#database.logged().map((stream) => [stream, this.#database.lastSeq(stream)]));
+    const follower: Follower = { listener: new Listeners(this.#faults.report), told, ended: new Set(this.#database.ended()) };
+    follower.listener.add(listener);
+    this.#followers.add(follower);
+    return () => this.#followers.delete(follower);
+  }
+
+  wake(): void {
+    if (!this.#closed) this.#tellFollowers();
+  }
+
+  onFlushed(listener: (position: number, ms: number) => void): () => void {
+    return this.#flushListeners.add(listener);
+  }
+
+  onListenerError(handle: (error: unknown) => void): () => void {
+    return this.#faults.add(handle);
+  }
+
+  async partitions(prefix: string, { after = '', limit = Infinity }: Pick<RangeOptions, 'after' | 'limit'> = {}): Promise<string[]> {
+    return this.#read(() => this.#database.partitions(prefix).filter((name) => name > after).slice(0, limit));
+  }
+
+  expireOnInput(): () => void {
+    // Every read is of now.
+    return () => {};
+  }
+
+  releaseSnapshot(): void {
+    // Nothing is kept for readers here.
+  }
+
+  openSnapshots(): OpenSnapshot[] {
+    return [];
+  }
+
+  async maintain(): Promise<void> {
+    this.wake();
+  }
+
+  async probe(): Promise<void> {
+    this.#requireOpen();
+    if (this.#database.full) throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#stopListening();
+    this.#followers.clear();
+  }
+
+  async #read<T>(read: () => T): Promise<T> {
+    this.#requireOpen();
+    await settle();
+    const value = read();
+    await settle();
+    return value;
+  }
+
+  #tellFollowers(): void {
+    for (const { listener, told, ended } of this.#followers) {
+      for (const stream of this.#database.logged()) {
+        for (const event of this.#database.events(stream, told.get(stream) ?? 0, Infinity)) {
+          // A listener may have made this run within itself.
+          if (event.seq <= (told.get(stream) ?? 0)) continue;
+          told.set(stream, event.seq);
+          listener.call(stream, event);
+        }
+      }
+      for (const stream of this.#database.ended()) {
+        if (ended.has(stream)) continue;
+        ended.add(stream);
+        listener.call(stream, null);
+      }
+    }
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) throw new Error('The store is closed');
+  }
+}
+
+class MemoryTransaction implements Transaction {
+  readonly reads: GuardedRead[] = [];
+  readonly operations: Operation[] = [];
+  readonly emissions: Emission[] = [];
+  readonly #store: MemoryStore;
+  readonly #database: MemoryDatabase;
+
+  constructor(store: MemoryStore, database: MemoryDatabase) {
+    this.#store = store;
+    this.#database = database;
+  }
+
+  get writes(): boolean {
+    return this.operations.length > 0 || this.emissions.length > 0;
+  }
+
+  async get(partition: string, key: string): Promise<string | undefined> {
+    await settle();
+    this.reads.push({ partition, key, version: this.#database.versionOf(partition, key) });
+    const value = this.#database.get(partition, key);
+    await settle();
+    return value;
+  }
+
+  range(partition: string, options: RangeOptions = {}): Promise<Entry[]> {
+    return this.#store.range(partition, options);
+  }
+
+  put(partition: string, key: string, value: string): void {
+    this.operations.push({ partition, key, change: () => value });
+  }
+
+  delete(partition: string, key: string): void {
+    this.operations.push({ partition, key, change: () => undefined });
+  }
+
+  update(partition: string, key: string, change: (current: string | undefined) => string | undefined): void {
+    this.operations.push({ partition, key, change });
+  }
+
+  emit(stream: string, render: RenderEvent): void {
+    this.emissions.push({ stream, render });
+  }
+
+  endStream(stream: string): void {
+    this.emissions.push({ stream, render: null });
+  }
+}
+
+/** Resolves after a random number of turns of the event loop, none among them. */
+async function settle(): Promise<void> {
+  for (let turns = Math.floor(Math.random() * MOST_TURNS); turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
+}
