@@ -4,7 +4,7 @@ import { beforeGoal, type CaseResult, ceilingGoal, newRow, record } from '../lib
 import { startBareUws, startFastify } from '../lib/peers.ts';
 import type { Plan } from '../lib/plan.ts';
 import { residentBytes } from '../lib/processes.ts';
-import { withTargets } from '../lib/rounds.ts';
+import { inRound, withTargets } from '../lib/rounds.ts';
 import { seedUsers } from '../lib/seed.ts';
 import { startSink } from '../lib/sink.ts';
 import { openSockets, socketsPerUser } from '../lib/sockets.ts';
@@ -24,7 +24,7 @@ export async function memoryCase(plan: Plan): Promise<CaseResult> {
   const starts = [() => startCollab(installCollab(plan.bin)), ...peers];
 
   for (let round = 0; round < plan.memoryRounds; round += 1) {
-    for (const start of starts) {
+    for (const start of inRound(starts, round)) {
       const target = await start();
       const [empty, full] = await withTargets([target], () => measure(target, plan.idleSockets));
       record(perSocket, target.name, (full - empty) / plan.idleSockets);

@@ -3,7 +3,7 @@ import { type Collab, startBuilds } from '../lib/collab.ts';
 import { makeImages } from '../lib/images.ts';
 import { beforeGoal, type CaseResult, medianOf, newRow, record } from '../lib/measure.ts';
 import type { Plan } from '../lib/plan.ts';
-import { withTargets } from '../lib/rounds.ts';
+import { inRound, withTargets } from '../lib/rounds.ts';
 import { seedThreads, seedUsers } from '../lib/seed.ts';
 import { keptFiles, runUploads, thumbnailsMade, uploadsFile } from '../lib/uploads.ts';
 import { runWrk, threadsFile } from '../lib/wrk.ts';
@@ -33,7 +33,7 @@ export async function mixedCase(plan: Plan): Promise<CaseResult> {
       await thumbnailsMade(build.dir);
     }
     for (let round = 0; round < plan.rounds; round += 1) {
-      for (const build of builds) {
+      for (const build of inRound(builds, round)) {
         record(alone, build.name, (await runWrk('create', build, threads.get(build)!, seconds)).perSecond);
         const before = keptFiles(build.dir).thumbnails.length;
         const uploadSeconds = seconds + 2 * marginSeconds;

@@ -4,6 +4,7 @@ import { startBareUws, startFastify } from '../lib/peers.ts';
 import type { Plan } from '../lib/plan.ts';
 import type { Target } from '../lib/target.ts';
 import { until } from '../lib/wait.ts';
+import { inRound } from '../lib/rounds.ts';
 
 /** Start to ready, two workers: from the spawn to the first 200 of /readyz, and to the line that says so. */
 export async function startCase(plan: Plan): Promise<CaseResult> {
@@ -15,7 +16,7 @@ export async function startCase(plan: Plan): Promise<CaseResult> {
   const starts = [() => startCollab(installation, 2), ...peers];
 
   for (let round = 0; round < plan.startRounds; round += 1) {
-    for (const start of starts) {
+    for (const start of inRound(starts, round)) {
       const { name, server } = await start();
       record(ready, name, server.readyMs);
       await until(`${name}: the ready line`, 5000, () => server.readyLineMs() !== null);

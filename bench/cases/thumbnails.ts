@@ -3,7 +3,7 @@ import { bareThumbnailsPerSecond } from '../lib/file-peers.ts';
 import { makeImages } from '../lib/images.ts';
 import { beforeGoal, type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
 import type { Plan } from '../lib/plan.ts';
-import { withTargets } from '../lib/rounds.ts';
+import { inRound, withTargets } from '../lib/rounds.ts';
 import { keptFiles, placedAt, thumbnailsMade, uploadAll } from '../lib/uploads.ts';
 
 /** Images that are uploaded for one turn. */
@@ -24,7 +24,7 @@ export async function thumbnailsCase(plan: Plan): Promise<CaseResult> {
       await thumbnailsMade(build.dir);
     }
     for (let round = 0; round < plan.rounds; round += 1) {
-      for (const build of builds) {
+      for (const build of inRound(builds, round)) {
         const earlier = new Set(keptFiles(build.dir).images);
         await uploadAll(build, Array.from({ length: backlog }, (_, i) => images[i % images.length]!));
         const uploadedAt = Date.now();

@@ -63,9 +63,13 @@ export function ratioGoal(row: Row, peer: TargetName, bound: number): Goal {
 /** What a build may lose against the one before it: the noise of such a run. */
 const leastOfBefore = 0.97;
 
-/** How good Collab is beside the build before it: the ratio of the rates, or the inverse ratio of times and bytes. */
+/**
+ * Compares a build with the one before it: the ratio of the rates, or the inverse ratio of times and bytes. It is the median
+ * over the rounds of the ratio within a round, because runs next to each other meet a machine of about the same speed.
+ */
 export function beforeGoal(row: Row, target: TargetName = 'collab'): Goal {
-  const ratio = medianOf(row, target) / medianOf(row, 'collab before');
+  const before = row.runs.get('collab before') ?? [];
+  const ratio = median((row.runs.get(target) ?? []).map((value, round) => value / (before[round] ?? NaN)));
   const measured = row.unit === '1/s' ? ratio : 1 / ratio;
   return { label: `${row.label}: now / before`, measured, bound: leastOfBefore, kind: 'at least', unit: 'x', passed: measured >= leastOfBefore };
 }

@@ -27,31 +27,39 @@ export interface Plan {
 }
 
 /** The options; printed with every refusal of an argument. */
-export const usage = `npm run bench [-- --quick] [-- --only create,list] [-- --data FOLDER] [-- --bin FILE] [-- --before FILE]
+export const usage = `npm run bench [-- --quick] [-- --only create,list] [-- --data FOLDER] [-- --bin FILE] [-- --before FILE] [-- --rounds N]
   --quick        one short round of each case: shows that all runs, says little about speed
   --only a,b     only these cases: ${caseNames.join(', ')}
   --data FOLDER  where the databases are written (the disk that is measured); default the temporary folder
   --bin FILE     the collab.js that is measured; default dist/bin/collab.js
+  --rounds N     rounds per case, 1 to 100; default 5. More rounds make a comparison with --before more exact
   --before FILE  the collab.js of an earlier build, measured in turns with the other one instead of the peers`;
 
 /** @throws naming the option that is wrong */
 export function readPlan(args: readonly string[]): Plan {
   const { values } = parseArgs({
     args: [...args],
-    options: { quick: { type: 'boolean', default: false }, only: { type: 'string' }, data: { type: 'string' }, bin: { type: 'string' }, before: { type: 'string' } },
+    options: { quick: { type: 'boolean', default: false }, only: { type: 'string' }, data: { type: 'string' }, bin: { type: 'string' }, before: { type: 'string' }, rounds: { type: 'string' } },
   });
   const cases = values.only === undefined ? caseNames : values.only.split(',').map(caseName);
   const data = values.data ?? null;
   const bin = values.bin === undefined ? fileURLToPath(new URL('../../dist/bin/collab.js', import.meta.url)) : resolve(values.bin);
   const before = values.before === undefined ? null : resolve(values.before);
+  const rounds = values.rounds === undefined ? (values.quick ? 2 : 5) : roundCount(values.rounds);
   if (values.quick) {
-    return { cases, rounds: 2, seconds: 2, warmUpSeconds: 1, idleSockets: 1000, memoryRounds: 1, startRounds: 3, data, bin, before };
+    return { cases, rounds, seconds: 2, warmUpSeconds: 1, idleSockets: 1000, memoryRounds: 1, startRounds: 3, data, bin, before };
   }
-  return { cases, rounds: 5, seconds: 4, warmUpSeconds: 2, idleSockets: 5000, memoryRounds: 3, startRounds: 7, data, bin, before };
+  return { cases, rounds, seconds: 4, warmUpSeconds: 2, idleSockets: 5000, memoryRounds: 3, startRounds: 7, data, bin, before };
 }
 
 function caseName(text: string): CaseName {
   const found = caseNames.find((name) => name === text.trim());
   if (found === undefined) throw new Error(`--only must name ${caseNames.join(', ')}, not "${text}"`);
   return found;
+}
+
+function roundCount(text: string): number {
+  const rounds = Number(text);
+  if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) throw new Error(`--rounds must be a whole number from 1 to 100, not "${text}"`);
+  return rounds;
 }
