@@ -8,6 +8,8 @@ export const metricFamilies = {
   ws_closed_total: { type: 'counter', help: 'WebSockets closed, by close code.' },
   ws_resume_total: { type: 'counter', help: 'Clients that came back with a position, by whether all they had missed could be sent.' },
   events_total: { type: 'counter', help: 'Events committed, by type.' },
+  consumer_events_total: { type: 'counter', help: 'Events that a background consumer has finished with, by consumer and outcome (handled, retried, skipped, lost to retention).' },
+  consumer_lag_events: { type: 'gauge', help: 'Events that a background consumer has yet to handle, by consumer, over all environments.' },
   uploads_bytes_total: { type: 'counter', help: 'Bytes of files that were uploaded, by media type.' },
   rate_limited_total: { type: 'counter', help: 'Requests and sockets refused for coming too often, by what they were counted on.' },
   worker_restarts_total: { type: 'counter', help: 'Worker processes replaced because they ended or did not answer the primary, by role and reason (ended, hung).' },

@@ -5,6 +5,8 @@ import type { Metrics } from '../observability/metrics.ts';
 import type { Logger } from '../observability/log.ts';
 import { eventTypes } from '../model/event.ts';
 import { reportFaults } from './store-faults.ts';
+import type { Consumer } from './background/consumer.ts';
+import { Consumers } from './background/consumers.ts';
 import { FileJobs } from './background/file-jobs.ts';
 import { SnapshotWatch } from './background/snapshot-watch.ts';
 import { Sweeper } from './background/sweeper.ts';
@@ -17,6 +19,8 @@ export interface BackgroundWorkerOptions {
   readonly ctx: Context;
   readonly channel: ProcessChannel;
   readonly log: Logger;
+  /** What handles every committed event; none when absent. */
+  readonly consumers?: readonly Consumer[] | undefined;
   /** Where events are counted; absent while nobody asks. */
   readonly metrics?: Metrics | undefined;
 }
@@ -28,9 +32,10 @@ export interface BackgroundWorker {
 }
 
 /** Sweeps, and cleans up after processes that the primary says have ended. */
-export function runBackgroundWorker({ config, ctx, channel, log, metrics }: BackgroundWorkerOptions): BackgroundWorker {
+export function runBackgroundWorker({ config, ctx, channel, log, metrics, ...options }: BackgroundWorkerOptions): BackgroundWorker {
   const snapshots = new SnapshotWatch(ctx.store, log);
-  const sweeps = [...storeSweeps(ctx, config), { name: 'snapshots that are held', everyMs: 1_000, run: () => snapshots.look() }];
+  const consumers = new Consumers(options.consumers ?? [], { ctx, log, metrics });
+  const sweeps = [...storeSweeps(ctx, config, consumers), { name: 'snapshots that are held', everyMs: 1_000, run: () => snapshots.look() }];
   const sweeper = new Sweeper(sweeps, { clock: ctx.clock, log });
   const stopCleaning = channel.onMessage((message) => {
     if (message.type === 'ended') void cleanUp(message.data.workerId);
@@ -38,8 +43,10 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics }: Back
   const fileJobs = new FileJobs(ctx, log);
   sweeper.start();
   fileJobs.start();
+  consumers.start().catch((error: unknown) => log.error({ err: error }, 'the consumers of events could not be started; restart the server once the cause is mended'));
   if (metrics !== undefined) {
     countEvents(ctx, metrics);
+    metrics.gauge('consumer_lag_events', () => [...consumers.lags()].map(([consumer, lag]) => [{ consumer }, lag]));
     metrics.gauge('lmdb_held_snapshot_seconds', () => snapshots.held.map(({ table, pid, command, heldMs }) => [{ table, pid: String(pid), command: command ?? '' }, heldMs / 1_000]));
   }
   reportFaults(ctx.store, log);
@@ -61,7 +68,7 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics }: Back
         withinMs: config.shutdown.drainSeconds * 1_000,
         run: async () => {
           stopCleaning();
-          await Promise.all([sweeper.stop(), fileJobs.stop()]);
+          await Promise.all([sweeper.stop(), fileJobs.stop(), consumers.stop()]);
         },
       },
     ],

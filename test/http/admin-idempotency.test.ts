@@ -140,7 +140,7 @@ t.test('an environment | it and its signing secret are given again, and the secr
 
 t.test('after 24 hours | it is a new request, and the sweep has forgotten the old ones', async (t) => {
   const records = async (): Promise<number> => (await service.ctx.store.range(ADMIN_IDEMPOTENCY)).length;
-  const upkeep = storeSweeps(service.ctx, { events: { retentionHours: 24, retentionCount: 1_000 } });
+  const upkeep = storeSweeps(service.ctx, { events: { retentionHours: 24, retentionCount: 1_000 } }, { lowestCursor: () => Infinity });
   const sweep = async (): Promise<void> => upkeep.find(({ name }) => name === 'idempotency records')?.run();
   const first = done(201, await makeKey('daily', 'key-daily'));
   const before = await records();

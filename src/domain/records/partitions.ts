@@ -27,6 +27,8 @@ export const ADMIN_SESSIONS = 'adminsess';
 export const ADMIN_FAILURES = 'adminfail';
 /** `<adminId>~<hash>` -> IdempotencyRecord, sealed. */
 export const ADMIN_IDEMPOTENCY = 'adminidem';
+/** Name of a durable consumer -> when it was first started. */
+export const CONSUMERS = 'consumers';
 
 /** Prefix of every partition of an environment but the three first. */
 export const environmentPrefix = (environmentId: string): string => `e/${environmentId}/`;
@@ -61,6 +63,8 @@ export const filesOf = (environmentId: string): string => `e/${environmentId}/fi
 export const unlinkedOf = (environmentId: string): string => `e/${environmentId}/unlinked`;
 /** hash -> IdempotencyRecord. */
 export const idempotencyRecordsOf = (environmentId: string): string => `e/${environmentId}/idem`;
+/** How far durable consumers have come in the event stream of an environment. */
+export const cursorsOf = (environmentId: string): string => `e/${environmentId}/cursors`;
 
 export const ROOM_KEY = 'room';
 export const THREAD_KEY = 'thread';

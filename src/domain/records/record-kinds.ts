@@ -27,6 +27,7 @@ const shared: readonly RecordKind[] = [
   { name: 'admin', partition: /^admins$/, treatment: 'dropped' },
   { name: 'session of an admin', partition: /^adminsess$/, treatment: 'dropped' },
   { name: 'failed login', partition: /^adminfail$/, treatment: 'dropped' },
+  { name: 'consumer of events', partition: /^consumers$/, treatment: 'dropped' },
   { name: 'answer to a repeated request of an admin', partition: /^adminidem$/, treatment: 'dropped' },
 ];
 
@@ -49,6 +50,7 @@ const ofEnvironment: readonly RecordKind[] = [
   { name: 'file', partition: /^files$/, treatment: 'exported' },
   { name: 'upload without a comment', partition: /^unlinked$/, treatment: 'derived' },
   { name: 'leftover of a deleted room', partition: /^removals$/, treatment: 'dropped' },
+  { name: 'position of a consumer', partition: /^cursors$/, treatment: 'dropped' },
   { name: 'answer to a repeated request', partition: /^idem$/, treatment: 'dropped' },
 ];
 

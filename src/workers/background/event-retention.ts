@@ -9,10 +9,20 @@ export interface Retention {
   readonly retentionCount: number;
 }
 
-/** Forgets the events of a stream that are both too old and too many. */
-export async function retainEvents({ store, clock }: Context, stream: string, { retentionHours, retentionCount }: Retention): Promise<void> {
+/** How many times `retentionCount` events are kept for a consumer that has yet to handle them. */
+const LAGGING_FACTOR = 10;
+
+/**
+ * Removes the events of a stream that are both too old and too many. Events that a consumer has yet to handle are kept,
+ * up to ten times `retentionCount`: past that they are removed too, and the consumer reports them as lost.
+ *
+ * @param lowestCursor position up to which every consumer has handled the stream; Infinity without consumers
+ */
+export async function retainEvents({ store, clock }: Context, stream: string, { retentionHours, retentionCount }: Retention, lowestCursor = Infinity): Promise<void> {
   const oldest = await store.oldestSeq(stream);
-  const tooMany = (await store.lastSeq(stream)) - retentionCount;
+  const last = await store.lastSeq(stream);
+  const needed = Math.max(lowestCursor, last - retentionCount * LAGGING_FACTOR);
+  const tooMany = Math.min(last - retentionCount, needed);
   if (tooMany < oldest) return;
   const keptSince = new Date(clock.now() - retentionHours * 3_600_000).toISOString();
   const tooOld = await lastBefore(store, stream, keptSince, oldest, tooMany);

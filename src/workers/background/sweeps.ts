@@ -10,6 +10,7 @@ import { sweepRemovals } from '../../domain/rooms/room-removal.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import { ensureCounted } from '../../domain/quotas/usage-count.ts';
 import { completeUserOrder } from '../../domain/users/user-order.ts';
+import type { Consumers } from './consumers.ts';
 import { retainEvents } from './event-retention.ts';
 import type { Sweep } from './sweeper.ts';
 
@@ -27,7 +28,7 @@ export async function maintain({ store, shared }: Context): Promise<void> {
 }
 
 /** The upkeep of the store and of shared memory. */
-export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): readonly Sweep[] {
+export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, consumers: Pick<Consumers, 'lowestCursor'>): readonly Sweep[] {
   return [
     { name: 'store upkeep', everyMs: SECOND / 4, run: () => maintain(ctx) },
     { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(ctx.clock.monotonic() - IDLE_WINDOW_MS) },
@@ -36,7 +37,7 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>): r
       name: 'event retention',
       everyMs: MINUTE,
       run: async () => {
-        for (const environment of await listEnvironments(ctx)) await retainEvents(ctx, streamOf(environment), events);
+        for (const stream of (await listEnvironments(ctx)).map(streamOf)) await retainEvents(ctx, stream, events, consumers.lowestCursor(stream));
       },
     },
     { name: 'admin sessions', everyMs: HOUR, run: () => sweepAdminSessions(ctx) },

@@ -1,0 +1,222 @@
+import t, { type Test } from 'tap';
+import { createEnvironment, deleteEnvironment } from '../../src/domain/environments/environments.ts';
+import { readCursor } from '../../src/domain/events/cursors.ts';
+import { streamOf } from '../../src/domain/events/streams.ts';
+import { putUser } from '../../src/domain/users/users.ts';
+import type { EventEnvelope } from '../../src/model/event.ts';
+import { createLogger } from '../../src/observability/log.ts';
+import { Metrics } from '../../src/observability/metrics.ts';
+import type { ConsumedEvent, Consumer } from '../../src/workers/background/consumer.ts';
+import { Consumers } from '../../src/workers/background/consumers.ts';
+import { retainEvents } from '../../src/workers/background/event-retention.ts';
+import { addComment, createWorld, startThread, type World } from '../domain/world.ts';
+import { until } from '../helpers/cluster.ts';
+
+type Handle = (event: EventEnvelope, signal: AbortSignal) => Promise<void>;
+
+/** A consumer that records what it has handled, and the process around it. */
+function running(t: Test, world: World, options: Partial<Omit<Consumer, 'handle'>> & { readonly work?: Handle } = {}) {
+  const handled: EventEnvelope[] = [];
+  const lines: string[] = [];
+  const { work, ...fields } = options;
+  const consumer: Consumer = {
+    name: 'recorder',
+    concurrency: 4,
+    retryDelaysMs: null,
+    handle: async ({ event }: ConsumedEvent, signal) => {
+      await work?.(event, signal);
+      handled.push(event);
+    },
+    ...fields,
+  };
+  const log = createLogger({ level: 'info', name: 'background', destination: { write: (line: string) => void lines.push(line) } });
+  const metrics = new Metrics();
+  const consumers = new Consumers([consumer], { ctx: world.ctx, log, metrics });
+  t.teardown(() => consumers.stop());
+  return { consumers, handled, lines, metrics, comments: () => handled.filter(({ type }) => type === 'comment.created') };
+}
+
+const bodyOf = ({ data }: EventEnvelope): string => (data as { body: string }).body;
+
+t.test('every event after the first start is handled once, in order within its thread', async (t) => {
+  const world = await createWorld(t);
+  const threads = await Promise.all([1, 2, 3].map(() => startThread(world)));
+  const { consumers, comments } = running(t, world, { work: () => new Promise((resolve) => setImmediate(resolve)) });
+  await consumers.start();
+  for (let n = 0; n < 60; n++) await addComment(world, threads[n % 3]?.threadId ?? '', { body: String(n) });
+  await until(() => comments().length >= 60);
+  await consumers.stop();
+  t.equal(comments().length, 60, 'and none of those before');
+  for (const { threadId } of threads) {
+    const order = comments().filter((event) => event.threadId === threadId).map((event) => Number(bodyOf(event)));
+    t.same(order, order.toSorted((a, b) => a - b));
+  }
+});
+
+t.test('an event that fails is retried and holds up its own thread alone', async (t) => {
+  const world = await createWorld(t);
+  const [broken, fine] = [await startThread(world), await startThread(world)];
+  let failing = true;
+  const { consumers, comments, lines } = running(t, world, {
+    retryDelaysMs: Array.from({ length: 10_000 }, () => 1),
+    work: async (event) => {
+      if (event.threadId === broken.threadId && failing) throw new Error('no answer');
+    },
+  });
+  await consumers.start();
+  await addComment(world, broken.threadId, { body: 'b1' });
+  await addComment(world, broken.threadId, { body: 'b2' });
+  for (let n = 0; n < 10; n++) await addComment(world, fine.threadId, { body: `f${n}` });
+  await until(() => comments().length >= 10);
+  t.ok(comments().every(({ threadId }) => threadId === fine.threadId));
+  failing = false;
+  await until(() => comments().length >= 12);
+  t.same(comments().filter(({ threadId }) => threadId === broken.threadId).map(bodyOf), ['b1', 'b2']);
+  t.ok(lines.some((line) => line.includes('no answer') && line.includes('"consumer":"recorder"')));
+});
+
+t.test('an event whose attempts are used up is skipped, logged and counted', async (t) => {
+  const world = await createWorld(t);
+  const { threadId } = await startThread(world);
+  let attempts = 0;
+  const { consumers, comments, lines, metrics } = running(t, world, {
+    retryDelaysMs: [1, 1],
+    work: async (event) => {
+      if (event.type !== 'comment.created' || bodyOf(event) !== 'bad') return;
+      attempts++;
+      throw new Error('never');
+    },
+  });
+  await consumers.start();
+  await addComment(world, threadId, { body: 'bad' });
+  await addComment(world, threadId, { body: 'good' });
+  await until(() => comments().length === 1);
+  t.equal(attempts, 3);
+  t.same(comments().map(bodyOf), ['good']);
+  t.equal(metrics.counter('consumer_events_total', { consumer: 'recorder', outcome: 'skipped' }).value, 1);
+  t.equal(metrics.counter('consumer_events_total', { consumer: 'recorder', outcome: 'retried' }).value, 2);
+  t.ok(lines.some((line) => line.includes('skips it') && line.includes('"attempt":3')));
+});
+
+t.test('a consumer goes on where it stopped, and repeats after a crash what it had not stored', async (t) => {
+  const world = await createWorld(t);
+  const { threadId } = await startThread(world);
+  const first = running(t, world);
+  await first.consumers.start();
+  await addComment(world, threadId, { body: '1' });
+  await until(() => first.comments().length === 1);
+  await first.consumers.stop();
+  await addComment(world, threadId, { body: '2' });
+
+  let release = (): void => {};
+  const crashed = running(t, world, { work: () => new Promise<void>((resolve) => (release = resolve)) });
+  await crashed.consumers.start();
+  const second = running(t, world);
+  await second.consumers.start();
+  await until(() => second.comments().length === 1);
+  t.same(second.comments().map(bodyOf), ['2'], 'handled by the next process although the first never finished it');
+  await second.consumers.stop();
+  t.equal(await readCursor(world.ctx.store, world.environment, 'recorder'), await world.ctx.store.lastSeq(streamOf(world.environment)));
+  release();
+});
+
+t.test('what runs at a shutdown is aborted and comes again', async (t) => {
+  const world = await createWorld(t);
+  const { threadId } = await startThread(world);
+  let begun = false;
+  const first = running(t, world, {
+    work: (_event, signal) => {
+      begun = true;
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
+    },
+  });
+  await first.consumers.start();
+  await addComment(world, threadId, { body: 'again' });
+  await until(() => begun);
+  await first.consumers.stop();
+  const second = running(t, world);
+  await second.consumers.start();
+  await until(() => second.comments().length === 1);
+  t.same(second.comments().map(bodyOf), ['again']);
+});
+
+t.test('an environment that is created later is handled from its first event', async (t) => {
+  const world = await createWorld(t);
+  const { consumers, handled } = running(t, world);
+  await consumers.start();
+  const environment = await createEnvironment(world.ctx, { slug: 'later' });
+  const later: World = { ...world, environment, backend: { ...world.backend, environment } };
+  await putUser(world.ctx, later.backend, 'ann', { name: 'Ann' });
+  const { threadId } = await startThread(later);
+  await until(() => handled.some((event) => event.threadId === threadId));
+  await consumers.stop();
+  t.equal(handled.filter((event) => event.threadId === threadId)[0]?.type, 'thread.created');
+  t.equal(await readCursor(world.ctx.store, environment, 'recorder'), await world.ctx.store.lastSeq(streamOf(environment)));
+});
+
+t.test('a deleted environment leaves no cursor behind', async (t) => {
+  const world = await createWorld(t);
+  const { consumers, handled } = running(t, world);
+  await consumers.start();
+  await startThread(world);
+  await until(() => handled.length > 0);
+  await deleteEnvironment(world.ctx, world.environment.id);
+  await consumers.stop();
+  t.same(await world.ctx.store.range(`e/${world.environment.id}/cursors`), []);
+});
+
+t.test('one stuck event lets at most a thousand others be handled before it', async (t) => {
+  const world = await createWorld(t);
+  const [stuck, fine] = [await startThread(world), await startThread(world)];
+  let release = (): void => {};
+  const { consumers, comments } = running(t, world, {
+    work: async (event) => {
+      if (event.threadId === stuck.threadId) await new Promise<void>((resolve) => (release = resolve));
+    },
+  });
+  await consumers.start();
+  await addComment(world, stuck.threadId);
+  for (let n = 0; n < 1_050; n++) await addComment(world, fine.threadId, { body: String(n) });
+  await until(() => comments().length >= 999);
+  t.equal(comments().length, 999, 'the stuck one and these fill the window');
+  t.equal(consumers.lags().get('recorder'), 1_051);
+  release();
+  await until(() => comments().length === 1_051);
+});
+
+t.test('retention keeps what a consumer has yet to handle, up to a bound, and reports what it removes past it', async (t) => {
+  const world = await createWorld(t);
+  const { threadId } = await startThread(world);
+  const { store } = world.ctx;
+  const stream = streamOf(world.environment);
+  const lost: [number, number][] = [];
+  const first = running(t, world);
+  await first.consumers.start();
+  await first.consumers.stop();
+  const cursor = await store.lastSeq(stream);
+
+  const stuck = running(t, world, { work: (_event, signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))) });
+  await stuck.consumers.start();
+  for (let n = 0; n < 12; n++) await addComment(world, threadId);
+  world.clock.advance(48 * 3_600_000);
+  const retain = (retentionCount: number): Promise<void> => retainEvents(world.ctx, stream, { retentionHours: 1, retentionCount }, stuck.consumers.lowestCursor(stream));
+  await retain(2);
+  t.equal(await store.oldestSeq(stream), cursor + 1, 'what it has handled goes, the rest stays');
+  await retain(1);
+  const oldest = await store.oldestSeq(stream);
+  t.equal(oldest, cursor + 3, 'ten times the count at most');
+  await stuck.consumers.stop();
+
+  const last = running(t, world, { onLost: (_environmentId, from, to) => void lost.push([from, to]) });
+  await last.consumers.start();
+  await until(() => last.comments().length === 10);
+  t.same(lost, [[cursor + 1, oldest - 1]]);
+  t.equal(last.metrics.counter('consumer_events_total', { consumer: 'recorder', outcome: 'lost' }).value, 2);
+  t.ok(last.lines.some((line) => line.includes('removed by retention')));
+});
+
+t.test('a consumer with a bad name or concurrency is refused', async (t) => {
+  const world = await createWorld(t);
+  t.throws(() => running(t, world, { name: 'Mail' }), { message: /must match .*"Mail" does not/ });
+  t.throws(() => running(t, world, { concurrency: 65 }), { message: /from 1 to 64/ });
+});
