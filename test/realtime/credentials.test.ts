@@ -12,7 +12,7 @@ const refusal = ({ type, error }: Frame): unknown => [type, error?.code];
 
 function turn(world: World, worker: Worker, ms: number): void {
   world.clock.advance(ms);
-  worker.realtime.turn();
+  worker.realtime.tick();
 }
 
 /** A worker whose environment has another publishable key besides. */
@@ -64,7 +64,7 @@ await t.test('a key that expires, by itself or after a rotation, ends its socket
   t.equal((await short.request('pong')).type, 'ok');
   world.clock.advance(1_000);
   t.strictSame(refusal(await short.request('pong')), ['error', 'invalid_key']);
-  worker.realtime.turn();
+  worker.realtime.tick();
   t.strictSame(await silent.closed, INVALID);
   const { value } = await rotateKey(world.ctx, first.id, { overlapSeconds: 10 });
   const rotated = await open(value);

@@ -142,7 +142,7 @@ await t.test('a token with rooms gets only their events, and hears where the log
   ];
   const turn = (ms: number): void => {
     world.clock.advance(ms);
-    worker.realtime.turn();
+    worker.realtime.tick();
   };
   const created = (socket: TestSocket): (string | undefined)[] => socket.frames.flatMap(({ type, roomId }) => (type === 'thread.created' ? [roomId] : []));
   const markers = (socket: TestSocket): (number | undefined)[] => socket.frames.flatMap(({ type, seq }) => (type === 'seq' ? [seq] : []));

@@ -165,15 +165,15 @@ await t.test('a socket that does not authenticate is closed after 5 s, whatever 
   const socket = worker.open();
   await socket.opened;
   world.clock.advance(4_999);
-  worker.realtime.turn();
+  worker.realtime.tick();
   const other = worker.open();
   await other.opened;
   world.clock.advance(1);
-  worker.realtime.turn();
+  worker.realtime.tick();
   t.strictSame(await socket.closed, { code: 4408, reason: 'auth_timeout' });
   t.equal(worker.realtime.connections(), 1, 'the one that came later has its own 5 s');
   world.clock.advance(5_000);
-  worker.realtime.turn();
+  worker.realtime.tick();
   t.equal((await other.closed).code, 4408);
 });
 

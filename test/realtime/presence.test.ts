@@ -28,7 +28,7 @@ async function cluster(t: Test, flags: Record<string, string> = {}) {
     /** Turns the clock, and both workers do what is due then. */
     turn: (ms: number): void => {
       world.clock.advance(ms);
-      for (const { realtime } of workers) realtime.turn();
+      for (const { realtime } of workers) realtime.tick();
     },
   };
 }
@@ -234,7 +234,7 @@ await t.test('a worker that drains hands its users on', async (t) => {
   await sees(watcher, 'watcher', 'ann', 'gone');
   await one.realtime.close(0, 0);
   await enter(two, 'ann');
-  two.realtime.turn();
+  two.realtime.tick();
   turn(GRACE_MS);
   await sees(watcher, 'watcher', 'ann');
   t.strictSame(presenceFrames(watcher).filter(({ type }) => type === 'presence.left').map(({ data }) => data), [{ userId: 'gone' }]);
@@ -322,7 +322,7 @@ await t.test('typing ends by itself after six seconds, on every worker, also whe
   await has(far, 6);
   await one.realtime.close(0, 0);
   world.clock.advance(6_000);
-  two.realtime.turn();
+  two.realtime.tick();
   await has(far, 7);
   t.strictSame(typing(far).at(-1), ['ann', 'th_2', false]);
 });

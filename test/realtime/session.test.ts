@@ -10,7 +10,7 @@ import { MemoryDatabase } from '../doubles/memory-database.ts';
 
 function turn(world: World, worker: Worker, ms: number): void {
   world.clock.advance(ms);
-  worker.realtime.turn();
+  worker.realtime.tick();
 }
 
 const count = (socket: TestSocket, type: string): number => socket.frames.filter((frame) => frame.type === type).length;
@@ -20,7 +20,7 @@ await t.test('a socket on which nothing was sent for 25 s is pinged', async (t) 
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   const worker = await startWorker(t, world);
-  worker.realtime.turn();
+  worker.realtime.tick();
   const socket = await worker.join(await world.token({ userId: 'bot' }));
 
   turn(world, worker, 24_999);

@@ -72,9 +72,9 @@ for (const [name, step] of [['back an hour', -HOUR], ['forward an hour', HOUR]] 
     world.clock.advance(500);
     t.equal((await socket.request('pong')).type, 'ok', 'is not taken for a flood');
 
-    worker.realtime.turn();
+    worker.realtime.tick();
     world.clock.advance(25_000);
-    worker.realtime.turn();
+    worker.realtime.tick();
     await socket.frame('ping');
 
     const waiting = worker.open();
@@ -82,13 +82,13 @@ for (const [name, step] of [['back an hour', -HOUR], ['forward an hour', HOUR]] 
     while (worker.realtime.connections() < 2) await new Promise((resolve) => setImmediate(resolve));
     world.clock.set(world.clock.now() - step);
     world.clock.advance(5_000);
-    worker.realtime.turn();
+    worker.realtime.tick();
     t.equal((await waiting.closed).code, 4408, 'the time to authenticate is 5 s');
 
     const [key] = await listKeys(world.ctx, world.environment);
     await revokeKey(world.ctx, key?.id ?? '');
     world.clock.advance(1_000);
-    worker.realtime.turn();
+    worker.realtime.tick();
     t.equal((await socket.closed).code, 4401, 'a revoked key closes its socket');
   });
 }

@@ -1,20 +1,20 @@
 import { erasedUserOf } from '../../domain/users/erasure.ts';
 import { CollabError } from '../../model/errors.ts';
+import type { Services } from '../services.ts';
 import { refuse } from '../socket/protocol.ts';
-import type { Services } from '../session/services.ts';
 
-/** Ends what users who are erased have open on this worker, and takes them out of its rooms at once. Returns the way to stop. */
-export function followErasures({ ctx, hub, rooms }: Services): () => void {
+/** Closes the sockets of erased users on this worker and removes those users from its rooms at once. Returns a function that stops it. */
+export function followErasures({ ctx, hub, connections, rooms }: Services): () => void {
   return ctx.store.follow((stream, event) => {
     const feed = hub.feeds.get(stream);
     if (feed === undefined || event === null) return;
     const userId = erasedUserOf(event.text);
     if (userId === null) return;
-    for (const connection of feed.members) {
+    for (const connection of connections.of(feed)) {
       if (connection.userId !== userId) continue;
       rooms.leaveAll(connection);
       refuse(connection.writer, new CollabError('forbidden', 'The user has been deleted'));
     }
-    rooms.dropLost(feed.environment.id, userId);
+    rooms.removeDisconnected(feed.environment.id, userId);
   });
 }

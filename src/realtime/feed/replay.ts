@@ -1,36 +1,25 @@
-import { withoutErased } from '../../domain/users/erasure.ts';
-import { withFileUrls } from '../../domain/files/file-urls.ts';
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
+import { withFileUrls } from '../../domain/files/file-urls.ts';
+import { withoutErased } from '../../domain/users/erasure.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Environment } from '../../model/environment.ts';
 import { roomOfEvent } from '../../model/event.ts';
-import { inScope } from '../../model/room.ts';
+import { inScope, type RoomScope } from '../../model/room.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
-import type { Connection } from '../session/connection.ts';
-import { SLOW_CONSUMER } from '../socket/socket-writer.ts';
 import { seqFrame } from '../socket/protocol.ts';
+import { SLOW_CONSUMER } from '../socket/socket-writer.ts';
+import type { Feed, FeedSubscriber } from './feed.ts';
+import type { ResumePoint } from './resume-point.ts';
 
-/** Where a client was when it was last connected. */
-export interface ResumePoint {
-  readonly epoch: string;
-  readonly seq: number;
-}
-
-/** A client that missed more than this reloads instead of resuming. */
+/** A client that missed more events than this reloads instead of resuming. */
 export const MAX_RESUME_GAP = 1_000;
 /** Events read from the log at a time. */
-const SLICE = 100;
+const PAGE_SIZE = 100;
 
-/** A thousand clients that come back at once must not all hold a slice of the log in memory. */
+/** Bounds the pages that are in memory when many clients reconnect at once. */
 const reads = new Semaphore(32);
 
-/** The resume point in what a client sent; null when there is none that could be used: the client then reloads. */
-export function resumePoint(epoch: unknown, seq: unknown): ResumePoint | null {
-  if (typeof epoch !== 'string' || epoch === '') return null;
-  return Number.isSafeInteger(seq) && (seq as number) >= 0 ? { epoch, seq: seq as number } : null;
-}
-
-/** Whether everything that was missed since `point` can be replayed: same stream, still kept, and not too much. */
+/** Whether every event missed since `point` can be replayed: same epoch, still kept, and at most `MAX_RESUME_GAP` events. */
 export async function isRecoverable(store: Store, environment: Environment, point: ResumePoint): Promise<boolean> {
   if (point.epoch !== epochOf(store, environment)) return false;
   const stream = streamOf(environment);
@@ -40,41 +29,41 @@ export async function isRecoverable(store: Store, environment: Environment, poin
 }
 
 /**
- * Sends a connection every event from its `position` up to what its feed has delivered, then lets it follow live, in
- * the turn in which the two positions are equal. As slow as the client reads. Closes with 1013 when the log has
- * forgotten what the client still lacks. Rejects when the store can't be read.
+ * Sends a subscriber every event from its `position` up to `feed.delivered`, no faster than the client reads, then attaches
+ * it to the feed in the tick in which the two positions are equal. Closes the socket with 1013 if the log no longer holds
+ * an event that the client lacks. Rejects if the store cannot be read.
  */
-export async function catchUp(store: Store, connection: Connection): Promise<void> {
-  const { feed, writer } = connection;
-  let unmarked = false;
-  while (writer.isOpen && connection.position < feed.delivered) {
+export async function catchUp(store: Store, feed: Feed, subscriber: FeedSubscriber): Promise<void> {
+  const { writer } = subscriber;
+  let endsWithSkipped = false;
+  while (writer.isOpen && subscriber.position < feed.delivered) {
     if (!writer.keepsUp) {
       await writer.drained();
       continue;
     }
-    const events = await reads.run(async () => withoutErased(store, feed.environment.id, await store.events(feed.stream, connection.position, SLICE)));
+    const events = await reads.run(async () => withoutErased(store, feed.environment.id, await store.events(feed.stream, subscriber.position, PAGE_SIZE)));
     if (!writer.isOpen) return;
-    if (events[0]?.seq !== connection.position + 1) {
+    if (events[0]?.seq !== subscriber.position + 1) {
       writer.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);
       return;
     }
-    unmarked = replaySlice(connection, events);
+    endsWithSkipped = sendPage(subscriber, events);
   }
-  if (unmarked) writer.send(seqFrame(connection.position));
-  feed.attach(connection);
+  if (endsWithSkipped) writer.send(seqFrame(subscriber.position));
+  feed.attach(subscriber);
 }
 
-/** Sends what of a slice the client may see and takes. Returns whether the last events of it were not for the client. */
-function replaySlice(connection: Connection, events: readonly StoredEvent[]): boolean {
-  const { writer, rooms } = connection;
+/** Sends the visible events of a page until the client is full. Returns whether the last events consumed were invisible to it. */
+function sendPage(subscriber: FeedSubscriber, events: readonly StoredEvent[]): boolean {
+  const { writer, rooms } = subscriber;
   const visible = events.filter((event) => isVisible(event, rooms));
-  const sent = writer.sendAtItsPace(visible.map((event) => withFileUrls(event.text, writer.baseUrl)));
+  const sent = writer.sendUntilFull(visible.map((event) => withFileUrls(event.text, writer.baseUrl)));
   const last = sent === visible.length ? events.at(-1) : visible[sent - 1];
-  if (last !== undefined) connection.position = last.seq;
+  if (last !== undefined) subscriber.position = last.seq;
   return last !== visible[sent - 1];
 }
 
-function isVisible(event: StoredEvent, rooms: Connection['rooms']): boolean {
+function isVisible(event: StoredEvent, rooms: RoomScope): boolean {
   if (rooms === null) return true;
   const room = roomOfEvent(event.text);
   return room === null || inScope(rooms, room);

@@ -10,54 +10,55 @@ import type { PendingSocket, Authenticator } from './pending-sockets.ts';
 import { authenticate, logRefusal } from './upgrade.ts';
 import type { SocketWriter } from '../socket/socket-writer.ts';
 import { type Envelope, MAX_MESSAGE_BYTES, okFrame, refuse, welcomeFrame } from '../socket/protocol.ts';
-import { catchUp, isRecoverable, type ResumePoint, resumePoint } from '../feed/replay.ts';
-import type { Services } from '../session/services.ts';
-import { recordUser } from './user-record.ts';
+import { catchUp, isRecoverable } from '../feed/replay.ts';
+import { type ResumePoint, resumePoint } from '../feed/resume-point.ts';
+import type { Services } from '../services.ts';
+import { recordUser } from '../session/record-user.ts';
 
 const connectInput = new InputSchema(
   Type.Object({
-    key: Type.Optional(Type.String({ description: 'Publishable key, where the query does not have it.' })),
+    key: Type.Optional(Type.String({ description: 'Publishable key, unless it is in the query.' })),
     token: Type.Optional(Type.String({ description: 'User token.' })),
-    since: Type.Optional(Type.Unknown({ description: '{epoch, seq}: where the client was when it was last connected.' })),
+    since: Type.Optional(Type.Unknown({ description: '{epoch, seq}: the position at which the client was last connected.' })),
   }),
 );
 
-/** Makes connections of sockets whose user is known. */
+/** Turns authenticated sockets into connections. */
 export class SocketAuthenticator implements Authenticator {
   readonly #services: Services;
-  readonly #desk: MessageReceiver;
+  readonly #receiver: MessageReceiver;
 
-  constructor(services: Services, desk: MessageReceiver) {
+  constructor(services: Services, receiver: MessageReceiver) {
     this.#services = services;
-    this.#desk = desk;
+    this.#receiver = receiver;
   }
 
   /**
-   * Makes a connection of an open socket. Its messages wait from now on until it is welcomed; whatever goes wrong on the
-   * way closes it.
+   * Creates the connection of an open socket. Its messages are queued until the welcome is sent; any failure before that
+   * closes it.
    *
-   * @param replyTo id of the `connect` message; null when there was none, or it wants no reply
+   * @param replyTo id of the `connect` message; null if there was none or it asks for no reply
    */
   admit(writer: SocketWriter, user: AuthenticatedUser, resume: ResumePoint | null, replyTo: number | null): void {
-    const { ctx, hub } = this.#services;
+    const { ctx, hub, connections } = this.#services;
     const feed = hub.feed(user.actor.environment);
-    const connection = new Connection(newId('cn_', ctx.clock.now()), writer, feed, user, this.#desk);
-    feed.join(connection);
+    const connection = new Connection(newId('cn_', ctx.clock.now()), writer, feed, user, this.#receiver);
+    connections.add(connection);
     writer.attachSession(connection);
     connection.enqueue(() => this.#welcome(connection, user, resume, replyTo).catch((error: unknown) => this.#fail(connection, error)));
   }
 
   async connect(pending: PendingSocket, message: Envelope): Promise<void> {
-    const { writer, info: pass } = pending;
+    const { writer, info } = pending;
     this.#services.limits.meter?.received('connect', true);
     try {
       const { key, token, since } = validate(connectInput, message.data ?? {}, 'data');
-      const user = await authenticate(this.#services.ctx, key ?? pass.key, token ?? '', pass.origin);
+      const user = await authenticate(this.#services.ctx, key ?? info.key, token ?? '', info.origin);
       if (!writer.isOpen) return;
       this.#services.pendingSockets.leave(pending);
-      this.admit(writer, user, isRecord(since) ? resumePoint(since['epoch'], since['seq']) : pass.resume, message.id);
+      this.admit(writer, user, isRecord(since) ? resumePoint(since['epoch'], since['seq']) : info.resume, message.id);
     } catch (error) {
-      logRefusal(this.#services.log, error, { address: pass.address });
+      logRefusal(this.#services.log, error, { address: info.address });
       refuse(writer, publicError(error), { id: message.id });
     }
   }
@@ -93,11 +94,11 @@ export class SocketAuthenticator implements Authenticator {
     if (replyTo !== null) writer.send(okFrame(replyTo, JSON.stringify({ connectionId: connection.id })));
     connection.welcomed = true;
     log.debug({ connection: connection.id, environment: feed.environment.id, user: connection.userId, recovered }, 'WebSocket open');
-    // Messages are taken while a long replay still runs.
-    catchUp(ctx.store, connection).catch((error: unknown) => this.#fail(connection, error));
+    // Not awaited: messages are handled during a long replay.
+    catchUp(ctx.store, feed, connection).catch((error: unknown) => this.#fail(connection, error));
   }
 
-  /** Counts the socket as one of its user's, over the whole cluster. Refuses it and answers false when they are too many. */
+  /** Counts the socket among those of its user in the whole cluster. Refuses it and returns false if there are too many. */
   #count(connection: Connection, replyTo: number | null): boolean {
     const { ctx, config, owner } = this.#services;
     const limit = config.ws.maxConnectionsPerUser;

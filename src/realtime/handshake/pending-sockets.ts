@@ -1,37 +1,38 @@
-import { CollabError, publicError } from '../../model/errors.ts';
-import { addressBlock } from '../../lib/addresses/client-address.ts';
 import type { Context } from '../../domain/context.ts';
-import type { HandshakeInfo } from './upgrade.ts';
-import type { SocketWriter } from '../socket/socket-writer.ts';
-import { parseFrame, readEnvelope, refuse, replyId, type Envelope } from '../socket/protocol.ts';
+import { addressBlock } from '../../lib/addresses/client-address.ts';
+import { CollabError, publicError } from '../../model/errors.ts';
+import { type Envelope, parseFrame, readEnvelope, refuse, replyId } from '../socket/protocol.ts';
+import type { Session, SocketWriter } from '../socket/socket-writer.ts';
+import type { HandshakeInfo } from './upgrade-outcome.ts';
 
-/** Milliseconds from its opening in which a socket must have proven who it is. Nothing puts it off. */
+/** Milliseconds after opening within which a socket must authenticate. Nothing extends it. */
 export const AUTH_DEADLINE_MS = 5_000;
-/** Largest frame taken from a socket that has not. */
+/** Largest frame accepted before authentication. */
 export const MAX_PENDING_BYTES = 16_384;
-/** Most ping and pong frames of such a socket. */
+/** Most ping and pong frames accepted before authentication. */
 const MAX_PENDING_PINGS = 10;
 
-/** What waits for a guest's one message. */
+/** Handles the one message of a pending socket. */
 export interface Authenticator {
-  /** Checks the credentials of a `connect` message and makes the guest a connection, or refuses it. Never rejects. */
+  /** Checks the credentials of a `connect` message, then replaces the pending socket by a connection or refuses it. Never rejects. */
   connect(pending: PendingSocket, message: Envelope): Promise<void>;
+  /** Called when a pending socket has closed. */
   leave(pending: PendingSocket): void;
 }
 
 /** A socket whose credentials come in its first message (docs/realtime.md, "Connecting"). */
-export class PendingSocket {
+export class PendingSocket implements Session {
   readonly writer: SocketWriter;
   readonly info: HandshakeInfo;
-  /** When it must have authenticated, by `Clock.monotonic`. */
+  /** Time by which it must have authenticated, by `Clock.monotonic`. */
   readonly deadline: number;
   readonly #authenticator: Authenticator;
   #received = false;
   #pings = 0;
 
-  constructor(writer: SocketWriter, pass: HandshakeInfo, deadline: number, authenticator: Authenticator) {
+  constructor(writer: SocketWriter, info: HandshakeInfo, deadline: number, authenticator: Authenticator) {
     this.writer = writer;
-    this.info = pass;
+    this.info = info;
     this.deadline = deadline;
     this.#authenticator = authenticator;
   }
@@ -61,17 +62,23 @@ export class PendingSocket {
     this.writer.ended();
     this.#authenticator.leave(this);
   }
+
+  /** Closes the socket at once: no message was processed. */
+  finish(code: number, reason: string): Promise<void> {
+    this.writer.close(code, reason);
+    return Promise.resolve();
+  }
 }
 
-/** The sockets of this worker that have not authenticated; counted per address over the whole cluster. */
+/** The sockets of this worker that have not authenticated. They are counted per client address over the whole cluster. */
 export class PendingSockets {
   readonly #ctx: Context;
   readonly #owner: string;
   readonly #limit: number;
   /** In the order of their deadlines. */
-  readonly #waiting = new Set<PendingSocket>();
+  readonly #sockets = new Set<PendingSocket>();
 
-  /** @param limit how many sockets of one address may wait at once */
+  /** @param limit most pending sockets of one address */
   constructor(ctx: Context, owner: string, limit: number) {
     this.#ctx = ctx;
     this.#owner = owner;
@@ -79,29 +86,29 @@ export class PendingSockets {
   }
 
   get all(): Iterable<PendingSocket> {
-    return this.#waiting;
+    return this.#sockets;
   }
 
   get size(): number {
-    return this.#waiting.size;
+    return this.#sockets.size;
   }
 
-  /** Takes a guest in, or refuses it when its address has too many already. */
+  /** Adds a socket, and refuses it if its address has too many pending sockets. */
   enter(pending: PendingSocket): void {
-    this.#waiting.add(pending);
+    this.#sockets.add(pending);
     if (this.#count(pending, 1) <= this.#limit) return;
     const error = new CollabError('rate_limited', `At most ${this.#limit} sockets of one address may wait to authenticate`);
     refuse(pending.writer, error, { reason: 'too_many_connections' });
   }
 
-  /** Forgets a guest: it has authenticated or gone. */
+  /** Removes a socket that has authenticated or closed. */
   leave(pending: PendingSocket): void {
-    if (this.#waiting.delete(pending)) this.#count(pending, -1);
+    if (this.#sockets.delete(pending)) this.#count(pending, -1);
   }
 
-  /** Closes those whose time is up. */
+  /** Closes the sockets whose deadline has passed. `now` is `Clock.monotonic`. */
   expire(now: number): void {
-    for (const pending of this.#waiting) {
+    for (const pending of this.#sockets) {
       if (pending.deadline > now) return;
       refuse(pending.writer, new CollabError('auth_timeout', `The socket did not authenticate within ${AUTH_DEADLINE_MS / 1000} s`));
     }

@@ -1,40 +1,40 @@
 import type { HttpRequest } from 'uWebSockets.js';
-import { type ResumePoint, resumePoint } from '../feed/replay.ts';
+import { type ResumePoint, resumePoint } from '../feed/resume-point.ts';
 
-/** The one subprotocol that is spoken and answered. */
+/** The only subprotocol that the server supports and answers. */
 export const SUBPROTOCOL = 'collab.v1';
 const KEY_PREFIX = 'collab.key.';
 const TOKEN_PREFIX = 'collab.token.';
 
-/** An upgrade request, copied out of the core's own object, which is gone after the first await. */
+/** An upgrade request, copied from the native request, which is invalid after the first await. */
 export interface UpgradeRequest {
-  /** Where the credentials are; `message`: still to come. */
-  readonly carrier: 'headers' | 'subprotocol' | 'query' | 'message';
+  /** Where the credentials are; `message`: they come in the first message. */
+  readonly source: 'headers' | 'subprotocol' | 'query' | 'message';
   /** Publishable key; '' for none. */
   readonly key: string;
   /** User token; '' for none. */
   readonly token: string;
-  /** '' for none: not a browser. */
+  /** '' for none: the client is not a browser. */
   readonly origin: string;
   readonly resume: ResumePoint | null;
   readonly offersProtocol: boolean;
   readonly socketKey: string;
   readonly extensions: string;
-  /** All lines in order, joined by commas. */
+  /** All lines of the header in order, joined by commas. */
   readonly forwardedFor: string;
   readonly forwardedProto: string;
   readonly host: string;
-  /** The caller's, where it is well-formed; otherwise ''. */
+  /** The `X-Request-Id` of the client if it is well-formed; otherwise ''. */
   readonly requestId: string;
-  /** Whether two readers could disagree on where it ends or whom it is for; no client sends a body or two hosts. */
+  /** Whether two HTTP parsers could disagree on where the request ends or on its host. No client sends a body or two hosts. */
   readonly ambiguous: boolean;
 }
 
-/** Reads an upgrade request. The first carrier that is present counts; the key may always come in the query. */
+/** Reads an upgrade request. The first source of credentials that is present counts; the key may always come in the query. */
 export function readUpgradeRequest(req: HttpRequest): UpgradeRequest {
   const headers = headersOf(req);
   const header = (name: string): string => headers.get(name) ?? '';
-  // The core of Node 20 gives undefined, against its typings, where there is no question mark.
+  // Without a question mark, the uWebSockets.js build for Node 20 returns undefined, contrary to its typings.
   const query = new URLSearchParams((req.getQuery() as string | undefined) ?? '');
   const protocols = header('sec-websocket-protocol').split(',').map((name) => name.trim());
   return {
@@ -61,16 +61,16 @@ function headersOf(req: HttpRequest): Map<string, string> {
   return headers;
 }
 
-type Credentials = Pick<UpgradeRequest, 'carrier' | 'key' | 'token'>;
+type Credentials = Pick<UpgradeRequest, 'source' | 'key' | 'token'>;
 
 function credentials(keyHeader: string, tokenHeader: string, protocols: readonly string[], query: URLSearchParams): Credentials {
   const queryKey = query.get('key') ?? '';
-  if (keyHeader !== '' || tokenHeader !== '') return { carrier: 'headers', key: keyHeader || queryKey, token: tokenHeader };
+  if (keyHeader !== '' || tokenHeader !== '') return { source: 'headers', key: keyHeader || queryKey, token: tokenHeader };
   const key = afterPrefix(protocols, KEY_PREFIX);
   const token = afterPrefix(protocols, TOKEN_PREFIX);
-  if (key !== '' || token !== '') return { carrier: 'subprotocol', key: key || queryKey, token };
+  if (key !== '' || token !== '') return { source: 'subprotocol', key: key || queryKey, token };
   const queryToken = query.get('token') ?? '';
-  return { carrier: queryToken === '' ? 'message' : 'query', key: queryKey, token: queryToken };
+  return { source: queryToken === '' ? 'message' : 'query', key: queryKey, token: queryToken };
 }
 
 function afterPrefix(protocols: readonly string[], prefix: string): string {

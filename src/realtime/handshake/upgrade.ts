@@ -14,28 +14,11 @@ import type { Logger } from '../../observability/log.ts';
 import type { CorkHost } from '../socket/cork-host.ts';
 import { type UpgradeRequest, readUpgradeRequest, SUBPROTOCOL } from './upgrade-request.ts';
 import type { SocketData } from '../socket/socket-writer.ts';
-import type { ResumePoint } from '../feed/replay.ts';
-import type { Services } from '../session/services.ts';
-
-/** What a guest brought with the request that opened its socket. */
-export interface HandshakeInfo {
-  /** The client's, in the form of `normaliseAddress`. */
-  readonly address: string;
-  readonly origin: string;
-  /** The publishable key of the query; '' for none. */
-  readonly key: string;
-  readonly resume: ResumePoint | null;
-}
-
-/** What the handshake found, for `open` to act on. */
-export type UpgradeOutcome =
-  | { readonly kind: 'known'; readonly user: AuthenticatedUser; readonly resume: ResumePoint | null }
-  | { readonly kind: 'guest'; readonly pass: HandshakeInfo }
-  | { readonly kind: 'refused'; readonly error: CollabError }
-  | { readonly kind: 'late' };
+import type { Services } from '../services.ts';
+import type { UpgradeOutcome } from './upgrade-outcome.ts';
 
 /**
- * The user whom a publishable key and a token prove, from a page of this origin ('' for none).
+ * Authenticates a user by publishable key and token, from a page of this origin ('' for none).
  * Throws `missing_credentials`, `invalid_key`, `invalid_token`, `token_expired`, `environment_disabled`, `origin_not_allowed`.
  */
 export async function authenticate(ctx: Context, key: string, token: string, origin: string): Promise<AuthenticatedUser> {
@@ -46,11 +29,12 @@ export async function authenticate(ctx: Context, key: string, token: string, ori
   return user;
 }
 
+/** The native handler of upgrade requests. */
 export type UpgradeHandler = (res: HttpResponse, req: HttpRequest, context: us_socket_context_t) => void;
 
 /**
- * Makes the handler of upgrade requests. Upgrades that come after an await run in the anchor. While `isClosing` everybody
- * is let in unseen, for `open` to turn away.
+ * Creates the handler of upgrade requests. Upgrades after an await run in the cork of `corkHost`. While `isClosing` returns
+ * true, every request is upgraded without checks, and `open` closes the socket.
  */
 export function upgradeHandler(services: Services, corkHost: CorkHost, isClosing: () => boolean): UpgradeHandler {
   const trusted = new Networks(services.config.trustProxy);
@@ -60,7 +44,7 @@ export function upgradeHandler(services: Services, corkHost: CorkHost, isClosing
       const request = readUpgradeRequest(req);
       response.baseUrl = baseUrlOf(services, request, () => trusted.has(normaliseAddress(peerOf(res)) ?? ''));
       if (request.ambiguous) response.drop();
-      else if (isClosing()) response.accept(request, null, { kind: 'late' });
+      else if (isClosing()) response.accept(request, null, { kind: 'closing' });
       else answer(services, corkHost, response, request, clientAddress(peerOf(res), request.forwardedFor, trusted));
     } catch (error) {
       services.log.error({ err: error }, 'WebSocket handshake failed');
@@ -69,10 +53,10 @@ export function upgradeHandler(services: Services, corkHost: CorkHost, isClosing
   };
 }
 
-/** Logs that somebody was not let in; `error` whole only where it is a fault of ours. */
-export function logRefusal(log: Logger, error: unknown, about: Readonly<Record<string, string>>): void {
+/** Logs a refused socket. The whole `error` is logged only if it is internal. */
+export function logRefusal(log: Logger, error: unknown, fields: Readonly<Record<string, string>>): void {
   const { code, kind, message } = publicError(error);
-  log[kind.level]({ ...about, code, err: code === 'internal' ? error : undefined }, `WebSocket refused: ${message}`);
+  log[kind.level]({ ...fields, code, err: code === 'internal' ? error : undefined }, `WebSocket refused: ${message}`);
 }
 
 function answer(services: Services, corkHost: CorkHost, response: UpgradeResponse, request: UpgradeRequest, address: string): void {
@@ -84,31 +68,30 @@ function answer(services: Services, corkHost: CorkHost, response: UpgradeRespons
     response.refuse(request, window, new CollabError('rate_limited', `Rate limit exceeded. Try again in ${seconds}s`, seconds));
     return;
   }
-  if (request.carrier === 'message') {
-    const pass = { address, origin: request.origin, key: request.key, resume: request.resume };
-    response.accept(request, window, { kind: 'guest', pass });
+  if (request.source === 'message') {
+    const info = { address, origin: request.origin, key: request.key, resume: request.resume };
+    response.accept(request, window, { kind: 'pending', info });
     return;
   }
-  if (request.carrier === 'query' && !config.ws.allowQueryToken) {
+  if (request.source === 'query' && !config.ws.allowQueryToken) {
     const message = 'A token in the query is not accepted here (ws.allowQueryToken): send it as a subprotocol or in a connect message';
     response.refuse(request, window, new CollabError('missing_credentials', message));
     return;
   }
   authenticate(ctx, request.key, request.token, request.origin)
-    .then((user) => corkHost.run(() => response.accept(request, window, { kind: 'known', user, resume: request.resume })))
+    .then((user) => corkHost.run(() => response.accept(request, window, { kind: 'authenticated', user, resume: request.resume })))
     .catch((error: unknown) => {
-      const shown = publicError(error);
       logRefusal(services.log, error, { address });
-      return corkHost.run(() => response.refuse(request, window, shown));
+      return corkHost.run(() => response.refuse(request, window, publicError(error)));
     })
     .catch((error: unknown) => services.log.error({ err: error }, 'WebSocket handshake failed'));
 }
 
-/** The native response of one upgrade request: let in, or turned away, once. */
+/** The native response to one upgrade request, which is accepted, refused or dropped once. */
 class UpgradeResponse {
   readonly #res: HttpResponse;
   readonly #context: us_socket_context_t;
-  /** As `Line.baseUrl`. */
+  /** See `SocketWriter.baseUrl`. */
   baseUrl = '';
   #ended = false;
 
@@ -121,21 +104,21 @@ class UpgradeResponse {
   }
 
   /**
-   * Upgrades, in the turn of the request or in the anchor. Answers no subprotocol but ours: the core would echo the first
-   * one offered, which may hold the token.
+   * Upgrades to a WebSocket. Must be called in the tick of the request or in the cork of `CorkHost`. Answers only our own
+   * subprotocol: by default uWebSockets.js echoes the first one offered, which may contain the token.
    */
   accept(request: UpgradeRequest, window: CountedWindow | null, outcome: UpgradeOutcome): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#res.writeStatus('101 Switching Protocols');
     for (const [name, value] of rateHeaders(window)) this.#res.writeHeader(name, value);
-    const data: SocketData = { session: outcome, baseUrl: this.baseUrl };
+    const data: SocketData = { outcome, session: null, baseUrl: this.baseUrl };
     this.#res.upgrade(data, request.socketKey, request.offersProtocol ? SUBPROTOCOL : '', request.extensions, this.#context);
   }
 
-  /** Who sent headers gets an HTTP answer. Everybody else may be a browser, which shows its page only close codes. */
+  /** Refuses with an HTTP response if the credentials came in headers. Otherwise the client may be a browser, whose pages see only close codes. */
   refuse(request: UpgradeRequest, window: CountedWindow, error: CollabError): void {
-    if (request.carrier !== 'headers') {
+    if (request.source !== 'headers') {
       this.accept(request, window, { kind: 'refused', error });
       return;
     }
@@ -155,7 +138,7 @@ class UpgradeResponse {
     });
   }
 
-  /** Ends the connection without an answer. */
+  /** Closes the connection without a response. */
   drop(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -163,7 +146,7 @@ class UpgradeResponse {
   }
 }
 
-/** The configured address of the server, or else the one that the client has called. */
+/** The configured address of the server, or else the address that the client used. */
 function baseUrlOf({ config }: Services, { host, forwardedProto }: UpgradeRequest, isBehindProxy: () => boolean): string {
   return config.publicUrl === '' ? originOf(host, forwardedProto === 'https' && isBehindProxy()) : config.publicUrl;
 }

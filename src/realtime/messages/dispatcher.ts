@@ -4,7 +4,7 @@ import type { Connection, MessageReceiver } from '../session/connection.ts';
 import { type MessageHandler, requireCredential } from './handler.ts';
 import { messages } from './messages.ts';
 import { errorFrame, FinalRefusal, MAX_MESSAGE_BYTES, okFrame, parseFrame, readEnvelope, refuse, replyId } from '../socket/protocol.ts';
-import type { Services } from '../session/services.ts';
+import type { Services } from '../services.ts';
 
 /** Takes the messages of all connections: counts, reads, hands on, replies. */
 export class Dispatcher implements MessageReceiver {
@@ -38,8 +38,8 @@ export class Dispatcher implements MessageReceiver {
   }
 
   leave(connection: Connection): void {
-    const { ctx, owner, log, rooms } = this.#services;
-    connection.feed.leave(connection);
+    const { ctx, owner, log, connections, rooms } = this.#services;
+    connections.remove(connection);
     rooms.lost(connection);
     if (!connection.counted) return;
     connection.counted = false;
@@ -64,12 +64,12 @@ export class Dispatcher implements MessageReceiver {
     const { messagesPerSecond, messageBurst } = this.#services.config.ws;
     const cost = 1000 / messagesPerSecond;
     const now = this.#services.ctx.clock.monotonic();
-    const paidUntil = Math.max(connection.paidUntil, now) + cost;
-    if (paidUntil - now > messageBurst * cost || connection.waiting > messageBurst) {
+    const theoreticalArrival = Math.max(connection.theoreticalArrival, now) + cost;
+    if (theoreticalArrival - now > messageBurst * cost || connection.waiting > messageBurst) {
       this.#services.limits.meter?.limited('messages');
       throw new CollabError('rate_limited', `At most ${messagesPerSecond} messages a second, ${messageBurst} at once`);
     }
-    connection.paidUntil = paidUntil;
+    connection.theoreticalArrival = theoreticalArrival;
   }
 
   async #handle(connection: Connection, handler: MessageHandler, id: number | null, data: unknown): Promise<void> {

@@ -4,7 +4,7 @@ import { recheckCredentials } from '../../domain/access/tokens.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { Connection } from '../session/connection.ts';
 import { FinalRefusal } from '../socket/protocol.ts';
-import type { Services } from '../session/services.ts';
+import type { Services } from '../services.ts';
 
 /**
  * Handles one message of a welcomed connection. Resolves with the JSON text of the reply's `data`; rejects with the

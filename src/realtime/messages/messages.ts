@@ -9,8 +9,8 @@ import { currentActor, type MessageHandler, EMPTY_REPLY, usableEnvironment } fro
 import { presenceMessages } from './presence.ts';
 import { FinalRefusal } from '../socket/protocol.ts';
 import { reads } from './reads.ts';
-import type { Services } from '../session/services.ts';
-import { recordUser } from '../handshake/user-record.ts';
+import type { Services } from '../services.ts';
+import { recordUser } from '../session/record-user.ts';
 import { writes } from './writes.ts';
 
 /** Every type of message that a client may send once it is welcomed. */

@@ -5,17 +5,17 @@ import { InputSchema, validate } from '../../domain/input/validate.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Connection } from '../session/connection.ts';
 import { currentActor, type MessageHandler, EMPTY_REPLY, cachedActor } from './handler.ts';
-import type { Member } from '../rooms/room.ts';
-import type { Services } from '../session/services.ts';
+import type { JoinedRoom } from '../rooms/rooms.ts';
+import type { Services } from '../services.ts';
 
-/** Most bytes, as JSON, of what clients say to each other. */
+/** Largest payloads that clients send to each other, in bytes of JSON. */
 const STATE_BYTES = 4 * 1024;
 const CURSOR_BYTES = 1024;
 const BROADCAST_BYTES = 8 * 1024;
 const SIGNAL_BYTES = 16 * 1024;
 
 const roomId = Type.String({ description: 'A room that the socket has joined.' });
-const state = Type.Record(Type.String(), Type.Unknown(), { description: 'What others are to know of the user. At most 4 KiB.' });
+const state = Type.Record(Type.String(), Type.Unknown(), { description: 'State of the user that others see. At most 4 KiB.' });
 const inputs = {
   join: new InputSchema(Type.Object({ roomId: Type.String({ description: 'The room to join.' }), state: Type.Optional(state) })),
   leave: new InputSchema(Type.Object({ roomId })),
@@ -38,47 +38,47 @@ const inputs = {
   ),
 };
 
-/** What sockets tell the others in a room (docs/realtime.md, "Rooms"), by the type of the message. None of it is stored. */
+/** The messages that sockets send to others in a room (docs/realtime.md, "Rooms"), by type. None of them is stored. */
 export const presenceMessages: ReadonlyMap<string, MessageHandler> = new Map<string, MessageHandler>([
   ['room.join', join],
   [
     'room.leave',
-    (services, connection, data) => inRoom(connection, read(inputs.leave, data), (member) => services.rooms.leave(member)),
+    (services, connection, data) => inRoom(services, connection, read(inputs.leave, data), (joined) => services.rooms.leave(joined)),
   ],
   [
     'presence.update',
-    (_services, connection, data) => {
+    (services, connection, data) => {
       const input = read(inputs.update, data);
-      const wanted = bounded('data.state', input.state, STATE_BYTES);
-      return inRoom(connection, input, (member) => member.room.setState(member, wanted));
+      const presenceState = bounded('data.state', input.state, STATE_BYTES);
+      return inRoom(services, connection, input, ({ room, member }) => room.setState(member, presenceState));
     },
   ],
   [
     'cursor',
-    (_services, connection, data) => {
+    (services, connection, data) => {
       const { roomId: id, ...position } = read(inputs.cursor, data);
       bounded('data', position, CURSOR_BYTES);
-      return inRoom(connection, { roomId: id }, (member) => member.room.cursor(member, position));
+      return inRoom(services, connection, { roomId: id }, ({ room, member }) => room.cursor(member, position));
     },
   ],
   [
     'typing',
-    (_services, connection, data) => {
+    (services, connection, data) => {
       const input = read(inputs.typing, data);
-      return inRoom(connection, input, (member) => {
-        requireWrite(cachedActor(connection), member.room.roomId);
-        member.room.typing(member, input.threadId ?? null, input.typing);
+      return inRoom(services, connection, input, ({ room, member }) => {
+        requireWrite(cachedActor(connection), room.roomId);
+        room.typing(member, input.threadId ?? null, input.typing);
       });
     },
   ],
   [
     'room.broadcast',
-    (_services, connection, data) => {
+    (services, connection, data) => {
       const input = read(inputs.broadcast, data);
       bounded('data.data', input.data, BROADCAST_BYTES);
-      return inRoom(connection, input, (member) => {
-        requireWrite(cachedActor(connection), member.room.roomId);
-        member.room.broadcast(member, input.data);
+      return inRoom(services, connection, input, ({ room, member }) => {
+        requireWrite(cachedActor(connection), room.roomId);
+        room.broadcast(member, input.data);
       });
     },
   ],
@@ -87,42 +87,42 @@ export const presenceMessages: ReadonlyMap<string, MessageHandler> = new Map<str
 
 async function join(services: Services, connection: Connection, data: unknown): Promise<string> {
   const input = read(inputs.join, data);
-  const wanted = input.state === undefined ? undefined : bounded('data.state', input.state, STATE_BYTES);
+  const presenceState = input.state === undefined ? undefined : bounded('data.state', input.state, STATE_BYTES);
   await enterRoom(services.ctx, await currentActor(services, connection), input.roomId);
-  // The answer comes after the snapshot, which may be long: see `reads`.
+  // The snapshot may be long, so it waits for the backlog like the reply to a read.
   await connection.writer.ready();
-  await services.rooms.join(connection, input.roomId, wanted);
+  await services.rooms.join(connection, input.roomId, presenceState);
   return JSON.stringify({ roomId: input.roomId });
 }
 
-/** Hands something to one other connection in a room that both have joined. */
-function signal(_services: Services, connection: Connection, data: unknown): Promise<string> {
-  const { roomId: wanted, to, data: content } = read(inputs.signal, data);
+/** Sends data to one other connection in a room that both have joined. */
+function signal(services: Services, connection: Connection, data: unknown): Promise<string> {
+  const { roomId: id, to, data: content } = read(inputs.signal, data);
   bounded('data.data', content, SIGNAL_BYTES);
-  const members = wanted === undefined ? [...(connection.memberships?.values() ?? [])] : [memberOf(connection, wanted)];
-  const member = members.find(({ room }) => room.has(to));
-  if (member === undefined) throw new CollabError('not_in_room', 'to must be a connection in a room that this socket has joined');
-  member.room.signal(member, to, content);
+  const candidates = id === undefined ? services.rooms.joinedBy(connection) : [requireJoined(services, connection, id)];
+  const joined = candidates.find(({ room }) => room.has(to));
+  if (joined === undefined) throw new CollabError('not_in_room', 'to must be a connection in a room that this socket has joined');
+  joined.room.signal(joined.member, to, content);
   return Promise.resolve(EMPTY_REPLY);
 }
 
-function inRoom(connection: Connection, input: { readonly roomId: string }, act: (member: Member) => void): Promise<string> {
-  act(memberOf(connection, input.roomId));
+function inRoom(services: Services, connection: Connection, input: { readonly roomId: string }, act: (joined: JoinedRoom) => void): Promise<string> {
+  act(requireJoined(services, connection, input.roomId));
   return Promise.resolve(EMPTY_REPLY);
 }
 
-/** Throws `not_in_room`. */
-function memberOf(connection: Connection, id: string): Member {
-  const member = connection.memberships?.get(id);
-  if (member === undefined) throw new CollabError('not_in_room', 'roomId must name a room that this socket has joined');
-  return member;
+/** The joined room with this id. Throws `not_in_room`. */
+function requireJoined({ rooms }: Services, connection: Connection, id: string): JoinedRoom {
+  const joined = rooms.find(connection, id);
+  if (joined === undefined) throw new CollabError('not_in_room', 'roomId must name a room that this socket has joined');
+  return joined;
 }
 
 function read<S extends TSchema>(input: InputSchema<S>, data: unknown) {
   return validate(input, data ?? {}, 'data');
 }
 
-/** The value itself. Throws `invalid_request` when its JSON is too long. */
+/** Returns the value. Throws `invalid_request` if its JSON is longer than `bytes`. */
 function bounded<T>(field: string, value: T, bytes: number): T {
   if (Buffer.byteLength(JSON.stringify(value)) <= bytes) return value;
   throw new CollabError('invalid_request', `${field} must be at most ${bytes} bytes of JSON`);

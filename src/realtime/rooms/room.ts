@@ -32,7 +32,6 @@ export interface RoomDeps {
 /** A socket of this worker in a room. */
 export interface Member {
   readonly connection: Connection;
-  readonly room: Room;
   membership: Membership;
   /** When its activity was last written, by `Clock.monotonic`. */
   touchedAt: number;
@@ -104,7 +103,7 @@ export class Room {
   enter(connection: Connection, state: PresenceState | undefined): Member {
     const { ctx, owner } = this.#deps;
     const membership = addMembership(ctx, owner, this.key, { userId: connection.userId, connectionId: connection.id }, state);
-    const member: Member = { connection, room: this, membership, touchedAt: ctx.clock.monotonic(), subscribed: false };
+    const member: Member = { connection, membership, touchedAt: ctx.clock.monotonic(), subscribed: false };
     this.members.set(connection.id, member);
     this.#publishToPeers(REFRESH, '');
     return member;
@@ -196,13 +195,13 @@ export class Room {
     this.#refresh();
   }
 
-  /** As `dropLost`; the others are told. */
-  deleteDisconnected(environmentId: string, userId: string): void {
+  /** See `Rooms.removeDisconnected`. */
+  removeDisconnected(environmentId: string, userId: string): void {
     if (environmentId === this.#environmentId && deleteDisconnected(this.#deps.ctx, this.key, userId)) this.#changed();
   }
 
   /** Does what is due. `now` is `Clock.monotonic`. */
-  turn(now: number): void {
+  tick(now: number): void {
     for (const frame of this.#typingUsers.expire(now)) this.#publish(frame);
     if (now >= this.#refreshDue) this.#refresh();
   }

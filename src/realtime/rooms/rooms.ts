@@ -1,86 +1,105 @@
-import { isUserEvent } from '../../domain/users/erasure.ts';
 import { presenceKey } from '../../domain/rooms/presence.ts';
+import { isUserEvent } from '../../domain/users/erasure.ts';
 import { CollabError } from '../../model/errors.ts';
-import { inScope } from '../../model/room.ts';
 import type { PresenceState } from '../../model/presence.ts';
+import { inScope } from '../../model/room.ts';
 import type { Connection } from '../session/connection.ts';
 import { type Member, Room, type RoomDeps } from './room.ts';
 
-/** Rooms that one socket may have joined at a time. */
+/** Most rooms that one socket may have joined at a time. */
 export const MAX_ROOMS = 50;
+
+/** A room that a connection has joined, and its member there. */
+export interface JoinedRoom {
+  readonly room: Room;
+  readonly member: Member;
+}
 
 /** The rooms that sockets of this worker have joined. */
 export class Rooms {
   readonly #deps: RoomDeps;
   readonly #rooms = new Map<string, Room>();
-  readonly #stops: readonly (() => void)[];
+  /** By connection, then by room id. Connections that have joined no room are absent. */
+  readonly #joined = new Map<Connection, Map<string, JoinedRoom>>();
+  readonly #unsubscribes: readonly (() => void)[];
 
   constructor(deps: RoomDeps) {
     this.#deps = deps;
-    this.#stops = [
+    this.#unsubscribes = [
       deps.bus.onPublish(({ topic, text }) => this.#rooms.get(topic)?.onMessage(text)),
-      deps.ctx.store.follow((_stream, event) => event !== null && this.#follow(event.text)),
+      deps.ctx.store.follow((_stream, event) => event !== null && this.#onEvent(event.text)),
     ];
   }
 
   /**
-   * Puts a connection into a room, whose existence and reach are the caller's care, and sends it a snapshot. One that is
-   * there already gets another snapshot. Throws `invalid_request` when it is in too many.
+   * Puts a connection into a room and sends it a snapshot. A connection that is already there receives another snapshot.
+   * The caller has checked that the room exists and that the token reaches it. Throws `invalid_request` if the connection
+   * is in too many rooms.
    *
-   * @param state what others are to know; undefined leaves it
+   * @param state the new state of the user; undefined leaves it unchanged
    */
   async join(connection: Connection, roomId: string, state: PresenceState | undefined): Promise<void> {
     if (!connection.writer.isOpen) return;
-    const known = connection.memberships?.get(roomId);
-    if (known !== undefined) {
-      if (state !== undefined) known.room.setState(known, state);
-      return known.room.snapshot(known);
+    const existing = this.find(connection, roomId);
+    if (existing !== undefined) {
+      if (state !== undefined) existing.room.setState(existing.member, state);
+      return existing.room.snapshot(existing.member);
     }
-    const memberships = (connection.memberships ??= new Map<string, Member>());
-    if (memberships.size >= MAX_ROOMS) throw new CollabError('invalid_request', `A socket may be in at most ${MAX_ROOMS} rooms: leave one first`);
+    if (this.joinedBy(connection).length >= MAX_ROOMS) throw new CollabError('invalid_request', `A socket may be in at most ${MAX_ROOMS} rooms: leave one first`);
     const room = this.#room(connection, roomId);
-    const member = room.enter(connection, state);
-    memberships.set(roomId, member);
+    const joined = { room, member: room.enter(connection, state) };
+    this.#remember(connection, joined);
     try {
-      await room.snapshot(member);
+      await room.snapshot(joined.member);
     } catch (error) {
-      this.leave(member);
+      this.leave(joined);
       throw error;
     }
   }
 
-  /** Takes a connection out of a room at its wish: others see that at once. */
-  leave(member: Member): void {
-    this.#remove(member, false);
+  /** The rooms that a connection has joined. */
+  joinedBy(connection: Connection): readonly JoinedRoom[] {
+    return [...(this.#joined.get(connection)?.values() ?? [])];
   }
 
-  /** As `leave`, of all its rooms. */
+  /** The room with this id if the connection has joined it. */
+  find(connection: Connection, roomId: string): JoinedRoom | undefined {
+    return this.#joined.get(connection)?.get(roomId);
+  }
+
+  /** Removes a connection from a room on its request. The others see it leave at once. */
+  leave(joined: JoinedRoom): void {
+    this.#remove(joined, false);
+  }
+
+  /** Removes a connection from all its rooms, like `leave`. */
   leaveAll(connection: Connection): void {
-    for (const member of connection.memberships?.values() ?? []) this.leave(member);
+    for (const joined of this.joinedBy(connection)) this.leave(joined);
   }
 
-  /** Takes a user whose last connection was lost out of the rooms of an environment that this worker has, before the grace is over. */
-  dropLost(environmentId: string, userId: string): void {
-    for (const room of this.#rooms.values()) room.deleteDisconnected(environmentId, userId);
-  }
-
-  /** Takes a connection whose socket has closed out of its rooms: others see that after the grace. */
+  /** Removes a connection whose socket has closed from its rooms. The others see it leave after the grace period. */
   lost(connection: Connection): void {
-    for (const member of connection.memberships?.values() ?? []) this.#remove(member, true);
+    for (const joined of this.joinedBy(connection)) this.#remove(joined, true);
   }
 
-  /** Takes a connection out of the rooms that it reaches no more. */
-  rescope({ memberships, rooms }: Connection): void {
-    for (const [roomId, member] of memberships ?? []) if (!inScope(rooms, roomId)) this.leave(member);
+  /** Removes a connection from the rooms that its token no longer reaches. */
+  rescope(connection: Connection): void {
+    for (const joined of this.joinedBy(connection)) if (!inScope(connection.rooms, joined.room.roomId)) this.leave(joined);
   }
 
-  /** Does what is due by the clock. */
-  turn(now: number): void {
-    for (const room of this.#rooms.values()) room.turn(now);
+  /** Ends the grace period of a user's lost connections in the rooms of an environment that this worker has. */
+  removeDisconnected(environmentId: string, userId: string): void {
+    for (const room of this.#rooms.values()) room.removeDisconnected(environmentId, userId);
   }
 
+  /** Does what is due by the clock. `now` is `Clock.monotonic`. */
+  tick(now: number): void {
+    for (const room of this.#rooms.values()) room.tick(now);
+  }
+
+  /** Stops following the bus and the log. */
   stop(): void {
-    for (const stop of this.#stops) stop();
+    for (const unsubscribe of this.#unsubscribes) unsubscribe();
   }
 
   #room(connection: Connection, roomId: string): Room {
@@ -94,15 +113,22 @@ export class Rooms {
     return room;
   }
 
-  #remove(member: Member, lost: boolean): void {
-    const { connection, room } = member;
-    connection.memberships?.delete(room.roomId);
+  #remember(connection: Connection, joined: JoinedRoom): void {
+    const rooms = this.#joined.get(connection);
+    if (rooms === undefined) this.#joined.set(connection, new Map([[joined.room.roomId, joined]]));
+    else rooms.set(joined.room.roomId, joined);
+  }
+
+  #remove({ room, member }: JoinedRoom, lost: boolean): void {
+    const rooms = this.#joined.get(member.connection);
+    rooms?.delete(room.roomId);
+    if (rooms?.size === 0) this.#joined.delete(member.connection);
     room.remove(member, lost);
     if (room.members.size === 0 && this.#rooms.get(room.key) === room) this.#rooms.delete(room.key);
   }
 
-  /** Rooms show names. */
-  #follow(event: string): void {
+  /** Rooms show the names and pictures of users. */
+  #onEvent(event: string): void {
     if (this.#rooms.size === 0 || !isUserEvent(event)) return;
     const { data } = JSON.parse(event) as { data: { userId: string } };
     for (const room of this.#rooms.values()) room.rename(data.userId);

@@ -1,21 +1,20 @@
 import type { AuthenticatedUser, Claims, CredentialReference } from '../../domain/access/tokens.ts';
 import type { RoomScope } from '../../model/room.ts';
-import type { FeedChannel, Feed } from '../feed/hub.ts';
-import type { SocketWriter } from '../socket/socket-writer.ts';
-import type { Member } from '../rooms/room.ts';
+import type { Feed, FeedChannel, FeedSubscriber } from '../feed/feed.ts';
+import type { Session, SocketWriter } from '../socket/socket-writer.ts';
 
-/** Where a connection's messages go. One for all connections of a worker. */
+/** Handles the messages of connections. One instance serves all connections of a worker. */
 export interface MessageReceiver {
   /** Handles one frame. Never throws. */
   receive(connection: Connection, frame: ArrayBuffer, isBinary: boolean): void;
-  /** Counts a ping or pong frame of the protocol, which the core answers, as a message. Never throws. */
+  /** Counts a ping or pong frame of the protocol as a message. Never throws. */
   pinged(connection: Connection): void;
-  /** The socket has closed: gives back what the connection held. Called once. */
+  /** Releases everything that belongs to the connection, whose socket has closed. Called once. */
   leave(connection: Connection): void;
 }
 
 /** One authenticated socket. Kept small: there may be tens of thousands, nearly all of them silent. */
-export class Connection implements CredentialReference {
+export class Connection implements CredentialReference, FeedSubscriber, Session {
   readonly id: string;
   readonly writer: SocketWriter;
   readonly feed: Feed;
@@ -26,27 +25,23 @@ export class Connection implements CredentialReference {
   rooms: RoomScope;
   /** `exp` of the token in milliseconds since the epoch. */
   expiresAt: number;
-  /** Whether the client was told that its token is about to expire. */
+  /** Whether the client was warned that its token is about to expire. */
   warned = false;
-  /** Whether the first frame has gone out; nothing else goes out before it. */
+  /** Whether the welcome was sent; nothing else is sent before it. */
   welcomed = false;
-  /** Whether this socket counts as one of its user's. */
+  /** Whether this socket is counted among the sockets of its user. */
   counted = false;
-  /** Position up to which the client has everything, while it isn't in a channel. */
   position = 0;
-  /** Where it gets its events from once it has caught up. */
   channel: FeedChannel | null = null;
-  /** Where it is, by room id; null until it joins a room. */
-  memberships: Map<string, Member> | null = null;
-  /** When the messages received so far are paid for (generic cell rate), in milliseconds since the epoch. */
-  paidUntil = 0;
-  /** Messages that wait for their turn, the running one included. */
+  /** Theoretical arrival time of the rate limit of messages (generic cell rate algorithm), by `Clock.monotonic`. */
+  theoreticalArrival = 0;
+  /** The number of queued messages, including the running one. */
   waiting = 0;
   #last: Promise<void> | null = null;
   #finishing = false;
   readonly #receiver: MessageReceiver;
 
-  constructor(id: string, writer: SocketWriter, feed: Feed, { claims, keyFingerprint }: AuthenticatedUser, desk: MessageReceiver) {
+  constructor(id: string, writer: SocketWriter, feed: Feed, { claims, keyFingerprint }: AuthenticatedUser, receiver: MessageReceiver) {
     this.id = id;
     this.writer = writer;
     this.feed = feed;
@@ -56,7 +51,7 @@ export class Connection implements CredentialReference {
     this.role = claims.role;
     this.rooms = claims.rooms;
     this.expiresAt = claims.expiresAt;
-    this.#receiver = desk;
+    this.#receiver = receiver;
   }
 
   receive(frame: ArrayBuffer, isBinary: boolean): void {
@@ -68,8 +63,8 @@ export class Connection implements CredentialReference {
   }
 
   /**
-   * Ignores messages from now on, and closes the socket once those under way are answered: what has no answer by then was
-   * not done. Resolves when the socket is closed.
+   * Ignores further messages and closes the socket once the messages in progress are answered. A message without an answer
+   * was not processed. Resolves when the socket is closed.
    */
   async finish(code: number, reason: string): Promise<void> {
     this.#finishing = true;
@@ -77,7 +72,7 @@ export class Connection implements CredentialReference {
     this.writer.close(code, reason);
   }
 
-  /** Runs `work` after everything enqueued before has ended, so that a client's messages take effect in its order. */
+  /** Runs `work` after everything queued before it, so that the messages of a client take effect in the order of sending. */
   enqueue(work: () => Promise<void>): void {
     this.waiting++;
     const run = this.#last === null ? work() : this.#last.then(work);

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type * as Core from 'uWebSockets.js';
 
 /**
- * A response of our own that is never answered, to run late upgrades in.
+ * An HTTP response that is never sent. Upgrades after an await run in its cork (decision 7).
  *
- * An upgrade after an await must not be corked on its own response: until July 2026 (uWebSockets #1929) the core then
- * looks for the state of a response in what has become a WebSocket, and closes the socket if chance has it. Without a
- * cork it works, but the core writes a warning to stderr each time. In the cork of another response it works silently.
- * That other response is this one; the other end of its connection is in this very process.
+ * Such an upgrade must not be corked on its own response: until July 2026 (uWebSockets #1929) uWebSockets.js then reads the
+ * state of a response from what has become a WebSocket, and may close the socket. Without a cork it works, but writes a
+ * warning to stderr each time. In the cork of another response it works silently. The connection of that response comes
+ * from this process.
  */
 export class CorkHost {
   #response: Core.HttpResponse | null = null;
@@ -18,29 +18,29 @@ export class CorkHost {
   #ready: Promise<void> | null = null;
   #closed = false;
 
-  /** Runs `work`, in which responses may be upgraded, in a later turn. Rejects only with what `work` throws. */
+  /** Runs `work`, which may upgrade responses, in a later tick. Rejects only if `work` throws. */
   async run(work: () => void): Promise<void> {
-    if (!this.#closed) await (this.#ready ??= this.#hold());
-    // Not within a handler of the core: it would take the upgrade for one of the request that it is handling.
-    await nextTurn();
+    if (!this.#closed) await (this.#ready ??= this.#open());
+    // Within a native handler, uWebSockets.js would apply the upgrade to the request that it is handling.
+    await nextTick();
     if (this.#response === null) work();
     else this.#response.cork(work);
   }
 
-  /** Lets go of the response. */
+  /** Closes the connection of the response. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#ready;
     this.#client?.destroy();
   }
 
-  /** Resolves when the response is there, or can't be had: then the warnings are the lesser evil. */
-  async #hold(): Promise<void> {
-    // Required, not imported: src/net/listen.ts has loaded it, or explained why it can't be.
+  /** Resolves once the response is open, or if it cannot be opened: upgrades then work with the warnings. */
+  async #open(): Promise<void> {
+    // Not a static import: src/net/listen.ts loads it first, and explains a failure.
     const core = createRequire(import.meta.url)('uWebSockets.js') as typeof Core;
     const path = `/${randomUUID()}`;
     const app = core.App();
-    const held = new Promise<void>((resolve) => {
+    const received = new Promise<void>((resolve) => {
       app.get(path, (response) => {
         response.onAborted(() => {
           this.#response = null;
@@ -57,8 +57,8 @@ export class CorkHost {
     const client = connect(core.us_socket_local_port(listening), '127.0.0.1').unref();
     this.#client = client;
     client.on('error', () => undefined);
-    client.write(`GET ${path} HTTP/1.1\r\nHost: anchor\r\n\r\n`);
-    await Promise.race([held, new Promise((resolve) => client.once('close', resolve))]);
+    client.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    await Promise.race([received, new Promise((resolve) => client.once('close', resolve))]);
     core.us_listen_socket_close(listening);
   }
 }

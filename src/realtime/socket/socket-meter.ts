@@ -1,56 +1,56 @@
 import type { Counter, Metrics } from '../../observability/metrics.ts';
 import { eventTypes } from '../../model/event.ts';
-import type { Feed } from '../feed/hub.ts';
 
-/** Close codes with a label of their own: those of docs/realtime.md and what browsers and the core say. A client may send any. */
-const CODES = new Set([1000, 1001, 1002, 1005, 1006, 1009, 1011, 1012, 1013, 4400, 4401, 4403, 4408, 4429, 4500]);
-/** What every frame of ours begins with. */
-const HEAD = '{"type":"'.length;
+/** Close codes that get a label of their own: those of docs/realtime.md, of browsers and of uWebSockets.js. A client may send any code. */
+const LABELLED_CODES = new Set([1000, 1001, 1002, 1005, 1006, 1009, 1011, 1012, 1013, 4400, 4401, 4403, 4408, 4429, 4500]);
+/** Length of the text that precedes the type in every frame of the server. */
+const PREFIX_CHARS = '{"type":"'.length;
 
-/** Counts the sockets of one process and what goes over them. */
+/** Counts the sockets of one process and the frames on them. */
 export class SocketMeter {
   readonly #metrics: Metrics;
   readonly #sent = new Map<string, Counter>();
   readonly #received = new Map<string, Counter>();
 
-  /** @param feeds those that have connections at the moment */
-  constructor(metrics: Metrics, feeds: () => Iterable<Feed>) {
+  /** @param connectionCounts returns the current number of connections of each environment, by its slug */
+  constructor(metrics: Metrics, connectionCounts: () => Iterable<readonly [slug: string, count: number]>) {
     this.#metrics = metrics;
     metrics.gauge('ws_connections', function* () {
-      for (const feed of feeds()) yield [{ environment: feed.environment.slug }, feed.members.size];
+      for (const [environment, count] of connectionCounts()) yield [{ environment }, count];
     });
     for (const type of eventTypes) this.#sent.set(type, metrics.counter('ws_messages_total', { direction: 'out', type }));
   }
 
-  /** A frame went out to `times` sockets. */
+  /** Counts a frame that was sent to `times` sockets. */
   sent(frame: string, times = 1): void {
-    const type = frame.slice(HEAD, frame.indexOf('"', HEAD));
-    const counter = this.#sent.get(type) ?? this.#make(this.#sent, 'out', type);
+    const type = frame.slice(PREFIX_CHARS, frame.indexOf('"', PREFIX_CHARS));
+    const counter = this.#sent.get(type) ?? this.#addCounter(this.#sent, 'out', type);
     counter.value += times;
   }
 
-  /** A message came in. `known`: its type is one that is handled; any other counts as unknown. */
+  /** Counts a received message. Types that are not handled (`known` is false) share the label `unknown`. */
   received(type: string, known: boolean): void {
     const label = known ? type : 'unknown';
-    const counter = this.#received.get(label) ?? this.#make(this.#received, 'in', label);
+    const counter = this.#received.get(label) ?? this.#addCounter(this.#received, 'in', label);
     counter.value += 1;
   }
 
+  /** Counts a socket that has closed. */
   closed(code: number): void {
-    this.#metrics.counter('ws_closed_total', { code: CODES.has(code) ? String(code) : 'other' }).value += 1;
+    this.#metrics.counter('ws_closed_total', { code: LABELLED_CODES.has(code) ? String(code) : 'other' }).value += 1;
   }
 
-  /** A client came back with a position. */
+  /** Counts a client that reconnected with a position. */
   resumed(recovered: boolean): void {
     this.#metrics.counter('ws_resume_total', { recovered: String(recovered) }).value += 1;
   }
 
-  /** A socket or message was refused for coming too often. */
+  /** Counts a socket or message that was refused by a rate limit. */
   limited(policy: string): void {
     this.#metrics.counter('rate_limited_total', { policy }).value += 1;
   }
 
-  #make(counters: Map<string, Counter>, direction: 'in' | 'out', type: string): Counter {
+  #addCounter(counters: Map<string, Counter>, direction: 'in' | 'out', type: string): Counter {
     const counter = this.#metrics.counter('ws_messages_total', { direction, type });
     counters.set(type, counter);
     return counter;

@@ -1,57 +1,71 @@
 import type { WebSocket } from 'uWebSockets.js';
 import { wireText } from '../../net/wire-text.ts';
-import type { Connection } from '../session/connection.ts';
-import type { PendingSocket } from '../handshake/pending-sockets.ts';
-import type { UpgradeOutcome } from '../handshake/upgrade.ts';
+import type { UpgradeOutcome } from '../handshake/upgrade-outcome.ts';
 import type { SocketMeter } from './socket-meter.ts';
 
-/** What hangs on each native socket: first what the handshake found, from `open` on the one who talks. */
+/** Receives what arrives on a socket. */
+export interface Session {
+  readonly writer: SocketWriter;
+  /** Handles one frame. Never throws. */
+  receive(frame: ArrayBuffer, isBinary: boolean): void;
+  /** Counts a ping or pong frame of the protocol, which uWebSockets.js answers itself. Never throws. */
+  pinged(): void;
+  /** Releases everything that belongs to the socket, which has closed. Called once. */
+  ended(): void;
+  /** Ignores further messages and closes the socket once the messages in progress are answered. Resolves when it is closed. */
+  finish(code: number, reason: string): Promise<void>;
+}
+
+/** What each native socket carries. */
 export interface SocketData {
-  session: UpgradeOutcome | PendingSocket | Connection;
-  /** As `Line.baseUrl`. */
+  /** Result of the upgrade; null once `open` has acted on it. */
+  outcome: UpgradeOutcome | null;
+  /** Null until `open`, and on a socket that was refused. */
+  session: Session | null;
+  /** See `SocketWriter.baseUrl`. */
   readonly baseUrl: string;
 }
 export type Socket = WebSocket<SocketData>;
 
-/** What all lines of a worker share. */
+/** What all sockets of a worker share. */
 export interface SocketLimits {
-  /** `Clock.monotonic` as of the last turn of the heartbeat: exact enough to measure silence, and free. */
+  /** `Clock.monotonic` as of the last tick of the heartbeat: exact enough to measure silence, and free to read. */
   now: number;
   /** Bytes that may wait for a slow client. */
   readonly maxBacklog: number;
-  /** Null while nobody asks for measurements. */
+  /** Null while metrics are disabled. */
   readonly meter: SocketMeter | null;
 }
 
-/** Close codes that are no refusal. */
+/** Close code of a restart, which is not a refusal. */
 export const RESTART = { code: 1012, reason: 'restart' } as const;
-/** Backlog over the limit, or more missed than the log still holds while resuming. */
+/** Close code for a backlog over the limit, and for a resuming client whose missed events have left the log. */
 export const SLOW_CONSUMER = { code: 1013, reason: 'slow consumer' } as const;
 
-/** Bytes waiting for a client at which a replay pauses. */
+/** Backlog in bytes at which a replay pauses. */
 const HIGH_WATER = 256 * 1024;
 
-/** Most bytes of one message that a client has asked for. */
+/** Largest reply to a request of a client, in bytes. */
 export const MAX_REPLY_BYTES = 8 * 1024 * 1024;
-/** Shorter ones are not worth an exception. */
-const SMALL_CHARS = 16 * 1024;
+/** Replies up to this many characters count towards the backlog limit like any other frame. */
+const SMALL_REPLY_CHARS = 16 * 1024;
 
-/** What `send` of the core answers when the whole message went out, and nothing waits. */
+/** Result of the native `send` when the whole message was sent and nothing waits. */
 const SENT = 1;
 
 /**
- * The sending half of one socket. It never throws: once the socket is closed, by either side, every call does
- * nothing (the core throws when a closed socket is touched).
+ * The sending half of one socket. It never throws: once either side has closed the socket, every call does nothing
+ * (uWebSockets.js throws when a closed socket is used).
  */
 export class SocketWriter {
   #socket: Socket | null;
   #onDrained: (() => void) | null = null;
   readonly #limits: SocketLimits;
-  /** The address of the server as this client knows it, without a slash at its end; '' when that is unknown. */
+  /** The address at which this client reaches the server, without a trailing slash; '' if it is unknown. */
   readonly baseUrl: string;
-  /** Bytes that may wait besides, because the client asked for them. */
-  #asked = 0;
-  /** When something was last sent to this socket alone, by `LineTerms.now`. */
+  /** Bytes that may wait in addition to the limit, because they are replies to the client. */
+  #replyAllowance = 0;
+  /** Time of the last frame that was sent to this socket alone, by `SocketLimits.now`. */
   lastSentAt: number;
 
   constructor(socket: Socket, limits: SocketLimits) {
@@ -65,20 +79,20 @@ export class SocketWriter {
     return this.#socket !== null;
   }
 
-  /** Whoever talks on the socket; null once it is closed. */
-  get session(): SocketData['session'] | null {
+  /** The session of the socket; null before `attachSession` and once the socket is closed. */
+  get session(): Session | null {
     return this.#socket?.getUserData().session ?? null;
   }
 
-  /** From now on the news of the socket go to `session`. */
-  attachSession(session: PendingSocket | Connection): void {
+  /** Makes `session` the receiver of everything that arrives on the socket. */
+  attachSession(session: Session): void {
     if (this.#socket !== null) this.#socket.getUserData().session = session;
   }
 
   /**
    * Sends a text frame, after everything that was published to the topics of this socket before.
    *
-   * @param encoded `text` as `wireText` gives it, for callers that send one text to many sockets
+   * @param encoded `wireText(text)`, for callers that send one text to many sockets
    */
   send(text: string, encoded: string | Uint8Array = wireText(text)): void {
     if (this.#socket === null) return;
@@ -88,23 +102,23 @@ export class SocketWriter {
   }
 
   /**
-   * As `send`, of what the client asked for: it may be as long as `MAX_ASKED_BYTES`, and alone never makes the client count
-   * as too slow. Wait for `ready` before making something long.
+   * Like `send`, for a reply to the client: it may be up to `MAX_REPLY_BYTES` long, and alone never makes the client
+   * count as a slow consumer. Await `ready` before building a long reply.
    */
   sendReply(text: string, encoded: string | Uint8Array = wireText(text)): void {
-    if (text.length > SMALL_CHARS) this.#asked = this.backlog() + encoded.length;
+    if (text.length > SMALL_REPLY_CHARS) this.#replyAllowance = this.backlog() + encoded.length;
     this.send(text, encoded);
   }
 
-  /** Resolves when so little waits for the client that it can be sent more, or the socket has closed. */
+  /** Resolves once the backlog is small enough for another reply, or the socket has closed. */
   async ready(): Promise<void> {
     while (this.isOpen && !this.keepsUp) await this.drained();
   }
 
   /**
-   * Publishes a text to all other sockets of a topic. Returns false when this one has closed: then nobody got it.
+   * Publishes a text to all other sockets of a topic. Returns false if this socket has closed; then nothing was published.
    *
-   * @param encoded as `wireText` gives it
+   * @param encoded the result of `wireText`
    */
   publish(topic: string, encoded: string | Uint8Array): boolean {
     if (this.#socket === null) return false;
@@ -113,10 +127,10 @@ export class SocketWriter {
   }
 
   /**
-   * Sends texts in one packet, as far as the client keeps up. Returns how many of them were sent: when not all, the caller
-   * waits for `drained` and goes on. Never closes the socket as too slow.
+   * Sends texts in one packet until the backlog is too large (see `keepsUp`). Returns how many were sent; if not all, the
+   * caller awaits `drained` and continues with the rest. Never closes the socket as a slow consumer.
    */
-  sendAtItsPace(texts: readonly string[]): number {
+  sendUntilFull(texts: readonly string[]): number {
     const socket = this.#socket;
     if (socket === null) return 0;
     this.lastSentAt = this.#limits.now;
@@ -128,7 +142,7 @@ export class SocketWriter {
     return sent;
   }
 
-  /** Whether so little waits for the client that it can be sent more than what is live. */
+  /** Whether the backlog is small enough to send more than live events. */
   get keepsUp(): boolean {
     return this.backlog() < Math.min(HIGH_WATER, this.#limits.maxBacklog / 2);
   }
@@ -139,17 +153,17 @@ export class SocketWriter {
   }
 
   /**
-   * Closes the socket with 1013 if more waits for it than is allowed. What waits goes out before the close frame, so a
-   * client that reads again soon misses nothing and knows why. One that reads nothing for the core's ping timeout more is
-   * cut off, and sees 1006.
+   * Closes the socket with 1013 if its backlog is over the limit. The backlog is sent before the close frame, so a client
+   * that soon reads again misses nothing and receives the close code. A client that reads nothing until the ping timeout of
+   * uWebSockets.js is disconnected, and sees 1006.
    */
   checkBacklog(): void {
     const backlog = this.backlog();
-    if (backlog <= this.#limits.maxBacklog) this.#asked = 0;
-    if (backlog > this.#limits.maxBacklog + this.#asked) this.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);
+    if (backlog <= this.#limits.maxBacklog) this.#replyAllowance = 0;
+    if (backlog > this.#limits.maxBacklog + this.#replyAllowance) this.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);
   }
 
-  /** Resolves when some of the backlog has gone out, or the socket has closed. */
+  /** Resolves once some of the backlog has been sent, or the socket has closed. */
   drained(): Promise<void> {
     if (this.#socket === null) return Promise.resolve();
     const others = this.#onDrained;
@@ -165,26 +179,26 @@ export class SocketWriter {
     this.#socket?.subscribe(topic);
   }
 
-  /** Messages published before still arrive. */
+  /** Messages published before this call still arrive. */
   unsubscribe(topic: string): void {
     this.#socket?.unsubscribe(topic);
   }
 
-  /** Sends a close frame after everything else. The session is told before this returns. */
+  /** Sends a close frame after everything else. `Session.ended` is called before this returns. */
   close(code: number, reason: string): void {
     const socket = this.#socket;
     this.ended();
     socket?.end(code, wireText(reason));
   }
 
-  /** The core's news: some of the backlog went out. */
+  /** Called by the server when some of the backlog has been sent. */
   onDrain(): void {
-    const wake = this.#onDrained;
+    const notify = this.#onDrained;
     this.#onDrained = null;
-    wake?.();
+    notify?.();
   }
 
-  /** The core's news: the socket has closed and must not be touched again. */
+  /** Called when the socket has closed and must not be used again. */
   ended(): void {
     this.#socket = null;
     this.onDrain();

@@ -1,0 +1,199 @@
+import type { TemplatedApp } from 'uWebSockets.js';
+import { epochOf, streamOf } from '../../domain/events/streams.ts';
+import { holdsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts';
+import type { Environment } from '../../model/environment.ts';
+import { roomOfEvent } from '../../model/event.ts';
+import { inScope, type RoomScope } from '../../model/room.ts';
+import { wireText } from '../../net/wire-text.ts';
+import type { Store, StoredEvent } from '../../ports/store.ts';
+import { seqFrame } from '../socket/protocol.ts';
+import type { SocketLimits, SocketWriter } from '../socket/socket-writer.ts';
+
+/**
+ * Subscribers of one feed that see the same rooms and reach the server at the same address. They share a native topic, so
+ * that an event is published once for all of them.
+ */
+export interface FeedChannel {
+  readonly topic: string;
+  readonly rooms: RoomScope;
+  /** See `SocketWriter.baseUrl`. */
+  readonly baseUrl: string;
+  readonly key: string;
+  members: number;
+  /** Whether the last event was in a room that this channel does not see. */
+  skipped: boolean;
+  /** Time of the last publication, by `SocketLimits.now`. */
+  publishedAt: number;
+}
+
+/** A socket that receives the events of a feed. */
+export interface FeedSubscriber {
+  readonly writer: SocketWriter;
+  rooms: RoomScope;
+  /** Position up to which the client has every event, while `channel` is null. */
+  position: number;
+  /** The channel that delivers its events once it has caught up; null before. */
+  channel: FeedChannel | null;
+}
+
+/** What a feed needs of the worker that it belongs to. */
+export interface FeedHost {
+  readonly app: TemplatedApp;
+  readonly store: Store;
+  readonly limits: SocketLimits;
+  /** Returns a topic name that was never used in this process. */
+  nextTopic(): string;
+  /** Called when the last subscriber has left. */
+  forget(feed: Feed): void;
+}
+
+/**
+ * The live events of one environment in this worker. Every channel has received all events up to `delivered`. A subscriber
+ * enters a channel in the same tick in which its own position equals `delivered`, so it neither misses an event nor
+ * receives one twice.
+ */
+export class Feed {
+  /** The environment as of the last check. Its settings and name may have changed since; its id and stream never change. */
+  environment: Environment;
+  /** Name of the stream in the store. */
+  readonly stream: string;
+  /** Epoch of the stream, as clients know it. */
+  readonly epoch: string;
+  /** Resolves once `delivered` is known; rejects if the store cannot be read. */
+  readonly ready: Promise<void>;
+  readonly #host: FeedHost;
+  /** All subscribers, including those that have not caught up. */
+  readonly #subscribers = new Set<FeedSubscriber>();
+  readonly #channels = new Map<string, FeedChannel>();
+  /** Subscribers that resumed from a position beyond `delivered`, because another worker has read further in the log. */
+  readonly #ahead = new Set<FeedSubscriber>();
+  #delivered = -1;
+  /** Last position delivered before `ready` resolved. */
+  #seenEarly = 0;
+  /** Characters published since the backlogs were last checked. */
+  #uncheckedChars = 0;
+
+  constructor(host: FeedHost, environment: Environment) {
+    this.#host = host;
+    this.environment = environment;
+    this.stream = streamOf(environment);
+    this.epoch = epochOf(host.store, environment);
+    this.ready = host.store.lastSeq(this.stream).then((seq) => {
+      this.#delivered = Math.max(seq, this.#seenEarly);
+    });
+    this.ready.catch(() => undefined);
+  }
+
+  /** Position up to which every channel has received all events; -1 until `ready` resolves. */
+  get delivered(): number {
+    return this.#delivered;
+  }
+
+  /** Adds a subscriber. It receives nothing until `attach` is called. */
+  join(subscriber: FeedSubscriber): void {
+    this.#subscribers.add(subscriber);
+  }
+
+  /** Removes a subscriber. */
+  leave(subscriber: FeedSubscriber): void {
+    this.#detach(subscriber);
+    this.#subscribers.delete(subscriber);
+    if (this.#subscribers.size === 0) this.#host.forget(this);
+  }
+
+  /** Puts a subscriber into its channel. Its `position` must not be less than `delivered`. */
+  attach(subscriber: FeedSubscriber): void {
+    if (!subscriber.writer.isOpen) return;
+    if (subscriber.position > this.#delivered) {
+      this.#ahead.add(subscriber);
+      return;
+    }
+    const channel = this.#channelOf(subscriber.rooms, subscriber.writer.baseUrl);
+    channel.members++;
+    subscriber.channel = channel;
+    subscriber.writer.subscribe(channel.topic);
+  }
+
+  /** Changes the rooms that a subscriber sees, from the next event on. */
+  rescope(subscriber: FeedSubscriber, rooms: RoomScope): void {
+    const attached = subscriber.channel !== null || this.#ahead.has(subscriber);
+    if (subscriber.channel !== null) subscriber.position = this.#delivered;
+    this.#detach(subscriber);
+    subscriber.rooms = rooms;
+    if (attached) this.attach(subscriber);
+  }
+
+  /** Delivers the next event of the log. An event that was delivered before is ignored. */
+  deliver(event: StoredEvent): void {
+    if (this.#delivered < 0) {
+      this.#seenEarly = event.seq;
+      return;
+    }
+    if (event.seq <= this.#delivered) return;
+    this.#delivered = event.seq;
+    this.#publish(event);
+    for (const subscriber of this.#ahead) {
+      if (subscriber.position > event.seq) continue;
+      this.#ahead.delete(subscriber);
+      this.attach(subscriber);
+    }
+    this.#checkBacklogs(event.text.length);
+  }
+
+  /** Sends a `seq` frame to the channels that skipped the last event. Called at most once a second. */
+  sendSkippedPositions(): void {
+    for (const channel of this.#channels.values()) {
+      if (!channel.skipped) continue;
+      channel.skipped = false;
+      const frame = seqFrame(this.#delivered);
+      this.#send(channel, frame, frame);
+    }
+  }
+
+  #publish(event: StoredEvent): void {
+    const holdsFiles = holdsFileUrls(event.text);
+    const encoded = wireText(event.text);
+    let room: string | null | undefined;
+    for (const channel of this.#channels.values()) {
+      if (channel.rooms !== null) room ??= roomOfEvent(event.text);
+      channel.skipped = channel.rooms !== null && room !== null && room !== undefined && !inScope(channel.rooms, room);
+      if (channel.skipped) continue;
+      const text = holdsFiles ? withFileUrls(event.text, channel.baseUrl) : event.text;
+      this.#send(channel, text, holdsFiles ? wireText(text) : encoded);
+    }
+  }
+
+  /** `encoded` is `wireText(text)`. */
+  #send(channel: FeedChannel, text: string, encoded: string | Uint8Array): void {
+    channel.publishedAt = this.#host.limits.now;
+    this.#host.limits.meter?.sent(text, channel.members);
+    this.#host.app.publish(channel.topic, encoded, false, false);
+  }
+
+  /** uWebSockets.js does not report slow sockets on a publish, so all are checked after every eighth of the backlog limit. */
+  #checkBacklogs(publishedChars: number): void {
+    this.#uncheckedChars += publishedChars;
+    if (this.#uncheckedChars * 8 < this.#host.limits.maxBacklog) return;
+    this.#uncheckedChars = 0;
+    for (const subscriber of this.#subscribers) subscriber.writer.checkBacklog();
+  }
+
+  #channelOf(rooms: RoomScope, baseUrl: string): FeedChannel {
+    const key = `${baseUrl} ${rooms === null ? '' : JSON.stringify(rooms)}`;
+    let channel = this.#channels.get(key);
+    if (channel === undefined) {
+      channel = { topic: this.#host.nextTopic(), rooms, baseUrl, key, members: 0, skipped: false, publishedAt: 0 };
+      this.#channels.set(key, channel);
+    }
+    return channel;
+  }
+
+  #detach(subscriber: FeedSubscriber): void {
+    this.#ahead.delete(subscriber);
+    const { channel } = subscriber;
+    if (channel === null) return;
+    subscriber.channel = null;
+    subscriber.writer.unsubscribe(channel.topic);
+    if (--channel.members === 0) this.#channels.delete(channel.key);
+  }
+}

@@ -1,0 +1,11 @@
+/** The position at which a client was last connected. */
+export interface ResumePoint {
+  readonly epoch: string;
+  readonly seq: number;
+}
+
+/** Returns the resume point that a client sent, or null if the values are unusable; the client then reloads. */
+export function resumePoint(epoch: unknown, seq: unknown): ResumePoint | null {
+  if (typeof epoch !== 'string' || epoch === '') return null;
+  return Number.isSafeInteger(seq) && (seq as number) >= 0 ? { epoch, seq: seq as number } : null;
+}
