@@ -111,8 +111,8 @@ export class SocketAuthenticator implements Authenticator {
   }
 
   #fail(connection: Connection, error: unknown): void {
-    const shown = publicError(error);
-    if (shown.code === 'internal') this.#services.log.error({ err: error, connection: connection.id }, 'a WebSocket could not be served');
-    refuse(connection.writer, shown);
+    const refusal = publicError(error);
+    if (refusal.code === 'internal') this.#services.log.error({ err: error, connection: connection.id }, 'a WebSocket could not be served');
+    refuse(connection.writer, refusal);
   }
 }

@@ -6,7 +6,7 @@ import { messages } from './messages.ts';
 import { errorFrame, FinalRefusal, MAX_MESSAGE_BYTES, okFrame, parseFrame, readEnvelope, refuse, replyId } from '../socket/protocol.ts';
 import type { Services } from '../services.ts';
 
-/** Takes the messages of all connections: counts, reads, hands on, replies. */
+/** Handles the messages of all connections: rate limit, parsing, dispatch to a handler, reply. */
 export class Dispatcher implements MessageReceiver {
   readonly #services: Services;
 
@@ -15,7 +15,7 @@ export class Dispatcher implements MessageReceiver {
   }
 
   receive(connection: Connection, frame: ArrayBuffer, isBinary: boolean): void {
-    const message = this.#accept(connection, frame, isBinary);
+    const message = this.#parse(connection, frame, isBinary);
     if (message === null) return;
     const id = replyId(message);
     try {
@@ -47,8 +47,8 @@ export class Dispatcher implements MessageReceiver {
     log.debug({ connection: connection.id }, 'WebSocket closed');
   }
 
-  /** The object in a frame; null when the frame has ended the socket. */
-  #accept(connection: Connection, frame: ArrayBuffer, isBinary: boolean): Record<string, unknown> | null {
+  /** Returns the object in a frame, or null if the frame was refused and the socket closed. */
+  #parse(connection: Connection, frame: ArrayBuffer, isBinary: boolean): Record<string, unknown> | null {
     try {
       this.#charge(connection);
       if (frame.byteLength > MAX_MESSAGE_BYTES) throw new CollabError('payload_too_large', `A message may be at most ${MAX_MESSAGE_BYTES} bytes`);
@@ -59,7 +59,7 @@ export class Dispatcher implements MessageReceiver {
     }
   }
 
-  /** Throws `rate_limited` when the connection sends more than it may, or more than it lets be answered. */
+  /** Counts a message. Throws `rate_limited` if the connection sends too fast, or has too many unanswered messages. */
   #charge(connection: Connection): void {
     const { messagesPerSecond, messageBurst } = this.#services.config.ws;
     const cost = 1000 / messagesPerSecond;
@@ -76,13 +76,13 @@ export class Dispatcher implements MessageReceiver {
     if (!connection.writer.isOpen) return;
     try {
       await requireCredential(this.#services, connection);
-      const answer = await handler(this.#services, connection, data);
-      if (id !== null) connection.writer.sendReply(okFrame(id, answer));
+      const reply = await handler(this.#services, connection, data);
+      if (id !== null) connection.writer.sendReply(okFrame(id, reply));
     } catch (error) {
-      const shown = publicError(error);
-      if (shown.code === 'internal') this.#services.log.error({ err: error, connection: connection.id }, 'a WebSocket message failed');
-      if (shown instanceof FinalRefusal) refuse(connection.writer, shown, { id });
-      else connection.writer.send(errorFrame(id, shown));
+      const refusal = publicError(error);
+      if (refusal.code === 'internal') this.#services.log.error({ err: error, connection: connection.id }, 'a WebSocket message failed');
+      if (refusal instanceof FinalRefusal) refuse(connection.writer, refusal, { id });
+      else connection.writer.send(errorFrame(id, refusal));
     }
   }
 }

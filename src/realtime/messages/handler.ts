@@ -7,37 +7,37 @@ import { FinalRefusal } from '../socket/protocol.ts';
 import type { Services } from '../services.ts';
 
 /**
- * Handles one message of a welcomed connection. Resolves with the JSON text of the reply's `data`; rejects with the
- * refusal, which the client is told; only a `FinalRefusal` ends the socket.
+ * Handles one message of a welcomed connection. Resolves with the JSON text of the reply's `data`. Rejects with the error
+ * that the client receives; only a `FinalRefusal` closes the socket.
  */
 export type MessageHandler = (services: Services, connection: Connection, data: unknown) => Promise<string>;
 
-/** Reply to what has nothing to say. */
+/** The reply of a handler that returns no data. */
 export const EMPTY_REPLY = '{}';
 
-/** The user of a connection with its rights of this moment, in the environment as it is now. */
+/** The user of a connection with its current rights, in the environment as it is now. */
 export async function currentActor(services: Services, connection: Connection): Promise<UserActor> {
   return actorIn(await usableEnvironment(services, connection), connection);
 }
 
-/** As `actorOf`, at once, in the environment as it was a second ago: for what is too frequent to look. */
+/** Like `currentActor`, but synchronous and with the environment as of up to a second ago: for frequent messages. */
 export function cachedActor(connection: Connection): UserActor {
   return actorIn(connection.feed.environment, connection);
 }
 
-/** The environment of a connection as it is now. Throws a `FinalRefusal` when it has been disabled. */
+/** The environment of a connection as it is now. Throws a `FinalRefusal` if it is disabled. */
 export async function usableEnvironment({ ctx }: Services, connection: Connection): Promise<Environment> {
   const environment = await environmentById(ctx, connection.feed.environment.id);
   if (environment.disabled) throw new FinalRefusal('environment_disabled', 'The environment has been disabled');
   return environment;
 }
 
-/** Throws a `FinalRefusal` when what let a connection in is good no more: its publishable key, or the key of its token. */
+/** Throws a `FinalRefusal` if the publishable key of a connection, or the signing key of its token, is no longer valid. */
 export async function requireCredential(services: Services, connection: Connection): Promise<void> {
-  const judge = await recheckCredentials(services.ctx, connection.feed.environment, [connection]);
-  const refusal = judge(connection);
+  const refusalOf = await recheckCredentials(services.ctx, connection.feed.environment, [connection]);
+  const refusal = refusalOf(connection);
   if (refusal === null) return;
-  // The keys of an environment go with it, and it is the environment that is to be named then.
+  // The keys of an environment are deleted with it; the error must then name the environment.
   await usableEnvironment(services, connection);
   throw new FinalRefusal(refusal.code, refusal.message);
 }

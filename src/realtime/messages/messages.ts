@@ -13,7 +13,7 @@ import type { Services } from '../services.ts';
 import { recordUser } from '../session/record-user.ts';
 import { writes } from './writes.ts';
 
-/** Every type of message that a client may send once it is welcomed. */
+/** The handlers of all messages that a client may send after the welcome, by type. */
 export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, MessageHandler>([
   ['pong', () => Promise.resolve(EMPTY_REPLY)],
   ['auth.refresh', refreshToken],
@@ -21,7 +21,7 @@ export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, Mes
   ...[...reads].map(([type, read]): [string, MessageHandler] => [
     type,
     async (services, connection, data) => {
-      // What is read may be long: one who doesn't take it must not make the server hold many of it.
+      // Replies may be long: a client that reads slowly must not make the server buffer many of them.
       await connection.writer.ready();
       return withFileUrls(await read(services.ctx, await currentActor(services, connection), data), connection.writer.baseUrl);
     },
@@ -38,7 +38,7 @@ export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, Mes
 
 const refreshInput = new InputSchema(Type.Object({ token: Type.String({ description: 'A newer token of the same user.' }) }));
 
-/** Gives a live connection another token of its user; what the token allows holds from the next event and message on. */
+/** Replaces the token of a connection by another one of the same user. Its rights apply from the next event and message on. */
 async function refreshToken(services: Services, connection: Connection, data: unknown): Promise<string> {
   const { token } = validate(refreshInput, data ?? {}, 'data');
   const environment = await usableEnvironment(services, connection);

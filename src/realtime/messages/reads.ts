@@ -8,34 +8,34 @@ import { InputSchema, validate } from '../../domain/input/validate.ts';
 import { CollabError } from '../../model/errors.ts';
 import { MAX_REPLY_BYTES } from '../socket/socket-writer.ts';
 
-/** Reads one thing for a user. Resolves with the JSON text that REST answers the same with. */
+/** Handles one read of a user. Resolves with the same JSON text as the REST response. */
 export type Read = (ctx: Context, actor: UserActor, data: unknown) => Promise<string>;
 
-const ofRoom = new InputSchema(
+const roomInput = new InputSchema(
   Type.Object({
     roomId: Type.String({ description: 'The room to read.' }),
     includeComments: Type.Optional(Type.Boolean({ description: 'Adds `comments` to each thread.' })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'At most so many threads, with `nextCursor` where more remain.' })),
-    cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before.' })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'The most threads to return; `nextCursor` is present if more remain.' })),
+    cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the previous page.' })),
   }),
 );
-const ofThread = new InputSchema(Type.Object({ threadId: Type.String({ description: 'The thread to read.' }) }));
+const threadInput = new InputSchema(Type.Object({ threadId: Type.String({ description: 'The thread to read.' }) }));
 
-const wholeRoom = bound('The room', 'ask for fewer threads at a time with limit, or leave out includeComments and get the comments with thread.get');
-const wholeThread = bound('The thread', 'read it over REST');
-const plain = parseListQuery(new URLSearchParams(), 'threads');
+const roomBound = bound('The room', 'ask for fewer threads at a time with limit, or leave out includeComments and get the comments with thread.get');
+const threadBound = bound('The thread', 'read it over REST');
+const defaultQuery = parseListQuery(new URLSearchParams(), 'threads');
 
-/** What browsers may read, by the type of the message: they have no other way, for REST takes secret keys. */
+/** The reads of browsers, by type of the message. Browsers have no other way to read, because REST requires secret keys. */
 export const reads: ReadonlyMap<string, Read> = new Map<string, Read>([
   [
     'room.get',
     async (ctx, actor, data) => {
-      const { roomId, includeComments = false, limit = null, cursor = null } = read(ofRoom, data);
-      const { text } = await getRoom(ctx, actor, roomId, { includeComments, query: { ...plain, limit, cursor }, bound: wholeRoom });
-      return fitting(text, wholeRoom);
+      const { roomId, includeComments = false, limit = null, cursor = null } = read(roomInput, data);
+      const { text } = await getRoom(ctx, actor, roomId, { includeComments, query: { ...defaultQuery, limit, cursor }, bound: roomBound });
+      return requireFit(text, roomBound);
     },
   ],
-  ['thread.get', async (ctx, actor, data) => fitting(await getThread(ctx, actor, read(ofThread, data).threadId, wholeThread), wholeThread)],
+  ['thread.get', async (ctx, actor, data) => requireFit(await getThread(ctx, actor, read(threadInput, data).threadId, threadBound), threadBound)],
 ]);
 
 function read<S extends TSchema>(input: InputSchema<S>, data: unknown) {
@@ -47,8 +47,8 @@ function bound(what: string, advice: string): TextBound {
   return { most: MAX_REPLY_BYTES, tooLong };
 }
 
-/** The text itself. Throws the refusal of the bound when it has more bytes: most are characters of one. */
-function fitting(text: string, { most, tooLong }: TextBound): string {
+/** Returns the text. Throws the error of the bound if the text has too many bytes; the domain bounds only its characters. */
+function requireFit(text: string, { most, tooLong }: TextBound): string {
   if (Buffer.byteLength(text) >= most) throw tooLong();
   return text;
 }

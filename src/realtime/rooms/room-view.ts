@@ -1,14 +1,14 @@
-import { type Profile, type PresentUser, presenceOf } from '../../domain/rooms/presence.ts';
+import { presenceOf, type PresentUser, type Profile } from '../../domain/rooms/presence.ts';
 
-/** How a user in a room looks to the others. */
+/** A user in a room as clients see it. */
 interface Row {
   /** JSON text. */
   readonly text: string;
-  /** What others are told of when it changes: all but the time of the last activity. */
-  readonly sight: string;
+  /** `text` without the time of the last activity, of which a change alone is not sent. */
+  readonly comparable: string;
 }
 
-/** A change of who is in a room, as the sockets there are told; `data` is JSON text. */
+/** A change of the users in a room, as sent to clients; `data` is JSON text. */
 export interface PresenceChange {
   readonly type: 'presence.joined' | 'presence.updated' | 'presence.left';
   readonly userId: string;
@@ -16,29 +16,29 @@ export interface PresenceChange {
 }
 
 /**
- * Who is in a room, as the sockets of one worker have been told. Every change that they are told of is the difference
- * between two looks, so what they put together is right, whatever was lost or came twice on the way here.
+ * The users in a room as the sockets of one worker know them. Every change that is sent is the difference to the state
+ * before, so clients stay consistent even if messages between workers are lost or repeated.
  */
 export class RoomView {
   #rows = new Map<string, Row>();
   #connections = new Set<string>();
 
-  /** JSON text of the rows, in the order in which the users came. */
+  /** The rows as a JSON array, in the order in which the users joined. */
   get items(): string {
     return `[${[...this.#rows.values()].map(({ text }) => text).join(',')}]`;
   }
 
-  /** Whether a user was in the room at the last look. */
+  /** Whether a user is in the room. */
   has(userId: string): boolean {
     return this.#rows.has(userId);
   }
 
-  /** Whether a connection was in the room at the last look. */
+  /** Whether a connection is in the room. */
   hasConnection(connectionId: string): boolean {
     return this.#connections.has(connectionId);
   }
 
-  /** Takes in another look, and gives what has changed since the last. */
+  /** Replaces the users and returns the changes. */
   update(users: readonly PresentUser[], profiles: ReadonlyMap<string, Profile>): PresenceChange[] {
     const before = this.#rows;
     this.#rows = new Map();
@@ -47,11 +47,11 @@ export class RoomView {
     for (const user of users) {
       const { userId } = user;
       const known = before.get(userId);
-      // Of a tab that has gone and may come back in a moment nobody is told.
+      // During the grace period the user is shown as before, because it may reconnect.
       const row = known !== undefined && user.leavesAt !== null ? known : rowOf(user, profiles.get(userId));
       this.#rows.set(userId, row);
       if (known === undefined) changes.push({ type: 'presence.joined', userId, data: row.text });
-      else if (known.sight !== row.sight) changes.push({ type: 'presence.updated', userId, data: row.text });
+      else if (known.comparable !== row.comparable) changes.push({ type: 'presence.updated', userId, data: row.text });
     }
     for (const userId of before.keys()) {
       if (!this.#rows.has(userId)) changes.push({ type: 'presence.left', userId, data: JSON.stringify({ userId }) });
@@ -63,5 +63,5 @@ export class RoomView {
 function rowOf(user: PresentUser, profile: Profile = { name: null, avatarUrl: null }): Row {
   const presence = presenceOf(user, profile);
   const { connectionIds } = user;
-  return { text: JSON.stringify({ ...presence, connectionIds }), sight: JSON.stringify({ ...presence, lastActiveAt: null, connectionIds }) };
+  return { text: JSON.stringify({ ...presence, connectionIds }), comparable: JSON.stringify({ ...presence, lastActiveAt: null, connectionIds }) };
 }

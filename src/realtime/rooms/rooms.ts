@@ -4,7 +4,8 @@ import { CollabError } from '../../model/errors.ts';
 import type { PresenceState } from '../../model/presence.ts';
 import { inScope } from '../../model/room.ts';
 import type { Connection } from '../session/connection.ts';
-import { type Member, Room, type RoomDeps } from './room.ts';
+import type { Member } from './member.ts';
+import { Room, type RoomDeps } from './room.ts';
 
 /** Most rooms that one socket may have joined at a time. */
 export const MAX_ROOMS = 50;
@@ -124,13 +125,13 @@ export class Rooms {
     rooms?.delete(room.roomId);
     if (rooms?.size === 0) this.#joined.delete(member.connection);
     room.remove(member, lost);
-    if (room.members.size === 0 && this.#rooms.get(room.key) === room) this.#rooms.delete(room.key);
+    if (room.isEmpty && this.#rooms.get(room.key) === room) this.#rooms.delete(room.key);
   }
 
   /** Rooms show the names and pictures of users. */
   #onEvent(event: string): void {
     if (this.#rooms.size === 0 || !isUserEvent(event)) return;
     const { data } = JSON.parse(event) as { data: { userId: string } };
-    for (const room of this.#rooms.values()) room.rename(data.userId);
+    for (const room of this.#rooms.values()) room.profileChanged(data.userId);
   }
 }

@@ -1,40 +1,43 @@
-/** Milliseconds after which somebody who doesn't say that they still type counts as having stopped. */
-export const TYPING_MS = 6_000;
+/** Milliseconds after which a user that has not repeated that it types counts as having stopped. */
+const TYPING_MS = 6_000;
 
-interface Typist {
+interface TypingUser {
   readonly userId: string;
-  readonly until: number;
-  /** Tells that they have stopped. */
-  readonly stop: string;
+  readonly expiresAt: number;
+  /** The frame that announces the end. */
+  readonly stopFrame: string;
 }
 
-/** Who types in a room: kept by each worker that has sockets there, so that nobody types for ever, whatever crashes. */
+/** The users who are typing in a room. Each worker that has sockets there keeps them, so that typing ends even if a process crashes. */
 export class TypingUsers {
-  readonly #typists = new Map<string, Typist>();
+  /** By user and thread. */
+  readonly #users = new Map<string, TypingUser>();
 
   /**
-   * Notes what one said.
+   * Records that a user types or has stopped.
    *
-   * @param place where the user types, unique in the room
-   * @param stop the frame that tells that they have stopped; null when they have
+   * @param threadId null for a new thread
+   * @param stopFrame the frame that announces the end if the user does not; null if the user has stopped
+   * @param now `Clock.monotonic`
    */
-  note(place: string, userId: string, stop: string | null, now: number): void {
-    if (stop === null) this.#typists.delete(place);
-    else this.#typists.set(place, { userId, until: now + TYPING_MS, stop });
+  set(userId: string, threadId: string | null, stopFrame: string | null, now: number): void {
+    const key = `${userId}\n${threadId ?? ''}`;
+    if (stopFrame === null) this.#users.delete(key);
+    else this.#users.set(key, { userId, expiresAt: now + TYPING_MS, stopFrame });
   }
 
-  /** Forgets a user who has left. */
-  forget(userId: string): void {
-    for (const [place, typist] of this.#typists) if (typist.userId === userId) this.#typists.delete(place);
+  /** Removes a user who has left. */
+  remove(userId: string): void {
+    for (const [key, user] of this.#users) if (user.userId === userId) this.#users.delete(key);
   }
 
-  /** The frames that tell of those whose time is up. */
+  /** Removes the users whose time has passed and returns the frames that announce their end. `now` is `Clock.monotonic`. */
   expire(now: number): string[] {
     const frames: string[] = [];
-    for (const [place, { until, stop }] of this.#typists) {
-      if (until > now) continue;
-      this.#typists.delete(place);
-      frames.push(stop);
+    for (const [key, { expiresAt, stopFrame }] of this.#users) {
+      if (expiresAt > now) continue;
+      this.#users.delete(key);
+      frames.push(stopFrame);
     }
     return frames;
   }

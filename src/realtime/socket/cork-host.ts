@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type * as Core from 'uWebSockets.js';
+import type * as UWebSockets from 'uWebSockets.js';
 
 /**
  * An HTTP response that is never sent. Upgrades after an await run in its cork (decision 7).
@@ -13,7 +13,7 @@ import type * as Core from 'uWebSockets.js';
  * from this process.
  */
 export class CorkHost {
-  #response: Core.HttpResponse | null = null;
+  #response: UWebSockets.HttpResponse | null = null;
   #client: Socket | null = null;
   #ready: Promise<void> | null = null;
   #closed = false;
@@ -37,9 +37,9 @@ export class CorkHost {
   /** Resolves once the response is open, or if it cannot be opened: upgrades then work with the warnings. */
   async #open(): Promise<void> {
     // Not a static import: src/net/listen.ts loads it first, and explains a failure.
-    const core = createRequire(import.meta.url)('uWebSockets.js') as typeof Core;
+    const uws = createRequire(import.meta.url)('uWebSockets.js') as typeof UWebSockets;
     const path = `/${randomUUID()}`;
-    const app = core.App();
+    const app = uws.App();
     const received = new Promise<void>((resolve) => {
       app.get(path, (response) => {
         response.onAborted(() => {
@@ -50,15 +50,15 @@ export class CorkHost {
         resolve();
       });
     });
-    const listening = await new Promise<Core.us_listen_socket | false>((resolve) => {
+    const listening = await new Promise<UWebSockets.us_listen_socket | false>((resolve) => {
       app.listen('127.0.0.1', 0, resolve);
     });
     if (listening === false) return;
-    const client = connect(core.us_socket_local_port(listening), '127.0.0.1').unref();
+    const client = connect(uws.us_socket_local_port(listening), '127.0.0.1').unref();
     this.#client = client;
     client.on('error', () => undefined);
     client.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     await Promise.race([received, new Promise((resolve) => client.once('close', resolve))]);
-    core.us_listen_socket_close(listening);
+    uws.us_listen_socket_close(listening);
   }
 }

@@ -3,18 +3,18 @@ import { CollabError, type ErrorCode } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { SocketWriter } from './socket-writer.ts';
 
-/** Largest frame taken from a client, in bytes. */
+/** Largest frame accepted from a client, in bytes. */
 export const MAX_MESSAGE_BYTES = 65_536;
 
-/** A client's message: one JSON object a text frame. */
+/** A message of a client: one JSON object per text frame. */
 export interface Envelope {
   readonly type: string;
-  /** Given where the client wants a reply. */
+  /** Present if the client wants a reply. */
   readonly id: number | null;
   readonly data: unknown;
 }
 
-/** The JSON object in a frame. Throws `invalid_json` for anything else, and for one nested too deeply: such a frame ends the socket. */
+/** Returns the JSON object in a frame. Throws `invalid_json` for anything else and for too deep nesting; such a frame closes the socket. */
 export function parseFrame(frame: ArrayBuffer, isBinary: boolean): Record<string, unknown> {
   if (isBinary) throw new CollabError('invalid_json', 'Binary frames are not supported: send JSON in text frames');
   const value = parseJson(Buffer.from(frame).toString(), 'A message');
@@ -24,12 +24,12 @@ export function parseFrame(frame: ArrayBuffer, isBinary: boolean): Record<string
   return value as Record<string, unknown>;
 }
 
-/** The id that a reply to this message carries; null when there is none that could be used. */
+/** The id for the reply to a message; null if the message has no valid id. */
 export function replyId(message: Record<string, unknown>): number | null {
   return Number.isSafeInteger(message['id']) && (message['id'] as number) > 0 ? (message['id'] as number) : null;
 }
 
-/** The parts of a message. Throws `invalid_request` naming the part that is wrong. */
+/** Returns the parts of a message. Throws `invalid_request` naming the invalid part. */
 export function readEnvelope(message: Record<string, unknown>): Envelope {
   const { type, id, data } = message;
   if (typeof type !== 'string') throw new CollabError('invalid_request', 'type must be a string');
@@ -37,23 +37,24 @@ export function readEnvelope(message: Record<string, unknown>): Envelope {
   return { type, id: replyId(message), data };
 }
 
-/** `data` is JSON text. */
+/** The reply to a message that succeeded. `data` is JSON text. */
 export function okFrame(id: number, data: string): string {
   return `{"type":"ok","id":${id},"data":${data}}`;
 }
 
+/** The reply to a message that failed, or an error without a message if `id` is null. */
 export function errorFrame(id: number | null, error: CollabError): string {
   const body = JSON.stringify({ code: error.code, message: error.message });
   return id === null ? `{"type":"error","error":${body}}` : `{"type":"error","id":${id},"error":${body}}`;
 }
 
-/** What the first frame says (docs/realtime.md, "Connecting"). */
+/** The data of the first frame (docs/realtime.md, "Frames"). */
 export interface Welcome {
   readonly connectionId: string;
   readonly userId: string;
   readonly environmentId: string;
   readonly epoch: string;
-  /** Position of the log at this moment: with `recovered` everything missed up to it follows, without it what comes after. */
+  /** Current position of the stream. With `recovered`, the missed events up to it follow; otherwise only later ones. */
   readonly seq: number;
   readonly recovered: boolean;
   readonly heartbeatMs: number;
@@ -62,26 +63,29 @@ export interface Welcome {
   readonly serverTime: string;
 }
 
+/** Renders the welcome. */
 export function welcomeFrame(welcome: Welcome): string {
   return JSON.stringify({ type: 'welcome', data: welcome });
 }
 
-/** Tells a client that doesn't get every event where the log stands. */
+/** Tells a client that does not receive every event the current position of the stream. */
 export function seqFrame(seq: number): string {
   return `{"type":"seq","seq":${seq}}`;
 }
 
+/** @param expiresAt expiry of the token, in milliseconds since the epoch */
 export function tokenExpiringFrame(expiresAt: number): string {
   return `{"type":"token.expiring","data":{"tokenExpiresAt":"${timestamp(expiresAt)}"}}`;
 }
 
+/** Sent after a time of silence; the client answers with `pong`. */
 export const PING_FRAME = '{"type":"ping"}';
 
-/** A refusal after which the socket is closed, with the close code of its kind. */
+/** An error after which the socket is closed, with the close code of its kind. */
 export class FinalRefusal extends CollabError {}
 
-/** Reasons that the table of close codes knows; the reason of any other code is its group's. */
-const reasons = new Set<ErrorCode>([
+/** Error codes that are close reasons in docs/realtime.md. The reason for any other error is that of its close code. */
+const closeReasons = new Set<ErrorCode>([
   'missing_credentials',
   'invalid_token',
   'token_expired',
@@ -92,11 +96,11 @@ const reasons = new Set<ErrorCode>([
   'rate_limited',
   'internal',
 ]);
-const groupReasons: Readonly<Record<number, string>> = { 4400: 'bad_message', 4401: 'invalid_token', 4403: 'forbidden', 4500: 'internal' };
+const defaultReasons: Readonly<Record<number, string>> = { 4400: 'bad_message', 4401: 'invalid_token', 4403: 'forbidden', 4500: 'internal' };
 
-/** Ends a socket over an error: a frame that says what is wrong, then the close code with its reason. */
+/** Closes a socket because of an error: an error frame, then the close code of the error with a reason. */
 export function refuse(writer: SocketWriter, error: CollabError, options: { id?: number | null; reason?: string } = {}): void {
   writer.send(errorFrame(options.id ?? null, error));
-  const reason = options.reason ?? (reasons.has(error.code) ? error.code : groupReasons[error.kind.close]);
+  const reason = options.reason ?? (closeReasons.has(error.code) ? error.code : defaultReasons[error.kind.close]);
   writer.close(error.kind.close, reason ?? error.code);
 }

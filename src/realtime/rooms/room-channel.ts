@@ -1,0 +1,61 @@
+import { wireText } from '../../net/wire-text.ts';
+import type { Hub } from '../feed/hub.ts';
+import type { Member } from './member.ts';
+
+/** Sends frames to the members of one room on this worker. The subscribed members share a native topic. */
+export class RoomChannel {
+  /** All members on this worker by connection id, subscribed or not. */
+  readonly members = new Map<string, Member>();
+  readonly #hub: Hub;
+  readonly #topic: string;
+  #subscribers = 0;
+  /** Characters published since the backlogs were last checked. */
+  #uncheckedChars = 0;
+
+  constructor(hub: Hub) {
+    this.#hub = hub;
+    this.#topic = hub.nextTopic();
+  }
+
+  /** Adds a member. It receives no published frames until `subscribe` is called. */
+  add(member: Member): void {
+    this.members.set(member.connection.id, member);
+  }
+
+  /** Removes a member. Returns false if it was not there. */
+  remove(member: Member): boolean {
+    const { connection, subscribed } = member;
+    if (!this.members.delete(connection.id)) return false;
+    if (subscribed) this.#subscribers--;
+    connection.writer.unsubscribe(this.#topic);
+    return true;
+  }
+
+  /** Lets a member receive published frames. Has no effect on one that has left. */
+  subscribe(member: Member): void {
+    const { connection, subscribed } = member;
+    if (subscribed || this.members.get(connection.id) !== member) return;
+    this.#subscribers++;
+    member.subscribed = true;
+    connection.writer.subscribe(this.#topic);
+  }
+
+  /** Sends a frame to all subscribed members except `from`. */
+  publish(frame: string, from?: Member): void {
+    if (this.#subscribers === 0) return;
+    const { app, limits } = this.#hub;
+    const encoded = wireText(frame);
+    const exceptSender = from?.subscribed === true && from.connection.writer.publish(this.#topic, encoded);
+    if (!exceptSender) app.publish(this.#topic, encoded, false, false);
+    limits.meter?.sent(frame, exceptSender ? this.#subscribers - 1 : this.#subscribers);
+    this.#checkBacklogs(frame.length);
+  }
+
+  /** uWebSockets.js does not report slow sockets on a publish, so all are checked after every eighth of the backlog limit. */
+  #checkBacklogs(publishedChars: number): void {
+    this.#uncheckedChars += publishedChars;
+    if (this.#uncheckedChars * 8 < this.#hub.limits.maxBacklog) return;
+    this.#uncheckedChars = 0;
+    for (const { connection } of this.members.values()) connection.writer.checkBacklog();
+  }
+}

@@ -1,0 +1,152 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Context } from '../../domain/context.ts';
+import { type PresentUser, presentUsers, type Profile, profileOf } from '../../domain/rooms/presence.ts';
+import { CollabError } from '../../model/errors.ts';
+import { wireText } from '../../net/wire-text.ts';
+import type { Logger } from '../../observability/log.ts';
+import { MAX_REPLY_BYTES } from '../socket/socket-writer.ts';
+import type { Member } from './member.ts';
+import type { RoomChannel } from './room-channel.ts';
+import { roomFrame } from './room-frame.ts';
+import { RoomView } from './room-view.ts';
+
+/** Least time between two refreshes, in milliseconds: changes within it are sent together. */
+const TICK_MS = 50;
+/** Interval at which the room is read even without a hint, in milliseconds: hints may be lost and workers may die. */
+const REFRESH_MS = 5_000;
+
+/** A member that waits for its snapshot. */
+interface SnapshotRequest {
+  readonly member: Member;
+  readonly resolve: () => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+export interface RoomPresenceOptions {
+  readonly ctx: Context;
+  readonly log: Logger;
+  /** Key of the room in shared memory. */
+  readonly key: string;
+  readonly environmentId: string;
+  readonly roomId: string;
+  /** Receives the changes. */
+  readonly channel: RoomChannel;
+  /** Called when a user has left. */
+  readonly onLeft: (userId: string) => void;
+}
+
+/** Keeps the members of one room on this worker informed about the users in it (decision 6). */
+export class RoomPresence {
+  readonly #options: RoomPresenceOptions;
+  readonly #view = new RoomView();
+  readonly #profiles = new Map<string, Profile>();
+  /** Users whose profile must be read again. */
+  readonly #staleProfiles = new Set<string>();
+  #requests: SnapshotRequest[] = [];
+  #refreshes: Promise<void> = Promise.resolve();
+  #refreshPlanned = false;
+  #refreshedAt = -TICK_MS;
+  /** When to read the room again, by `Clock.monotonic`. */
+  #refreshDue = 0;
+
+  constructor(options: RoomPresenceOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a connection was in the room at the last refresh. */
+  hasConnection(connectionId: string): boolean {
+    return this.#view.hasConnection(connectionId);
+  }
+
+  /**
+   * Sends a member the users in the room, itself included, and from then on the changes. Resolves once the snapshot is sent
+   * or the member has left; rejects if the snapshot cannot be built.
+   */
+  snapshot(member: Member): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#requests.push({ member, resolve, reject });
+      this.refresh();
+    });
+  }
+
+  /** Reads the profile of a user again if the user is in the room. */
+  profileChanged(userId: string): void {
+    if (!this.#view.has(userId)) return;
+    this.#staleProfiles.add(userId);
+    this.refresh();
+  }
+
+  /** Reads the room and sends what has changed, within `TICK_MS`. */
+  refresh(): void {
+    if (this.#refreshPlanned || this.#options.channel.members.size === 0) return;
+    this.#refreshPlanned = true;
+    const waitMs = Math.max(0, this.#refreshedAt + TICK_MS - performance.now());
+    this.#refreshes = this.#refreshes.then(() => delay(waitMs)).then(() => this.#refreshNow());
+  }
+
+  /** Does what is due by the clock. `now` is `Clock.monotonic`. */
+  tick(now: number): void {
+    if (now >= this.#refreshDue) this.refresh();
+  }
+
+  async #refreshNow(): Promise<void> {
+    const { ctx, log, key, roomId, channel, onLeft } = this.#options;
+    this.#refreshPlanned = false;
+    this.#refreshedAt = performance.now();
+    const requests = this.#requests.splice(0);
+    if (channel.members.size === 0) {
+      for (const { resolve } of requests) resolve();
+      return;
+    }
+    try {
+      const users = presentUsers(ctx, key);
+      this.#refreshDue = Math.min(ctx.clock.monotonic() + REFRESH_MS, ...users.map(({ leavesAt }) => leavesAt ?? Infinity));
+      await this.#loadProfiles(users);
+      for (const { type, userId, data } of this.#view.update(users, this.#profiles)) {
+        if (type === 'presence.left') {
+          this.#profiles.delete(userId);
+          onLeft(userId);
+        }
+        channel.publish(this.#frame(type, data));
+      }
+      this.#sendSnapshots(requests);
+    } catch (error) {
+      log.warn({ err: error, room: roomId }, 'the users in a room could not be read');
+      this.#refreshDue = ctx.clock.monotonic() + REFRESH_MS;
+      for (const { reject } of requests) reject(error);
+    }
+  }
+
+  #sendSnapshots(requests: readonly SnapshotRequest[]): void {
+    if (requests.length === 0) return;
+    const { channel, roomId } = this.#options;
+    const snapshot = this.#frame('presence.snapshot', `{"roomId":${JSON.stringify(roomId)},"items":${this.#view.items}}`);
+    const encoded = wireText(snapshot);
+    if (encoded.length > MAX_REPLY_BYTES) {
+      const error = new CollabError('payload_too_large', `The room is too full: its snapshot is larger than a message may be (${MAX_REPLY_BYTES} bytes)`);
+      for (const { reject } of requests) reject(error);
+      return;
+    }
+    for (const { member, resolve } of requests) {
+      if (channel.members.get(member.connection.id) === member) {
+        channel.subscribe(member);
+        member.connection.writer.sendReply(snapshot, encoded);
+      }
+      resolve();
+    }
+  }
+
+  /** Reads the missing and stale profiles. */
+  async #loadProfiles(users: readonly PresentUser[]): Promise<void> {
+    const { ctx, environmentId } = this.#options;
+    for (const userId of this.#staleProfiles) this.#profiles.delete(userId);
+    this.#staleProfiles.clear();
+    const missing = users.filter(({ userId }) => !this.#profiles.has(userId));
+    await Promise.all(missing.map(async ({ userId }) => this.#profiles.set(userId, await profileOf(ctx, environmentId, userId))));
+  }
+
+  #frame(type: string, data: string): string {
+    const { ctx, roomId } = this.#options;
+    return roomFrame({ type, roomId, at: ctx.clock.now(), data });
+  }
+}
