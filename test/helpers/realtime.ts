@@ -1,53 +1,56 @@
 import type { Test } from 'tap';
-import { MemoryShared } from '../../src/adapters/memory/shared.ts';
-import { MemoryStore } from '../doubles/memory-store.ts';
 import { ipcBus } from '../../src/adapters/ipc/bus.ts';
+import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { channelPair } from '../../src/cluster/channel.ts';
 import { busLine, Relay } from '../../src/cluster/relay.ts';
-import type { Config } from '../../src/config/schema.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import type { Actor, Context } from '../../src/domain/context.ts';
-import { createEnvironment } from '../../src/domain/environments/environments.ts';
+import type { Config } from '../../src/config/schema.ts';
 import { createKey } from '../../src/domain/access/keys.ts';
 import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
 import { mintUserToken, type TokenRequest } from '../../src/domain/access/tokens.ts';
-import { createServer, type HttpServer } from '../../src/net/listen.ts';
-import { ManualClock } from '../doubles/manual-clock.ts';
-import { createLogger } from '../../src/observability/log.ts';
+import type { Actor, Context } from '../../src/domain/context.ts';
+import { createEnvironment } from '../../src/domain/environments/environments.ts';
 import type { Environment } from '../../src/model/environment.ts';
+import { createServer, type HttpServer } from '../../src/net/listen.ts';
+import { createLogger } from '../../src/observability/log.ts';
 import type { Shared } from '../../src/ports/shared.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { attachRealtime, type Realtime } from '../../src/realtime/server.ts';
+import { HeldBus } from '../doubles/held-bus.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
+import { MemoryStore } from '../doubles/memory-store.ts';
 import { type SocketOptions, TestSocket } from './socket.ts';
 
 /** Options of the configuration by path, as texts. */
 export type Flags = Readonly<Record<string, string>>;
 
-/** Two workers' worth of state in one process: a store, shared memory, a clock that stands until it is turned. */
+/** What the workers of one cluster share, in one process: store, shared memory, bus and a clock that tests advance. */
 export interface World {
   readonly ctx: Context;
   readonly clock: ManualClock;
   readonly environment: Environment;
-  /** Between its workers. */
+  /** Connects the buses of the workers. */
   readonly relay: Relay;
   /** The publishable key. */
   readonly key: string;
-  /** A backend with every right. */
+  /** A backend with all rights. */
   readonly backend: Actor;
   token(request: Partial<TokenRequest> & { readonly userId: string }): Promise<string>;
 }
 
-/** One worker that serves sockets, on a port of its own. */
+/** A worker that serves sockets on its own port. */
 export interface Worker {
   readonly realtime: Realtime;
+  readonly bus: HeldBus;
   readonly url: string;
   readonly config: Config;
-  /** Opens a socket with the credentials of a user in its headers, and waits for its welcome. */
+  /** Opens a socket with the credentials of a user in its headers, and resolves after its welcome. */
   join(token: string, search?: string): Promise<TestSocket>;
-  /** Opens a socket, which ends with the test. */
+  /** Opens a socket, which is closed at the end of the test. */
   open(options?: SocketOptions, search?: string): TestSocket;
 }
 
+/** Where the clock stands at the beginning, in milliseconds since the epoch. */
 export const START = Date.parse('2026-01-02T03:04:05.678Z');
 
 export async function createWorld(t: Test, ports: { store?: Store; shared?: Shared } = {}): Promise<World> {
@@ -74,7 +77,8 @@ export async function startWorker(t: Test, world: World, flags: Flags = {}, owne
   const log = createLogger({ level: 'silent', name: owner });
   const [primary, channel] = channelPair();
   world.relay.add(primary);
-  const realtime = attachRealtime(server.app, { ctx: world.ctx, config, log, bus: ipcBus(busLine(channel)), owner });
+  const bus = new HeldBus(ipcBus(busLine(channel)));
+  const realtime = attachRealtime(server.app, { ctx: world.ctx, config, log, bus, owner });
   const url = `ws://127.0.0.1:${await server.listen('127.0.0.1', 0)}/api/v1/ws`;
   const sockets = new Set<TestSocket>();
   t.teardown(async () => {
@@ -89,6 +93,7 @@ export async function startWorker(t: Test, world: World, flags: Flags = {}, owne
   };
   return {
     realtime,
+    bus,
     url,
     config,
     open,

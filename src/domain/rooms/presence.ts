@@ -52,7 +52,7 @@ export const presenceKey = (environmentId: string, roomId: string): string => `r
 export function addMembership(ctx: Context, owner: string, key: string, by: Pick<Membership, 'userId' | 'connectionId'>, state: PresenceState | undefined): Membership {
   const now = ctx.clock.now();
   const ofUser = beginning(by.userId);
-  const own = usersIn(ctx.shared.list(key).filter(({ text }) => text.startsWith(ofUser)), ctx.clock.monotonic());
+  const own = groupByUser(ctx.shared.list(key).filter(({ text }) => text.startsWith(ofUser)).map(read), ctx.clock.monotonic());
   const { userId, connectionId } = by;
   const membership = { userId, connectionId, joinedAt: own[0]?.joinedAt ?? now, activeAt: now, state: state ?? {}, stateAt: state === undefined ? 0 : ctx.clock.monotonic(), leftAt: null };
   return putMembership(ctx, owner, key, membership);
@@ -74,17 +74,33 @@ export function deleteMembership(ctx: Context, key: string, { connectionId }: Me
   ctx.shared.delete(key, connectionId);
 }
 
-/** Takes the lost connections of a user out of a room before their grace is over. Returns whether there were any. */
-export function deleteDisconnected(ctx: Context, key: string, userId: string): boolean {
+/** Removes the lost connections of a user from a room before their grace period ends. Returns their ids. */
+export function deleteDisconnected(ctx: Context, key: string, userId: string): string[] {
   const ofUser = beginning(userId);
   const lost = ctx.shared.list(key).filter(({ owner, text }) => owner === NOBODY && text.startsWith(ofUser));
   for (const { name } of lost) ctx.shared.delete(key, name);
-  return lost.length > 0;
+  return lost.map(({ name }) => name);
 }
 
 /** The users in a room as of now, in the order in which they came. */
 export function presentUsers(ctx: Context, key: string): PresentUser[] {
-  return usersIn(ctx.shared.list(key), ctx.clock.monotonic());
+  return groupByUser(listMemberships(ctx, key), ctx.clock.monotonic());
+}
+
+/** The memberships of a room as of now, in the order of their connection ids. */
+export function listMemberships(ctx: Context, key: string): Membership[] {
+  return ctx.shared.list(key).map(read);
+}
+
+/** The membership of one connection as of now; undefined if it is not in the room. */
+export function membershipOf(ctx: Context, key: string, connectionId: string): Membership | undefined {
+  const record = ctx.shared.get(key, connectionId);
+  return record === undefined ? undefined : read(record);
+}
+
+/** Whether a membership no longer counts: its connection was lost, and the grace period has ended. `now` is `Clock.monotonic`. */
+export function isExpired({ leftAt }: Membership, now: number): boolean {
+  return leftAt !== null && leftAt + GRACE_MS <= now;
 }
 
 /** Whether a connection is in a room. Any text may be asked for: clients send it. */
@@ -150,12 +166,12 @@ export function sweepPresence(ctx: Context): void {
   }
 }
 
-function usersIn(records: readonly SharedRecord[], now: number): PresentUser[] {
+/** The users of memberships, in the order in which they came. `now` is `Clock.monotonic`. */
+export function groupByUser(memberships: readonly Membership[], now: number): PresentUser[] {
   const byUser = new Map<string, Membership[]>();
-  for (const record of records) {
-    const membership = read(record);
-    const { userId, leftAt } = membership;
-    if (leftAt !== null && leftAt + GRACE_MS <= now) continue;
+  for (const membership of memberships) {
+    const { userId } = membership;
+    if (isExpired(membership, now)) continue;
     const known = byUser.get(userId);
     if (known === undefined) byUser.set(userId, [membership]);
     else known.push(membership);

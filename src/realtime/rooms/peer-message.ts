@@ -1,7 +1,7 @@
 /** What the workers that have sockets in a room send each other, on the topic of the room. */
 export type PeerMessage =
-  /** The memberships of the room have changed. */
-  | { readonly kind: 'changed' }
+  /** The membership of a connection was written or deleted in shared memory; null stands for any connection. */
+  | { readonly kind: 'changed'; readonly connectionId: string | null }
   /** A frame for all members. */
   | { readonly kind: 'frame'; readonly frame: string }
   /** As `frame`, of the type `typing`. */
@@ -19,7 +19,7 @@ const DIRECT = 'o';
 export function encodePeerMessage(message: PeerMessage): string {
   switch (message.kind) {
     case 'changed':
-      return CHANGED;
+      return CHANGED + (message.connectionId ?? '');
     case 'frame':
       return FRAME + message.frame;
     case 'typing':
@@ -34,7 +34,7 @@ export function decodePeerMessage(text: string): PeerMessage | null {
   const rest = text.slice(1);
   switch (text.charAt(0)) {
     case CHANGED:
-      return { kind: 'changed' };
+      return { kind: 'changed', connectionId: rest === '' ? null : rest };
     case FRAME:
       return { kind: 'frame', frame: rest };
     case TYPING:

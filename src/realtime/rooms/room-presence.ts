@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
-import { type PresentUser, presentUsers, type Profile, profileOf } from '../../domain/rooms/presence.ts';
+import { listMemberships, membershipOf, type PresentUser, type Profile, profileOf } from '../../domain/rooms/presence.ts';
 import { CollabError } from '../../model/errors.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { Logger } from '../../observability/log.ts';
@@ -12,7 +12,7 @@ import { RoomView } from './room-view.ts';
 
 /** Least time between two refreshes, in milliseconds: changes within it are sent together. */
 const TICK_MS = 50;
-/** Interval at which the room is read even without a hint, in milliseconds: hints may be lost and workers may die. */
+/** Interval at which all memberships are read again, in milliseconds: messages may be lost and workers may die. */
 const REFRESH_MS = 5_000;
 
 /** A member that waits for its snapshot. */
@@ -35,19 +35,29 @@ export interface RoomPresenceOptions {
   readonly onLeft: (userId: string) => void;
 }
 
-/** Keeps the members of one room on this worker informed about the users in it (decision 6). */
+/**
+ * Keeps the members of one room on this worker informed about the users in it (decision 6).
+ *
+ * Shared memory holds the memberships. A message from another worker names one that has changed, and this reads its
+ * current record. So messages may arrive late, repeatedly or in any order: no record replaces a newer one. A lost message
+ * is repaired when all memberships are read again.
+ */
 export class RoomPresence {
   readonly #options: RoomPresenceOptions;
   readonly #view = new RoomView();
   readonly #profiles = new Map<string, Profile>();
   /** Users whose profile must be read again. */
   readonly #staleProfiles = new Set<string>();
+  /** Connections whose membership must be read again. */
+  readonly #changed = new Set<string>();
   #requests: SnapshotRequest[] = [];
   #refreshes: Promise<void> = Promise.resolve();
   #refreshPlanned = false;
   #refreshedAt = -TICK_MS;
-  /** When to read the room again, by `Clock.monotonic`. */
-  #refreshDue = 0;
+  /** Whether the next refresh must read all memberships. */
+  #readAll = true;
+  /** When to read all memberships again, by `Clock.monotonic`. */
+  #readAllDue = 0;
 
   constructor(options: RoomPresenceOptions) {
     this.#options = options;
@@ -65,7 +75,7 @@ export class RoomPresence {
   snapshot(member: Member): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#requests.push({ member, resolve, reject });
-      this.refresh();
+      this.#refresh();
     });
   }
 
@@ -73,24 +83,34 @@ export class RoomPresence {
   profileChanged(userId: string): void {
     if (!this.#view.has(userId)) return;
     this.#staleProfiles.add(userId);
-    this.refresh();
+    this.#view.invalidate(userId);
+    this.#refresh();
   }
 
-  /** Reads the room and sends what has changed, within `TICK_MS`. */
-  refresh(): void {
+  /** Must be called when the membership of a connection was written or deleted; null stands for any connection. */
+  membershipChanged(connectionId: string | null): void {
+    if (connectionId === null) this.#readAll = true;
+    else this.#changed.add(connectionId);
+    this.#refresh();
+  }
+
+  /** Does what is due by the clock. `now` is `Clock.monotonic`. */
+  tick(now: number): void {
+    const due = now >= this.#readAllDue;
+    if (due) this.#readAll = true;
+    if (this.#view.expire(now) || due) this.#refresh();
+  }
+
+  /** Updates the view and sends the changes, within `TICK_MS`. */
+  #refresh(): void {
     if (this.#refreshPlanned || this.#options.channel.members.size === 0) return;
     this.#refreshPlanned = true;
     const waitMs = Math.max(0, this.#refreshedAt + TICK_MS - performance.now());
     this.#refreshes = this.#refreshes.then(() => delay(waitMs)).then(() => this.#refreshNow());
   }
 
-  /** Does what is due by the clock. `now` is `Clock.monotonic`. */
-  tick(now: number): void {
-    if (now >= this.#refreshDue) this.refresh();
-  }
-
   async #refreshNow(): Promise<void> {
-    const { ctx, log, key, roomId, channel, onLeft } = this.#options;
+    const { ctx, log, roomId, channel, onLeft } = this.#options;
     this.#refreshPlanned = false;
     this.#refreshedAt = performance.now();
     const requests = this.#requests.splice(0);
@@ -99,10 +119,10 @@ export class RoomPresence {
       return;
     }
     try {
-      const users = presentUsers(ctx, key);
-      this.#refreshDue = Math.min(ctx.clock.monotonic() + REFRESH_MS, ...users.map(({ leavesAt }) => leavesAt ?? Infinity));
-      await this.#loadProfiles(users);
-      for (const { type, userId, data } of this.#view.update(users, this.#profiles)) {
+      this.#readMemberships();
+      const changed = this.#view.takeChanged(ctx.clock.monotonic());
+      await this.#loadProfiles(changed.present);
+      for (const { type, userId, data } of this.#view.update(changed, this.#profiles)) {
         if (type === 'presence.left') {
           this.#profiles.delete(userId);
           onLeft(userId);
@@ -112,8 +132,23 @@ export class RoomPresence {
       this.#sendSnapshots(requests);
     } catch (error) {
       log.warn({ err: error, room: roomId }, 'the users in a room could not be read');
-      this.#refreshDue = ctx.clock.monotonic() + REFRESH_MS;
+      // Which rows were to change is no longer known.
+      this.#readAll = true;
+      this.#readAllDue = ctx.clock.monotonic() + REFRESH_MS;
       for (const { reject } of requests) reject(error);
+    }
+  }
+
+  #readMemberships(): void {
+    const { ctx, key } = this.#options;
+    const connectionIds = [...this.#changed];
+    this.#changed.clear();
+    if (this.#readAll) {
+      this.#view.replaceAll(listMemberships(ctx, key));
+      this.#readAll = false;
+      this.#readAllDue = ctx.clock.monotonic() + REFRESH_MS;
+    } else {
+      for (const connectionId of connectionIds) this.#view.set(connectionId, membershipOf(ctx, key, connectionId));
     }
   }
 

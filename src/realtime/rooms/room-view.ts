@@ -1,11 +1,20 @@
-import { presenceOf, type PresentUser, type Profile } from '../../domain/rooms/presence.ts';
+import { groupByUser, isExpired, type Membership, presenceOf, type PresentUser, type Profile } from '../../domain/rooms/presence.ts';
 
 /** A user in a room as clients see it. */
 interface Row {
+  readonly userId: string;
+  readonly joinedAt: number;
   /** JSON text. */
   readonly text: string;
   /** `text` without the time of the last activity, of which a change alone is not sent. */
   readonly comparable: string;
+}
+
+/** Users whose memberships have changed. */
+export interface ChangedUsers {
+  readonly userIds: readonly string[];
+  /** Those of them that are in the room. */
+  readonly present: readonly PresentUser[];
 }
 
 /** A change of the users in a room, as sent to clients; `data` is JSON text. */
@@ -16,52 +25,140 @@ export interface PresenceChange {
 }
 
 /**
- * The users in a room as the sockets of one worker know them. Every change that is sent is the difference to the state
- * before, so clients stay consistent even if messages between workers are lost or repeated.
+ * One worker's copy of the memberships of a room, and the rows that its sockets were sent. Every change that is sent is
+ * the difference to the row sent before, so clients stay consistent even if messages between workers are lost or repeated.
  */
 export class RoomView {
-  #rows = new Map<string, Row>();
-  #connections = new Set<string>();
+  /** By user id, then by connection id. */
+  readonly #memberships = new Map<string, Map<string, Membership>>();
+  /** The user of each connection. */
+  readonly #userOf = new Map<string, string>();
+  /** By user id. */
+  readonly #rows = new Map<string, Row>();
+  /** Users whose row may have to change. */
+  readonly #changed = new Set<string>();
+  /** Users without a connection -> when their grace period ends, by `Clock.monotonic`. */
+  readonly #leavesAt = new Map<string, number>();
 
   /** The rows as a JSON array, in the order in which the users joined. */
   get items(): string {
-    return `[${[...this.#rows.values()].map(({ text }) => text).join(',')}]`;
+    const rows = [...this.#rows.values()].sort((a, b) => a.joinedAt - b.joinedAt || (a.userId < b.userId ? -1 : 1));
+    return `[${rows.map(({ text }) => text).join(',')}]`;
   }
 
-  /** Whether a user is in the room. */
+  /** Whether a user has a membership, be it within the grace period. */
   has(userId: string): boolean {
-    return this.#rows.has(userId);
+    return this.#memberships.has(userId);
   }
 
   /** Whether a connection is in the room. */
   hasConnection(connectionId: string): boolean {
-    return this.#connections.has(connectionId);
+    const userId = this.#userOf.get(connectionId);
+    return userId !== undefined && this.#memberships.get(userId)?.get(connectionId)?.leftAt === null;
   }
 
-  /** Replaces the users and returns the changes. */
-  update(users: readonly PresentUser[], profiles: ReadonlyMap<string, Profile>): PresenceChange[] {
-    const before = this.#rows;
-    this.#rows = new Map();
-    this.#connections = new Set(users.flatMap(({ connectionIds }) => connectionIds));
+  /** Replaces the membership of one connection; undefined removes it. */
+  set(connectionId: string, membership: Membership | undefined): void {
+    this.#delete(connectionId);
+    if (membership !== undefined) this.#add(membership);
+  }
+
+  /** Replaces all memberships. The next update compares the rows of all users. */
+  replaceAll(memberships: readonly Membership[]): void {
+    for (const userId of this.#rows.keys()) this.#changed.add(userId);
+    this.#memberships.clear();
+    this.#userOf.clear();
+    for (const membership of memberships) this.#add(membership);
+  }
+
+  /** Lets the next update render the row of a user again, e.g. because its profile has changed. */
+  invalidate(userId: string): void {
+    this.#changed.add(userId);
+  }
+
+  /** Includes the users whose grace period has ended in the next update. Returns whether there are any. `now` is `Clock.monotonic`. */
+  expire(now: number): boolean {
+    let expired = false;
+    for (const [userId, leavesAt] of this.#leavesAt) {
+      if (leavesAt > now) continue;
+      this.#leavesAt.delete(userId);
+      this.#changed.add(userId);
+      expired = true;
+    }
+    return expired;
+  }
+
+  /** Returns the users that have changed since the last call, for `update`. `now` is `Clock.monotonic`. */
+  takeChanged(now: number): ChangedUsers {
+    const userIds = [...this.#changed];
+    this.#changed.clear();
+    const memberships: Membership[] = [];
+    for (const userId of userIds) {
+      for (const membership of [...(this.#memberships.get(userId)?.values() ?? [])]) {
+        if (isExpired(membership, now)) this.#remove(membership);
+        else memberships.push(membership);
+      }
+    }
+    // Grouping depends on the order, which must be the same on every worker.
+    memberships.sort((a, b) => (a.connectionId < b.connectionId ? -1 : 1));
+    return { userIds, present: groupByUser(memberships, now) };
+  }
+
+  /** Renders the rows of changed users and returns the changes to send: users who joined, in that order, before those who left. */
+  update({ userIds, present }: ChangedUsers, profiles: ReadonlyMap<string, Profile>): PresenceChange[] {
     const changes: PresenceChange[] = [];
-    for (const user of users) {
-      const { userId } = user;
-      const known = before.get(userId);
+    const gone = new Set(userIds);
+    for (const user of present) {
+      const { userId, leavesAt } = user;
+      gone.delete(userId);
+      if (leavesAt === null) this.#leavesAt.delete(userId);
+      else this.#leavesAt.set(userId, leavesAt);
+      const known = this.#rows.get(userId);
       // During the grace period the user is shown as before, because it may reconnect.
-      const row = known !== undefined && user.leavesAt !== null ? known : rowOf(user, profiles.get(userId));
+      if (known !== undefined && leavesAt !== null) continue;
+      const row = rowOf(user, profiles.get(userId));
       this.#rows.set(userId, row);
       if (known === undefined) changes.push({ type: 'presence.joined', userId, data: row.text });
       else if (known.comparable !== row.comparable) changes.push({ type: 'presence.updated', userId, data: row.text });
     }
-    for (const userId of before.keys()) {
-      if (!this.#rows.has(userId)) changes.push({ type: 'presence.left', userId, data: JSON.stringify({ userId }) });
+    for (const userId of gone) {
+      this.#leavesAt.delete(userId);
+      if (this.#rows.delete(userId)) changes.push({ type: 'presence.left', userId, data: JSON.stringify({ userId }) });
     }
     return changes;
+  }
+
+  #add(membership: Membership): void {
+    const { userId, connectionId } = membership;
+    this.#userOf.set(connectionId, userId);
+    const ofUser = this.#memberships.get(userId);
+    if (ofUser === undefined) this.#memberships.set(userId, new Map([[connectionId, membership]]));
+    else ofUser.set(connectionId, membership);
+    this.#changed.add(userId);
+  }
+
+  #delete(connectionId: string): void {
+    const userId = this.#userOf.get(connectionId);
+    if (userId === undefined) return;
+    this.#remove({ userId, connectionId });
+    this.#changed.add(userId);
+  }
+
+  #remove({ userId, connectionId }: Pick<Membership, 'userId' | 'connectionId'>): void {
+    this.#userOf.delete(connectionId);
+    const ofUser = this.#memberships.get(userId);
+    ofUser?.delete(connectionId);
+    if (ofUser?.size === 0) this.#memberships.delete(userId);
   }
 }
 
 function rowOf(user: PresentUser, profile: Profile = { name: null, avatarUrl: null }): Row {
   const presence = presenceOf(user, profile);
-  const { connectionIds } = user;
-  return { text: JSON.stringify({ ...presence, connectionIds }), comparable: JSON.stringify({ ...presence, lastActiveAt: null, connectionIds }) };
+  const { userId, joinedAt, connectionIds } = user;
+  return {
+    userId,
+    joinedAt,
+    text: JSON.stringify({ ...presence, connectionIds }),
+    comparable: JSON.stringify({ ...presence, lastActiveAt: null, connectionIds }),
+  };
 }

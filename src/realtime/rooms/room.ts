@@ -64,7 +64,7 @@ export class Room {
     const membership = addMembership(ctx, owner, this.key, { userId: connection.userId, connectionId: connection.id }, state);
     const member: Member = { connection, membership, touchedAt: ctx.clock.monotonic(), subscribed: false };
     this.#channel.add(member);
-    this.#changed();
+    this.#changed(connection.id);
     return member;
   }
 
@@ -83,7 +83,7 @@ export class Room {
     if (lost) markDisconnected(ctx, this.key, member.membership);
     else deleteMembership(ctx, this.key, member.membership);
     if (this.isEmpty) this.#latest.flush();
-    this.#changed();
+    this.#changed(member.connection.id);
   }
 
   /** Replaces the state of a user. */
@@ -91,7 +91,6 @@ export class Room {
     const { clock } = this.#deps.ctx;
     member.touchedAt = clock.monotonic();
     this.#write(member, { state, stateAt: member.touchedAt, activeAt: clock.now() });
-    this.#changed();
   }
 
   /** Sends the cursor of a member to the others. Of several within 50 ms only the latest is sent. */
@@ -133,7 +132,7 @@ export class Room {
     if (message === null) return;
     switch (message.kind) {
       case 'changed':
-        return this.#presence.refresh();
+        return this.#presence.membershipChanged(message.connectionId);
       case 'frame':
         return this.#channel.publish(message.frame);
       case 'typing':
@@ -151,7 +150,8 @@ export class Room {
 
   /** See `Rooms.removeDisconnected`. */
   removeDisconnected(environmentId: string, userId: string): void {
-    if (environmentId === this.#environmentId && deleteDisconnected(this.#deps.ctx, this.key, userId)) this.#changed();
+    if (environmentId !== this.#environmentId) return;
+    for (const connectionId of deleteDisconnected(this.#deps.ctx, this.key, userId)) this.#changed(connectionId);
   }
 
   /** Does what is due by the clock. `now` is `Clock.monotonic`. */
@@ -170,11 +170,13 @@ export class Room {
 
   #write(member: Member, changes: Partial<Membership>): void {
     member.membership = putMembership(this.#deps.ctx, this.#deps.owner, this.key, { ...member.membership, ...changes });
+    this.#changed(member.connection.id);
   }
 
-  #changed(): void {
-    this.#publishToPeers({ kind: 'changed' });
-    this.#presence.refresh();
+  /** Announces that a membership was written or deleted. */
+  #changed(connectionId: string): void {
+    this.#publishToPeers({ kind: 'changed', connectionId });
+    this.#presence.membershipChanged(connectionId);
   }
 
   #send({ kind, from, frame }: OutgoingFrame): void {

@@ -1,0 +1,41 @@
+import type { Bus, Publication } from '../../src/ports/bus.ts';
+
+/** A bus whose publications a test can hold back, and then send late, in another order or never. */
+export class HeldBus implements Bus {
+  /** While true, publications are held back. */
+  holding = false;
+  readonly #bus: Bus;
+  readonly #held: Publication[] = [];
+
+  constructor(bus: Bus) {
+    this.#bus = bus;
+  }
+
+  announce(position: number): void {
+    this.#bus.announce(position);
+  }
+
+  onAnnounce(listener: (position: number) => void): () => void {
+    return this.#bus.onAnnounce(listener);
+  }
+
+  publish(publication: Publication): void {
+    if (this.holding) this.#held.push(publication);
+    else this.#bus.publish(publication);
+  }
+
+  onPublish(listener: (publication: Publication) => void): () => void {
+    return this.#bus.onPublish(listener);
+  }
+
+  /** Removes the publications that are held back and returns them. */
+  take(): Publication[] {
+    return this.#held.splice(0);
+  }
+
+  /** Stops holding back, and sends these publications. */
+  release(publications: readonly Publication[] = this.take()): void {
+    this.holding = false;
+    for (const publication of publications) this.#bus.publish(publication);
+  }
+}

@@ -1,0 +1,157 @@
+import t from 'tap';
+import { MemoryShared } from '../../src/adapters/memory/shared.ts';
+import { GRACE_MS } from '../../src/domain/rooms/presence.ts';
+import type { SharedRecord } from '../../src/ports/shared.ts';
+import { flushBus, membersOf, namesOf, presenceFrames, refresh, restRows, sees, startTwoWorkers, stateOf } from '../helpers/presence.ts';
+import type { TestSocket } from '../helpers/socket.ts';
+
+/** Within this time a worker reads all memberships of a room again. */
+const REPAIR_MS = 5_000;
+
+/** Counts how often all memberships of a room are read. */
+class CountingShared extends MemoryShared {
+  lists = 0;
+
+  override list(key: string): SharedRecord[] {
+    this.lists++;
+    return super.list(key);
+  }
+}
+
+const changesOf = (socket: TestSocket, userId: string): string[] =>
+  presenceFrames(socket).flatMap(({ type, data }) => (data?.['userId'] === userId ? [type.replace('presence.', '')] : []));
+
+await t.test('a change makes no worker read the whole room', async (t) => {
+  const shared = new CountingShared();
+  const { one, two, enter, advance } = await startTwoWorkers(t, {}, { shared });
+  const near = await enter(one, 'near');
+  const far = await enter(two, 'far');
+  const ann = await enter(one, 'ann');
+  for (const socket of [near, far]) await sees(socket, 'near', 'far', 'ann');
+  shared.lists = 0;
+  await ann.request('presence.update', { roomId: 'lobby', state: { at: 1 } });
+  for (const socket of [near, far]) await socket.until(() => stateOf(socket, 'ann')['at'] === 1);
+  await ann.request('room.leave', { roomId: 'lobby' });
+  for (const socket of [near, far]) await sees(socket, 'near', 'far');
+  t.equal(shared.lists, 0, 'neither an update nor a leave');
+  await ann.request('room.join', { roomId: 'lobby' });
+  for (const socket of [near, far]) await sees(socket, 'near', 'far', 'ann');
+  t.equal(shared.lists, 1, 'joining looks for other tabs of the user, once');
+  advance(REPAIR_MS);
+  await refresh(near);
+  await refresh(far);
+  t.equal(shared.lists, 3, 'each worker reads the room from time to time');
+});
+
+await t.test('lost messages are repaired within five seconds', async (t) => {
+  const { world, one, two, enter, advance } = await startTwoWorkers(t);
+  const watcher = await enter(two, 'watcher');
+  const [ann, bob] = [await enter(one, 'ann', { at: 1 }), await enter(one, 'bob')];
+  await sees(watcher, 'watcher', 'ann', 'bob');
+  one.bus.holding = true;
+  await enter(one, 'carol');
+  await ann.request('presence.update', { roomId: 'lobby', state: { at: 2 } });
+  await bob.request('room.leave', { roomId: 'lobby' });
+  await sees(ann, 'watcher', 'ann', 'carol');
+  one.bus.release([]);
+  await flushBus(ann, watcher);
+  t.strictSame(namesOf(watcher), ['ann', 'bob', 'watcher'], 'the messages are lost');
+  advance(REPAIR_MS);
+  await sees(watcher, 'watcher', 'ann', 'carol');
+  await watcher.until(() => stateOf(watcher, 'ann')['at'] === 2);
+  t.strictSame(changesOf(watcher, 'bob'), ['joined', 'left']);
+  t.strictSame([...membersOf(watcher).values()].map(({ connections, userId }) => ({ userId, connections })).toSorted((a, b) => String(a.userId).localeCompare(String(b.userId))), [
+    { userId: 'ann', connections: 1 },
+    { userId: 'carol', connections: 1 },
+    { userId: 'watcher', connections: 1 },
+  ]);
+  t.equal((await restRows(world)).length, 3);
+});
+
+await t.test('a message that arrives late undoes nothing', async (t) => {
+  const { one, two, enter, advance } = await startTwoWorkers(t);
+  const watcher = await enter(two, 'watcher');
+  const [ann, bob] = [await enter(one, 'ann', { at: 1 }), await enter(one, 'bob')];
+  await sees(watcher, 'watcher', 'ann', 'bob');
+  one.bus.holding = true;
+  // A join and a leave of one user, a leave and a join of another, and two states of a third.
+  const carol = await enter(one, 'carol');
+  await carol.request('room.leave', { roomId: 'lobby' });
+  await bob.request('room.leave', { roomId: 'lobby' });
+  await bob.request('room.join', { roomId: 'lobby', state: { back: true } });
+  for (const at of [2, 3]) await ann.request('presence.update', { roomId: 'lobby', state: { at } });
+  advance(REPAIR_MS);
+  await watcher.until(() => stateOf(watcher, 'ann')['at'] === 3);
+  t.strictSame(stateOf(watcher, 'bob'), { back: true }, 'the repair comes before the messages');
+  const received = presenceFrames(watcher).length;
+  one.bus.release(one.bus.take().toReversed());
+  await flushBus(ann, watcher);
+  await refresh(watcher);
+  t.strictSame(presenceFrames(watcher).slice(received).map(({ type }) => type), ['presence.snapshot']);
+  t.strictSame([namesOf(watcher), stateOf(watcher, 'ann')], [['ann', 'bob', 'watcher'], { at: 3 }]);
+  t.strictSame(changesOf(watcher, 'carol'), [], 'a user whose join and leave are both past is never seen');
+  t.strictSame(changesOf(watcher, 'bob'), ['joined', 'updated']);
+});
+
+await t.test('a join and the end of a grace period in any order of messages is one joined and one left', async (t) => {
+  const { one, two, enter, advance } = await startTwoWorkers(t);
+  const watcher = await enter(two, 'watcher');
+  const local = await enter(one, 'local');
+  await sees(watcher, 'watcher', 'local');
+  one.bus.holding = true;
+  const ann = await enter(one, 'ann');
+  await ann.terminate();
+  while (one.realtime.connections() > 1) await new Promise((resolve) => setImmediate(resolve));
+  const [joined, ...lost] = one.bus.take();
+  if (joined === undefined) throw new Error('the join was to be held back');
+  one.bus.release([...lost, joined]);
+  await sees(watcher, 'watcher', 'local', 'ann');
+  advance(GRACE_MS - 1);
+  await enter(two, 'witness');
+  await sees(watcher, 'watcher', 'local', 'ann', 'witness');
+  advance(1);
+  await sees(watcher, 'watcher', 'local', 'witness');
+  one.bus.release([joined, ...lost]);
+  await flushBus(local, watcher);
+  await refresh(watcher);
+  t.strictSame(changesOf(watcher, 'ann'), ['joined', 'left']);
+});
+
+await t.test('with messages lost, late and out of order, all sockets see the same room in the end', async (t) => {
+  const { world, one, two, enter, advance } = await startTwoWorkers(t);
+  const watchers = await Promise.all([enter(one, 'w-one'), enter(two, 'w-two')]);
+  let seed = 5;
+  const next = (below: number): number => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return seed % below;
+  };
+  const tabs: { userId: string; socket: TestSocket }[] = [];
+  for (let step = 0; step < 150; step++) {
+    const worker = next(2) === 0 ? one : two;
+    worker.bus.holding = true;
+    const tab = tabs[next(Math.max(1, tabs.length))];
+    const action = next(4);
+    if (tab === undefined || (action === 0 && tabs.length < 20)) {
+      const userId = `user-${next(8)}`;
+      tabs.push({ userId, socket: await enter(worker, userId) });
+    } else if (action === 1) {
+      tabs.splice(tabs.indexOf(tab), 1);
+      await (next(2) === 0 ? tab.socket.terminate() : tab.socket.request('room.leave', { roomId: 'lobby' }).then(() => tab.socket.close()));
+    } else await tab.socket.request('presence.update', { roomId: 'lobby', state: { step } });
+    if (next(3) === 0) for (const { bus } of [one, two]) bus.release(bus.take().filter(() => next(3) > 0).toSorted(() => next(3) - 1));
+    if (next(8) === 0) advance(next(GRACE_MS));
+  }
+  for (const { bus } of [one, two]) bus.release([]);
+  while (one.realtime.connections() + two.realtime.connections() > tabs.length + 2) await new Promise((resolve) => setImmediate(resolve));
+  advance(GRACE_MS);
+  const present = ['w-one', 'w-two', ...new Set(tabs.map(({ userId }) => userId))].toSorted();
+  const expected = await restRows(world);
+  t.strictSame(expected.map(({ userId }) => String(userId)).toSorted(), present);
+  for (const socket of [...watchers, ...tabs.map((tab) => tab.socket)]) {
+    await sees(socket, ...present);
+    for (const { userId, state, connections } of expected) {
+      await socket.until(() => JSON.stringify(stateOf(socket, String(userId))) === JSON.stringify(state), `the state of ${String(userId)}`);
+      await socket.until(() => membersOf(socket).get(String(userId))?.['connections'] === connections, `the tabs of ${String(userId)}`);
+    }
+  }
+});
