@@ -21,6 +21,7 @@ export interface TwoWorkers {
   advance(ms: number): void;
 }
 
+/** Starts two workers of one world. They stop at the end of the test. */
 export async function startTwoWorkers(t: Test, flags: Flags = {}, ports: { shared?: Shared } = {}): Promise<TwoWorkers> {
   const world = await createWorld(t, ports);
   const [one, two] = [await startWorker(t, world, flags, 'w1'), await startWorker(t, world, flags, 'w2')];
@@ -66,7 +67,9 @@ export function membersOf(socket: TestSocket, roomId = 'lobby'): Map<string, Row
   return members;
 }
 
+/** The state of a user in the lobby as a socket knows it. */
 export const stateOf = (socket: TestSocket, userId: string): Row => (membersOf(socket).get(userId)?.['state'] ?? {}) as Row;
+/** The ids of the users in a room as a socket knows them, sorted. */
 export const namesOf = (socket: TestSocket, roomId?: string): string[] => [...membersOf(socket, roomId).keys()].toSorted();
 
 /** Resolves once a socket knows exactly these users in the lobby. */
@@ -74,6 +77,7 @@ export async function sees(socket: TestSocket, ...userIds: string[]): Promise<vo
   await socket.until(() => namesOf(socket).join() === userIds.toSorted().join(), `a room of ${userIds.join()}`);
 }
 
+/** The snapshots and changes of presence that a socket has received. */
 export const presenceFrames = (socket: TestSocket): Frame[] => socket.frames.filter(({ type }) => type.startsWith('presence.'));
 
 /** Resolves once everything sent by the worker of `from` before has reached the worker of `to`: a broadcast arrives after it. */

@@ -53,6 +53,7 @@ export interface Worker {
 /** Where the clock stands at the beginning, in milliseconds since the epoch. */
 export const START = Date.parse('2026-01-02T03:04:05.678Z');
 
+/** Creates a world with one environment, its publishable key and a signing key. */
 export async function createWorld(t: Test, ports: { store?: Store; shared?: Shared } = {}): Promise<World> {
   const { store = new MemoryStore(), shared = new MemoryShared() } = ports;
   const clock = new ManualClock(START);
@@ -72,6 +73,7 @@ export async function createWorld(t: Test, ports: { store?: Store; shared?: Shar
   };
 }
 
+/** Starts a worker of a world. It stops at the end of the test. */
 export async function startWorker(t: Test, world: World, flags: Flags = {}, owner = 'w1', server: HttpServer = createServer()): Promise<Worker> {
   const config = loadConfig({ dir: '/nowhere', env: {}, flags: { 'rateLimit.exempt': '127.0.0.1', ...flags } });
   const log = createLogger({ level: 'silent', name: owner });

@@ -10,12 +10,12 @@ import type { Closing, Frame, TestSocket } from '../helpers/socket.ts';
 const INVALID: Closing = { code: 4401, reason: 'invalid_token' };
 const refusal = ({ type, error }: Frame): unknown => [type, error?.code];
 
-function turn(world: World, worker: Worker, ms: number): void {
+function advance(world: World, worker: Worker, ms: number): void {
   world.clock.advance(ms);
   worker.realtime.tick();
 }
 
-/** A worker whose environment has another publishable key besides. */
+/** A worker whose environment has two publishable keys. */
 async function withKeys(t: Test) {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
@@ -30,7 +30,7 @@ async function withKeys(t: Test) {
   return { world, worker, open, first: { id: first?.id ?? '', value: world.key }, other: { id: other.key.id, value: other.value } };
 }
 
-await t.test('the next message over a revoked publishable key ends the socket; those of other keys go on', async (t) => {
+await t.test('the next message with a revoked publishable key closes the socket; sockets of other keys stay', async (t) => {
   const { world, open, first, other } = await withKeys(t);
   for (const [type, data] of [['room.get', { roomId: 'lobby' }], ['thread.create', { roomId: 'lobby', body: 'hi' }], ['cursor', { roomId: 'lobby', x: 0, y: 0 }], ['pong', {}]] as const) {
     const { key, value } = await createKey(world.ctx, world.environment, { kind: 'publishable' });
@@ -51,15 +51,15 @@ await t.test('a socket that only listens is closed too', async (t) => {
   const { world, worker, open, first, other } = await withKeys(t);
   const [silent, kept] = await Promise.all([open(first.value), open(other.value)]);
   await revokeKey(world.ctx, first.id);
-  turn(world, worker, 1_000);
+  advance(world, worker, 1_000);
   t.strictSame(await silent.closed, INVALID);
   t.equal((await kept.request('pong')).type, 'ok');
 });
 
-await t.test('a key that expires, by itself or after a rotation, ends its sockets', async (t) => {
+await t.test('a key that expires, by itself or after a rotation, closes its sockets', async (t) => {
   const { world, worker, open, first, other } = await withKeys(t);
   const [short, long, silent] = await Promise.all([open(other.value), open(first.value), open(other.value)]);
-  // Without a look at the silent ones, which could end it before its next message is answered.
+  // Without a tick, which could close the socket before its next message is answered.
   world.clock.advance(59_000);
   t.equal((await short.request('pong')).type, 'ok');
   world.clock.advance(1_000);
@@ -68,12 +68,12 @@ await t.test('a key that expires, by itself or after a rotation, ends its socket
   t.strictSame(await silent.closed, INVALID);
   const { value } = await rotateKey(world.ctx, first.id, { overlapSeconds: 10 });
   const rotated = await open(value);
-  turn(world, worker, 10_000);
+  advance(world, worker, 10_000);
   t.strictSame(await long.closed, INVALID);
   t.equal((await rotated.request('pong')).type, 'ok');
 });
 
-await t.test('a signing key that is removed ends the sockets of its tokens, and no others', async (t) => {
+await t.test('removing a signing key closes the sockets of its tokens, and no others', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const [old] = await listSigningKeys(world.ctx, world.environment);
@@ -85,23 +85,23 @@ await t.test('a signing key that is removed ends the sockets of its tokens, and 
   const [talking, silent, refreshed, kept] = await Promise.all([before, before, before, after].map((token) => worker.join(token)));
   t.equal((await refreshed?.request('auth.refresh', { token: after }))?.type, 'ok');
   await removeSigningKey(world.ctx, world.environment, kid);
-  // Another one under the same kid is another key.
+  // A new key with the same kid is another key.
   await addSigningKey(world.ctx, world.environment, { kind: 'secret', kid });
   t.strictSame(refusal((await talking?.request('thread.create', { roomId: 'lobby', body: 'hi' })) as Frame), ['error', 'invalid_token']);
   t.strictSame(await talking?.closed, INVALID);
-  turn(world, worker, 1_000);
+  advance(world, worker, 1_000);
   t.strictSame(await silent?.closed, INVALID);
   for (const socket of [refreshed, kept]) t.equal((await socket?.request('pong'))?.type, 'ok');
 });
 
-await t.test('it holds on every worker, whichever process revoked the key', async (t) => {
+await t.test('a revocation takes effect on every worker, whichever process made it', async (t) => {
   const service = await startService(t, { workers: 2 });
   const tenant = await service.tenant('default');
   const bystander = await service.tenant('other');
   const sockets = await Promise.all([0, 0, 1, 1].map((worker) => tenant.join({ userId: 'ann' }, { worker })));
   const kept = await bystander.join({ userId: 'ann' }, { worker: 1 });
   const key = (await listKeys(service.ctx, tenant.environment)).find(({ kind }) => kind === 'publishable');
-  // As the command line does: a store of its own, and no hint to anybody.
+  // Like the command line: its own store, and no hint to other processes.
   const store = await openLmdbStore({ path: join(service.dataDir, 'store'), minFreeBytes: 0 });
   t.teardown(() => store.close());
   await revokeKey({ ...service.ctx, store }, key?.id ?? '');

@@ -10,8 +10,8 @@ import { epochOf } from '../../src/domain/events/streams.ts';
 const upTo = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index + 1);
 const seqOf = (socket: TestSocket): number => socket.frames[0]?.data?.['seq'] as number;
 
-/** A client that takes a few events, drops, and resumes on the other worker. */
-class Wanderer {
+/** A client that receives a few events, disconnects, and resumes on the other worker. */
+class RoamingClient {
   readonly seqs: number[] = [];
   readonly start: number;
   resumes = 0;
@@ -28,14 +28,14 @@ class Wanderer {
     this.start = seqOf(socket);
   }
 
-  static async start(world: World, workers: readonly Worker[], token: string): Promise<Wanderer> {
+  static async start(world: World, workers: readonly Worker[], token: string): Promise<RoamingClient> {
     const [worker] = workers;
     if (worker === undefined) throw new Error('no worker');
-    return new Wanderer(world, workers, token, await worker.join(token));
+    return new RoamingClient(world, workers, token, await worker.join(token));
   }
 
-  /** Goes on until it has everything up to the position that `writing` resolves with. */
-  async wander(writing: Promise<number>): Promise<this> {
+  /** Continues until it has received everything up to the position that `writing` resolves with. */
+  async run(writing: Promise<number>): Promise<this> {
     let head: number | undefined;
     const known = writing.then((seq) => (head = seq));
     while (head === undefined || this.#position() < head) {
@@ -63,7 +63,7 @@ class Wanderer {
   }
 }
 
-await t.test('every kind of change reaches every socket of the environment, on every worker', async (t) => {
+await t.test('every kind of change reaches every socket of the environment on every worker', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   const workers = [await startWorker(t, world, {}, 'w1'), await startWorker(t, world, {}, 'w2')];
@@ -92,31 +92,31 @@ await t.test('every kind of change reaches every socket of the environment, on e
   }
 });
 
-await t.test('1 000 concurrent writes: who stays and who comes and goes both get each event once, in order', async (t) => {
+await t.test('1 000 concurrent writes: steady and reconnecting clients receive each event once, in order', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   const workers = [await startWorker(t, world, {}, 'w1'), await startWorker(t, world, {}, 'w2')] as const;
   const threads = await Promise.all(Array.from({ length: 20 }, () => backend.thread()));
   const steady = await Promise.all(workers.map(async (worker, index) => worker.join(await world.token({ userId: `steady${index}` }))));
-  const wanderers = await Promise.all([0, 1, 2, 3].map(async (index) => Wanderer.start(world, workers, await world.token({ userId: `restless${index}` }))));
+  const clients = await Promise.all([0, 1, 2, 3].map(async (index) => RoamingClient.start(world, workers, await world.token({ userId: `roaming${index}` }))));
 
   const writing = Promise.all(Array.from({ length: 50 }, async (_, writer) => {
     for (let i = 0; i < 20; i++) await backend.comment(threads[writer % threads.length] ?? '', `comment ${i} of ${writer}`);
   })).then(() => backend.head());
-  const journeys = wanderers.map((wanderer) => wanderer.wander(writing));
+  const runs = clients.map((client) => client.run(writing));
   const head = await writing;
 
   for (const socket of steady) {
     await socket.until(() => socket.seqs.includes(head), `event ${head}`);
     t.strictSame(socket.seqs, upTo(seqOf(socket), head));
   }
-  for (const { seqs, start, resumes } of await Promise.all(journeys)) {
+  for (const { seqs, start, resumes } of await Promise.all(runs)) {
     t.strictSame(seqs, upTo(start, head));
     t.ok(resumes >= 2, `${resumes} resumes`);
   }
 });
 
-await t.test('environments see nothing of each other', async (t) => {
+await t.test('a socket receives no events of other environments', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const backend = await Backend.of(world);
@@ -130,7 +130,7 @@ await t.test('environments see nothing of each other', async (t) => {
   t.strictSame(socket.frames.filter(({ type }) => type === 'thread.created').length, 1);
 });
 
-await t.test('a token with rooms gets only their events, and hears where the log stands', async (t) => {
+await t.test('a token with rooms receives only their events, and the position of the stream', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const backend = await Backend.of(world);
@@ -140,7 +140,7 @@ await t.test('a token with rooms gets only their events, and hears where the log
     await worker.join(await world.token({ userId: 'some', rooms })),
     await worker.join(await world.token({ userId: 'same', rooms })),
   ];
-  const turn = (ms: number): void => {
+  const advance = (ms: number): void => {
     world.clock.advance(ms);
     worker.realtime.tick();
   };
@@ -151,7 +151,7 @@ await t.test('a token with rooms gets only their events, and hears where the log
   for (const room of ['lobby', 'docs', 'docs2', 'team-a', 'team', 'lobby']) await backend.thread(room);
   const head = await backend.head();
   await all.until(() => all.seqs.includes(head));
-  turn(1_000);
+  advance(1_000);
   for (const socket of [some, same]) {
     await socket.until(() => markers(socket).length > 0, 'a marker');
     t.strictSame([created(socket), markers(socket)], [['docs', 'team-a'], [head]]);
@@ -160,17 +160,17 @@ await t.test('a token with rooms gets only their events, and hears where the log
   t.strictSame(markers(all), []);
 
   await backend.thread('lobby');
-  turn(999);
+  advance(999);
   await backend.thread('docs');
   await some.until(() => created(some).length === 3);
   t.equal(markers(some).length, 1, 'at most one marker a second');
-  turn(1_000);
+  advance(1_000);
   await backend.thread('docs');
   await some.until(() => created(some).length === 4);
-  t.equal(markers(some).length, 1, 'none where an event said it');
+  t.equal(markers(some).length, 1, 'no marker after a visible event');
 });
 
-await t.test('events that belong to no room reach everybody', async (t) => {
+await t.test('events that belong to no room reach confined tokens too (decision 24)', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const some = await worker.join(await world.token({ userId: 'some', rooms: ['docs'] }));

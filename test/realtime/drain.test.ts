@@ -5,7 +5,7 @@ import { createWorld, startWorker } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
 
-/** A store whose commits can be held up. */
+/** A store whose commits a test can delay. */
 function slowStore(): { store: Store; hold: () => void; release: () => void; waiting: () => number } {
   const memory = new MemoryStore();
   const held: (() => void)[] = [];
@@ -39,7 +39,7 @@ async function setUp(t: Parameters<typeof createWorld>[0]) {
   const worker = await startWorker(t, world);
   const threadId = await backend.thread();
   const [socket, idle] = [await worker.join(await world.token({ userId: 'bot' })), await worker.join(await world.token({ userId: 'bot' }))];
-  /** Begins a write that the store holds up. */
+  /** Begins a write that the store delays. */
   const begin = async (body: string): Promise<void> => {
     socket.send({ type: 'comment.create', id: 1, data: { threadId, body } });
     while (slow.waiting() === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -47,23 +47,23 @@ async function setUp(t: Parameters<typeof createWorld>[0]) {
   return { slow, worker, world, threadId, socket, idle, begin };
 }
 
-t.test('a socket whose write is under way gets its answer before it is closed, and no later message is done', async (t) => {
+t.test('a socket with a write in progress gets its answer before it is closed, and later messages are not processed', async (t) => {
   const { slow, worker, world, threadId, socket, idle, begin } = await setUp(t);
   const before = await world.ctx.store.lastSeq(streamOf(world.environment));
   slow.hold();
   await begin('under way');
   const closing = worker.realtime.close(0, 60_000);
-  t.strictSame(await idle.closed, { code: 1012, reason: 'restart' }, 'one with nothing under way is closed at once');
+  t.strictSame(await idle.closed, { code: 1012, reason: 'restart' }, 'a socket without a message in progress is closed at once');
   socket.send({ type: 'comment.create', id: 2, data: { threadId, body: 'too late' } });
   socket.send({ type: 'pong', id: 3 });
   slow.release();
   await closing;
   t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
   t.strictSame(socket.frames.filter(({ id }) => id !== undefined).map(({ type, id }) => ({ type, id })), [{ type: 'ok', id: 1 }]);
-  t.equal(await world.ctx.store.lastSeq(streamOf(world.environment)), before + 1, 'what has no answer was not written');
+  t.equal(await world.ctx.store.lastSeq(streamOf(world.environment)), before + 1, 'a message without an answer was not written');
 });
 
-t.test('a write that takes too long does not hold the drain up', async (t) => {
+t.test('a write that takes too long does not delay the drain', async (t) => {
   const { slow, worker, socket, begin } = await setUp(t);
   slow.hold();
   await begin('never done');
@@ -72,7 +72,7 @@ t.test('a write that takes too long does not hold the drain up', async (t) => {
   slow.release();
 });
 
-t.test('a socket works until it is its turn to be closed', async (t) => {
+t.test('a socket works until it is closed', async (t) => {
   const { worker, socket, idle, threadId } = await setUp(t);
   const closing = worker.realtime.close(400, 1_000);
   const last = await Promise.race([socket.closed.then(() => idle), idle.closed.then(() => socket)]);

@@ -4,7 +4,7 @@ import { startService, type Tenant } from '../helpers/service.ts';
 import type { TestSocket } from '../helpers/socket.ts';
 import { epochOf, streamOf } from '../../src/domain/events/streams.ts';
 
-// What a deleted user leaves behind: nothing personal in the log as it is read, no socket and no presence, on any worker.
+// Deleting a user: no personal data in the log as it is read, no socket and no presence on any worker.
 
 type UserEvent = EventEnvelope & { readonly data: Record<string, unknown> };
 
@@ -31,10 +31,10 @@ async function overStream(t: Test, { service, secretKey }: Tenant, seq: number):
     text += Buffer.from(chunk as Uint8Array).toString();
     if (text.includes(`:${seq}\ndata: `) && text.endsWith('\n\n')) break;
   }
-  return usersIn(text.split('\n').flatMap((writer) => (writer.startsWith('data: {"type"') ? [writer.slice(6)] : [])));
+  return usersIn(text.split('\n').flatMap((line) => (line.startsWith('data: {"type"') ? [line.slice(6)] : [])));
 }
 
-/** The events up to a position, as a socket that comes back gets them. */
+/** The events up to a position, as a resuming socket receives them. */
 async function overSocket({ service, join, environment }: Tenant, seq: number): Promise<UserEvent[]> {
   const socket = await join({ userId: 'reader' }, { worker: 1, search: `?epoch=${epochOf(service.ctx.store, environment)}&since=0` });
   await socket.until(() => socket.seqs.includes(seq));
@@ -44,14 +44,14 @@ async function overSocket({ service, join, environment }: Tenant, seq: number): 
 
 const about = (events: readonly UserEvent[], userId: string): UserEvent[] => events.filter(({ data }) => data['userId'] === userId);
 
-t.test('the log is read without what an erased user was, by every reader', async (t) => {
+t.test('no reader of the log receives the personal data of an erased user', async (t) => {
   const tenant = await deployment(t);
   const { request, service } = tenant;
   await request('PUT', '/users/reader', { body: { name: 'Reader' } });
   await request('PUT', '/users/ann', { body: { name: 'Ann Smith', avatarUrl: 'https://example.com/ann.png', metadata: { phone: '555' } } });
   await request('PUT', '/users/ann', { body: { name: 'Ann Jones', kind: 'bot' } });
   const before = await overRest(tenant);
-  t.equal(about(before, 'ann')[0]?.data['name'], 'Ann Smith', 'as long as she is a user');
+  t.equal(about(before, 'ann')[0]?.data['name'], 'Ann Smith', 'before the deletion');
   service.clock.advance(1_000);
   t.equal((await request('DELETE', '/users/ann')).status, 200);
   service.clock.advance(1_000);
@@ -61,18 +61,18 @@ t.test('the log is read without what an erased user was, by every reader', async
   for (const [reader, events] of [['REST', await overRest(tenant)], ['SSE', await overStream(t, tenant, seq)], ['WebSocket', await overSocket(tenant, seq)]] as const) {
     const shown = JSON.stringify(events);
     for (const personal of ['Smith', 'Jones', 'ann.png', '555']) t.notOk(shown.includes(personal), `${reader}: ${personal}`);
-    t.strictSame(about(events, 'reader')[0], about(before, 'reader')[0], `${reader}: of others everything`);
+    t.strictSame(about(events, 'reader')[0], about(before, 'reader')[0], `${reader}: other users are unchanged`);
     const [first, second, erasure, anew] = about(events, 'ann');
     const [given] = about(before, 'ann');
     const data = { ...given?.data, name: null, avatarUrl: null, metadata: {}, firstSeenAt: null, lastSeenAt: null, online: false };
     t.strictSame(first, { ...given, data }, `${reader}: the envelope stays`);
     t.match(second?.data, { id: 'ann', userId: 'ann', name: null, kind: 'bot' }, reader);
     t.match(erasure?.data, { userId: 'ann', name: null, erased: true }, reader);
-    t.match(anew?.data, { userId: 'ann', name: 'Another Ann' }, `${reader}: who was made anew is another one`);
+    t.match(anew?.data, { userId: 'ann', name: 'Another Ann' }, `${reader}: a user created again is a new user`);
   }
 });
 
-t.test('deleting a user closes their sockets on every worker and takes them out of their rooms', async (t) => {
+t.test('deleting a user closes its sockets on every worker and removes it from its rooms', async (t) => {
   const tenant = await deployment(t);
   const { request, join, service } = tenant;
   const enter = async (userId: string, worker: number): Promise<TestSocket> => {
@@ -94,11 +94,11 @@ t.test('deleting a user closes their sockets on every worker and takes them out 
   t.equal((await bob.request('thread.create', { roomId: 'lobby', body: 'hi' })).type, 'ok', 'others stay');
 
   const back = await enter('ann', 0);
-  t.equal((await back.request('pong')).type, 'ok', 'a token that is still good makes a new user');
+  t.equal((await back.request('pong')).type, 'ok', 'a token that is still valid creates a new user');
   t.match((await request('GET', '/users/ann')).json, { user: { createdAt: new Date(service.clock.now()).toISOString() } });
 });
 
-t.test('a lost connection of an erased user has no grace', async (t) => {
+t.test('a lost connection of an erased user has no grace period', async (t) => {
   const tenant = await deployment(t);
   const { request, join, service } = tenant;
   const [ann, bob] = [await join({ userId: 'ann' }), await join({ userId: 'bob' }, { worker: 1 })];

@@ -14,7 +14,7 @@ import { epochOf } from '../../src/domain/events/streams.ts';
 const inHeaders = (key: string, token: string): SocketOptions => ({ headers: { 'X-Service-Key': key, 'X-Service-Token': token } });
 const inProtocols = (key: string, token: string): SocketOptions => ({ protocols: ['collab.v1', `collab.key.${key}`, `collab.token.${token}`] });
 
-await t.test('the welcome says everything that a client needs', async (t) => {
+await t.test('the welcome contains everything that a client needs', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann', ttlSeconds: 600 }));
@@ -35,7 +35,7 @@ await t.test('the welcome says everything that a client needs', async (t) => {
   });
 });
 
-await t.test('credentials in headers: refusals are HTTP answers without an upgrade', async (t) => {
+await t.test('credentials in headers: refusals are HTTP responses without an upgrade', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const token = await world.token({ userId: 'ann' });
@@ -81,7 +81,7 @@ await t.test('credentials in subprotocols: only ours is answered, and refusals a
   t.equal(worker.realtime.connections(), 1);
 });
 
-await t.test('the first carrier that is present counts', async (t) => {
+await t.test('the first source of credentials that is present counts', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const ann = await world.token({ userId: 'ann' });
@@ -89,7 +89,7 @@ await t.test('the first carrier that is present counts', async (t) => {
   t.equal((await both.frame('welcome')).data?.['userId'], 'ann');
 });
 
-await t.test('the query may carry the key, and the token only where that is switched on', async (t) => {
+await t.test('the query may carry the key, and the token only if the option allows it', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const token = await world.token({ userId: 'ann' });
@@ -119,7 +119,7 @@ await t.test('credentials in the first message', async (t) => {
     t.equal(reply.data?.['connectionId'], socket.frames[0]?.data?.['connectionId']);
   });
 
-  await t.test('the key may be in the query, and a reply is only sent where one is asked for', async (t) => {
+  await t.test('the key may be in the query, and a reply is only sent for a message with an id', async (t) => {
     const socket = worker.open({}, `?key=${world.key}`);
     await socket.opened;
     socket.send({ type: 'connect', data: { token } });
@@ -148,7 +148,7 @@ await t.test('credentials in the first message', async (t) => {
     });
   }
 
-  await t.test('a second message before the welcome ends the socket', async (t) => {
+  await t.test('a second message before the welcome closes the socket', async (t) => {
     const socket = worker.open();
     await socket.opened;
     const connect = JSON.stringify({ type: 'connect', id: 1, data: { key: world.key, token: `${token}x` } });
@@ -159,7 +159,7 @@ await t.test('credentials in the first message', async (t) => {
   });
 });
 
-await t.test('a socket that does not authenticate is closed after 5 s, whatever it does meanwhile', async (t) => {
+await t.test('a socket that does not authenticate is closed after 5 s, whatever it sends meanwhile', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = worker.open();
@@ -171,13 +171,13 @@ await t.test('a socket that does not authenticate is closed after 5 s, whatever 
   world.clock.advance(1);
   worker.realtime.tick();
   t.strictSame(await socket.closed, { code: 4408, reason: 'auth_timeout' });
-  t.equal(worker.realtime.connections(), 1, 'the one that came later has its own 5 s');
+  t.equal(worker.realtime.connections(), 1, 'a later socket has its own 5 s');
   world.clock.advance(5_000);
   worker.realtime.tick();
   t.equal((await other.closed).code, 4408);
 });
 
-await t.test('an address may have only so many unauthenticated sockets, over all workers', async (t) => {
+await t.test('the number of unauthenticated sockets of an address is limited over all workers', async (t) => {
   const world = await createWorld(t);
   const flags = { 'ws.maxUnauthenticatedPerIp': '3' };
   const workers = [await startWorker(t, world, flags, 'w1'), await startWorker(t, world, flags, 'w2')] as const;
@@ -192,7 +192,7 @@ await t.test('an address may have only so many unauthenticated sockets, over all
   await Promise.all([worker0Welcomes(), closesAgain()]);
 
   async function worker0Welcomes(): Promise<void> {
-    t.ok(await workers[0].open(inHeaders(world.key, token)).frame('welcome'), 'who authenticates at once is not counted');
+    t.ok(await workers[0].open(inHeaders(world.key, token)).frame('welcome'), 'a socket that authenticates in the upgrade is not counted');
   }
   async function closesAgain(): Promise<void> {
     t.equal((await workers[0].open().closed).code, 4429);
@@ -219,7 +219,7 @@ await t.test('only pages of the allowed origins connect', async (t) => {
   }
 });
 
-await t.test('a revoked key and a disabled environment let nobody in', async (t) => {
+await t.test('a revoked key and a disabled environment refuse every socket', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const token = await world.token({ userId: 'ann' });
@@ -233,7 +233,7 @@ await t.test('a revoked key and a disabled environment let nobody in', async (t)
   t.equal((await worker.open(inHeaders(world.key, token)).refused).status, 403);
 });
 
-await t.test('a token of another environment is not good', async (t) => {
+await t.test('a token of another environment is refused', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const other = await createEnvironment(world.ctx, { slug: 'other' });
@@ -259,7 +259,7 @@ await t.test('an upgrade counts as a request', async (t) => {
   t.strictSame(await worker.open().closed, { code: 4429, reason: 'rate_limited' });
 });
 
-await t.test('connecting makes the user known, and online while a socket is open', async (t) => {
+await t.test('connecting records the user, which is online while a socket is open', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const online = async (): Promise<unknown> => (JSON.parse(await getUser(world.ctx, world.backend, 'ann')) as { user: unknown }).user;
@@ -270,7 +270,7 @@ await t.test('connecting makes the user known, and online while a socket is open
   t.match(await online(), { userId: 'ann', online: false });
 });
 
-await t.test('an upgrade that had to wait for the check of its token is as good as any', async (t) => {
+await t.test('an upgrade after an asynchronous check of its token works like any other', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   for (let round = 0; round < 20; round++) {
@@ -287,15 +287,15 @@ await t.test('a request whose framing is ambiguous is dropped', async (t) => {
   const worker = await startWorker(t, world);
   const { hostname, port } = new URL(worker.url);
   const head = ['GET /api/v1/ws HTTP/1.1', 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
-  for (const writer of ['Content-Length: 5', 'Transfer-Encoding: chunked', 'Host: b']) {
+  for (const header of ['Content-Length: 5', 'Transfer-Encoding: chunked', 'Host: b']) {
     const socket = connect(Number(port), hostname);
     let answer = '';
     socket.on('data', (data) => (answer += String(data)));
     socket.on('error', () => undefined);
-    socket.end([...head, writer, '', ''].join('\r\n'));
+    socket.end([...head, header, '', ''].join('\r\n'));
     await once(socket, 'close');
-    // The cores for Node 22 and later answer a second Host themselves.
-    t.match(answer, writer.startsWith('Host') ? /^$|^HTTP\/1\.1 400 / : /^$/, writer);
+    // The uWebSockets.js builds for Node 22 and later answer a second Host themselves.
+    t.match(answer, header.startsWith('Host') ? /^$|^HTTP\/1\.1 400 / : /^$/, header);
   }
 });
 

@@ -8,7 +8,7 @@ import { Backend } from '../helpers/writing.ts';
 
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
 
-await t.test('a message that nests too deeply ends the socket and names the bound', async (t) => {
+await t.test('a message that nests too deeply closes the socket, with an error that names the bound', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const token = await world.token({ userId: 'ann' });
@@ -31,33 +31,33 @@ await t.test('a message that nests too deeply ends the socket and names the boun
   const pending = worker.open();
   await pending.opened;
   pending.sendRaw(`{"type":"connect","data":{"since":${nested(6_000)}}}`);
-  t.strictSame(await pending.closed, { code: 4400, reason: 'bad_message' }, 'before it is known who it is, too');
+  t.strictSame(await pending.closed, { code: 4400, reason: 'bad_message' }, 'before authentication, too');
 
   const socket = await worker.join(token);
   await socket.request('room.join', { roomId: 'r' });
   socket.sendRaw(`{"type":"room.broadcast","id":9,"data":{"roomId":"r","data":${nested(62)}}}`);
-  t.equal((await socket.until(() => socket.frames.find(({ id }) => id === 9))).type, 'ok', '64 levels are taken');
+  t.equal((await socket.until(() => socket.frames.find(({ id }) => id === 9))).type, 'ok', '64 levels are accepted');
 });
 
-/** Ping frames are answered by the core, without any message. */
+// uWebSockets.js answers ping frames itself, without calling the message handler.
 for (const kind of ['ping', 'pong'] as const) {
   await t.test(`a flood of ${kind} frames counts against the message rate`, async (t) => {
     const world = await createWorld(t);
     const worker = await startWorker(t, world, { 'ws.messagesPerSecond': '10', 'ws.messageBurst': '20' });
     const socket = await worker.join(await world.token({ userId: 'ann' }));
     for (let i = 0; i < 19; i++) socket[kind]();
-    t.equal((await socket.request('pong')).type, 'ok', 'as many as messages');
+    t.equal((await socket.request('pong')).type, 'ok', 'up to the burst, like messages');
     socket[kind]();
     t.strictSame(await socket.closed, { code: 4429, reason: 'rate_limited' });
 
     const pending = worker.open();
     await pending.opened;
     for (let i = 0; i < 11; i++) pending[kind]();
-    t.strictSame(await pending.closed, { code: 4429, reason: 'rate_limited' }, 'and before it is known who it is');
+    t.strictSame(await pending.closed, { code: 4429, reason: 'rate_limited' }, 'before authentication, too');
   });
 }
 
-await t.test('a token whose claims are beyond any bound is refused as a token', async (t) => {
+await t.test('a token with claims out of bounds is refused as an invalid token', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann' }));
@@ -73,7 +73,7 @@ await t.test('a token whose claims are beyond any bound is refused as a token', 
   const past = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': await signed(world, '{"sub":"ann","exp":8.64e13}') } });
   t.strictSame((await past.refused).body, { error: 'Invalid token: exp must be at most 8640000000000' });
   const latest = await worker.join(await signed(world, '{"sub":"ann","exp":8.64e12}'));
-  t.match(latest.frames[0]?.data, { tokenExpiresAt: '+275760-09-13T00:00:00.000Z' }, 'the last moment of the calendar is a time');
+  t.match(latest.frames[0]?.data, { tokenExpiresAt: '+275760-09-13T00:00:00.000Z' }, 'the last representable time is valid');
 
   for (const claims of ['"iat":1e400', '"iat":-1e400', '"nbf":1e400', '"nbf":"x"', '"name":{}', '"rooms":{"a":1}', '"rooms":[[]]', '"metadata":[]', `"metadata":{"a":${nested(3_000)}}`, `"x":${nested(3_000)}`, '"role":"__proto__"', '"__proto__":{"sub":"eve"}', '"email":1', '"aud":{}', '"iss":[]']) {
     const token = await signed(world, `{"sub":"ann","exp":${Math.floor(world.clock.now() / 1000) + 60},${claims}}`);
@@ -82,7 +82,7 @@ await t.test('a token whose claims are beyond any bound is refused as a token', 
   }
 });
 
-await t.test('no value in any field of any message is answered internal', async (t) => {
+await t.test('no value in any field of any message is answered with internal', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   const worker = await startWorker(t, world, { 'ws.messagesPerSecond': '100000', 'ws.messageBurst': '100000' });
@@ -124,7 +124,7 @@ await t.test('no value in any field of any message is answered internal', async 
   }
 });
 
-/** A token of the environment with this payload, whatever it holds. */
+/** A correctly signed token of the environment with any payload. */
 async function signed({ ctx, environment }: World, payload: string): Promise<string> {
   const [entry] = await ctx.store.range(signingKeysOf(environment.id));
   const key = JSON.parse(entry?.value ?? '') as Extract<SigningKey, { kind: 'secret' }>;

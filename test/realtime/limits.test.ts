@@ -4,7 +4,7 @@ import { createWorld, startWorker } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';
 import { epochOf } from '../../src/domain/events/streams.ts';
 
-await t.test('a burst of messages is allowed, more ends the socket', async (t) => {
+await t.test('a burst of messages is allowed, and more closes the socket', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world, { 'ws.messagesPerSecond': '10', 'ws.messageBurst': '20' });
   const token = await world.token({ userId: 'ann' });
@@ -20,27 +20,27 @@ await t.test('a burst of messages is allowed, more ends the socket', async (t) =
   t.equal(socket.frames.at(-1)?.error?.code, 'rate_limited');
 });
 
-await t.test('a user may hold so many sockets over all workers', async (t) => {
+await t.test('the number of sockets of a user is limited over all workers', async (t) => {
   const world = await createWorld(t);
   const flags = { 'ws.maxConnectionsPerUser': '3' };
   const workers = [await startWorker(t, world, flags, 'w1'), await startWorker(t, world, flags, 'w2')] as const;
   const token = await world.token({ userId: 'ann' });
-  const held = [await workers[0].join(token), await workers[1].join(token), await workers[0].join(token)] as const;
+  const sockets = [await workers[0].join(token), await workers[1].join(token), await workers[0].join(token)] as const;
 
   for (const worker of workers) {
     const extra = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': token } });
     t.strictSame(await extra.closed, { code: 4429, reason: 'too_many_connections' });
     t.strictSame(extra.frames.map(({ type }) => type), ['error']);
   }
-  t.ok(await workers[0].join(await world.token({ userId: 'bob' })), 'another user may');
+  t.ok(await workers[0].join(await world.token({ userId: 'bob' })), 'another user is not affected');
 
-  await held[1].close();
+  await sockets[1].close();
   while (workers[1].realtime.connections() > 0) await new Promise((resolve) => setImmediate(resolve));
-  t.ok(await workers[0].join(token), 'one left, one may come');
-  await Promise.all([...held.map((socket) => socket.terminate())]);
+  t.ok(await workers[0].join(token), 'after one has closed');
+  await Promise.all([...sockets.map((socket) => socket.terminate())]);
 });
 
-await t.test('who does not read is closed with 1013, gets what was waiting, and resumes', async (t) => {
+await t.test('a client that does not read is closed with 1013, receives its backlog, and resumes', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   const worker = await startWorker(t, world, { 'ws.maxBackpressureBytes': '262144' });
@@ -62,7 +62,7 @@ await t.test('who does not read is closed with 1013, gets what was waiting, and 
   t.strictSame(await slow.closed, { code: 1013, reason: 'slow consumer' });
   const got = slow.seqs;
   const first = got[0] ?? 0;
-  t.strictSame(got, Array.from(got, (_, index) => first + index), 'nothing is missing from what it got');
+  t.strictSame(got, Array.from(got, (_, index) => first + index), 'without a gap');
 
   await backend.comment(threadId);
   head = await backend.head();
@@ -74,7 +74,7 @@ await t.test('who does not read is closed with 1013, gets what was waiting, and 
   t.strictSame([...got, ...again.seqs], Array.from({ length: head - first + 1 }, (_, index) => first + index));
 });
 
-await t.test('closing the worker closes every socket with 1012, spread over time, and lets nobody in', async (t) => {
+await t.test('closing the worker closes every socket with 1012, spread over time, and refuses new ones', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const sockets = await Promise.all([1, 2, 3, 4].map(async (n) => worker.join(await world.token({ userId: `user${n}` }))));

@@ -8,7 +8,7 @@ interface RoomPage {
   readonly nextCursor?: string;
 }
 
-await t.test('what is larger than a message may be is refused, and can be read in parts', async (t) => {
+await t.test('a reply over the size limit is refused, and can be read in parts', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   const worker = await startWorker(t, world);
@@ -39,7 +39,7 @@ await t.test('what is larger than a message may be is refused, and can be read i
   t.match(await ann.request('thread.get', { threadId }), { type: 'error', error: { code: 'payload_too_large', message: /^The thread is larger than a message may be \(8388608 bytes\)/ } });
 });
 
-await t.test('text of several bytes a character counts by its bytes', async (t) => {
+await t.test('text counts by its bytes, not its characters', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   const worker = await startWorker(t, world);
@@ -49,17 +49,17 @@ await t.test('text of several bytes a character counts by its bytes', async (t) 
   t.match(await ann.request('thread.get', { threadId }), { type: 'error', error: { code: 'payload_too_large' } });
 });
 
-await t.test('a signal to nobody does not read who is in the room', async (t) => {
+await t.test('a signal to an unknown connection does not read the whole room', async (t) => {
   const shared = new MemoryShared();
   const world = await createWorld(t, { shared });
   const worker = await startWorker(t, world);
   const ann = await worker.join(await world.token({ userId: 'ann' }));
   await ann.request('room.join', { roomId: 'lobby' });
   let scans = 0;
-  const held = shared.list.bind(shared);
+  const list = shared.list.bind(shared);
   shared.list = (key) => {
     scans++;
-    return held(key);
+    return list(key);
   };
   for (const to of ['cn_1kdyak3set4hdkny0cde', '', 'x y', 'cn\u0000', 'é', 'x'.repeat(3_000), '__proto__']) {
     t.match(await ann.request('p2p.signal', { to, data: 1 }), { type: 'error', error: { code: 'not_in_room' } }, to.slice(0, 20));

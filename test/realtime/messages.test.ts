@@ -41,7 +41,7 @@ await t.test('a browser writes over its socket, as the user of its token', async
   t.strictSame(stored.comments, thread['comments']);
 });
 
-await t.test('writes obey the rules of REST', async (t) => {
+await t.test('writes follow the rules of REST', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   const worker = await startWorker(t, world);
@@ -62,7 +62,7 @@ await t.test('writes obey the rules of REST', async (t) => {
   t.equal((await moderator.request('comment.delete', { commentId })).type, 'ok');
 });
 
-await t.test('bad data gets an error reply that names the field, and the socket stays', async (t) => {
+await t.test('invalid data gets an error reply that names the field, and the socket stays open', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann' }));
@@ -94,7 +94,7 @@ await t.test('bad data gets an error reply that names the field, and the socket 
   }
 });
 
-await t.test('messages without a usable id are answered without one, and only when they fail', async (t) => {
+await t.test('messages without a valid id are answered without one, and only if they fail', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann' }));
@@ -120,7 +120,7 @@ await t.test('messages without a usable id are answered without one, and only wh
   }
 });
 
-await t.test('what is no message at all ends the socket', async (t) => {
+await t.test('a frame that is not a message closes the socket', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const token = await world.token({ userId: 'ann' });
@@ -141,10 +141,10 @@ await t.test('what is no message at all ends the socket', async (t) => {
   }
   const socket = await worker.join(token);
   socket.sendRaw(JSON.stringify({ type: 'pong', id: 1, data: 'x'.repeat(65_536 - 33) }));
-  t.equal((await socket.frame('ok')).id, 1, 'just below the limit is fine');
+  t.equal((await socket.frame('ok')).id, 1, 'just below the limit is accepted');
 });
 
-await t.test('messages of one client take effect in its order', async (t) => {
+await t.test('messages of one client take effect in the order of sending', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann' }));
@@ -155,7 +155,7 @@ await t.test('messages of one client take effect in its order', async (t) => {
   t.strictSame(comments.map(({ body }) => body), ['first', ...bodies]);
 });
 
-await t.test('frames that break the protocol end their own socket and nothing else', async (t) => {
+await t.test('frames that violate the protocol close their own socket and nothing else', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const token = await world.token({ userId: 'ann' });

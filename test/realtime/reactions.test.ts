@@ -7,7 +7,7 @@ type Row = Record<string, unknown>;
 const reactionOf = (frame: Frame): Row => frame.data?.['reaction'] as Row;
 const refusal = ({ type, error }: Frame): unknown => [type, error?.code];
 
-await t.test('a browser reacts and takes it back, and everybody sees both', async (t) => {
+await t.test('a browser adds and removes a reaction, and all sockets receive both events', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   const worker = await startWorker(t, world);
@@ -21,7 +21,7 @@ await t.test('a browser reacts and takes it back, and everybody sees both', asyn
   t.equal(added.type, 'ok');
   const reaction = reactionOf(added);
   t.match(reaction, { commentId, threadId, userId: 'ann', emoji: '🎉' });
-  t.strictSame(reactionOf(await ann.request('reaction.add', { commentId, emoji: '🎉' })), reaction, 'the same again is the same');
+  t.strictSame(reactionOf(await ann.request('reaction.add', { commentId, emoji: '🎉' })), reaction, 'adding it again returns the same');
   t.strictSame((await ann.request('reaction.remove', { reactionId: reaction['reactionId'] })).data, { deleted: true });
 
   await watcher.frame('reaction.deleted');
@@ -32,7 +32,7 @@ await t.test('a browser reacts and takes it back, and everybody sees both', asyn
   ]);
 });
 
-await t.test('reactions obey the rules of REST', async (t) => {
+await t.test('reactions follow the rules of REST', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   const worker = await startWorker(t, world);
@@ -56,7 +56,7 @@ await t.test('reactions obey the rules of REST', async (t) => {
   t.match((await ann.request('reaction.remove', {})).error, { message: 'data.reactionId is required' });
 });
 
-await t.test('all who react over two workers at once are there', async (t) => {
+await t.test('concurrent reactions over two workers are all recorded', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   const one = await startWorker(t, world);

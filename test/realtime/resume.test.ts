@@ -9,7 +9,7 @@ const upTo = (from: number, to: number): number[] => Array.from({ length: to - f
 const at = (world: World, since: number | string, epoch = epochOf(world.ctx.store, world.environment)): string => `?epoch=${encodeURIComponent(epoch)}&since=${since}`;
 const recovered = (socket: TestSocket): unknown => socket.frames[0]?.data?.['recovered'];
 
-/** A world whose log has 30 events, and a user who is known already, so that joining adds none. */
+/** Adds 30 events to the log, and a user that is recorded already, so that connecting adds none. */
 async function withHistory(world: World): Promise<{ backend: Backend; token: string; head: number }> {
   const backend = await Backend.of(world);
   const threadId = await backend.thread();
@@ -17,22 +17,22 @@ async function withHistory(world: World): Promise<{ backend: Backend; token: str
   return { backend, token: await world.token({ userId: 'bot' }), head: 30 };
 }
 
-await t.test('all that was missed comes after the welcome, or nothing', async (t) => {
+await t.test('every missed event follows the welcome, or none does', async (t) => {
   const world = await createWorld(t);
   const { backend, token, head } = await withHistory(world);
   const worker = await startWorker(t, world);
-  // The cases stand in the order of their positions, since each of them adds an event.
+  // In the order of their positions, because each case adds an event.
   const cases: [name: string, search: string, expected: number | null][] = [
-    ['a position to come', at(world, head + 1), null],
+    ['a future position', at(world, head + 1), null],
     ['from the start', at(world, 0), 0],
     ['from the middle', at(world, 12), 12],
     ['from the last but three', at(world, head), head],
     ['nothing missed', at(world, head + 4), head + 4],
-    ['a position to come', at(world, head + 6), null],
+    ['a future position again', at(world, head + 6), null],
     ['another epoch', at(world, 12, 'other'), null],
     ['no epoch', '?since=12', null],
     ['no position', `?epoch=${epochOf(world.ctx.store, world.environment)}`, null],
-    ['not asked', '', null],
+    ['no resume point', '', null],
     ['a negative position', at(world, -1), null],
     ['no number', at(world, 'abc'), null],
     ['no whole number', at(world, '1.5'), null],
@@ -49,7 +49,7 @@ await t.test('all that was missed comes after the welcome, or nothing', async (t
   }
 });
 
-await t.test('the first message may say where to resume', async (t) => {
+await t.test('the first message may contain the resume point', async (t) => {
   const world = await createWorld(t);
   const { token, head } = await withHistory(world);
   const worker = await startWorker(t, world);
@@ -74,7 +74,7 @@ await t.test('the first message may say where to resume', async (t) => {
   }
 });
 
-await t.test('subprotocols may say it in the query too', async (t) => {
+await t.test('with subprotocols, the resume point may be in the query', async (t) => {
   const world = await createWorld(t);
   const { token, head } = await withHistory(world);
   const worker = await startWorker(t, world);
@@ -83,7 +83,7 @@ await t.test('subprotocols may say it in the query too', async (t) => {
   t.equal(recovered(socket), true);
 });
 
-await t.test('a gap of 1 000 is replayed whole, one of 1 001 not at all', async (t) => {
+await t.test('a gap of 1 000 events is replayed, one of 1 001 is not', async (t) => {
   const world = await createWorld(t);
   const { backend, token } = await withHistory(world);
   const threadId = await backend.thread();
@@ -103,7 +103,7 @@ await t.test('a gap of 1 000 is replayed whole, one of 1 001 not at all', async 
   t.strictSame(far.seqs, [head + 1]);
 });
 
-await t.test('what the log has forgotten can not be resumed', async (t) => {
+await t.test('a position that has left the log cannot be resumed', async (t) => {
   const world = await createWorld(t);
   const { token, head } = await withHistory(world);
   await world.ctx.store.trimEvents(streamOf(world.environment), 10);
@@ -114,7 +114,7 @@ await t.test('what the log has forgotten can not be resumed', async (t) => {
   t.equal(recovered(await worker.join(token, at(world, 9))), false);
 });
 
-await t.test('a token with rooms is replayed its events and where the log stands', async (t) => {
+await t.test('a token with rooms is replayed its events and the position of the stream', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   for (const room of ['docs', 'lobby', 'docs', 'lobby']) await backend.thread(room);
@@ -127,7 +127,7 @@ await t.test('a token with rooms is replayed its events and where the log stands
   t.strictSame(socket.seqs, [2, 4, 6]);
 });
 
-await t.test('a client that comes from a worker that is ahead gets nothing twice', async (t) => {
+await t.test('a client that resumes from a worker that was ahead receives nothing twice', async (t) => {
   const world = await createWorld(t);
   const { backend, token, head } = await withHistory(world);
   const lagging = laggingStore(world.ctx.store);
@@ -149,7 +149,7 @@ await t.test('a client that comes from a worker that is ahead gets nothing twice
   t.strictSame(fresh.seqs, upTo(head, head + 3));
 });
 
-await t.test('a client that reads slowly is replayed as fast as it reads', async (t) => {
+await t.test('a replay is no faster than the client reads', async (t) => {
   const world = await createWorld(t);
   const { backend, token } = await withHistory(world);
   const threadId = await backend.thread();

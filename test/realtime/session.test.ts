@@ -8,7 +8,7 @@ import { epochOf } from '../../src/domain/events/streams.ts';
 import { MemoryStore } from '../doubles/memory-store.ts';
 import { MemoryDatabase } from '../doubles/memory-database.ts';
 
-function turn(world: World, worker: Worker, ms: number): void {
+function advance(world: World, worker: Worker, ms: number): void {
   world.clock.advance(ms);
   worker.realtime.tick();
 }
@@ -23,26 +23,26 @@ await t.test('a socket on which nothing was sent for 25 s is pinged', async (t) 
   worker.realtime.tick();
   const socket = await worker.join(await world.token({ userId: 'bot' }));
 
-  turn(world, worker, 24_999);
+  advance(world, worker, 24_999);
   await socket.request('pong');
-  turn(world, worker, 1_000);
+  advance(world, worker, 1_000);
   t.equal(count(socket, 'ping'), 0, 'a reply was sent meanwhile');
-  turn(world, worker, 24_000);
+  advance(world, worker, 24_000);
   await socket.frame('ping');
   socket.send({ type: 'pong' });
 
   const other = await worker.join(await world.token({ userId: 'bot' }));
-  turn(world, worker, 20_000);
+  advance(world, worker, 20_000);
   await backend.thread();
   await socket.frame('thread.created');
-  turn(world, worker, 10_000);
+  advance(world, worker, 10_000);
   await socket.request('pong');
   t.equal(count(socket, 'ping'), 1, 'an event was sent meanwhile');
-  turn(world, worker, 25_000);
+  advance(world, worker, 25_000);
   await Promise.all([socket, other].map((each) => each.until(() => count(each, 'ping') === (each === socket ? 2 : 1))));
 });
 
-await t.test('a client hears 60 s before its token expires, and is closed 30 s after', async (t) => {
+await t.test('a client is warned 60 s before its token expires, and closed 30 s after', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const token = await world.token({ userId: 'ann', ttlSeconds: 120 });
@@ -50,15 +50,15 @@ await t.test('a client hears 60 s before its token expires, and is closed 30 s a
   const expiresAt = socket.frames[0]?.data?.['tokenExpiresAt'] as string;
   const left = Date.parse(expiresAt) - world.clock.now();
 
-  turn(world, worker, left - 60_001);
+  advance(world, worker, left - 60_001);
   await socket.request('pong');
   t.equal(count(socket, 'token.expiring'), 0);
-  turn(world, worker, 1_000);
+  advance(world, worker, 1_000);
   t.match(await socket.frame('token.expiring'), { data: { tokenExpiresAt: expiresAt } });
-  turn(world, worker, 88_999);
+  advance(world, worker, 88_999);
   await socket.request('pong');
   t.equal(count(socket, 'token.expiring'), 1);
-  turn(world, worker, 1_002);
+  advance(world, worker, 1_002);
   t.strictSame(await socket.closed, { code: 4401, reason: 'token_expired' });
 });
 
@@ -66,21 +66,21 @@ await t.test('a refreshed token keeps the socket open', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann', ttlSeconds: 120 }));
-  turn(world, worker, 100_000);
+  advance(world, worker, 100_000);
   await socket.frame('token.expiring');
   const token = await world.token({ userId: 'ann', ttlSeconds: 600 });
   const reply = await socket.request('auth.refresh', { token });
   t.match(reply, { type: 'ok', data: { tokenExpiresAt: timestamp(Math.floor(world.clock.now() / 1000) * 1000 + 600_000) } });
-  turn(world, worker, 500_000);
+  advance(world, worker, 500_000);
   await socket.request('pong');
-  t.equal(count(socket, 'token.expiring'), 1, 'it is the new one that counts');
-  turn(world, worker, 60_000);
+  t.equal(count(socket, 'token.expiring'), 1, 'the new token counts');
+  advance(world, worker, 60_000);
   await socket.until(() => count(socket, 'token.expiring') === 2);
-  turn(world, worker, 90_000);
+  advance(world, worker, 90_000);
   t.equal((await socket.closed).reason, 'token_expired');
 });
 
-await t.test('a bad refresh changes nothing, one of another user ends the socket', async (t) => {
+await t.test('an invalid refresh changes nothing, and a token of another user closes the socket', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann' }));
@@ -120,7 +120,7 @@ await t.test('new claims take effect at once', async (t) => {
   t.strictSame(socket.seqs, [2, 4, 6, 7]);
 });
 
-await t.test('on a full disk a token is renewed all the same: the answer is that of what was done', async (t) => {
+await t.test('a token can be refreshed on a full disk', async (t) => {
   const database = new MemoryDatabase();
   const world = await createWorld(t, { store: new MemoryStore(database) });
   const worker = await startWorker(t, world);
@@ -128,23 +128,23 @@ await t.test('on a full disk a token is renewed all the same: the answer is that
   database.full = true;
   const token = await world.token({ userId: 'ann', name: 'Ann Other', role: 'member', ttlSeconds: 600 });
   t.match(await socket.request('auth.refresh', { token }), { type: 'ok', data: { tokenExpiresAt: timestamp(Math.floor(world.clock.now() / 1000) * 1000 + 600_000) } });
-  t.match(await socket.request('thread.create', { roomId: 'lobby', body: 'hi' }), { error: { code: 'storage_full' } }, 'it may write by the new token');
+  t.match(await socket.request('thread.create', { roomId: 'lobby', body: 'hi' }), { error: { code: 'storage_full' } }, 'the new token allows writes');
   database.full = false;
   t.equal((await socket.request('thread.create', { roomId: 'lobby', body: 'hi' })).type, 'ok');
 });
 
-await t.test('the sockets of an environment that was imported anew come back to its new stream', async (t) => {
+await t.test('the sockets of an environment that was imported again reconnect to its new stream', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const socket = await worker.join(await world.token({ userId: 'ann' }));
   await world.ctx.store.transact(async (tx) => tx.put('envs', world.environment.id, JSON.stringify({ ...world.environment, streamId: 'another' })));
-  turn(world, worker, 1_000);
+  advance(world, worker, 1_000);
   t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
   const again = await worker.join(await world.token({ userId: 'ann' }), `?epoch=${epochOf(world.ctx.store, world.environment)}&since=0`);
   t.match(await again.frame('welcome'), { data: { recovered: false, epoch: `${world.ctx.store.epoch}-another`, seq: 0 } });
 });
 
-await t.test('disabling or deleting an environment ends its sockets', async (t) => {
+await t.test('disabling or deleting an environment closes its sockets', async (t) => {
   const world = await createWorld(t);
   const worker = await startWorker(t, world);
   const token = await world.token({ userId: 'ann' });
@@ -156,12 +156,12 @@ await t.test('disabling or deleting an environment ends its sockets', async (t) 
   await updateEnvironment(world.ctx, world.environment.id, { disabled: false });
   const silent = await worker.join(token);
   await updateEnvironment(world.ctx, world.environment.id, { disabled: true });
-  turn(world, worker, 1_000);
+  advance(world, worker, 1_000);
   t.strictSame(await silent.closed, { code: 4403, reason: 'environment_disabled' });
 
   await updateEnvironment(world.ctx, world.environment.id, { disabled: false });
   const second = await worker.join(token);
   await deleteEnvironment(world.ctx, world.environment.id);
-  turn(world, worker, 1_000);
+  advance(world, worker, 1_000);
   t.strictSame(await second.closed, { code: 4403, reason: 'forbidden' });
 });

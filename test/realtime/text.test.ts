@@ -7,7 +7,7 @@ import { epochOf } from '../../src/domain/events/streams.ts';
 
 const TEXT = 'café grüße ÿ';
 
-await t.test('frames are UTF-8 on a core that sends strings as Latin-1', async (t) => {
+await t.test('frames are UTF-8 on a uWebSockets.js build that sends strings as Latin-1', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);
   const worker = await startWorker(t, world, {}, 'w1', latin1Core(createServer()));

@@ -105,7 +105,7 @@ export class SocketAuthenticator implements Authenticator {
     connection.counted = true;
     if (countConnections(ctx, connection.feed.environment, connection.userId, owner, 1) <= limit) return true;
     this.#services.limits.meter?.limited('connections');
-    const error = new CollabError('rate_limited', `A user may hold at most ${limit} sockets open`);
+    const error = new CollabError('rate_limited', `A user may have at most ${limit} open sockets`);
     refuse(connection.writer, error, { id: replyTo, reason: 'too_many_connections' });
     return false;
   }

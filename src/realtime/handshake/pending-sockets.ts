@@ -85,10 +85,12 @@ export class PendingSockets {
     this.#limit = limit;
   }
 
+  /** All pending sockets, in the order of their deadlines. */
   get all(): Iterable<PendingSocket> {
     return this.#sockets;
   }
 
+  /** The number of pending sockets. */
   get size(): number {
     return this.#sockets.size;
   }

@@ -22,6 +22,7 @@ interface SnapshotRequest {
   readonly reject: (reason: unknown) => void;
 }
 
+/** The room whose presence is sent, and what is needed for it. */
 export interface RoomPresenceOptions {
   readonly ctx: Context;
   readonly log: Logger;

@@ -54,6 +54,7 @@ export class Connection implements CredentialReference, FeedSubscriber, Session 
     this.#receiver = receiver;
   }
 
+  /** Handles a frame, unless the connection is being closed. */
   receive(frame: ArrayBuffer, isBinary: boolean): void {
     if (!this.#finishing) this.#receiver.receive(this, frame, isBinary);
   }

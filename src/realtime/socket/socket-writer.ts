@@ -25,6 +25,7 @@ export interface SocketData {
   /** See `SocketWriter.baseUrl`. */
   readonly baseUrl: string;
 }
+/** A native socket. */
 export type Socket = WebSocket<SocketData>;
 
 /** What all sockets of a worker share. */
@@ -75,6 +76,7 @@ export class SocketWriter {
     this.lastSentAt = limits.now;
   }
 
+  /** Whether neither side has closed the socket. */
   get isOpen(): boolean {
     return this.#socket !== null;
   }
@@ -175,6 +177,7 @@ export class SocketWriter {
     });
   }
 
+  /** Lets the socket receive what is published to a topic. */
   subscribe(topic: string): void {
     this.#socket?.subscribe(topic);
   }
