@@ -13,23 +13,23 @@ const COPIES = 8;
 
 interface Writer {
   readonly child: ChildProcess;
-  readonly answered: string[];
+  readonly confirmed: string[];
 }
 
 function startWriter(path: string, name: string, role = ''): Writer {
   const child = spawn(process.execPath, ['--import=tsx', 'test/fixtures/store-writer.ts', path, name, role], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const answered: string[] = [];
-  if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', (line) => answered.push(line));
-  return { child, answered };
+  const confirmed: string[] = [];
+  if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', (line) => confirmed.push(line));
+  return { child, confirmed };
 }
 
-/** Opens a copy as a machine does that was started since, and looks whether all that was answered before is in it, and whole. */
-async function verify(t: Test, path: string, answered: readonly string[]): Promise<void> {
+/** Opens a copy as after a restart of the machine, and checks that it is consistent and has everything confirmed before. */
+async function verify(t: Test, path: string, confirmed: readonly string[]): Promise<void> {
   const store = await openLmdbStore({ path, minFreeBytes: 0, lastFlushed: true });
   const found = new Set<string>();
   for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
-  t.same(answered.filter((id) => !found.has(id)), [], `all ${answered.length} writes that were answered before are there`);
-  t.equal(await store.lastSeq('env'), found.size, 'one event a record');
+  t.same(confirmed.filter((id) => !found.has(id)), [], `all ${confirmed.length} writes that were confirmed before are there`);
+  t.equal(await store.lastSeq('env'), found.size, 'one event per record');
   const counted = (await store.range('totals')).reduce((sum, { value }) => sum + Number(value), 0);
   t.equal(counted, found.size, 'the counters agree with the records');
   await store.transact(async (tx) => tx.put('p/0', 'after', '1'));
@@ -37,32 +37,32 @@ async function verify(t: Test, path: string, answered: readonly string[]): Promi
   await store.close();
 }
 
-t.test('copies made while two processes write and fold are each one moment of the store', async (t) => {
+t.test('copies made while two processes write and do checkpoints are each the store as of one moment', async (t) => {
   const folder = tempFolder(t);
   const live = join(folder, 'live');
-  const writers = [startWriter(live, 'w'), startWriter(live, 'f', 'fold')];
+  const writers = [startWriter(live, 'w'), startWriter(live, 'f', 'checkpoint')];
   t.teardown(async () => {
     for (const { child } of writers) {
       child.kill('SIGKILL');
       if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
     }
   });
-  await until(() => writers.every(({ answered }) => answered.length > 100));
+  await until(() => writers.every(({ confirmed }) => confirmed.length > 100));
   for (let copy = 0; copy < COPIES; copy++) {
-    const counts = writers.map(({ answered }) => answered.length);
-    const answered = writers.flatMap((writer) => [...writer.answered]);
+    const counts = writers.map(({ confirmed }) => confirmed.length);
+    const confirmed = writers.flatMap((writer) => [...writer.confirmed]);
     const to = join(folder, `copy${copy}`);
     await copyStore(live, to);
     t.same(readdirSync(to), ['data.mdb'], 'nothing but the data is left behind');
     const { records, events, environments } = await inspectStore(to);
-    t.ok(events >= answered.length && records >= events, `${records} records, ${events} events`);
+    t.ok(events >= confirmed.length && records >= events, `${records} records, ${events} events`);
     t.equal(environments, 0);
-    await verify(t, to, answered);
-    await until(() => writers.every((writer, i) => writer.answered.length > (counts[i] ?? 0) + 50));
+    await verify(t, to, confirmed);
+    await until(() => writers.every((writer, i) => writer.confirmed.length > (counts[i] ?? 0) + 50));
   }
 });
 
-t.test('a renewed epoch is another name of the same log', async (t) => {
+t.test('renewEpoch changes the epoch and nothing else', async (t) => {
   const folder = tempFolder(t);
   const store = await openLmdbStore({ path: join(folder, 'live'), minFreeBytes: 0 });
   await store.transact(async (tx) => {
@@ -83,7 +83,7 @@ t.test('a renewed epoch is another name of the same log', async (t) => {
   await restored.close();
 });
 
-t.test('what is no store is refused', async (t) => {
+t.test('a folder without a store is refused', async (t) => {
   const folder = tempFolder(t);
   await t.rejects(inspectStore(folder), { code: 'ENOENT' });
 });

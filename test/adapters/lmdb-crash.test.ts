@@ -4,14 +4,14 @@ import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts'
 import { until } from '../conformance/store.ts';
 import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
 
-/** A process that prints the numbers which it was told are on disk. */
+/** A process that prints the ids of its confirmed commits. */
 const startWriter = (path: string, name: string, role = ''): LineProcess => startFixture('store-writer', path, name, role);
 
-async function verify(t: Test, store: LmdbStore, answered: readonly string[]): Promise<void> {
+async function verify(t: Test, store: LmdbStore, confirmed: readonly string[]): Promise<void> {
   const found = new Set<string>();
   for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
-  t.same(answered.filter((id) => !found.has(id)), [], `all ${answered.length} answered writes are there`);
-  const inLog = new Map<string, number>();
+  t.same(confirmed.filter((id) => !found.has(id)), [], `all ${confirmed.length} confirmed writes are there`);
+  const inStream = new Map<string, number>();
   let expected = 1;
   let gaps = 0;
   for (let since = 0; ; ) {
@@ -19,23 +19,23 @@ async function verify(t: Test, store: LmdbStore, answered: readonly string[]): P
     for (const { seq, text } of events) {
       if (seq !== expected++) gaps++;
       const { id } = JSON.parse(text) as { id: string };
-      inLog.set(id, (inLog.get(id) ?? 0) + 1);
+      inStream.set(id, (inStream.get(id) ?? 0) + 1);
     }
     if (events.length === 0) break;
     since = events.at(-1)?.seq ?? since;
   }
   t.equal(gaps, 0, 'positions have no gap');
-  t.equal(inLog.size, found.size, 'every record has its event');
-  t.equal([...inLog.values()].filter((count) => count !== 1).length, 0, 'no event is doubled');
+  t.equal(inStream.size, found.size, 'every record has its event');
+  t.equal([...inStream.values()].filter((count) => count !== 1).length, 0, 'no event is duplicated');
   const totals = (await store.range('totals')).reduce((sum, { value }) => sum + Number(value), 0);
   t.equal(totals, found.size, 'counters agree with the records');
 }
 
-t.test('kill -9 of writers and of the folder, twenty times: nothing answered is lost, nothing is half-written', async (t) => {
+t.test('SIGKILL of writers and of a process that does checkpoints, ten times: nothing confirmed is lost, nothing is written partly', async (t) => {
   const path = t.testdir();
   const writers: LineProcess[] = [];
   for (let round = 0; round < 10; round++) {
-    const pair = [startWriter(path, `w${round}`), startWriter(path, `f${round}`, 'fold')];
+    const pair = [startWriter(path, `w${round}`), startWriter(path, `f${round}`, 'checkpoint')];
     writers.push(...pair);
     await until(() => pair.every(({ lines }) => lines.length > 40 + round * 20));
     await Promise.all(pair.map(killLines));
@@ -45,20 +45,20 @@ t.test('kill -9 of writers and of the folder, twenty times: nothing answered is 
   await verify(t, store, writers.flatMap(({ lines }) => lines));
 });
 
-t.test('a power cut keeps everything that was answered', async (t) => {
+t.test('a power cut keeps everything that was confirmed', async (t) => {
   const folder = t.testdir();
-  const writers = [startWriter(`${folder}/live`, 'w'), startWriter(`${folder}/live`, 'f', 'fold')];
+  const writers = [startWriter(`${folder}/live`, 'w'), startWriter(`${folder}/live`, 'f', 'checkpoint')];
   t.teardown(() => Promise.all(writers.map(killLines)));
   for (let cut = 0; cut < 5; cut++) {
     const before = writers.map(({ lines }) => lines.length);
     await until(() => writers.every(({ lines }, i) => lines.length > (before[i] ?? 0) + 50));
     for (const { child } of writers) child.kill('SIGSTOP');
-    const answered = writers.flatMap((writer) => [...writer.lines]);
-    // What the disk holds at this moment, without what was committed and not yet flushed.
+    const confirmed = writers.flatMap((writer) => [...writer.lines]);
+    // The content of the disk at this moment, without unflushed commits.
     for (const file of ['data.mdb', 'log/data.mdb']) cpSync(`${folder}/live/${file}`, `${folder}/cut${cut}/${file}`);
     for (const { child } of writers) child.kill('SIGCONT');
     const store = await openLmdbStore({ path: `${folder}/cut${cut}`, minFreeBytes: 0, lastFlushed: true });
-    await verify(t, store, answered);
+    await verify(t, store, confirmed);
     await store.close();
   }
 });

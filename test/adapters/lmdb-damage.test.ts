@@ -5,7 +5,7 @@ import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { DataError } from '../../src/model/errors.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-t.test('one flipped bit in a commit of the log is found, and nothing of it is served', async (t) => {
+t.test('one flipped bit in a commit of the log is detected, and nothing of the commit is served', async (t) => {
   const folder = tempFolder(t);
   const whole = join(folder, 'whole');
   const store = await openLmdbStore({ path: whole, minFreeBytes: 0 });
@@ -17,12 +17,12 @@ t.test('one flipped bit in a commit of the log is found, and nothing of it is se
   }
   await store.close();
   const file = readFileSync(join(whole, 'log', 'data.mdb'));
-  // Pages that are not used any more have it too.
+  // Free pages have copies of it too.
   const texts: number[] = [];
   for (let at = file.indexOf('{"seq":2,"n":"needle-b"}'); at >= 0; at = file.indexOf('{"seq":2,"n":"needle-b"}', at + 1)) texts.push(at);
-  // The position of the piece, the length and checksum of the commit, its header, the event and the record.
+  // The header of the WAL record, the length and checksum of the batch, its header, the event and the value.
   const [from, to] = [-43, 34];
-  let found = 0;
+  let detected = 0;
   for (let at = from; at < to; at++) {
     const path = join(folder, `flipped-${at}`);
     cpSync(whole, path, { recursive: true });
@@ -36,19 +36,19 @@ t.test('one flipped bit in a commit of the log is found, and nothing of it is se
     } catch (error) {
       if (!(error instanceof DataError)) throw error;
       t.match(error.message, /the commit at position 1 of its log is not what was written.*collab restore/);
-      found++;
+      detected++;
     }
   }
-  t.ok(found >= 34 + 16, `${found} of ${to - from} flips were found`);
+  t.ok(detected >= 34 + 16, `${detected} of ${to - from} flips were detected`);
 });
 
-t.test('one changed character in the folded events is found, although they stay valid JSON', async (t) => {
+t.test('one changed character in an event chunk is detected, although the events stay valid JSON', async (t) => {
   const path = join(tempFolder(t), 'store');
   const store = await openLmdbStore({ path, minFreeBytes: 0 });
   for (const stream of ['damaged', 'whole']) {
     for (let n = 1; n <= 3; n++) await store.transact(async (tx) => tx.emit(stream, (seq) => `{"seq":${seq},"n":"needle-${stream}"}`));
   }
-  await store.fold();
+  await store.checkpoint();
   await store.close();
   const file = join(path, 'data.mdb');
   const bytes = readFileSync(file);

@@ -4,10 +4,10 @@ import t from 'tap';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-t.test('a file that is no database is refused in words, and left as it is', async (t) => {
+t.test('a file that is no database is refused with a message, and left unchanged', async (t) => {
   const damages: Readonly<Record<string, (file: string) => void>> = {
     'other content': (file) => writeFileSync(file, 'this is no database'.repeat(1000)),
-    'zeroes, as a power cut may leave': (file) => writeFileSync(file, Buffer.alloc(65_536)),
+    'zeros, as a power cut may leave': (file) => writeFileSync(file, Buffer.alloc(65_536)),
     'cut off in its first page': (file) => truncateSync(file, 20),
     'a damaged first page': (file) => {
       const bytes = readFileSync(file);
@@ -26,7 +26,7 @@ t.test('a file that is no database is refused in words, and left as it is', asyn
   }
 });
 
-t.test('an empty file is one that is to be made', async (t) => {
+t.test('a database is created in an empty file', async (t) => {
   const path = join(tempFolder(t), 'store');
   mkdirSync(path);
   writeFileSync(join(path, 'data.mdb'), '');

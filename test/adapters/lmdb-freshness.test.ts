@@ -20,22 +20,25 @@ async function startEcho(t: Test, path: string): Promise<ChildProcess> {
   return child;
 }
 
-/** Lets another process write so many times, and reads each write in the very callback that brings its answer. Returns what was read too old. */
+/**
+ * Lets another process write `ROUNDS` times, and reads each write in the callback in which its confirmation arrives.
+ * Returns the stale reads.
+ */
 async function readAnswers(t: Test, child: ChildProcess, store: LmdbStore): Promise<string[]> {
   const stale: string[] = [];
   for (let round = 1; round <= ROUNDS; round++) {
     const answered = once(child.stdout as NonNullable<typeof child.stdout>, 'data');
     child.stdin?.write(`${round}\n`);
     const [answer] = (await answered) as [Buffer];
-    const told = answer.toString().trim();
+    const confirmed = answer.toString().trim();
     const read = await store.get('p', 'k');
-    if (read !== told) stale.push(`${read} after ${told}`);
+    if (read !== confirmed) stale.push(`${read} after ${confirmed}`);
   }
   t.pass(`${ROUNDS} rounds`);
   return stale;
 }
 
-t.test('a write that another process has answered is read, whatever in this one reads in between', async (t) => {
+t.test('a write that another process has confirmed is read, whatever this process reads in between', async (t) => {
   const readers: Record<string, (again: () => void) => unknown> = {
     'in the check phase': (again) => setImmediate(again),
     'in the timer phase': (again) => setTimeout(again, 1),
@@ -58,10 +61,10 @@ t.test('a write that another process has answered is read, whatever in this one 
   }
 });
 
-for (const told of [false, true]) t.test(`of two requests that one turn of the event loop reads, the second sees what was committed after the first had read${told ? ', where input is announced' : ''}`, async (t) => {
+for (const announced of [false, true]) t.test(`of two requests in one event loop iteration, the second sees what was committed after the first had read${announced ? ', where input is announced' : ''}`, async (t) => {
   const path = t.testdir();
   const store = await open(t, path);
-  const onInput = told ? store.expireOnInput() : () => {};
+  const onInput = announced ? store.expireOnInput() : () => {};
   await store.transact(async (tx) => tx.put('p', 'k', 'old'));
   const seen: (string | undefined)[] = [];
   const writing = ['--import=tsx', '--input-type=module', '-e', `
@@ -74,7 +77,7 @@ for (const told of [false, true]) t.test(`of two requests that one turn of the e
     response.onAborted(() => undefined);
     void store.get('p', 'k').then((value) => {
       seen.push(value);
-      // The event loop stands still meanwhile: the other request waits in the kernel.
+      // Blocks the event loop: the other request waits in the kernel.
       if (seen.length === 1) execFileSync(process.execPath, writing);
       response.end();
     });
@@ -89,14 +92,14 @@ for (const told of [false, true]) t.test(`of two requests that one turn of the e
   t.strictSame(seen, ['old', 'new']);
 });
 
-t.test('a follower hears of a commit that only a read has noticed', async (t) => {
+t.test('a read that finds a new commit calls the followers', async (t) => {
   const path = t.testdir();
   const [store, peer] = [await open(t, path), await open(t, path)];
-  const heard: number[] = [];
-  store.follow((_, event) => heard.push(event?.seq ?? 0));
+  const received: number[] = [];
+  store.follow((_, event) => received.push(event?.seq ?? 0));
   await peer.transact(async (tx) => tx.emit('env', (seq) => `{"seq":${seq}}`));
   await store.get('p', 'k');
-  t.strictSame(heard, [1]);
+  t.strictSame(received, [1]);
 });
 
 async function connected(port: number): Promise<Socket> {

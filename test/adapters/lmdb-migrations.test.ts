@@ -6,14 +6,17 @@ import { inspectStore, renewEpoch } from '../../src/adapters/lmdb/backup.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-/** What was written with format 1: 50 records and events, the first 20 folded, then a long text, and the first record deleted. */
+/**
+ * A store of format 1: 50 records and events, of which the first 20 are in the base table, then a long text, and the first
+ * record deleted.
+ */
 function folderOfFormat1(t: Test): string {
   const path = tempFolder(t);
   writeFileSync(join(path, 'data.mdb'), gunzipSync(readFileSync('test/fixtures/store-format-1.mdb.gz')));
   return path;
 }
 
-/** The same with format 2, which had the log as an environment of its own. */
+/** The same in format 2, which had the log in an environment of its own. */
 function folderOfFormat2(t: Test): string {
   const path = tempFolder(t);
   mkdirSync(join(path, 'log'));
@@ -34,11 +37,11 @@ async function verify(t: Test, store: LmdbStore): Promise<void> {
 }
 
 for (const [format, folderOf] of folders) {
-  t.test(`a store of format ${format} is brought to this format, with all it holds, and goes on`, async (t) => {
+  t.test(`a store of format ${format} is migrated with all its content and takes writes`, async (t) => {
     const path = folderOf(t);
     const stores = await Promise.all([openLmdbStore({ path, minFreeBytes: 0 }), openLmdbStore({ path, minFreeBytes: 0 })]);
     for (const store of stores) await verify(t, store);
-    await stores[0].fold();
+    await stores[0].checkpoint();
     for (const store of stores) await verify(t, store);
     await stores[0].transact(async (tx) => tx.emit('env_1', (seq) => `{"seq":${seq}}`));
     t.equal(await stores[1].lastSeq('env_1'), 51);

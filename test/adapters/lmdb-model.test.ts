@@ -5,7 +5,7 @@ import { until } from '../conformance/store.ts';
 
 type Step =
   | { readonly kind: 'put' | 'delete' | 'append'; readonly view: 0 | 1; readonly partition: string; readonly key: string }
-  | { readonly kind: 'fold' | 'reopen'; readonly view: 0 | 1 };
+  | { readonly kind: 'checkpoint' | 'reopen'; readonly view: 0 | 1 };
 
 const view = fc.constantFrom(0 as const, 1 as const);
 const steps = fc.array(
@@ -19,12 +19,12 @@ const steps = fc.array(
         key: fc.constantFrom('a', 'b', 'c/1', 'c/2', 'c/3', 'd'),
       }),
     },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('fold' as const, 'reopen' as const), view }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('checkpoint' as const, 'reopen' as const), view }) },
   ),
   { minLength: 1, maxLength: 40 },
 );
 
-t.test('whatever the order of writes, folds and reopenings, both views read what a map would', async (t) => {
+t.test('after writes, checkpoints and reopenings in any order, both stores read what a map would', async (t) => {
   const parent = t.testdir();
   let folder = 0;
   await fc.assert(
@@ -50,7 +50,7 @@ t.test('whatever the order of writes, folds and reopenings, both views read what
             events++;
             if (step.kind === 'delete') records.delete(step.key);
             else records.set(step.key, step.kind === 'put' ? String(n) : appended);
-          } else if (step.kind === 'fold') await store.fold();
+          } else if (step.kind === 'checkpoint') await store.checkpoint();
           else {
             await store.close();
             views[step.view] = await open();
@@ -78,53 +78,53 @@ t.test('whatever the order of writes, folds and reopenings, both views read what
   );
 });
 
-t.test('a process that slept through folds finds records and every event it missed', async (t) => {
+t.test('a process that was idle during checkpoints reads the records and gets every event that it missed', async (t) => {
   const path = t.testdir();
-  const sleeper = await openLmdbStore({ path, minFreeBytes: 0 });
+  const idle = await openLmdbStore({ path, minFreeBytes: 0 });
   const busy = await openLmdbStore({ path, minFreeBytes: 0 });
   t.teardown(async () => {
-    await sleeper.close();
+    await idle.close();
     await busy.close();
   });
-  const heard: number[] = [];
-  sleeper.follow((_, event) => heard.push(event?.seq ?? 0));
+  const received: number[] = [];
+  idle.follow((_, event) => received.push(event?.seq ?? 0));
   for (let i = 1; i <= 2_300; i++) {
-    // One commit each: more of them than the log keeps behind a fold.
+    // One commit each.
     await busy.transact(async (tx) => {
       tx.put('p', 'n', String(i));
       tx.emit('env', (seq) => `{"seq":${seq}}`);
     });
-    if (i % 1_000 === 0) await busy.fold();
+    if (i % 1_000 === 0) await busy.checkpoint();
   }
-  await busy.fold();
-  t.equal(await sleeper.get('p', 'n'), '2300');
-  sleeper.wake();
-  await until(() => heard.length >= 2_300);
-  t.same(heard, Array.from({ length: 2_300 }, (_, i) => i + 1));
+  await busy.checkpoint();
+  t.equal(await idle.get('p', 'n'), '2300');
+  idle.wake();
+  await until(() => received.length >= 2_300);
+  t.same(received, Array.from({ length: 2_300 }, (_, i) => i + 1));
 });
 
-t.test('the log goes round and round, with large and small commits and a follower that sleeps meanwhile', async (t) => {
+t.test('the ring wraps, with large and small commits, while the process of a follower is idle', async (t) => {
   const path = t.testdir();
-  const sleeper = await openLmdbStore({ path, minFreeBytes: 0 });
+  const idle = await openLmdbStore({ path, minFreeBytes: 0 });
   const busy = await openLmdbStore({ path, minFreeBytes: 0 });
   t.teardown(async () => {
-    await sleeper.close();
+    await idle.close();
     await busy.close();
   });
-  const heard: number[] = [];
-  sleeper.follow((_, event) => heard.push(event?.seq ?? 0));
+  const received: number[] = [];
+  idle.follow((_, event) => received.push(event?.seq ?? 0));
   const written = 1_300;
   for (let i = 1; i <= written; i++) {
-    // 150 kB now and then; ü makes units and bytes differ.
+    // Every second commit has 150 kB; with ü the lengths in characters and in bytes differ.
     await busy.transact(async (tx) => {
       tx.put('p', `k${i % 50}`, i % 2 === 0 ? 'ü'.repeat(75_000) + i : String(i));
       tx.emit('env', (seq) => `{"seq":${seq}}`);
     });
   }
-  sleeper.wake();
-  await until(() => heard.length >= written);
-  t.same(heard, Array.from({ length: written }, (_, i) => i + 1));
-  for (const store of [sleeper, busy]) {
+  idle.wake();
+  await until(() => received.length >= written);
+  t.same(received, Array.from({ length: written }, (_, i) => i + 1));
+  for (const store of [idle, busy]) {
     const wrong = (await store.range('p')).filter(({ key, value }) => {
       const last = Array.from({ length: 50 }, (_, i) => written - i).find((i) => key === `k${i % 50}`) ?? 0;
       return value !== (last % 2 === 0 ? 'ü'.repeat(75_000) + last : String(last));
@@ -133,7 +133,7 @@ t.test('the log goes round and round, with large and small commits and a followe
   }
 });
 
-t.test('many writes of a megabyte at once go through in groups', async (t) => {
+t.test('many concurrent writes of a megabyte are committed in several groups', async (t) => {
   const store = await openLmdbStore({ path: t.testdir(), minFreeBytes: 0 });
   t.teardown(() => store.close());
   const text = 'x'.repeat(1_000_000);

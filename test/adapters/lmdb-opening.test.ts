@@ -6,14 +6,14 @@ import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts'
 import { until } from '../conformance/store.ts';
 import { killLines, type LineProcess, startFixture, startLines } from '../helpers/line-process.ts';
 
-/** Kills a process at the end of the test, when it runs still. */
+/** Kills a process at the end of the test if it still runs. */
 function endWith(t: Test, helper: LineProcess): LineProcess {
   t.teardown(() => killLines(helper));
   return helper;
 }
 
-/** A process that holds the lock of an environment, once it does. */
-async function holder(t: Test, path: string, mode: 'alone' | 'shared'): Promise<LineProcess> {
+/** Starts a process and resolves once it holds the lock of an environment. */
+async function holder(t: Test, path: string, mode: 'exclusive' | 'shared'): Promise<LineProcess> {
   const helper = endWith(t, startFixture('opening-holder', path, mode));
   await until(() => helper.lines.includes('held'));
   return helper;
@@ -23,31 +23,31 @@ function write(store: LmdbStore): Promise<void> {
   return store.transact(async (tx) => tx.put('p', 'k', '"v"'));
 }
 
-/** Turns of the event loop, many more than a commit takes. */
-async function turns(count = 2_000): Promise<void> {
+/** Event loop iterations, many more than a commit takes. */
+async function iterations(count = 2_000): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-for (const end of ['is done', 'is killed'] as const) {
+for (const end of ['has finished', 'is killed'] as const) {
   for (const [name, folder, commit] of [
     ['a commit', 'log', write],
-    ['a fold', '', (store: LmdbStore) => store.fold()],
+    ['a checkpoint', '', (store: LmdbStore) => store.checkpoint()],
   ] as const) {
-    t.test(`${name} waits while another process opens, until that one ${end}`, async (t) => {
+    t.test(`${name} waits while another process opens the store, until that one ${end}`, async (t) => {
       const path = t.testdir();
       const store = await openLmdbStore({ path, minFreeBytes: 0 });
       t.teardown(() => store.close());
       await write(store);
-      const opening = await holder(t, join(path, folder), 'alone');
+      const opening = await holder(t, join(path, folder), 'exclusive');
       let done = false;
       const pending = commit(store).then(() => (done = true));
-      await turns();
-      t.notOk(done, 'it has not been done while the environment was being opened');
+      await iterations();
+      t.notOk(done, 'it has not finished while the environment was being opened');
       t.equal(await store.get('p', 'k'), '"v"', 'reads go on meanwhile');
-      if (end === 'is done') opening.child.stdin?.end();
+      if (end === 'has finished') opening.child.stdin?.end();
       else await killLines(opening);
       await pending;
-      t.ok(existsSync(join(path, folder, 'opening', 'idle')), 'nobody is said to open any more');
+      t.ok(existsSync(join(path, folder, 'opening', 'idle')), 'the file name says that no process opens it');
     });
   }
 
@@ -56,11 +56,11 @@ for (const end of ['is done', 'is killed'] as const) {
     await (await openLmdbStore({ path, minFreeBytes: 0 })).close();
     for (const folder of ['log', '']) {
       const committing = await holder(t, join(path, folder), 'shared');
-      const opening = endWith(t, startFixture('opening-holder', join(path, folder), 'alone'));
+      const opening = endWith(t, startFixture('opening-holder', join(path, folder), 'exclusive'));
       await until(() => existsSync(join(path, folder, 'opening', 'busy')));
-      await turns();
+      await iterations();
       t.strictSame(opening.lines, [], 'it has not been opened during the commit');
-      if (end === 'is done') committing.child.stdin?.end();
+      if (end === 'has finished') committing.child.stdin?.end();
       else await killLines(committing);
       await until(() => opening.lines.includes('held'));
       opening.child.stdin?.end();
@@ -69,7 +69,7 @@ for (const end of ['is done', 'is killed'] as const) {
   });
 }
 
-t.test('a process that opens while a commit of its own is under way does not wait for itself', async (t) => {
+t.test('a process that opens the store while it has a pending commit does not wait for itself', async (t) => {
   const path = t.testdir();
   const store = await openLmdbStore({ path, minFreeBytes: 0 });
   const pending = Promise.all(Array.from({ length: 50 }, () => write(store)));
@@ -88,8 +88,8 @@ const noStrace = (() => {
   }
 })();
 
-// LMDB reads the number of the last transaction, maps the file, and writes the number down for everybody.
-t.test('processes that are held up in the midst of opening take nothing back', { skip: noStrace }, async (t) => {
+// LMDB reads the number of the last transaction, maps the file, and publishes the number to all processes.
+t.test('processes that are delayed while they open the store undo no commit', { skip: noStrace }, async (t) => {
   const path = t.testdir();
   const writer = endWith(t, startFixture('store-writer', path, 'w'));
   await until(() => writer.lines.length > 50);
@@ -107,5 +107,5 @@ t.test('processes that are held up in the midst of opening take nothing back', {
   t.teardown(() => store.close());
   const found = new Set<string>();
   for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
-  t.same(writer.lines.filter((id) => !found.has(id)), [], `all ${writer.lines.length} answered writes are there`);
+  t.same(writer.lines.filter((id) => !found.has(id)), [], `all ${writer.lines.length} confirmed writes are there`);
 });

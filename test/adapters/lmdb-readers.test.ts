@@ -16,7 +16,7 @@ async function opened(t: Test): Promise<{ path: string; store: LmdbStore }> {
   return { path, store };
 }
 
-/** A process that holds a snapshot, once it does. */
+/** Starts a process and resolves once it holds a snapshot. */
 async function holder(t: Test, path: string, table: 'log' | 'tree'): Promise<LineProcess> {
   const helper = startFixture('snapshot-holder', path, table);
   t.teardown(() => killLines(helper));
@@ -24,12 +24,12 @@ async function holder(t: Test, path: string, table: 'log' | 'tree'): Promise<Lin
   return helper;
 }
 
-/** One commit after the other, which is what makes the log take pages. */
+/** Commits one after the other, each of which takes pages of the log. */
 async function write(store: LmdbStore, commits: number): Promise<void> {
   for (let i = 0; i < commits; i++) await store.transact(async (tx) => tx.put('p', `k${i}`, `"${'x'.repeat(20_000)}"`));
 }
 
-t.test('after a process was killed with a snapshot of the log, commits use the same space again', async (t) => {
+t.test('after a process was killed with a snapshot of the log, commits reuse its space', async (t) => {
   const { path, store } = await opened(t);
   await write(store, 10);
   await killLines(await holder(t, path, 'log'));
@@ -40,14 +40,14 @@ t.test('after a process was killed with a snapshot of the log, commits use the s
   t.ok(size() - before < 20 * MB, `${400 * 20_000} bytes of commits took ${size() - before}`);
 });
 
-t.test('after a process was killed with a snapshot of the tree, folds use the same space again', async (t) => {
+t.test('after a process was killed with a snapshot of the base table, checkpoints reuse its space', async (t) => {
   const { path, store } = await opened(t);
   await write(store, 10);
   await killLines(await holder(t, path, 'tree'));
-  await store.fold();
+  await store.checkpoint();
   for (let i = 0; i < 10; i++) {
     await write(store, 10);
-    await store.fold();
+    await store.checkpoint();
   }
   const size = statSync(join(path, 'data.mdb')).size;
   t.ok(size < MB, `10 records of 20 kB take ${size} bytes`);
@@ -57,19 +57,19 @@ t.test('a process holds no snapshot between its reads', async (t) => {
   const { path, store } = await opened(t);
   await write(store, 1);
   const logReaders = openEnvironment({ path: join(path, 'log'), noSubdir: false, maxReaders: 1024, overlappingSync: false, encoding: 'binary', keyEncoding: 'uint32' }, (root) => root);
-  const treeReaders = openEnvironment({ path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false }, (root) => root);
-  t.teardown(() => Promise.all([logReaders.close(), treeReaders.close()]));
+  const tableReaders = openEnvironment({ path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false }, (root) => root);
+  t.teardown(() => Promise.all([logReaders.close(), tableReaders.close()]));
   const snapshots = (list: string): string[] => list.split('\n').map((line) => line.trim()).filter((line) => /^\d+ \S+ \d+$/.test(line));
   t.equal(await store.get('p', 'k0'), `"${'x'.repeat(20_000)}"`);
-  t.same(snapshots(logReaders.readerList()), [], 'the log is let go as soon as it has been read');
+  t.same(snapshots(logReaders.readerList()), [], 'the snapshot of the log is released as soon as the log has been read');
   store.releaseSnapshot();
-  t.same(snapshots(treeReaders.readerList()), [], 'the tree when the reader says so');
+  t.same(snapshots(tableReaders.readerList()), [], 'that of the base table when the caller says so');
   await store.get('p', 'k0');
   await new Promise((resolve) => setImmediate(resolve));
-  t.same(snapshots(treeReaders.readerList()), [], 'or with the turn of the event loop');
+  t.same(snapshots(tableReaders.readerList()), [], 'or at the end of the event loop iteration');
 });
 
-t.test('a long run of reads sees what is committed meanwhile, and so goes on to new snapshots', async (t) => {
+t.test('a long run of reads sees what is committed meanwhile, because it moves to new snapshots', async (t) => {
   const { path, store } = await opened(t);
   await write(store, 1);
   const other = startFixture('store-writer', path, 'w');
@@ -77,7 +77,7 @@ t.test('a long run of reads sees what is committed meanwhile, and so goes on to 
   await until(() => other.lines.length > 10);
   const first = await store.get('totals', 'w');
   let now = first;
-  // Without a turn of the event loop in between.
+  // Without an event loop iteration in between.
   for (const giveUp = performance.now() + 10_000; now === first && performance.now() < giveUp; ) now = await store.get('totals', 'w');
   t.ok(Number(now) > Number(first), `${first} -> ${now}`);
 });
@@ -97,13 +97,13 @@ t.test('the shared memory holds no snapshot between calls either', async (t) => 
   shared.maintain();
 });
 
-t.test('a store whose log is not folded is not ready', async (t) => {
+t.test('probe fails when the log has had no checkpoint for long', async (t) => {
   const path = t.testdir();
   const store = await openLmdbStore({ path, minFreeBytes: 0, stalledMs: 20 });
   t.teardown(() => store.close());
   await store.probe();
   await write(store, 1);
-  await until(() => store.probe().then(() => false, (error: Error) => /has not been folded for \d+ s/.test(error.message)));
-  await store.fold();
+  await until(() => store.probe().then(() => false, (error: Error) => /has had no checkpoint for \d+ s/.test(error.message)));
+  await store.checkpoint();
   await store.probe();
 });

@@ -25,7 +25,7 @@ async function opened(t: Test, path: string, rotateBytes?: number): Promise<Lmdb
   return store;
 }
 
-/** Commits, one after the other, each with an event and a record of some 20 kB. */
+/** Commits one after the other, each an event and a record of `characters`. */
 async function write(store: LmdbStore, from: number, to: number, characters = 20_000): Promise<void> {
   for (let i = from; i < to; i++) {
     await store.transact(async (tx) => {
@@ -38,7 +38,7 @@ async function write(store: LmdbStore, from: number, to: number, characters = 20
 const logs = (path: string): string[] => readdirSync(path).filter((name) => name.startsWith('log')).sort();
 const bytesOf = (path: string): number => storeFiles(path).reduce((sum, file) => sum + statSync(file).size, 0);
 
-/** Upkeep until `check` holds. */
+/** Calls `maintain` until `check` holds. */
 async function maintainUntil(store: LmdbStore, check: () => boolean | Promise<boolean>): Promise<void> {
   await until(async () => {
     await store.maintain();
@@ -46,17 +46,17 @@ async function maintainUntil(store: LmdbStore, check: () => boolean | Promise<bo
   });
 }
 
-t.test('a log whose file has grown too large goes on in another one, for all who have it open', async (t) => {
+t.test('a log whose file has grown too large continues in another file, for all processes that have it open', async (t) => {
   const path = t.testdir();
   const store = await opened(t, path, MB);
   const peer = await opened(t, path);
-  const heard: number[] = [];
-  peer.follow((_stream, event) => heard.push(event?.seq ?? 0));
+  const received: number[] = [];
+  peer.follow((_stream, event) => received.push(event?.seq ?? 0));
   await write(store, 0, 30);
   await maintainUntil(store, () => logs(path).join() === 'log-1');
   await Promise.all([write(store, 30, 60), write(peer, 60, 90)]);
   peer.wake();
-  t.same(heard, Array.from({ length: 90 }, (_, i) => i + 1), 'a follower hears every event once and in order');
+  t.same(received, Array.from({ length: 90 }, (_, i) => i + 1), 'a follower gets every event once and in order');
   await maintainUntil(store, () => logs(path).join() === 'log-2');
   const third = await opened(t, path);
   for (const reader of [store, peer, third]) {
@@ -66,24 +66,24 @@ t.test('a log whose file has grown too large goes on in another one, for all who
   }
 });
 
-t.test('a process that was away while the log was written over and replaced finds everything', async (t) => {
+t.test('a process that was idle while the log was overwritten and rotated reads everything', async (t) => {
   const path = t.testdir();
-  const away = await opened(t, path);
-  const heard: number[] = [];
-  away.follow((_stream, event) => heard.push(event?.seq ?? 0));
+  const idle = await opened(t, path);
+  const received: number[] = [];
+  idle.follow((_stream, event) => received.push(event?.seq ?? 0));
   const store = await opened(t, path, 32 * MB);
   await write(store, 0, 80, MB);
   await maintainUntil(store, () => logs(path).join() === 'log-1');
   await write(store, 80, 90);
-  await store.fold();
+  await store.checkpoint();
   await write(store, 90, 95);
-  await write(away, 95, 100);
-  t.equal(await store.lastSeq('env'), 100, 'its commits go on where those of the others ended');
-  t.same(heard, Array.from({ length: 100 }, (_, i) => i + 1));
-  t.equal((await away.range('p/3')).length, (await store.range('p/3')).length);
+  await write(idle, 95, 100);
+  t.equal(await store.lastSeq('env'), 100, 'its commits follow those of the others');
+  t.same(received, Array.from({ length: 100 }, (_, i) => i + 1));
+  t.equal((await idle.range('p/3')).length, (await store.range('p/3')).length);
 });
 
-t.test('a stopped process that holds a snapshot of the log keeps one file of it, is named, and gives it back in the end', async (t) => {
+t.test('a stopped process with a snapshot of the log keeps one file, is named, and the file is removed after it ends', async (t) => {
   const path = t.testdir();
   const store = await opened(t, path, 8 * MB);
   await write(store, 0, 1);
@@ -94,7 +94,7 @@ t.test('a stopped process that holds a snapshot of the log keeps one file of it,
   for (let i = 1; i < 40; i++) {
     await write(store, 20 * i, 20 * (i + 1));
     await store.maintain();
-    // The upkeep looks at the size once a second only.
+    // maintain checks the size only once per second.
     if (i === 20) await maintainUntil(store, () => logs(path).length === 2);
   }
   // 800 commits of 20 kB and the pages above them: 70 MB without a bound.
@@ -107,11 +107,11 @@ t.test('a stopped process that holds a snapshot of the log keeps one file of it,
   t.same(store.openSnapshots(), []);
 });
 
-t.test('a crash between the seal and the note of it leaves one log with every commit', async (t) => {
+t.test('after a crash between the seal and its record, one log has every commit', async (t) => {
   const path = t.testdir();
   const first = await openLmdbStore({ path, minFreeBytes: 0 });
   await write(first, 0, 10);
-  await first.fold();
+  await first.checkpoint();
   await write(first, 10, 20);
   await first.close();
   const database = await openDatabase(path);
@@ -134,9 +134,9 @@ t.test('a crash between the seal and the note of it leaves one log with every co
   await maintainUntil(store, () => logs(path).join() === 'log-1');
 });
 
-t.test('processes that replace the log are killed beside writers: what was answered is there', async (t) => {
+t.test('processes that rotate the log are killed beside writers: everything confirmed is there', async (t) => {
   const path = t.testdir();
-  const writers = [started(t, 'store-writer', path, 'a'), started(t, 'store-writer', path, 'b', 'fold')];
+  const writers = [started(t, 'store-writer', path, 'a'), started(t, 'store-writer', path, 'b', 'checkpoint')];
   await until(() => writers.every(({ lines }) => lines.length > 10), 60_000);
   for (let i = 0; i < 6; i++) {
     const rotator = started(t, 'log-rotator', path);
@@ -148,12 +148,12 @@ t.test('processes that replace the log are killed beside writers: what was answe
   const store = await opened(t, path);
   const found = new Set<string>();
   for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
-  const answered = writers.flatMap(({ lines }) => lines);
-  t.same(answered.filter((id) => !found.has(id)), [], `all ${answered.length} answered writes are there`);
+  const confirmed = writers.flatMap(({ lines }) => lines);
+  t.same(confirmed.filter((id) => !found.has(id)), [], `all ${confirmed.length} confirmed writes are there`);
   const last = await store.lastSeq('env');
   let seen = 0;
   for (let since = 0; since < last; since += 1_000) {
     for (const { seq, text } of await store.events('env', since, 1_000)) if (seq === ++seen && (JSON.parse(text) as { seq: number }).seq !== seq) t.fail(`event ${seq}`);
   }
-  t.equal(seen, last, 'no event is missing or doubled');
+  t.equal(seen, last, 'no event is missing or duplicated');
 });

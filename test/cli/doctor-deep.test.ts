@@ -20,7 +20,7 @@ t.test('doctor --deep names the file, the record and the event that one flipped 
   const { id } = (await uploaded.json()) as Attachment;
   t.equal(await server.end(), 0);
   const store = await openLmdbStore({ path: join(dir, 'data', 'store'), minFreeBytes: 0 });
-  await store.fold();
+  await store.checkpoint();
   await store.close();
 
   const look = async () => {

@@ -222,7 +222,7 @@ t.test('a fault of ours tells the caller nothing, and the log everything', async
   const { store } = server.ctx;
   const broken = new Proxy(store, {
     get: (target, name) => {
-      if (name === 'range' || name === 'memo') return () => Promise.reject(new TypeError('secret detail'));
+      if (name === 'range' || name === 'cached') return () => Promise.reject(new TypeError('secret detail'));
       const value: unknown = Reflect.get(target, name);
       return typeof value === 'function' ? value.bind(target) : value;
     },

@@ -1,66 +1,66 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { open, type Database as Table } from 'lmdb';
 import { syncTree } from '../../lib/durable-files.ts';
 import { type Database, FORMAT_VERSION, openDatabase, openTables } from './env/database.ts';
 import { OPTIONS } from './env/environment.ts';
-import { recordMove } from './engine/log-rotation.ts';
+import { recordRotation } from './engine/log-rotation.ts';
 import { StoreView } from './engine/store-view.ts';
 import { decodeEventChunk } from './engine/event-chunk.ts';
 import { DATA_FILE, logFolder, logGenerations, OPENING_FOLDER, storeFiles } from './env/store-files.ts';
 import { openLmdbStore } from './store.ts';
 
-/** What a walk through a whole store found. */
+/** The result of reading a whole store. */
 export interface StoreSummary {
-  /** Version of the layout. */
+  /** Version of the layout (`FORMAT_VERSION`). */
   readonly format: number;
-  /** Name of the log. */
+  /** As `Store.epoch`. */
   readonly epoch: string;
   readonly environments: number;
   readonly records: number;
   readonly events: number;
-  /** Size of the file. */
+  /** Size of the data file. */
   readonly bytes: number;
 }
 
-/** Takes one record of a store. */
+/** Called with one record of a store. */
 export type RecordListener = (partition: string, key: string, value: string) => void;
 
-/** The one file of a store at rest, as copies are: its log has been folded. */
+/** The only file of a copied store, whose log is empty after a checkpoint. */
 export const STORE_FILE = DATA_FILE;
 const LOCK_FILE = 'lock.mdb';
 const ENVIRONMENTS = 'envs';
-/** Records read at once, before other work of the process has its turn. */
-const SLICE = 5_000;
+/** Records read without a break for other work of the process. */
+const BATCH = 5_000;
 
 /**
- * Copies the store in folder `path` into the empty folder `to`, as it stands at one moment, while any number of
- * processes read and write it. What is copied is on the disk then. Plain copies: compacting ones have been reported broken.
+ * Copies the store in folder `path` into the empty folder `to`, as of one moment, while any number of processes read and
+ * write it. Resolves once the copy is on disk. It does not use LMDB's compacting copies, which have been reported broken.
  */
 export async function copyStore(path: string, to: string): Promise<void> {
   const database = await openDatabase(path);
   try {
     const view = new StoreView(database);
-    // The log may be replaced between the two copies; they are made again then.
+    // If the log is rotated between the copies of its two environments, both are copied again.
     while (!(await copyOnce(database, view, to))) await emptyFolder(to);
   } finally {
     await Promise.all([database.log.close(), database.root.close()]);
   }
   for (const file of storeFiles(to)) await chmod(file, 0o600);
-  await foldCopy(to);
+  await checkpointCopy(to);
   await syncTree(to);
 }
 
-/** Copies both environments; returns whether they belong together. */
+/** Copies both environments; returns whether the copies belong together. */
 async function copyOnce(database: Database, view: StoreView, to: string): Promise<boolean> {
-  // The copied tree says which log belongs to it.
-  await recordMove(database);
+  // The copied base table must name the log that belongs to it.
+  await recordRotation(database);
   const { root, log, generation } = database;
   const logTo = join(to, logFolder(generation));
   await mkdir(logTo, { recursive: true, mode: 0o700 });
-  // The log first. Where a fold goes on between the two, the copied tree has all that the copied log would say.
+  // The log first: after a checkpoint in between, the copied base table has everything that the copied log had.
   await log.backup(logTo, false);
   await root.backup(to, false);
   view.renew();
@@ -72,11 +72,11 @@ async function emptyFolder(path: string): Promise<void> {
 }
 
 /**
- * Brings a copy to the format of this version, and gives its log another name, so that no client resumes in it by the
- * positions of the old one. Returns the name. The caller flushes the file.
+ * Migrates a copy to the current format and gives it a new epoch, so that no client resumes in it with positions of the
+ * original store. Returns the epoch. The caller flushes the file.
  */
 export async function renewEpoch(path: string): Promise<string> {
-  await foldCopy(path);
+  await checkpointCopy(path);
   const epoch = randomBytes(8).toString('hex');
   const root = open({ ...OPTIONS, path, maxDbs: 8 });
   try {
@@ -91,10 +91,10 @@ export async function renewEpoch(path: string): Promise<string> {
 }
 
 /**
- * Reads every record and event of a copy in folder `path`, which nobody else has open, and leaves nothing behind.
+ * Reads every record and event of a copy in folder `path`, which no other process may have open. Leaves no files behind.
  *
  * @param onRecord called with each record
- * @throws {Error} that says what is wrong with it
+ * @throws {Error} when the copy is no store, damaged, or of a newer version
  */
 export async function inspectStore(path: string, onRecord: RecordListener = () => {}): Promise<StoreSummary> {
   const file = join(path, STORE_FILE);
@@ -112,11 +112,11 @@ export async function inspectStore(path: string, onRecord: RecordListener = () =
   }
 }
 
-/** Folds what the log of a copy says, so that one file is all of it. */
-async function foldCopy(path: string): Promise<void> {
+/** Does a checkpoint of a copy and removes its log, so that it is one file. */
+async function checkpointCopy(path: string): Promise<void> {
   const store = await openLmdbStore({ path, minFreeBytes: 0 });
   try {
-    await store.fold();
+    await store.checkpoint();
   } finally {
     await store.close();
   }
@@ -124,7 +124,7 @@ async function foldCopy(path: string): Promise<void> {
   await rm(join(path, LOCK_FILE), { force: true });
 }
 
-/** Counts what there is. */
+/** Reads and counts everything. */
 async function walk({ table, eventChunks }: Pick<Database, 'table' | 'eventChunks'>, onRecord: RecordListener): Promise<Pick<StoreSummary, 'environments' | 'records' | 'events'>> {
   let records = 0;
   let environments = 0;
@@ -139,27 +139,27 @@ async function walk({ table, eventChunks }: Pick<Database, 'table' | 'eventChunk
   return { environments, records, events: await countEvents(eventChunks) };
 }
 
-/** The entries of a table in order. Other work of the process has its turn now and then. */
+/** The entries of a table in order. Lets other work of the process run after each batch. */
 async function* entriesOf(table: Table<string, string>): AsyncIterable<{ key: string; value: string }> {
-  for (let after: string | undefined; ; await turn()) {
+  for (let after: string | undefined; ; await nextIteration()) {
     const from = after;
-    const slice = [...table.getRange(from === undefined ? { limit: SLICE } : { start: from, limit: SLICE + 1 })].filter(({ key }) => key !== from);
-    yield* slice;
-    after = slice.at(-1)?.key;
-    if (slice.length < SLICE) return;
+    const batch = [...table.getRange(from === undefined ? { limit: BATCH } : { start: from, limit: BATCH + 1 })].filter(({ key }) => key !== from);
+    yield* batch;
+    after = batch.at(-1)?.key;
+    if (batch.length < BATCH) return;
   }
 }
 
-/** The number of events. Throws unless each segment of a log begins where the one before it ended. */
+/** Counts the events. Throws unless each chunk of a stream begins where the chunk before it ended. */
 async function countEvents(eventChunks: Table<string, string>): Promise<number> {
   let events = 0;
   let last = '';
   let next = 0;
   for await (const { key, value } of entriesOf(eventChunks)) {
-    const [environmentId = '', first = ''] = key.split(' ');
-    if (environmentId === last && Number(first) !== next) throw new Error(`the log of ${environmentId} has a gap before position ${first}`);
+    const [stream = '', first = ''] = key.split(' ');
+    if (stream === last && Number(first) !== next) throw new Error(`the stream ${stream} has a gap before position ${first}`);
     const count = decodeEventChunk(key, value).length;
-    last = environmentId;
+    last = stream;
     next = Number(first) + count;
     events += count;
   }

@@ -3,19 +3,19 @@ import type { SharedRecord, RateWindow, Shared } from '../../ports/shared.ts';
 import { spendFrom } from '../memory/budget.ts';
 import { openEnvironment } from './env/environment.ts';
 
-/** Begins the keys of budgets, beside those of windows: what is stored ends with a time for both, by which they are swept. */
+/** Prefix of the keys of budgets, which are stored with the windows: both values end with a time, by which they are swept. */
 const BUDGET = 'budget ';
 
 /**
- * Shared memory of the cluster as an LMDB of its own that is never flushed: what it holds may be lost with the machine.
- * Windows are rings of times, 8 bytes a hit; budgets the time at which they are full; counts are one record per key and owner; what is held is one per key and
- * name, with its owner before the text.
+ * Opens the shared memory of a cluster: an LMDB environment in folder `path` that is never flushed, so its content may be
+ * lost with the machine. A window is a list of times, 8 bytes per hit; a budget is the time at which it is full; a count
+ * is one record per key and owner; a `SharedRecord` is one record per key and name, with its owner before the text.
  */
 export function openLmdbShared({ path }: { path: string }): Shared {
   const options = { path, noSubdir: false, maxDbs: 4, maxReaders: 1024, noSync: true, overlappingSync: false, compression: false };
   const { root, windows, counts, records } = openEnvironment(options, openTables);
 
-  /** Runs a read on a snapshot of now, and ends the snapshot with it. */
+  /** Runs `read` on a new snapshot and ends the snapshot. */
   const reading = <T>(read: () => T): T => {
     root.resetReadTxn();
     try {
@@ -63,8 +63,8 @@ export function openLmdbShared({ path }: { path: string }): Shared {
     count(key, owner, delta) {
       return root.transactionSync(() => {
         const name = `${key} ${owner}`;
-        const held = Number(counts.get(name) ?? 0) + delta;
-        if (held > 0) counts.putSync(name, String(held));
+        const count = Number(counts.get(name) ?? 0) + delta;
+        if (count > 0) counts.putSync(name, String(count));
         else counts.removeSync(name);
         return totalOf(key);
       });
@@ -83,17 +83,17 @@ export function openLmdbShared({ path }: { path: string }): Shared {
     },
 
     list(key) {
-      return reading(() => [...records.getRange({ start: `${key} `, end: `${key}!` })].map(readHeld));
+      return reading(() => [...records.getRange({ start: `${key} `, end: `${key}!` })].map(readRecord));
     },
 
     get(key, name) {
       root.resetReadTxn();
       const value = records.get(`${key} ${name}`);
-      return value === undefined ? undefined : readHeld({ key: `${key} ${name}`, value });
+      return value === undefined ? undefined : readRecord({ key: `${key} ${name}`, value });
     },
 
     listByOwner(owner) {
-      return reading(() => [...records.getRange({})].filter(({ value }) => value.startsWith(`${owner} `)).map(readHeld));
+      return reading(() => [...records.getRange({})].filter(({ value }) => value.startsWith(`${owner} `)).map(readRecord));
     },
 
     deleteOwner(owner) {
@@ -129,7 +129,7 @@ function openTables(root: RootDatabase): Tables {
   };
 }
 
-function readHeld(stored: { key: string; value: string }): SharedRecord {
+function readRecord(stored: { key: string; value: string }): SharedRecord {
   const [afterKey, afterOwner] = [stored.key.indexOf(' '), stored.value.indexOf(' ')];
   return {
     key: stored.key.slice(0, afterKey),
@@ -140,23 +140,23 @@ function readHeld(stored: { key: string; value: string }): SharedRecord {
 }
 
 /**
- * Counts a hit in a ring of the times of allowed hits, oldest first.
+ * Counts a hit in a list of the times of allowed hits, oldest first.
  *
- * @returns the window as the caller sees it, and the ring to store when the hit was allowed
+ * @returns the window for the caller, and the list to store if the hit was allowed
  */
 function countHit(stored: Buffer | undefined, limit: number, windowMs: number, now: number): { window: RateWindow; hits: Buffer } {
-  const ring = stored ?? Buffer.alloc(0);
+  const times = stored ?? Buffer.alloc(0);
   let expired = 0;
-  while (expired < ring.byteLength && ring.readDoubleLE(expired) <= now - windowMs) expired += 8;
-  const counted = (ring.byteLength - expired) / 8;
-  const oldest = counted > 0 ? ring.readDoubleLE(expired) : now;
+  while (expired < times.byteLength && times.readDoubleLE(expired) <= now - windowMs) expired += 8;
+  const counted = (times.byteLength - expired) / 8;
+  const oldest = counted > 0 ? times.readDoubleLE(expired) : now;
   if (counted >= limit) {
-    // With more hits than the limit (it was lowered), the one that must leave first is not the oldest.
-    const blocking = ring.readDoubleLE(expired + (counted - limit) * 8);
-    return { window: { allowed: false, remaining: 0, resetMs: blocking + windowMs - now }, hits: ring };
+    // If there are more hits than the limit, because it was lowered, more than the oldest must expire.
+    const blocking = times.readDoubleLE(expired + (counted - limit) * 8);
+    return { window: { allowed: false, remaining: 0, resetMs: blocking + windowMs - now }, hits: times };
   }
-  const hits = Buffer.alloc(ring.byteLength - expired + 8);
-  ring.copy(hits, 0, expired);
+  const hits = Buffer.alloc(times.byteLength - expired + 8);
+  times.copy(hits, 0, expired);
   hits.writeDoubleLE(now, hits.byteLength - 8);
   return { window: { allowed: true, remaining: limit - counted - 1, resetMs: oldest + windowMs - now }, hits };
 }

@@ -1,48 +1,51 @@
-const CHUNK_BYTES = 1024 * 1024;
-/** Chunks kept for the next batches once they are free. */
-const SPARE_CHUNKS = 32;
+const BLOCK_BYTES = 1024 * 1024;
+/** Free blocks kept for reuse. */
+const MAX_SPARE_BLOCKS = 32;
 
-interface Chunk {
+interface Block {
   readonly bytes: Buffer;
   used: number;
-  /** Position of the last commit that has bytes here; infinite until it is known. */
+  /** Position of the last commit that has bytes in this block; infinite until that is known. */
   position: number;
 }
 
 /**
- * Memory for the batches that a process holds until they are folded. They come and go by the ten thousand, all of one
- * age: given back chunk by chunk they cost nothing, while as buffers of their own they would wait for the collector, and
- * hundreds of megabytes with them.
+ * Memory for the batches that a process keeps until they are in the base table. Tens of thousands of them become free at
+ * the same time: in blocks they are freed at no cost, while single buffers would wait for the garbage collector and hold
+ * hundreds of megabytes until then.
  */
 export class Arena {
-  #chunks: Chunk[] = [];
+  #blocks: Block[] = [];
   readonly #spare: Buffer[] = [];
 
-  /** Room for `size` bytes with any content, valid until `release` passes the position that is noted next. */
-  take(size: number): Buffer {
-    let chunk = this.#chunks.at(-1);
-    if (chunk === undefined || chunk.used + size > chunk.bytes.byteLength) {
-      const bytes = size > CHUNK_BYTES ? Buffer.allocUnsafeSlow(size) : (this.#spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES));
-      chunk = { bytes, used: 0, position: Number.POSITIVE_INFINITY };
-      this.#chunks.push(chunk);
+  /**
+   * Returns `size` uninitialized bytes. They stay valid until `release` is called with the position given to the next
+   * `assign`, or a later one.
+   */
+  allocate(size: number): Buffer {
+    let block = this.#blocks.at(-1);
+    if (block === undefined || block.used + size > block.bytes.byteLength) {
+      const bytes = size > BLOCK_BYTES ? Buffer.allocUnsafeSlow(size) : (this.#spare.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES));
+      block = { bytes, used: 0, position: Number.POSITIVE_INFINITY };
+      this.#blocks.push(block);
     }
-    const room = chunk.bytes.subarray(chunk.used, chunk.used + size);
-    chunk.used += size;
-    return room;
+    const allocated = block.bytes.subarray(block.used, block.used + size);
+    block.used += size;
+    return allocated;
   }
 
-  /** What was taken until now belongs to commits that end at or before `position`, or to none. */
-  note(position: number): void {
-    const last = this.#chunks.at(-1);
+  /** Assigns everything allocated so far to commits that end at or before `position`. */
+  assign(position: number): void {
+    const last = this.#blocks.at(-1);
     if (last !== undefined) last.position = position;
-    for (const chunk of this.#chunks) if (chunk.position === Number.POSITIVE_INFINITY) chunk.position = position;
+    for (const block of this.#blocks) if (block.position === Number.POSITIVE_INFINITY) block.position = position;
   }
 
-  /** Nothing of commits up to `position` is used any longer. */
+  /** Frees the bytes of commits up to `position`: the caller must not use them any more. */
   release(position: number): void {
-    const freed = this.#chunks.slice(0, -1).filter((chunk) => chunk.position <= position);
+    const freed = this.#blocks.slice(0, -1).filter((block) => block.position <= position);
     if (freed.length === 0) return;
-    this.#chunks = this.#chunks.filter((chunk) => !freed.includes(chunk));
-    for (const { bytes } of freed) if (bytes.byteLength === CHUNK_BYTES && this.#spare.length < SPARE_CHUNKS) this.#spare.push(bytes);
+    this.#blocks = this.#blocks.filter((block) => !freed.includes(block));
+    for (const { bytes } of freed) if (bytes.byteLength === BLOCK_BYTES && this.#spare.length < MAX_SPARE_BLOCKS) this.#spare.push(bytes);
   }
 }

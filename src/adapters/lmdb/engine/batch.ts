@@ -1,6 +1,6 @@
 import type { Arena } from './arena.ts';
 
-/** What a group of transactions wants to write: each record's last value, and the events with their positions. */
+/** The writes of a group of transactions: the last value of each record, and the events with their positions. */
 export interface Batch {
   /** partition -> key -> value; undefined: deleted */
   readonly writes: ReadonlyMap<string, ReadonlyMap<string, string | undefined>>;
@@ -10,31 +10,32 @@ export interface Batch {
 /** An event, or the end of a stream. */
 export interface LoggedEvent {
   readonly stream: string;
-  /** 1 or more; `STREAM_END` with an empty text. */
+  /** 1 or more; `STREAM_END` with an empty text for the end. */
   readonly seq: number;
   readonly text: string;
 }
 
 /**
- * A text inside the bytes of a batch. It stays there, outside of the JavaScript heap, until somebody asks: what the
- * log holds beyond the tree would otherwise be most of what the garbage collector moves about.
+ * A text inside the bytes of a batch. It is decoded only when it is read and stays outside of the JavaScript heap until
+ * then: otherwise the garbage collector would spend most of its time on the content of the memtable.
  */
 export interface Slot {
   readonly bytes: Buffer;
   readonly start: number;
-  /** Before `start`: no text, the record is deleted. */
+  /** Less than `start`: there is no text, the record is deleted. */
   readonly end: number;
-  /** Of the commit that wrote it; 0 until the view has taken it. */
+  /** Position of the commit that wrote it; 0 until the store view has applied that commit. */
   position: number;
 }
 
-/** A batch as it stands in the log. */
+/** A batch as it is stored in the log. */
 export interface EncodedBatch {
   readonly bytes: Buffer;
   readonly writes: readonly EncodedPartition[];
   readonly events: readonly { readonly stream: string; readonly seq: number; readonly slot: Slot }[];
 }
 
+/** The writes of a batch to one partition. */
 export interface EncodedPartition {
   readonly partition: string;
   readonly keys: readonly string[];
@@ -42,22 +43,23 @@ export interface EncodedPartition {
   readonly slots: readonly Slot[];
 }
 
-/** Where the position of an event would stand: the stream ends here. Events count from 1. */
+/** Stored in place of an event's position where the stream ends. Positions of events begin at 1. */
 export const STREAM_END = -1;
 
-/** Bytes before those of a batch, for the frame that commit-log.ts writes. */
+/** Bytes reserved before a batch for the frame that commit-log.ts writes. */
 export const FRAME_BYTES = 8;
 const PREFIX_BYTES = FRAME_BYTES + 4;
 
-/** The text of a slot; undefined where it says that the record is deleted. */
+/** Returns the text of a slot, or undefined if the record is deleted. */
 export function textOf({ bytes, start, end }: Slot): string | undefined {
   return end < start ? undefined : bytes.toString('utf8', start, end);
 }
 
 /**
- * A batch as bytes: room for a frame, the length of the header (32 bits), the header, then every text end to end in UTF-8.
- * The header is ASCII, one field a line: the number of events, per event its stream, `seq` and bytes; the number
- * of partitions, per partition its name, the number of writes, and per write its key and bytes (-1: deleted).
+ * Encodes a batch: space for a frame, the length of the header (32 bits), the header, then all texts in UTF-8 without
+ * separators. The header is ASCII, one field per line: the number of events, per event its stream, `seq` and length; the
+ * number of partitions, per partition its name and the number of writes, per write its key and length. Lengths are in
+ * bytes; -1 stands for a deletion.
  */
 export function encodeBatch(batch: Batch, arena: Arena): EncodedBatch {
   const texts: string[] = [];
@@ -65,7 +67,7 @@ export function encodeBatch(batch: Batch, arena: Arena): EncodedBatch {
   for (const values of batch.writes.values()) for (const value of values.values()) if (value !== undefined) texts.push(value);
   const body = texts.join('');
   const bodyBytes = Buffer.byteLength(body);
-  // In ASCII, which most of it is, a unit is a byte, and nothing needs to be counted again.
+  // Most bodies are ASCII: their lengths in characters and in bytes are equal and need not be computed again.
   const ascii = bodyBytes === body.length;
   const bytesOf = (text: string): number => (ascii ? text.length : Buffer.byteLength(text));
 
@@ -77,20 +79,21 @@ export function encodeBatch(batch: Batch, arena: Arena): EncodedBatch {
     for (const [key, value] of values) header.push(key, value === undefined ? -1 : bytesOf(value));
   }
   const head = header.join('\n');
-  const bytes = arena.take(PREFIX_BYTES + head.length + bodyBytes);
+  const bytes = arena.allocate(PREFIX_BYTES + head.length + bodyBytes);
   bytes.writeUInt32LE(head.length, FRAME_BYTES);
   bytes.write(head, PREFIX_BYTES, 'latin1');
   bytes.write(body, PREFIX_BYTES + head.length, ascii ? 'latin1' : 'utf8');
-  return locate(bytes, PREFIX_BYTES + head.length, header);
+  return locateTexts(bytes, PREFIX_BYTES + head.length, header);
 }
 
+/** Decodes the header of a batch that `encodeBatch` made; the texts stay in `bytes`. */
 export function decodeBatch(bytes: Buffer): EncodedBatch {
   const headEnd = PREFIX_BYTES + bytes.readUInt32LE(FRAME_BYTES);
-  return locate(bytes, headEnd, bytes.toString('latin1', PREFIX_BYTES, headEnd).split('\n'));
+  return locateTexts(bytes, headEnd, bytes.toString('latin1', PREFIX_BYTES, headEnd).split('\n'));
 }
 
-/** What a header says of the bytes behind it. */
-function locate(bytes: Buffer, headEnd: number, header: readonly (string | number)[]): EncodedBatch {
+/** Locates the texts after `headEnd` by the fields of the header. */
+function locateTexts(bytes: Buffer, headEnd: number, header: readonly (string | number)[]): EncodedBatch {
   let field = 0;
   const text = (): string => String(header[field++]);
   const number = (): number => Number(header[field++]);

@@ -1,16 +1,16 @@
 import { asBinary } from 'lmdb';
-import { type Database, checkpointText, tableKey } from '../env/database.ts';
+import { type Database, checkpointText, recordCheckpoint, tableKey } from '../env/database.ts';
 import { recordGeneration } from '../env/log-file.ts';
 import type { Slot } from './batch.ts';
 import type { StoreView } from './store-view.ts';
 
 /**
- * Moves what the log says into the tree. Many commits become few pages, because records of one thread lie side by
- * side: that is what makes the commit itself cheap.
+ * Writes the changes of the log to the base table and the event chunks. Many commits dirty few pages, because records of
+ * one thread are adjacent: that is why a commit itself can be cheap.
  *
- * One transaction of the tree, so it is done whole or not at all, and the tree is always the store as it stood at one
- * position. Commits go on meanwhile: they write to the log, whose lock is another. Of several processes that fold at
- * once the first does it, and the others find it done.
+ * It is one transaction of the base table, so it is atomic, and the base table is always the store as of one position.
+ * Commits continue meanwhile, because the log has a writers' lock of its own. If several processes start a checkpoint at
+ * once, the first one does it and the others find it done.
  */
 export async function checkpoint(database: Database, view: StoreView): Promise<void> {
   view.renew();
@@ -24,15 +24,15 @@ export async function checkpoint(database: Database, view: StoreView): Promise<v
       if (slot.end < slot.start) void database.table.remove(tableKey(partition, key));
       else void database.table.put(tableKey(partition, key), bytesOf(slot));
     }
-    view.events.fold(from, to);
-    void database.meta.put('folded', String(to));
-    // A process that starts over from the tree must not look for the rest in a log that ended before this position.
+    view.events.checkpoint(from, to);
+    recordCheckpoint(database, to);
+    // A process that reloads from the base table must not continue in a log that ended before this position.
     recordGeneration(database, database.generation);
   });
   view.renew();
 }
 
-/** The text as the tree would encode it, without making a string of it in between. */
+/** The text as the base table would encode it, without decoding it to a string first. */
 function bytesOf({ bytes, start, end }: Slot): string {
   return asBinary(bytes.subarray(start, end)) as unknown as string;
 }

@@ -1,44 +1,41 @@
 import type { StoredEvent } from '../../../ports/store.ts';
 import { type Slot, textOf } from './batch.ts';
 import type { Database } from '../env/database.ts';
-import { decodeEventChunk, encodeEventChunk, eventCountOf } from './event-chunk.ts';
+import { EventChunks } from './event-chunks.ts';
 
 interface Tail {
   /** Position of the last event. */
   last: number;
-  /** Events up to `last` that the segments may not have yet, in order without a gap. */
+  /** The latest events up to `last` without a gap. The chunks have every event before them, and may have these too. */
   slots: Slot[];
 }
 
-/** Of a stream that has ended. The segments may still hold it; nothing reads them. */
+/** The tail of a stream that has ended. The chunks may still have its events; nothing reads them. */
 const NO_EVENTS: Tail = { last: 0, slots: [] };
 
-/** Events of one segment at most, so that a read from the middle of the log stays small. */
-const SEGMENT_EVENTS = 256;
-
-/** All streams of events: folded segments on disk, and behind them the tails in memory. */
+/** The events of all streams: chunks on disk, followed by tails in memory. */
 export class EventLog {
-  readonly #database: Database;
-  readonly #openTree: () => void;
+  readonly #chunks: EventChunks;
+  readonly #prepareTableRead: () => void;
   readonly #tails = new Map<string, Tail>();
-  /** Streams that have ended since this process opened the store, and the positions of the commits that ended them. */
+  /** Streams that have ended since this process opened the store -> position of the commit that ended them. */
   readonly #ends = new Map<string, number>();
 
-  /** @param openTree called before the segments are read (`Replica.openTree`); may call `append` and `drop` */
-  constructor(database: Database, openTree: () => void) {
-    this.#database = database;
-    this.#openTree = openTree;
+  /** @param prepareTableRead called before chunks are read (`StoreView.prepareTableRead`); may call `append` and `drop` */
+  constructor(database: Pick<Database, 'eventChunks'>, prepareTableRead: () => void) {
+    this.#chunks = new EventChunks(database);
+    this.#prepareTableRead = prepareTableRead;
   }
 
-  /** Position of the last event: what the next one counts from. */
+  /** Position of the last event of a stream; 0 if it has none. */
   last(stream: string): number {
     return this.#tail(stream).last;
   }
 
-  /** Takes an event of the log that was committed at `position`. Returns false when it is known already. */
+  /** Adds an event of the log that was committed at `position`. Returns false if it is known already or the stream has ended. */
   append(stream: string, seq: number, slot: Slot, position: number): boolean {
     if (this.#ends.has(stream)) return false;
-    // The segments may be ahead of this process already: what it has not seen, its followers have not either.
+    // The chunks may be ahead of this process: an event that it has not read from the log is new to its followers.
     const tail = this.#tails.get(stream) ?? this.#newTail(stream, seq - 1);
     if (seq <= tail.last) return false;
     slot.position = position;
@@ -47,7 +44,7 @@ export class EventLog {
     return true;
   }
 
-  /** Takes the end of a stream that was committed at `position`. */
+  /** Ends a stream, by a commit at `position`. */
   end(stream: string, position: number): void {
     this.#tails.delete(stream);
     this.#ends.set(stream, position);
@@ -58,13 +55,13 @@ export class EventLog {
     return this.#ends.has(stream);
   }
 
-  /** Events after `since`, at most `limit`. */
+  /** Returns the events after `since`, at most `limit`. */
   read(stream: string, since: number, limit: number): StoredEvent[] {
-    const held = this.#tail(stream);
-    if (since + 1 < firstIn(held)) this.#openTree();
+    // Preparing the read may drop events from the tail: it is looked up again afterwards.
+    if (since + 1 < firstIn(this.#tail(stream))) this.#prepareTableRead();
     const tail = this.#tail(stream);
     const firstInTail = firstIn(tail);
-    const events = since + 1 < firstInTail ? this.#readSegments(stream, since, Math.min(limit, firstInTail - 1 - since)) : [];
+    const events = since + 1 < firstInTail ? this.#chunks.read(stream, since, Math.min(limit, firstInTail - 1 - since)) : [];
     const from = events.at(-1)?.seq ?? since;
     for (let i = Math.max(0, from + 1 - firstInTail); i < tail.slots.length && events.length < limit; i++) {
       events.push({ seq: firstInTail + i, text: textOf(tail.slots[i] as Slot) ?? '' });
@@ -72,68 +69,48 @@ export class EventLog {
     return events;
   }
 
+  /** Position of the oldest event that is kept; that of the next event if none is. */
   oldest(stream: string): number {
-    this.#openTree();
+    this.#prepareTableRead();
     if (this.#ends.has(stream)) return 1;
-    for (const { key } of this.#database.eventChunks.getRange({ ...bounds(stream), limit: 1 })) return firstSeqOf(key);
-    return firstIn(this.#tail(stream));
+    return this.#chunks.first(stream) ?? firstIn(this.#tail(stream));
   }
 
-  /** Writes what was committed after `from` and up to `position` into the segments; inside a write transaction. */
-  fold(from: number, position: number): void {
-    for (const [stream, end] of this.#ends) if (end > from && end <= position) this.#removeSegments(stream);
+  /** Writes what was committed after `from` and up to `position` to the chunks; inside a write transaction of the base table. */
+  checkpoint(from: number, position: number): void {
+    for (const [stream, end] of this.#ends) if (end > from && end <= position) this.#chunks.remove(stream);
     for (const [stream, tail] of this.#tails) {
-      const { slots } = tail;
       const firstInTail = firstIn(tail);
-      const first = Math.max(0, this.#lastFolded(stream) + 1 - firstInTail);
-      const to = countUpTo(slots, position);
-      for (let i = first; i < to; i += SEGMENT_EVENTS) {
-        const texts = slots.slice(i, Math.min(to, i + SEGMENT_EVENTS)).map((slot) => textOf(slot) ?? '');
-        void this.#database.eventChunks.put(segmentKey(stream, firstInTail + i), encodeEventChunk(texts));
-      }
+      const first = Math.max(0, this.#chunks.last(stream) + 1 - firstInTail);
+      this.#chunks.append(stream, firstInTail + first, tail.slots.slice(first, countUpTo(tail.slots, position)));
     }
   }
 
-  /** Forgets tail events that are folded: written at or before `position`. */
+  /** Drops from memory the events committed at or before `position`: the chunks have them. */
   drop(position: number): void {
     for (const tail of this.#tails.values()) tail.slots = tail.slots.slice(countUpTo(tail.slots, position));
   }
 
-  /** Removes whole segments that end at or before `seq`, but never the last one; inside a write transaction. */
+  /** Removes chunks that end at or before `seq`, but never the last one; inside a write transaction of the base table. */
   trim(stream: string, seq: number): void {
-    const keys = [...this.#database.eventChunks.getKeys(bounds(stream))];
-    keys.forEach((key, i) => {
-      const next = keys[i + 1];
-      if (next !== undefined && firstSeqOf(next) - 1 <= seq) void this.#database.eventChunks.remove(key);
-    });
-  }
-
-  /** Every stream that has events. */
-  streams(): string[] {
-    const found = new Set(this.#tails.keys());
-    for (let after = ''; ; ) {
-      const [key] = this.#database.eventChunks.getKeys({ start: after, limit: 1 });
-      if (key === undefined) return [...found];
-      const stream = key.slice(0, key.indexOf(' '));
-      found.add(stream);
-      after = `${stream}!`;
-    }
+    this.#chunks.trim(stream, seq);
   }
 
   /**
-   * Starts over from the segments after this process fell behind the log.
-   * @returns per stream the events that it had not seen, in order; null for one that has ended meanwhile
+   * Reloads the positions of all streams from the chunks, after this process fell behind the log.
+   *
+   * @returns the events that it had not seen, in order per stream; null for a stream that has ended meanwhile
    */
-  *catchUpFromSegments(): Iterable<[stream: string, event: StoredEvent | null]> {
+  *reloadFromChunks(): Iterable<[stream: string, event: StoredEvent | null]> {
     const seen = new Map([...this.#tails].map(([stream, { last }]) => [stream, last]));
     this.#tails.clear();
     for (const [stream, last] of seen) {
-      if (last === 0 || this.#lastFolded(stream) > 0) continue;
-      // The last event of a stream is always kept.
+      // Trimming keeps the last event of a stream: one that has none any more has ended.
+      if (last === 0 || this.#chunks.last(stream) > 0) continue;
       this.end(stream, 0);
       yield [stream, null];
     }
-    for (const stream of this.streams()) {
+    for (const stream of this.#chunks.streams()) {
       const tail = this.#tail(stream);
       for (let since = seen.get(stream) ?? 0; since < tail.last; ) {
         const events = this.read(stream, since, 1000);
@@ -148,8 +125,8 @@ export class EventLog {
     if (this.#ends.has(stream)) return NO_EVENTS;
     const known = this.#tails.get(stream);
     if (known !== undefined) return known;
-    this.#openTree();
-    return this.#tails.get(stream) ?? this.#newTail(stream, this.#lastFolded(stream));
+    this.#prepareTableRead();
+    return this.#tails.get(stream) ?? this.#newTail(stream, this.#chunks.last(stream));
   }
 
   #newTail(stream: string, last: number): Tail {
@@ -157,59 +134,15 @@ export class EventLog {
     this.#tails.set(stream, tail);
     return tail;
   }
-
-  #lastFolded(stream: string): number {
-    const { start, end } = bounds(stream);
-    for (const { key, value } of this.#database.eventChunks.getRange({ start: end, end: start, reverse: true, limit: 1 })) {
-      return firstSeqOf(key) + eventCountOf(value) - 1;
-    }
-    return 0;
-  }
-
-  #removeSegments(stream: string): void {
-    for (const key of [...this.#database.eventChunks.getKeys(bounds(stream))]) void this.#database.eventChunks.remove(key);
-  }
-
-  #readSegments(stream: string, since: number, limit: number): StoredEvent[] {
-    const { eventChunks } = this.#database;
-    const [holding] = eventChunks.getKeys({
-      start: segmentKey(stream, since + 1),
-      end: bounds(stream).start,
-      reverse: true,
-      limit: 1,
-    });
-    const events: StoredEvent[] = [];
-    const range = { start: holding ?? bounds(stream).start, end: bounds(stream).end };
-    for (const { key, value } of eventChunks.getRange(range)) {
-      const first = firstSeqOf(key);
-      for (const [i, text] of decodeEventChunk(key, value).entries()) {
-        if (first + i > since && events.length < limit) events.push({ seq: first + i, text });
-      }
-      if (events.length >= limit) break;
-    }
-    return events;
-  }
 }
 
-/** Position of the first event of a tail; where it holds none, of the next event. */
+/** Position of the first event of a tail; that of the next event if it has none. */
 function firstIn({ last, slots }: Tail): number {
   return last - slots.length + 1;
 }
 
-/** How many of the slots, which are in order, were committed at or before `position`. */
+/** Counts the slots that were committed at or before `position`. They are in order of their positions. */
 function countUpTo(slots: readonly Slot[], position: number): number {
   const after = slots.findIndex((slot) => slot.position > position);
   return after < 0 ? slots.length : after;
-}
-
-function segmentKey(stream: string, firstSeq: number): string {
-  return `${stream} ${String(firstSeq).padStart(16, '0')}`;
-}
-
-function firstSeqOf(key: string): number {
-  return Number(key.slice(key.indexOf(' ') + 1));
-}
-
-function bounds(stream: string): { start: string; end: string } {
-  return { start: `${stream} `, end: `${stream}!` };
 }

@@ -2,39 +2,39 @@ import type { Entry, RangeOptions } from '../../../ports/store.ts';
 import { type EncodedPartition, type Slot, textOf } from './batch.ts';
 
 /**
- * What the log says beyond the folded tree, in memory: partition -> key -> newest value, with the position that wrote
- * it. The same slots answer the question of the commit: was this key written after that position?
+ * The changes of the log that are not in the base table yet, in memory: partition -> key -> newest value, with the position
+ * of the commit that wrote it. A commit also validates its reads here: was this key written after that position?
  */
 export class Memtable {
   readonly #partitions = new Map<string, PartitionSlots>();
 
-  /** Takes the writes of one partition that were committed at `position`. */
+  /** Applies the writes to one partition that were committed at `position`. */
   apply({ partition, keys, slots }: EncodedPartition, position: number): void {
-    let held = this.#partitions.get(partition);
-    if (held === undefined) this.#partitions.set(partition, (held = new PartitionSlots()));
+    let current = this.#partitions.get(partition);
+    if (current === undefined) this.#partitions.set(partition, (current = new PartitionSlots()));
     for (let i = 0; i < keys.length; i++) {
       const slot = slots[i] as Slot;
       slot.position = position;
-      held.set(keys[i] as string, slot);
+      current.set(keys[i] as string, slot);
     }
   }
 
-  /** The slot, or undefined where the tree answers. */
+  /** The slot of a key; undefined if the base table has its value. */
   get(partition: string, key: string): Slot | undefined {
     return this.#partitions.get(partition)?.get(key);
   }
 
-  /** Keys of a partition in order with their slots, or undefined when the overlay holds none of it. */
+  /** The slots of a partition; undefined if there are none. */
   slots(partition: string): PartitionSlots | undefined {
     return this.#partitions.get(partition);
   }
 
-  /** The names of the partitions that it holds something of, in no particular order. */
+  /** The names of the partitions that have slots, in no particular order. */
   partitions(): Iterable<string> {
     return this.#partitions.keys();
   }
 
-  /** Every slot, in the order of the tree. */
+  /** Every slot, in the order of the base table. */
   *all(): Iterable<[partition: string, key: string, slot: Slot]> {
     for (const partition of [...this.#partitions.keys()].sort(byteOrder)) {
       const slots = this.#partitions.get(partition);
@@ -42,7 +42,7 @@ export class Memtable {
     }
   }
 
-  /** Forgets what was written at or before `position`: the tree has it. */
+  /** Drops what was committed at or before `position`: the base table has it. */
   drop(position: number): void {
     for (const [partition, slots] of this.#partitions) {
       slots.drop(position);
@@ -50,12 +50,13 @@ export class Memtable {
     }
   }
 
+  /** Drops everything. */
   clear(): void {
     this.#partitions.clear();
   }
 }
 
-/** The slots of one partition, with their keys in order once somebody asks. */
+/** The slots of one partition by key. The keys are sorted when their order is first needed. */
 export class PartitionSlots {
   readonly #slots = new Map<string, Slot>();
   #ordered: string[] | undefined;
@@ -72,13 +73,14 @@ export class PartitionSlots {
     const ordered = this.#ordered;
     if (ordered !== undefined && !this.#slots.has(key)) {
       const last = ordered.at(-1);
-      // Keys mostly append (they begin with a time); anything else is put in order at the next question.
+      // Most new keys are the largest, because they begin with a time. After any other the keys are sorted anew when needed.
       if (last === undefined || key > last) ordered.push(key);
       else this.#ordered = undefined;
     }
     this.#slots.set(key, slot);
   }
 
+  /** Drops the slots that were committed at or before `position`. */
   drop(position: number): void {
     for (const [key, slot] of this.#slots) {
       if (slot.position <= position) this.#slots.delete(key);
@@ -86,20 +88,21 @@ export class PartitionSlots {
     this.#ordered = undefined;
   }
 
+  /** The keys in byte order. */
   ordered(): readonly string[] {
     return (this.#ordered ??= [...this.#slots.keys()].sort(byteOrder));
   }
 }
 
-/** The order of two ASCII keys, the same as the tree's. */
+/** Compares two ASCII keys; the order is that of the base table. */
 export function byteOrder(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /**
- * The entries of a partition as they stand: `tree` overlaid with `slots`.
+ * Merges the entries of a partition in the base table with its slots, which take precedence.
  *
- * @param tree what the tree has, already within the range and in its direction; read only as far as needed
+ * @param table the entries of the base table within the range and in its direction; read only as far as needed
  */
 export function mergeRange(table: Iterable<Entry>, slots: PartitionSlots | undefined, options: RangeOptions): Entry[] {
   const limit = options.limit ?? Number.POSITIVE_INFINITY;

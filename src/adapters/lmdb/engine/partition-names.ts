@@ -2,28 +2,30 @@ import type { Database } from '../env/database.ts';
 import { byteOrder } from './memtable.ts';
 import type { StoreView } from './store-view.ts';
 
-/** The names of partitions that start with `prefix`, past `after`, at most `limit`, in order: one look into the tree each. */
+/**
+ * Returns the names of partitions that start with `prefix`, after `after`, at most `limit`, in order. Reads one key of the
+ * base table per name.
+ */
 export function partitionNames({ table }: Database, view: StoreView, prefix: string, after: string, limit: number): string[] {
-  view.openTable();
-  const { memtable } = view;
-  const wanted = (name: string): boolean => name.startsWith(prefix) && name > after;
-  const unfolded = [...memtable.partitions()].filter(wanted).sort(byteOrder);
+  view.prepareTableRead();
+  const matches = (name: string): boolean => name.startsWith(prefix) && name > after;
+  const inMemtable = [...view.memtable.partitions()].filter(matches).sort(byteOrder);
   const names: string[] = [];
   let next = 0;
-  const takeUnfolded = (before: string | undefined): void => {
-    while (names.length < limit && next < unfolded.length && (before === undefined || (unfolded[next] as string) < before)) names.push(unfolded[next++] as string);
+  const takeFromMemtable = (before: string | undefined): void => {
+    while (names.length < limit && next < inMemtable.length && (before === undefined || (inMemtable[next] as string) < before)) names.push(inMemtable[next++] as string);
   };
   let start = after > prefix ? `${after}!` : prefix;
   while (names.length < limit) {
     const [key] = table.getKeys({ start, limit: 1 });
     const name = key?.slice(0, key.indexOf(' '));
     if (name === undefined || !name.startsWith(prefix)) break;
-    takeUnfolded(name);
-    if (unfolded[next] === name) next++;
+    takeFromMemtable(name);
+    if (inMemtable[next] === name) next++;
     if (names.length < limit) names.push(name);
-    // No name has a character below this one, so it is past every key of the partition.
+    // The keys of a partition follow its name after a space, and "!" is the next character: this is past all of them.
     start = `${name}!`;
   }
-  takeUnfolded(undefined);
+  takeFromMemtable(undefined);
   return names;
 }

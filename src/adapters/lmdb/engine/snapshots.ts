@@ -8,41 +8,41 @@ import { otherReaders } from '../env/readers.ts';
 import { DATA_FILE, logFolder, logGenerations } from '../env/store-files.ts';
 
 /**
- * Watches which processes hold snapshots of the tree and of the log, and looks after logs that have been replaced: one stays
- * for as long as a process has a snapshot of it, so that this process can be named.
+ * Lists the snapshots of the base table and of the log that other processes hold, and removes logs that have been replaced.
+ * Such a log stays while a process has a snapshot of it, so that this process can be named.
  */
 export class Snapshots {
   readonly #database: Database;
   /** Logs that have been replaced, by generation. */
   readonly #replaced = new Map<number, LogEnvironment>();
-  /** What was held at the last look, and when it was seen first (`performance.now()`). */
-  #seen = new Map<string, number>();
+  /** The snapshots found by the last `list` -> when each was first found (`performance.now()`). */
+  #firstSeen = new Map<string, number>();
 
   constructor(database: Database) {
     this.#database = database;
   }
 
-  /** Snapshots that other processes hold, each with how long it has been seen by calls of this. */
-  look(): OpenSnapshot[] {
+  /** Lists the snapshots that other processes hold, each with the time since the first call that found it. */
+  list(): OpenSnapshot[] {
     const now = performance.now();
-    const seen = new Map<string, number>();
-    const held: OpenSnapshot[] = [];
-    const take = (table: OpenSnapshot['table'], file: string, environment: Parameters<typeof otherReaders>[0]): void => {
+    const firstSeen = new Map<string, number>();
+    const found: OpenSnapshot[] = [];
+    const add = (table: OpenSnapshot['table'], file: string, environment: Parameters<typeof otherReaders>[0]): void => {
       for (const { pid, snapshot } of otherReaders(environment)) {
         if (snapshot === null) continue;
         const key = `${file} ${pid} ${snapshot}`;
-        const since = this.#seen.get(key) ?? now;
-        seen.set(key, since);
-        held.push({ table, pid, heldMs: now - since, ...processInfo(pid) });
+        const since = this.#firstSeen.get(key) ?? now;
+        firstSeen.set(key, since);
+        found.push({ table, pid, heldMs: now - since, ...processInfo(pid) });
       }
     };
-    take('tree', 'tree', this.#database.root);
-    for (const [generation, log] of this.#logs()) take('log', `log ${generation}`, log as unknown as Parameters<typeof otherReaders>[0]);
-    this.#seen = seen;
-    return held;
+    add('tree', 'tree', this.#database.root);
+    for (const [generation, log] of this.#logs()) add('log', `log ${generation}`, log as unknown as Parameters<typeof otherReaders>[0]);
+    this.#firstSeen = firstSeen;
+    return found;
   }
 
-  /** Frees the places of processes that have ended. */
+  /** Frees the reader slots of processes that have ended: one that is killed during a read keeps its snapshot until then. */
   freeDeadReaders(): void {
     const { root, log } = this.#database;
     root.readerCheck();
@@ -50,7 +50,7 @@ export class Snapshots {
     for (const replaced of this.#replaced.values()) replaced.readerCheck();
   }
 
-  /** Removes replaced logs that nobody reads any more. */
+  /** Removes replaced logs of which no process has a snapshot. */
   async removeReplaced(): Promise<void> {
     const { path } = this.#database;
     for (const [generation, log] of this.#logs()) {
@@ -63,6 +63,7 @@ export class Snapshots {
     }
   }
 
+  /** Closes the replaced logs. */
   async close(): Promise<void> {
     await Promise.all([...this.#replaced.values()].map((log) => log.close()));
     this.#replaced.clear();

@@ -1,23 +1,24 @@
-/** Values kept, at most; and the longest text worth keeping. */
+/** Maximum number of values that are kept. */
 const CAPACITY = 50_000;
-const LONGEST = 4_096;
+/** Longer values, in characters, are not kept. */
+const LONGEST_KEPT = 4_096;
 
 /**
- * Values that were read from the tree. Only a fold changes the tree, and it writes what went through the overlay first:
- * forgetting a key when the overlay takes it is enough to never give an old value.
+ * Caches values of the base table. Only a checkpoint changes the base table, and only with values that the memtable had
+ * before: so a value is never stale as long as its key is deleted here when the memtable gets it.
  */
 export class TableCache {
   readonly #partitions = new Map<string, Map<string, string | undefined>>();
   #size = 0;
 
-  /** The value, from memory or by `read`. */
+  /** Returns the cached value, or the result of `read`. */
   get(partition: string, key: string, read: () => string | undefined): string | undefined {
     let values = this.#partitions.get(partition);
     const known = values?.get(key);
     if (known !== undefined || values?.has(key) === true) return known;
     const value = read();
-    if (value !== undefined && value.length > LONGEST) return value;
-    if (this.#size >= CAPACITY) this.#dropOldest();
+    if (value !== undefined && value.length > LONGEST_KEPT) return value;
+    if (this.#size >= CAPACITY) this.#dropOldestPartition();
     values = this.#partitions.get(partition);
     if (values === undefined) this.#partitions.set(partition, (values = new Map<string, string | undefined>()));
     values.set(key, value);
@@ -25,19 +26,21 @@ export class TableCache {
     return value;
   }
 
-  forget(partition: string, keys: readonly string[]): void {
+  /** Deletes keys from the cache. */
+  delete(partition: string, keys: readonly string[]): void {
     const values = this.#partitions.get(partition);
     if (values === undefined) return;
     for (const key of keys) if (values.delete(key)) this.#size--;
     if (values.size === 0) this.#partitions.delete(partition);
   }
 
+  /** Empties the cache. */
   clear(): void {
     this.#partitions.clear();
     this.#size = 0;
   }
 
-  #dropOldest(): void {
+  #dropOldestPartition(): void {
     for (const [partition, values] of this.#partitions) {
       this.#partitions.delete(partition);
       this.#size -= values.size;

@@ -4,21 +4,22 @@ import type { StoreView } from './store-view.ts';
 interface Read {
   readonly partition: string;
   readonly key: string;
-  /** The view's position when it was read. */
+  /** Position of the store view at the time of the read. */
   readonly position: number;
 }
 
+/** A buffered write: a `value` (undefined: delete), or a `change` to be evaluated at commit. */
 export type Operation =
   | { readonly partition: string; readonly key: string; readonly value: string | undefined; readonly change?: undefined }
   | { readonly partition: string; readonly key: string; readonly value?: undefined; readonly change: (current: string | undefined) => string | undefined };
 
-/** An event to append to a stream; null: the stream's end. */
+/** An event to append to a stream; `render` is null for the end of the stream. */
 export interface Emission {
   readonly stream: string;
   readonly render: RenderEvent | null;
 }
 
-/** What one run of a transaction's work has read and wants to write. */
+/** The reads and buffered writes of one run of a transaction's work. */
 export class LmdbTransaction implements Transaction {
   readonly reads: Read[] = [];
   readonly operations: Operation[] = [];
@@ -29,6 +30,7 @@ export class LmdbTransaction implements Transaction {
     this.#view = view;
   }
 
+  /** Whether there is anything to commit. */
   get writes(): boolean {
     return this.operations.length > 0 || this.events.length > 0;
   }

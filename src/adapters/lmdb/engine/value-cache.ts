@@ -1,108 +1,110 @@
-interface Kept {
+interface CachedValue {
   readonly partitions: readonly string[];
   value: Promise<unknown>;
-  /** What `value` resolved with, once it has. */
+  /** What `value` resolved with; undefined before. */
   result: unknown;
   bytes: number;
 }
 
-const NOTHING = Promise.resolve();
+const NOT_STARTED = Promise.resolve();
 
 /**
- * Values computed from records, kept until a partition they were read from changes.
- * Bounded by an estimate of bytes; the least recently used go first.
+ * Caches values that were computed from records, until a partition that they were computed from changes. Bounded by an
+ * estimate of their bytes; the least recently used values are evicted first.
  */
 export class ValueCache {
   readonly #capacity: number;
-  readonly #kept = new Map<string, Kept>();
-  readonly #byPartition = new Map<string, Set<string>>();
+  readonly #values = new Map<string, CachedValue>();
+  readonly #keysByPartition = new Map<string, Set<string>>();
   #bytes = 0;
 
-  /** @param capacity bytes of values to keep at most */
+  /** @param capacity maximum number of bytes, by estimate */
   constructor(capacity: number) {
     this.#capacity = capacity;
   }
 
+  /** Returns the cached value of `key`, or computes it. Concurrent calls share one computation; one that rejects is not kept. */
   get<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
-    const known = this.#kept.get(key);
+    const known = this.#values.get(key);
     if (known !== undefined) {
-      // Order only matters once something will have to go.
+      // The order of use matters only when an eviction is near.
       if (this.#bytes > this.#capacity / 2) this.#touch(key, known);
       return known.value as Promise<T>;
     }
-    const kept: Kept = { partitions, value: NOTHING, result: undefined, bytes: 0 };
-    // Before it is computed: the first read may find a change of what it is computed from.
-    this.#add(key, kept);
+    const cached: CachedValue = { partitions, value: NOT_STARTED, result: undefined, bytes: 0 };
+    // Added before the computation, whose first read may already find a change of these partitions and invalidate it.
+    this.#add(key, cached);
     const value = compute();
-    kept.value = value;
+    cached.value = value;
     void value.then(
-      (result) => this.#weigh(key, kept, result),
-      () => this.#kept.get(key) === kept && this.#remove(key, kept),
+      (result) => this.#computed(key, cached, result),
+      () => this.#values.get(key) === cached && this.#remove(key, cached),
     );
     return value;
   }
 
-  /** What `get` gives, where it has been computed. */
-  recall<T>(key: string): T | undefined {
-    return this.#kept.get(key)?.result as T | undefined;
+  /** Returns the cached value of `key`; undefined if it is not cached or still being computed. */
+  peek<T>(key: string): T | undefined {
+    return this.#values.get(key)?.result as T | undefined;
   }
 
-  /** Forgets what was computed, or is being computed, from a partition. */
+  /** Drops the values that were computed, or are being computed, from a partition. */
   invalidate(partition: string): void {
-    const keys = this.#byPartition.get(partition);
+    const keys = this.#keysByPartition.get(partition);
     if (keys === undefined) return;
     for (const key of [...keys]) {
-      const kept = this.#kept.get(key);
-      if (kept !== undefined) this.#remove(key, kept);
+      const cached = this.#values.get(key);
+      if (cached !== undefined) this.#remove(key, cached);
     }
   }
 
+  /** Drops all values. */
   clear(): void {
-    this.#kept.clear();
-    this.#byPartition.clear();
+    this.#values.clear();
+    this.#keysByPartition.clear();
     this.#bytes = 0;
   }
 
-  #touch(key: string, kept: Kept): void {
-    this.#kept.delete(key);
-    this.#kept.set(key, kept);
+  #touch(key: string, cached: CachedValue): void {
+    this.#values.delete(key);
+    this.#values.set(key, cached);
   }
 
-  #add(key: string, kept: Kept): void {
-    this.#kept.set(key, kept);
-    for (const partition of kept.partitions) {
-      let keys = this.#byPartition.get(partition);
-      if (keys === undefined) this.#byPartition.set(partition, (keys = new Set()));
+  #add(key: string, cached: CachedValue): void {
+    this.#values.set(key, cached);
+    for (const partition of cached.partitions) {
+      let keys = this.#keysByPartition.get(partition);
+      if (keys === undefined) this.#keysByPartition.set(partition, (keys = new Set()));
       keys.add(key);
     }
   }
 
-  #remove(key: string, kept: Kept): void {
-    this.#kept.delete(key);
-    this.#bytes -= kept.bytes;
-    for (const partition of kept.partitions) {
-      const keys = this.#byPartition.get(partition);
+  #remove(key: string, cached: CachedValue): void {
+    this.#values.delete(key);
+    this.#bytes -= cached.bytes;
+    for (const partition of cached.partitions) {
+      const keys = this.#keysByPartition.get(partition);
       keys?.delete(key);
-      if (keys?.size === 0) this.#byPartition.delete(partition);
+      if (keys?.size === 0) this.#keysByPartition.delete(partition);
     }
   }
 
-  #weigh(key: string, kept: Kept, result: unknown): void {
-    if (this.#kept.get(key) !== kept) return;
-    kept.result = result;
-    kept.bytes = key.length + weightOf(result);
-    this.#bytes += kept.bytes;
-    for (const [oldestKey, oldest] of this.#kept) {
+  #computed(key: string, cached: CachedValue, result: unknown): void {
+    if (this.#values.get(key) !== cached) return;
+    cached.result = result;
+    cached.bytes = key.length + estimateBytes(result);
+    this.#bytes += cached.bytes;
+    for (const [oldestKey, oldest] of this.#values) {
       if (this.#bytes <= this.#capacity) break;
       this.#remove(oldestKey, oldest);
     }
   }
 }
 
-/** A guess in bytes: what is large is text, by itself or as the `text` of a page or view; the rest is settings, small. */
-function weightOf(value: unknown): number {
+/** Large values are texts or bytes, by themselves or as the `text` of a page or view; all others are settings, which are small. */
+function estimateBytes(value: unknown): number {
   if (typeof value === 'string') return 64 + value.length;
   if (value instanceof Uint8Array) return 64 + value.byteLength;
-  if (typeof value === 'object' && value !== null && 'text' in value) return 512 + weightOf(value.text);
+  if (typeof value === 'object' && value !== null && 'text' in value) return 512 + estimateBytes(value.text);
   return 1024;
 }

@@ -2,14 +2,14 @@ import { statfsSync } from 'node:fs';
 import type { Key, RootDatabase } from 'lmdb';
 import { CollabError, DataError } from '../../../model/errors.ts';
 
-/** How long the cause of a failed commit may take to come after it; it comes in the same turn. */
+/** How long to wait for the cause of a failed commit; it normally follows in the same event loop iteration. */
 const CAUSE_MS = 1_000;
-/** With less free space than this, in bytes, an input/output error is taken for a full disk. */
-const FULL_BYTES = 32 * 1024 * 1024;
+/** With less free space than this, in bytes, an I/O error is treated as a full disk. */
+const FULL_DISK_BYTES = 32 * 1024 * 1024;
 
 /**
- * Makes transactions of an environment reject with what went wrong, such as a full disk. By itself lmdb rejects with an error
- * that says nothing and has a promise of the cause, `commitError`; where nobody waits for that one, it ends the process.
+ * Makes transactions of an environment reject with the cause of their failure, such as a full disk. lmdb-js rejects with an
+ * uninformative error that has a promise of the cause, `commitError`; if that promise is not handled, it ends the process.
  *
  * After an error while LMDB wrote the page that makes a commit valid, this process can neither read nor write the environment
  * any more (MDB_PANIC). Then `onLost` is called, once.
@@ -43,30 +43,30 @@ export function explainFailures<V, K extends Key>(root: RootDatabase<V, K>, onLo
 }
 
 /**
- * Ends this process as one that has failed: its error is caught by nobody, which a worker logs before it ends, and the
- * primary replaces it. Nothing less helps, for LMDB keeps one state of a file per process.
+ * Ends this process with an uncaught error, which a worker logs before it exits, so that the primary replaces it. Nothing
+ * less helps, because LMDB keeps one state of a file per process.
  */
 export function endProcess(path: string): void {
   const error = new DataError(
-    `This process cannot use ${path} any more: an I/O error hit the page that makes a commit valid (MDB_PANIC). It ends, so that ` +
-      'another one opens the file anew. Look for errors of the disk in the log of the kernel (dmesg).',
+    `This process cannot use ${path} any more: an I/O error hit the page that makes a commit valid (MDB_PANIC). The process ends, so that ` +
+      'another one can open the file. Look for disk errors in the kernel log (dmesg).',
   );
   setImmediate(() => {
     throw error;
   });
 }
 
-/** Whether an error of LMDB says that the disk is full, or has failed. */
+/** Whether an error of LMDB means that the disk is full or has failed. */
 export function isDiskFailure(error: unknown): boolean {
   return isFullDisk(error) || isIoError(error);
 }
 
 /**
- * What a caller is told of a commit that failed. LMDB calls it an input/output error too when only some of its pages still
- * fitted on the disk, so the free space of the folder `path` tells the two apart.
+ * Converts the error of a failed commit to the one that the caller gets. LMDB also reports an I/O error when only some of
+ * its pages fitted on the disk; the free space of the folder `path` tells the two cases apart.
  */
 export function refusalOf(error: unknown, path: string): unknown {
-  if (isFullDisk(error) || (isIoError(error) && freeBytes(path) < FULL_BYTES)) return new CollabError('storage_full', 'The server’s disk is full: nothing was written');
+  if (isFullDisk(error) || (isIoError(error) && freeBytes(path) < FULL_DISK_BYTES)) return new CollabError('storage_full', 'The server’s disk is full: nothing was written');
   if (isIoError(error)) return new CollabError('storage_failed', 'The server’s disk reports an I/O error (EIO): the change was not confirmed');
   return error;
 }
@@ -101,7 +101,7 @@ function isLost<V, K extends Key>(root: RootDatabase<V, K>): boolean {
 async function causeOf(error: unknown): Promise<unknown> {
   if (!(error instanceof Error) || !('commitError' in error) || !(error.commitError instanceof Promise)) return error;
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<unknown>((resolve) => (timer = setTimeout(resolve, CAUSE_MS, error)));
+  const timeout = new Promise<unknown>((resolve) => (timer = setTimeout(resolve, CAUSE_MS, error)));
   const cause = error.commitError.then(() => error, (reason: unknown) => reason);
-  return Promise.race([cause, late]).finally(() => clearTimeout(timer));
+  return Promise.race([cause, timeout]).finally(() => clearTimeout(timer));
 }

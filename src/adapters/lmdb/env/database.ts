@@ -3,35 +3,35 @@ import { join } from 'node:path';
 import type { Database as Table, RootDatabase } from 'lmdb';
 import { openEnvironment, OPTIONS, ownCommitsDone } from './environment.ts';
 import { type LogEnvironment, openLog, recordedGeneration } from './log-file.ts';
-import { type Migrated, migrations } from './migrations.ts';
+import { type MigrationTarget, migrations } from './migrations.ts';
 import { logFolder } from './store-files.ts';
 
 /**
- * The two LMDB environments of a store, each with a writers' lock of its own, and the tables in them.
- * docs/decisions/0001-log-first-store.md tells how they work together.
+ * The two LMDB environments of a store, each with a writers' lock of its own, and the tables in them
+ * (docs/decisions/0001-log-first-store.md).
  */
 export interface Database {
   /** Folder of the store. */
   readonly path: string;
-  /**
-   * The group commits (`encodeBatch`) in pieces by their place in the ring; commit-log.ts reads and writes it. `moveToLog`
-   * replaces it by the next generation.
-   */
+  /** The write-ahead log, which commit-log.ts reads and writes; `switchLog` replaces it. */
   log: LogEnvironment;
+  /** The generation of `log`. */
   generation: number;
-  /** Whether the environments were opened at their last flushed commit. */
+  /** Whether the environments were opened at their last flushed commit instead of the last one. */
   readonly lastFlushed: boolean;
   /** The environment of the tables below. */
   readonly root: RootDatabase;
-  /** The folded tree: `partition key` -> value. */
+  /** The base table: `partition key` -> value. */
   readonly table: Table<string, string>;
-  /** The folded event log: `environment first-seq` -> events, one a line. */
+  /** The event chunks: `stream first-seq` -> events, one per line. */
   readonly eventChunks: Table<string, string>;
+  /** `format`: layout version and epoch; `folded`: position of the last checkpoint; `log`: generation of the log. */
   readonly meta: Table<string, string>;
+  /** As `Store.epoch`. */
   readonly epoch: string;
 }
 
-/** The layout that this code reads and writes. A change of it comes with a step in migrations.ts. */
+/** Version of the layout that this code reads and writes. A change of it needs a step in migrations.ts. */
 export const FORMAT_VERSION = 3;
 
 interface Format {
@@ -40,10 +40,11 @@ interface Format {
 }
 
 /**
- * Opens the database in folder `path`, and makes it where there is none.
+ * Opens the database in folder `path`, or creates it, and migrates it to the current format.
  *
- * @param lastFlushed at the last flushed commit instead of the last one: what a power cut leaves
- * @throws when it was written by a newer version, or is no database
+ * @param lastFlushed opens at the last flushed commit instead of the last one, as after a power cut
+ * @throws {Error} when it was written by a newer version
+ * @throws {DataError} when a file is no database, or another process commits without end
  */
 export async function openDatabase(path: string, lastFlushed = false): Promise<Database> {
   const options = { ...OPTIONS, path, safeRestore: lastFlushed, maxDbs: 8 };
@@ -58,8 +59,8 @@ export async function openDatabase(path: string, lastFlushed = false): Promise<D
   }
 }
 
-/** Replaces the log of an open database by another generation, which took over from it; outside of a transaction. */
-export function moveToLog(database: Database, generation: number, log = openLog(database.path, generation, database.lastFlushed)): void {
+/** Replaces the log of an open database by the generation that continues it; outside of a transaction. */
+export function switchLog(database: Database, generation: number, log = openLog(database.path, generation, database.lastFlushed)): void {
   const previous = database.log;
   database.log = log;
   database.generation = generation;
@@ -72,14 +73,17 @@ async function openCurrentLog(tables: Pick<Database, 'root' | 'meta'>, path: str
     const generation = recordedGeneration(tables);
     await ownCommitsDone(join(path, logFolder(generation)));
     const log = openLog(path, generation, lastFlushed);
-    // A log that has been replaced is removed: what was opened may have been made anew by this.
+    // A log that has been replaced is removed: the one just opened may have been created by opening it.
     tables.root.resetReadTxn();
     if (recordedGeneration(tables) === generation) return { log, generation };
     await log.close();
   }
 }
 
-/** The tables of a tree that is open: who opens one otherwise must find them as they were written. */
+/**
+ * Opens the tables of a base environment, with the options that they are written with. The stored names `tree` (base table)
+ * and `segments` (event chunks) are older than the terms that the code uses; renaming them would change the format.
+ */
 export function openTables(root: RootDatabase): Pick<Database, 'root' | 'table' | 'eventChunks' | 'meta'> {
   return {
     root,
@@ -89,14 +93,22 @@ export function openTables(root: RootDatabase): Pick<Database, 'root' | 'table' 
   };
 }
 
-/** Position of the log up to which the tree has everything, as it is written down; undefined before the first fold. */
+/**
+ * The recorded position of the log up to which the base table has everything; undefined before the first checkpoint. Its
+ * stored name, `folded`, is older than the term that the code uses.
+ */
 export function checkpointText({ meta }: Pick<Database, 'meta'>): string | undefined {
   return meta.get('folded');
 }
 
-/** Brings the database to this version, and returns its format. */
-async function migrate(database: Migrated): Promise<Format> {
-  // Before the transaction, in which no table can be opened.
+/** Records that the base table has everything up to `position`; inside the write transaction of the checkpoint. */
+export function recordCheckpoint({ meta }: Pick<Database, 'meta'>, position: number): void {
+  void meta.put('folded', String(position));
+}
+
+/** Brings the database to the current format, and returns that. */
+async function migrate(database: MigrationTarget): Promise<Format> {
+  // Prepared before the transaction, because no table can be opened inside it.
   const { version } = formatOf(database);
   const step = version < FORMAT_VERSION ? migrations[version]?.(database) : undefined;
   const format = await database.root.transaction(() => {
@@ -121,7 +133,7 @@ function formatOf({ meta }: Pick<Database, 'meta'>): Format {
   return text === undefined ? { version: FORMAT_VERSION, epoch: randomBytes(8).toString('hex') } : (JSON.parse(text) as Format);
 }
 
-/** The key in the tree. A space sorts before every character that names and keys may have, so partitions don't mix. */
+/** The key in the base table. A space sorts before every character of names and keys, so the keys of a partition are adjacent. */
 export function tableKey(partition: string, key: string): string {
   return `${partition} ${key}`;
 }

@@ -8,41 +8,42 @@ import { OpeningLock } from './opening-lock.ts';
 import { DATA_FILE } from './store-files.ts';
 
 /**
- * Of every environment. A folder with a dot in its name would be taken for a file. A flush belongs to its commit, inside
- * the writers' lock: overlapping flushes of several processes can finish out of order, and a writer that is killed then
- * takes the store back to the older one. And one group commit is one transaction by itself already.
+ * Options of every environment. `noSubdir`: by default a folder with a dot in its name is treated as a file.
+ * `overlappingSync`: a commit is flushed inside the writers' lock, because overlapping flushes of several processes can
+ * finish out of order, and a writer that is killed then takes the store back to the older commit. `eventTurnBatching`: a
+ * group commit is one transaction already.
  */
 export const OPTIONS = { noSubdir: false, maxReaders: 1024, overlappingSync: false, eventTurnBatching: false, compression: false } as const;
 
-/** Commits under way in this process, by the folder of their environment. */
-const commitsUnderWay = new Map<string, Set<Promise<unknown>>>();
+/** Pending commits of this process, by the folder of their environment. */
+const pendingCommits = new Map<string, Set<Promise<unknown>>>();
 
 /**
- * Resolves when no commit of this process to the environment in folder `path` is under way. To be awaited right before an
- * environment that this process may have open already is opened once more: the write thread of lmdb-js would wait for the
- * main thread while it holds LMDB's writers' lock, and the opening, in the main thread, for that lock.
+ * Resolves when this process has no pending commit to the environment in folder `path`. Await it right before opening an
+ * environment that this process may have open already. Otherwise they can deadlock: the write thread of lmdb-js waits for the
+ * main thread while it holds LMDB's writers' lock, and the main thread, which opens, waits for that lock.
  */
 export async function ownCommitsDone(path: string): Promise<void> {
-  for (let pending = commitsUnderWay.get(path); pending !== undefined; pending = commitsUnderWay.get(path)) await Promise.allSettled(pending);
+  for (let pending = pendingCommits.get(path); pending !== undefined; pending = pendingCommits.get(path)) await Promise.allSettled(pending);
 }
 
 function track(path: string, commit: Promise<unknown>): void {
-  const underWay = commitsUnderWay.get(path) ?? new Set();
-  commitsUnderWay.set(path, underWay.add(commit));
+  const pending = pendingCommits.get(path) ?? new Set();
+  pendingCommits.set(path, pending.add(commit));
   const forget = (): void => {
-    underWay.delete(commit);
-    if (underWay.size === 0) commitsUnderWay.delete(path);
+    pending.delete(commit);
+    if (pending.size === 0) pendingCommits.delete(path);
   };
   void commit.then(forget, forget);
 }
 
 /**
- * Opens the LMDB environment in folder `options.path`, which other processes may have open, and makes it where there is
- * none. Write to it by `transaction` and `transactionSync` of the environment alone, never by a `put` outside of them: those
- * two keep commits and openings apart (opening-lock.ts). Its `readerCheck` frees the dead readers of that lock too.
+ * Opens the LMDB environment in folder `options.path`, or creates it. Other processes may have it open. Write to it only
+ * inside `transaction` and `transactionSync` of the environment, never by a `put` outside of them: only these two exclude
+ * commits while another process opens it (opening-lock.ts). Its `readerCheck` also frees the dead readers of that lock.
  *
- * @param openTables opens the tables in it, which may write
- * @returns what `openTables` returns
+ * @param openTables opens the tables of the environment, which may write
+ * @returns the result of `openTables`
  * @throws {DataError} when the file is no database, or another process commits without end
  */
 export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOptionsWithPath & { path: string }, openTables: (root: RootDatabase<V, K>) => T): T {
@@ -52,12 +53,12 @@ export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOption
   checkDatabaseFile(file);
   const lock = new OpeningLock(options.path);
   try {
-    return lock.alone(() => {
+    return lock.exclusive(() => {
       const root = open<V, K>(options);
       explainFailures(root, () => endProcess(file));
       const tables = openTables(root);
-      keepApart(root, lock, options.path);
-      // LMDB flushes what it writes, not the name of the file: without it a power cut takes every commit to a new one.
+      excludeOpenings(root, lock, options.path);
+      // LMDB flushes the content of a file but not its folder entry: without that, a power cut loses a new file with all its commits.
       if (isNew && options.noSync !== true) for (const folder of [options.path, dirname(options.path)]) syncPathSync(folder);
       return tables;
     });
@@ -67,7 +68,8 @@ export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOption
   }
 }
 
-function keepApart<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock, path: string): void {
+/** Makes the transactions of an environment take the lock, and its `close` wait for them. */
+function excludeOpenings<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock, path: string): void {
   const transaction = root.transaction.bind(root);
   root.transaction = <R>(action: () => R) => {
     const commit = lock.shared(() => transaction(action));
@@ -80,8 +82,8 @@ function keepApart<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock
   root.readerCheck = () => readerCheck() + lock.readerCheck();
   const close = root.close.bind(root);
   root.close = async () => {
-    // Once: another store in this process may go on committing.
-    await Promise.allSettled(commitsUnderWay.get(path) ?? new Set<Promise<unknown>>());
+    // Only the commits of now: another store in this process may continue to commit.
+    await Promise.allSettled(pendingCommits.get(path) ?? new Set<Promise<unknown>>());
     await close();
     await lock.close();
   };

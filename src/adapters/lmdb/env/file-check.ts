@@ -2,26 +2,26 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { endianness } from 'node:os';
 import { DataError } from '../../../model/errors.ts';
 
-/** What every LMDB file begins with, after the header of its first page. */
+/** Magic number of an LMDB file, which follows the header of its first page. */
 const MAGIC = 0xbeefc0de;
-const MAGIC_AT = 24;
+const MAGIC_OFFSET = 24;
 const HEAD_BYTES = 64;
 
 /**
- * Looks whether a file is a database at all, before LMDB maps it: one that is not can end the process with a signal, which
- * nobody can catch. A file that is absent or empty passes, as one that is to be made.
+ * Checks that a file is a database before LMDB maps it: mapping any other file can end the process with a signal that cannot
+ * be caught. A file that is missing or empty passes, because LMDB creates the database in it.
  *
- * @throws {DataError} when it is something else
+ * @throws {DataError} when it is not a database
  */
 export function checkDatabaseFile(path: string): void {
   const head = firstBytes(path);
   if (head === null || head.length === 0) return;
-  const magic = head.length < HEAD_BYTES ? 0 : endianness() === 'LE' ? head.readUInt32LE(MAGIC_AT) : head.readUInt32BE(MAGIC_AT);
+  const magic = head.length < HEAD_BYTES ? 0 : endianness() === 'LE' ? head.readUInt32LE(MAGIC_OFFSET) : head.readUInt32BE(MAGIC_OFFSET);
   if (magic === MAGIC) return;
   throw new DataError(`${path} is damaged: it does not begin like a database. Stop the server, keep a copy of the folder, and restore a backup (collab restore).`);
 }
 
-/** The start of a file; null when there is none. */
+/** The first bytes of a file; null if it is missing. */
 function firstBytes(path: string): Buffer | null {
   let file: number;
   try {

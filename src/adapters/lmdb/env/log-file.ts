@@ -8,21 +8,20 @@ interface Meta {
   readonly meta: Table<string, string>;
 }
 
-/** An LMDB environment that holds one generation of the log: pieces by their place in the ring. */
+/** An LMDB environment that has one generation of the log: WAL records by their index in the ring. */
 export type LogEnvironment = RootDatabase<Buffer, number>;
 
-/** Opens a generation of the log, and makes it where there is none. */
+/** Opens a generation of the log, or creates it. */
 export function openLog(path: string, generation: number, safeRestore = false): LogEnvironment {
-  // A variable, because the typings don't know safeRestore.
+  // A variable, because the type of the parameter lacks safeRestore.
   const options = { ...OPTIONS, path: join(path, logFolder(generation)), safeRestore, encoding: 'binary', keyEncoding: 'uint32' } as const;
   return openEnvironment(options, (log: LogEnvironment) => log);
 }
 
 /**
- * Makes a log of a generation whose folder nobody uses yet, and writes to it. What an attempt that was interrupted has left
- * there is removed.
+ * Creates a generation of the log whose folder no process uses yet. Removes what an interrupted attempt has left there.
  *
- * @param write runs in a write transaction; it is on the disk when this returns
+ * @param write runs in a write transaction, which is on disk when this function returns
  */
 export function makeLog(path: string, generation: number, write: (log: LogEnvironment) => void): LogEnvironment {
   rmSync(join(path, logFolder(generation)), { recursive: true, force: true });
@@ -37,15 +36,14 @@ export function makeLog(path: string, generation: number, write: (log: LogEnviro
 }
 
 /**
- * The generation of the log that commits go to, as the tree has it written down. A log that was sealed just before a crash
- * may be one behind: reading it to its end leads on.
+ * The generation of the log that commits go to, as recorded beside the base table. After a crash right after a log was
+ * sealed it may be one behind: a process that reads that log to its end finds the seal.
  */
 export function recordedGeneration({ meta }: Meta): number {
   return Number(meta.get('log') ?? 0);
 }
 
-/** Writes down that commits go to a generation of the log; inside a write transaction of the tree. */
+/** Records that commits go to a generation of the log; inside a write transaction of the base table. */
 export function recordGeneration(database: Meta, generation: number): void {
   if (recordedGeneration(database) < generation) void database.meta.put('log', String(generation));
 }
-

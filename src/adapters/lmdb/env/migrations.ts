@@ -2,12 +2,12 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database as Table, RootDatabase } from 'lmdb';
 import { FRAME_BYTES } from '../engine/batch.ts';
-import { appendToLog, endOf, hasRoom } from '../engine/commit-log.ts';
+import { appendToLog, endOf, hasSpace } from '../engine/commit-log.ts';
 import { type LogEnvironment, makeLog, openLog, recordGeneration } from './log-file.ts';
 import { logFolder } from './store-files.ts';
 
-/** What a migration works on: the tree is open, no log is. */
-export interface Migrated {
+/** A database to migrate: the base environment is open, no log is. */
+export interface MigrationTarget {
   readonly path: string;
   readonly root: RootDatabase;
   readonly meta: Table<string, string>;
@@ -15,33 +15,33 @@ export interface Migrated {
 
 /** A migration that is ready to run. */
 export interface Migration {
-  /** Does the work, inside a write transaction of the tree; may be done once more from the start. */
+  /** Migrates, inside a write transaction of the base environment; may be called again from the start. */
   run(): void;
-  /** Closes and removes what is not needed any more, after that transaction, whether it has called `run` or not. */
+  /** Closes and removes what is no longer needed. Called after that transaction, whether it has called `run` or not. */
   done(): Promise<void>;
 }
 
-/** `migrations[n]` brings a database of format n to the current one; called outside of any transaction. */
-export const migrations: Readonly<Record<number, (database: Migrated) => Migration>> = { 1: fromTable, 2: fromPlainLog };
+/** `migrations[n]` migrates a database of format n to the current one; called outside of any transaction. */
+export const migrations: Readonly<Record<number, (database: MigrationTarget) => Migration>> = { 1: fromTable, 2: fromPlainLog };
 
-/** The log of formats 1 and 2 was a ring of pieces of this size too. */
-const RING_PIECES = 32_768;
-const PIECE_BYTES = 2_000;
-/** Format 1 wrote position and length before a commit, and no mark into the pieces. */
+/** In formats 1 and 2 the log was a ring of records of this size too. */
+const RING_RECORDS = 32_768;
+const RECORD_BYTES = 2_000;
+/** Format 1 had position and length before a batch, and no header in the records. */
 const FRAME_BYTES_1 = 12;
-/** Format 2 wrote the length before a commit, and the position as a double before every piece. */
+/** Format 2 had the length before a batch, and the position as a double before every record. */
 const FRAME_BYTES_2 = 4;
-const MARK_BYTES_2 = 8;
-/** The log that a migration writes. */
+const HEADER_BYTES_2 = 8;
+/** The generation of the log that a migration writes. */
 const GENERATION = 1;
 
-/** Format 1 had the log as a table beside the tree. */
-function fromTable(database: Migrated): Migration {
+/** Format 1 had the log in a table of the base environment. */
+function fromTable(database: MigrationTarget): Migration {
   const old = database.root.openDB<Buffer, number>('log', { encoding: 'binary', keyEncoding: 'uint32' });
   let log: LogEnvironment | undefined;
   return {
     run() {
-      const checkpointed = foldedOf(database);
+      const checkpointed = checkpointOf(database);
       log = rewrite(database, checkpointed, batchesOf1(old, checkpointed));
       for (const key of [...old.getKeys()]) void old.remove(key);
     },
@@ -49,13 +49,13 @@ function fromTable(database: Migrated): Migration {
   };
 }
 
-/** Format 2 had the log as the environment that is generation 0 now, without checksums. */
-function fromPlainLog(database: Migrated): Migration {
+/** Format 2 had the log without checksums, in the environment that is generation 0 now. */
+function fromPlainLog(database: MigrationTarget): Migration {
   const old = openLog(database.path, 0);
   let log: LogEnvironment | undefined;
   return {
     run() {
-      const checkpointed = foldedOf(database);
+      const checkpointed = checkpointOf(database);
       log = rewrite(database, checkpointed, batchesOf2(old, checkpointed));
     },
     async done() {
@@ -66,18 +66,18 @@ function fromPlainLog(database: Migrated): Migration {
   };
 }
 
-function foldedOf({ meta }: Migrated): number {
+function checkpointOf({ meta }: MigrationTarget): number {
   return Number(meta.get('folded') ?? 0);
 }
 
-/** Writes commits, which begin with room for a frame of today, as the log that goes on from `folded`. */
-function rewrite(database: Migrated, checkpointed: number, batches: readonly Buffer[]): LogEnvironment {
-  const log = makeLog(database.path, GENERATION, (made) => {
+/** Writes batches, which begin with space for a frame of the current format, to a log that continues from `checkpointed`. */
+function rewrite(database: MigrationTarget, checkpointed: number, batches: readonly Buffer[]): LogEnvironment {
+  const log = makeLog(database.path, GENERATION, (created) => {
     let position = checkpointed;
     for (const bytes of batches) {
       const end = endOf(position, bytes.byteLength);
-      if (!hasRoom(checkpointed, end)) throw new Error('The log of the older format is too full to be moved: start and stop the version that wrote it once without load, then this one.');
-      appendToLog(made, position, bytes);
+      if (!hasSpace(checkpointed, end)) throw new Error('The log of the older format is too full to be migrated: start and stop the version that wrote it once without load, then this one.');
+      appendToLog(created, position, bytes);
       position = end;
     }
   });
@@ -88,29 +88,29 @@ function rewrite(database: Migrated, checkpointed: number, batches: readonly Buf
 function batchesOf1(old: Table<Buffer, number>, from: number): Buffer[] {
   const batches: Buffer[] = [];
   for (let start = from; ; ) {
-    const first = old.get(start % RING_PIECES);
+    const first = old.get(start % RING_RECORDS);
     if (first === undefined || first.readDoubleLE(0) !== start) return batches;
     const byteLength = first.readUInt32LE(8);
     const bytes = Buffer.alloc(byteLength);
-    const pieces = Math.ceil(byteLength / PIECE_BYTES);
-    for (let i = 0; i < pieces; i++) old.get((start + i) % RING_PIECES)?.copy(bytes, i * PIECE_BYTES);
+    const records = Math.ceil(byteLength / RECORD_BYTES);
+    for (let i = 0; i < records; i++) old.get((start + i) % RING_RECORDS)?.copy(bytes, i * RECORD_BYTES);
     batches.push(bytes.subarray(FRAME_BYTES_1 - FRAME_BYTES));
-    start += pieces;
+    start += records;
   }
 }
 
 function batchesOf2(old: LogEnvironment, from: number): Buffer[] {
-  const room = PIECE_BYTES - MARK_BYTES_2;
+  const payload = RECORD_BYTES - HEADER_BYTES_2;
   const batches: Buffer[] = [];
   for (let start = from; ; ) {
-    const first = old.get(start % RING_PIECES);
+    const first = old.get(start % RING_RECORDS);
     if (first === undefined || first.readDoubleLE(0) !== start) return batches;
-    const byteLength = first.readUInt32LE(MARK_BYTES_2);
+    const byteLength = first.readUInt32LE(HEADER_BYTES_2);
     const grown = FRAME_BYTES - FRAME_BYTES_2;
     const bytes = Buffer.alloc(grown + byteLength);
-    const pieces = Math.ceil(byteLength / room);
-    for (let i = 0; i < pieces; i++) old.get((start + i) % RING_PIECES)?.copy(bytes, grown + i * room, MARK_BYTES_2);
+    const records = Math.ceil(byteLength / payload);
+    for (let i = 0; i < records; i++) old.get((start + i) % RING_RECORDS)?.copy(bytes, grown + i * payload, HEADER_BYTES_2);
     batches.push(bytes);
-    start += pieces;
+    start += records;
   }
 }

@@ -5,28 +5,28 @@ import { DataError } from '../../../model/errors.ts';
 import { otherReaders } from './readers.ts';
 import { OPENING_FOLDER } from './store-files.ts';
 
-/** How long who opens waits for commits under way; the longest, a fold of a full log, takes about a second. */
+/** How long an opening waits for pending commits; the longest, a checkpoint of a full log, takes about a second. */
 const PATIENCE_MS = 30_000;
-const LOOK_AGAIN_MS = 1;
+const POLL_MS = 1;
 
 /**
- * Keeps commits to an LMDB environment and its openings apart, in all processes: commits share this lock, an opening has
- * it alone.
+ * Excludes commits to an LMDB environment while any process opens it: commits share this lock, an opening has it
+ * exclusively.
  *
- * LMDB as lmdb-js 3.5.6 brings it (without ITS#9496) lets a process that opens an environment set back the number of the
- * last transaction to what it read a moment before. A commit of that moment is then overwritten by the next one, or pages
- * appear that are newer than their transaction: commits fail with MDB_BAD_TXN, or the process ends by SIGSEGV.
+ * LMDB as shipped by lmdb-js 3.5.6 (without ITS#9496) lets a process that opens an environment reset the number of the
+ * last transaction to the one that it read a moment before. A commit in between is then overwritten by the next one, or
+ * pages appear that are newer than their transaction: commits fail with MDB_BAD_TXN, or the process ends by SIGSEGV.
  *
- * The lock is an LMDB environment of its own, in which nothing is ever written, so that opening it does no harm. Who opens
- * holds its writers' lock, a commit under way holds a reader of it: LMDB frees both when their process is killed. That
- * somebody opens is said by the name of a file, because a commit can look at that in a microsecond; and it is renamed
- * instead of made, because a full disk must not keep a worker from starting.
+ * The lock is an LMDB environment of its own to which nothing is ever written, so that opening it does no harm. A process
+ * that opens holds its writers' lock; a process with a pending commit holds a reader. LMDB frees both when the process is
+ * killed. The name of a file tells commits that an opening is in progress, because they can check that in a microsecond. The
+ * file is renamed instead of created, because a worker must be able to start on a full disk.
  */
 export class OpeningLock {
   readonly #environment: RootDatabase;
   readonly #idle: string;
   readonly #busy: string;
-  /** Commits under way in this process. */
+  /** Pending commits of this process. */
   #commits = 0;
 
   /** @param path folder of the environment to be opened; it must exist */
@@ -39,21 +39,21 @@ export class OpeningLock {
   }
 
   /**
-   * Runs `work`, which opens the environment, while no process commits to it and no other opens it. Blocks until then:
-   * for a process that is starting.
+   * Runs `work`, which opens the environment, while no other process commits to it or opens it. Blocks the thread until
+   * then: for a process that is starting.
    *
-   * Commits of this very process don't count: it has the environment open, and lmdb-js doesn't open it again then.
+   * Commits of this process do not count: it has the environment open already, and lmdb-js does not open it again then.
    *
    * @throws {DataError} when another process commits without end
    */
-  alone<T>(work: () => T): T {
+  exclusive<T>(work: () => T): T {
     return this.#environment.transactionSync(() => {
-      this.#announce();
+      this.#markBusy();
       try {
         this.#waitForCommits();
         return work();
       } finally {
-        this.#withdraw();
+        this.#markIdle();
       }
     });
   }
@@ -61,7 +61,8 @@ export class OpeningLock {
   /** Runs `commit` while no process opens the environment. */
   async shared<T>(commit: () => Promise<T>): Promise<T> {
     let leave = this.#enter();
-    for (; leave === undefined; leave = this.#enter()) await this.#environment.transaction(() => this.#withdraw());
+    // The writers' lock is free once the opening is over. A killed process may have left the file name, so it is reset.
+    for (; leave === undefined; leave = this.#enter()) await this.#environment.transaction(() => this.#markIdle());
     try {
       return await commit();
     } finally {
@@ -69,11 +70,11 @@ export class OpeningLock {
     }
   }
 
-  /** `shared` for a commit that blocks anyway. */
+  /** `shared` for a synchronous commit. */
   sharedSync<T>(commit: () => T): T {
     if (this.#commits > 0) return commit();
     let leave = this.#enter();
-    for (; leave === undefined; leave = this.#enter()) this.#environment.transactionSync(() => this.#withdraw());
+    for (; leave === undefined; leave = this.#enter()) this.#environment.transactionSync(() => this.#markIdle());
     try {
       return commit();
     } finally {
@@ -81,17 +82,17 @@ export class OpeningLock {
     }
   }
 
-  /** Frees the places of readers whose process has ended; returns how many there were. */
+  /** Frees the reader slots of processes that have ended; returns how many there were. */
   readerCheck(): number {
     return this.#environment.readerCheck();
   }
 
-  /** Nothing may be under way. */
+  /** Closes the lock; it must not be in use. */
   async close(): Promise<void> {
     await this.#environment.close();
   }
 
-  /** Says that a commit is under way, and how to end it; undefined when somebody opens. */
+  /** Registers a pending commit and returns a function that ends it; undefined while a process opens the environment. */
   #enter(): (() => void) | undefined {
     const reader = this.#environment.useReadTransaction();
     if (existsSync(this.#busy)) {
@@ -106,14 +107,14 @@ export class OpeningLock {
     };
   }
 
-  #announce(): void {
+  #markBusy(): void {
     if (existsSync(this.#busy)) return;
     if (existsSync(this.#idle)) renameSync(this.#idle, this.#busy);
     else writeFileSync(this.#busy, '', { mode: 0o600 });
   }
 
-  /** For who has the lock of openings: nobody opens then, and what a killed process has announced is withdrawn too. */
-  #withdraw(): void {
+  /** Inside a write transaction of the lock: no process opens then, so this also corrects the name that a killed process has left. */
+  #markIdle(): void {
     if (existsSync(this.#busy)) renameSync(this.#busy, this.#idle);
   }
 
@@ -121,8 +122,8 @@ export class OpeningLock {
     const giveUp = performance.now() + PATIENCE_MS;
     let committing: number | undefined;
     do {
-      // Before the first look too: until then, whoever has not seen the file yet has its reader in sight.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS);
+      // Also before the first check: afterwards the reader of any commit that has not seen the file name is visible.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, POLL_MS);
       this.#environment.readerCheck();
       committing = this.#committing();
     } while (committing !== undefined && performance.now() < giveUp);
@@ -130,7 +131,7 @@ export class OpeningLock {
     throw new DataError(`The store cannot be opened: process ${committing} has been writing to it for ${PATIENCE_MS / 1000} s. See whether it is stopped or its disk is stuck, or end it.`);
   }
 
-  /** The id of another process that commits; undefined when none does. */
+  /** The id of another process with a pending commit; undefined if there is none. */
   #committing(): number | undefined {
     return otherReaders(this.#environment).find(({ snapshot }) => snapshot !== null)?.pid;
   }

@@ -1,0 +1,96 @@
+import type { StoredEvent } from '../../../ports/store.ts';
+import { type Slot, textOf } from './batch.ts';
+import type { Database } from '../env/database.ts';
+import { decodeEventChunk, encodeEventChunk, eventCountOf } from './event-chunk.ts';
+
+/** Maximum number of events in one chunk, so that a read from the middle of a stream decodes little. */
+const CHUNK_EVENTS = 256;
+
+/**
+ * The events on disk: per stream, chunks of consecutive events in order. Writes belong inside a write transaction of the
+ * base table.
+ */
+export class EventChunks {
+  readonly #table: Database['eventChunks'];
+
+  constructor({ eventChunks }: Pick<Database, 'eventChunks'>) {
+    this.#table = eventChunks;
+  }
+
+  /** Position of the first event of a stream; undefined if it has none. */
+  first(stream: string): number | undefined {
+    const [key] = this.#table.getKeys({ ...bounds(stream), limit: 1 });
+    return key === undefined ? undefined : firstSeqOf(key);
+  }
+
+  /** Position of the last event of a stream; 0 if it has none. */
+  last(stream: string): number {
+    const { start, end } = bounds(stream);
+    for (const { key, value } of this.#table.getRange({ start: end, end: start, reverse: true, limit: 1 })) {
+      return firstSeqOf(key) + eventCountOf(value) - 1;
+    }
+    return 0;
+  }
+
+  /** Returns the events after `since`, at most `limit`. */
+  read(stream: string, since: number, limit: number): StoredEvent[] {
+    const { start, end } = bounds(stream);
+    // The chunk that has the first of these events begins at or before it.
+    const [first = start] = this.#table.getKeys({ start: chunkKey(stream, since + 1), end: start, reverse: true, limit: 1 });
+    const events: StoredEvent[] = [];
+    for (const { key, value } of this.#table.getRange({ start: first, end })) {
+      const firstSeq = firstSeqOf(key);
+      for (const [i, text] of decodeEventChunk(key, value).entries()) {
+        if (firstSeq + i > since && events.length < limit) events.push({ seq: firstSeq + i, text });
+      }
+      if (events.length >= limit) break;
+    }
+    return events;
+  }
+
+  /** Appends consecutive events, of which the first is at `firstSeq`. */
+  append(stream: string, firstSeq: number, slots: readonly Slot[]): void {
+    for (let i = 0; i < slots.length; i += CHUNK_EVENTS) {
+      const texts = slots.slice(i, i + CHUNK_EVENTS).map((slot) => textOf(slot) ?? '');
+      void this.#table.put(chunkKey(stream, firstSeq + i), encodeEventChunk(texts));
+    }
+  }
+
+  /** Removes chunks that end at or before `seq`, but never the last one. */
+  trim(stream: string, seq: number): void {
+    const keys = [...this.#table.getKeys(bounds(stream))];
+    keys.forEach((key, i) => {
+      const next = keys[i + 1];
+      if (next !== undefined && firstSeqOf(next) - 1 <= seq) void this.#table.remove(key);
+    });
+  }
+
+  /** Removes all chunks of a stream. */
+  remove(stream: string): void {
+    for (const key of [...this.#table.getKeys(bounds(stream))]) void this.#table.remove(key);
+  }
+
+  /** The names of the streams that have chunks, in order. */
+  streams(): string[] {
+    const streams: string[] = [];
+    for (let start = ''; ; ) {
+      const [key] = this.#table.getKeys({ start, limit: 1 });
+      if (key === undefined) return streams;
+      const stream = key.slice(0, key.indexOf(' '));
+      streams.push(stream);
+      start = `${stream}!`;
+    }
+  }
+}
+
+function chunkKey(stream: string, firstSeq: number): string {
+  return `${stream} ${String(firstSeq).padStart(16, '0')}`;
+}
+
+function firstSeqOf(key: string): number {
+  return Number(key.slice(key.indexOf(' ') + 1));
+}
+
+function bounds(stream: string): { start: string; end: string } {
+  return { start: `${stream} `, end: `${stream}!` };
+}
