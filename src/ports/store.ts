@@ -1,7 +1,8 @@
 /**
- * The Store: records, and streams of events, each ordered. Records live in partitions, a partition is an
- * ordered map from key to text. Partition names and keys are printable ASCII (0x21–0x7e), together at most 1 900
- * bytes; values are text, normally JSON. `test/conformance/store.ts` holds every sentence below for every adapter.
+ * The Store: records and streams of events. A record is a text under a key in a partition, which is ordered by key (by
+ * byte). Partition names and keys are printable ASCII (0x21–0x7e) without spaces, each at least one character, together at
+ * most 1 900 bytes; names of streams follow the rules for those of partitions. Values are well-formed Unicode text,
+ * normally JSON. `test/conformance/store.ts` asserts every sentence below for every adapter.
  */
 export interface Entry {
   readonly key: string;
@@ -11,50 +12,54 @@ export interface Entry {
 export interface RangeOptions {
   /** Only keys that start with this. */
   readonly prefix?: string | undefined;
-  /** Only keys past this one in the direction read, exclusive. */
+  /** Only keys after this one in the direction of the read, exclusive. The key need not exist. */
   readonly after?: string | undefined;
   /** From the last key to the first. */
   readonly reverse?: boolean | undefined;
-  /** At most this many entries. */
+  /** Maximum number of entries. */
   readonly limit?: number | undefined;
 }
 
 /**
- * A read sees every commit of every process that was made before the current callback of the event loop began: so it sees
- * whatever the sender of the bytes that the callback handles was told before it sent them.
+ * A read shows every commit of any process that was made before the current callback of the event loop began, and none
+ * that is not flushed to disk. So it shows everything that the sender of the bytes that the callback handles can know.
+ * Reads never go back: a read shows every commit that an earlier read of this process has shown, with all its records and
+ * events. This holds for `get`, `range`, `cached`, `peek`, `lastSeq`, `oldestSeq`, `events` and `partitions` alike.
  */
 export interface Reader {
-  /** The value, or undefined where there is none. */
+  /** Returns the value of a record; undefined if there is none. */
   get(partition: string, key: string): Promise<string | undefined>;
-  /** The entries of a partition, ordered by key (by byte). */
+  /** Returns the entries of a partition, ordered by key. */
   range(partition: string, options?: RangeOptions): Promise<Entry[]>;
 }
 
-/** Gives the text of an event once its position is known. Called at commit, maybe more than once: no side effects. */
+/** Returns the text of an event for its position. Called at commit, possibly more than once: it must have no side effects. */
 export type RenderEvent = (seq: number) => string;
 
 export interface Transaction extends Reader {
   /**
-   * As `Reader.get`, and remembered: if another transaction's `put` or `delete` of this key commits before this one,
-   * this one runs again. A key changed only by `update` conflicts just the same.
+   * As `Reader.get`. If another transaction that writes this key (by `put`, `delete` or `update`) commits before this one,
+   * this one runs again.
    */
   get(partition: string, key: string): Promise<string | undefined>;
-  /** As `Reader.range`. Ranges are not guarded: to be safe, `get` a key that every writer of the range updates. */
+  /** As `Reader.range`, without that guard. To be safe, `get` a key that every writer of the range updates. */
   range(partition: string, options?: RangeOptions): Promise<Entry[]>;
+  /** Writes a record. */
   put(partition: string, key: string, value: string): void;
+  /** Deletes a record; no effect if there is none. */
   delete(partition: string, key: string): void;
   /**
-   * Changes a value as it stands at commit, without making the transaction depend on it: the way of counters, so that
-   * busy records don't conflict. `change` is synchronous, has no side effects and may be called more than once;
-   * undefined stands for absent, both ways. Of several updates of one key in one transaction all apply, in order.
+   * Changes a value as of the commit, so that transactions that change the same record, such as a counter, do not conflict.
+   * `change` is synchronous, has no side effects and may be called more than once; it takes and returns undefined for no
+   * record. The writes of one transaction to one key apply in the order of the calls.
    */
   update(partition: string, key: string, change: (current: string | undefined) => string | undefined): void;
   /**
-   * Appends an event to a stream, which begins with its first event; positions are assigned at commit, in the order of the
-   * calls. The names of streams obey the rules for those of partitions. `environment_not_found` when the stream has ended by then.
+   * Appends an event to a stream, which begins with its first event. Positions are assigned at commit, in the order of the
+   * calls. If the stream has ended by then, the transaction is refused with `environment_not_found`.
    */
   emit(stream: string, render: RenderEvent): void;
-  /** Ends a stream: its events are gone with the commit, and it takes no others. Its name is never used again. */
+  /** Ends a stream: the commit deletes its events, and its name never takes an event again. No effect if it has ended. */
   endStream(stream: string): void;
 }
 
@@ -64,120 +69,127 @@ export interface StoredEvent {
 }
 
 /**
- * Receives each flushed event of every stream once, in order of `seq` per stream, without a gap; and null when a stream has
- * ended, whose last events it may not have received.
+ * Receives the events of every stream, each once, per stream in the order of `seq` without gaps. When a stream ends, it
+ * receives null, once; it may not have received the last events of that stream.
  */
 export type EventListener = (stream: string, event: StoredEvent | null) => void;
 
-/** A snapshot that another process holds: what it shows takes space that commits could use again. */
+/** A snapshot that another process holds: the space of what it shows cannot be reused until it is released. */
 export interface OpenSnapshot {
+  /** `log`: the write-ahead log; `tree`: the base table. Tools show these names, so they stay. */
   readonly table: 'log' | 'tree';
   readonly pid: number;
-  /** Program and first argument, such as `collab tail`; null where the system does not tell. */
+  /** Program and first argument, such as `collab tail`; null if the system does not show it. */
   readonly command: string | null;
-  /** Whether the process has been stopped (SIGSTOP, Ctrl-Z). */
+  /** Whether the process is stopped (SIGSTOP, Ctrl-Z). */
   readonly stopped: boolean;
-  /** Milliseconds for which it has been seen. */
+  /** Milliseconds since the first call of `openSnapshots` that found it. */
   readonly heldMs: number;
 }
 
 export interface Store extends Reader {
-  /** Names this log. Another value after a restore: positions of the old epoch mean nothing in the new. */
+  /** Identifies this incarnation of the store. A restore changes it: positions of another epoch mean nothing. */
   readonly epoch: string;
 
   /**
-   * Read, decide, commit. `work` reads through `tx` and buffers its writes there; nothing is visible before the commit,
-   * which applies all or nothing and stamps event positions (1, 2, 3 … per stream, gapless). If what it read has
-   * changed meanwhile, `work` runs again (at most 12 times, with jitter), so it must have no effect but through `tx`.
-   * Reads of `tx` do not see its own buffered writes.
+   * Runs `work`, which reads through `tx` and buffers writes and events there, and commits those atomically. Nothing is
+   * visible before the commit, not even to reads of `tx`. Events get the next positions of their streams (1, 2, 3 … without
+   * gaps). If a key that `work` has read by `tx.get` has changed by then, `work` runs again, at most 12 times in all with
+   * random delays: it must have no effects except through `tx`.
    *
-   * Resolves with what `work` returned once the commit is flushed to disk; a transaction that wrote nothing resolves
-   * once everything it read is flushed. Rejects with whatever `work` threw, `write_conflict` when the attempts
-   * are used up, `storage_full` when the disk is; then nothing was written.
+   * Resolves with the result of `work` once the commit is flushed to disk; without a commit if nothing was buffered.
+   * Rejects with what `work`, a `change` or a `render` throws, with `write_conflict` when every run conflicted, and with
+   * `storage_full` when the disk is full: nothing was written then. Rejects with `storage_failed` on an I/O error: the
+   * commit is not confirmed then.
    */
   transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
 
   /**
-   * Keeps what `compute` gives until a record in one of `partitions` changes, in this or another process: the next
-   * call after such a change was answered computes again. Bounded in bytes, oldest use out first. `compute` reads only
-   * from `partitions`. The value is shared: never change it.
+   * Returns the cached value of `key` if it is valid, and otherwise computes it. A value is valid until a read would show a
+   * write to one of `partitions` that was committed, by any process, after the computation began: so it is never older than
+   * a read at the same moment. Concurrent calls share one computation. A value that becomes invalid during its computation
+   * is not kept, nor is a rejection. Values may be evicted at any time.
+   *
+   * `compute` returns a promise and reads only from `partitions`. The value is shared: no caller may change it.
    */
   cached<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T>;
   /**
-   * What `memo` would give for the key, at once; undefined where it is not known to hold still, and `memo` has to be asked. For
-   * what every request needs: a promise costs it as much as a lookup.
+   * Returns, without waiting, a value that `cached` would return from the cache. Returns undefined if there is none, or if the
+   * adapter cannot verify without waiting that it is valid; an adapter may always do so. Call `cached` then. For values that
+   * every request needs, for which a promise costs as much as the lookup.
    */
   peek<T>(key: string): T | undefined;
 
-  /**
-   * Resolves once everything that reads of this process show now is on disk, and in `lastSeq` and `events`. A commit of another
-   * process is read at once, and its events are known to be flushed a moment later: this is for who must not miss them.
-   */
-  settle(): Promise<void>;
-  /** Position of the last flushed event of a stream; 0 when there is none, or it has ended. */
+  /** Returns the position of the last event of a stream; 0 if it has none or has ended. */
   lastSeq(stream: string): Promise<number>;
-  /** Position of the oldest event still kept; lastSeq + 1 when none is. */
+  /** Returns the position of the oldest event that is kept; `lastSeq` + 1 if none is. */
   oldestSeq(stream: string): Promise<number>;
-  /** Events after `since`, in order, at most `limit`, as far as they are kept. Includes only flushed events. */
+  /** Returns the events after `since` that are kept, in order, at most `limit`. */
   events(stream: string, since: number, limit: number): Promise<StoredEvent[]>;
-  /** Forgets events up to `seq`, some later ones may stay. The last event is always kept, so that positions go on. */
+  /**
+   * Deletes events up to `seq`. The latest of them may be kept, and the last event of the stream always is, so that
+   * positions continue. `events` may return deleted ones for a while.
+   */
   trimEvents(stream: string, seq: number): Promise<void>;
 
   /**
-   * Calls `listener` with every event flushed from now on, in any process. What it throws goes to `onFault`, and changes nothing
-   * about the commit. Returns the way to stop.
+   * Calls `listener` with every event that any process commits from now on; it may receive events that were committed
+   * shortly before too. Those of other processes arrive with a later read, `poll` or `maintain` of this process. What
+   * the listener throws goes to `onListenerError` and affects neither the commit nor other listeners. Returns a function
+   * that unsubscribes it.
    */
   follow(listener: EventListener): () => void;
   /**
-   * Hint that another process may have committed: looks at once and calls the followers.
-   * `position` is what that process announced as flushed; without it (a poll) the store makes sure by itself.
+   * Looks for commits of other processes and calls the followers with their events; it may return before that. Call it when
+   * another process announces a commit, and periodically, because announcements can be lost. No effect after `close`.
    */
-  wake(position?: number): void;
+  poll(): void;
   /**
-   * Calls `listener` with a position after this process flushed a commit: the moment to hint others; and with how many
-   * milliseconds the commit took. What it throws goes to `onFault`. Returns the way to stop.
+   * Calls `listener` after each flushed commit of this process, with a position that grows with every commit and the
+   * milliseconds that the commit took. What it throws goes to `onListenerError` and affects neither the commit nor other
+   * listeners. Returns a function that unsubscribes it.
    */
   onFlushed(listener: (position: number, ms: number) => void): () => void;
   /**
-   * Calls `handle` with what a listener of `follow` or `onFlushed` has thrown; the other listeners are called all the same.
-   * `handle` must not throw. Without one it becomes a warning of the process. Returns the way to stop.
+   * Calls `handle` with what a listener of `follow` or `onFlushed` throws; without a handler it becomes a process warning.
+   * `handle` must not throw. Returns a function that unsubscribes it.
    */
   onListenerError(handle: (error: unknown) => void): () => void;
 
   /**
-   * The names of partitions that start with `prefix`, past `after`, at most `limit`, in order (by byte). One that has just
-   * lost its last record may be among them.
+   * Returns the names of partitions that start with `prefix`, after `after`, at most `limit`, in order (by byte). They may
+   * include one that has just lost its last record.
    */
   partitions(prefix: string, options?: Pick<RangeOptions, 'after' | 'limit'>): Promise<string[]>;
 
   /**
-   * Makes reads cheaper for a process that serves requests. Without it, a read sees every commit of any process that was made
-   * before the current callback of the event loop began. With it, a read sees every commit that was made before the last call of
-   * the function that this returns, and before the last turn of the event loop began. Call that function in every callback that
-   * brings bytes of a client, before they are handled: their sender may know of commits that nothing here has seen.
+   * Makes reads cheaper for a process that serves requests. After this call, a read shows every commit that was made before
+   * the last call of the returned function, and before the current event loop iteration began, instead of every commit from
+   * before the current callback. Call the returned function in every callback in which bytes of a client arrive, before
+   * handling them: their sender may know of commits that this process has not seen.
    */
   expireOnInput(): () => void;
 
   /**
-   * Ends the snapshot that this process reads from; the next read takes a new one. While a snapshot is open, the space that
-   * commits free is not used again. Call it before a wait in the same turn of the event loop as a read, such as a write to a
-   * pipe, and before long computations.
+   * Releases the snapshot that reads of this process use; the next read takes a new one. While a snapshot is open, the
+   * space that commits free cannot be reused. Call it after a read and before waiting in the same event loop iteration, such
+   * as for a write to a pipe, and before long computations.
    */
   releaseSnapshot(): void;
 
-  /**
-   * The snapshots that other processes hold now. A process that is well holds one for milliseconds: call this again and
-   * again, for `heldMs` counts from the first call that has seen it.
-   */
+  /** Lists the snapshots that other processes hold now. A healthy process holds one for milliseconds. */
   openSnapshots(): OpenSnapshot[];
 
   /**
-   * Does upkeep that is due (moving, trimming, freeing what ended processes have held); called every so often by the
-   * background worker, and at once when a process has ended.
+   * Does the upkeep that is due, such as freeing what ended processes have held. Call it several times per second in one
+   * process, and whenever a process has ended.
    */
   maintain(): Promise<void>;
-  /** Throws unless a read and a write would succeed now and upkeep gets done; the message says why not. */
+  /** Rejects unless a read and a write would succeed now and upkeep is done in time; the message says why not. */
   probe(): Promise<void>;
-  /** Flushes and closes. Calls after it reject. */
+  /**
+   * Closes the store. A pending transaction is either committed and resolves, or rejects and has written nothing. Later reads
+   * and writes throw or reject. No effect when called again.
+   */
   close(): Promise<void>;
 }

@@ -96,11 +96,11 @@ function timeCommits({ store }: Context, metrics: Metrics): void {
   store.onFlushed((_position, ms) => durations.observe(ms / 1000));
 }
 
-/** Hints others at each flush, wakes the store at each hint, and polls. Returns the way to stop. */
+/** Announces each flush to other processes, and polls the store at each announcement and periodically. Returns a function that stops it. */
 function connectStore({ store }: Context, bus: Bus): () => void {
   const stopAnnouncing = store.onFlushed((position) => bus.announce(position));
-  const stopListening = bus.onAnnounce((position) => store.wake(position));
-  const poll = setInterval(() => store.wake(), POLL_MS);
+  const stopListening = bus.onAnnounce(() => store.poll());
+  const poll = setInterval(() => store.poll(), POLL_MS);
   return () => {
     clearInterval(poll);
     stopListening();

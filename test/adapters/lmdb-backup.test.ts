@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
 import { copyStore, inspectStore, renewEpoch } from '../../src/adapters/lmdb/backup.ts';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
-import { until } from '../conformance/store.ts';
+import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const COPIES = 8;

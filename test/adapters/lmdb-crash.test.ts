@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
-import { until } from '../conformance/store.ts';
+import { until } from '../helpers/cluster.ts';
 import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
 
 /** A process that prints the ids of its confirmed commits. */

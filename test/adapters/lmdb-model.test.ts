@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
-import { until } from '../conformance/store.ts';
+import { until } from '../helpers/cluster.ts';
 
 type Step =
   | { readonly kind: 'put' | 'delete' | 'append'; readonly view: 0 | 1; readonly partition: string; readonly key: string }
@@ -64,7 +64,7 @@ t.test('after writes, checkpoints and reopenings in any order, both stores read 
           }
         }
         for (const reader of views) {
-          reader.wake();
+          reader.poll();
           await until(async () => (await reader.lastSeq('env')) === events);
           const seqs = (await reader.events('env', 0, 1000)).map(({ seq }) => seq);
           if (seqs.join() !== Array.from({ length: events }, (_, i) => i + 1).join()) throw new Error(`events ${seqs.join()} of ${events}`);
@@ -98,7 +98,7 @@ t.test('a process that was idle during checkpoints reads the records and gets ev
   }
   await busy.checkpoint();
   t.equal(await idle.get('p', 'n'), '2300');
-  idle.wake();
+  idle.poll();
   await until(() => received.length >= 2_300);
   t.same(received, Array.from({ length: 2_300 }, (_, i) => i + 1));
 });
@@ -121,7 +121,7 @@ t.test('the ring wraps, with large and small commits, while the process of a fol
       tx.emit('env', (seq) => `{"seq":${seq}}`);
     });
   }
-  idle.wake();
+  idle.poll();
   await until(() => received.length >= written);
   t.same(received, Array.from({ length: written }, (_, i) => i + 1));
   for (const store of [idle, busy]) {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
-import { until } from '../conformance/store.ts';
+import { until } from '../helpers/cluster.ts';
 import { killLines, type LineProcess, startFixture, startLines } from '../helpers/line-process.ts';
 
 /** Kills a process at the end of the test if it still runs. */

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { openEnvironment } from '../../src/adapters/lmdb/env/environment.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { openLmdbShared } from '../../src/adapters/lmdb/shared.ts';
-import { until } from '../conformance/store.ts';
+import { until } from '../helpers/cluster.ts';
 import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
 
 const MB = 1024 * 1024;

@@ -55,7 +55,7 @@ t.test('a log whose file has grown too large continues in another file, for all 
   await write(store, 0, 30);
   await maintainUntil(store, () => logs(path).join() === 'log-1');
   await Promise.all([write(store, 30, 60), write(peer, 60, 90)]);
-  peer.wake();
+  peer.poll();
   t.same(received, Array.from({ length: 90 }, (_, i) => i + 1), 'a follower gets every event once and in order');
   await maintainUntil(store, () => logs(path).join() === 'log-2');
   const third = await opened(t, path);

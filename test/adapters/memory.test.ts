@@ -1,13 +1,19 @@
 import t from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
+import { MemoryDatabase } from '../doubles/memory-database.ts';
 import { MemoryStore } from '../doubles/memory-store.ts';
 import { sharedConformance } from '../conformance/shared.ts';
 import { storeConformance } from '../conformance/store.ts';
 
 await t.test('MemoryStore keeps the contract of the Store', (t) =>
-  storeConformance(t, () => {
-    const store = new MemoryStore();
-    return Promise.resolve({ store, peer: store, close: () => store.close() });
+  storeConformance(t, ({ full }) => {
+    const database = new MemoryDatabase();
+    database.full = full;
+    const [store, peer] = [new MemoryStore(database), new MemoryStore(database)];
+    const close = async (): Promise<void> => {
+      await Promise.all([store.close(), peer.close()]);
+    };
+    return Promise.resolve({ store, peer, close });
   }),
 );
 

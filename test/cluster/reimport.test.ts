@@ -2,11 +2,10 @@ import { rmSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
-import { collab, startCluster } from '../helpers/cluster.ts';
+import { collab, startCluster, until } from '../helpers/cluster.ts';
 import { type Connection, connectToBoth } from '../helpers/connections.ts';
 import { TestSocket } from '../helpers/socket.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
-import { until } from '../conformance/store.ts';
 
 const API = '/api/v1';
 

@@ -129,7 +129,7 @@ t.test('an environment that is imported again has another stream, which begins a
   await t.rejects(startThread(world), { code: 'environment_not_found' }, 'a request from before is refused');
   await startThread({ ...world, backend: { ...world.backend, environment: again } });
   t.equal(await world.peer.store.lastSeq(streamOf(again)), 1);
-  world.peer.store.wake();
+  world.peer.store.poll();
   t.strictSame(heard, [`${streamOf(world.environment)} end`, `${streamOf(again)} 1`]);
   t.strictSame(await ctx.store.range('leftovers'), []);
   world.clock.advance(2 * HOUR);

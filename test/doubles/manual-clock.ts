@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/lib/clock.ts';
 
-/** A clock that stands still until `advance` or `set` is called. */
+/** A clock that changes only by `advance` and `set`. */
 export class ManualClock implements Clock {
   #now: number;
   #monotonic = 1_000_000;
@@ -13,12 +13,12 @@ export class ManualClock implements Clock {
   monotonic(): number {
     return this.#monotonic;
   }
-  /** Lets `ms` milliseconds pass. */
+  /** Advances both clocks by `ms` milliseconds. */
   advance(ms: number): void {
     this.#now += ms;
     this.#monotonic += ms;
   }
-  /** Sets the wall clock, as an operator or NTP does; no time passes. */
+  /** Sets the wall clock, as an operator or NTP does, without advancing the monotonic clock. */
   set(now: number): void {
     this.#now = now;
   }

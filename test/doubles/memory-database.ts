@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { CollabError } from '../../src/model/errors.ts';
 import type { Entry, RangeOptions, RenderEvent, StoredEvent } from '../../src/ports/store.ts';
 
-/** A read that a commit depends on: the version of a key when it was read. */
+/** A read of a transaction, with the version of the key at that time. */
 export interface GuardedRead {
   readonly partition: string;
   readonly key: string;
@@ -11,14 +11,14 @@ export interface GuardedRead {
 
 export type Change = (current: string | undefined) => string | undefined;
 
-/** A write as buffered: a put or delete is a change that ignores what is there. */
+/** A buffered write; a put or delete is a change that ignores the current value. */
 export interface Operation {
   readonly partition: string;
   readonly key: string;
   readonly change: Change;
 }
 
-/** An event to append to a stream; null: the stream's end. */
+/** An event to append to a stream; `render` is null for the end of the stream. */
 export interface Emission {
   readonly stream: string;
   readonly render: RenderEvent | null;
@@ -30,10 +30,10 @@ interface Log {
   readonly texts: string[];
 }
 
-/** What several `MemoryStore`s share, as processes share a database on disk. Everything in it is synchronous. */
+/** The data that several `MemoryStore`s share, as processes share a database on disk. Everything here is synchronous. */
 export class MemoryDatabase {
   readonly epoch = randomUUID();
-  /** For tests: while true, commits are refused as on a full disk. */
+  /** While true, commits are refused as on a full disk. */
   full = false;
   readonly #partitions = new Map<string, Map<string, string>>();
   readonly #keyVersions = new Map<string, number>();
@@ -78,8 +78,8 @@ export class MemoryDatabase {
   }
 
   /**
-   * Applies everything or, when a read is out of date, nothing and returns false.
-   * Throws what a change or a rendering throws; then too nothing was applied.
+   * Applies everything and returns true, or applies nothing and returns false if a read is stale. Throws what a change or a
+   * render throws; nothing is applied then.
    */
   commit(reads: readonly GuardedRead[], operations: readonly Operation[], emissions: readonly Emission[]): boolean {
     if (reads.some(({ partition, key, version }) => this.versionOf(partition, key) !== version)) return false;
@@ -110,7 +110,7 @@ export class MemoryDatabase {
   }
 
   /** The streams that have events. */
-  logged(): string[] {
+  streams(): string[] {
     return [...this.#logs.keys()];
   }
 
@@ -127,7 +127,7 @@ export class MemoryDatabase {
     return this.#ended;
   }
 
-  /** Calls `listener` after each commit. Returns the way to stop. */
+  /** Calls `listener` after each commit. Returns a function that unsubscribes it. */
   onCommit(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -137,8 +137,8 @@ export class MemoryDatabase {
     const staged = new Map<string, { partition: string; key: string; value: string | undefined }>();
     for (const { partition, key, change } of operations) {
       const name = nameOf(partition, key);
-      const held = staged.get(name);
-      staged.set(name, { partition, key, value: change(held === undefined ? this.get(partition, key) : held.value) });
+      const earlier = staged.get(name);
+      staged.set(name, { partition, key, value: change(earlier === undefined ? this.get(partition, key) : earlier.value) });
     }
     return staged;
   }
@@ -182,7 +182,7 @@ export class MemoryDatabase {
 
 const nameOf = (partition: string, key: string): string => `${partition} ${key}`;
 
-/** Holds callers to what every adapter may rely on. */
+/** Throws if a name breaks the rules of the port. */
 function checkName(partition: string, key: string): void {
   const name = partition + key;
   if (/^[\x21-\x7e]+$/.test(name) && name.length <= 1_900) return;

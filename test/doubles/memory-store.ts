@@ -5,24 +5,23 @@ import { type Emission, type GuardedRead, MemoryDatabase, type Operation } from 
 import { MemoryValueCache } from './memory-value-cache.ts';
 
 const ATTEMPTS = 12;
-const MOST_TURNS = 4;
+const MAX_DELAY = 4;
 
 interface Follower {
   readonly listener: Listeners<Parameters<EventListener>>;
-  /** Stream -> position of the last event told. */
-  readonly told: Map<string, number>;
-  /** Streams whose end was told, or is older than the follower. */
+  /** Stream -> position of the last event delivered. */
+  readonly delivered: Map<string, number>;
+  /** Streams whose end was delivered, or that ended before the follower was added. */
   readonly ended: Set<string>;
 }
 
 /**
- * A store in memory, for tests: deliberately slow and reordering. Every read and commit settles after a random number of
- * turns of the event loop, so that what races elsewhere once in a while races here at once. Stores over one database
- * stand for processes.
+ * A store in memory, for tests. Every read and commit is delayed by a random number of event loop iterations, so that races
+ * that are rare elsewhere are frequent here. Several stores over one database simulate several processes.
  */
 export class MemoryStore implements Store {
   readonly #database: MemoryDatabase;
-  readonly #memo: MemoryValueCache;
+  readonly #valueCache: MemoryValueCache;
   readonly #followers = new Set<Follower>();
   readonly #faults = new Faults();
   readonly #flushListeners = new Listeners<[position: number, ms: number]>(this.#faults.report);
@@ -31,8 +30,8 @@ export class MemoryStore implements Store {
 
   constructor(database: MemoryDatabase = new MemoryDatabase()) {
     this.#database = database;
-    this.#memo = new MemoryValueCache((partition) => database.partitionVersion(partition));
-    this.#stopListening = database.onCommit(() => void settle().then(() => this.#tellFollowers()));
+    this.#valueCache = new MemoryValueCache((partition) => database.partitionVersion(partition));
+    this.#stopListening = database.onCommit(() => void randomDelay().then(() => this.#deliver()));
   }
 
   get epoch(): string {
@@ -53,36 +52,32 @@ export class MemoryStore implements Store {
       const tx = new MemoryTransaction(this, this.#database);
       const result = await work(tx);
       if (!tx.writes) return result;
-      await settle();
+      await randomDelay();
       this.#requireOpen();
       if (this.#database.full) throw new CollabError('storage_full', 'The server’s disk is full: nothing was written');
       const committed = this.#database.commit(tx.reads, tx.operations, tx.emissions);
       if (committed) {
         const { position } = this.#database;
-        await settle();
-        this.#tellFollowers();
+        await randomDelay();
+        this.#deliver();
         this.#flushListeners.call(position, 0);
         return result;
       }
-      for (let pause = 0; pause < attempt; pause++) await settle();
+      for (let pause = 0; pause < attempt; pause++) await randomDelay();
     }
     throw new CollabError('write_conflict', 'Too many changes at once to the same records: nothing was written, try again');
   }
 
   async cached<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
     this.#requireOpen();
-    const value = await this.#memo.get(key, partitions, compute);
-    await settle();
+    const value = await this.#valueCache.get(key, partitions, compute);
+    await randomDelay();
     return value;
   }
 
   peek<T>(key: string): T | undefined {
     this.#requireOpen();
-    return this.#memo.recall(key);
-  }
-
-  async settle(): Promise<void> {
-    return this.#read(() => undefined);
+    return this.#valueCache.peek(key);
   }
 
   async lastSeq(stream: string): Promise<number> {
@@ -102,15 +97,15 @@ export class MemoryStore implements Store {
   }
 
   follow(listener: EventListener): () => void {
-    const told = new Map(this.#database.logged().map((stream) => [stream, this.#database.lastSeq(stream)]));
-    const follower: Follower = { listener: new Listeners(this.#faults.report), told, ended: new Set(this.#database.ended()) };
+    const delivered = new Map(this.#database.streams().map((stream) => [stream, this.#database.lastSeq(stream)]));
+    const follower: Follower = { listener: new Listeners(this.#faults.report), delivered, ended: new Set(this.#database.ended()) };
     follower.listener.add(listener);
     this.#followers.add(follower);
     return () => this.#followers.delete(follower);
   }
 
-  wake(): void {
-    if (!this.#closed) this.#tellFollowers();
+  poll(): void {
+    if (!this.#closed) this.#deliver();
   }
 
   onFlushed(listener: (position: number, ms: number) => void): () => void {
@@ -126,12 +121,12 @@ export class MemoryStore implements Store {
   }
 
   expireOnInput(): () => void {
-    // Every read is of now.
+    // Reads are never cached.
     return () => {};
   }
 
   releaseSnapshot(): void {
-    // Nothing is kept for readers here.
+    // There are no snapshots.
   }
 
   openSnapshots(): OpenSnapshot[] {
@@ -139,7 +134,8 @@ export class MemoryStore implements Store {
   }
 
   async maintain(): Promise<void> {
-    this.wake();
+    this.#requireOpen();
+    this.poll();
   }
 
   async probe(): Promise<void> {
@@ -155,19 +151,19 @@ export class MemoryStore implements Store {
 
   async #read<T>(read: () => T): Promise<T> {
     this.#requireOpen();
-    await settle();
+    await randomDelay();
     const value = read();
-    await settle();
+    await randomDelay();
     return value;
   }
 
-  #tellFollowers(): void {
-    for (const { listener, told, ended } of this.#followers) {
-      for (const stream of this.#database.logged()) {
-        for (const event of this.#database.events(stream, told.get(stream) ?? 0, Infinity)) {
-          // A listener may have made this run within itself.
-          if (event.seq <= (told.get(stream) ?? 0)) continue;
-          told.set(stream, event.seq);
+  #deliver(): void {
+    for (const { listener, delivered, ended } of this.#followers) {
+      for (const stream of this.#database.streams()) {
+        for (const event of this.#database.events(stream, delivered.get(stream) ?? 0, Infinity)) {
+          // A listener may have called `poll` and so delivered it already.
+          if (event.seq <= (delivered.get(stream) ?? 0)) continue;
+          delivered.set(stream, event.seq);
           listener.call(stream, event);
         }
       }
@@ -201,10 +197,10 @@ class MemoryTransaction implements Transaction {
   }
 
   async get(partition: string, key: string): Promise<string | undefined> {
-    await settle();
+    await randomDelay();
     this.reads.push({ partition, key, version: this.#database.versionOf(partition, key) });
     const value = this.#database.get(partition, key);
-    await settle();
+    await randomDelay();
     return value;
   }
 
@@ -233,7 +229,7 @@ class MemoryTransaction implements Transaction {
   }
 }
 
-/** Resolves after a random number of turns of the event loop, none among them. */
-async function settle(): Promise<void> {
-  for (let turns = Math.floor(Math.random() * MOST_TURNS); turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
+/** Resolves after 0 to 3 event loop iterations. */
+async function randomDelay(): Promise<void> {
+  for (let left = Math.floor(Math.random() * MAX_DELAY); left > 0; left--) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,74 +1,77 @@
-interface Kept {
+interface CachedValue {
   readonly partitions: readonly string[];
-  /** Versions of the partitions when computing began. */
+  /** Versions of the partitions when the computation began. */
   readonly versions: readonly number[];
   readonly value: Promise<unknown>;
-  /** What `value` resolved with, once it has. */
+  /** What `value` resolved with; undefined before. */
   result: unknown;
   bytes: number;
 }
 
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 
-/** Values computed from partitions, each good as long as no partition of it has another version. */
+/** Caches values computed from partitions; a value is valid while the versions of its partitions are unchanged. */
 export class MemoryValueCache {
   readonly #versionOf: (partition: string) => number;
-  readonly #kept = new Map<string, Kept>();
+  readonly #values = new Map<string, CachedValue>();
   #bytes = 0;
 
+  /** @param versionOf returns a number that changes with every write to the partition */
   constructor(versionOf: (partition: string) => number) {
     this.#versionOf = versionOf;
   }
 
+  /** As `Store.cached`. */
   get<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T> {
     const versions = partitions.map(this.#versionOf);
-    const known = this.#kept.get(key);
-    if (known !== undefined) this.#drop(key, known);
+    const known = this.#values.get(key);
+    if (known !== undefined) this.#remove(key, known);
     if (known?.versions.every((version, i) => version === versions[i])) {
-      this.#keep(key, known);
+      this.#add(key, known);
       return known.value as Promise<T>;
     }
-    const kept: Kept = { partitions, versions, value: compute(), result: undefined, bytes: 0 };
-    this.#keep(key, kept);
-    kept.value.then(
-      (value) => this.#weigh(key, kept, value),
-      () => this.#kept.get(key) === kept && this.#drop(key, kept),
+    const cached: CachedValue = { partitions, versions, value: compute(), result: undefined, bytes: 0 };
+    this.#add(key, cached);
+    cached.value.then(
+      (value) => this.#computed(key, cached, value),
+      () => this.#values.get(key) === cached && this.#remove(key, cached),
     );
-    return kept.value as Promise<T>;
+    return cached.value as Promise<T>;
   }
 
-  recall<T>(key: string): T | undefined {
-    const kept = this.#kept.get(key);
-    return kept?.versions.every((version, i) => version === this.#versionOf(kept.partitions[i] as string)) === true ? (kept.result as T) : undefined;
+  /** As `Store.peek`. */
+  peek<T>(key: string): T | undefined {
+    const cached = this.#values.get(key);
+    return cached?.versions.every((version, i) => version === this.#versionOf(cached.partitions[i] as string)) === true ? (cached.result as T) : undefined;
   }
 
-  #keep(key: string, kept: Kept): void {
-    this.#kept.set(key, kept);
-    this.#bytes += kept.bytes;
+  #add(key: string, cached: CachedValue): void {
+    this.#values.set(key, cached);
+    this.#bytes += cached.bytes;
   }
 
-  #drop(key: string, kept: Kept): void {
-    this.#kept.delete(key);
-    this.#bytes -= kept.bytes;
+  #remove(key: string, cached: CachedValue): void {
+    this.#values.delete(key);
+    this.#bytes -= cached.bytes;
   }
 
-  #weigh(key: string, kept: Kept, value: unknown): void {
-    if (this.#kept.get(key) !== kept) return;
-    this.#drop(key, kept);
-    kept.result = value;
-    kept.bytes = key.length + weightOf(value);
-    this.#keep(key, kept);
-    for (const [oldestKey, oldest] of this.#kept) {
-      if (this.#bytes <= MOST_BYTES) return;
-      this.#drop(oldestKey, oldest);
+  #computed(key: string, cached: CachedValue, value: unknown): void {
+    if (this.#values.get(key) !== cached) return;
+    this.#remove(key, cached);
+    cached.result = value;
+    cached.bytes = key.length + estimateBytes(value);
+    this.#add(key, cached);
+    for (const [oldestKey, oldest] of this.#values) {
+      if (this.#bytes <= MAX_BYTES) return;
+      this.#remove(oldestKey, oldest);
     }
   }
 }
 
-/** A guess in bytes: texts and bytes as they are, also inside a page; other objects are settings and the like, small. */
-function weightOf(value: unknown): number {
+/** Texts and bytes by their size, also as the `text` of a page; other objects are settings, which are small. */
+function estimateBytes(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (value instanceof Uint8Array) return value.byteLength;
-  if (typeof value === 'object' && value !== null && 'text' in value) return 64 + weightOf(value.text);
+  if (typeof value === 'object' && value !== null && 'text' in value) return 64 + estimateBytes(value.text);
   return 1_024;
 }

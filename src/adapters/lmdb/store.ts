@@ -77,11 +77,6 @@ export class LmdbStore implements Store {
     });
   }
 
-  settle(): Promise<void> {
-    this.#refresh();
-    return Promise.resolve();
-  }
-
   get(partition: string, key: string): Promise<string | undefined> {
     this.#refresh();
     return Promise.resolve(this.#view.get(partition, key));
@@ -100,6 +95,7 @@ export class LmdbStore implements Store {
       if (!transaction.writes) return result;
       if (performance.now() - this.#spaceCheckedAt > FREE_SPACE_CHECK_MS) await this.#checkSpace();
       if (this.#full) throw new CollabError('storage_full', 'The server’s disk is full: nothing was written');
+      this.#requireOpen();
       const outcome = await this.#committer.commit(transaction);
       if (outcome.kind === 'committed') return result;
       if (outcome.kind === 'failed') throw outcome.error;
@@ -142,7 +138,7 @@ export class LmdbStore implements Store {
     return this.#view.follow(listener);
   }
 
-  wake(): void {
+  poll(): void {
     if (!this.#closed) this.#view.renew();
   }
 
@@ -175,7 +171,7 @@ export class LmdbStore implements Store {
   async maintain(): Promise<void> {
     this.#requireOpen();
     this.#snapshots.freeDeadReaders();
-    this.wake();
+    this.poll();
     if (this.#pacer.isDue) await this.checkpoint();
     await this.#rotateWhenDue();
   }
@@ -201,8 +197,10 @@ export class LmdbStore implements Store {
 
   async close(): Promise<void> {
     if (this.#closed) return;
-    await this.#committer.idle();
-    await this.#checkpointing;
+    while (this.#committer.isBusy || this.#checkpointing !== undefined) {
+      await this.#committer.idle();
+      await this.#checkpointing;
+    }
     this.#closed = true;
     this.#pacer.close();
     await this.#snapshots.close();

@@ -55,7 +55,6 @@ async function warnOfGap(store: Store, stream: string, since: number): Promise<v
 async function follow(store: Store, environment: Environment, since: number, stop: AbortSignal, show: (text: string) => void): Promise<void> {
   let position = since;
   while (!stop.aborted) {
-    store.wake();
     const events = await withoutErased(store, environment.id, await store.events(streamOf(environment), position, BATCH));
     // Printing waits for the reader of a pipe.
     store.releaseSnapshot();

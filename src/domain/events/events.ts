@@ -35,7 +35,6 @@ export function parseEventsQuery(search: URLSearchParams): EventsQuery {
 export async function listEvents(ctx: Context, actor: Actor, since: number, limit: number): Promise<string> {
   requireRead(actor);
   const stream = streamOf(actor.environment);
-  await ctx.store.settle();
   const events = await withoutErased(ctx.store, actor.environment.id, await ctx.store.events(stream, since, limit));
   // After the events: a trim between the two then shows as the gap that it may have made, never the other way about.
   const kept = await ctx.store.oldestSeq(stream);

@@ -158,7 +158,6 @@ export class EventStream {
 
   async #seek(since: LogPosition | null): Promise<boolean> {
     const { store } = this.#parts.ctx;
-    await store.settle();
     const last = await store.lastSeq(this.#stream);
     const oldest = await store.oldestSeq(this.#stream);
     const recovered = since !== null && since.epoch === this.#epoch && since.seq <= last && since.seq >= oldest - 1;

@@ -23,7 +23,6 @@ const reads = new Semaphore(32);
 export async function isRecoverable(store: Store, environment: Environment, point: ResumePoint): Promise<boolean> {
   if (point.epoch !== epochOf(store, environment)) return false;
   const stream = streamOf(environment);
-  if (point.seq > (await store.lastSeq(stream))) await store.settle();
   const [oldest, last] = await Promise.all([store.oldestSeq(stream), store.lastSeq(stream)]);
   return point.seq <= last && point.seq >= oldest - 1 && last - point.seq <= MAX_RESUME_GAP;
 }

@@ -59,6 +59,11 @@ export class Committer {
     });
   }
 
+  /** Whether a commit is pending. */
+  get isBusy(): boolean {
+    return this.#running !== undefined;
+  }
+
   /** Resolves when no commit is pending. */
   async idle(): Promise<void> {
     await this.#running;

@@ -289,7 +289,11 @@ export class StoreView {
     const skip = partition.length + 1;
     const shadowed = this.memtable.slots(partition)?.size ?? 0;
     const bounded = limit === undefined ? {} : { limit: limit + shadowed + 1 };
-    const range = reverse === true ? { start: past ?? high, end: low, reverse, ...bounded } : { start: past ?? low, end: high, ...bounded };
+    // `after` may be outside of the prefix; and a key may equal the prefix, which is `low`.
+    const range =
+      reverse === true
+        ? { start: past === undefined || past > high ? high : past, end: low, inclusiveEnd: true, reverse, ...bounded }
+        : { start: past === undefined || past < low ? low : past, end: high, ...bounded };
     for (const { key, value } of this.#database.table.getRange(range)) {
       if (key !== past) yield { key: key.slice(skip), value };
     }
