@@ -4,7 +4,7 @@ import type { Context } from '../domain/context.ts';
 import type { Logger } from '../observability/log.ts';
 import { Api } from './api/api.ts';
 import { API_PREFIX } from './api/api-prefix.ts';
-import { OpenStreams } from './api/event-stream.ts';
+import { OpenStreams } from './api/open-streams.ts';
 import { Exchange } from './core/exchange.ts';
 import { Files, FILES_PREFIX } from './files/files.ts';
 import type { ServerStatus } from './health.ts';
@@ -48,7 +48,7 @@ const STREAM_HEARTBEAT_MS = 15_000;
 /** Attaches everything that is served over HTTP. To be called after routes that are more particular, such as sockets. */
 export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
   const { ctx, config, log, status } = deps;
-  const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, apiRoutes);
+  const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, new Map(apiRoutes.map(({ operationId, path }) => [operationId, API_PREFIX + path])));
   const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
   const lane = new UploadThrottle(() => requests.pending - streams.size);
   const api = new Api({ ctx, config, log, streams, lane, meter }, apiRoutes);

@@ -5,7 +5,7 @@ import type { Idempotency } from '../../domain/idempotency.ts';
 import { type ListKind, type ListQuery, parseListQuery } from '../../domain/lists/list-query.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Header, Exchange } from '../core/exchange.ts';
-import type { OpenStreams } from './event-stream.ts';
+import type { OpenStreams } from './open-streams.ts';
 import type { RequestMeter } from '../core/request-meter.ts';
 import type { UploadThrottle } from './upload-throttle.ts';
 

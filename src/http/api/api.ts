@@ -16,7 +16,7 @@ import { ApiRequest } from './api-request.ts';
 import { bodyWithFileUrls } from './body-urls.ts';
 import { gzipped, wantsGzip } from '../core/compression.ts';
 import { corsHeaders, isForBrowsers, preflightHeaders } from '../core/cors.ts';
-import type { OpenStreams } from './event-stream.ts';
+import type { OpenStreams } from './open-streams.ts';
 import type { Exchange, Header } from '../core/exchange.ts';
 import { backendActorOf, adminOf, type KeyLookup, idempotencyOf, lookUpKey, isOfUser, requireAccess, userOf } from './guards.ts';
 import { parseJsonBody } from './json-body.ts';

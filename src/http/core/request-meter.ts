@@ -1,7 +1,5 @@
 import type { Counter, Histogram, Metrics } from '../../observability/metrics.ts';
-import { API_PREFIX } from '../api/api-prefix.ts';
 import type { Exchange } from './exchange.ts';
-import type { Route } from '../api/route.ts';
 
 /** Methods with a label of their own; a client may send any word. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
@@ -20,9 +18,10 @@ export class RequestMeter {
   /** Method -> name of the route -> what is measured. */
   readonly #routes = new Map<string, Map<string, Gauge>>();
 
-  constructor(metrics: Metrics, routes: readonly Route[]) {
+  /** @param templates name of a route -> its path, which is the label; a route that is not in it is labelled with its name */
+  constructor(metrics: Metrics, templates: ReadonlyMap<string, string>) {
     this.#metrics = metrics;
-    this.#templates = new Map(routes.map(({ operationId, path }) => [operationId, API_PREFIX + path]));
+    this.#templates = templates;
   }
 
   /** An exchange is over: it was answered, or its client is gone. */

@@ -3,7 +3,7 @@ import { listEvents, parseEventsQuery } from '../../../domain/events/events.ts';
 import { epochOf } from '../../../domain/events/streams.ts';
 import { CollabError } from '../../../model/errors.ts';
 import type { ApiRequest } from '../api-request.ts';
-import { EventStream, type LogPosition } from '../event-stream.ts';
+import { EventStream, type StreamPosition } from '../event-stream.ts';
 import { ok, type Route } from '../route.ts';
 import { namedSchemas } from '../../openapi/schemas.ts';
 
@@ -37,7 +37,7 @@ export const eventRoutes: readonly Route[] = [
     errors: ['invalid_request'],
     handle: async (request) => {
       if (wantsStream(request)) {
-        await new EventStream(request.parts, request.actor).start(resumePosition(request));
+        await streamFor(request).start(resumePosition(request));
         return null;
       }
       const { since, limit } = parseEventsQuery(request.search);
@@ -51,13 +51,18 @@ function wantsStream({ parts }: ApiRequest): boolean {
   return method === 'GET' && accept.includes('text/event-stream');
 }
 
-function resumePosition({ parts, search, ctx, actor }: ApiRequest): LogPosition | null {
+function streamFor({ parts, ctx, actor }: ApiRequest): EventStream {
+  const { exchange, headers, streams, renew, baseUrl } = parts;
+  return new EventStream({ store: ctx.store, exchange, headers, streams, actor, reauthenticate: renew, baseUrl: baseUrl() });
+}
+
+function resumePosition({ parts, search, ctx, actor }: ApiRequest): StreamPosition | null {
   const { lastEventId } = parts.exchange.head;
   if (lastEventId !== '') return parseEventId(lastEventId);
   return search.has('since') ? { epoch: epochOf(ctx.store, actor.environment), seq: parseEventsQuery(search).since } : null;
 }
 
-function parseEventId(text: string): LogPosition {
+function parseEventId(text: string): StreamPosition {
   const [, epoch, seq] = /^([^:]{1,64}):(\d{1,15})$/.exec(text) ?? [];
   if (epoch === undefined || seq === undefined) throw new CollabError('invalid_request', 'Last-Event-ID must be <epoch>:<seq>, as the stream gave it');
   return { epoch, seq: Number(seq) };
