@@ -4,6 +4,7 @@ import type { Context } from '../domain/context.ts';
 import type { Logger } from '../observability/log.ts';
 import { Api } from './api/api.ts';
 import { API_PREFIX } from './api/api-prefix.ts';
+import { TrustedProxies } from '../net/trusted-proxies.ts';
 import { OpenStreams } from './api/open-streams.ts';
 import { Exchange } from './core/exchange.ts';
 import { Files, FILES_PREFIX } from './files/files.ts';
@@ -51,9 +52,10 @@ export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
   const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, new Map(apiRoutes.map(({ operationId, path }) => [operationId, API_PREFIX + path])));
   const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
   const lane = new UploadThrottle(() => requests.pending - streams.size);
-  const api = new Api({ ctx, config, log, streams, lane, meter }, apiRoutes);
+  const proxies = new TrustedProxies(config);
+  const api = new Api({ ctx, config, log, proxies, streams, lane, meter }, apiRoutes);
   const pages = new Pages({ clock: ctx.clock, store: ctx.store, dataDir: config.dataDir, status, log }, config, deps.demo ?? null);
-  const files = new Files({ ctx, config, log, meter });
+  const files = new Files({ ctx, config, log, proxies, meter });
   const requests = new Requests(log, meter);
   const options = { draining: () => status.draining, finished: (exchange: Exchange) => requests.finished(exchange), onInput: deps.onInput };
 

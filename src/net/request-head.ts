@@ -52,6 +52,11 @@ export class RequestHead {
     if (this.chunked && this.contentLength !== null) this.ambiguous = true;
   }
 
+  /** Whether a body is declared that is not empty. */
+  get hasBody(): boolean {
+    return this.chunked || (this.contentLength ?? 0) > 0;
+  }
+
   #take(name: string, value: string): void {
     switch (name) {
       case 'host':

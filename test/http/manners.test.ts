@@ -148,8 +148,8 @@ t.test('a 304 costs a look at the counter, and none at the list', async (t) => {
     };
   }
   t.equal((await server.request('GET', list, { headers: { 'If-None-Match': tag } })).status, 304);
-  t.strictSame([...new Set(calls)], ['recall', 'lastSeq'], 'the key, which is remembered, and the position');
-  t.equal(calls.filter((name) => name === 'recall').length, 1);
+  t.strictSame([...new Set(calls)], ['peek', 'lastSeq'], 'the cached key, and the position');
+  t.equal(calls.filter((name) => name === 'peek').length, 1);
 });
 
 t.test('what is not there or changes by itself has no ETag', async (t) => {

@@ -4,28 +4,29 @@ import { streamOf } from '../../domain/events/streams.ts';
 import { countRequest } from '../../domain/quotas/rate-limit.ts';
 import { countWrite } from '../../domain/quotas/usage.ts';
 import { CollabError } from '../../model/errors.ts';
-import { clientAddress, normaliseAddress } from '../../lib/addresses/client-address.ts';
-import { Networks } from '../../lib/addresses/networks.ts';
-import { originOf } from '../../lib/addresses/origin.ts';
 import type { Logger } from '../../observability/log.ts';
 import { limitsOf } from '../../model/environment.ts';
 import { defaultLimits, MAX_JSON_BODY_BYTES } from '../../model/limits.ts';
-import { jsonHead, listHead, nextLink, rateHeaders, resetSeconds, taggedListHead } from './answer.ts';
+import { nextLink } from './answer.ts';
 import { API_PREFIX } from './api-prefix.ts';
 import { ApiRequest } from './api-request.ts';
 import { bodyWithFileUrls } from './body-urls.ts';
 import { gzipped, wantsGzip } from '../core/compression.ts';
-import { corsHeaders, isForBrowsers, preflightHeaders } from '../core/cors.ts';
+import { jsonHead, listHead, listHeadWithEtag } from '../core/content-headers.ts';
+import { corsHeaders, preflightHeaders } from '../core/cors.ts';
 import type { OpenStreams } from './open-streams.ts';
-import type { Exchange, Header } from '../core/exchange.ts';
+import type { Exchange } from '../core/exchange.ts';
 import { backendActorOf, adminOf, type KeyLookup, idempotencyOf, lookUpKey, isOfUser, requireAccess, userOf } from './guards.ts';
 import { parseJsonBody } from './json-body.ts';
 import { isUnmodified, listTag } from './list-tag.ts';
 import { answerFailure } from '../core/refusal.ts';
 import type { NoBody } from '../core/request-body.ts';
+import { enforceRateLimit } from '../core/rate-limit.ts';
 import type { RequestHead } from '../../net/request-head.ts';
+import type { Header } from '../../net/response-headers.ts';
+import type { TrustedProxies } from '../../net/trusted-proxies.ts';
 import type { RequestMeter } from '../core/request-meter.ts';
-import type { Answer, Route } from './route.ts';
+import { type Answer, isForBrowsers, type Route } from './route.ts';
 import type { UploadThrottle } from './upload-throttle.ts';
 import { type Match, Router } from '../core/router.ts';
 
@@ -33,6 +34,7 @@ export interface ApiDeps {
   readonly ctx: Context;
   readonly config: Config;
   readonly log: Logger;
+  readonly proxies: TrustedProxies;
   readonly streams: OpenStreams;
   /** Where uploads take turns. */
   readonly lane: UploadThrottle;
@@ -50,11 +52,9 @@ type Incoming = Promise<Buffer | NoBody> | null;
 export class Api {
   readonly #deps: ApiDeps;
   readonly #router = new Router<Route>();
-  readonly #trusted: Networks;
 
   constructor(deps: ApiDeps, routes: readonly Route[]) {
     this.#deps = deps;
-    this.#trusted = new Networks(deps.config.trustProxy);
     for (const route of routes) this.#router.add(route.method, route.path, route);
   }
 
@@ -90,7 +90,7 @@ export class Api {
     const actor = route.credential === 'secret' ? backendActorOf(credential) : isForBrowsers(route) ? await this.#browser(exchange, credential, route, headers) : null;
     const admin = route.credential === 'admin' ? await adminOf(ctx, exchange.head.authorization) : null;
     const renew = async (): Promise<Actor> => backendActorOf(await lookUpKey(ctx, exchange.head.authorization));
-    const baseUrl = (): string => this.#baseUrl(exchange);
+    const baseUrl = (): string => this.#deps.proxies.baseUrl(exchange);
     const request = new ApiRequest({ ctx, config, streams, lane, meter, exchange, params, actor, admin, headers, renew, baseUrl });
     if (actor !== null) {
       requireAccess(route, actor, params['roomId'] === undefined ? undefined : request.param('roomId'));
@@ -107,7 +107,7 @@ export class Api {
       request.idempotency = idempotencyOf(route, exchange, bytes);
     }
     const tag = route.conditions === 'log' && actor !== null ? await this.#tag(actor, exchange.head) : null;
-    if (tag !== null && isUnmodified(exchange.head, tag)) return exchange.send(304, [taggedListHead(tag), ...headers], '');
+    if (tag !== null && isUnmodified(exchange.head, tag)) return exchange.send(304, [listHeadWithEtag(tag), ...headers], '');
     const answer = await route.handle(request);
     if (answer !== null) return this.#send(exchange, route, answer, headers, tag);
   }
@@ -131,41 +131,26 @@ export class Api {
   /** Counts the request on its key, if that has a limit of its own, or on the address it comes from. */
   #limit(exchange: Exchange, route: Route | null, credential: KeyLookup, headers: Header[]): void {
     if (exchange.over) return;
-    const { ctx, config } = this.#deps;
+    const { ctx, config, proxies, meter } = this.#deps;
     const limit = credential instanceof CollabError ? null : credential.rateLimit;
     const window =
       credential instanceof CollabError || limit === null || route?.limit !== undefined
-        ? countRequest(ctx, config, { kind: route?.limit ?? 'address', address: clientAddress(exchange.peer, exchange.head.forwardedFor, this.#trusted) })
+        ? countRequest(ctx, config, { kind: route?.limit ?? 'address', address: proxies.clientAddress(exchange) })
         : countRequest(ctx, config, { kind: 'key', keyId: credential.actor.keyId, limit });
-    headers.push(...rateHeaders(window));
-    if (window.allowed) return;
-    this.#deps.meter?.limited(window.policy);
-    const seconds = resetSeconds(window);
-    throw new CollabError('rate_limited', `Rate limit exceeded. Try again in ${seconds}s`, seconds);
+    enforceRateLimit(window, headers, meter);
   }
 
   /** Sends the answer; a promise only where it has to be compressed first. */
   #send(exchange: Exchange, route: Route, answer: Answer, headers: readonly Header[], tag: string | null): Promise<void> | void {
-    const body = route.holdsFiles === true ? bodyWithFileUrls(answer.body, this.#baseUrl(exchange)) : answer.body;
-    const ownHead = tag !== null ? taggedListHead(tag) : route.list === true ? listHead : jsonHead;
+    const body = route.holdsFiles === true ? bodyWithFileUrls(answer.body, this.#deps.proxies.baseUrl(exchange)) : answer.body;
+    const ownHead = tag !== null ? listHeadWithEtag(tag) : route.list === true ? listHead : jsonHead;
     const all: Header[] = [answer.head ?? ownHead, ...headers];
     if (answer.headers !== undefined) all.push(...answer.headers);
-    if (typeof answer.nextCursor === 'string') all.push(nextLink(exchange.head, this.#isSecure(exchange), answer.nextCursor));
+    if (typeof answer.nextCursor === 'string') all.push(nextLink(exchange.head, this.#deps.proxies.isSecure(exchange), answer.nextCursor));
     if (answer.replayed === true) all.push(['Idempotent-Replayed', 'true']);
     const isJson = answer.head === undefined || answer.head === listHead;
     if (!isJson || !wantsGzip(exchange.head.acceptEncoding, body)) return exchange.send(answer.status, all, body);
     return gzipped(body).then((bytes) => exchange.send(answer.status, [...all, ['Content-Encoding', 'gzip']], bytes));
-  }
-
-  /** The address of the server as the client knows it; '' when it is not configured and Host is no name. */
-  #baseUrl(exchange: Exchange): string {
-    const { publicUrl } = this.#deps.config;
-    return publicUrl === '' ? originOf(exchange.head.host, this.#isSecure(exchange)) : publicUrl;
-  }
-
-  /** Whether the client speaks TLS, which only a proxy of ours can tell. */
-  #isSecure(exchange: Exchange): boolean {
-    return exchange.head.forwardedProto === 'https' && this.#trusted.has(normaliseAddress(exchange.peer) ?? '');
   }
 }
 

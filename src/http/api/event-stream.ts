@@ -4,10 +4,11 @@ import { seesEvent } from '../../domain/events/events.ts';
 import { holdsFileUrls } from '../../domain/files/file-urls.ts';
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
-import { streamHead } from './answer.ts';
+import { eventStreamHead } from '../core/content-headers.ts';
 import { eventFrame } from './event-frame.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
-import type { Exchange, Header } from '../core/exchange.ts';
+import type { Exchange } from '../core/exchange.ts';
+import type { Header } from '../../net/response-headers.ts';
 
 /** A position in the stream that `epoch` names. */
 export interface StreamPosition {
@@ -87,7 +88,7 @@ export class EventStream implements OpenStream {
     try {
       const recovered = await this.#seek(since);
       if (exchange.over) return;
-      exchange.startStream(200, [streamHead, ...headers]);
+      exchange.startStream(200, [eventStreamHead, ...headers]);
       exchange.onDrain(EMPTY_COMMENT, () => this.#onDrain());
       this.#heartbeat = setInterval(() => this.#sendHeartbeat(), streams.heartbeatMs).unref();
       const welcome = JSON.stringify({ epoch: this.#epoch, seq: this.#position, recovered });

@@ -4,7 +4,7 @@ import { epochOf } from '../../domain/events/streams.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { fnv1a } from '../../lib/fnv1a.ts';
 import type { Store } from '../../ports/store.ts';
-import { listHead } from './answer.ts';
+import { listHead } from '../core/content-headers.ts';
 import type { RequestParts } from './api-request.ts';
 import { isModified } from '../core/conditions.ts';
 import type { RequestHead } from '../../net/request-head.ts';

@@ -3,7 +3,7 @@ import type { Actor } from '../../domain/context.ts';
 import type { Page } from '../../domain/lists/list-query.ts';
 import type { CollabError, ErrorCode } from '../../model/errors.ts';
 import type { ApiRequest } from './api-request.ts';
-import type { Header } from '../core/exchange.ts';
+import type { Header } from '../../net/response-headers.ts';
 
 /** A route of the API: what serves it, and what the OpenAPI document says about it. */
 export interface Route {
@@ -91,4 +91,9 @@ export function ok(body: string | Uint8Array): Answer {
 /** 200 with a page of a list. */
 export function page(list: Page): Answer {
   return { status: 200, body: list.text, nextCursor: list.nextCursor };
+}
+
+/** Whether pages of other origins may call a route: those that take what a browser has, a publishable key and a user token. */
+export function isForBrowsers({ credential }: Pick<Route, 'credential'>): boolean {
+  return credential === 'user' || credential === 'either';
 }

@@ -1,6 +1,5 @@
 import type { Environment } from '../../model/environment.ts';
-import type { Header } from './exchange.ts';
-import type { Route } from '../api/route.ts';
+import type { Header } from '../../net/response-headers.ts';
 
 // What pages of other origins may do (docs/api.md, "From a browser"). `Authorization` is not among the headers that they may send: a
 // browser then cannot use a secret key, not even one that has leaked into the code of a page.
@@ -12,11 +11,6 @@ const MAX_AGE_SECONDS = 7200;
 
 const anyOrigin: readonly Header[] = [['Access-Control-Allow-Origin', `*\r\nAccess-Control-Expose-Headers: ${EXPOSED_HEADERS}`]];
 const noOrigin: readonly Header[] = [['Vary', 'Origin']];
-
-/** Whether pages of other origins may call a route: those that take what a browser has, a publishable key and a user token. */
-export function isForBrowsers({ credential }: Pick<Route, 'credential'>): boolean {
-  return credential === 'user' || credential === 'either';
-}
 
 /**
  * Who may read an answer of a route for browsers. While the environment is not known, as with most refusals, that is

@@ -1,13 +1,11 @@
-import { randomBytes } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { isRequestId, newRequestId } from '../../net/request-id.ts';
+import { type Header, statusLine } from '../../net/response-headers.ts';
+import { remoteAddress } from '../../net/trusted-proxies.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { BodyStream } from './body-stream.ts';
 import { type NoBody, RequestBody } from './request-body.ts';
 import { RequestHead } from '../../net/request-head.ts';
-
-/** Both are ASCII: the core may send other characters as Latin-1. */
-export type Header = readonly [name: string, value: string];
 
 /** What stands between a request's end and the next one on its connection. */
 export interface ExchangeOptions {
@@ -35,9 +33,6 @@ const LINGER_BYTES = 64 * 1024 * 1024;
 const LINGER_MS = 60_000;
 /** What is read of a source at once, and kept for a slow client. */
 const SOURCE_PIECE_BYTES = 256 * 1024;
-
-const processPrefix = randomBytes(6).toString('base64url');
-const givenIds = { count: 0 };
 
 /**
  * One request and its answer: the only thing that touches uWebSockets.js's request and response. It may be used after
@@ -81,7 +76,7 @@ export class Exchange {
 
   /** The other end of the connection, as text in the form of uWebSockets.js; '' once the exchange is over. */
   get peer(): string {
-    return this.#alive ? Buffer.from(this.#response.getRemoteAddressAsText()).toString('latin1') : '';
+    return this.#alive ? remoteAddress(this.#response) : '';
   }
 
   #arrive(data: ArrayBuffer, isLast: boolean): void {
@@ -352,24 +347,4 @@ function closing(text: string | null): string {
 
 function hasNoBody(status: number): boolean {
   return status === 204 || status === 304;
-}
-
-const statusLines = new Map<number, string>();
-
-function statusLine(status: number): string {
-  let line = statusLines.get(status);
-  if (line === undefined) {
-    line = `${status} ${STATUS_CODES[status] ?? ''}`;
-    statusLines.set(status, line);
-  }
-  return line;
-}
-
-function isRequestId(text: string): boolean {
-  return text !== '' && /^[A-Za-z0-9._-]{1,64}$/.test(text);
-}
-
-function newRequestId(): string {
-  givenIds.count += 1;
-  return `${processPrefix}-${givenIds.count.toString(36)}`;
 }

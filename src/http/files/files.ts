@@ -4,15 +4,16 @@ import { awaitThumbnail, openFile, type ServedFile } from '../../domain/files/fi
 import { filesIn } from '../../domain/files/file-jobs.ts';
 import { countRequest } from '../../domain/quotas/rate-limit.ts';
 import { CollabError } from '../../model/errors.ts';
-import { clientAddress } from '../../lib/addresses/client-address.ts';
-import { Networks } from '../../lib/addresses/networks.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { BlobReader } from '../../ports/blobs.ts';
-import { jsonHead, rateHeaders, resetSeconds } from '../api/answer.ts';
 import { type ByteRange, rangeOf } from '../core/byte-range.ts';
 import { isModified } from '../core/conditions.ts';
 import { corsHeaders, preflightHeaders } from '../core/cors.ts';
-import type { BodySource, Exchange, Header } from '../core/exchange.ts';
+import { jsonHead } from '../core/content-headers.ts';
+import type { BodySource, Exchange } from '../core/exchange.ts';
+import { enforceRateLimit } from '../core/rate-limit.ts';
+import { type Header, refusalBody, refusalHeaders } from '../../net/response-headers.ts';
+import type { TrustedProxies } from '../../net/trusted-proxies.ts';
 import { userOf } from '../api/guards.ts';
 import { answerFailure } from '../core/refusal.ts';
 import type { RequestMeter } from '../core/request-meter.ts';
@@ -23,6 +24,7 @@ export interface FilesDeps {
   readonly ctx: Context;
   readonly config: Config;
   readonly log: Logger;
+  readonly proxies: TrustedProxies;
   /** Null while nobody asks for measurements. */
   readonly meter: RequestMeter | null;
 }
@@ -49,12 +51,10 @@ const FILE_HEAD: Header = [
 export class Files {
   readonly #deps: FilesDeps;
   readonly #router = new Router<null>();
-  readonly #trusted: Networks;
   readonly #small = new SmallFiles();
 
   constructor(deps: FilesDeps) {
     this.#deps = deps;
-    this.#trusted = new Networks(deps.config.trustProxy);
     this.#router.add('GET', PATTERN, null);
   }
 
@@ -111,13 +111,8 @@ export class Files {
   }
 
   #limit(exchange: Exchange, headers: Header[]): void {
-    const { ctx, config, meter } = this.#deps;
-    const window = countRequest(ctx, config, { kind: 'files', address: clientAddress(exchange.peer, exchange.head.forwardedFor, this.#trusted) });
-    headers.push(...rateHeaders(window));
-    if (window.allowed) return;
-    meter?.limited(window.policy);
-    const seconds = resetSeconds(window);
-    throw new CollabError('rate_limited', `Rate limit exceeded. Try again in ${seconds}s`, seconds);
+    const { ctx, config, proxies, meter } = this.#deps;
+    enforceRateLimit(countRequest(ctx, config, { kind: 'files', address: proxies.clientAddress(exchange) }), headers, meter);
   }
 }
 
@@ -148,8 +143,7 @@ function wantedRange({ head }: Exchange, size: number, tag: string): ByteRange |
 function refuseRange(exchange: Exchange, size: number, headers: readonly Header[]): void {
   const kept = headers.filter(([name]) => !['Cache-Control', 'ETag', 'Content-Type', 'Content-Disposition'].includes(name));
   const refusal = new CollabError('range_not_satisfiable', `Range must begin before the end of the file, which has ${size} bytes`);
-  const all: Header[] = [jsonHead, ...kept, ['Content-Range', `bytes */${size}`], ['X-Error-Code', refusal.code]];
-  exchange.send(416, all, JSON.stringify({ error: refusal.message }));
+  exchange.send(416, [jsonHead, ...kept, ['Content-Range', `bytes */${size}`], ...refusalHeaders(refusal)], refusalBody(refusal));
 }
 
 /** Text as RFC 8187 has it in a parameter. */

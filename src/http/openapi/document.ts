@@ -2,12 +2,11 @@ import type { ErrorCode } from '../../model/errors.ts';
 import { version } from '../../lib/version.ts';
 import { acceptedTypes } from '../../model/attachment.ts';
 import { API_PREFIX } from '../api/api-prefix.ts';
-import { isForBrowsers } from '../core/cors.ts';
 import { operationExamples } from './examples/operations.ts';
 import { pathExamples, queryExamples } from './examples/records.ts';
 import { fileErrors, filesPath } from './files.ts';
 import { bytesContent, headerRefs, type Json, jsonContent, limitHeaders, refusalExamples, refusals, referred, securityOf, sharedComponents } from './parts.ts';
-import type { Parameter, Route } from '../api/route.ts';
+import { isForBrowsers, type Parameter, type Route } from '../api/route.ts';
 
 const ABOUT = `Comments pinned to pages: rooms hold threads, threads hold comments. Everything is scoped to the environment that the credentials name.
 

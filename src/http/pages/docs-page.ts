@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { gzipped, wantsGzip } from '../core/compression.ts';
 import { isModified } from '../core/conditions.ts';
-import type { Exchange, Header } from '../core/exchange.ts';
+import type { Exchange } from '../core/exchange.ts';
+import type { Header } from '../../net/response-headers.ts';
 
 /** The files of the API reference: path -> file of dist/docs and its type. */
 export const docsFiles: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {

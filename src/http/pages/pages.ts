@@ -1,10 +1,11 @@
 import type { Config } from '../../config/schema.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Logger } from '../../observability/log.ts';
-import { jsonHead } from '../api/answer.ts';
 import { isOwnHost } from './demo-host.ts';
 import { docsFiles, sendDocs } from './docs-page.ts';
-import type { Exchange, Header } from '../core/exchange.ts';
+import { jsonHead } from '../core/content-headers.ts';
+import type { Exchange } from '../core/exchange.ts';
+import type { Header } from '../../net/response-headers.ts';
 import { Health, type HealthDeps } from '../health.ts';
 import { answerFailure } from '../core/refusal.ts';
 import { Router } from '../core/router.ts';

@@ -1,4 +1,6 @@
 import type { HttpRequest } from 'uWebSockets.js';
+import { RequestHead } from '../../net/request-head.ts';
+import { isRequestId } from '../../net/request-id.ts';
 import { type ResumePoint, resumePoint } from '../feed/resume-point.ts';
 
 /** The only subprotocol that the server supports and answers. */
@@ -32,33 +34,32 @@ export interface UpgradeRequest {
 
 /** Reads an upgrade request. The first source of credentials that is present counts; the key may always come in the query. */
 export function readUpgradeRequest(req: HttpRequest): UpgradeRequest {
-  const headers = headersOf(req);
-  const header = (name: string): string => headers.get(name) ?? '';
-  // Without a question mark, the uWebSockets.js build for Node 20 returns undefined, contrary to its typings.
-  const query = new URLSearchParams((req.getQuery() as string | undefined) ?? '');
+  const head = new RequestHead(req);
+  const header = (name: string): string => joinedHeader(req, name);
+  const query = new URLSearchParams(head.query);
   const protocols = header('sec-websocket-protocol').split(',').map((name) => name.trim());
   return {
-    ...credentials(header('x-service-key'), header('x-service-token'), protocols, query),
-    origin: header('origin'),
+    ...credentials(head.serviceKey, head.serviceToken, protocols, query),
+    origin: head.origin,
     resume: resumePoint(query.get('epoch'), wholeNumber(query.get('since'))),
     offersProtocol: protocols.includes(SUBPROTOCOL),
     socketKey: header('sec-websocket-key'),
     extensions: header('sec-websocket-extensions'),
-    host: header('host'),
-    forwardedFor: header('x-forwarded-for'),
-    forwardedProto: header('x-forwarded-proto'),
-    requestId: /^[A-Za-z0-9._-]{1,64}$/.test(header('x-request-id')) ? header('x-request-id') : '',
-    ambiguous: headers.has('transfer-encoding') || (headers.get('content-length') ?? '0') !== '0' || header('host').includes(','),
+    host: head.host,
+    forwardedFor: head.forwardedFor,
+    forwardedProto: head.forwardedProto,
+    requestId: isRequestId(head.requestId) ? head.requestId : '',
+    ambiguous: head.ambiguous || head.hasBody,
   };
 }
 
-function headersOf(req: HttpRequest): Map<string, string> {
-  const headers = new Map<string, string>();
+/** The values of all lines of a header in order, joined by commas; '' for none. */
+function joinedHeader(req: HttpRequest, wanted: string): string {
+  const values: string[] = [];
   req.forEach((name, value) => {
-    const before = headers.get(name);
-    headers.set(name, before === undefined ? value : `${before},${value}`);
+    if (name === wanted) values.push(value);
   });
-  return headers;
+  return values.join(',');
 }
 
 type Credentials = Pick<UpgradeRequest, 'source' | 'key' | 'token'>;

@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { requireOrigin } from '../../domain/access/access.ts';
 import type { Context } from '../../domain/context.ts';
 import { type CountedWindow, countRequest } from '../../domain/quotas/rate-limit.ts';
 import { authenticateUser, type AuthenticatedUser } from '../../domain/access/tokens.ts';
 import { CollabError, publicError } from '../../model/errors.ts';
-import { clientAddress, normaliseAddress } from '../../lib/addresses/client-address.ts';
-import { Networks } from '../../lib/addresses/networks.ts';
-import { originOf } from '../../lib/addresses/origin.ts';
+import { rateHeaders, rateLimited } from '../../net/rate-limit.ts';
+import { newRequestId } from '../../net/request-id.ts';
+import { refusalBody, refusalHeaders, statusLine, uncachedJson } from '../../net/response-headers.ts';
+import { remoteAddress, TrustedProxies } from '../../net/trusted-proxies.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { CorkHost } from '../socket/cork-host.ts';
@@ -37,15 +36,16 @@ export type UpgradeHandler = (res: HttpResponse, req: HttpRequest, context: us_s
  * true, every request is upgraded without checks, and `open` closes the socket.
  */
 export function upgradeHandler(services: Services, corkHost: CorkHost, isClosing: () => boolean): UpgradeHandler {
-  const trusted = new Networks(services.config.trustProxy);
+  const proxies = new TrustedProxies(services.config);
   return (res, req, context) => {
     const response = new UpgradeResponse(res, context);
     try {
       const request = readUpgradeRequest(req);
-      response.baseUrl = baseUrlOf(services, request, () => trusted.has(normaliseAddress(peerOf(res)) ?? ''));
+      const forwarded = { peer: remoteAddress(res), head: request };
+      response.baseUrl = proxies.baseUrl(forwarded);
       if (request.ambiguous) response.drop();
       else if (isClosing()) response.accept(request, null, { kind: 'closing' });
-      else answer(services, corkHost, response, request, clientAddress(peerOf(res), request.forwardedFor, trusted));
+      else answer(services, corkHost, response, request, proxies.clientAddress(forwarded));
     } catch (error) {
       services.log.error({ err: error }, 'WebSocket handshake failed');
       response.drop();
@@ -63,9 +63,8 @@ function answer(services: Services, corkHost: CorkHost, response: UpgradeRespons
   const { ctx, config } = services;
   const window = countRequest(ctx, config, { kind: 'address', address });
   if (!window.allowed) {
-    const seconds = secondsOf(window);
     services.limits.meter?.limited(window.policy);
-    response.refuse(request, window, new CollabError('rate_limited', `Rate limit exceeded. Try again in ${seconds}s`, seconds));
+    response.refuse(request, window, rateLimited(window));
     return;
   }
   if (request.source === 'message') {
@@ -111,7 +110,7 @@ class UpgradeResponse {
     if (this.#ended) return;
     this.#ended = true;
     this.#res.writeStatus('101 Switching Protocols');
-    for (const [name, value] of rateHeaders(window)) this.#res.writeHeader(name, value);
+    if (window !== null) for (const [name, value] of rateHeaders(window)) this.#res.writeHeader(name, value);
     const data: SocketData = { outcome, session: null, baseUrl: this.baseUrl };
     this.#res.upgrade(data, request.socketKey, request.offersProtocol ? SUBPROTOCOL : '', request.extensions, this.#context);
   }
@@ -124,17 +123,12 @@ class UpgradeResponse {
     }
     if (this.#ended) return;
     this.#ended = true;
-    const { status } = error.kind;
+    const requestId = request.requestId === '' ? newRequestId() : request.requestId;
+    const headers = [uncachedJson, ['X-Request-Id', requestId], ...rateHeaders(window), ...refusalHeaders(error)] as const;
     this.#res.cork(() => {
-      this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
-      this.#res.writeHeader('Content-Type', 'application/json; charset=utf-8');
-      this.#res.writeHeader('Cache-Control', 'no-store');
-      this.#res.writeHeader('X-Content-Type-Options', 'nosniff');
-      this.#res.writeHeader('X-Request-Id', request.requestId === '' ? randomUUID() : request.requestId);
-      this.#res.writeHeader('X-Error-Code', error.code);
-      for (const [name, value] of rateHeaders(window)) this.#res.writeHeader(name, value);
-      if (error.retryAfter !== undefined) this.#res.writeHeader('Retry-After', String(error.retryAfter));
-      this.#res.end(wireText(JSON.stringify({ error: error.message })));
+      this.#res.writeStatus(statusLine(error.kind.status));
+      for (const [name, value] of headers) this.#res.writeHeader(name, value);
+      this.#res.end(wireText(refusalBody(error)));
     });
   }
 
@@ -144,25 +138,4 @@ class UpgradeResponse {
     this.#ended = true;
     this.#res.close();
   }
-}
-
-/** The configured address of the server, or else the address that the client used. */
-function baseUrlOf({ config }: Services, { host, forwardedProto }: UpgradeRequest, isBehindProxy: () => boolean): string {
-  return config.publicUrl === '' ? originOf(host, forwardedProto === 'https' && isBehindProxy()) : config.publicUrl;
-}
-
-function peerOf(res: HttpResponse): string {
-  return Buffer.from(res.getRemoteAddressAsText()).toString();
-}
-
-function secondsOf(window: CountedWindow): number {
-  return Math.max(1, Math.ceil(window.resetMs / 1000));
-}
-
-function rateHeaders(window: CountedWindow | null): [name: string, value: string][] {
-  if (window === null || window.limit === 0) return [];
-  return [
-    ['RateLimit-Policy', `"default";q=${window.limit};w=60`],
-    ['RateLimit', `"default";r=${window.remaining};t=${secondsOf(window)}`],
-  ];
 }

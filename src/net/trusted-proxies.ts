@@ -1,0 +1,51 @@
+import type { HttpResponse } from 'uWebSockets.js';
+import type { Config } from '../config/schema.ts';
+import { clientAddress, normaliseAddress } from '../lib/addresses/client-address.ts';
+import { Networks } from '../lib/addresses/networks.ts';
+import { originOf } from '../lib/addresses/origin.ts';
+
+/** What is read of a request to learn about the client behind a proxy. */
+export interface ForwardedRequest {
+  /** The other end of the connection, as `remoteAddress` returns it. */
+  readonly peer: string;
+  readonly head: {
+    readonly host: string;
+    /** All `X-Forwarded-For` lines in order, joined by commas. */
+    readonly forwardedFor: string;
+    readonly forwardedProto: string;
+  };
+}
+
+/** The other end of a connection as text, in the form of uWebSockets.js. Throws if the connection has ended. */
+export function remoteAddress(response: HttpResponse): string {
+  return Buffer.from(response.getRemoteAddressAsText()).toString('latin1');
+}
+
+/** Reads what proxies report about their clients. Only the proxies in `trustProxy` are believed. */
+export class TrustedProxies {
+  readonly #networks: Networks;
+  readonly #publicUrl: string;
+
+  constructor({ trustProxy, publicUrl }: Pick<Config, 'trustProxy' | 'publicUrl'>) {
+    this.#networks = new Networks(trustProxy);
+    this.#publicUrl = publicUrl;
+  }
+
+  /** The address of the client, in the form of `normaliseAddress`. */
+  clientAddress({ peer, head }: ForwardedRequest): string {
+    return clientAddress(peer, head.forwardedFor, this.#networks);
+  }
+
+  /** Whether the client uses TLS, which the server knows only from a trusted proxy. */
+  isSecure(request: ForwardedRequest): boolean {
+    return request.head.forwardedProto === 'https' && this.#networks.has(normaliseAddress(request.peer) ?? '');
+  }
+
+  /**
+   * The address of the server as the client knows it, without a slash at its end: `publicUrl`, or else the one that the
+   * request was sent to; '' if its `Host` is not a valid host.
+   */
+  baseUrl(request: ForwardedRequest): string {
+    return this.#publicUrl === '' ? originOf(request.head.host, this.isSecure(request)) : this.#publicUrl;
+  }
+}
