@@ -40,7 +40,7 @@ await t.test('publishable keys are seen too, refused ones are not', async (t) =>
   const short = await createKey(ctx, environment, { kind: 'secret', expiresInSeconds: 1 });
   await authenticatePublishableKey(ctx, page.value);
   clock.advance(1_000);
-  await t.rejects(authenticateSecretKey(ctx, short.value, 'rest'), { code: 'invalid_key' });
+  await t.rejects(async () => authenticateSecretKey(ctx, short.value, 'rest'), { code: 'invalid_key' });
   await writeKeyUses(ctx);
   t.strictSame([...(await lastUses(ctx, environment.id))], [[page.key.id, iso(START)]]);
 });

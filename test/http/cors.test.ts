@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import { updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { createKey } from '../../src/domain/access/keys.ts';
 import { mintUserToken } from '../../src/domain/access/tokens.ts';
-import { isForBrowsers } from '../../src/http/api/route.ts';
+import { isForBrowsers } from '../../src/http/api/browser-access.ts';
 import { apiRoutes } from '../../src/http/api/routes.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
 

@@ -92,20 +92,16 @@ export function keyRotation(ctx: Context, keyId: string, input: unknown): (tx: T
   };
 }
 
-/** Who speaks with a secret key. Throws `invalid_key`, `environment_disabled`. */
-export async function authenticateSecretKey(ctx: Context, value: string, via: Via): Promise<SecretKeyHolder> {
-  if (!value.startsWith('sk_')) throw invalidKey();
-  return holderOf(requireUse(ctx, value, via, await knownKey(ctx, nameOf(value, via), via)));
-}
-
 /**
- * The same at once, for a key that this process has seen and that has not changed since; undefined for any other.
- * Throws `invalid_key`, `environment_disabled`.
+ * The holder of a secret key; a promise only if this process has to read the key from the store, because it has not seen it
+ * yet or it has changed since. Throws or rejects with `invalid_key`, `environment_disabled`.
  */
-export function cachedSecretKey(ctx: Context, value: string, via: Via): SecretKeyHolder | undefined {
+export function authenticateSecretKey(ctx: Context, value: string, via: Via): SecretKeyHolder | Promise<SecretKeyHolder> {
   const name = names[via].get(value);
-  const known = name === undefined ? undefined : ctx.store.peek<KnownKey>(name);
-  return known === undefined ? undefined : holderOf(requireUse(ctx, value, via, known));
+  const cached = name === undefined ? undefined : ctx.store.peek<KnownKey>(name);
+  if (cached !== undefined) return holderOf(requireUse(ctx, value, via, cached));
+  if (!value.startsWith('sk_')) throw invalidKey();
+  return knownKey(ctx, nameOf(value, via), via).then((known) => holderOf(requireUse(ctx, value, via, known)));
 }
 
 /** The environment that a publishable key names. Throws `invalid_key`, `environment_disabled`. */

@@ -1,9 +1,42 @@
 import { originOf } from '../../lib/addresses/origin.ts';
 import type { RequestHead } from '../../net/request-head.ts';
 import type { Header } from '../../net/response-headers.ts';
+import { gzipped, wantsGzip } from '../core/compression.ts';
+import { jsonHead, listHead, listHeadWithEtag } from '../core/content-headers.ts';
+import type { ApiRequest } from './api-request.ts';
+import { bodyWithFileUrls } from './body-urls.ts';
+import type { Answer, Route } from './route.ts';
 
-/** `Link` to the next page of the list that was asked for. Absolute, unless the request's Host is not one. */
-export function nextLink({ host, path, query }: RequestHead, secure: boolean, cursor: string): Header {
+/**
+ * Sends what the handler of a route returned. Returns a promise only if the body has to be compressed first.
+ *
+ * @param etag the ETag of the list, or null
+ */
+export function sendAnswer(request: ApiRequest, route: Route, answer: Answer, etag: string | null): Promise<void> | void {
+  const { exchange } = request;
+  const body = route.holdsFiles === true ? bodyWithFileUrls(answer.body, request.baseUrl()) : answer.body;
+  const headers = answerHeaders(request, route, answer, etag);
+  const isJson = answer.head === undefined || answer.head === listHead;
+  if (!isJson || !wantsGzip(exchange.head.acceptEncoding, body)) return exchange.send(answer.status, headers, body);
+  return gzipped(body).then((bytes) => exchange.send(answer.status, [...headers, ['Content-Encoding', 'gzip']], bytes));
+}
+
+/** Answers that the list with this ETag has not changed. */
+export function sendNotModified({ exchange, headers }: ApiRequest, etag: string): void {
+  exchange.send(304, [listHeadWithEtag(etag), ...headers], '');
+}
+
+function answerHeaders({ exchange, headers, services }: ApiRequest, route: Route, answer: Answer, etag: string | null): Header[] {
+  const defaultHead = etag !== null ? listHeadWithEtag(etag) : route.list === true ? listHead : jsonHead;
+  const all: Header[] = [answer.head ?? defaultHead, ...headers];
+  if (answer.headers !== undefined) all.push(...answer.headers);
+  if (typeof answer.nextCursor === 'string') all.push(nextLink(exchange.head, services.proxies.isSecure(exchange), answer.nextCursor));
+  if (answer.replayed === true) all.push(['Idempotent-Replayed', 'true']);
+  return all;
+}
+
+/** `Link` to the next page of a list: an absolute URL, or a path if the request's `Host` is not a valid host. */
+function nextLink({ host, path, query }: RequestHead, secure: boolean, cursor: string): Header {
   const search = new URLSearchParams(query);
   search.set('cursor', cursor);
   return ['Link', `<${originOf(host, secure)}${path.replaceAll(/[^!-=?-~]/gu, encodeURIComponent)}?${search.toString()}>; rel="next"`];

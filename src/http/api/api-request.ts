@@ -4,98 +4,96 @@ import type { Actor, Context } from '../../domain/context.ts';
 import type { Idempotency } from '../../domain/idempotency.ts';
 import { type ListKind, type ListQuery, parseListQuery } from '../../domain/lists/list-query.ts';
 import { CollabError } from '../../model/errors.ts';
-import type { Exchange } from '../core/exchange.ts';
+import type { RequestHead } from '../../net/request-head.ts';
 import type { Header } from '../../net/response-headers.ts';
-import type { OpenStreams } from './open-streams.ts';
-import type { RequestMeter } from '../core/request-meter.ts';
-import type { UploadThrottle } from './upload-throttle.ts';
+import type { Exchange } from '../core/exchange.ts';
+import type { ApiServices } from './services.ts';
 
-/** What a request has gathered on its way through the guards. */
-export interface RequestParts {
-  readonly ctx: Context;
-  readonly config: Config;
-  readonly exchange: Exchange;
-  /** The parameters of the path, still percent-encoded. */
-  readonly params: Readonly<Record<string, string>>;
-  /** Null on a route for admins or everybody. */
-  readonly actor: Actor | null;
-  /** Null on any but a route for admins. */
-  readonly admin: SessionHolder | null;
-  /** Of every answer to this request, but for content type and caching. */
-  readonly headers: readonly Header[];
-  readonly streams: OpenStreams;
-  /** Where uploads take turns. */
-  readonly lane: UploadThrottle;
-  /** Null while nobody asks for measurements. */
-  readonly meter: RequestMeter | null;
-  /** The address of the server as this client knows it, without a slash at its end: `publicUrl`, or else that of the request; '' when its Host is no name. */
-  readonly baseUrl: () => string;
-  /** Looks at the credential once more. Rejects when it is not good any longer. */
-  readonly renew: () => Promise<Actor>;
-}
+const EMPTY = Buffer.alloc(0);
 
-const NOTHING = Buffer.alloc(0);
+/** The parsed queries of lists that are requested without parameters. */
+const defaultQueries = new Map<ListKind, ListQuery>();
 
-const plainQueries = new Map<ListKind, ListQuery>();
-
-/** A request that passed every guard, as its handler sees it. */
+/** A request on its way through the pipeline, and then as its handler sees it. */
 export class ApiRequest {
+  readonly services: ApiServices;
+  readonly exchange: Exchange;
+  /** The headers of every answer to this request, except content type and caching. Authentication adds those of CORS. */
+  readonly headers: Header[];
+  /** The backend or user that authenticated; null before that, and on a route for admins or the public. */
+  caller: Actor | null = null;
+  /** The session of the admin that authenticated; null on any other route. */
+  adminSession: SessionHolder | null = null;
   /** The parsed JSON body, not validated; undefined on a route that takes none. */
   body: unknown;
-  /** The body of a route that takes bytes; empty on any other. */
-  bytes: Buffer = NOTHING;
-  /** How the request may be repeated; null when it said nothing of it. */
+  /** The body on a route that takes bytes; empty on any other. */
+  bytes: Buffer = EMPTY;
+  /** Identifies repetitions of the request; null without `Idempotency-Key`. */
   idempotency: Idempotency = null;
-  readonly #parts: RequestParts;
+  readonly #params: Readonly<Record<string, string>>;
 
-  constructor(parts: RequestParts) {
-    this.#parts = parts;
+  /** @param params the parameters of the path, still percent-encoded */
+  constructor(services: ApiServices, exchange: Exchange, params: Readonly<Record<string, string>>, headers: Header[]) {
+    this.services = services;
+    this.exchange = exchange;
+    this.headers = headers;
+    this.#params = params;
   }
 
   get ctx(): Context {
-    return this.#parts.ctx;
+    return this.services.ctx;
   }
 
   get config(): Config {
-    return this.#parts.config;
+    return this.services.config;
   }
 
-  /** Who asks. Throws on a route for admins or everybody. */
+  get head(): RequestHead {
+    return this.exchange.head;
+  }
+
+  /** The actor of the request. Throws on a route for admins or the public. */
   get actor(): Actor {
-    if (this.#parts.actor === null) throw new Error('a route for admins or everybody has no actor');
-    return this.#parts.actor;
+    if (this.caller === null) throw new Error('a route for admins or the public has no actor');
+    return this.caller;
   }
 
-  /** The session of the admin who asks. Throws on any but a route for admins. */
+  /** The session of the admin. Throws on a route that is not for admins. */
   get admin(): SessionHolder {
-    if (this.#parts.admin === null) throw new Error('only a route for admins has one');
-    return this.#parts.admin;
+    if (this.adminSession === null) throw new Error('only a route for admins has an admin');
+    return this.adminSession;
   }
 
-  /** The parts that only a handler needs which takes the exchange over. */
-  get parts(): RequestParts {
-    return this.#parts;
-  }
-
+  /** The parameters of the query, parsed anew at each access. */
   get search(): URLSearchParams {
-    return new URLSearchParams(this.#parts.exchange.head.query);
+    return new URLSearchParams(this.head.query);
   }
 
-  /** A parameter of the path, decoded. Throws `invalid_request` when it is no percent-encoded UTF-8. */
+  /** As `TrustedProxies.baseUrl`. */
+  baseUrl(): string {
+    return this.services.proxies.baseUrl(this.exchange);
+  }
+
+  /** Whether the path has a parameter of this name. */
+  hasParam(name: string): boolean {
+    return this.#params[name] !== undefined;
+  }
+
+  /** A parameter of the path, decoded. Throws `invalid_request` if it is not percent-encoded UTF-8. */
   param(name: string): string {
-    const raw = this.#parts.params[name] ?? '';
+    const raw = this.#params[name] ?? '';
     return raw.includes('%') ? decode(name, raw) : raw;
   }
 
   /** The query of a list. Throws as `parseListQuery`. */
   listQuery(list: ListKind): ListQuery {
-    if (this.#parts.exchange.head.query !== '') return parseListQuery(this.search, list);
-    let plain = plainQueries.get(list);
-    if (plain === undefined) {
-      plain = parseListQuery(new URLSearchParams(), list);
-      plainQueries.set(list, plain);
+    if (this.head.query !== '') return parseListQuery(this.search, list);
+    let query = defaultQueries.get(list);
+    if (query === undefined) {
+      query = parseListQuery(new URLSearchParams(), list);
+      defaultQueries.set(list, query);
     }
-    return plain;
+    return query;
   }
 }
 

@@ -92,8 +92,3 @@ export function ok(body: string | Uint8Array): Answer {
 export function page(list: Page): Answer {
   return { status: 200, body: list.text, nextCursor: list.nextCursor };
 }
-
-/** Whether pages of other origins may call a route: those that take what a browser has, a publishable key and a user token. */
-export function isForBrowsers({ credential }: Pick<Route, 'credential'>): boolean {
-  return credential === 'user' || credential === 'either';
-}

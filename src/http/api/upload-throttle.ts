@@ -1,26 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Semaphore } from '../../lib/semaphore.ts';
 
-/** How long the lane rests after a piece, in times of what the piece took: others get two thirds of the process. */
-const REST = 2;
+/** The pause after a chunk, as a multiple of the time that the chunk took: other requests get two thirds of the process. */
+const PAUSE_FACTOR = 2;
 
 /**
- * Keeps uploads from taking a process for themselves: a piece of a body is half a megabyte to search, hash and write, as
- * long as a dozen comments take. While other requests wait for their answers, pieces are worked off one after the other,
- * each followed by a rest; while none do, at once. Measured by the case `mixed` of the bench: without it comments had 0.3 of
- * their undisturbed rate beside uploads, with it 0.65, at the same rate of uploads.
+ * Keeps uploads from monopolizing a process: to search, hash and write a chunk of half a megabyte takes as long as a dozen
+ * comments. While other requests wait for their answers, chunks are processed one at a time, each followed by a pause;
+ * otherwise at once. Measured with the benchmark case `mixed`: beside uploads, comments had 0.3 of their undisturbed rate
+ * without this and 0.65 with it, at the same rate of uploads.
  */
 export class UploadThrottle {
-  readonly #pending: () => number;
-  readonly #turns = new Semaphore(1);
+  readonly #pendingRequests: () => number;
+  readonly #chunks = new Semaphore(1);
   #uploads = 0;
 
-  /** @param pending how many requests wait for their answer now, uploads among them */
-  constructor(pending: () => number) {
-    this.#pending = pending;
+  /** @param pendingRequests the number of requests that wait for their answer now, uploads included */
+  constructor(pendingRequests: () => number) {
+    this.#pendingRequests = pendingRequests;
   }
 
-  /** Runs one upload from its first piece to its answer, and gives what it gives. */
+  /** Counts an upload as long as `work` runs, from its first chunk to its answer. Returns or throws what `work` does. */
   async upload<T>(work: () => Promise<T>): Promise<T> {
     this.#uploads += 1;
     try {
@@ -30,19 +30,19 @@ export class UploadThrottle {
     }
   }
 
-  /** Runs a piece of an upload in its turn, and gives what it gives or throws what it throws. */
-  async piece<T>(work: () => Promise<T>): Promise<T> {
+  /** Processes a chunk of an upload when the throttle allows it. Returns or throws what `work` does. */
+  async chunk<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#othersWait()) return work();
     return new Promise((resolve, reject) => {
-      void this.#turns.run(async () => {
-        const begun = performance.now();
+      void this.#chunks.run(async () => {
+        const startedAt = performance.now();
         await work().then(resolve, reject);
-        if (this.#othersWait()) await delay((performance.now() - begun) * REST);
+        if (this.#othersWait()) await delay((performance.now() - startedAt) * PAUSE_FACTOR);
       });
     });
   }
 
   #othersWait(): boolean {
-    return this.#pending() > this.#uploads;
+    return this.#pendingRequests() > this.#uploads;
   }
 }

@@ -16,13 +16,13 @@ const FILE_PART = 'file';
  * has gone. Throws `invalid_request`, `invalid_content_type`, `payload_too_large` and as `beginUpload` and `Upload` do.
  */
 export function receiveUpload(request: ApiRequest): Promise<Attachment | null> {
-  return request.parts.lane.upload(() => receive(request));
+  return request.services.uploads.upload(() => receive(request));
 }
 
 async function receive(request: ApiRequest): Promise<Attachment | null> {
-  const { exchange, lane, meter } = request.parts;
+  const { exchange, services } = request;
   const { contentType, contentLength } = exchange.head;
-  const baseUrl = request.parts.baseUrl();
+  const baseUrl = request.baseUrl();
   if (baseUrl === '') throw new CollabError('invalid_request', 'Host must be the name of the server');
   const receiver = new FileReceiver(request, boundaryOf(contentType), contentLength ?? 0);
   const stream = exchange.streamBody();
@@ -31,10 +31,10 @@ async function receive(request: ApiRequest): Promise<Attachment | null> {
       const bytes = await stream.read();
       if (bytes === 'gone') return null;
       if (bytes === 'end') break;
-      await lane.piece(() => receiver.take(bytes));
+      await services.uploads.chunk(() => receiver.take(bytes));
     }
     const attachment = await receiver.finish();
-    meter?.uploaded(attachment.type, attachment.sizeBytes);
+    services.meter?.uploaded(attachment.type, attachment.sizeBytes);
     return withBaseUrl(attachment, baseUrl);
   } finally {
     await receiver.discard();

@@ -14,7 +14,7 @@ import type { BodySource, Exchange } from '../core/exchange.ts';
 import { enforceRateLimit } from '../core/rate-limit.ts';
 import { type Header, refusalBody, refusalHeaders } from '../../net/response-headers.ts';
 import type { TrustedProxies } from '../../net/trusted-proxies.ts';
-import { userOf } from '../api/guards.ts';
+import { authenticateUserOf } from '../api/authentication.ts';
 import { answerFailure } from '../core/refusal.ts';
 import type { RequestMeter } from '../core/request-meter.ts';
 import { Router } from '../core/router.ts';
@@ -70,7 +70,7 @@ export class Files {
       this.#limit(exchange, headers);
       const match = this.#router.find(head.method, head.path);
       if (match === null) throw new CollabError('route_not_found', 'There is nothing at this path, or not with this method');
-      const actor = await userOf(ctx, head, log);
+      const actor = await authenticateUserOf(ctx, head, log);
       // What depends on the origin is said in FILE_HEAD.
       readers = corsHeaders(actor.environment, head.origin).filter(([name]) => name !== 'Vary');
       await this.#answer(exchange, actor, match.params, [...headers, ...readers]);

@@ -6,7 +6,8 @@ import { operationExamples } from './examples/operations.ts';
 import { pathExamples, queryExamples } from './examples/records.ts';
 import { fileErrors, filesPath } from './files.ts';
 import { bytesContent, headerRefs, type Json, jsonContent, limitHeaders, refusalExamples, refusals, referred, securityOf, sharedComponents } from './parts.ts';
-import { isForBrowsers, type Parameter, type Route } from '../api/route.ts';
+import { isForBrowsers } from '../api/browser-access.ts';
+import type { Parameter, Route } from '../api/route.ts';
 
 const ABOUT = `Comments pinned to pages: rooms hold threads, threads hold comments. Everything is scoped to the environment that the credentials name.
 

@@ -1,8 +1,10 @@
 import Type from 'typebox';
+import type { Actor } from '../../../domain/context.ts';
 import { listEvents, parseEventsQuery } from '../../../domain/events/events.ts';
 import { epochOf } from '../../../domain/events/streams.ts';
 import { CollabError } from '../../../model/errors.ts';
 import type { ApiRequest } from '../api-request.ts';
+import { backendOf, lookUpKey } from '../authentication.ts';
 import { EventStream, type StreamPosition } from '../event-stream.ts';
 import { ok, type Route } from '../route.ts';
 import { namedSchemas } from '../../openapi/schemas.ts';
@@ -46,19 +48,19 @@ export const eventRoutes: readonly Route[] = [
   },
 ];
 
-function wantsStream({ parts }: ApiRequest): boolean {
-  const { method, accept } = parts.exchange.head;
+function wantsStream({ head }: ApiRequest): boolean {
+  const { method, accept } = head;
   return method === 'GET' && accept.includes('text/event-stream');
 }
 
-function streamFor({ parts, ctx, actor }: ApiRequest): EventStream {
-  const { exchange, headers, streams, renew, baseUrl } = parts;
-  return new EventStream({ store: ctx.store, exchange, headers, streams, actor, reauthenticate: renew, baseUrl: baseUrl() });
+function streamFor(request: ApiRequest): EventStream {
+  const { ctx, exchange, head, headers, services, actor } = request;
+  const reauthenticate = async (): Promise<Actor> => backendOf(await lookUpKey(ctx, head.authorization));
+  return new EventStream({ store: ctx.store, exchange, headers, streams: services.streams, actor, reauthenticate, baseUrl: request.baseUrl() });
 }
 
-function resumePosition({ parts, search, ctx, actor }: ApiRequest): StreamPosition | null {
-  const { lastEventId } = parts.exchange.head;
-  if (lastEventId !== '') return parseEventId(lastEventId);
+function resumePosition({ head, search, ctx, actor }: ApiRequest): StreamPosition | null {
+  if (head.lastEventId !== '') return parseEventId(head.lastEventId);
   return search.has('since') ? { epoch: epochOf(ctx.store, actor.environment), seq: parseEventsQuery(search).since } : null;
 }
 

@@ -33,7 +33,7 @@ export const p2pStateRoutes: readonly Route[] = [
     answers: { 200: namedSchemas.P2pState },
     errors: ['invalid_request', 'state_too_complex'],
     handle: async (request) => {
-      const { head } = request.parts.exchange;
+      const { head } = request;
       const roomId = request.param('roomId');
       const state = await readState(request.ctx, request.actor, roomId, stateVectorOf(request), (etag) => isModified(head, etag));
       const headers: Header[] = [['ETag', state.etag], ['Vary', 'Accept']];
@@ -63,7 +63,7 @@ export const p2pStateRoutes: readonly Route[] = [
     answers: { 200: namedSchemas.P2pStateWritten },
     errors: ['invalid_request', 'precondition_failed', 'state_too_complex'],
     handle: async (request) => {
-      const { head } = request.parts.exchange;
+      const { head } = request;
       const roomId = request.param('roomId');
       const merge = wantsMerge(request);
       const state = await writeState(request.ctx, request.actor, roomId, bytesOf(request), merge, (etag, exists) => preconditionHolds(head, etag, exists));
@@ -98,8 +98,8 @@ function wantsMerge({ search, actor }: ApiRequest): boolean {
   return true;
 }
 
-function bytesOf({ bytes, parts }: ApiRequest): Buffer {
-  const { contentType } = parts.exchange.head;
+function bytesOf({ bytes, head }: ApiRequest): Buffer {
+  const { contentType } = head;
   if (isBytes(contentType)) return bytes;
   if (!/^\s*application\/json\s*(?:;|$)/i.test(contentType)) {
     throw new CollabError('invalid_content_type', `Content-Type must be ${P2P_CONTENT_TYPE} or application/json`);

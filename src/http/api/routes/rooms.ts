@@ -5,7 +5,7 @@ import { getRoom, listRooms, patchRoom } from '../../../domain/rooms/rooms.ts';
 import { CollabError } from '../../../model/errors.ts';
 import { RoomPatchSchema } from '../../../model/room.ts';
 import { listParameters } from '../../openapi/list-parameters.ts';
-import { tagged } from '../list-tag.ts';
+import { withContentEtag } from '../list-etag.ts';
 import { ok, page, type Route } from '../route.ts';
 import { deletedSchema, listOf, namedSchemas } from '../../openapi/schemas.ts';
 
@@ -23,7 +23,7 @@ export const roomRoutes: readonly Route[] = [
     answers: { 200: listOf(namedSchemas.Room) },
     errors: ['invalid_request', 'invalid_cursor'],
     // A room may come to be, and get other metadata, without an event.
-    handle: async (request) => tagged(request.parts, page(await listRooms(request.ctx, request.actor, request.listQuery('rooms')))),
+    handle: async (request) => withContentEtag(request, page(await listRooms(request.ctx, request.actor, request.listQuery('rooms')))),
   },
   {
     method: 'GET',

@@ -1,0 +1,106 @@
+import { authenticateAdmin, type SessionHolder } from '../../domain/admins/admin-sessions.ts';
+import { requireOrigin } from '../../domain/access/access.ts';
+import type { BackendActor, Context, UserActor } from '../../domain/context.ts';
+import { authenticateSecretKey, type SecretKeyHolder } from '../../domain/access/keys.ts';
+import { authenticateUser } from '../../domain/access/tokens.ts';
+import { recordUserFromToken } from '../../domain/users/users.ts';
+import { CollabError } from '../../model/errors.ts';
+import type { RequestHead } from '../../net/request-head.ts';
+import type { Logger } from '../../observability/log.ts';
+import { corsHeaders } from '../core/cors.ts';
+import type { ApiRequest } from './api-request.ts';
+import type { Route } from './route.ts';
+
+/** The holder of the secret key in `Authorization`, or the refusal to throw if the route needs a key. */
+export type KeyLookup = SecretKeyHolder | CollabError;
+
+/**
+ * Looks up the secret key in an `Authorization` header; a promise only as with `authenticateSecretKey`. Returns the refusals
+ * `missing_credentials`, `invalid_key` and `environment_disabled`; throws or rejects on internal errors only.
+ *
+ * @param authorization '' for no header
+ */
+export function lookUpKey(ctx: Context, authorization: string): KeyLookup | Promise<KeyLookup> {
+  if (authorization === '') return missing('Send the secret key in a header: Authorization: Bearer sk_…');
+  if (!isBearer(authorization)) return missing('Authorization must be the word Bearer, a space and the secret key');
+  try {
+    const holder = authenticateSecretKey(ctx, authorization.slice(BEARER.length), 'rest');
+    return holder instanceof Promise ? holder.catch(refusalOf) : holder;
+  } catch (thrown) {
+    return refusalOf(thrown);
+  }
+}
+
+/** The backend of a key. Throws the refusal if the key was refused. */
+export function backendOf(key: KeyLookup): BackendActor {
+  if (key instanceof CollabError) throw key;
+  return key.actor;
+}
+
+/**
+ * Sets the actor or the admin of a request from the credential that its route needs. Returns a promise only if that takes
+ * more than the secret key. Throws or rejects with what `backendOf`, `authenticateUserOf` and `authenticateAdminOf` throw.
+ */
+export function authenticate(request: ApiRequest, route: Route, key: KeyLookup): Promise<void> | void {
+  switch (route.credential) {
+    case 'secret':
+      request.caller = backendOf(key);
+      return;
+    case 'user':
+    case 'either':
+      return authenticateBrowser(request, route.credential, key);
+    case 'admin':
+      return authenticateAdminOf(request.ctx, request.head.authorization).then((session) => void (request.adminSession = session));
+    case 'public':
+  }
+}
+
+async function authenticateBrowser(request: ApiRequest, credential: 'user' | 'either', key: KeyLookup): Promise<void> {
+  const { head, ctx, services, headers } = request;
+  const caller = credential === 'user' || hasOnlyUserCredentials(head) ? await authenticateUserOf(ctx, head, services.log) : backendOf(key);
+  request.caller = caller;
+  headers.push(...corsHeaders(caller.environment, head.origin));
+}
+
+/** A secret key takes precedence over a publishable key and a user token. */
+function hasOnlyUserCredentials({ authorization, serviceKey, serviceToken }: RequestHead): boolean {
+  return authorization === '' && (serviceKey !== '' || serviceToken !== '');
+}
+
+/**
+ * The user that `X-Service-Key` and `X-Service-Token` authenticate, who is recorded as known. Throws `missing_credentials`,
+ * `invalid_key`, `environment_disabled`, `invalid_token`, `token_expired`, `origin_not_allowed`.
+ */
+export async function authenticateUserOf(ctx: Context, { serviceKey, serviceToken, origin }: RequestHead, log: Logger): Promise<UserActor> {
+  if (serviceKey === '') throw missing('X-Service-Token needs the publishable key in X-Service-Key beside it');
+  if (serviceToken === '') throw missing('X-Service-Key needs the token of a user in X-Service-Token beside it');
+  const { actor, claims } = await authenticateUser(ctx, serviceKey, serviceToken, 'rest');
+  requireOrigin(actor.environment, origin);
+  try {
+    await recordUserFromToken(ctx, actor.environment, claims, 'rest');
+  } catch (error) {
+    // Users must be able to read even while the store cannot be written.
+    log.warn({ err: error, user: claims.userId }, 'the user of a request could not be recorded');
+  }
+  return actor;
+}
+
+async function authenticateAdminOf(ctx: Context, authorization: string): Promise<SessionHolder> {
+  if (!isBearer(authorization)) throw missing('Send the token of an admin session in a header: Authorization: Bearer adm_…');
+  return authenticateAdmin(ctx, authorization.slice(BEARER.length));
+}
+
+const BEARER = 'bearer ';
+
+function isBearer(authorization: string): boolean {
+  return authorization.slice(0, BEARER.length).toLowerCase() === BEARER;
+}
+
+function refusalOf(thrown: unknown): CollabError {
+  if (thrown instanceof CollabError) return thrown;
+  throw thrown;
+}
+
+function missing(message: string): CollabError {
+  return new CollabError('missing_credentials', message);
+}

@@ -1,0 +1,79 @@
+import { countWrite } from '../../domain/quotas/usage.ts';
+import { CollabError } from '../../model/errors.ts';
+import type { Header } from '../../net/response-headers.ts';
+import type { Exchange } from '../core/exchange.ts';
+import { answerFailure } from '../core/refusal.ts';
+import { Router } from '../core/router.ts';
+import { sendAnswer, sendNotModified } from './answer.ts';
+import { API_PREFIX } from './api-prefix.ts';
+import { ApiRequest } from './api-request.ts';
+import { authenticate, lookUpKey } from './authentication.ts';
+import { requireScope } from './authorization.ts';
+import { answerPreflight, refusalCors } from './browser-access.ts';
+import { listEtag, namesEtag } from './list-etag.ts';
+import { countAgainstLimit } from './rate-limiting.ts';
+import { acceptBody, admitBody, startBody } from './request-body.ts';
+import type { Route } from './route.ts';
+import type { ApiServices } from './services.ts';
+
+/**
+ * The REST API. `serve` takes each request through the same steps in the same order, so that one with several faults always
+ * gets the same refusal (docs/errors.md): rate limit 429, route 404, credential 401, scope 403, body 413 and 400. The
+ * handler of the route validates the rest of the input.
+ */
+export class ApiPipeline {
+  readonly #services: ApiServices;
+  readonly #router = new Router<Route>();
+
+  constructor(services: ApiServices, routes: readonly Route[]) {
+    this.#services = services;
+    for (const route of routes) this.#router.add(route.method, route.path, route);
+  }
+
+  /**
+   * Answers a request whose path is `API_PREFIX` or below. Must be called in the callback that delivered the request. Never
+   * rejects. A step that seldom waits returns a promise only then: most requests need none before their handler.
+   */
+  async serve(exchange: Exchange): Promise<void> {
+    const services = this.#services;
+    const { method, path, authorization } = exchange.head;
+    const subpath = path.slice(API_PREFIX.length);
+    const headers: Header[] = [['X-Request-Id', exchange.id]];
+    const match = this.#router.find(method, subpath);
+    const route = match?.target ?? null;
+    try {
+      if (method === 'OPTIONS') return answerPreflight(exchange, this.#router.at(subpath), headers);
+      exchange.route = route?.operationId ?? '';
+      // The core delivers the body only to a reader that is attached before the first await.
+      const arriving = route === null ? null : startBody(exchange, route);
+
+      // A key may have a limit of its own, so it is looked up first. A refusal of the key is thrown after the limit.
+      const lookup = lookUpKey(services.ctx, authorization);
+      const key = lookup instanceof Promise ? await lookup : lookup;
+      countAgainstLimit(services, exchange, route, key, headers);
+
+      if (match === null || route === null) throw new CollabError('route_not_found', 'There is nothing at this path, or not with this method');
+      const request = new ApiRequest(services, exchange, match.params, headers);
+
+      const authenticated = authenticate(request, route, key);
+      if (authenticated !== undefined) await authenticated;
+      requireScope(request, route);
+      if (request.caller !== null && route.access !== 'read') countWrite(services.ctx, request.caller);
+
+      admitBody(request, route);
+      if (arriving !== null) {
+        const body = await arriving;
+        if (body === 'gone') return;
+        acceptBody(request, route, body);
+      }
+
+      const etag = route.conditions === 'log' ? await listEtag(request) : null;
+      if (etag !== null && namesEtag(exchange.head, etag)) return sendNotModified(request, etag);
+
+      const answer = await route.handle(request);
+      if (answer !== null) await sendAnswer(request, route, answer, etag);
+    } catch (thrown) {
+      answerFailure(services.log, exchange, thrown, [...headers, ...refusalCors(route, headers)]);
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import { hash } from 'node:crypto';
+import { type Idempotency, parseIdempotencyKey } from '../../domain/idempotency.ts';
+import { limitsOf } from '../../model/environment.ts';
+import { CollabError } from '../../model/errors.ts';
+import { defaultLimits, MAX_JSON_BODY_BYTES } from '../../model/limits.ts';
+import type { Exchange } from '../core/exchange.ts';
+import type { NoBody } from '../core/request-body.ts';
+import type { ApiRequest } from './api-request.ts';
+import { parseJsonBody } from './json-body.ts';
+import type { Route } from './route.ts';
+
+/**
+ * Starts to read the body of a request as its route needs it. Until `admitBody`, only a little of it is taken.
+ *
+ * @returns the body as a whole; null for a request without one, and for an upload, whose handler reads the stream
+ */
+export function startBody(exchange: Exchange, { body, payload, upload }: Route): Promise<Buffer | NoBody> | null {
+  if (upload === true) exchange.streamBody();
+  if (payload !== undefined) return exchange.receiveBody(null);
+  // A chunked body is read to its end even where none is wanted, so that the core refuses a trailer after it before
+  // anything is written.
+  return body !== undefined || (exchange.head.chunked && upload !== true) ? exchange.receiveBody(MAX_JSON_BODY_BYTES) : null;
+}
+
+/** Lets the body of an authorized request in. */
+export function admitBody(request: ApiRequest, { payload }: Route): void {
+  request.exchange.admitBody(payload?.limit(request.actor, request.head.contentType));
+}
+
+/**
+ * Checks the size of a body, parses it as its route needs it and sets it on the request, with its idempotency key. Throws
+ * `payload_too_large`, `invalid_request` for a malformed idempotency key, and as `parseJsonBody`.
+ */
+export function acceptBody(request: ApiRequest, route: Route, bytes: Buffer | 'too_large'): void {
+  const { caller, exchange } = request;
+  const limit = caller === null ? defaultLimits.jsonBodyBytes : limitsOf(caller.environment).jsonBodyBytes;
+  if (bytes === 'too_large' || (route.payload === undefined && bytes.length > limit)) {
+    throw route.payload?.tooLarge(request.actor) ?? new CollabError('payload_too_large', `The body must be at most ${limit} bytes`);
+  }
+  if (route.body !== undefined) request.body = parseJsonBody(exchange.head.contentType, bytes);
+  else if (route.payload !== undefined) request.bytes = bytes;
+  request.idempotency = idempotencyOf(route, exchange, bytes);
+}
+
+function idempotencyOf(route: Route, exchange: Exchange, body: Buffer): Idempotency {
+  const { idempotencyKey, method, path } = exchange.head;
+  if (route.idempotent !== true || idempotencyKey === '') return null;
+  return { key: parseIdempotencyKey(idempotencyKey), method, path, bodyHash: hash('sha256', body, 'hex') };
+}

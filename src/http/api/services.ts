@@ -1,0 +1,19 @@
+import type { Config } from '../../config/schema.ts';
+import type { Context } from '../../domain/context.ts';
+import type { TrustedProxies } from '../../net/trusted-proxies.ts';
+import type { Logger } from '../../observability/log.ts';
+import type { RequestMeter } from '../core/request-meter.ts';
+import type { OpenStreams } from './open-streams.ts';
+import type { UploadThrottle } from './upload-throttle.ts';
+
+/** What the API of one process works with. */
+export interface ApiServices {
+  readonly ctx: Context;
+  readonly config: Config;
+  readonly log: Logger;
+  readonly proxies: TrustedProxies;
+  readonly streams: OpenStreams;
+  readonly uploads: UploadThrottle;
+  /** Null while nothing is measured. */
+  readonly meter: RequestMeter | null;
+}
