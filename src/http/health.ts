@@ -3,12 +3,13 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Store } from '../ports/store.ts';
 
-/** What a process says about itself. */
+/** The state of a process. */
 export interface ServerStatus {
-  /** Whether it is being shut down: it finishes what it has and should be sent nothing new. */
+  /** Whether the process is shutting down: it finishes what it has and should receive no new requests. */
   draining: boolean;
 }
 
+/** What the health checks work with. */
 export interface HealthDeps {
   readonly clock: Clock;
   readonly store: Store;
@@ -18,7 +19,7 @@ export interface HealthDeps {
   readonly log: Logger;
 }
 
-/** The checks and their results. Causes go to the log: the report is public. */
+/** The results of the health checks. Causes are logged and not reported, because the report is public. */
 export interface HealthReport {
   readonly status: 'ok' | 'unavailable';
   readonly checks: Checks & { readonly draining: boolean };
@@ -30,11 +31,12 @@ interface Checks {
   readonly disk: 'ok' | 'low' | 'failed';
 }
 
-const LEAST_FREE = 0.05;
-/** How long a report is repeated, in milliseconds after the checks ended. Each check of the store is two flushed commits. */
+/** The part of the disk that must be free. */
+const MIN_FREE = 0.05;
+/** Milliseconds for which results are reused after the checks ended. Each check of the store is two flushed commits. */
 const VALID_MS = 1_000;
 
-/** Finds out whether this process can do its work, at most about once a second however often it is asked. */
+/** Checks whether this process can serve requests, at most about once a second. */
 export class Health {
   readonly #deps: HealthDeps;
   #checking: Promise<Checks> | null = null;
@@ -45,29 +47,29 @@ export class Health {
     this.#deps = deps;
   }
 
-  /** What the last checks found, if they ended less than a second ago; otherwise of new ones, which all callers share. Never rejects. */
+  /** Reports the results of the last checks if they ended less than a second ago; otherwise runs new ones, which all callers share. Never rejects. */
   async report(): Promise<HealthReport> {
-    const { store, disk } = await this.#found();
+    const { store, disk } = await this.#results();
     const { draining } = this.#deps.status;
-    const well = store === 'ok' && disk === 'ok' && !draining;
-    return { status: well ? 'ok' : 'unavailable', checks: { store, disk, draining } };
+    const isHealthy = store === 'ok' && disk === 'ok' && !draining;
+    return { status: isHealthy ? 'ok' : 'unavailable', checks: { store, disk, draining } };
   }
 
-  #found(): Checks | Promise<Checks> {
+  #results(): Checks | Promise<Checks> {
     if (this.#checks !== null && this.#deps.clock.monotonic() < this.#validUntil) return this.#checks;
     this.#checking ??= this.#check();
     return this.#checking;
   }
 
   async #check(): Promise<Checks> {
-    const [store, disk] = await Promise.all([this.#store(), this.#disk()]);
+    const [store, disk] = await Promise.all([this.#checkStore(), this.#checkDisk()]);
     this.#checks = { store, disk };
     this.#validUntil = this.#deps.clock.monotonic() + VALID_MS;
     this.#checking = null;
     return this.#checks;
   }
 
-  async #store(): Promise<'ok' | 'failed'> {
+  async #checkStore(): Promise<'ok' | 'failed'> {
     try {
       await this.#deps.store.probe();
       return 'ok';
@@ -77,15 +79,15 @@ export class Health {
     }
   }
 
-  async #disk(): Promise<'ok' | 'low' | 'failed'> {
+  async #checkDisk(): Promise<'ok' | 'low' | 'failed'> {
     const { dataDir, log } = this.#deps;
     try {
       const { bavail, blocks } = await statfs(dataDir);
-      if (bavail > blocks * LEAST_FREE) return 'ok';
-      log.warn({ dataDir }, `not ready: the disk has less than ${LEAST_FREE * 100} % free`);
+      if (bavail > blocks * MIN_FREE) return 'ok';
+      log.warn({ dataDir }, `not ready: the disk has less than ${MIN_FREE * 100} % free`);
       return 'low';
     } catch (err) {
-      log.warn({ err, dataDir }, 'not ready: the data folder cannot be looked at');
+      log.warn({ err, dataDir }, 'not ready: the file system of the data folder cannot be read');
       return 'failed';
     }
   }

@@ -1,15 +1,15 @@
 import type { HttpRequest } from 'uWebSockets.js';
 
 /**
- * What a request says before its body, copied out of uWebSockets.js, whose own object is gone after the first await.
- * Header fields that were not sent are ''.
+ * The request line and the header fields of a request, copied out of the native request of uWebSockets.js, which is invalid
+ * after the first await. Fields that were not sent are ''.
  */
 export class RequestHead {
-  /** As sent: methods are case-sensitive. */
+  /** As sent; methods are case-sensitive. */
   readonly method: string;
-  /** Starts with a slash; percent-encoded as sent. */
+  /** Begins with a slash; percent-encoded as sent. */
   readonly path: string;
-  /** Without its question mark; '' when there is none. */
+  /** Without the question mark; '' for none. */
   readonly query: string;
   host = '';
   authorization = '';
@@ -29,16 +29,16 @@ export class RequestHead {
   ifRange = '';
   serviceKey = '';
   serviceToken = '';
-  /** Bytes of the body as declared; null when none are, as with a chunked body. */
+  /** The declared length of the body in bytes; null if none is declared, as with a chunked body. */
   contentLength: number | null = null;
   chunked = false;
-  /** Whether the client wants the connection closed after the answer. */
+  /** Whether the client wants the connection closed after the response. */
   connectionClose = false;
-  /** Names of fields that follow a chunked body. */
+  /** The names of the fields that follow a chunked body. */
   trailer = '';
   /**
-   * Whether two readers could disagree on where this request ends or whom it is for. Nothing of such a connection can be
-   * trusted any more, not even the place of an answer.
+   * Whether two parsers could disagree on where this request ends or which host it is for. The connection of such a request
+   * must be closed without a response, since even the place of a response in it is uncertain.
    */
   ambiguous = false;
   #hasHost = false;
@@ -46,18 +46,18 @@ export class RequestHead {
   constructor(request: HttpRequest) {
     this.method = request.getCaseSensitiveMethod();
     this.path = request.getUrl();
-    // The core of Node 20 gives undefined, against its typings, where there is no question mark.
+    // Despite its type, the core of Node 20 returns undefined if there is no question mark.
     this.query = (request.getQuery() as string | undefined) ?? '';
-    request.forEach((name, value) => this.#take(name, value));
+    request.forEach((name, value) => this.#set(name, value));
     if (this.chunked && this.contentLength !== null) this.ambiguous = true;
   }
 
-  /** Whether a body is declared that is not empty. */
+  /** Whether a body is declared, other than an empty one. */
   get hasBody(): boolean {
     return this.chunked || (this.contentLength ?? 0) > 0;
   }
 
-  #take(name: string, value: string): void {
+  #set(name: string, value: string): void {
     switch (name) {
       case 'host':
         if (this.#hasHost) this.ambiguous = true;
@@ -65,14 +65,14 @@ export class RequestHead {
         this.host = value;
         break;
       case 'content-length':
-        this.#takeLength(value);
+        this.#setLength(value);
         break;
       case 'transfer-encoding':
         if (this.chunked || value !== 'chunked') this.ambiguous = true;
         this.chunked = true;
         break;
       case 'connection':
-        // As the core decides it.
+        // The core decides it by the length, too.
         this.connectionClose = value.length === 5;
         break;
       case 'trailer':
@@ -129,7 +129,7 @@ export class RequestHead {
     }
   }
 
-  #takeLength(value: string): void {
+  #setLength(value: string): void {
     const length = isDigits(value) ? Number(value) : Number.NaN;
     if (!Number.isSafeInteger(length) || (this.contentLength !== null && this.contentLength !== length)) this.ambiguous = true;
     this.contentLength = length;

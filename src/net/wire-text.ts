@@ -1,7 +1,7 @@
 /**
- * A text in the form in which the HTTP core is given it: ASCII as it is, anything else as its UTF-8 bytes. Some builds of
- * the core send the characters U+0080 to U+00FF of a string as one byte each, which is no UTF-8; bytes are sent as they are
- * by every build. Strings stay strings where they may, because the core copies them faster (docs/decisions/0013).
+ * Converts a text to the form in which it is passed to the core: ASCII stays a string, anything else becomes UTF-8 bytes.
+ * Some builds of the core send the characters U+0080 to U+00FF of a string as one byte each, which is not UTF-8; every build
+ * sends bytes unchanged. ASCII stays a string because the core copies strings faster (docs/decisions/0013).
  *
  * Call it once per text, not once per receiver.
  */

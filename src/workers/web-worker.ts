@@ -135,17 +135,17 @@ function drainSteps({ config, status, server, http, realtime, stopRecording, dis
   };
   const finish = async (): Promise<void> => {
     http.endStreams();
-    await Promise.all([http.settled(drainMs), realtime.close(spreadMs, drainMs)]);
+    await Promise.all([http.whenIdle(drainMs), realtime.close(spreadMs, drainMs)]);
   };
   // Whoever sends one more request on a connection that was idle gets it answered, and hears that it was the last.
   const linger = async (): Promise<void> => {
     await delay(IDLE_CONNECTION_MS);
-    await http.settled(drainMs);
+    await http.whenIdle(drainMs);
   };
   const cut = async (): Promise<void> => {
     await delay(LAST_BYTES_MS);
     // A request on a connection that was kept may have come meanwhile: it is answered, like all that were read.
-    await http.settled(LAST_REQUESTS_MS);
+    await http.whenIdle(LAST_REQUESTS_MS);
     server.close();
     disconnectStore();
   };

@@ -93,7 +93,7 @@ export async function credentialsFor(route: Route, tenant: Tenant): Promise<Read
 
 /** Lets so much time go by that the route takes one more request: logins are limited, whoever asks. */
 export function pace(route: Route, { clock }: Service): void {
-  if (route.limit === 'login') clock.advance(12_001);
+  if (route.rateLimit === 'login') clock.advance(12_001);
 }
 
 /** Parameters whose values only the server makes, so that another environment can't have the same. */

@@ -255,18 +255,18 @@ t.test('while draining every answer says that it is the last', async (t) => {
   const server = await startTestServer(t);
   server.status.draining = true;
   t.equal((await server.request('GET', '/rooms')).headers.get('connection'), 'close');
-  t.equal(await server.http.settled(0), true);
+  t.equal(await server.http.whenIdle(0), true);
 });
 
-t.test('a server that is asked waits for what is pending, but not forever', async (t) => {
+t.test('the server waits for pending requests, but not forever', async (t) => {
   const server = await startTestServer(t);
   const connection = await server.connect();
   await connection.send(`POST /api/v1/rooms/r1/threads HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.key}\r\nContent-Length: 10\r\n\r\n`);
   while (server.http.pending() === 0) await new Promise(setImmediate);
-  t.equal(await server.http.settled(1), false);
-  const settled = server.http.settled(60_000);
+  t.equal(await server.http.whenIdle(1), false);
+  const idle = server.http.whenIdle(60_000);
   connection.destroy();
-  t.equal(await settled, true);
+  t.equal(await idle, true);
 });
 
 t.test('a token is made for a user, confined as the key is', async (t) => {

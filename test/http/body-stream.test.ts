@@ -19,18 +19,18 @@ t.test('bytes are read in order, whenever they come', async (t) => {
   const { stream } = streamed();
   const read = textOf(stream);
   const memory = Buffer.from('one');
-  stream.take(memory, false);
+  stream.push(memory, false);
   memory.fill('x');
-  stream.take(Buffer.from(' two'), false);
+  stream.push(Buffer.from(' two'), false);
   await Promise.resolve();
-  stream.take(Buffer.alloc(0), false);
-  stream.take(Buffer.from(' three '), true);
+  stream.push(Buffer.alloc(0), false);
+  stream.push(Buffer.from(' three '), true);
   t.equal(await read, 'one two three end', 'the memory they came in may be used again');
 });
 
 t.test('many small pieces are read as few', async (t) => {
   const { stream } = streamed();
-  for (let i = 0; i < 1000; i++) stream.take(Buffer.from('0123456789'), i === 999);
+  for (let i = 0; i < 1000; i++) stream.push(Buffer.from('0123456789'), i === 999);
   const piece = await stream.read();
   t.equal(piece.length, 10_000);
   t.equal(await stream.read(), 'end');
@@ -40,9 +40,9 @@ t.test('many small pieces are read as few', async (t) => {
 t.test('a client that is faster than the reader has to wait', async (t) => {
   const { stream, flow } = streamed();
   const size = 700_000;
-  stream.take(Buffer.alloc(size, 'a'), false);
+  stream.push(Buffer.alloc(size, 'a'), false);
   t.same(flow, []);
-  stream.take(Buffer.alloc(size, 'b'), false);
+  stream.push(Buffer.alloc(size, 'b'), false);
   t.same(flow, ['pause']);
   let read = 0;
   while (read < 2 * size) read += (await stream.read()).length;
@@ -52,13 +52,13 @@ t.test('a client that is faster than the reader has to wait', async (t) => {
 
 t.test('memory that was read is used again, and not before', async (t) => {
   const { stream } = streamed();
-  stream.take(Buffer.alloc(10, 'a'), false);
+  stream.push(Buffer.alloc(10, 'a'), false);
   const first = await stream.read();
-  stream.take(Buffer.alloc(10, 'b'), false);
+  stream.push(Buffer.alloc(10, 'b'), false);
   t.equal(String(first), 'a'.repeat(10), 'while it is being read');
   const second = await stream.read();
   t.equal(String(second), 'b'.repeat(10));
-  stream.take(Buffer.alloc(10, 'c'), true);
+  stream.push(Buffer.alloc(10, 'c'), true);
   await stream.read();
   t.equal(await stream.read(), 'end');
 });
@@ -68,6 +68,6 @@ t.test('a client that goes away ends it, also while it is waited for', async (t)
   const waiting = stream.read();
   stream.abandon();
   t.equal(await waiting, 'gone');
-  stream.take(Buffer.from('late'), true);
+  stream.push(Buffer.from('late'), true);
   t.equal(await stream.read(), 'gone');
 });

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
-import { UNADMITTED_BYTES } from '../../src/http/core/request-body.ts';
+import { UNADMITTED_BYTES } from '../../src/http/core/body-collector.ts';
 import { serveExchanges } from '../helpers/exchanges.ts';
 import { startTestServer } from '../helpers/http.ts';
 import type { RawAnswer, RawConnection } from '../helpers/raw-http.ts';
@@ -79,7 +79,7 @@ t.test('after the answer nothing more of a body is kept, and its reader gets not
   const { open, exchanges } = await serveExchanges(t, async (exchange) => {
     const stream = exchange.head.path === '/stream' ? exchange.streamBody() : null;
     if (stream === null) read = exchange.receiveBody(exchange.head.path === '/sized' ? MEGABYTE * 32 : null);
-    await until(() => exchange.heldBytes > 0);
+    await until(() => exchange.bufferedBytes > 0);
     exchange.send(401, [], 'no');
     if (stream !== null) read = stream.read();
   });
@@ -89,9 +89,9 @@ t.test('after the answer nothing more of a body is kept, and its reader gets not
     await connection.send(`POST ${path} HTTP/1.1\r\n${HOST}Content-Length: ${20 * MEGABYTE}\r\n\r\n`);
     const sent = connection.send(Buffer.alloc(20 * MEGABYTE));
     t.equal((await connection.answer()).status, 401);
-    t.equal(exchanges[0]?.heldBytes, 0, path);
+    t.equal(exchanges[0]?.bufferedBytes, 0, path);
     await sent;
-    t.equal(exchanges[0]?.heldBytes, 0, path);
+    t.equal(exchanges[0]?.bufferedBytes, 0, path);
     t.equal(await read, 'gone', path);
     await connection.ended;
   }
@@ -114,9 +114,9 @@ t.test('of a body that is not admitted little is taken, and all of one that is',
     const [connection, other] = [await open(), await open()];
     await connection.send(`POST ${path} HTTP/1.1\r\n${HOST}Content-Length: ${20 * MEGABYTE}\r\n\r\n`);
     void connection.send(Buffer.alloc(20 * MEGABYTE));
-    await until(() => (exchanges[0]?.heldBytes ?? 0) > UNADMITTED_BYTES);
+    await until(() => (exchanges[0]?.bufferedBytes ?? 0) > UNADMITTED_BYTES);
     for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
-    t.ok((exchanges[0]?.heldBytes ?? Infinity) <= UNADMITTED_BYTES + READ_BYTES, `${path}: ${exchanges[0]?.heldBytes}`);
+    t.ok((exchanges[0]?.bufferedBytes ?? Infinity) <= UNADMITTED_BYTES + READ_BYTES, `${path}: ${exchanges[0]?.bufferedBytes}`);
     admitted = true;
     t.equal((await connection.answer()).body, String(20 * MEGABYTE), path);
     other.destroy();

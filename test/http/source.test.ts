@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { BodySource } from '../../src/http/core/exchange.ts';
+import type { BodySource } from '../../src/http/core/body-source.ts';
 import { until } from '../helpers/cluster.ts';
 import { serveExchanges } from '../helpers/exchanges.ts';
 

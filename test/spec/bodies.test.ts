@@ -194,7 +194,7 @@ for (const route of bodied) {
     const sendText = (change: (sample: string) => string | Buffer, headers: Readonly<Record<string, string>> = {}) => send((sample) => change(JSON.stringify(sample)), headers);
     /** Holds that a body is acceptable. Of logins it isn't asked: each takes half a second, and any is refused or not for other reasons. */
     const accepts = async (t: Test, what: string, ask: () => Promise<TestAnswer<unknown>>): Promise<void> => {
-      if (route.limit === 'login') return;
+      if (route.rateLimit === 'login') return;
       const answer = await ask();
       t.ok(successes(route).includes(answer.status), what, { found: `${answer.status} ${answer.text.slice(0, 200)}` });
     };
@@ -225,7 +225,7 @@ for (const route of bodied) {
 
     await t.test('the body as a whole', async (t) => {
       const notJson: readonly (readonly [make: (good: string) => string, error: RegExp])[] = [
-        [() => '', /^The body must be a JSON object, and it is empty$/],
+        [() => '', /^The body is empty; it must be a JSON object$/],
         [() => '{', /^The body is not valid JSON$/],
         [(good) => `${good}}`, /^The body is not valid JSON$/],
         [(good) => `\ufeff${good}`, /^The body is not valid JSON$/],

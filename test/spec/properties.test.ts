@@ -83,7 +83,7 @@ for (const route of apiRoutes) {
       return answersWell(route, path, { body, headers });
     };
     // Each good login takes half a second.
-    const options = { numRuns: route.limit === 'login' ? 5 : RUNS } as const;
+    const options = { numRuns: route.rateLimit === 'login' ? 5 : RUNS } as const;
     await fc.assert(fc.asyncProperty(fc.oneof({ weight: 3, arbitrary: ofType(schema, seeds) }, { weight: 1, arbitrary: anyJson.map((json) => JSON.stringify(json)) }), send), options);
     await fc.assert(fc.asyncProperty(fc.oneof(fc.uint8Array({ maxLength: 200 }), damaged(JSON.stringify(sampleOf(schema, '', seeds)))), send), options);
   });

@@ -1,2 +1,2 @@
-/** Where the API begins (docs/api.md, "Versions"). */
+/** The prefix of every path of the API (docs/api.md, "Versions"). */
 export const API_PREFIX = '/api/v1';

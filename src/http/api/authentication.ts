@@ -22,7 +22,7 @@ export type KeyLookup = SecretKeyHolder | CollabError;
  */
 export function lookUpKey(ctx: Context, authorization: string): KeyLookup | Promise<KeyLookup> {
   if (authorization === '') return missing('Send the secret key in a header: Authorization: Bearer sk_…');
-  if (!isBearer(authorization)) return missing('Authorization must be the word Bearer, a space and the secret key');
+  if (!isBearer(authorization)) return missing('Authorization must consist of the word Bearer, a space and the secret key');
   try {
     const holder = authenticateSecretKey(ctx, authorization.slice(BEARER.length), 'rest');
     return holder instanceof Promise ? holder.catch(refusalOf) : holder;
@@ -72,8 +72,8 @@ function hasOnlyUserCredentials({ authorization, serviceKey, serviceToken }: Req
  * `invalid_key`, `environment_disabled`, `invalid_token`, `token_expired`, `origin_not_allowed`.
  */
 export async function authenticateUserOf(ctx: Context, { serviceKey, serviceToken, origin }: RequestHead, log: Logger): Promise<UserActor> {
-  if (serviceKey === '') throw missing('X-Service-Token needs the publishable key in X-Service-Key beside it');
-  if (serviceToken === '') throw missing('X-Service-Key needs the token of a user in X-Service-Token beside it');
+  if (serviceKey === '') throw missing('X-Service-Key is missing: send the publishable key in it, together with X-Service-Token');
+  if (serviceToken === '') throw missing('X-Service-Token is missing: send the token of a user in it, together with X-Service-Key');
   const { actor, claims } = await authenticateUser(ctx, serviceKey, serviceToken, 'rest');
   requireOrigin(actor.environment, origin);
   try {

@@ -1,7 +1,7 @@
-import { CollabError } from '../../model/errors.ts';
 import type { Header } from '../../net/response-headers.ts';
 import { corsHeaders, preflightHeaders } from '../core/cors.ts';
 import type { Exchange } from '../core/exchange.ts';
+import { routeNotFound } from '../core/refusal.ts';
 import type { Route } from './route.ts';
 
 /** Whether pages of other origins may call a route: one that takes what a browser has, a publishable key and a user token. */
@@ -17,7 +17,7 @@ export function isForBrowsers({ credential }: Pick<Route, 'credential'>): boolea
  */
 export function answerPreflight(exchange: Exchange, routes: readonly Route[], headers: readonly Header[]): void {
   const allowed = routes.filter(isForBrowsers);
-  if (allowed.length === 0) throw new CollabError('route_not_found', 'There is nothing at this path, or not with this method');
+  if (allowed.length === 0) throw routeNotFound();
   exchange.send(204, [...preflightHeaders(allowed.map(({ method }) => method)), ...headers], '');
 }
 

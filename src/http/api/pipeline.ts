@@ -1,8 +1,7 @@
 import { countWrite } from '../../domain/quotas/usage.ts';
-import { CollabError } from '../../model/errors.ts';
 import type { Header } from '../../net/response-headers.ts';
 import type { Exchange } from '../core/exchange.ts';
-import { answerFailure } from '../core/refusal.ts';
+import { answerFailure, routeNotFound } from '../core/refusal.ts';
 import { Router } from '../core/router.ts';
 import { sendAnswer, sendNotModified } from './answer.ts';
 import { API_PREFIX } from './api-prefix.ts';
@@ -52,7 +51,7 @@ export class ApiPipeline {
       const key = lookup instanceof Promise ? await lookup : lookup;
       countAgainstLimit(services, exchange, route, key, headers);
 
-      if (match === null || route === null) throw new CollabError('route_not_found', 'There is nothing at this path, or not with this method');
+      if (match === null || route === null) throw routeNotFound();
       const request = new ApiRequest(services, exchange, match.params, headers);
 
       const authenticated = authenticate(request, route, key);

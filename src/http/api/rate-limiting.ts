@@ -16,8 +16,8 @@ export function countAgainstLimit(services: ApiServices, exchange: Exchange, rou
   const { ctx, config, proxies, meter } = services;
   const limit = key instanceof CollabError ? null : key.rateLimit;
   const window =
-    key instanceof CollabError || limit === null || route?.limit !== undefined
-      ? countRequest(ctx, config, { kind: route?.limit ?? 'address', address: proxies.clientAddress(exchange) })
+    key instanceof CollabError || limit === null || route?.rateLimit !== undefined
+      ? countRequest(ctx, config, { kind: route?.rateLimit ?? 'address', address: proxies.clientAddress(exchange) })
       : countRequest(ctx, config, { kind: 'key', keyId: key.actor.keyId, limit });
   enforceRateLimit(window, headers, meter);
 }

@@ -4,7 +4,7 @@ import { limitsOf } from '../../model/environment.ts';
 import { CollabError } from '../../model/errors.ts';
 import { defaultLimits, MAX_JSON_BODY_BYTES } from '../../model/limits.ts';
 import type { Exchange } from '../core/exchange.ts';
-import type { NoBody } from '../core/request-body.ts';
+import type { NoBody } from '../core/body-collector.ts';
 import type { ApiRequest } from './api-request.ts';
 import { parseJsonBody } from './json-body.ts';
 import type { Route } from './route.ts';

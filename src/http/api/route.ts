@@ -5,81 +5,84 @@ import type { CollabError, ErrorCode } from '../../model/errors.ts';
 import type { ApiRequest } from './api-request.ts';
 import type { Header } from '../../net/response-headers.ts';
 
-/** A route of the API: what serves it, and what the OpenAPI document says about it. */
+/** A route of the API: how it is served, and what the OpenAPI document says about it. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below `/api/v1`; parameters as `:name`. */
+  /** The path below `/api/v1`, with parameters as `:name`. */
   readonly path: string;
-  /** Stable: clients are generated from it. */
+  /** Must not change: client libraries are generated from it. */
   readonly operationId: string;
   readonly summary: string;
-  /** Longer text for the document, where the summary doesn't say it all. */
+  /** Longer text for the document, if the summary is not enough. */
   readonly description?: string;
-  /** `secret` asks for `Authorization: Bearer sk_…`, `user` for a publishable key and a user token, `either` for one or the other, `admin` for `Bearer adm_…`, `public` for nothing. */
+  /**
+   * The credential that the route requires: `secret` is `Authorization: Bearer sk_…`, `user` a publishable key and a user
+   * token, `either` one or the other, `admin` `Authorization: Bearer adm_…`, `public` none.
+   */
   readonly credential: 'secret' | 'user' | 'either' | 'admin' | 'public';
-  /** What the key must be good for, checked before the body is looked at; of a route for admins or everybody nothing is checked. */
+  /** What the credential must allow. It is checked before the body is read; not checked on a route for admins or the public. */
   readonly access: 'read' | 'create' | 'change';
-  /** Whether it answers with a list, which caches may keep if they ask again each time. */
+  /** Whether it answers with a list, which caches may store if they revalidate it for each use. */
   readonly list?: boolean;
-  /** Counted in a window of its own, which is much smaller. */
-  readonly limit?: 'login';
-  /** Parameters of the query. */
+  /** The rate window that requests count in, if it is not the default one. */
+  readonly rateLimit?: 'login';
+  /** The parameters of the query. */
   readonly query?: readonly Parameter[];
-  /** The JSON body; absent for a route that takes none. */
+  /** The schema of the JSON body; absent on a route that takes none. */
   readonly body?: TSchema;
-  /** In place of `body`, of a route that takes bytes: they are handed over as `request.bytes`. */
+  /** Instead of `body`, on a route that takes bytes, which its handler finds in `request.bytes`. */
   readonly payload?: Payload;
-  /** In place of `body`, of a route that takes a file as multipart/form-data: its handler reads the stream of the exchange. */
+  /** Instead of `body`, on a route that takes a file as multipart/form-data: its handler reads the body as a stream. */
   readonly upload?: boolean;
-  /** Whether its answers hold attachments, whose URLs are made absolute. */
+  /** Whether its answers contain attachments, whose URLs have to be made absolute. */
   readonly holdsFiles?: boolean;
-  /** Takes `Idempotency-Key`. */
+  /** Whether it takes `Idempotency-Key`. */
   readonly idempotent?: boolean;
-  /** The answers that are no refusals: status -> schema of the JSON body. */
+  /** The successful answers: status -> schema of the JSON body. */
   readonly answers: Readonly<Record<number, TSchema>>;
-  /** Whether it answers with bytes instead of JSON to `Accept: application/octet-stream`, and with 204 where there are none. */
+  /** Whether it answers `Accept: application/octet-stream` with bytes instead of JSON, and with 204 if there are none. */
   readonly bytes?: boolean;
-  /** Whether it answers with server-sent events to `Accept: text/event-stream`. */
+  /** Whether it answers `Accept: text/event-stream` with server-sent events. */
   readonly stream?: boolean;
   /**
-   * Takes `If-None-Match`, or on `write` `If-Match` as well, and gives an `ETag`. With `log` that is made of the position of the
-   * log, before the handler is called: only for lists that never change without an event.
+   * Whether it sends an `ETag` and takes `If-None-Match`, and with `write` also `If-Match`. With `log`, the pipeline makes the
+   * ETag of the position of the log before it calls the handler: only for lists that never change without an event.
    */
   readonly conditions?: 'log' | 'read' | 'write';
-  /** The refusals that are its own, besides those that every route has. */
+  /** The refusals that are specific to the route, besides those of every route. */
   readonly errors: readonly ErrorCode[];
-  /** Answers the request, or takes the exchange over and returns null. Throws `CollabError`. */
+  /** Returns the answer; or null if it has answered through the exchange itself, or the client has gone. Rejects with `CollabError`. */
   readonly handle: (request: ApiRequest) => Promise<Answer | null>;
 }
 
-/** A body of bytes, or JSON that holds them. */
+/** A body of bytes, or of JSON that contains them. */
 export interface Payload {
-  /** The JSON form. */
+  /** The schema of the JSON form. */
   readonly schema: TSchema;
-  /** Most bytes of a body of this type that this actor may send. */
+  /** The largest body of this Content-Type that the actor may send, in bytes. */
   readonly limit: (actor: Actor, contentType: string) => number;
-  /** The refusal of a larger one. */
+  /** The refusal of a larger body. */
   readonly tooLarge: (actor: Actor) => CollabError;
 }
 
-/** A parameter of the query, for the document. */
+/** A parameter of the query, as the document describes it. */
 export interface Parameter {
   readonly name: string;
   readonly schema: TSchema;
 }
 
-/** What a handler answers with. */
+/** The answer of a handler. */
 export interface Answer {
   readonly status: number;
-  /** JSON, unless `head` says otherwise; not sent with 204 and 304. */
+  /** JSON, unless `head` says otherwise. Not sent with 204 and 304. */
   readonly body: string | Uint8Array;
-  /** Content type and caching, in place of those of JSON. */
+  /** Content type and caching, if they are not those of JSON. */
   readonly head?: Header;
-  /** Headers that only this answer has. */
+  /** Headers that are specific to this answer. */
   readonly headers?: readonly Header[];
-  /** Where the list goes on, sent as `Link`. */
+  /** The cursor of the list's next page, which is sent as `Link`; null on the last page. */
   readonly nextCursor?: string | null;
-  /** Whether an earlier request did the work and this is its answer again. */
+  /** Whether this repeats the answer to an earlier request with the same `Idempotency-Key`. */
   readonly replayed?: boolean;
 }
 

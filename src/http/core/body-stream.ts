@@ -1,74 +1,76 @@
-/** How a body that is read piece by piece goes on: with bytes, with its end, or not at all because the client went away. */
-export type BodyPiece = Buffer | 'end' | 'gone';
+import type { Flow } from './flow.ts';
 
-/** Bytes that may wait to be read once the request is admitted; past it the client has to wait. */
-const MOST_WAITING_BYTES = 1024 * 1024;
-/** As much as the core hands over at once. */
+/** The result of a read: bytes, the end of the body, or `gone` if no more will come. */
+export type BodyChunk = Buffer | 'end' | 'gone';
+
+/** Bytes that may wait to be read once the request is admitted. Beyond that the connection is paused. */
+const MAX_WAITING_BYTES = 1024 * 1024;
+/** The most that the core delivers at once. */
 const BLOCK_BYTES = 512 * 1024;
-const MOST_SPARE_BLOCKS = 16;
+const MAX_SPARE_BLOCKS = 16;
 
 /**
- * Memory that was read and written out, for the next bytes. To get half a megabyte anew for every piece would keep the
- * garbage collector busier than everything else that an upload costs.
+ * Blocks that were read, to be reused. To allocate half a megabyte for every chunk would keep the garbage collector busier
+ * than everything else that an upload costs.
  */
 const spareBlocks: Buffer[] = [];
 
-/** Memory that is being filled. */
+/** A block that is being filled. */
 interface Block {
   readonly memory: Buffer;
   filled: number;
 }
 
-/** A body that is read piece by piece while it comes, no faster than it is read. */
+/** A body that is read in chunks as it arrives. The connection is paused while the reader is behind. */
 export class BodyStream {
-  readonly #flow: { pause(): void; resume(): void };
+  readonly #flow: Flow;
   readonly #waiting: Block[] = [];
   #size = 0;
-  #mostWaiting: number;
+  #maxWaiting: number;
   #over: 'end' | 'gone' | null = null;
-  #wake: (() => void) | null = null;
-  /** What the reader has. */
-  #read: Buffer | null = null;
+  #wakeReader: (() => void) | null = null;
+  /** The block that the reader has. */
+  #lent: Buffer | null = null;
 
   /**
-   * @param flow holds the client up, and lets it go on
-   * @param unadmitted bytes that may wait to be read until `admit` is called
+   * @param flow pauses and resumes the connection
+   * @param unadmittedBytes bytes that may wait to be read until `admit` is called
    */
-  constructor(flow: { pause(): void; resume(): void }, unadmitted = MOST_WAITING_BYTES) {
+  constructor(flow: Flow, unadmittedBytes = MAX_WAITING_BYTES) {
     this.#flow = flow;
-    this.#mostWaiting = unadmitted;
+    this.#maxWaiting = unadmittedBytes;
   }
 
   /** Bytes that wait to be read. */
-  get heldBytes(): number {
+  get bufferedBytes(): number {
     return this.#size;
   }
 
-  /** Lets as much wait as a reader needs that reads to the end. */
+  /** Admits the body: 1 MiB may wait to be read from now on. */
   admit(): void {
-    this.#mostWaiting = MOST_WAITING_BYTES;
-    if (this.#size <= this.#mostWaiting) this.#flow.resume();
+    this.#maxWaiting = MAX_WAITING_BYTES;
+    if (this.#size <= this.#maxWaiting) this.#flow.resume();
   }
 
-  /** The next bytes, which are good until the next call. Not to be called again before it resolves. */
-  async read(): Promise<BodyPiece> {
-    if (this.#read !== null && spareBlocks.length < MOST_SPARE_BLOCKS) spareBlocks.push(this.#read);
-    this.#read = null;
-    if (this.#size === 0 && this.#over === null) await new Promise<void>((resolve) => (this.#wake = resolve));
+  /** Returns the next bytes, which are valid until the next call. Must not be called again before it resolves. Never rejects. */
+  async read(): Promise<BodyChunk> {
+    if (this.#lent !== null) reuse(this.#lent);
+    this.#lent = null;
+    if (this.#size === 0 && this.#over === null) await new Promise<void>((resolve) => (this.#wakeReader = resolve));
     if (this.#over === 'gone') return 'gone';
     const block = this.#waiting.shift();
     if (block === undefined) return 'end';
     this.#size -= block.filled;
-    this.#read = block.memory;
-    if (this.#size <= this.#mostWaiting) this.#flow.resume();
+    this.#lent = block.memory;
+    if (this.#size <= this.#maxWaiting) this.#flow.resume();
     return block.memory.subarray(0, block.filled);
   }
 
-  /** Takes bytes that came, by copying them. */
-  take(bytes: Uint8Array, isLast: boolean): void {
+  /** Adds bytes that have arrived. They are copied. */
+  push(bytes: Uint8Array, isLast: boolean): void {
     if (this.#over !== null) return;
     for (let from = 0; from < bytes.length; ) {
-      const block = this.#blockWithRoom();
+      const block = this.#blockToFill();
       const part = bytes.subarray(from, from + BLOCK_BYTES - block.filled);
       block.memory.set(part, block.filled);
       block.filled += part.length;
@@ -76,19 +78,19 @@ export class BodyStream {
     }
     this.#size += bytes.length;
     if (isLast) this.#over = 'end';
-    else if (this.#size > this.#mostWaiting) this.#flow.pause();
-    if (this.#size > 0 || isLast) this.#awake();
+    else if (this.#size > this.#maxWaiting) this.#flow.pause();
+    if (this.#size > 0 || isLast) this.#wake();
   }
 
-  /** Frees what waits to be read; no more is taken. */
+  /** Frees what waits to be read and ends the stream with `gone`. */
   abandon(): void {
     this.#over = 'gone';
-    for (const { memory } of this.#waiting.splice(0)) if (spareBlocks.length < MOST_SPARE_BLOCKS) spareBlocks.push(memory);
+    for (const { memory } of this.#waiting.splice(0)) reuse(memory);
     this.#size = 0;
-    this.#awake();
+    this.#wake();
   }
 
-  #blockWithRoom(): Block {
+  #blockToFill(): Block {
     const last = this.#waiting.at(-1);
     if (last !== undefined && last.filled < BLOCK_BYTES) return last;
     const block = { memory: spareBlocks.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES), filled: 0 };
@@ -96,8 +98,12 @@ export class BodyStream {
     return block;
   }
 
-  #awake(): void {
-    this.#wake?.();
-    this.#wake = null;
+  #wake(): void {
+    this.#wakeReader?.();
+    this.#wakeReader = null;
   }
+}
+
+function reuse(memory: Buffer): void {
+  if (spareBlocks.length < MAX_SPARE_BLOCKS) spareBlocks.push(memory);
 }

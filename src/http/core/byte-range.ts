@@ -1,12 +1,12 @@
-/** The part of a file that is sent: `end` is not in it. */
+/** A part of a file. `end` is exclusive. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * The one range that a `Range` header asks for of `size` bytes. Null for all of it: without a header, with one that is
- * malformed, and with one that asks for several. `unsatisfiable` when nothing of it is there.
+ * The range that a `Range` header requests of a file of `size` bytes. Null for the whole file: without a header, for a
+ * malformed one, and for one that requests several ranges. `unsatisfiable` if the range is outside the file.
  */
 export function rangeOf(header: string, size: number): ByteRange | null | 'unsatisfiable' {
   const [, first, last] = /^bytes\s*=\s*(\d*)\s*-\s*(\d*)$/i.exec(header.trim()) ?? [];

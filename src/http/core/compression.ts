@@ -3,18 +3,22 @@ import { gzip } from 'node:zlib';
 
 const compress = promisify(gzip);
 
-/** Below this, what compression saves is less than what a packet holds anyway. */
-const LEAST_BYTES = 1024;
+/** A smaller body fits into one packet anyway. */
+const MIN_BYTES = 1024;
 
-/** Of bytes that are kept and sent again and again, such as lists: they are compressed once. */
+/** Compressed forms of cached bytes, such as lists, which are sent many times. */
 const compressed = new WeakMap<Uint8Array, Promise<Uint8Array>>();
 
-/** Whether JSON is worth compressing, and the client that sent this `Accept-Encoding` ('' for none) takes gzip. */
+/**
+ * Whether a body is worth compressing and the client accepts gzip.
+ *
+ * @param acceptEncoding the `Accept-Encoding` of the request; '' for none
+ */
 export function wantsGzip(acceptEncoding: string, body: string | Uint8Array): boolean {
-  return acceptEncoding !== '' && body.length >= LEAST_BYTES && acceptsGzip(acceptEncoding);
+  return acceptEncoding !== '' && body.length >= MIN_BYTES && acceptsGzip(acceptEncoding);
 }
 
-/** The body compressed, off the event loop. Bytes must never be changed after. */
+/** The compressed body, which is made outside the event loop. The result is cached for bytes, which must never change. */
 export function gzipped(body: string | Uint8Array): Promise<Uint8Array> {
   if (typeof body === 'string') return compress(body);
   let promise = compressed.get(body);
@@ -26,12 +30,12 @@ export function gzipped(body: string | Uint8Array): Promise<Uint8Array> {
 }
 
 function acceptsGzip(acceptEncoding: string): boolean {
-  let any = false;
+  let acceptsAny = false;
   for (const part of acceptEncoding.split(',')) {
     const [coding = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
     const accepted = !parameters.some((parameter) => /^q=0(?:\.0{0,3})?$/.test(parameter));
     if (coding === 'gzip' || coding === 'x-gzip') return accepted;
-    if (coding === '*') any = accepted;
+    if (coding === '*') acceptsAny = accepted;
   }
-  return any;
+  return acceptsAny;
 }

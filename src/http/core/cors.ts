@@ -1,22 +1,23 @@
 import type { Environment } from '../../model/environment.ts';
 import type { Header } from '../../net/response-headers.ts';
 
-// What pages of other origins may do (docs/api.md, "From a browser"). `Authorization` is not among the headers that they may send: a
-// browser then cannot use a secret key, not even one that has leaked into the code of a page.
+// The CORS policy (docs/api.md, "From a browser"). Pages may not send `Authorization`, so that a browser cannot use a secret
+// key, not even one that has leaked into the code of a page.
 const ALLOWED_HEADERS = 'Content-Type, X-Service-Key, X-Service-Token, If-Match, If-None-Match, Range, Idempotency-Key, X-Request-Id';
 const EXPOSED_HEADERS =
   'ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id, X-Error-Code, Content-Range, Accept-Ranges, Idempotent-Replayed';
-/** The longest that Chromium remembers a preflight. */
+/** The longest time for which Chromium caches a preflight. */
 const MAX_AGE_SECONDS = 7200;
 
 const anyOrigin: readonly Header[] = [['Access-Control-Allow-Origin', `*\r\nAccess-Control-Expose-Headers: ${EXPOSED_HEADERS}`]];
 const noOrigin: readonly Header[] = [['Vary', 'Origin']];
 
 /**
- * Who may read an answer of a route for browsers. While the environment is not known, as with most refusals, that is
- * everybody: a refusal says only why. No cookie is ever taken, so credentials are never allowed.
+ * The headers that let pages read a response of a route for browsers. While the environment is not known, as with most
+ * refusals, every page may: a refusal contains only its reason. Cookies are never used, so credentials are never allowed.
  *
- * @param origin what the request says it comes from, '' for none
+ * @param environment null if it is not known
+ * @param origin the `Origin` of the request; '' for none
  */
 export function corsHeaders(environment: Environment | null, origin: string): readonly Header[] {
   const allowed = environment?.settings.allowedOrigins ?? [];
@@ -26,9 +27,10 @@ export function corsHeaders(environment: Environment | null, origin: string): re
 }
 
 /**
- * The answer to a preflight, which says nothing of who asks: it allows every origin, and the request itself is checked.
+ * The headers of the response to a preflight. A preflight does not identify the environment, so every origin is allowed; the
+ * origin is checked with the request itself.
  *
- * @param methods of the routes for browsers at that path
+ * @param methods the methods of the routes for browsers at the path
  */
 export function preflightHeaders(methods: readonly string[]): readonly Header[] {
   const allowed = methods.includes('GET') ? ['GET', 'HEAD', ...methods.filter((method) => method !== 'GET')] : methods;

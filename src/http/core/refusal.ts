@@ -1,4 +1,4 @@
-import { publicError } from '../../model/errors.ts';
+import { CollabError, publicError } from '../../model/errors.ts';
 import { type Header, refusalBody, refusalHeaders } from '../../net/response-headers.ts';
 import type { Logger } from '../../observability/log.ts';
 import { jsonHead } from './content-headers.ts';
@@ -19,4 +19,9 @@ export function answerFailure(log: Logger, exchange: Exchange, thrown: unknown, 
   const all: Header[] = [jsonHead, ...headers, ...refusalHeaders(refusal)];
   if (status === 401) all.push(['WWW-Authenticate', 'Bearer']);
   exchange.send(status, all, refusalBody(refusal));
+}
+
+/** The refusal of a request whose path and method no route has. */
+export function routeNotFound(): CollabError {
+  return new CollabError('route_not_found', 'Nothing is served at this path with this method');
 }

@@ -1,60 +1,61 @@
 import type { Counter, Histogram, Metrics } from '../../observability/metrics.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Methods with a label of their own; a client may send any word. */
+/** Methods with a label of their own. A client may send any word, and labels must stay few. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-const UPLOADED = new Set(['image', 'audio', 'video']);
+/** Attachment types with a label. */
+const UPLOAD_TYPES = new Set(['image', 'audio', 'video']);
 
-/** What is measured of one route, by one method. */
-interface Gauge {
+/** The metrics of one route and method. */
+interface RouteMetrics {
   readonly byStatus: Map<number, Counter>;
   readonly duration: Histogram;
 }
 
-/** Counts and times the requests of one process. It looks up what it has made before and allocates nothing. */
+/** Counts and times the requests of one process. Metrics are created once and then looked up without an allocation. */
 export class RequestMeter {
   readonly #metrics: Metrics;
   readonly #templates: ReadonlyMap<string, string>;
-  /** Method -> name of the route -> what is measured. */
-  readonly #routes = new Map<string, Map<string, Gauge>>();
+  /** Method -> name of the route -> its metrics. */
+  readonly #routes = new Map<string, Map<string, RouteMetrics>>();
 
-  /** @param templates name of a route -> its path, which is the label; a route that is not in it is labelled with its name */
+  /** @param templates name of a route -> its path, which becomes the label; other routes are labelled with their name */
   constructor(metrics: Metrics, templates: ReadonlyMap<string, string>) {
     this.#metrics = metrics;
     this.#templates = templates;
   }
 
-  /** An exchange is over: it was answered, or its client is gone. */
+  /** Counts an exchange that is over: it was answered, or its client is gone. */
   finished({ head, route, status, startedAt }: Exchange): void {
-    const gauge = this.#routes.get(head.method)?.get(route) ?? this.#make(head.method, route);
-    const counter = gauge.byStatus.get(status) ?? this.#makeCounter(gauge, head.method, route, status);
+    const metrics = this.#routes.get(head.method)?.get(route) ?? this.#create(head.method, route);
+    const counter = metrics.byStatus.get(status) ?? this.#createCounter(metrics, head.method, route, status);
     counter.value += 1;
-    gauge.duration.observe((performance.now() - startedAt) / 1000);
+    metrics.duration.observe((performance.now() - startedAt) / 1000);
   }
 
-  /** A request was refused for coming too often. `policy` as in `RateLimit-Policy`. */
+  /** Counts a request that was refused because of a rate limit. `policy` as in `RateLimit-Policy`. */
   limited(policy: string): void {
     this.#metrics.counter('rate_limited_total', { policy }).value += 1;
   }
 
-  /** A file was taken in. */
+  /** Counts the bytes of a file that was uploaded. `type`: the type of the attachment. */
   uploaded(type: string, bytes: number): void {
-    if (UPLOADED.has(type)) this.#metrics.counter('uploads_bytes_total', { type }).value += bytes;
+    if (UPLOAD_TYPES.has(type)) this.#metrics.counter('uploads_bytes_total', { type }).value += bytes;
   }
 
-  #make(method: string, route: string): Gauge {
-    const made: Gauge = { byStatus: new Map(), duration: this.#metrics.histogram('http_request_duration_seconds', this.#labels(method, route)) };
-    if (!METHODS.has(method)) return made;
-    const ofMethod = this.#routes.get(method) ?? new Map<string, Gauge>();
-    ofMethod.set(route, made);
-    this.#routes.set(method, ofMethod);
-    return made;
+  #create(method: string, route: string): RouteMetrics {
+    const created: RouteMetrics = { byStatus: new Map(), duration: this.#metrics.histogram('http_request_duration_seconds', this.#labels(method, route)) };
+    if (!METHODS.has(method)) return created;
+    const byRoute = this.#routes.get(method) ?? new Map<string, RouteMetrics>();
+    byRoute.set(route, created);
+    this.#routes.set(method, byRoute);
+    return created;
   }
 
-  #makeCounter(gauge: Gauge, method: string, route: string, status: number): Counter {
+  #createCounter(metrics: RouteMetrics, method: string, route: string, status: number): Counter {
     const labels = { ...this.#labels(method, route), status: status === 0 ? 'aborted' : String(status) };
     const counter = this.#metrics.counter('http_requests_total', labels);
-    gauge.byStatus.set(status, counter);
+    metrics.byStatus.set(status, counter);
     return counter;
   }
 

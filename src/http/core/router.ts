@@ -1,8 +1,8 @@
-/** A route that matched, and the parts of the path that its parameters stand for, still percent-encoded. */
+/** A route that matched, and the values of its path parameters, still percent-encoded. */
 export interface Match<T> {
   readonly target: T;
   readonly params: Readonly<Record<string, string>>;
-  /** As it was added. */
+  /** The pattern that the route was added with. */
   readonly pattern: string;
 }
 
@@ -13,21 +13,23 @@ interface Leaf<T> {
 }
 
 interface Node<T> {
-  readonly fixed: Map<string, Node<T>>;
+  readonly literals: Map<string, Node<T>>;
   parameter: Node<T> | null;
   readonly leaves: Map<string, Leaf<T>>;
 }
 
 /**
- * Finds routes by method and path, segment by segment. A fixed segment wins over a parameter and is not reconsidered;
- * one trailing slash makes no difference; no segment may be empty.
+ * Finds routes by method and path, segment by segment. A literal segment takes precedence over a parameter, without
+ * backtracking. One trailing slash is ignored. No segment may be empty.
  */
 export class Router<T> {
   readonly #root: Node<T> = newNode();
 
   /**
-   * @param pattern `/rooms/:roomId/threads`
-   * @throws {Error} when the method and pattern are taken
+   * Adds a route.
+   *
+   * @param pattern such as `/rooms/:roomId/threads`
+   * @throws {Error} if there is a route with this method and pattern
    */
   add(method: string, pattern: string, target: T): void {
     const names: string[] = [];
@@ -37,8 +39,8 @@ export class Router<T> {
         names.push(segment.slice(1));
         node = node.parameter ??= newNode();
       } else {
-        const next = node.fixed.get(segment) ?? newNode();
-        node.fixed.set(segment, next);
+        const next = node.literals.get(segment) ?? newNode();
+        node.literals.set(segment, next);
         node = next;
       }
     }
@@ -46,7 +48,7 @@ export class Router<T> {
     node.leaves.set(method, { target, pattern, names });
   }
 
-  /** The route of a method and a path without query, or null. HEAD finds what GET does. */
+  /** The route for a method and a path without its query, or null. HEAD finds the route of GET. */
   find(method: string, path: string): Match<T> | null {
     const values: string[] = [];
     const leaf = this.#node(path, values)?.leaves.get(method === 'HEAD' ? 'GET' : method);
@@ -56,18 +58,18 @@ export class Router<T> {
     return { target: leaf.target, params, pattern: leaf.pattern };
   }
 
-  /** The routes of a path without query, of every method. */
+  /** The routes at a path without its query, of every method. */
   at(path: string): readonly T[] {
     return [...(this.#node(path, [])?.leaves.values() ?? [])].map(({ target }) => target);
   }
 
-  /** Where a path leads. What its parameters stand for is added to `values`. */
+  /** The node of a path, or null. The values of the path's parameters are appended to `values`. */
   #node(path: string, values: string[]): Node<T> | null {
     const segments = segmentsOf(path);
     if (segments === null) return null;
     let node = this.#root;
     for (const segment of segments) {
-      let next = node.fixed.get(segment) ?? null;
+      let next = node.literals.get(segment) ?? null;
       if (next === null) {
         next = node.parameter;
         values.push(segment);
@@ -80,10 +82,10 @@ export class Router<T> {
 }
 
 function newNode<T>(): Node<T> {
-  return { fixed: new Map(), parameter: null, leaves: new Map() };
+  return { literals: new Map(), parameter: null, leaves: new Map() };
 }
 
-/** The parts between the slashes, or null when one is empty. */
+/** The segments of a path, or null if one is empty. */
 function segmentsOf(path: string): string[] | null {
   const end = path.length > 1 && path.endsWith('/') ? path.length - 1 : path.length;
   if (end < path.length && path.endsWith('/', end)) return null;

@@ -1,39 +1,38 @@
 import type { Config } from '../../config/schema.ts';
 import type { Context, UserActor } from '../../domain/context.ts';
-import { awaitThumbnail, openFile, type ServedFile } from '../../domain/files/files.ts';
 import { filesIn } from '../../domain/files/file-jobs.ts';
+import { awaitThumbnail, openFile, type ServedFile } from '../../domain/files/files.ts';
 import { countRequest } from '../../domain/quotas/rate-limit.ts';
 import { CollabError } from '../../model/errors.ts';
+import type { Header } from '../../net/response-headers.ts';
+import type { TrustedProxies } from '../../net/trusted-proxies.ts';
 import type { Logger } from '../../observability/log.ts';
-import type { BlobReader } from '../../ports/blobs.ts';
-import { type ByteRange, rangeOf } from '../core/byte-range.ts';
+import { authenticateUserOf } from '../api/authentication.ts';
 import { isModified } from '../core/conditions.ts';
 import { corsHeaders, preflightHeaders } from '../core/cors.ts';
-import { jsonHead } from '../core/content-headers.ts';
-import type { BodySource, Exchange } from '../core/exchange.ts';
+import type { Exchange } from '../core/exchange.ts';
 import { enforceRateLimit } from '../core/rate-limit.ts';
-import { type Header, refusalBody, refusalHeaders } from '../../net/response-headers.ts';
-import type { TrustedProxies } from '../../net/trusted-proxies.ts';
-import { authenticateUserOf } from '../api/authentication.ts';
-import { answerFailure } from '../core/refusal.ts';
+import { answerFailure, routeNotFound } from '../core/refusal.ts';
 import type { RequestMeter } from '../core/request-meter.ts';
 import { Router } from '../core/router.ts';
+import { sendFile } from './send-file.ts';
 import { SmallFiles } from './small-files.ts';
 
+/** What the file server works with. */
 export interface FilesDeps {
   readonly ctx: Context;
   readonly config: Config;
   readonly log: Logger;
   readonly proxies: TrustedProxies;
-  /** Null while nobody asks for measurements. */
+  /** Null while nothing is measured. */
   readonly meter: RequestMeter | null;
 }
 
-/** Where files are served, outside of the API. */
+/** The prefix of the paths of files, which are outside of the API. */
 export const FILES_PREFIX = '/files/';
 const PATTERN = '/files/:environmentId/:fileId';
 
-/** What every file is sent with, in one line (see answer.ts). Nobody's browser shall take one for a page. */
+/** The headers of every file, in one value (see net/response-headers.ts). They keep browsers from treating a file as a page. */
 const FILE_HEAD: Header = [
   'Cache-Control',
   [
@@ -58,25 +57,30 @@ export class Files {
     this.#router.add('GET', PATTERN, null);
   }
 
-  /** Answers a request whose path begins with `FILES_PREFIX`. */
+  /** Answers a request whose path begins with `FILES_PREFIX`. Never rejects. */
   async serve(exchange: Exchange): Promise<void> {
     const { ctx, log } = this.#deps;
     const { head } = exchange;
     const headers: Header[] = [['X-Request-Id', exchange.id]];
-    let readers = corsHeaders(null, '');
+    let cors = corsHeaders(null, '');
     exchange.route = PATTERN;
     try {
       if (head.method === 'OPTIONS') return exchange.send(204, [...preflightHeaders(['GET']), ...headers], '');
-      this.#limit(exchange, headers);
+      this.#countAgainstLimit(exchange, headers);
       const match = this.#router.find(head.method, head.path);
-      if (match === null) throw new CollabError('route_not_found', 'There is nothing at this path, or not with this method');
+      if (match === null) throw routeNotFound();
       const actor = await authenticateUserOf(ctx, head, log);
-      // What depends on the origin is said in FILE_HEAD.
-      readers = corsHeaders(actor.environment, head.origin).filter(([name]) => name !== 'Vary');
-      await this.#answer(exchange, actor, match.params, [...headers, ...readers]);
+      // FILE_HEAD has a Vary of its own, which includes Origin.
+      cors = corsHeaders(actor.environment, head.origin).filter(([name]) => name !== 'Vary');
+      await this.#answer(exchange, actor, match.params, [...headers, ...cors]);
     } catch (thrown) {
-      answerFailure(log, exchange, thrown, [...headers, ...readers]);
+      answerFailure(log, exchange, thrown, [...headers, ...cors]);
     }
+  }
+
+  #countAgainstLimit(exchange: Exchange, headers: Header[]): void {
+    const { ctx, config, proxies, meter } = this.#deps;
+    enforceRateLimit(countRequest(ctx, config, { kind: 'files', address: proxies.clientAddress(exchange) }), headers, meter);
   }
 
   async #answer(exchange: Exchange, actor: UserActor, params: Readonly<Record<string, string>>, headers: readonly Header[]): Promise<void> {
@@ -84,16 +88,17 @@ export class Files {
     const { environmentId = '', fileId = '' } = params;
     const thumbnail = new URLSearchParams(head.query).get('thumb') === '1';
     const file = await openFile(this.#deps.ctx, actor, { environmentId, fileId, thumbnail });
-    const tag = `"${file.tag}"`;
-    const all: Header[] = [FILE_HEAD, ...headers, ['ETag', tag]];
-    if (!isModified(head, tag)) return exchange.send(304, all, '');
+    const etag = `"${file.tag}"`;
+    const all: Header[] = [FILE_HEAD, ...headers, ['ETag', etag]];
+    if (!isModified(head, etag)) return exchange.send(304, all, '');
     all.push(['Content-Type', file.mimeType], ['Content-Disposition', `inline; filename*=UTF-8''${encodeExtended(file.filename)}`]);
-    const small = this.#small.get(keyOf(file));
-    if (small === undefined) await this.#sendBlob(exchange, file, tag, all);
-    else await sendBytes(exchange, { size: small.length, read: (start, length) => Promise.resolve(small.subarray(start, start + length)) }, small, tag, all);
+    const bytes = this.#small.get(cacheKey(file));
+    if (bytes === undefined) return this.#sendBlob(exchange, file, etag, all);
+    const source = { size: bytes.length, read: (start: number, length: number) => Promise.resolve(bytes.subarray(start, start + length)) };
+    await sendFile(exchange, { source, bytes, etag }, all);
   }
 
-  async #sendBlob(exchange: Exchange, file: ServedFile, tag: string, headers: readonly Header[]): Promise<void> {
+  async #sendBlob(exchange: Exchange, file: ServedFile, etag: string, headers: readonly Header[]): Promise<void> {
     const { ctx } = this.#deps;
     if (file.isThumbnail) await awaitThumbnail(ctx, file, () => !exchange.over);
     const { blobs } = filesIn(ctx);
@@ -103,50 +108,18 @@ export class Files {
     const reader = await blobs.open(environmentId, blob);
     try {
       const bytes = this.#small.fits(stat.size) ? await reader.read(0, stat.size) : null;
-      if (bytes !== null) this.#small.keep(keyOf(file), bytes);
-      await sendBytes(exchange, sourceOf(reader, stat.size), bytes, tag, headers);
+      if (bytes !== null) this.#small.set(cacheKey(file), bytes);
+      const source = { size: stat.size, read: (offset: number, length: number) => reader.read(offset, length) };
+      await sendFile(exchange, { source, bytes, etag }, headers);
     } finally {
       await reader.close();
     }
   }
-
-  #limit(exchange: Exchange, headers: Header[]): void {
-    const { ctx, config, proxies, meter } = this.#deps;
-    enforceRateLimit(countRequest(ctx, config, { kind: 'files', address: proxies.clientAddress(exchange) }), headers, meter);
-  }
 }
 
-const keyOf = ({ environmentId, blob }: ServedFile): string => `${environmentId} ${blob}`;
+const cacheKey = ({ environmentId, blob }: ServedFile): string => `${environmentId} ${blob}`;
 
-function sourceOf(reader: BlobReader, size: number): BodySource {
-  return { size, read: (offset, length) => reader.read(offset, length) };
-}
-
-/** Sends all of a file or the range that is asked for. `whole`: its bytes, where they are at hand. */
-async function sendBytes(exchange: Exchange, source: BodySource, whole: Buffer | null, tag: string, headers: readonly Header[]): Promise<void> {
-  const range = wantedRange(exchange, source.size, tag);
-  if (range === 'unsatisfiable') return refuseRange(exchange, source.size, headers);
-  if (range === null) return whole === null ? exchange.sendSource(200, headers, source) : exchange.send(200, headers, whole);
-  const { start, end } = range;
-  const partial: Header[] = [...headers, ['Content-Range', `bytes ${start}-${end - 1}/${source.size}`]];
-  if (whole !== null) return exchange.send(206, partial, whole.subarray(start, end));
-  await exchange.sendSource(206, partial, { size: end - start, read: (offset, length) => source.read(start + offset, length) });
-}
-
-function wantedRange({ head }: Exchange, size: number, tag: string): ByteRange | null | 'unsatisfiable' {
-  if (head.range === '' || head.method === 'HEAD') return null;
-  // A date never fits: files have no Last-Modified.
-  if (head.ifRange !== '' && head.ifRange !== tag) return null;
-  return rangeOf(head.range, size);
-}
-
-function refuseRange(exchange: Exchange, size: number, headers: readonly Header[]): void {
-  const kept = headers.filter(([name]) => !['Cache-Control', 'ETag', 'Content-Type', 'Content-Disposition'].includes(name));
-  const refusal = new CollabError('range_not_satisfiable', `Range must begin before the end of the file, which has ${size} bytes`);
-  exchange.send(416, [jsonHead, ...kept, ['Content-Range', `bytes */${size}`], ...refusalHeaders(refusal)], refusalBody(refusal));
-}
-
-/** Text as RFC 8187 has it in a parameter. */
+/** Encodes text as the value of an extended parameter (RFC 8187). */
 function encodeExtended(text: string): string {
   return encodeURIComponent(text).replaceAll(/['()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`);
 }

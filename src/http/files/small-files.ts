@@ -1,9 +1,10 @@
-/** A file up to here is worth keeping. */
-const MOST_FILE_BYTES = 512 * 1024;
-const MOST_BYTES = 32 * 1024 * 1024;
+/** The largest file that is cached. */
+const MAX_FILE_BYTES = 512 * 1024;
+const MAX_CACHE_BYTES = 32 * 1024 * 1024;
 
-/** Small files that were asked for lately, whole. They never change, so they are good as long as their record is there. */
+/** A cache of the contents of small files that were requested recently. Files never change, so an entry never becomes stale. */
 export class SmallFiles {
+  /** In the order of their last use. */
   readonly #files = new Map<string, Buffer>();
   #bytes = 0;
 
@@ -15,18 +16,18 @@ export class SmallFiles {
     return file;
   }
 
-  /** Whether a file of this size may be kept. */
+  /** Whether a file of `size` bytes may be cached. */
   fits(size: number): boolean {
-    return size <= MOST_FILE_BYTES;
+    return size <= MAX_FILE_BYTES;
   }
 
-  /** Keeps a file, and forgets those that nobody asked for the longest. */
-  keep(key: string, file: Buffer): void {
+  /** Caches a file, and evicts the least recently used ones if the cache is full. */
+  set(key: string, file: Buffer): void {
     if (this.#files.has(key)) return;
     this.#files.set(key, file);
     this.#bytes += file.length;
     for (const [oldest, { length }] of this.#files) {
-      if (this.#bytes <= MOST_BYTES) return;
+      if (this.#bytes <= MAX_CACHE_BYTES) return;
       this.#files.delete(oldest);
       this.#bytes -= length;
     }

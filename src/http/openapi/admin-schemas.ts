@@ -7,35 +7,35 @@ export const AdminSchema = Type.Object({
   id: Type.String(),
   email: Type.String(),
   role: Type.Literal('admin'),
-  createdAt: time('When it was made.'),
+  createdAt: time('Time of creation.'),
 });
 
 export const AdminSessionSchema = Type.Object({
-  token: Type.String({ pattern: '^adm_[A-Za-z0-9_-]{43}$', description: 'Shown this once. Valid on /admin/* only.' }),
-  expiresAt: time('When it ends at the latest: 12 hours from now. It ends sooner after 2 hours without use.'),
+  token: Type.String({ pattern: '^adm_[A-Za-z0-9_-]{43}$', description: 'Returned only here. Valid on /admin/* only.' }),
+  expiresAt: time('The latest end of the session: 12 hours from now. It ends earlier after 2 hours without use.'),
   admin: AdminSchema,
 });
 
 export const EnvironmentSchema = Type.Object({
   id: Type.String(),
-  streamId: Type.Optional(Type.String({ description: 'Names the stream of its events, and is a part of the epoch that clients see. An import gives another.' })),
+  streamId: Type.Optional(Type.String({ description: 'Identifies its event stream, and is part of the epoch that clients see. An import assigns a new one.' })),
   slug: Type.String(),
   name: Type.String(),
-  disabled: Type.Boolean({ description: 'Refuses every credential while true.' }),
+  disabled: Type.Boolean({ description: 'While true, every credential is refused.' }),
   settings: Type.Object({
-    requireKnownUsers: Type.Boolean({ description: 'Whether an author must be known before writing.' }),
-    allowedOrigins: Type.Array(Type.String(), { description: 'Origins that browsers may come from; any when empty.' }),
+    requireKnownUsers: Type.Boolean({ description: 'Whether an author must be a known user.' }),
+    allowedOrigins: Type.Array(Type.String(), { description: 'Origins whose pages may use the environment; any when empty.' }),
     maxFileSizeMb: Type.Integer({ description: 'Largest upload in megabytes.' }),
     media: Type.Object({ image: Type.Boolean(), audio: Type.Boolean(), video: Type.Boolean() }, { description: 'Which media types may be uploaded.' }),
     maxP2pStateMb: Type.Integer({ description: 'Largest shared state of a room in megabytes.' }),
-    crdt: Type.Union([Type.Literal('opaque'), Type.Literal('yjs')], { description: 'What a write of shared state does: replaces it, or merges a Yjs update.' }),
-    jwtMaxLifetime: Type.Integer({ description: 'Longest life of a user token in seconds.' }),
-    jwtIssuer: Type.Union([Type.String(), Type.Null()], { description: 'Issuer that user tokens must name; null for any.' }),
-    limits: Type.Record(Type.String(), Type.Integer(), { description: 'Bounds of what callers may send, where they are not the default.' }),
-    quotas: Type.Record(Type.String(), Type.Union([Type.Integer(), Type.Null()]), { description: 'How much may be stored and written, where that is not the default; null for no bound.' }),
+    crdt: Type.Union([Type.Literal('opaque'), Type.Literal('yjs')], { description: 'Whether a write replaces the shared state (`opaque`) or merges a Yjs update into it (`yjs`).' }),
+    jwtMaxLifetime: Type.Integer({ description: 'Longest lifetime of a user token in seconds.' }),
+    jwtIssuer: Type.Union([Type.String(), Type.Null()], { description: 'The issuer that user tokens must have; null for any.' }),
+    limits: Type.Record(Type.String(), Type.Integer(), { description: 'Limits on what clients may send, where they differ from the default.' }),
+    quotas: Type.Record(Type.String(), Type.Union([Type.Integer(), Type.Null()]), { description: 'Limits on what may be stored and written, where they differ from the default; null for unlimited.' }),
   }),
-  createdAt: time('When it was made.'),
-  updatedAt: time('When it last changed.'),
+  createdAt: time('Time of creation.'),
+  updatedAt: time('Time of the last change.'),
 });
 
 const keyFields = {
@@ -44,9 +44,9 @@ const keyFields = {
 };
 const secretKeyFields = {
   scope: Type.Optional(Type.Union([Type.Literal('full'), Type.Literal('read'), Type.Literal('moderate')])),
-  rooms: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'Room, or `prefix*`, that it is confined to; null for all.' })),
+  rooms: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'The room, or `prefix*`, that the key is confined to; null for all rooms.' })),
   rateLimit: Type.Optional(
-    Type.Union([Type.Integer(), Type.Literal('unlimited'), Type.Null()], { description: 'Requests a minute counted on the key; null when the address is counted.' }),
+    Type.Union([Type.Integer(), Type.Literal('unlimited'), Type.Null()], { description: 'Requests per minute, counted per key; null if requests are counted per address.' }),
   ),
 };
 
@@ -54,28 +54,28 @@ export const KeySchema = Type.Object(
   {
     ...keyFields,
     name: Type.String(),
-    preview: Type.String({ description: 'Enough of the value to recognise it.' }),
+    preview: Type.String({ description: 'The beginning of the value, by which the key can be recognised.' }),
     ...secretKeyFields,
-    publishableKey: Type.Optional(Type.String({ description: 'The value, which is no secret.' })),
+    publishableKey: Type.Optional(Type.String({ description: 'The value, which is not secret.' })),
     state: Type.Union([Type.Literal('active'), Type.Literal('expired'), Type.Literal('revoked')]),
-    createdAt: time('When it was made.'),
-    expiresAt: timeOrNull('When it ends; null for never.'),
-    revokedAt: timeOrNull('When it was revoked; null while it is not.'),
-    lastUsedAt: timeOrNull('When it was last used, to the minute and some seconds late; null for never.'),
+    createdAt: time('Time of creation.'),
+    expiresAt: timeOrNull('When the key expires; null for never.'),
+    revokedAt: timeOrNull('When the key was revoked; null if it was not.'),
+    lastUsedAt: timeOrNull('When the key was last used, to the minute, updated with a delay of some seconds; null for never.'),
   },
-  { description: 'A key. The value of a secret one is not known to the server.' },
+  { description: 'A key. The server does not know the value of a secret key.' },
 );
 
 export const NewKeySchema = Type.Object(
   {
     ...keyFields,
-    secretKey: Type.Optional(Type.String({ description: 'The value of a secret key, shown this once.' })),
+    secretKey: Type.Optional(Type.String({ description: 'The value of a secret key, returned only here.' })),
     publishableKey: Type.Optional(Type.String({ description: 'The value of a publishable key.' })),
     environmentId: Type.String(),
     name: Type.String(),
-    createdAt: time('When it was made.'),
-    expiresAt: timeOrNull('When it ends; null for never.'),
+    createdAt: time('Time of creation.'),
+    expiresAt: timeOrNull('When the key expires; null for never.'),
     ...secretKeyFields,
   },
-  { description: 'A key just made, with its value.' },
+  { description: 'A new key, with its value.' },
 );

@@ -9,29 +9,29 @@ import { bytesContent, headerRefs, type Json, jsonContent, limitHeaders, refusal
 import { isForBrowsers } from '../api/browser-access.ts';
 import type { Parameter, Route } from '../api/route.ts';
 
-const ABOUT = `Comments pinned to pages: rooms hold threads, threads hold comments. Everything is scoped to the environment that the credentials name.
+const ABOUT = `Comments pinned to pages: rooms hold threads, threads hold comments. All data belongs to the environment that the credentials identify.
 
-- **Backends** send their secret key: \`Authorization: Bearer sk_…\`. Never let one get into a page.
-- **Browsers** send a publishable key and the token of a user: \`X-Service-Key: pk_…\` and \`X-Service-Token\`, which a backend gets by \`POST /users/{userId}/tokens\` or signs itself. They write over the WebSocket at \`${API_PREFIX}/ws\`, where every change is delivered as it happens.
+- **Backends** send their secret key: \`Authorization: Bearer sk_…\`. A secret key must never be in a page.
+- **Browsers** send a publishable key and the token of a user: \`X-Service-Key: pk_…\` and \`X-Service-Token\`, which a backend gets from \`POST /users/{userId}/tokens\` or signs itself. Browsers write over the WebSocket at \`${API_PREFIX}/ws\`, which delivers every change as it happens.
 - **Admins** log in and send \`Authorization: Bearer adm_…\`, on /admin/* only.
 
-Every refusal is \`{"error": "<message>"}\` with its kind in \`X-Error-Code\`. 100 requests a minute and address are answered; then 429 with \`Retry-After\`. Times are ISO 8601 in UTC with milliseconds. Clients ignore fields that they don’t know: within v1 fields are only added.`;
+Every refusal is \`{"error": "<message>"}\` with its code in \`X-Error-Code\`. Each address may make 100 requests per minute; further requests get 429 with \`Retry-After\`. Times are ISO 8601 in UTC with milliseconds. Clients must ignore unknown fields: within v1, fields are only added.`;
 
 const tagTexts: Readonly<Record<string, string>> = {
-  threads: 'Conversations in a room, pinned to a place on a page or to none.',
-  comments: 'What is said in a thread.',
+  threads: 'Conversations in a room, optionally pinned to a place on a page.',
+  comments: 'The messages of a thread.',
   reactions: 'Emoji on comments.',
-  rooms: 'What threads belong to, such as a page. A room comes to be by being used.',
-  files: 'Images, sound and video that comments carry.',
-  users: 'Who can be an author. Users become known by connecting, or by PUT.',
-  p2pState: 'The shared (CRDT) state of a room, for those who join when nobody is there to sync with.',
-  turnCredentials: 'How browsers reach each other through strict networks.',
-  events: 'The log of all changes, to sync from and to follow.',
+  rooms: 'A room, such as a page, contains threads. It is created by its first use.',
+  files: 'Images, audio and video that are attached to comments.',
+  users: 'The possible authors. A user becomes known by connecting, or by PUT.',
+  p2pState: 'The shared (CRDT) state of a room, for clients that join when there is no other client to sync with.',
+  turnCredentials: 'Credentials with which browsers reach each other through restrictive networks.',
+  events: 'The log of all changes, to synchronise from and to follow.',
   admin: 'Environments and their keys.',
-  openapi: 'This description.',
+  openapi: 'This document.',
 };
 
-/** The OpenAPI 3.1 document of a table of routes. The same table always gives the same document. */
+/** The OpenAPI 3.1 document of a table of routes. The result depends on the table alone. */
 export function documentOf(routes: readonly Route[]): Json {
   const tags = [...new Set(routes.map(tagOf))];
   return {
@@ -47,7 +47,7 @@ export function documentOf(routes: readonly Route[]): Json {
     security: [{ secretKey: [] }],
     tags: tags.map((name) => ({ name, ...(tagTexts[name] === undefined ? {} : { description: tagTexts[name] }) })),
     paths: { ...pathsOf(routes), ...filesPath },
-    // Their place: deliveries will have the durable events as their bodies, whose schemas stand below.
+    // Reserved: the bodies of deliveries will be the durable events, whose schemas are among the components.
     webhooks: {},
     components: { ...sharedComponents, examples: refusalExamples(new Set([...routes.flatMap(errorsOf), ...fileErrors])) },
   };
@@ -86,7 +86,7 @@ const exampleOf = (example: unknown): Json => (example === undefined ? {} : { ex
 
 const fileContent: Json = {
   'multipart/form-data': {
-    schema: { type: 'object', required: ['file'], properties: { file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The one file; its Content-Type is one of those accepted.' } } },
+    schema: { type: 'object', required: ['file'], properties: { file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The file. Its Content-Type must be one of the accepted types.' } } },
     example: { file: '(the bytes of the file)' },
     encoding: { file: { contentType: Object.keys(acceptedTypes).join(', ') } },
   },
@@ -126,12 +126,12 @@ function answersOf(route: Route): Json {
     const example = exampleOf(operationExamples[route.operationId]?.answers[Number(status)]);
     return [status, { description: status === '201' ? 'Created.' : 'Done.', headers, content: { ...jsonContent(schema, example), ...others } }];
   });
-  if (route.bytes === true) answers.push(['204', { description: 'There are no bytes.', headers }]);
+  if (route.bytes === true) answers.push(['204', { description: 'There is no state.', headers }]);
   if (route.conditions === 'read' || route.conditions === 'log') answers.push(['304', { description: 'Nothing has changed.', headers }]);
   return Object.fromEntries(answers);
 }
 
-/** The refusals of a route: its own, and those that its credential, its body and its effect bring with them. */
+/** The refusals of a route: its own, and those that follow from its credential, its body and its access. */
 function errorsOf(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = ['rate_limited', 'internal'];
   if (route.credential !== 'public') codes.push('missing_credentials', 'invalid_key');
@@ -149,21 +149,21 @@ const headerParameter = (name: string, description: string, schema: Json, exampl
 
 const idempotencyKey = headerParameter(
   'Idempotency-Key',
-  'Makes the request repeatable for 24 hours: the same key, path and body with the same credential get the first answer again. Let it be random where the answer holds a secret.',
+  'Makes the request repeatable for 24 hours: a request with the same key, path, body and credential gets the first answer again. The key should be random if the answer contains a secret.',
   { type: 'string', minLength: 1, maxLength: 255 },
   '0c7d2f7e-5b1a-4c39-9d0e-8f6a3b21e4d7',
 );
-const ifMatch = headerParameter('If-Match', 'ETags, or `*`: writes only over one of these versions, or only over something; else 412.', { type: 'string' });
+const ifMatch = headerParameter('If-Match', 'ETags, or `*`. Writes only if the stored state has one of these versions, or with `*`, if there is a state; otherwise 412.', { type: 'string' });
 const ifNoneMatch = headerParameter(
   'If-None-Match',
-  'ETags, or `*`. On GET: 304 when what is there has one of them. On PUT: 412 then; `*` writes only where nothing is.',
+  'ETags, or `*`. On GET: 304 if the current version has one of them. On PUT: 412 in that case; `*` writes only if there is no state.',
   { type: 'string' },
 );
-const lastEventId = headerParameter('Last-Event-ID', 'Of a stream: `<epoch>:<seq>` of the last event that the client has. Browsers send it by themselves.', { type: 'string' });
+const lastEventId = headerParameter('Last-Event-ID', 'For streams: `<epoch>:<seq>` of the last event that the client has received. Browsers send it automatically.', { type: 'string' });
 
 const streamContent: Json = {
   'text/event-stream': {
-    schema: { type: 'string', description: 'A message `welcome`, then one per event with its position as `id`.' },
+    schema: { type: 'string', description: 'A message of the type `welcome`, then one per event, whose `id` is its position.' },
     example: 'retry: 2000\nevent: welcome\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:4\ndata: {"epoch":"9f2c4b71d05e8a36-4c1f0e9a7b3d5268","seq":4,"recovered":true}\n\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:5\ndata: {"type":"thread.resolved","seq":5,…}\n\n',
   },
 };

@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 import { type EventType, eventTypes } from '../../model/event.ts';
 
-/** The records that events carry, as the API shows them. */
+/** The schemas of the records in events, as the API returns them. */
 export interface EventRecords {
   readonly Thread: TSchema;
   readonly Comment: TSchema;
@@ -15,12 +15,12 @@ const userOrNull = (description: string) => Type.Union([Type.String(), Type.Null
 const stateChange = Type.Object({
   roomId: Type.String(),
   version: Type.Integer({ minimum: 0 }),
-  sizeBytes: Type.Integer({ minimum: 0, description: '0 once it is cleared.' }),
-  updatedAt: time('When it changed.'),
-  updatedBy: userOrNull('The user who changed it; null when a backend did.'),
+  sizeBytes: Type.Integer({ minimum: 0, description: '0 after the state was cleared.' }),
+  updatedAt: time('Time of the change.'),
+  updatedBy: userOrNull('The user who changed the state; null for a backend.'),
 });
 
-/** What `data` is, by type: the record as the API shows it, ids alone after a delete, and no bytes of a shared state. */
+/** The schema of `data` by type: the record as the API returns it, only ids after a deletion, and no bytes of a shared state. */
 function dataOf({ Thread, Comment, Reaction, User }: EventRecords): Readonly<Record<EventType, TSchema>> {
   return {
     'thread.created': Type.Object({ thread: Thread, comment: Comment }),
@@ -33,7 +33,7 @@ function dataOf({ Thread, Comment, Reaction, User }: EventRecords): Readonly<Rec
     'comment.deleted': Type.Object({
       commentId: Type.String(),
       threadId: Type.String(),
-      threadDeleted: Type.Boolean({ description: 'Whether it was the last one: `thread.deleted` follows.' }),
+      threadDeleted: Type.Boolean({ description: 'Whether it was the last comment; `thread.deleted` follows then.' }),
     }),
     'reaction.created': Reaction,
     'reaction.deleted': Type.Object({
@@ -49,13 +49,13 @@ function dataOf({ Thread, Comment, Reaction, User }: EventRecords): Readonly<Rec
   };
 }
 
-/** The schema of each durable event under its name in the OpenAPI document: `ThreadCreatedEvent`. */
+/** The schema of each durable event by its name in the OpenAPI document, such as `ThreadCreatedEvent`. */
 export function eventSchemas(records: EventRecords): Readonly<Record<string, TSchema>> {
   const data = dataOf(records);
   return Object.fromEntries(eventTypes.map((type) => [eventName(type), envelope(type, data[type])]));
 }
 
-/** The schema of any durable event, which its `type` tells apart. */
+/** The schema of any durable event, with `type` as discriminator. */
 export function anyEvent(schemas: Readonly<Record<string, TSchema>>): TSchema {
   const mapping = Object.fromEntries(eventTypes.map((type) => [type, `#/components/schemas/${eventName(type)}`]));
   return Type.Union(Object.values(schemas), { discriminator: { propertyName: 'type', mapping } });
@@ -69,13 +69,13 @@ function eventName(type: EventType): string {
 function envelope(type: EventType, data: TSchema): TSchema {
   return Type.Object({
     type: Type.Literal(type),
-    seq: Type.Integer({ minimum: 1, description: 'Position in the log of the environment.' }),
-    eventId: Type.String({ description: 'The same however often it is delivered.' }),
-    at: time('When it happened.'),
+    seq: Type.Integer({ minimum: 1, description: 'Position in the event stream of the environment.' }),
+    eventId: Type.String({ description: 'Stays the same if the event is delivered again.' }),
+    at: time('Time of the change.'),
     roomId: Type.Optional(Type.String()),
     threadId: Type.Optional(Type.String()),
     actor: Type.Object({
-      userId: userOrNull('Null when a backend acted for nobody.'),
+      userId: userOrNull('The user; null if a backend acted without a user.'),
       via: Type.Union([Type.Literal('rest'), Type.Literal('ws'), Type.Literal('cli')]),
     }),
     data,

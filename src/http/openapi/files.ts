@@ -3,7 +3,7 @@ import { acceptedTypes } from '../../model/attachment.ts';
 import { pathExamples } from './examples/records.ts';
 import { headerRefs, type Json, limitHeaders, refusals, securityOf } from './parts.ts';
 
-/** The refusals of the one path outside of the API. */
+/** The refusals of the file server, the only path outside of the API. */
 export const fileErrors: readonly ErrorCode[] = [
   'missing_credentials', 'invalid_key', 'invalid_token', 'token_expired', 'forbidden', 'environment_disabled', 'file_not_found', 'range_not_satisfiable', 'rate_limited', 'internal',
 ];
@@ -14,28 +14,28 @@ const segment = (name: string): Json => ({ name, in: 'path', required: true, sch
 const content = Object.fromEntries([...Object.keys(acceptedTypes)].map((type) => [type, {}]));
 const headers = { ...limitHeaders, ...headerRefs('ETag') };
 
-/** Serving files, which no route of the API is: it stands beside its prefix. */
+/** The path of files. It is not a route of the API: it is outside of its prefix. */
 export const filesPath: Json = {
   '/files/{envId}/{fileId}': {
     servers: [{ url: '/', description: 'Outside of /api/v1.' }],
     get: {
       operationId: 'files.get',
       summary: 'Get a file, or its thumbnail',
-      description: 'The `url` and `thumbnailUrl` of an attachment: outside of /api/v1, at the root of the server. The environment of the credentials must be that of the path. Files never change, so they are `Cache-Control: public, max-age=31536000, immutable`. Counted apart, 600 a minute.',
+      description: 'The `url` and `thumbnailUrl` of an attachment lead here: outside of /api/v1, at the root of the server. The environment of the credentials must be that of the path. Files never change and are sent with `Cache-Control: public, max-age=31536000, immutable`. Counted separately from other requests, 600 per minute.',
       tags: ['files'],
       ...securityOf.user,
       parameters: [
         segment('envId'),
         segment('fileId'),
         { name: 'thumb', in: 'query', required: false, description: 'The thumbnail of an image: a JPEG of 200x200 pixels.', schema: { const: '1' }, example: '1' },
-        header('Range', 'One range of bytes; several, or none that can be understood, get the whole file.', 'bytes=0-1023'),
-        header('If-Range', 'The range counts only if this is the ETag.', '"0f343b0931126a20f133d67c2b018a3b"'),
-        header('If-None-Match', '304 if this is the ETag.', '"0f343b0931126a20f133d67c2b018a3b"'),
+        header('Range', 'One range of bytes. For several ranges or a malformed header, the whole file is sent.', 'bytes=0-1023'),
+        header('If-Range', '`Range` applies only if this is the ETag.', '"0f343b0931126a20f133d67c2b018a3b"'),
+        header('If-None-Match', 'The answer is 304 if this is the ETag.', '"0f343b0931126a20f133d67c2b018a3b"'),
       ],
       responses: {
-        200: { description: 'The file, of the type that it was uploaded with; a thumbnail is image/jpeg.', headers, content },
-        206: { description: 'The bytes asked for.', headers: { ...headers, ...headerRefs('Content-Range') }, content },
-        304: { description: 'The client has it.', headers },
+        200: { description: 'The file, with the type that it was uploaded with; a thumbnail is image/jpeg.', headers, content },
+        206: { description: 'The requested bytes.', headers: { ...headers, ...headerRefs('Content-Range') }, content },
+        304: { description: 'The client has the current version.', headers },
         ...refusals(fileErrors),
       },
     },

@@ -6,49 +6,49 @@ const text = (description: string) => Type.String({ minLength: 1, maxLength: 256
 const time = (description: string) => Type.String({ format: 'date-time', description });
 
 const common: readonly Parameter[] = [
-  { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, description: 'At most this many; without it the whole list, up to 10 000.' }) },
-  { name: 'cursor', schema: Type.String({ description: 'The nextCursor of the page before, with the same filters and order.' }) },
-  { name: 'sort', schema: Type.Union([Type.Literal('createdAt'), Type.Literal('updatedAt')], { default: 'createdAt', description: 'Paging by updatedAt may repeat items.' }) },
-  { name: 'order', schema: Type.Union([Type.Literal('asc'), Type.Literal('desc')], { description: 'Comments asc, all else desc, when absent.' }) },
+  { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, description: 'The most items to return. Without it, the whole list is returned, up to 10 000 items.' }) },
+  { name: 'cursor', schema: Type.String({ description: 'The `nextCursor` of the previous page, with the same filters and order.' }) },
+  { name: 'sort', schema: Type.Union([Type.Literal('createdAt'), Type.Literal('updatedAt')], { default: 'createdAt', description: 'Pages ordered by updatedAt may repeat items.' }) },
+  { name: 'order', schema: Type.Union([Type.Literal('asc'), Type.Literal('desc')], { description: 'When absent: asc for comments, otherwise desc.' }) },
 ];
 
-/** Written out as `metadata.<key>=<value>`, for one key or several. */
+/** Sent as `metadata.<key>=<value>`, for one key or several. */
 const metadata: Parameter = {
   name: 'metadata',
-  schema: Type.Record(Type.String({ pattern: '^metadata\\..+$' }), Type.String({ maxLength: 256 }), { description: 'Those whose metadata has this value under this key: `metadata.<key>=<value>`.' }),
+  schema: Type.Record(Type.String({ pattern: '^metadata\\..+$' }), Type.String({ maxLength: 256 }), { description: 'Items whose metadata has this value under this key: `metadata.<key>=<value>`.' }),
 };
 
 const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
   threads: [
-    { name: 'resolved', schema: Type.Boolean({ description: 'Only resolved ones, or only open ones.' }) },
+    { name: 'resolved', schema: Type.Boolean({ description: 'True: only resolved threads; false: only open threads.' }) },
     { name: 'userId', schema: text('Author of the first comment.') },
     { name: 'participantId', schema: text('A user who commented.') },
     { name: 'mentions', schema: text('A user who is mentioned.') },
-    { name: 'createdSince', schema: time('Created then or later.') },
-    { name: 'updatedSince', schema: time('Changed then or later.') },
+    { name: 'createdSince', schema: time('Created at this time or later.') },
+    { name: 'updatedSince', schema: time('Changed at this time or later.') },
     metadata,
   ],
   comments: [
     { name: 'userId', schema: text('Author.') },
     { name: 'mentions', schema: text('A user who is mentioned.') },
-    { name: 'createdSince', schema: time('Written then or later.') },
-    { name: 'updatedSince', schema: time('Written or edited then or later.') },
+    { name: 'createdSince', schema: time('Written at this time or later.') },
+    { name: 'updatedSince', schema: time('Written or edited at this time or later.') },
     metadata,
   ],
   rooms: [
-    { name: 'updatedSince', schema: time('Changed then or later.') },
+    { name: 'updatedSince', schema: time('Changed at this time or later.') },
     { name: 'prefix', schema: text('The room id starts with this.') },
     metadata,
   ],
   users: [
-    { name: 'q', schema: text('The id or the name contains this, in any case.') },
-    { name: 'seenSince', schema: time('Connected then or later.') },
-    { name: 'kind', schema: Type.Union([Type.Literal('user'), Type.Literal('bot')], { description: 'People or machines.' }) },
+    { name: 'q', schema: text('The id or the name contains this text, ignoring case.') },
+    { name: 'seenSince', schema: time('Connected at this time or later.') },
+    { name: 'kind', schema: Type.Union([Type.Literal('user'), Type.Literal('bot')], { description: '`user`: people; `bot`: programs.' }) },
     metadata,
   ],
 };
 
-/** The parameters of a list. */
+/** The query parameters of a list. */
 export function listParameters(list: ListKind): readonly Parameter[] {
   return [...common, ...own[list]];
 }

@@ -3,34 +3,35 @@ import { type ErrorCode, errorKinds } from '../../model/errors.ts';
 import { errorExamples } from './examples/errors.ts';
 import { namedEvents, namedSchemas } from './schemas.ts';
 
+/** A part of the document. */
 export type Json = Readonly<Record<string, unknown>>;
 
 const schemas: Readonly<Record<string, TSchema>> = { ...namedSchemas, ...namedEvents };
 const names = new Map<unknown, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
 
-/** What the document defines once, whatever the routes are. */
+/** The components of the document that do not depend on the routes. */
 export const sharedComponents: Json = {
   schemas: Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, inlined(schema)])),
   headers: {
     'RateLimit-Policy': { description: 'Requests allowed in a window: `"default";q=<requests>;w=<seconds>`.', schema: { type: 'string' }, example: '"default";q=100;w=60' },
-    RateLimit: { description: 'Requests left now, and seconds until there are more: `"default";r=<requests>;t=<seconds>`.', schema: { type: 'string' }, example: '"default";r=73;t=21' },
+    RateLimit: { description: 'Requests left in the window, and seconds until more are allowed: `"default";r=<requests>;t=<seconds>`.', schema: { type: 'string' }, example: '"default";r=73;t=21' },
     'Retry-After': { description: 'Seconds until the next request is allowed.', schema: { type: 'integer' }, example: 12 },
-    'X-Request-Id': { description: 'Names the request in the log: as sent, or ours.', schema: { type: 'string' }, example: 'Qm8fZw3K-1a' },
-    'X-Error-Code': { description: 'The kind of refusal.', schema: { type: 'string', enum: Object.keys(errorKinds) } },
-    Link: { description: 'The next page, `rel="next"`; absent on the last.', schema: { type: 'string' } },
-    ETag: { description: 'Names this version.', schema: { type: 'string' } },
-    'Idempotent-Replayed': { description: 'Present when this is the answer of an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
-    'Content-Range': { description: 'Which bytes of how many these are.', schema: { type: 'string' }, example: 'bytes 0-1023/48213' },
+    'X-Request-Id': { description: 'Identifies the request in the log: the id that the client sent, or one that the server generated.', schema: { type: 'string' }, example: 'Qm8fZw3K-1a' },
+    'X-Error-Code': { description: 'The code of the refusal.', schema: { type: 'string', enum: Object.keys(errorKinds) } },
+    Link: { description: 'The next page, `rel="next"`; absent on the last page.', schema: { type: 'string' } },
+    ETag: { description: 'Identifies this version.', schema: { type: 'string' } },
+    'Idempotent-Replayed': { description: 'Present if this repeats the answer to an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
+    'Content-Range': { description: 'The position of these bytes and the size of the file.', schema: { type: 'string' }, example: 'bytes 0-1023/48213' },
   },
   securitySchemes: {
-    secretKey: { type: 'http', scheme: 'bearer', description: 'A secret key, sk_…: for backends only, never in a page.' },
-    publishableKey: { type: 'apiKey', in: 'header', name: 'X-Service-Key', description: 'A publishable key, pk_…: it names the environment.' },
-    userToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token', description: 'The token (JWT) of a user, beside the publishable key.' },
-    adminSession: { type: 'http', scheme: 'bearer', description: 'The token of an admin session, adm_…, which `POST /admin/auth/login` gives. Valid on /admin/* only.' },
+    secretKey: { type: 'http', scheme: 'bearer', description: 'A secret key, sk_…, for backends only; it must never be in a page.' },
+    publishableKey: { type: 'apiKey', in: 'header', name: 'X-Service-Key', description: 'A publishable key, pk_…, which identifies the environment.' },
+    userToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token', description: 'The token (JWT) of a user, together with the publishable key.' },
+    adminSession: { type: 'http', scheme: 'bearer', description: 'The token of an admin session, adm_…, which `POST /admin/auth/login` returns. Valid on /admin/* only.' },
   },
 };
 
-/** Credentials by what a route asks for; absent where it is the secret key, as the whole document says. */
+/** The security of an operation by the credential of its route; absent for the secret key, which is the default of the document. */
 export const securityOf: Readonly<Record<'secret' | 'user' | 'either' | 'admin' | 'public', Json>> = {
   secret: {},
   user: { security: [{ publishableKey: [], userToken: [] }] },
@@ -39,12 +40,13 @@ export const securityOf: Readonly<Record<'secret' | 'user' | 'either' | 'admin' 
   public: { security: [] },
 };
 
-/** The headers of every answer. */
+/** The headers of every response. */
 export const limitHeaders: Json = headerRefs('RateLimit-Policy', 'RateLimit', 'X-Request-Id');
 
+/** Content of raw bytes. */
 export const bytesContent: Json = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
 
-/** The responses of these refusals, by status, each with an example per code. */
+/** The responses of these refusals by status, each with an example per code. */
 export function refusals(codes: Iterable<ErrorCode>): Json {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of new Set(codes)) {
@@ -69,22 +71,23 @@ export function refusalExamples(codes: Iterable<ErrorCode>): Json {
   return Object.fromEntries([...codes].map((code) => [code, { value: { error: errorExamples[code] } }]));
 }
 
+/** References to shared headers, by name. */
 export function headerRefs(...headers: string[]): Json {
   return Object.fromEntries(headers.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** JSON of a schema; `examples` as a media type has them: `example`, or `examples`. */
+/** JSON content with a schema. `examples`: `example` or `examples` of the media type. */
 export function jsonContent(schema: TSchema, examples: Json = {}): Json {
   return { 'application/json': { schema: referred(schema), ...examples } };
 }
 
-/** A schema in which every named one, itself too, is a reference. */
+/** A copy of a schema in which every named schema, itself included, is replaced by a reference. */
 export function referred(schema: unknown): unknown {
   const name = names.get(schema);
   return name === undefined ? inlined(schema) : { $ref: `#/components/schemas/${name}` };
 }
 
-/** A schema itself, in which every named one is a reference. */
+/** A copy of a schema in which every named schema, except itself, is replaced by a reference. */
 function inlined(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(referred);
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -23,22 +23,22 @@ const ReactionSchema = Type.Object({
   reactionId: Type.String({ description: 'The same as id.' }),
   commentId: Type.String(),
   threadId: Type.String(),
-  userId: Type.String({ description: 'Who reacted.' }),
+  userId: Type.String({ description: 'The user who reacted.' }),
   emoji: Type.String({ description: 'One emoji or a `:shortcode:`.' }),
   createdAt: time('When it was added.'),
 });
 
 const AttachmentSchema = Type.Object({
-  id: Type.String({ description: 'Goes into attachmentIds.' }),
+  id: Type.String({ description: 'To be sent in `attachmentIds`.' }),
   type: Type.Union([Type.Literal('image'), Type.Literal('audio'), Type.Literal('video')]),
-  filename: Type.String({ description: 'As uploaded, made harmless.' }),
+  filename: Type.String({ description: 'The name that was uploaded, without unsafe characters.' }),
   mimeType: Type.String(),
   sizeBytes: Type.Integer({ minimum: 1 }),
-  url: Type.String({ description: 'Where it is served, to X-Service-Key and X-Service-Token.' }),
-  thumbnailUrl: Type.Optional(Type.String({ description: 'Of images: a JPEG of 200x200 pixels.' })),
-  durationMs: Type.Optional(Type.Integer({ minimum: 0, description: 'Of audio and video, where it can be found out: milliseconds.' })),
-  width: Type.Optional(Type.Integer({ minimum: 1, description: 'Of images: pixels, upright.' })),
-  height: Type.Optional(Type.Integer({ minimum: 1, description: 'Of images: pixels, upright.' })),
+  url: Type.String({ description: 'The address of the file. It requires X-Service-Key and X-Service-Token.' }),
+  thumbnailUrl: Type.Optional(Type.String({ description: 'Images only: a JPEG of 200x200 pixels.' })),
+  durationMs: Type.Optional(Type.Integer({ minimum: 0, description: 'Audio and video only: milliseconds, if the duration can be determined.' })),
+  width: Type.Optional(Type.Integer({ minimum: 1, description: 'Images only: pixels, after rotation.' })),
+  height: Type.Optional(Type.Integer({ minimum: 1, description: 'Images only: pixels, after rotation.' })),
 });
 
 const CommentSchema = Type.Object({
@@ -51,7 +51,7 @@ const CommentSchema = Type.Object({
   reactions: Type.Array(ReactionSchema),
   metadata: MetadataSchema,
   createdAt: time('When it was written.'),
-  editedAt: timeOrNull('When it was last edited; null until then.'),
+  editedAt: timeOrNull('When it was last edited; null if never.'),
 });
 
 const threadFields = {
@@ -67,7 +67,7 @@ const threadFields = {
   createdAt: time('When it was created.'),
   updatedAt: time('When it or one of its comments last changed.'),
   resolvedAt: timeOrNull('When it was resolved; null while it is open.'),
-  resolvedBy: textOrNull('Who resolved it; null while it is open, and when a backend did.'),
+  resolvedBy: textOrNull('The user who resolved it; null while it is open, and if a backend resolved it.'),
 };
 const ThreadSchema = Type.Object(threadFields);
 const ThreadWithCommentsSchema = Type.Object({ ...threadFields, comments: Type.Optional(Type.Array(CommentSchema, { description: 'Only with include=comments.' })) });
@@ -81,17 +81,17 @@ const RoomSchema = Type.Object({
   metadata: MetadataSchema,
   createdAt: time('When it was first used.'),
   updatedAt: time('When the room itself last changed.'),
-  lastActivityAt: time('When something in it last changed.'),
+  lastActivityAt: time('When anything in the room last changed.'),
 });
 
 const PresenceSchema = Type.Object({
   userId: Type.String(),
   name: textOrNull('Display name.'),
   avatarUrl: textOrNull('Address of a picture.'),
-  connections: Type.Integer({ minimum: 1, description: 'Tabs that are in the room; 1 for 10 s after the last has gone.' }),
-  joinedAt: time('When the first tab came.'),
-  lastActiveAt: time('When a tab last said something in the room, to 10 s.'),
-  state: Type.Record(Type.String(), Type.Unknown(), { description: 'What the client says of itself.' }),
+  connections: Type.Integer({ minimum: 1, description: 'Open tabs in the room; 1 for 10 s after the last one has left.' }),
+  joinedAt: time('When the first tab joined.'),
+  lastActiveAt: time('When a tab last sent a message in the room, to 10 s.'),
+  state: Type.Record(Type.String(), Type.Unknown(), { description: 'The state that the client has published.' }),
 });
 
 const UserSchema = Type.Object({
@@ -99,28 +99,28 @@ const UserSchema = Type.Object({
   userId: Type.String({ description: 'The same as id.' }),
   name: textOrNull('Display name.'),
   avatarUrl: textOrNull('Address of a picture.'),
-  email: Type.Optional(textOrNull('Only towards backends.')),
+  email: Type.Optional(textOrNull('Returned to backends only.')),
   kind: Type.Union([Type.Literal('user'), Type.Literal('bot')]),
   metadata: MetadataSchema,
-  createdAt: time('When it became known.'),
+  createdAt: time('When the user became known.'),
   updatedAt: time('When it last changed.'),
-  firstSeenAt: timeOrNull('When it first connected.'),
-  lastSeenAt: timeOrNull('When it was last connected, to the minute.'),
-  online: Type.Boolean({ description: 'Whether it is connected now.' }),
-  erased: Type.Optional(Type.Literal(true, { description: 'Only in the event that tells of its erasure.' })),
+  firstSeenAt: timeOrNull('When the user first connected.'),
+  lastSeenAt: timeOrNull('When the user was last connected, to the minute.'),
+  online: Type.Boolean({ description: 'Whether the user is connected now.' }),
+  erased: Type.Optional(Type.Literal(true, { description: 'Present only in the event that reports the erasure of the user.' })),
 });
 
 const stateFields = {
   roomId: Type.String(),
-  version: Type.Integer({ minimum: 0, description: 'Counts every change; 0 for a room that never had a state.' }),
-  sizeBytes: Type.Integer({ minimum: 0, description: 'Of the whole state, as bytes.' }),
-  updatedAt: timeOrNull('When it was last written; null without state.'),
+  version: Type.Integer({ minimum: 0, description: 'Incremented by every change; 0 for a room that never had a state.' }),
+  sizeBytes: Type.Integer({ minimum: 0, description: 'Size of the whole state in bytes.' }),
+  updatedAt: timeOrNull('When it was last written; null if there is no state.'),
 };
 const P2pStateSchema = Type.Object({
   ...stateFields,
-  state: textOrNull('The bytes as base64; null without state.'),
+  state: textOrNull('The bytes as base64; null if there is no state.'),
   contentType: Type.Literal(P2P_CONTENT_TYPE),
-  updatedBy: textOrNull('The user who wrote it; null when a backend did.'),
+  updatedBy: textOrNull('The user who wrote it; null for a backend.'),
 });
 const P2pStateWrittenSchema = Type.Object(stateFields);
 
@@ -130,20 +130,20 @@ const IceServerSchema = Type.Object({
   credential: Type.Optional(Type.String()),
 });
 const TurnCredentialsSchema = Type.Object({
-  iceServers: Type.Array(IceServerSchema, { description: 'As `RTCPeerConnection` takes them.' }),
-  username: textOrNull('Null when the server has no TURN server configured.'),
-  password: textOrNull('Null when the server has no TURN server configured.'),
-  ttl: Type.Integer({ minimum: 0, description: 'Seconds they are good for; 0 without TURN server.' }),
+  iceServers: Type.Array(IceServerSchema, { description: 'In the form that `RTCPeerConnection` takes.' }),
+  username: textOrNull('Null if no TURN server is configured.'),
+  password: textOrNull('Null if no TURN server is configured.'),
+  ttl: Type.Integer({ minimum: 0, description: 'Seconds for which the credentials are valid; 0 if no TURN server is configured.' }),
   uris: Type.Array(Type.String(), { description: 'The TURN servers.' }),
-  expiresAt: Type.Optional(time('When they end; absent without TURN server.')),
+  expiresAt: Type.Optional(time('When the credentials expire; absent if no TURN server is configured.')),
 });
 
-/** The durable events under the names that they have in the OpenAPI document. */
+/** The durable events by their names in the OpenAPI document. */
 export const namedEvents = eventSchemas({ Thread: ThreadSchema, Comment: CommentSchema, Reaction: ReactionSchema, User: UserSchema });
 
-const ErrorSchema = Type.Object({ error: Type.String({ description: 'Names the field and the bound. The code is in X-Error-Code.' }) });
+const ErrorSchema = Type.Object({ error: Type.String({ description: 'The field and the limit that it violates. The code is in X-Error-Code.' }) });
 
-/** Every other schema that has a name in the OpenAPI document. Where one of these objects is used, the document refers to it. */
+/** All other schemas that have a name in the OpenAPI document. Wherever one of these objects is used, the document has a reference to it. */
 export const namedSchemas = {
   Position: PositionSchema,
   Metadata: MetadataSchema,
@@ -183,11 +183,12 @@ export const namedSchemas = {
   Error: ErrorSchema,
 } as const;
 
-/** `{"items":[…]}` of what a list holds. */
+/** The schema of a list of `item`: `{"items":[…]}`. */
 export const listOf = <T extends Parameters<typeof Type.Array>[0]>(item: T) =>
   Type.Object({
     items: Type.Array(item),
-    nextCursor: Type.Optional(Type.String({ description: 'Where the list goes on; absent on the last page.' })),
+    nextCursor: Type.Optional(Type.String({ description: 'Cursor of the next page; absent on the last page.' })),
   });
 
+/** The answer of a deletion. */
 export const deletedSchema = Type.Object({ deleted: Type.Literal(true) });

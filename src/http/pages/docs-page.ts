@@ -5,7 +5,7 @@ import { isModified } from '../core/conditions.ts';
 import type { Exchange } from '../core/exchange.ts';
 import type { Header } from '../../net/response-headers.ts';
 
-/** The files of the API reference: path -> file of dist/docs and its type. */
+/** The files of the API reference: path -> file in dist/docs and its content type. */
 export const docsFiles: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
   '/docs': { file: 'index.html', type: 'text/html; charset=utf-8' },
   '/docs/page.js': { file: 'page.js', type: 'text/javascript; charset=utf-8' },
@@ -15,21 +15,21 @@ export const docsFiles: Readonly<Record<string, { readonly file: string; readonl
   '/docs/icon.svg': { file: 'icon.svg', type: 'image/svg+xml' },
 };
 
-/** Nothing but what this server serves: no inline script or style, no other host. Icons of the viewer are data. */
+/** Allows only what this server serves: no inline script or style, no other host. The viewer's icons are data URLs. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const loaded = new Map<string, Promise<Buffer>>();
 
-/** Answers with a file of the API reference, which is read when it is first asked for. Rejects when it was not built. */
+/** Sends a file of the API reference, which is read at its first request. Rejects if it was not built. */
 export async function sendDocs(exchange: Exchange, path: string, headers: readonly Header[]): Promise<void> {
   const { file, type } = docsFiles[path] ?? { file: '', type: '' };
   const bytes = await load(file);
-  const tag = `W/"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`;
+  const etag = `W/"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`;
   const all: Header[] = [
     ['Content-Type', type],
     ['Cache-Control', 'no-cache'],
-    ['ETag', tag],
+    ['ETag', etag],
     ['Vary', 'Accept-Encoding'],
     ['X-Content-Type-Options', 'nosniff'],
     ['Content-Security-Policy', POLICY],
@@ -37,18 +37,18 @@ export async function sendDocs(exchange: Exchange, path: string, headers: readon
     ['Cross-Origin-Resource-Policy', 'same-origin'],
     ...headers,
   ];
-  if (!isModified(exchange.head, tag)) return exchange.send(304, all, '');
+  if (!isModified(exchange.head, etag)) return exchange.send(304, all, '');
   if (!wantsGzip(exchange.head.acceptEncoding, bytes)) return exchange.send(200, all, bytes);
   exchange.send(200, [...all, ['Content-Encoding', 'gzip']], await gzipped(bytes));
 }
 
-/** Built by build.mjs. Bundled, this module lies one folder below dist; from source (tests) it reads the same files. */
+/** Reads a file that build.mjs made. As part of the bundle, this module is one folder below dist; run from source, in tests, it reads the same files. */
 function load(file: string): Promise<Buffer> {
   let bytes = loaded.get(file);
   if (bytes === undefined) {
     const folder = import.meta.url.endsWith('.ts') ? '../../../dist/docs/' : '../docs/';
     bytes = readFile(new URL(folder + file, import.meta.url));
-    // Not kept: it may have been missing because a build was under way.
+    // A failure is not cached: the file may be missing only because a build is in progress.
     bytes.catch(() => loaded.delete(file));
     loaded.set(file, bytes);
   }

@@ -7,21 +7,22 @@ import { jsonHead } from '../core/content-headers.ts';
 import type { Exchange } from '../core/exchange.ts';
 import type { Header } from '../../net/response-headers.ts';
 import { Health, type HealthDeps } from '../health.ts';
-import { answerFailure } from '../core/refusal.ts';
+import { answerFailure, routeNotFound } from '../core/refusal.ts';
 import { Router } from '../core/router.ts';
 
-/** The demo page: its files and what it asks the server for. */
+/** The demo page: its files, and the endpoint that it calls. */
 export interface DemoPage {
   readonly page: { readonly html: string; readonly script: string; readonly style: string; readonly icon: string };
-  /** JSON text of what a browser needs to connect as that user. Rejects with `CollabError`. */
+  /** Returns what a browser needs to connect as a user, as JSON text. Rejects with `CollabError`. */
   session(userId: string): Promise<string>;
 }
 
-type Page = (exchange: Exchange, headers: readonly Header[]) => void | Promise<void>;
+/** Answers a request for a page. */
+type PageHandler = (exchange: Exchange, headers: readonly Header[]) => void | Promise<void>;
 
-/** Everything outside the API: health, the API reference and the demo page where they are wanted. Needs no credential, counts for no limit. */
+/** Serves everything outside the API: health, and the API reference and the demo page if they are configured. Needs no credential and counts against no limit. */
 export class Pages {
-  readonly #router = new Router<Page>();
+  readonly #router = new Router<PageHandler>();
   readonly #log: Logger;
   readonly #config: Config;
 
@@ -34,21 +35,21 @@ export class Pages {
     if (config.docs) for (const path of Object.keys(docsFiles)) this.#router.add('GET', path, (exchange, headers) => sendDocs(exchange, path, headers));
   }
 
-  /** Answers any request. */
+  /** Answers any request. Never rejects. */
   async serve(exchange: Exchange): Promise<void> {
     const headers: Header[] = [['X-Request-Id', exchange.id]];
     try {
-      const found = this.#router.find(exchange.head.method, exchange.head.path);
-      if (found === null) throw new CollabError('route_not_found', 'There is nothing at this path, or not with this method');
-      exchange.route = found.pattern;
-      await found.target(exchange, headers);
+      const match = this.#router.find(exchange.head.method, exchange.head.path);
+      if (match === null) throw routeNotFound();
+      exchange.route = match.pattern;
+      await match.target(exchange, headers);
     } catch (thrown) {
       answerFailure(this.#log, exchange, thrown, headers);
     }
   }
 
   #addHealth(health: Health): void {
-    const ready: Page = async (exchange, headers) => {
+    const ready: PageHandler = async (exchange, headers) => {
       const report = await health.report();
       exchange.send(report.status === 'ok' ? 200 : 503, [jsonHead, ...headers], JSON.stringify(report));
     };
@@ -58,13 +59,13 @@ export class Pages {
   }
 
   #addDemo(demo: DemoPage): void {
-    this.#router.add('GET', '/', file('text/html; charset=utf-8', demo.page.html));
-    this.#router.add('GET', '/demo/demo.js', file('text/javascript; charset=utf-8', demo.page.script));
-    this.#router.add('GET', '/demo/demo.css', file('text/css; charset=utf-8', demo.page.style));
-    this.#router.add('GET', '/demo/icon.svg', file('image/svg+xml', demo.page.icon));
+    this.#router.add('GET', '/', staticFile('text/html; charset=utf-8', demo.page.html));
+    this.#router.add('GET', '/demo/demo.js', staticFile('text/javascript; charset=utf-8', demo.page.script));
+    this.#router.add('GET', '/demo/demo.css', staticFile('text/css; charset=utf-8', demo.page.style));
+    this.#router.add('GET', '/demo/icon.svg', staticFile('image/svg+xml', demo.page.icon));
     this.#router.add('GET', '/demo/session', async (exchange, headers) => {
       if (!isOwnHost(exchange.head.host, this.#config)) {
-        throw new CollabError('forbidden', 'Host must be localhost, an IP address, or the name in publicUrl: the demo is not for pages of other sites');
+        throw new CollabError('forbidden', 'Host must be localhost, an IP address, or the host of publicUrl: pages of other sites may not use the demo');
       }
       const user = new URLSearchParams(exchange.head.query).get('user') ?? '';
       exchange.send(200, [jsonHead, ...headers], await demo.session(user));
@@ -72,10 +73,11 @@ export class Pages {
   }
 }
 
-// Not every browser counts a WebSocket to the page's own host as 'self'.
+// Some browsers do not count a WebSocket to the page's own host as 'self'.
 const PAGE_POLICY = "default-src 'self'; connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-function file(type: string, text: string): Page {
+/** A page of constant content. */
+function staticFile(type: string, text: string): PageHandler {
   const fixed: Header[] = [
     ['Content-Type', type],
     ['Cache-Control', 'no-cache'],

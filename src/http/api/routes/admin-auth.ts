@@ -9,13 +9,13 @@ export const adminAuthRoutes: readonly Route[] = [
     method: 'POST',
     path: '/admin/auth/login',
     operationId: 'admin.login',
-    summary: 'Log an admin in',
+    summary: 'Log in as an admin',
     description:
-      'Admins are made on the command line: `collab admin create`. Five requests a minute and address, in a window of their own, and ' +
-      '20 failures an hour and account.',
+      'Admins are created on the command line: `collab admin create`. Limited to five requests per minute and address, counted separately ' +
+      'from other requests, and to 20 failures per hour and account.',
     credential: 'public',
     access: 'create',
-    limit: 'login',
+    rateLimit: 'login',
     body: LoginSchema,
     answers: { 200: namedSchemas.AdminSession },
     errors: ['invalid_request', 'invalid_login'],

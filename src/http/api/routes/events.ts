@@ -16,9 +16,9 @@ export const eventRoutes: readonly Route[] = [
     operationId: 'events.list',
     summary: 'Read the log of changes, or follow it',
     description:
-      'With `Accept: text/event-stream` the answer is a stream of server-sent events that goes on after `Last-Event-ID`, ' +
-      '`<epoch>:<seq>`, or else after `since`, or else with what happens from now on. Its first message, of the type `welcome`, says ' +
-      'in `recovered` whether all events after that position follow; where they don’t, read everything anew. A key that is confined to rooms gets the events of its rooms, and none of users.',
+      'With `Accept: text/event-stream`, the answer is a stream of server-sent events. It starts after the position in `Last-Event-ID` ' +
+      '(`<epoch>:<seq>`), or else after `since`, or else with the next event. In its first message, of the type `welcome`, `recovered` ' +
+      'says whether all events after that position follow; if not, read all data again. A key that is confined to rooms gets the events of its rooms, and no events of users.',
     credential: 'secret',
     access: 'read',
     stream: true,
@@ -30,10 +30,10 @@ export const eventRoutes: readonly Route[] = [
     answers: {
       200: Type.Object({
         items: Type.Array(namedSchemas.Event),
-        epoch: Type.String({ description: 'Names the log; positions of another mean nothing here.' }),
+        epoch: Type.String({ description: 'Identifies the log. Positions of another epoch are not valid in it.' }),
         seq: Type.Integer({ minimum: 0, description: 'Position of the last event.' }),
         oldestSeq: Type.Integer({ minimum: 1, description: 'Position of the oldest event still kept.' }),
-        nextSince: Type.Optional(Type.Integer({ description: 'Where to go on; absent when nothing remains.' })),
+        nextSince: Type.Optional(Type.Integer({ description: 'The `since` of the next request; absent when no events remain.' })),
       }),
     },
     errors: ['invalid_request'],
@@ -66,6 +66,6 @@ function resumePosition({ head, search, ctx, actor }: ApiRequest): StreamPositio
 
 function parseEventId(text: string): StreamPosition {
   const [, epoch, seq] = /^([^:]{1,64}):(\d{1,15})$/.exec(text) ?? [];
-  if (epoch === undefined || seq === undefined) throw new CollabError('invalid_request', 'Last-Event-ID must be <epoch>:<seq>, as the stream gave it');
+  if (epoch === undefined || seq === undefined) throw new CollabError('invalid_request', 'Last-Event-ID must be <epoch>:<seq>, as in the ids of the stream');
   return { epoch, seq: Number(seq) };
 }

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { documentOf } from '../../openapi/document.ts';
 import { ok, type Route } from '../route.ts';
 
-/** The route of the document that describes `routes`, which may name this one too. */
+/** The route of the OpenAPI document of `routes`, which may include this route. */
 export function openapiRoute(routes: () => readonly Route[]): Route {
   let text: string | null = null;
   return {

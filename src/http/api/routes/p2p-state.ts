@@ -14,7 +14,7 @@ import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
 const path = '/rooms/:roomId/p2p/state';
 const statePut = new InputSchema(P2pStatePutSchema);
 
-/** Four characters for three bytes, and room for JSON that escapes every slash among them. */
+/** The size of the JSON form relative to the bytes: base64 has four characters for three bytes, and JSON may escape its slashes. */
 const JSON_GROWTH = 1.4;
 const JSON_FRAME_BYTES = 1024;
 
@@ -24,10 +24,10 @@ export const p2pStateRoutes: readonly Route[] = [
     path,
     operationId: 'p2pState.get',
     summary: 'Get the shared (CRDT) state of a room',
-    description: 'A room without state, or that was never used, has none and is no error. `Accept: application/octet-stream` gives the bytes themselves, or 204.',
+    description: 'For a room without state, or one that was never used, `state` is null; this is not an error. With `Accept: application/octet-stream` the answer is the bytes themselves, or 204.',
     credential: 'either',
     access: 'read',
-    query: [{ name: 'sv', schema: Type.String({ description: 'State vector of a Yjs document, base64url: only what that document lacks is sent.' }) }],
+    query: [{ name: 'sv', schema: Type.String({ description: 'State vector of a Yjs document, as base64url. Only what that document lacks is sent.' }) }],
     bytes: true,
     conditions: 'read',
     answers: { 200: namedSchemas.P2pState },
@@ -49,11 +49,11 @@ export const p2pStateRoutes: readonly Route[] = [
     operationId: 'p2pState.put',
     summary: 'Replace the shared state of a room, or merge into it',
     description:
-      'The bytes replace what was there, whatever they are; with `merge=yjs`, or the setting `crdt: "yjs"` of the environment, they are a Yjs update ' +
-      'that is merged into it, so that writers who did not see each other lose nothing. Makes the room if it is new.',
+      'The bytes replace the stored state, whatever they are. With `merge=yjs`, or the setting `crdt: "yjs"` of the environment, they must be a Yjs ' +
+      'update, which is merged into the stored state, so that concurrent writers lose nothing. Creates the room if it is new.',
     credential: 'either',
     access: 'create',
-    query: [{ name: 'merge', schema: Type.Literal('yjs', { description: 'Merges a Yjs update into what is stored.' }) }],
+    query: [{ name: 'merge', schema: Type.Literal('yjs', { description: 'Merges a Yjs update into the stored state.' }) }],
     payload: {
       schema: P2pStatePutSchema,
       limit: ({ environment }, contentType) => maxStateBytes(environment) * (isBytes(contentType) ? 1 : JSON_GROWTH) + JSON_FRAME_BYTES,
@@ -75,7 +75,7 @@ export const p2pStateRoutes: readonly Route[] = [
     path,
     operationId: 'p2pState.clear',
     summary: 'Clear the shared state of a room',
-    description: 'A room that has none is no error.',
+    description: 'A room without state is not an error.',
     credential: 'secret',
     access: 'change',
     answers: { 200: deletedSchema },

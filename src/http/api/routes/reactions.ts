@@ -12,7 +12,7 @@ export const reactionRoutes: readonly Route[] = [
     path: '/comments/:commentId/reactions',
     operationId: 'reactions.create',
     summary: 'React to a comment',
-    description: 'The same emoji of the same user again is answered with 200 and the reaction that is there.',
+    description: 'If the user has already reacted with this emoji, the answer is 200 with the existing reaction.',
     credential: 'secret',
     access: 'create',
     body: ReactionCreateSchema,

@@ -22,7 +22,7 @@ export const roomRoutes: readonly Route[] = [
     query: listParameters('rooms'),
     answers: { 200: listOf(namedSchemas.Room) },
     errors: ['invalid_request', 'invalid_cursor'],
-    // A room may come to be, and get other metadata, without an event.
+    // A room can be created, and its metadata changed, without an event.
     handle: async (request) => withContentEtag(request, page(await listRooms(request.ctx, request.actor, request.listQuery('rooms')))),
   },
   {
@@ -30,7 +30,7 @@ export const roomRoutes: readonly Route[] = [
     path: '/rooms/:roomId',
     operationId: 'rooms.get',
     summary: 'Get a room with its threads',
-    description: 'The threads are a list: without `limit` whole, up to 10 000 and 16 777 216 characters, with `nextCursor` and `Link` while more remain.',
+    description: 'The threads are a list: without `limit`, up to 10 000 threads and 16 777 216 characters. `nextCursor` and `Link` are present while more remain.',
     credential: 'secret',
     access: 'read',
     query: [{ name: 'include', schema: Type.Literal('comments', { description: 'Adds `comments` to each thread.' }) }, ...listParameters('threads')],
@@ -39,7 +39,7 @@ export const roomRoutes: readonly Route[] = [
       200: Type.Object({
         room: namedSchemas.Room,
         threads: Type.Array(namedSchemas.ThreadWithComments),
-        nextCursor: Type.Optional(Type.String({ description: 'Where the threads go on; absent on the last page.' })),
+        nextCursor: Type.Optional(Type.String({ description: 'Cursor of the next page of threads; absent on the last page.' })),
       }),
     },
     errors: ['invalid_request', 'invalid_cursor', 'room_not_found', 'payload_too_large'],
@@ -54,8 +54,8 @@ export const roomRoutes: readonly Route[] = [
     method: 'GET',
     path: '/rooms/:roomId/presence',
     operationId: 'rooms.presence',
-    summary: 'List who is in a room',
-    description: 'One row per user, however many tabs are open, in the order in which they came. Empty for a room that does not exist.',
+    summary: 'List the users in a room',
+    description: 'One item per user, however many tabs are open, in the order in which the users joined. Empty for a room that does not exist.',
     credential: 'secret',
     access: 'read',
     answers: { 200: Type.Object({ items: Type.Array(namedSchemas.Presence) }) },
@@ -78,8 +78,8 @@ export const roomRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/rooms/:roomId',
     operationId: 'rooms.delete',
-    summary: 'Delete a room with its threads and its shared state',
-    description: 'Each thread is told of as deleted. The next thread in the room makes it anew.',
+    summary: 'Delete a room, its threads and its shared state',
+    description: 'An event reports each thread as deleted. The next thread in the room creates the room again.',
     credential: 'secret',
     access: 'change',
     answers: { 200: deletedSchema },

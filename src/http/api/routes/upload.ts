@@ -9,8 +9,8 @@ export const uploadRoutes: readonly Route[] = [
     operationId: 'files.upload',
     summary: 'Upload a file, to be attached to a comment',
     description:
-      'The id of the answer goes into `attachmentIds` when a thread or comment is created or edited; a file that nothing links is removed after 24 hours. ' +
-      'It is fetched from its `url` with the same two headers.',
+      'Send the `id` of the answer in `attachmentIds` when you create or edit a thread or comment. A file that is not linked is removed after 24 hours. ' +
+      'Get the file from its `url` with the same two headers.',
     credential: 'user',
     access: 'create',
     upload: true,

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../../model/errors.ts';
 
-/** What each kind of refusal says, for instance. */
+/** An example message for each error code. */
 export const errorExamples: Readonly<Record<ErrorCode, string>> = {
   invalid_request: 'position.x must be between 0 and 1',
   invalid_json: 'The body must be a JSON object',
@@ -19,7 +19,7 @@ export const errorExamples: Readonly<Record<ErrorCode, string>> = {
   origin_not_allowed: 'Pages of https://elsewhere.example may not connect to this environment',
   environment_disabled: 'The environment has been disabled by its operator',
   media_disabled: 'Video uploads are disabled for this environment',
-  route_not_found: 'There is nothing at this path, or not with this method',
+  route_not_found: 'Nothing is served at this path with this method',
   room_not_found: 'Room not found',
   thread_not_found: 'Thread not found',
   comment_not_found: 'Comment not found',

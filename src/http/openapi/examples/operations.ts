@@ -1,9 +1,9 @@
 import { P2P_CONTENT_TYPE } from '../../../model/p2p-state.ts';
 import { admin, attachment, editedReply, environment, events, firstComment, listedKey, newKey, position, reaction, reply, room, STATE, thread, user } from './records.ts';
 
-/** A request to an operation and its answers, as the document shows them. Parameters stand in `pathExamples` and `queryExamples`. */
+/** An example request of an operation, and its answers. Parameters are in `pathExamples` and `queryExamples`. */
 export interface OperationExample {
-  /** The JSON body, where it takes one. */
+  /** The JSON body, if the operation takes one. */
   readonly body?: unknown;
   /** Status of an answer -> its JSON. */
   readonly answers: Readonly<Record<number, unknown>>;
@@ -16,7 +16,7 @@ const created = { id, roomId, resolved, position: pinned, comments: [firstCommen
 
 const written = { roomId: 'docs-intro', version: 1, sizeBytes: 18, updatedAt: '2026-01-02T03:04:05.678Z' };
 
-/** By operationId. Sent to a server they are answered so, but for ids, times and secrets; a test holds them to that. */
+/** The examples by operationId. A server answers them as shown, except for ids, times and secrets; a test checks that. */
 export const operationExamples: Readonly<Record<string, OperationExample>> = {
   'threads.list': { answers: { 200: { items: [thread] } } },
   'threads.create': {

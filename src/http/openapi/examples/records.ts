@@ -7,7 +7,7 @@ import type { Room } from '../../../model/room.ts';
 import type { Position, Thread } from '../../../model/thread.ts';
 import type { User } from '../../../model/user.ts';
 
-// What the examples of the OpenAPI document are about: one thread of two comments, and who takes part in it.
+// The records in the examples of the OpenAPI document: one thread with two comments, and its participants.
 
 const THREAD_ID = 'th_1kdyak3sepgf6w7g09te';
 const FIRST_ID = 'cm_1kdyak3sepgf6w7g09te_1kdyak3sepgf69tf';
@@ -16,7 +16,7 @@ const ENVIRONMENT_ID = 'env_1kdyaf94gaqnr0s8h2wd';
 const STARTED = '2026-01-02T03:04:05.678Z';
 const REPLIED = '2026-01-02T03:05:05.812Z';
 
-/** What stands for the parameters of paths: name -> value. */
+/** Example values of path parameters, by name. */
 export const pathExamples: Readonly<Record<string, string>> = {
   roomId: 'docs-intro',
   threadId: THREAD_ID,
@@ -29,7 +29,7 @@ export const pathExamples: Readonly<Record<string, string>> = {
   envId: ENVIRONMENT_ID,
 };
 
-/** What stands for the parameters of queries: name -> value. One that is not here has none that means something by itself. */
+/** Example values of query parameters, by name. A parameter without an entry has no meaningful example. */
 export const queryExamples: Readonly<Record<string, unknown>> = {
   limit: 50,
   sort: 'createdAt',
@@ -52,8 +52,10 @@ export const queryExamples: Readonly<Record<string, unknown>> = {
   merge: 'yjs',
 };
 
+/** A place on a page. */
 export const position: Position = { x: 0.42, y: 0.18, selector: '#setup > p:nth-child(3)', elementOffsetX: 12, elementOffsetY: 4 };
 
+/** An image. */
 export const attachment: Attachment = {
   id: 'file_1kdyaj2xw8rr51qe07mh',
   type: 'image',
@@ -66,6 +68,7 @@ export const attachment: Attachment = {
   height: 720,
 };
 
+/** A reaction to `reply`. */
 export const reaction: Reaction = {
   id: `re_1kdyan7w30qzc5rb_${REPLY_ID}`,
   reactionId: `re_1kdyan7w30qzc5rb_${REPLY_ID}`,
@@ -76,6 +79,7 @@ export const reaction: Reaction = {
   createdAt: '2026-01-02T03:05:16.550Z',
 };
 
+/** The first comment of `thread`. */
 export const firstComment: Comment = {
   id: FIRST_ID,
   threadId: THREAD_ID,
@@ -89,6 +93,7 @@ export const firstComment: Comment = {
   editedAt: null,
 };
 
+/** The second comment of `thread`. */
 export const reply: Comment = {
   id: REPLY_ID,
   threadId: THREAD_ID,
@@ -102,8 +107,10 @@ export const reply: Comment = {
   editedAt: null,
 };
 
+/** `reply` after an edit. */
 export const editedReply: Comment = { ...reply, body: 'It needs Node 20.12: I have added that to the list.', editedAt: '2026-01-02T03:07:41.020Z' };
 
+/** The thread. */
 export const thread: Thread = {
   id: THREAD_ID,
   roomId: 'docs-intro',
@@ -120,6 +127,7 @@ export const thread: Thread = {
   resolvedBy: null,
 };
 
+/** The room of `thread`. */
 export const room: Room = {
   id: 'docs-intro',
   roomId: 'docs-intro',
@@ -131,6 +139,7 @@ export const room: Room = {
   lastActivityAt: REPLIED,
 };
 
+/** The author of `firstComment`. */
 export const user: User & { readonly online: boolean } = {
   id: 'ann',
   userId: 'ann',
@@ -146,14 +155,14 @@ export const user: User & { readonly online: boolean } = {
   online: false,
 };
 
-/** A shared state: a small Yjs document. */
+/** A shared state: a small Yjs document as base64. */
 export const STATE = 'AQEHAAQBBGJvZHkFSGVsbG8A';
 
 const KNOWN = '2025-12-11T08:00:00.000Z';
 const backend = { userId: null, via: 'rest' } as const;
 const { email: _hidden, ...shownUser } = user;
 
-/** The log of the environment, which holds nothing else. */
+/** All events of the environment. */
 export const events: readonly EventEnvelope[] = [
   { type: 'user.updated', seq: 1, eventId: 'evt_1kdyah4p0aegk7e2w40s', at: KNOWN, actor: backend, data: shownUser },
   { type: 'user.updated', seq: 2, eventId: 'evt_1kdyah4r8aegk7e2w40t', at: KNOWN, actor: backend, data: { ...shownUser, id: 'bob', userId: 'bob', name: 'Bob', avatarUrl: null, metadata: {} } },
@@ -170,6 +179,7 @@ export const events: readonly EventEnvelope[] = [
   { type: 'comment.created', seq: 4, eventId: 'evt_1kdyamycem3f18nm0a2p', at: REPLIED, roomId: 'docs-intro', threadId: THREAD_ID, actor: { userId: 'bob', via: 'ws' }, data: reply },
 ];
 
+/** The environment of all records. */
 export const environment: Environment = {
   id: ENVIRONMENT_ID,
   streamId: '4c1f0e9a7b3d5268',
@@ -181,14 +191,17 @@ export const environment: Environment = {
   updatedAt: '2025-12-11T07:45:00.000Z',
 };
 
+/** An admin. */
 export const admin = { id: 'admin_1kdya9e7jmm0c4gt61sf', email: 'ops@example.com', role: 'admin', createdAt: '2025-12-11T07:30:00.000Z' } as const;
 
 const keyHead = { id: 'key_1kdyagm04tn6p3xv85bz', kind: 'secret' } as const;
 const keyRights = { scope: 'read', rooms: 'docs-*', rateLimit: null } as const;
 const keyDates = { createdAt: '2025-12-11T07:50:00.000Z', expiresAt: '2026-03-11T07:50:00.000Z' } as const;
 
+/** A key, as it is listed. */
 export const listedKey = { ...keyHead, name: 'ci', preview: 'sk_staging_xmpl…', ...keyRights, state: 'active', ...keyDates, revokedAt: null, lastUsedAt: null } as const;
 
+/** A key, as it is returned when it is created. */
 export const newKey = {
   ...keyHead,
   secretKey: 'sk_staging_xmplExampleExampleExampleExampleExampleExam',

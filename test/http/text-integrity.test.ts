@@ -1,26 +1,26 @@
 import t from 'tap';
-import { testCore } from '../../src/net/core-test.ts';
+import { testTextIntegrity } from '../../src/net/text-integrity.ts';
 import { createServer, type HttpServer } from '../../src/net/listen.ts';
 import { faultyCore, latin1Core } from '../helpers/faulty-core.ts';
 
 t.test('the core that runs here sends bytes as they are', async (t) => {
-  t.match(await testCore(createServer()), { strings: /^(?:intact|corrupted)$/, bytes: 'intact' });
+  t.match(await testTextIntegrity(createServer()), { strings: /^(?:intact|corrupted)$/, bytes: 'intact' });
 });
 
 t.test('a core that sends strings as Latin-1 is noticed', async (t) => {
-  t.strictSame(await testCore(latin1Core(createServer())), { strings: 'corrupted', bytes: 'intact' });
+  t.strictSame(await testTextIntegrity(latin1Core(createServer())), { strings: 'corrupted', bytes: 'intact' });
 });
 
 t.test('a core that corrupts bytes is noticed', async (t) => {
   const corrupt = (argument: unknown): unknown => (argument instanceof Uint8Array ? Buffer.from('?') : argument);
-  t.equal((await testCore(faultyCore(createServer(), corrupt))).bytes, 'corrupted');
+  t.equal((await testTextIntegrity(faultyCore(createServer(), corrupt))).bytes, 'corrupted');
 });
 
-t.test('a core that nothing can be heard from counts as untested', async (t) => {
+t.test('a core that does not respond counts as untested', async (t) => {
   const untested = { strings: 'untested', bytes: 'untested' };
-  const deaf: HttpServer = { ...createServer(), listen: () => Promise.reject(new Error('no loopback here')) };
-  t.strictSame(await testCore(deaf), untested);
+  const unreachable: HttpServer = { ...createServer(), listen: () => Promise.reject(new Error('no loopback here')) };
+  t.strictSame(await testTextIntegrity(unreachable), untested);
   const server = createServer();
   const closing: HttpServer = { ...server, listen: async (...where) => server.listen(...where).finally(() => server.close()) };
-  t.strictSame(await testCore(closing), untested);
+  t.strictSame(await testTextIntegrity(closing), untested);
 });

@@ -4,7 +4,7 @@ import { createServer } from '../../src/net/listen.ts';
 import { faultyCore, latin1Core } from '../helpers/faulty-core.ts';
 
 t.test('a core that corrupts strings alone is noted', async (t) => {
-  t.match(await checkCore(() => latin1Core(createServer())), { level: 'ok', finding: /; it would corrupt text given as strings, so the server gives it bytes$/ });
+  t.match(await checkCore(() => latin1Core(createServer())), { level: 'ok', finding: /; it corrupts text passed as strings, so the server passes bytes$/ });
 });
 
 t.test('a core that corrupts bytes fails', async (t) => {
