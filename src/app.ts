@@ -98,16 +98,15 @@ export async function startWorker(role: string): Promise<void> {
 
 /** A worker that serves HTTP and WebSocket, over the line to its primary. */
 export const startWebWorker: StartWorker = async ({ config, workerId, port }, channel) => {
-  const [{ createLogger }, { runWebWorker }, { ipcBus }, { busLine }, { ctx, close }] = await Promise.all([
+  const [{ createLogger }, { runWebWorker }, { ipcBus }, { ctx, close }] = await Promise.all([
     import('./observability/log.ts'),
     import('./workers/web-worker.ts'),
     import('./adapters/ipc/bus.ts'),
-    import('./cluster/relay.ts'),
     openContext(config),
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
   const { metrics, report } = await startMeasuring(config, channel);
-  const worker = await runWebWorker({ config, ctx, bus: ipcBus(busLine(channel)), log, workerId, port, metrics });
+  const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, workerId, port, metrics });
   return {
     ready: worker.ready,
     log,

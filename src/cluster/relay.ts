@@ -74,23 +74,3 @@ export class Relay {
 }
 
 const sizeOf = ({ topic, text }: Publication): number => topic.length + text.length;
-
-/** The worker's end: what a bus says and hears over the line to the primary. */
-export function busLine(channel: ProcessChannel) {
-  return {
-    sendHint: (position: number, sent: () => void): void => channel.send({ type: 'announce', data: { position } }, sent),
-    onPeerCount: (listener: (others: number) => void): (() => void) =>
-      channel.onMessage((message) => {
-        if (message.type === 'company') listener(message.data.others);
-      }),
-    onHint: (listener: (position: number) => void): (() => void) =>
-      channel.onMessage((message) => {
-        if (message.type === 'announce') listener(message.data.position);
-      }),
-    sendPublications: (publications: readonly Publication[], sent: () => void): void => channel.send({ type: 'publish', data: { publications } }, sent),
-    onPublications: (listener: (publications: readonly Publication[]) => void): (() => void) =>
-      channel.onMessage((message) => {
-        if (message.type === 'publish') listener(message.data.publications);
-      }),
-  };
-}

@@ -4,7 +4,7 @@ import { ipcBus } from '../../src/adapters/ipc/bus.ts';
 import { openContext } from '../../src/app.ts';
 import { channelPair } from '../../src/cluster/channel.ts';
 import { shutDown } from '../../src/cluster/lifecycle.ts';
-import { busLine, Relay } from '../../src/cluster/relay.ts';
+import { Relay } from '../../src/cluster/relay.ts';
 import { runWebWorker } from '../../src/workers/web-worker.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { createEnvironment } from '../../src/domain/environments/environments.ts';
@@ -25,7 +25,7 @@ async function twoWorkers(t: Test) {
     const { ctx, close } = await openContext(config);
     const [primary, channel] = channelPair();
     relay.add(primary);
-    const worker = await runWebWorker({ config, ctx, bus: ipcBus(busLine(channel)), log, workerId, port: 0 });
+    const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, workerId, port: 0 });
     let ended: Promise<void> | null = null;
     const end = (): Promise<void> => (ended ??= shutDown([...worker.drain('stop'), { name: 'close', withinMs: 5_000, run: close }], log));
     t.teardown(end);

@@ -2,7 +2,7 @@ import type { Test } from 'tap';
 import { ipcBus } from '../../src/adapters/ipc/bus.ts';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { channelPair } from '../../src/cluster/channel.ts';
-import { busLine, Relay } from '../../src/cluster/relay.ts';
+import { Relay } from '../../src/cluster/relay.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { createKey } from '../../src/domain/access/keys.ts';
@@ -79,7 +79,7 @@ export async function startWorker(t: Test, world: World, flags: Flags = {}, owne
   const log = createLogger({ level: 'silent', name: owner });
   const [primary, channel] = channelPair();
   world.relay.add(primary);
-  const bus = new HeldBus(ipcBus(busLine(channel)));
+  const bus = new HeldBus(ipcBus(channel));
   const realtime = attachRealtime(server.app, { ctx: world.ctx, config, log, bus, owner });
   const url = `ws://127.0.0.1:${await server.listen('127.0.0.1', 0)}/api/v1/ws`;
   const sockets = new Set<TestSocket>();

@@ -4,7 +4,7 @@ import { ipcBus } from '../../src/adapters/ipc/bus.ts';
 import { openContext } from '../../src/app.ts';
 import { channelPair } from '../../src/cluster/channel.ts';
 import { shutDown } from '../../src/cluster/lifecycle.ts';
-import { busLine, Relay } from '../../src/cluster/relay.ts';
+import { Relay } from '../../src/cluster/relay.ts';
 import { runWebWorker } from '../../src/workers/web-worker.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Context } from '../../src/domain/context.ts';
@@ -73,7 +73,7 @@ export async function startService(t: Test, { workers = 1, flags = {} }: Service
     const ctx: Context = { ...opened.ctx, clock };
     const [primary, channel] = channelPair();
     relay.add(primary);
-    const worker = await runWebWorker({ config, ctx, bus: ipcBus(busLine(channel)), log, workerId: `web-${number}`, port: 0 });
+    const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, workerId: `web-${number}`, port: 0 });
     t.teardown(() => shutDown([...worker.drain('stop'), { name: 'close', withinMs: 5_000, run: opened.close }], log));
     running.push({ ctx, url: `http://127.0.0.1:${worker.ready.port}` });
   }

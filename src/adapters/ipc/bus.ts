@@ -1,58 +1,74 @@
 import { BatchQueue } from '../../lib/batch-queue.ts';
 import { type Bus, MAX_WAITING, type Publication } from '../../ports/bus.ts';
 
-/** The line that a bus sends through. `sent` is called once a message has left this process. Listening returns the way to stop. */
-export interface BusChannel {
-  /** Calls `listener` with how many others hear what is sent, whenever that changes. */
-  onPeerCount(listener: (others: number) => void): () => void;
-  sendHint(position: number, sent: () => void): void;
-  onHint(listener: (position: number) => void): () => void;
-  sendPublications(publications: readonly Publication[], sent: () => void): void;
-  onPublications(listener: (publications: readonly Publication[]) => void): () => void;
+/** The messages that the bus of a worker and the relay in the primary exchange. */
+export type BusMessage =
+  | { readonly type: 'announce'; readonly data: { readonly position: number } }
+  | { readonly type: 'publish'; readonly data: { readonly publications: readonly Publication[] } }
+  /** The number of other processes on the bus. */
+  | { readonly type: 'company'; readonly data: { readonly others: number } };
+
+/** What the bus uses of a worker's channel to the primary, which carries messages of other types too. */
+interface Channel {
+  /** @param sent called once the message has left this process or was dropped */
+  send(message: BusMessage, sent: () => void): void;
+  onMessage(listener: (message: { readonly type: string; readonly data: unknown }) => void): () => void;
 }
 
 /**
- * A bus over the line to the primary, which relays. At most one hint is under way: what is announced meanwhile goes as
- * one hint after it, so a slow primary costs no memory. Publications go in batches, likewise one at a time. Where nobody
- * else would hear it, nothing is sent: a hint to the primary costs as much as a few comments.
+ * Makes a bus over the channel to the primary, which relays. At most one announcement is being sent at a time: positions
+ * announced meanwhile are sent as one after it, so a slow primary costs no memory. Publications are sent in batches,
+ * one at a time as well. While there is no other process nothing is sent: a message to the primary costs as much as a few
+ * comments.
  */
-export function ipcBus(line: BusChannel): Bus {
-  const batches = new BatchQueue<Publication>((items, sent) => line.sendPublications(items, sent), sizeOf, MAX_WAITING);
-  let announced = 0;
-  let told = 0;
-  let underWay = false;
+export function ipcBus(channel: Channel): Bus {
+  const announceListeners = new Set<(position: number) => void>();
+  const publishListeners = new Set<(publication: Publication) => void>();
+  const batches = new BatchQueue<Publication>((publications, sent) => channel.send({ type: 'publish', data: { publications } }, sent), lengthOf, MAX_WAITING);
+  let highestAnnounced = 0;
+  let highestSent = 0;
+  let sending = false;
   let alone = false;
 
-  const send = (): void => {
-    told = announced;
-    line.sendHint(told, () => {
-      underWay = false;
-      if (announced > told) plan();
+  const sendAnnouncement = (): void => {
+    if (sending || alone || highestAnnounced <= highestSent) return;
+    sending = true;
+    setImmediate(() => {
+      highestSent = highestAnnounced;
+      channel.send({ type: 'announce', data: { position: highestSent } }, () => {
+        sending = false;
+        sendAnnouncement();
+      });
     });
   };
-  const plan = (): void => {
-    underWay = true;
-    setImmediate(send);
-  };
-  line.onPeerCount((others) => {
-    alone = others === 0;
-    if (!alone && announced > told && !underWay) plan();
+
+  channel.onMessage((message) => {
+    // Messages of other types match none of the cases.
+    const { type, data } = message as BusMessage;
+    if (type === 'announce') for (const listener of announceListeners) listener(data.position);
+    if (type === 'publish') for (const publication of data.publications) for (const listener of publishListeners) listener(publication);
+    if (type === 'company') {
+      alone = data.others === 0;
+      sendAnnouncement();
+    }
   });
 
   return {
     announce(position) {
-      announced = Math.max(announced, position);
-      if (announced > told && !underWay && !alone) plan();
+      highestAnnounced = Math.max(highestAnnounced, position);
+      sendAnnouncement();
     },
-    onAnnounce: (listener) => line.onHint(listener),
+    onAnnounce: (listener) => subscribe(announceListeners, listener),
     publish(publication) {
       if (!alone) batches.add(publication);
     },
-    onPublish: (listener) =>
-      line.onPublications((publications) => {
-        for (const publication of publications) listener(publication);
-      }),
+    onPublish: (listener) => subscribe(publishListeners, listener),
   };
 }
 
-const sizeOf = ({ topic, text }: Publication): number => topic.length + text.length;
+function subscribe<T>(listeners: Set<T>, listener: T): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+const lengthOf = ({ topic, text }: Publication): number => topic.length + text.length;
