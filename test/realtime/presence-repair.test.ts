@@ -8,13 +8,24 @@ import type { TestSocket } from '../helpers/socket.ts';
 /** Within this time a worker reads all memberships of a room again. */
 const REPAIR_MS = 5_000;
 
-/** Counts how often all memberships of a room are read. */
-class CountingShared extends MemoryShared {
+/** Counts how often all memberships of a room are read; reads can be made to fail. */
+class WatchedShared extends MemoryShared {
   lists = 0;
+  failing = false;
+
+  override get(key: string, name: string): SharedRecord | undefined {
+    this.#check();
+    return super.get(key, name);
+  }
 
   override list(key: string): SharedRecord[] {
+    this.#check();
     this.lists++;
     return super.list(key);
+  }
+
+  #check(): void {
+    if (this.failing) throw new Error('the read was made to fail');
   }
 }
 
@@ -22,7 +33,7 @@ const changesOf = (socket: TestSocket, userId: string): string[] =>
   presenceFrames(socket).flatMap(({ type, data }) => (data?.['userId'] === userId ? [type.replace('presence.', '')] : []));
 
 await t.test('a change makes no worker read the whole room', async (t) => {
-  const shared = new CountingShared();
+  const shared = new WatchedShared();
   const { one, two, enter, advance } = await startTwoWorkers(t, {}, { shared });
   const near = await enter(one, 'near');
   const far = await enter(two, 'far');
@@ -66,6 +77,22 @@ await t.test('lost messages are repaired within five seconds', async (t) => {
     { userId: 'watcher', connections: 1 },
   ]);
   t.equal((await restRows(world)).length, 3);
+});
+
+await t.test('after a failed read, the next change reads the whole room', async (t) => {
+  const shared = new WatchedShared();
+  const { two, one, enter } = await startTwoWorkers(t, {}, { shared });
+  const watcher = await enter(two, 'watcher');
+  const [ann, bob] = [await enter(one, 'ann'), await enter(one, 'bob')];
+  await sees(watcher, 'watcher', 'ann', 'bob');
+  shared.failing = true;
+  await ann.request('presence.update', { roomId: 'lobby', state: { at: 1 } });
+  await flushBus(ann, watcher);
+  t.equal((await watcher.request('room.join', { roomId: 'lobby' })).error?.code, 'internal', 'the read fails');
+  shared.failing = false;
+  await bob.request('room.leave', { roomId: 'lobby' });
+  await sees(watcher, 'watcher', 'ann');
+  t.strictSame(stateOf(watcher, 'ann'), { at: 1 });
 });
 
 await t.test('a message that arrives late undoes nothing', async (t) => {
