@@ -3,7 +3,7 @@ import { Exchange } from '../../src/http/core/exchange.ts';
 import { createServer } from '../../src/net/listen.ts';
 import { RawConnection } from './raw-http.ts';
 
-/** A running server of exchanges, and what came of them. */
+/** A running server of exchanges, and the exchanges so far. */
 export interface ExchangeServer {
   readonly port: number;
   readonly exchanges: Exchange[];
@@ -12,7 +12,7 @@ export interface ExchangeServer {
   open(): Promise<RawConnection>;
 }
 
-/** Starts a server of exchanges alone, which answers as `serve` does. Ends with the test. */
+/** Starts a server that only passes exchanges to `serve`. It ends with the test. */
 export async function serveExchanges(t: Test, serve: (exchange: Exchange) => void | Promise<void>): Promise<ExchangeServer> {
   const server = createServer();
   const state = { exchanges: [] as Exchange[], finished: [] as Exchange[], draining: false };

@@ -19,42 +19,42 @@ import type { Shared } from '../../src/ports/shared.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { RawConnection } from './raw-http.ts';
 
-/** Where the clock of a test stands at first. */
+/** The time at which the clock of a test starts. */
 export const TEST_START = Date.parse('2026-01-02T03:04:05.678Z');
 
 export interface TestServerOptions {
   readonly clock?: Clock;
   readonly store?: Store;
   readonly shared?: Shared;
-  /** An environment to serve that the store holds already; otherwise one named `default` is made. */
+  /** An existing environment of the store to serve; otherwise one named `default` is created. */
   readonly environment?: Environment;
-  /** Texts of configuration by the path of the option. Loopback is not rate limited unless `rateLimit.exempt` says otherwise. */
+  /** Configuration values as text, by the path of the option. Loopback is not rate limited unless `rateLimit.exempt` is set. */
   readonly flags?: Readonly<Record<string, string>>;
   readonly demo?: HttpDeps['demo'];
   readonly streamHeartbeatMs?: number;
   readonly log?: Logger;
-  /** The server that everything is attached to, in place of `createServer()`. */
+  /** The server to attach everything to, instead of `createServer()`. */
   readonly server?: HttpServer;
 }
 
 export interface TestRequest {
-  /** Sent as JSON; text and bytes are sent as they are. */
+  /** Sent as JSON, except text and bytes, which are sent unchanged. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Secret key; null for none. The server's own when absent. */
+  /** The secret key; null for none. Defaults to the key of the server. */
   readonly key?: string | null;
 }
 
-/** An answer, read whole. */
+/** A response, read completely. */
 export interface TestAnswer<T> {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The text as JSON; undefined when it is none. */
+  /** The text parsed as JSON; undefined if it is not JSON. */
   readonly json: T;
 }
 
-/** A server with one environment, on a port of its own, that ends with the test. */
+/** A server with one environment on its own port. It ends with the test. */
 export interface TestServer {
   readonly port: number;
   readonly url: string;
@@ -63,12 +63,12 @@ export interface TestServer {
   readonly status: ServerStatus;
   readonly http: Http;
   readonly environment: Environment;
-  /** A secret key of the environment with every right. */
+  /** A secret key of the environment with all rights. */
   readonly key: string;
   readonly newKey: (input: Omit<KeyCreate, 'kind'>) => Promise<string>;
-  /** Asks for a path below `/api/v1`, or for a whole path that begins with `//`, less its first slash. */
+  /** Requests a path below `/api/v1`; or, if it begins with `//`, the path without its first slash. */
   readonly request: <T = unknown>(method: string, path: string, options?: TestRequest) => Promise<TestAnswer<T>>;
-  /** A connection for requests written by hand. */
+  /** Opens a connection for raw requests. */
   readonly connect: () => Promise<RawConnection>;
 }
 
@@ -113,7 +113,7 @@ async function newEnvironment(ctx: Context): Promise<Environment> {
   return environment;
 }
 
-/** Asks a server for a whole URL, with `ownKey` unless the request says otherwise. */
+/** Requests a URL, with `ownKey` unless the request has another key. */
 export async function ask<T>(method: string, url: string, ownKey: string, { body, headers = {}, key = ownKey }: TestRequest): Promise<TestAnswer<T>> {
   const answer = await fetch(url, {
     method,

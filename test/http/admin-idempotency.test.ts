@@ -13,7 +13,7 @@ import { ADMIN, adminSession } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 import { done } from '../helpers/writer.ts';
 
-// What every route that takes Idempotency-Key does is in test/spec/idempotency.test.ts; here is what answers with secrets in them add.
+// test/spec/idempotency.test.ts covers every route that takes Idempotency-Key. These tests cover answers that contain secrets.
 
 interface MadeKey {
   readonly key: { readonly id: string; readonly secretKey: string };
@@ -50,7 +50,7 @@ async function keysNamed(name: string): Promise<string[]> {
   return items.filter((key) => key.name === name).map(({ id }) => id);
 }
 
-/** `<partition> <key>` of every record that holds a text. */
+/** `<partition> <key>` of every record that contains a text. */
 async function recordsWith(text: string): Promise<string[]> {
   const found: string[] = [];
   for (const partition of await service.ctx.store.partitions('')) {
@@ -60,7 +60,7 @@ async function recordsWith(text: string): Promise<string[]> {
   return found;
 }
 
-t.test('a key | its value is given again, works, and stands nowhere in the store', async (t) => {
+t.test('a key | a repetition returns its value, which works and is not in the store', async (t) => {
   const first = await makeKey('ci', 'key-once');
   const { id, secretKey } = done(201, first).key;
   t.notOk(isReplay(first));
@@ -71,11 +71,11 @@ t.test('a key | its value is given again, works, and stands nowhere in the store
   t.ok(await works(secretKey));
   t.strictSame(await keysNamed('ci'), [id]);
   t.strictSame(await recordsWith(secretKey), []);
-  t.strictSame(await recordsWith('key-once'), [], 'nor does what the answer can be opened with');
-  t.not((await recordsWith('')).length, 0, 'and there was something to look at');
+  t.strictSame(await recordsWith('key-once'), [], 'nor is the key that decrypts the answer');
+  t.not((await recordsWith('')).length, 0, 'the store has records');
 });
 
-t.test('a key | repetitions that arrive together over two workers make one', async (t) => {
+t.test('a key | concurrent repetitions on two workers create one key', async (t) => {
   const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => makeKey('together', 'key-together', { worker: i % 2 })));
   t.strictSame([...new Set(answers.map(({ status }) => status))], [201]);
   t.equal(new Set(answers.map(({ json }) => json.key.secretKey)).size, 1);
@@ -83,7 +83,7 @@ t.test('a key | repetitions that arrive together over two workers make one', asy
   t.equal((await keysNamed('together')).length, 1);
 });
 
-t.test('a key | another body is 409 and makes nothing', async (t) => {
+t.test('a key | another body is refused with 409 and creates nothing', async (t) => {
   t.equal((await makeKey('this', 'key-body')).status, 201);
   const other = await makeKey('that', 'key-body');
   t.strictSame([other.status, other.headers.get('x-error-code')], [409, 'idempotency_key_reused']);
@@ -103,7 +103,7 @@ t.test('a key | the same Idempotency-Key of another admin is another request', a
   t.equal((await keysNamed('shared')).length, 2);
 });
 
-t.test('a rotation | the new value is given again, also after the old key is gone', async (t) => {
+t.test('a rotation | a repetition returns the new value, even after the old key is gone', async (t) => {
   const old = done(201, await makeKey('turned', 'key-turned')).key;
   const path = `/admin/keys/${old.id}/rotate`;
   const first = await post<MadeKey>(path, { overlapSeconds: 60 }, 'rotate-once');
@@ -118,7 +118,7 @@ t.test('a rotation | the new value is given again, also after the old key is gon
   t.equal(late.status, 400, 'while a new request is refused');
 });
 
-t.test('an environment | it and its signing secret are given again, and the secret stands among the signing keys alone', async (t) => {
+t.test('an environment | a repetition returns it with its signing secret, which is stored among the signing keys only', async (t) => {
   const first = await post<MadeEnvironment>('/admin/environments', { slug: 'new' }, 'environment-once');
   const { environment, jwtSecret, jwtKid } = done(201, first);
   const again = await post('/admin/environments', { slug: 'new' }, 'environment-once', { worker: 1 });
@@ -129,16 +129,16 @@ t.test('an environment | it and its signing secret are given again, and the secr
 
   t.equal((await post('/admin/environments', { slug: 'new' }, 'environment-taken')).status, 409);
   const freed = await post('/admin/environments', { slug: 'newer' }, 'environment-taken');
-  t.strictSame([freed.status, isReplay(freed)], [201, false], 'a refusal leaves its Idempotency-Key free');
+  t.strictSame([freed.status, isReplay(freed)], [201, false], 'a refusal does not use its Idempotency-Key up');
 
   const inside = `/admin/environments/new/keys`;
   const key = await post(inside, { kind: 'secret' }, 'key-inside');
   t.equal((await tenant.request('DELETE', '/admin/environments/new', { key: await adminSession(service) })).status, 200);
-  t.equal((await post(inside, { kind: 'secret' }, 'key-inside')).text, key.text, 'the answer outlives what it tells of');
+  t.equal((await post(inside, { kind: 'secret' }, 'key-inside')).text, key.text, 'the answer is still returned after the environment is gone');
   t.equal((await post(inside, { kind: 'secret' }, 'key-inside-2')).status, 404);
 });
 
-t.test('after 24 hours | it is a new request, and the sweep has forgotten the old ones', async (t) => {
+t.test('after 24 hours | a repetition is a new request, and the sweep has removed the old records', async (t) => {
   const records = async (): Promise<number> => (await service.ctx.store.range(ADMIN_IDEMPOTENCY)).length;
   const upkeep = storeSweeps(service.ctx, { events: { retentionHours: 24, retentionCount: 1_000 } }, { lowestCursor: () => Infinity });
   const sweep = async (): Promise<void> => upkeep.find(({ name }) => name === 'idempotency records')?.run();

@@ -12,7 +12,7 @@ import type { Environment } from '../../src/model/environment.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { startTestServer, TEST_START, type TestAnswer, type TestServer, type TestServerOptions } from '../helpers/http.ts';
 
-// A real login costs half a second: the tests log in as seldom as they can.
+// A real login takes half a second, so the tests log in as seldom as possible.
 const PASSWORD = 'correct horse battery';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -29,7 +29,7 @@ interface Listed {
   readonly items: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** A server with an admin whose hash is cheap, as if costs had risen since it was made. */
+/** A server with an admin whose password hash is cheap, as if the cost parameters had been raised since. */
 async function startWithAdmin(t: Test, options: TestServerOptions = {}): Promise<TestServer & { readonly clock: ManualClock }> {
   const clock = new ManualClock(TEST_START);
   const server = await startTestServer(t, { clock, flags: { trustProxy: '127.0.0.1' }, ...options });
@@ -68,12 +68,12 @@ function heldReads(store: Store, partition: string): { store: Store; release: ()
 
 let addresses = 0;
 
-/** Each login comes from another address, unless one is given: the limit of addresses is not what most tests are about. */
+/** Logs in from a new address each time, unless one is given, so that the limit per address is not reached. */
 function login<T = Session>(server: TestServer, body: unknown = { email: 'ops@example.com', password: PASSWORD }, from = `10.1.0.${++addresses}`): Promise<TestAnswer<T>> {
   return server.request<T>('POST', '/admin/auth/login', { body, key: null, headers: { 'X-Forwarded-For': from } });
 }
 
-t.test('a login answers with a session that is good on /admin alone, and can be ended', async (t) => {
+t.test('a login returns a session that is valid on /admin only, and can be ended', async (t) => {
   const server = await startWithAdmin(t);
   const { status, json, headers } = await login(server, { email: ' OPS@example.com', password: PASSWORD });
   t.equal(status, 200);
@@ -90,7 +90,7 @@ t.test('a login answers with a session that is good on /admin alone, and can be 
   t.equal(elsewhere.status, 401);
   t.equal(elsewhere.headers.get('x-error-code'), 'invalid_key');
   const withKey = await server.request<Failure>('GET', '/admin/auth/me');
-  t.equal(withKey.status, 401, 'a secret key is not good on /admin');
+  t.equal(withKey.status, 401, 'a secret key is not valid on /admin');
   t.equal(withKey.headers.get('x-error-code'), 'invalid_key');
 
   const [session] = await server.ctx.store.range(ADMIN_SESSIONS);
@@ -102,11 +102,11 @@ t.test('a login answers with a session that is good on /admin alone, and can be 
   t.strictSame(ended.json, { error: 'The session is unknown or has ended: log in again' });
 
   const rehashed = JSON.parse((await server.ctx.store.range(ADMINS))[0]?.value ?? '') as StoredAdmin;
-  t.match(rehashed.passwordHash, /^\$scrypt\$ln=17,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/, 'a cheap hash is made anew');
-  t.equal((await login(server)).status, 200, 'and is of the same password');
+  t.match(rehashed.passwordHash, /^\$scrypt\$ln=17,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/, 'a cheap hash is replaced');
+  t.equal((await login(server)).status, 200, 'and belongs to the same password');
 });
 
-t.test('whatever does not match is one answer', async (t) => {
+t.test('every failed login gets the same answer', async (t) => {
   const server = await startWithAdmin(t);
   for (const body of [{ email: 'ops@example.com', password: 'wrong horse battery' }, { email: 'nobody@example.com', password: PASSWORD }, { email: 'no address', password: 'x' }]) {
     const { status, json, headers } = await login<Failure>(server, body);
@@ -116,7 +116,7 @@ t.test('whatever does not match is one answer', async (t) => {
   }
 });
 
-t.test('a login without its fields is 400 and costs nothing', async (t) => {
+t.test('a login without its fields is refused with 400 and not counted as a failure', async (t) => {
   const server = await startWithAdmin(t);
   const cases: [body: unknown, error: RegExp][] = [
     [{}, /^email is required$/],
@@ -135,7 +135,7 @@ t.test('a login without its fields is 400 and costs nothing', async (t) => {
   t.strictSame(await server.ctx.store.range(ADMIN_FAILURES), []);
 });
 
-t.test('an address may ask five times a minute, whatever it asks; nobody is exempt', async (t) => {
+t.test('an address may log in five times per minute, with no exemptions', async (t) => {
   const server = await startWithAdmin(t, { flags: { trustProxy: '127.0.0.1', 'rateLimit.exempt': '10.0.0.0/8' } });
   const from = '10.9.9.9';
   for (let i = 0; i < 5; i++) {
@@ -144,18 +144,18 @@ t.test('an address may ask five times a minute, whatever it asks; nobody is exem
     t.equal(headers.get('ratelimit'), `"login";r=${4 - i};t=60`);
   }
   const refused = await login<Failure>(server, undefined, from);
-  t.equal(refused.status, 429, 'before the password is looked at');
+  t.equal(refused.status, 429, 'before the password is checked');
   t.equal(refused.headers.get('retry-after'), '60');
   t.equal(refused.headers.get('ratelimit-policy'), '"login";q=5;w=60');
   t.strictSame(refused.json, { error: 'Rate limit exceeded. Try again in 60s' });
   t.equal((await login<Failure>(server, {}, '10.9.9.8')).status, 400, 'another address');
   const elsewhere = await server.request('GET', '/openapi.json', { key: null, headers: { 'X-Forwarded-For': '11.9.9.9' } });
-  t.equal(elsewhere.headers.get('ratelimit'), '"default";r=99;t=60', 'a window of its own');
+  t.equal(elsewhere.headers.get('ratelimit'), '"default";r=99;t=60', 'a separate window');
   server.clock.advance(MINUTE);
   t.equal((await login<Failure>(server, {}, from)).status, 400);
 });
 
-t.test('twenty failures in an hour shut an account, whether there is one or not', async (t) => {
+t.test('twenty failures in an hour lock an account, whether it exists or not', async (t) => {
   const server = await startWithAdmin(t);
   const fail = async (email: string): Promise<void> => {
     const key = hash('sha256', email, 'base64url');
@@ -171,13 +171,13 @@ t.test('twenty failures in an hour shut an account, whether there is one or not'
     t.match(shut.json.error, /^Too many failed logins for this account\. Try again in 1800s$/);
   }
   server.clock.advance(30 * MINUTE + 20);
-  t.equal((await login(server)).status, 200, 'the oldest failure has left the hour');
+  t.equal((await login(server)).status, 200, 'the oldest failure is more than an hour old');
   server.clock.advance(HOUR);
   await sweepAdminSessions(server.ctx);
-  t.strictSame(await server.ctx.store.range(ADMIN_FAILURES), [], 'and all are forgotten');
+  t.strictSame(await server.ctx.store.range(ADMIN_FAILURES), [], 'and all failures are removed');
 });
 
-t.test('only so many logins wait for each other', async (t) => {
+t.test('the number of logins that wait is limited', async (t) => {
   const store = new MemoryStore();
   t.teardown(() => store.close());
   const held = heldReads(store, ADMIN_FAILURES);
@@ -192,7 +192,7 @@ t.test('only so many logins wait for each other', async (t) => {
     if (refusals.length === 3) held.release();
     return status;
   });
-  t.strictSame((await Promise.all(answers)).toSorted((a, b) => a - b), [...Array.from({ length: 11 }, () => 401), 429, 429, 429], 'one is looked at and ten wait');
+  t.strictSame((await Promise.all(answers)).toSorted((a, b) => a - b), [...Array.from({ length: 11 }, () => 401), 429, 429, 429], 'one is checked and ten wait');
   t.match(refusals[0], { error: 'Too many logins at once. Try again in 5s' });
 });
 
@@ -210,7 +210,7 @@ t.test('a session ends after 2 hours without use, and after 12 hours anyway', as
   server.clock.advance(HOUR - 1);
   t.ok(await works(key));
   await sweepAdminSessions(server.ctx);
-  t.equal((await server.ctx.store.range(ADMIN_SESSIONS)).length, 1, 'the idle one is swept');
+  t.equal((await server.ctx.store.range(ADMIN_SESSIONS)).length, 1, 'the idle session is swept');
   server.clock.advance(1);
   t.notOk(await works(key));
 });
@@ -277,7 +277,7 @@ t.test('environments and keys are managed by an admin', async (t) => {
     const { id, secretKey } = made.json.key;
     const stateOf = async (keyId: string) => (await ask<Listed>('GET', keys)).json.items.find((item) => item['id'] === keyId);
     t.match(await stateOf(id), { state: 'active', lastUsedAt: null, preview: /^sk_default_.{4}…$/ });
-    t.notOk((await ask('GET', keys)).text.includes(secretKey), 'lists hold no secret');
+    t.notOk((await ask('GET', keys)).text.includes(secretKey), 'lists contain no secret');
 
     t.equal((await server.request('GET', '/rooms/docs%2F1/threads', { key: secretKey })).status, 200);
     t.equal((await server.request('GET', '/rooms/other/threads', { key: secretKey })).status, 403);

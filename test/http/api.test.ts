@@ -15,7 +15,7 @@ async function seed({ request }: TestServer): Promise<string> {
   return json.thread.id;
 }
 
-t.test('every answer of the API has the headers that were promised', async (t) => {
+t.test('every response of the API has the documented headers', async (t) => {
   const server = await startTestServer(t, { flags: { 'rateLimit.exempt': '' } });
   const threadId = await seed(server);
   const cases: [method: string, path: string, cache: string][] = [
@@ -59,7 +59,7 @@ t.test('a wrong path or method is 404 with the error body', async (t) => {
   }
 });
 
-t.test('every route but the public ones wants a credential, and no unknown key', async (t) => {
+t.test('every route except the public ones requires a credential and refuses an unknown key', async (t) => {
   const { request } = await startTestServer(t);
   for (const route of apiRoutes) {
     const path = route.path.replaceAll(/:\w+/g, 'x');
@@ -73,7 +73,7 @@ t.test('every route but the public ones wants a credential, and no unknown key',
     t.equal(without.headers.get('www-authenticate'), 'Bearer');
     const wrong = await request<Failure>(route.method, path, { key: 'sk_default_unknown' });
     t.equal(wrong.status, 401, `${route.operationId} with an unknown key`);
-    // What only users may do looks at their two headers alone.
+    // Routes for users check only the two headers of users.
     t.equal(wrong.headers.get('x-error-code'), route.credential === 'user' ? 'missing_credentials' : 'invalid_key');
   }
   const basic = await request('GET', '/rooms', { key: null, headers: { Authorization: 'Basic c2s6' } });
@@ -85,7 +85,7 @@ t.test('the scheme may be written in any case', async (t) => {
   t.equal((await request('GET', '/rooms', { key: null, headers: { Authorization: `bearer ${key}` } })).status, 200);
 });
 
-t.test('checks come in their order: limit, route, credential, scope, size, syntax, existence', async (t) => {
+t.test('checks run in order: limit, route, credential, scope, size, syntax, existence', async (t) => {
   const { request, newKey } = await startTestServer(t);
   const reader = await newKey({ scope: 'read' });
   const confined = await newKey({ rooms: 'other' });
@@ -115,7 +115,7 @@ t.test('checks come in their order: limit, route, credential, scope, size, synta
   }
 });
 
-t.test('bodies that are not JSON are refused with what is wrong', async (t) => {
+t.test('bodies that are not JSON are refused with the reason', async (t) => {
   const { request } = await startTestServer(t);
   const path = '/rooms/r1/threads';
   const deep = '['.repeat(200_000);
@@ -140,7 +140,7 @@ t.test('bodies that are not JSON are refused with what is wrong', async (t) => {
   }
 });
 
-t.test('parameters of the path are decoded, and refused when they cannot be', async (t) => {
+t.test('parameters of the path are decoded, and refused if they cannot be decoded', async (t) => {
   const { request } = await startTestServer(t);
   await request('PUT', '/users/ann', { body: {} });
   for (const room of ['a/b', 'a b', 'https://example.com/?x=1#y', 'ä€😀', '..', '%', '~!\'()*']) {
@@ -174,7 +174,7 @@ t.test('HEAD answers as GET without the body', async (t) => {
   t.equal((await connection.answer()).body, '{"status":"ok"}');
 });
 
-t.test('a page of a list says where it goes on, in the body and as a link', async (t) => {
+t.test('a page of a list has the cursor of the next page in its body and in Link', async (t) => {
   const server = await startTestServer(t, { flags: { trustProxy: '127.0.0.1' } });
   const threadId = await seed(server);
   for (let i = 0; i < 4; i++) await server.request('POST', `/threads/${threadId}/comments`, { body: { userId: 'ann', body: `No ${i}` } });
@@ -216,7 +216,7 @@ t.test('a repeated create gets the first answer again', async (t) => {
   t.equal((await server.request<{ items: unknown[] }>('GET', path)).json.items.length, 2);
 });
 
-t.test('a fault of ours tells the caller nothing, and the log everything', async (t) => {
+t.test('an internal error reveals nothing to the client, and is logged with its cause', async (t) => {
   const server = await startTestServer(t);
   const lines: object[] = [];
   const { store } = server.ctx;
@@ -237,7 +237,7 @@ t.test('a fault of ours tells the caller nothing, and the log everything', async
   t.match(lines, [{ level: 'error', requestId: 'req-7', err: { message: 'secret detail', stack: /TypeError/ } }]);
 });
 
-t.test('at debug there is one line a request, with the route and without the path', async (t) => {
+t.test('at level debug each request is logged in one line, with the route and without the path', async (t) => {
   const lines: object[] = [];
   const { createLogger } = await import('../../src/observability/log.ts');
   const log = createLogger({ level: 'debug', name: 'test', destination: { write: (line) => void lines.push(JSON.parse(line) as object) } });
@@ -251,7 +251,7 @@ t.test('at debug there is one line a request, with the route and without the pat
   t.notMatch(JSON.stringify(lines), /private/);
 });
 
-t.test('while draining every answer says that it is the last', async (t) => {
+t.test('while draining every response closes its connection', async (t) => {
   const server = await startTestServer(t);
   server.status.draining = true;
   t.equal((await server.request('GET', '/rooms')).headers.get('connection'), 'close');
@@ -269,7 +269,7 @@ t.test('the server waits for pending requests, but not forever', async (t) => {
   t.equal(await idle, true);
 });
 
-t.test('a token is made for a user, confined as the key is', async (t) => {
+t.test('a token is created for a user, confined like the key', async (t) => {
   const server = await startTestServer(t);
   const { status, json } = await server.request<{ token: string; expiresAt: string }>('POST', '/users/bob/tokens', { body: { ttl: 600, name: 'Bob' } });
   t.equal(status, 201);

@@ -15,7 +15,7 @@ async function textOf(stream: BodyStream): Promise<string> {
   }
 }
 
-t.test('bytes are read in order, whenever they come', async (t) => {
+t.test('bytes are read in order, whenever they arrive', async (t) => {
   const { stream } = streamed();
   const read = textOf(stream);
   const memory = Buffer.from('one');
@@ -25,10 +25,10 @@ t.test('bytes are read in order, whenever they come', async (t) => {
   await Promise.resolve();
   stream.push(Buffer.alloc(0), false);
   stream.push(Buffer.from(' three '), true);
-  t.equal(await read, 'one two three end', 'the memory they came in may be used again');
+  t.equal(await read, 'one two three end', 'the memory that was pushed may be reused');
 });
 
-t.test('many small pieces are read as few', async (t) => {
+t.test('many small chunks are read as few large ones', async (t) => {
   const { stream } = streamed();
   for (let i = 0; i < 1000; i++) stream.push(Buffer.from('0123456789'), i === 999);
   const piece = await stream.read();
@@ -37,7 +37,7 @@ t.test('many small pieces are read as few', async (t) => {
   t.equal(await stream.read(), 'end');
 });
 
-t.test('a client that is faster than the reader has to wait', async (t) => {
+t.test('a client that is faster than the reader is paused', async (t) => {
   const { stream, flow } = streamed();
   const size = 700_000;
   stream.push(Buffer.alloc(size, 'a'), false);
@@ -50,7 +50,7 @@ t.test('a client that is faster than the reader has to wait', async (t) => {
   t.equal(flow[1], 'resume');
 });
 
-t.test('memory that was read is used again, and not before', async (t) => {
+t.test('memory is reused after it was read, and not before', async (t) => {
   const { stream } = streamed();
   stream.push(Buffer.alloc(10, 'a'), false);
   const first = await stream.read();
@@ -63,7 +63,7 @@ t.test('memory that was read is used again, and not before', async (t) => {
   t.equal(await stream.read(), 'end');
 });
 
-t.test('a client that goes away ends it, also while it is waited for', async (t) => {
+t.test('a client that goes away ends the stream, even during a read', async (t) => {
   const { stream } = streamed();
   const waiting = stream.read();
   stream.abandon();

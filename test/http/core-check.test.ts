@@ -3,7 +3,7 @@ import { checkCore } from '../../src/net/core-check.ts';
 import { createServer } from '../../src/net/listen.ts';
 import { faultyCore, latin1Core } from '../helpers/faulty-core.ts';
 
-t.test('a core that corrupts strings alone is noted', async (t) => {
+t.test('a core that corrupts only strings is reported in a note', async (t) => {
   t.match(await checkCore(() => latin1Core(createServer())), { level: 'ok', finding: /; it corrupts text passed as strings, so the server passes bytes$/ });
 });
 

@@ -11,7 +11,7 @@ const EXPOSED = 'ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request
 const STATE = '/rooms/r1/p2p/state';
 const PAGE = 'https://app.example.com';
 
-/** What a page sends. */
+/** The headers that a page sends. */
 async function pageHeaders(server: TestServer, origin: string): Promise<Record<string, string>> {
   const { value } = await createKey(server.ctx, server.environment, { kind: 'publishable' });
   const { token } = await mintUserToken(server.ctx, server.environment, { userId: 'ann', ttlSeconds: 600 });
@@ -29,7 +29,7 @@ async function allowOnlyPage(server: TestServer): Promise<void> {
   await updateEnvironment(server.ctx, server.environment.id, { settings: { allowedOrigins: [PAGE] } });
 }
 
-t.test('a preflight needs no credential and is told exactly what pages may send', async (t) => {
+t.test('a preflight needs no credential and lists exactly what pages may send', async (t) => {
   const server = await startTestServer(t);
   const { status, headers, text } = await preflight(server, STATE, 'PUT');
   t.equal(status, 204);
@@ -42,10 +42,10 @@ t.test('a preflight needs no credential and is told exactly what pages may send'
   t.equal(headers.get('access-control-allow-credentials'), null);
   t.equal(headers.get('content-length'), null);
   await allowOnlyPage(server);
-  t.equal((await preflight(server, STATE)).headers.get('access-control-allow-origin'), '*', 'who asks is not known yet');
+  t.equal((await preflight(server, STATE)).headers.get('access-control-allow-origin'), '*', 'the environment is not known yet');
 });
 
-t.test('a preflight is not counted', async (t) => {
+t.test('a preflight does not count against the limit', async (t) => {
   const server = await startTestServer(t, { flags: { 'rateLimit.exempt': '', 'rateLimit.perMinute': '1' } });
   for (let i = 0; i < 3; i++) t.equal((await preflight(server, STATE)).status, 204);
   for (let i = 0; i < 3; i++) t.equal((await preflight(server, '/rooms')).status, 404);
@@ -67,7 +67,7 @@ t.test('only routes for browsers have CORS, as the route table says', async (t) 
   }
 });
 
-t.test('where no origin is listed every page may read the answer', async (t) => {
+t.test('if no origin is listed, every page may read the response', async (t) => {
   const server = await startTestServer(t);
   const { status, headers } = await server.request('GET', STATE, { key: null, headers: await pageHeaders(server, PAGE) });
   t.equal(status, 200);
@@ -76,7 +76,7 @@ t.test('where no origin is listed every page may read the answer', async (t) => 
   t.equal(headers.get('access-control-allow-credentials'), null);
 });
 
-t.test('a listed origin is echoed, any other is refused and told so', async (t) => {
+t.test('a listed origin is echoed; any other is refused with the reason', async (t) => {
   const server = await startTestServer(t);
   await allowOnlyPage(server);
   const own = await server.request('GET', STATE, { key: null, headers: await pageHeaders(server, PAGE) });
@@ -121,5 +121,5 @@ t.test('a confined page sees the answer of its own environment only', async (t: 
   const server = await startTestServer(t);
   await allowOnlyPage(server);
   const { headers } = await server.request('GET', STATE, { headers: { Origin: 'https://evil.example.com' } });
-  t.equal(headers.get('access-control-allow-origin'), null, 'a secret key in a page of elsewhere: its answer stays unread');
+  t.equal(headers.get('access-control-allow-origin'), null, 'a page of another origin cannot read the answer to a secret key');
 });

@@ -9,7 +9,7 @@ import { until } from '../helpers/cluster.ts';
 import { startTestServer } from '../helpers/http.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-// A real coturn on loopback takes the credentials that we make. Needs Debian's package `coturn`.
+// A real coturn on the loopback interface accepts the credentials that the server creates. Needs Debian's package `coturn`.
 
 const SECRETS = ['north', 'south'] as const;
 const installed = ['turnserver', 'turnutils_uclient'].every((name) => (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, name))));
@@ -49,7 +49,7 @@ function isRelayed(port: number, username: string, password: string): Promise<bo
   });
 }
 
-t.test('coturn relays for the credentials that the server makes, and for no others', options, async (t) => {
+t.test('coturn relays for the credentials that the server creates, and for no others', options, async (t) => {
   const ports = await Promise.all(SECRETS.map((secret) => startCoturn(t, secret)));
   const [port = 0, old = 0] = ports;
   const flags = { 'turn.urls': `turn:127.0.0.1:${port}?transport=udp`, 'turn.secret': SECRETS.join(',') };
@@ -64,8 +64,8 @@ t.test('coturn relays for the credentials that the server makes, and for no othe
     isRelayed(port, ann.username.replace(/^\d+/, '1'), ann.password),
   ]);
   t.ok(mine);
-  t.ok(another, 'whatever the user is called');
-  t.notOk(wrong, 'not for the password of another');
+  t.ok(another, 'for any user id');
+  t.notOk(wrong, 'not with the password of another user');
   t.notOk(otherServer, 'the first secret signs');
   t.notOk(expired);
 });

@@ -9,7 +9,7 @@ interface Message {
   readonly data: string;
 }
 
-/** Follows the stream by hand: its messages so far, whenever asked. */
+/** Follows the stream over a raw connection and returns its messages so far. */
 async function follow(server: TestServer, options: { headers?: string; key?: string; search?: string } = {}): Promise<RawConnection> {
   const connection = await server.connect();
   await connection.send(
@@ -65,7 +65,7 @@ async function started(t: Test): Promise<TestServer> {
   return server;
 }
 
-t.test('the log is read page by page', async (t) => {
+t.test('the log is read in pages', async (t) => {
   const server = await started(t);
   const seen: number[] = [];
   let since = 0;
@@ -81,7 +81,7 @@ t.test('the log is read page by page', async (t) => {
   for (const bad of ['since=-1', 'since=x', 'limit=0', 'limit=1.5']) t.equal((await server.request('GET', `/events?${bad}`)).status, 400, bad);
 });
 
-t.test('a stream without a position starts with what happens from now on', async (t) => {
+t.test('a stream without a position starts with the next event', async (t) => {
   const server = await started(t);
   const stream = await follow(server);
   const { welcome } = await messages(stream, 0);
@@ -94,7 +94,7 @@ t.test('a stream without a position starts with what happens from now on', async
   t.match(JSON.parse(events[0]?.data ?? ''), { type: 'thread.created', seq: 6, roomId: 'r1', data: { thread: {}, comment: { body: 'No 0' } } });
 });
 
-t.test('a stream resumes after the last event that its client has, without gap or double', async (t) => {
+t.test('a stream resumes after the last event of its client, without gaps or duplicates', async (t) => {
   const server = await started(t);
   const streams = await Promise.all([
     follow(server, { headers: `Last-Event-ID: ${epochOf(server.ctx.store, server.environment)}:2\r\n` }),
@@ -109,7 +109,7 @@ t.test('a stream resumes after the last event that its client has, without gap o
   }
 });
 
-t.test('a position of another log, of the future or of before the log begins resumes nothing', async (t) => {
+t.test('a position of another epoch, after the end or before the beginning of the log is not resumed', async (t) => {
   const server = await started(t);
   await server.ctx.store.trimEvents(streamOf(server.environment), 3);
   for (const id of ['elsewhere:2', `${epochOf(server.ctx.store, server.environment)}:6`, `${epochOf(server.ctx.store, server.environment)}:2`]) {
@@ -122,7 +122,7 @@ t.test('a position of another log, of the future or of before the log begins res
   t.equal((await server.request('GET', '/events', { headers: { Accept: 'text/event-stream', 'Last-Event-ID': 'nonsense' } })).status, 400);
 });
 
-t.test('events of users and of rooms that the key does not reach are left out, and their positions are passed on', async (t) => {
+t.test('events of users and of rooms that the key does not reach are left out, and their positions are sent', async (t) => {
   const server = await started(t);
   const key = await server.newKey({ rooms: 'mine*' });
   const stream = await follow(server, { key, search: '?since=0' });
@@ -132,13 +132,13 @@ t.test('events of users and of rooms that the key does not reach are left out, a
   t.strictSame(seqs(parse(text).slice(1)), [6]);
 });
 
-t.test('a quiet stream shows that it lives', async (t) => {
+t.test('an idle stream sends heartbeats', async (t) => {
   const server = await started(t);
   const stream = await follow(server);
   await stream.until((received) => received.split(': heartbeat\n\n').length > 3);
 });
 
-t.test('a stream ends soon after its key is revoked, and those of other keys go on', async (t) => {
+t.test('a stream ends soon after its key is revoked, and those of other keys continue', async (t) => {
   // With the heartbeat of 15 s: the key is checked more often.
   const server = await startTestServer(t);
   const kept = await follow(server);
@@ -156,7 +156,7 @@ t.test('a stream ends soon after its key is revoked, and those of other keys go 
   await kept.until((received) => received.includes('"zoe"'));
 });
 
-t.test('a reader that is far behind gets everything in the end, from the log', async (t) => {
+t.test('a reader that is far behind receives everything from the log', async (t) => {
   const server = await startTestServer(t);
   const stream = await follow(server);
   await messages(stream, 0);
@@ -182,11 +182,11 @@ t.test('shutting down ends the streams', async (t) => {
   t.match(await stream.ended, /\r\n0\r\n\r\n$/);
   t.equal(server.http.pending(), 0);
   const late = await follow(server);
-  t.match(await late.ended, /event: welcome[^]*\r\n0\r\n\r\n$/, 'one that comes late is ended too');
+  t.match(await late.ended, /event: welcome[^]*\r\n0\r\n\r\n$/, 'a stream that is opened later is ended too');
   t.equal(server.http.pending(), 0);
 });
 
-t.test('HEAD of the stream is that of the list', async (t) => {
+t.test('HEAD of the stream is answered like HEAD of the list', async (t) => {
   const server = await started(t);
   const { status, headers } = await server.request('HEAD', '/events', { headers: { Accept: 'text/event-stream' } });
   t.equal(status, 200);

@@ -4,7 +4,7 @@ import { type ExchangeServer, serveExchanges } from '../helpers/exchanges.ts';
 
 const LIMIT = 1000;
 
-const bench = (t: Test, serve: (exchange: Exchange) => void | Promise<void> = echo): Promise<ExchangeServer> => serveExchanges(t, serve);
+const start = (t: Test, serve: (exchange: Exchange) => void | Promise<void> = echo): Promise<ExchangeServer> => serveExchanges(t, serve);
 
 async function echo(exchange: Exchange): Promise<void> {
   const body = await exchange.receiveBody(LIMIT);
@@ -15,8 +15,8 @@ async function echo(exchange: Exchange): Promise<void> {
 const HOST = 'Host: localhost\r\n';
 const next = `GET /next HTTP/1.1\r\n${HOST}\r\n`;
 
-t.test('every ambiguous framing ends the connection, and nothing behind it is handled', async (t) => {
-  const state = await bench(t);
+t.test('every ambiguous framing closes the connection, and nothing after it is handled', async (t) => {
+  const state = await start(t);
   const cases: Record<string, string> = {
     'two lengths that differ': `${HOST}Content-Length: 3\r\nContent-Length: 4\r\n`,
     'an empty length before a real one': `${HOST}Content-Length:\r\nContent-Length: 3\r\n`,
@@ -37,13 +37,13 @@ t.test('every ambiguous framing ends the connection, and nothing behind it is ha
     state.exchanges.length = 0;
     const connection = await state.open();
     await connection.send(`POST /first HTTP/1.1\r\n${headers}\r\nabc${next}`);
-    t.equal(await connection.ended, '', `${name}: closed without an answer`);
+    t.equal(await connection.ended, '', `${name}: closed without a response`);
     t.strictSame(state.exchanges.map(({ head }) => head.path), ['/first'], `${name}: nothing else is handled`);
   }
 });
 
-t.test('a second Host ends the connection, and nothing behind it is handled', async (t) => {
-  const state = await bench(t);
+t.test('a second Host closes the connection, and nothing after it is handled', async (t) => {
+  const state = await start(t);
   for (const host of ['elsewhere', 'localhost']) {
     state.exchanges.length = 0;
     const connection = await state.open();
@@ -56,24 +56,24 @@ t.test('a second Host ends the connection, and nothing behind it is handled', as
   }
 });
 
-t.test('a length and chunked together are refused by the core before they get here', async (t) => {
-  const state = await bench(t);
+t.test('the core refuses a request with both a length and chunked', async (t) => {
+  const state = await start(t);
   const connection = await state.open();
   await connection.send(`POST /first HTTP/1.1\r\n${HOST}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n${next}`);
   t.match(await connection.ended, /^HTTP\/1\.1 400 /);
   t.equal(state.exchanges.length, 0);
 });
 
-t.test('the same length twice is no ambiguity', async (t) => {
-  const connection = await (await bench(t)).open();
+t.test('the same length twice is not ambiguous', async (t) => {
+  const connection = await (await start(t)).open();
   await connection.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc`);
   t.equal((await connection.answer()).body, 'abc');
 });
 
-t.test('a request split inside its request line', { skip: 'the core answers 505 and closes, before any of our code sees it' }, () => {});
+t.test('a request split inside its request line', { skip: 'the core answers 505 and closes the connection before JavaScript runs' }, () => {});
 
-t.test('a request split at any byte past its request line is the same request', async (t) => {
-  const state = await bench(t);
+t.test('a request that is split at any byte after its request line is read the same', async (t) => {
+  const state = await start(t);
   const line = 'POST /some/path?x=1 HTTP/1.1\r\n';
   const plain = `${line}${HOST}Content-Type: application/json\r\nContent-Length: 12\r\n\r\n{"body":"e"}`;
   const chunked = `${line}${HOST}Transfer-Encoding: chunked\r\n\r\n5\r\n{"bod\r\n7\r\ny":"e"}\r\n0\r\n\r\n`;
@@ -90,15 +90,15 @@ t.test('a request split at any byte past its request line is the same request', 
   t.ok(state.exchanges.length > 150);
 });
 
-t.test('a body of one byte a segment is read whole', async (t) => {
-  const connection = await (await bench(t)).open();
+t.test('a body that arrives in segments of one byte is read whole', async (t) => {
+  const connection = await (await start(t)).open();
   await connection.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: 26\r\n\r\n`);
   for (const letter of 'abcdefghijklmnopqrstuvwxyz') await connection.send(letter);
   t.equal((await connection.answer()).body, 'abcdefghijklmnopqrstuvwxyz');
 });
 
 t.test('a body of exactly the limit is read, one byte more is not', async (t) => {
-  const state = await bench(t);
+  const state = await start(t);
   const connection = await state.open();
   for (const coding of ['plain', 'chunked']) {
     for (const [size, status] of [[LIMIT, 200], [LIMIT + 1, 413]] as const) {
@@ -111,16 +111,16 @@ t.test('a body of exactly the limit is read, one byte more is not', async (t) =>
   }
 });
 
-t.test('a body declared too large is answered before it comes, and the connection goes on', async (t) => {
-  const connection = await (await bench(t)).open();
+t.test('a body that is declared too large is answered before it arrives, and the connection stays open', async (t) => {
+  const connection = await (await start(t)).open();
   await connection.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: 100000\r\n\r\n`);
   t.equal((await connection.answer()).status, 413);
   await connection.send('x'.repeat(100_000) + next);
   t.equal((await connection.answer()).headers['x-path'], '/next');
 });
 
-t.test('one far too large ends the connection after the answer', async (t) => {
-  const connection = await (await bench(t)).open();
+t.test('a body that is far too large closes the connection after the response', async (t) => {
+  const connection = await (await start(t)).open();
   await connection.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: 10000000\r\n\r\n`);
   const { status, headers } = await connection.answer();
   t.equal(status, 413);
@@ -129,8 +129,8 @@ t.test('one far too large ends the connection after the answer', async (t) => {
   await connection.ended;
 });
 
-t.test('an endless chunked body ends the connection after the answer', async (t) => {
-  const connection = await (await bench(t)).open();
+t.test('an endless chunked body closes the connection after the response', async (t) => {
+  const connection = await (await start(t)).open();
   await connection.send(`POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n7d0\r\n${'x'.repeat(2000)}\r\n`);
   const { status, headers } = await connection.answer();
   t.equal(status, 413);
@@ -139,8 +139,8 @@ t.test('an endless chunked body ends the connection after the answer', async (t)
   await connection.ended;
 });
 
-t.test('HEAD has the length of the body and not the body, and the connection goes on', async (t) => {
-  const state = await bench(t, (exchange) => exchange.send(200, [['X-A', 'b']], 'héllo'));
+t.test('HEAD has the length of the body and no body, and the connection stays open', async (t) => {
+  const state = await start(t, (exchange) => exchange.send(200, [['X-A', 'b']], 'héllo'));
   const connection = await state.open();
   await connection.send(`HEAD / HTTP/1.1\r\n${HOST}\r\n`);
   const { headers, body } = await connection.answer({ toHead: true });
@@ -151,21 +151,21 @@ t.test('HEAD has the length of the body and not the body, and the connection goe
   t.equal((await connection.answer()).body, 'héllo');
 });
 
-t.test('a large body reaches a reader that is slow', async (t) => {
+t.test('a large body reaches a slow reader', async (t) => {
   const body = Buffer.alloc(20 * 1024 * 1024, 'abcdefgh');
-  const state = await bench(t, (exchange) => exchange.send(200, [], body));
+  const state = await start(t, (exchange) => exchange.send(200, [], body));
   const connection = await state.open();
   connection.pause();
   await connection.send(`GET /large HTTP/1.1\r\n${HOST}\r\n`);
   while (state.exchanges[0]?.status !== 200) await new Promise(setImmediate);
-  t.equal(state.finished.length, 0, 'not all is handed over while nobody reads');
+  t.equal(state.finished.length, 0, 'not everything is handed over while the client does not read');
   connection.resume();
   t.ok((await connection.answer()).body === body.toString());
   t.equal(state.finished.length, 1);
 });
 
 t.test('a client that goes away leaves an exchange that does nothing', async (t) => {
-  const state = await bench(t, () => {});
+  const state = await start(t, () => {});
   const connection = await state.open();
   await connection.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: 10\r\n\r\nabc`);
   while (state.exchanges.length === 0) await new Promise(setImmediate);
@@ -185,13 +185,13 @@ t.test('a client that goes away leaves an exchange that does nothing', async (t)
   exchange.drop();
   t.equal(exchange.peer, '');
   t.equal(exchange.status, 0);
-  exchange.onGone(() => t.pass('a late listener hears it at once'));
+  exchange.onGone(() => t.pass('a late listener is called at once'));
   t.equal(state.finished.length, 1);
 });
 
-t.test('a client that goes away in the middle of its body ends the reading', async (t) => {
+t.test('a client that goes away in the middle of its body ends the read', async (t) => {
   const got: unknown[] = [];
-  const state = await bench(t, async (exchange) => void got.push(await exchange.receiveBody(LIMIT)));
+  const state = await start(t, async (exchange) => void got.push(await exchange.receiveBody(LIMIT)));
   const connection = await state.open();
   await connection.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: 10\r\n\r\nabc`);
   while (state.exchanges.length === 0) await new Promise(setImmediate);
@@ -201,7 +201,7 @@ t.test('a client that goes away in the middle of its body ends the reading', asy
 });
 
 t.test('a second answer is not sent', async (t) => {
-  const state = await bench(t, (exchange) => {
+  const state = await start(t, (exchange) => {
     exchange.send(201, [], 'first');
     exchange.send(500, [], 'second');
   });
@@ -213,7 +213,7 @@ t.test('a second answer is not sent', async (t) => {
 });
 
 t.test('while draining each answer is the last on its connection', async (t) => {
-  const state = await bench(t);
+  const state = await start(t);
   const connection = await state.open();
   await connection.send(next);
   t.equal((await connection.answer()).headers['connection'], undefined);
@@ -223,11 +223,11 @@ t.test('while draining each answer is the last on its connection', async (t) => 
   await connection.ended;
 });
 
-t.test('a stream tells when its reader is behind and when it has caught up', async (t) => {
+t.test('a stream reports when its reader is behind and when it has caught up', async (t) => {
   let drained = 0;
   const piece = 'x'.repeat(64 * 1024);
   let sent = 0;
-  const state = await bench(t, (exchange) => {
+  const state = await start(t, (exchange) => {
     exchange.startStream(200, [['X-A', 'b']]);
     const fill = (): void => {
       while (exchange.write(piece)) sent += 1;
@@ -253,8 +253,8 @@ t.test('a stream tells when its reader is behind and when it has caught up', asy
   t.equal(state.finished.length, 1);
 });
 
-t.test('request ids are taken over when well-formed, and otherwise given, each once', async (t) => {
-  const state = await bench(t, (exchange) => exchange.send(200, [], exchange.id));
+t.test('well-formed request ids are used, and others are replaced by unique ones', async (t) => {
+  const state = await start(t, (exchange) => exchange.send(200, [], exchange.id));
   const connection = await state.open();
   const idOf = async (sent: string): Promise<string> => {
     await connection.send(`GET / HTTP/1.1\r\n${HOST}X-Request-Id: ${sent}\r\n\r\n`);
@@ -268,7 +268,7 @@ t.test('request ids are taken over when well-formed, and otherwise given, each o
 });
 
 t.test('several X-Forwarded-For lines are one list', async (t) => {
-  const state = await bench(t, (exchange) => exchange.send(200, [], exchange.head.forwardedFor));
+  const state = await start(t, (exchange) => exchange.send(200, [], exchange.head.forwardedFor));
   const connection = await state.open();
   await connection.send(`GET / HTTP/1.1\r\n${HOST}X-Forwarded-For: 1.1.1.1, 2.2.2.2\r\nX-Forwarded-For: 3.3.3.3\r\n\r\n`);
   t.equal((await connection.answer()).body, '1.1.1.1, 2.2.2.2,3.3.3.3');

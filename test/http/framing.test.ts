@@ -5,7 +5,7 @@ const HOST = 'Host: localhost\r\n';
 
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 
-/** What rooms there are, by their ids. */
+/** The ids of all rooms. */
 async function rooms({ request }: TestServer): Promise<string[]> {
   const { json } = await request<{ items: { id: string }[] }>('GET', '/rooms');
   return json.items.map(({ id }) => id);
@@ -13,7 +13,7 @@ async function rooms({ request }: TestServer): Promise<string[]> {
 
 const thread = JSON.stringify({ userId: 'ann', body: 'Hello' });
 
-/** The head of a request that makes a thread. */
+/** The head of a request that creates a thread. */
 const create = (server: TestServer, room: string): string =>
   `POST /api/v1/rooms/${room}/threads HTTP/1.1\r\n${HOST}Authorization: Bearer ${server.key}\r\nContent-Type: application/json\r\n`;
 
@@ -22,7 +22,7 @@ async function withUser(server: TestServer): Promise<TestServer> {
   return server;
 }
 
-t.test('a chunked body is taken, and its connection then closed', async (t) => {
+t.test('a chunked body is accepted, and its connection is closed afterwards', async (t) => {
   const server = await withUser(await startTestServer(t));
   for (const pieces of [[thread], [thread.slice(0, 5), thread.slice(5)]]) {
     const connection = await server.connect();
@@ -36,7 +36,7 @@ t.test('a chunked body is taken, and its connection then closed', async (t) => {
   t.strictSame(await rooms(server), ['good']);
 });
 
-t.test('nothing is written of a chunked request with a trailer', async (t) => {
+t.test('a chunked request with a trailer writes nothing', async (t) => {
   const server = await withUser(await startTestServer(t));
   const announced = await server.connect();
   await announced.send(`${create(server, 'announced')}Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n`);
@@ -53,7 +53,7 @@ t.test('nothing is written of a chunked request with a trailer', async (t) => {
   t.strictSame(await rooms(server), []);
 });
 
-t.test('nothing that follows a chunked body is run as a request', async (t) => {
+t.test('nothing that follows a chunked body is handled as a request', async (t) => {
   const server = await withUser(await startTestServer(t));
   const smuggled = `${create(server, 'smuggled')}Content-Length: ${thread.length}\r\n\r\n${thread}`;
   const chunked = 'Transfer-Encoding: chunked\r\n';
@@ -80,14 +80,14 @@ t.test('nothing that follows a chunked body is run as a request', async (t) => {
         }
         const received = await connection.ended;
         t.notMatch(received, / 201 /, `${name}, ${JSON.stringify(end)}, ${segments} segments`);
-        t.ok(received.split('HTTP/1.1 ').length <= 2, 'one answer at most');
+        t.ok(received.split('HTTP/1.1 ').length <= 2, 'one response at most');
       }
     }
   }
   t.strictSame(await rooms(server), []);
 });
 
-t.test('GET and HEAD take no chunked body and no large one', async (t) => {
+t.test('GET and HEAD accept neither a chunked nor a large body', async (t) => {
   const { connect } = await startTestServer(t);
   for (const path of ['/livez', '/api/v1/rooms', '/files/e/f']) {
     const chunked = await connect();
@@ -101,10 +101,10 @@ t.test('GET and HEAD take no chunked body and no large one', async (t) => {
   const small = await connect();
   await small.send(`GET /livez HTTP/1.1\r\n${HOST}Content-Length: 2\r\n\r\n{}GET /livez HTTP/1.1\r\n${HOST}\r\n`);
   t.equal((await small.answer()).status, 200);
-  t.equal((await small.answer()).status, 200, 'a small one is read past');
+  t.equal((await small.answer()).status, 200, 'a small body is skipped');
 });
 
-t.test('what the core refuses before any of our code runs', async (t) => {
+t.test('requests that the core refuses before JavaScript runs', async (t) => {
   const { connect } = await startTestServer(t);
   for (const [request, status] of [['GET /livez HTTP/1.0\r\n\r\n', 505], [`GET /livez HTTP/1.0\r\n${HOST}\r\n`, 505], ['GET /livez HTTP/1.1\r\nAccept: */*\r\n\r\n', 400]] as const) {
     const connection = await connect();

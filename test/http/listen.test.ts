@@ -3,8 +3,8 @@ import t, { type Test } from 'tap';
 import { createServer, type HttpServer, nativeCore } from '../../src/net/listen.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 
-// First, while nothing has loaded the core yet.
-t.test('where no core fits, the error says what would', (t) => {
+// This test runs first, before the core is loaded.
+t.test('without a core for the platform, the error names the supported ones', (t) => {
   const { platform } = process;
   Object.defineProperty(process, 'platform', { value: 'sunos' });
   t.teardown(() => Object.defineProperty(process, 'platform', { value: platform }));
@@ -27,7 +27,7 @@ t.test('a header block may have 16 KiB', async (t) => {
   const status = async (bytes: number): Promise<number> => {
     const connection = await RawConnection.open(port);
     t.teardown(() => connection.destroy());
-    // The core bounds only a block whose end has not come yet: while another request is served it reads this part.
+    // The core limits only a block whose end has not arrived yet; it reads this part while it serves another request.
     await connection.send(`GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(bytes)}`);
     await ask(port);
     await connection.send('\r\n\r\n');
@@ -37,7 +37,7 @@ t.test('a header block may have 16 KiB', async (t) => {
   t.equal(await status(17_000), 431);
 });
 
-t.test('port 0 takes a free one', async (t) => {
+t.test('port 0 selects a free port', async (t) => {
   const one = await newServer(t, 'one').listen('127.0.0.1', 0);
   const two = await newServer(t, 'two').listen('127.0.0.1', 0);
   t.not(one, two);
@@ -45,7 +45,7 @@ t.test('port 0 takes a free one', async (t) => {
   t.equal(await ask(two), 'two');
 });
 
-t.test('a port is shared with other servers of ours, and the last one may go', async (t) => {
+t.test('a port is shared with other servers of the same user, which may stop one by one', async (t) => {
   const probe = newServer(t, 'probe');
   const port = await probe.listen('127.0.0.1', 0);
   probe.stopListening();
@@ -60,7 +60,7 @@ t.test('a port is shared with other servers of ours, and the last one may go', a
   await t.rejects(ask(port));
 });
 
-t.test('an address that cannot be had is refused with its name', async (t) => {
+t.test('an address that cannot be used is refused with its name', async (t) => {
   const taken = createPlainServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   t.teardown(() => taken.close());

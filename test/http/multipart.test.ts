@@ -6,7 +6,7 @@ interface Part extends PartHead {
   readonly data: string;
 }
 
-/** The parts of a body that comes in these pieces. Throws when it is none, or has not ended. */
+/** The parts of a body that arrives in these chunks. Throws if the body is malformed or incomplete. */
 function parse(boundary: string, pieces: readonly Buffer[]): Part[] {
   const parser = new MultipartParser(boundary);
   const parts: Part[] = [];
@@ -58,7 +58,7 @@ const expected: Part[] = [
   { name: 'n', filename: null, contentType: 'text/plain', data: '\r\n' },
 ];
 
-t.test('a body in one piece', (t) => {
+t.test('a body in one chunk', (t) => {
   t.same(parse('xYz', [body]), expected);
   t.end();
 });
@@ -72,7 +72,7 @@ t.test('a body split at every byte, and into single bytes, is the same', (t) => 
   t.end();
 });
 
-t.test('data is handed on as it comes, but for what may be a boundary', (t) => {
+t.test('data is passed on as it arrives, except what may be a boundary', (t) => {
   const parser = new MultipartParser('b');
   const sizes: number[] = [];
   const feed = (text: string): void => {
@@ -84,13 +84,13 @@ t.test('data is handed on as it comes, but for what may be a boundary', (t) => {
   feed(`${'x'.repeat(1000)}\r\n--`);
   t.same(sizes, [100_000, 1000]);
   feed('c');
-  t.same(sizes, [100_000, 1000, 5], 'it was none');
+  t.same(sizes, [100_000, 1000, 5], 'it was not a boundary');
   feed('\r\n--b--');
   t.ok(parser.over);
   t.end();
 });
 
-t.test('what is no such body is refused, with what is wrong', (t) => {
+t.test('a malformed body is refused with the reason', (t) => {
   const head = '--b\r\nContent-Disposition: form-data; name="file"\r\n';
   const cases: [text: string, message: RegExp][] = [
     ['x'.repeat(9000), /does not begin with the boundary/],
@@ -122,7 +122,7 @@ t.test('the boundary is read from Content-Type', (t) => {
   t.end();
 });
 
-t.test('names are read as the clients of this world write them', (t) => {
+t.test('file names are read in the forms that common clients write', (t) => {
   const filename = (disposition: string): string | null | undefined =>
     parse('b', [Buffer.from(`--b\r\nContent-Disposition: form-data; name="file"; ${disposition}\r\n\r\n\r\n--b--`)])[0]?.filename;
   t.equal(filename('filename="plain.png"'), 'plain.png');

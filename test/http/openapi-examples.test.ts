@@ -10,7 +10,7 @@ import { startService, type Tenant } from '../helpers/service.ts';
 import { addComment, addThread, addUser, done } from '../helpers/writer.ts';
 
 const JSON_TYPE = 'application/json';
-/** Whose answers are known only in part: this document. */
+/** Operations whose examples show only part of the answer: the document itself. */
 const partly = new Set(['openapi.get']);
 
 const routeOf = ({ operationId }: Operation): Route => {
@@ -22,7 +22,7 @@ const routeOf = ({ operationId }: Operation): Route => {
 const successOf = ({ responses }: Operation): [status: string, media: Media][] =>
   Object.entries(responses).flatMap(([status, { content }]) => (Number(status) < 300 && content?.[JSON_TYPE] !== undefined ? [[status, content[JSON_TYPE]] as [string, Media]] : []));
 
-t.test('every operation has examples, and they are as its schemas say', (t) => {
+t.test('every operation has examples that match its schemas', (t) => {
   for (const operation of operations) {
     const { operationId, requestBody } = operation;
     const sent = requestBody?.content[JSON_TYPE];
@@ -33,11 +33,11 @@ t.test('every operation has examples, and they are as its schemas say', (t) => {
       if (example !== undefined) t.ok(isAs(schema, example), `${operationId}: ${name}`);
     }
   }
-  t.strictSame(Object.keys(operationExamples).filter((id) => !operations.some(({ operationId }) => operationId === id)), [], 'no example of what is not there');
+  t.strictSame(Object.keys(operationExamples).filter((id) => !operations.some(({ operationId }) => operationId === id)), [], 'no example of an operation that does not exist');
   t.end();
 });
 
-t.test('every refusal has an example of every kind that the operation can meet', (t) => {
+t.test('every refusal has an example for each code of the operation', (t) => {
   for (const { operationId, responses } of operations) {
     for (const [status, { description, content }] of Object.entries(responses)) {
       if (Number(status) < 400) continue;
@@ -50,14 +50,14 @@ t.test('every refusal has an example of every kind that the operation can meet',
   t.end();
 });
 
-t.test('the schemas of all durable events are there, for webhooks to come', (t) => {
+t.test('the schemas of all durable events are in the document, for future webhooks', (t) => {
   const union = document.components['schemas']?.['Event'] as { discriminator: { mapping: Record<string, string> } };
   for (const [type, ref] of Object.entries(union.discriminator.mapping)) t.match(target(ref), { properties: { type: { const: type }, seq: {}, data: {} } });
   t.equal(Object.keys(union.discriminator.mapping).length, 13);
   t.end();
 });
 
-/** Whether two values have the same fields, all the way down, of the same types. What is null may become something. */
+/** Whether two values have the same fields with the same types, recursively. A field that is null in one may have a value in the other. */
 function unlike(actual: unknown, example: unknown, path = ''): string[] {
   if (actual === null || example === null) return [];
   if (Array.isArray(example) && Array.isArray(actual)) return actual.length === 0 || example.length === 0 ? [] : unlike(actual[0], example[0], `${path}[0]`);
@@ -70,7 +70,7 @@ function unlike(actual: unknown, example: unknown, path = ''): string[] {
   return typeof actual === typeof example ? [] : [`${path} is ${typeof actual}, not ${typeof example}`];
 }
 
-t.test('sent to a server, the examples are answered as the document says', async (t) => {
+t.test('a server answers the examples as the document shows', async (t) => {
   const service = await startService(t, { flags: { 'turn.urls': 'turn:turn.example.com:3478?transport=udp', 'turn.stunUrls': 'stun:turn.example.com:3478', 'turn.secret': 'north' } });
   const login = operationExamples['admin.login']?.body as { email: string; password: string };
   await createAdmin(service.ctx, login.email, login.password);
@@ -106,7 +106,7 @@ function requestBodyOf(operation: Operation, route: Route, seeds: Seeds): { body
   return { body, headers };
 }
 
-/** What the examples are about, under the ids that they name where a caller may choose them; the others. */
+/** Creates the records of the examples, with the same ids where the client may choose them, and returns the other ids. */
 async function makeWorld(tenant: Tenant, route: Route): Promise<Seeds> {
   const { body: thread } = operationExamples['threads.create'] ?? {};
   const { body: reply } = operationExamples['comments.create'] ?? {};

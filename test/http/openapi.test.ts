@@ -19,20 +19,20 @@ interface Operation {
 
 const document = JSON.parse(JSON.stringify(openapiDocument())) as Document;
 
-/** The operations of a path, without what else stands there. */
+/** The operations of a path, without its other fields. */
 const operationsOf = (item: Readonly<Record<string, Operation>>) => Object.entries(item).filter(([method]) => method !== 'servers');
 
-t.test('every route is described, under a name of its own', (t) => {
+t.test('every route is described under a unique name', (t) => {
   t.equal(document.openapi, '3.1.0');
   const described = Object.entries(document.paths).flatMap(([path, operations]) => operationsOf(operations).map(([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId}`));
   t.strictSame(described, [...new Set(described)]);
   const routes = apiRoutes.map(({ method, path, operationId }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')} ${operationId}`);
-  t.strictSame(described.toSorted(), [...routes, 'GET /files/{envId}/{fileId} files.get'].toSorted(), 'files stand beside the API');
+  t.strictSame(described.toSorted(), [...routes, 'GET /files/{envId}/{fileId} files.get'].toSorted(), 'files are outside of the API');
   t.equal(new Set(apiRoutes.map(({ operationId }) => operationId)).size, apiRoutes.length);
   t.end();
 });
 
-t.test('parameters, bodies and refusals are those of the route', (t) => {
+t.test('parameters, bodies and refusals match the route', (t) => {
   const create = document.paths['/rooms/{roomId}/threads']?.['post'];
   t.match(create?.parameters, [{ name: 'roomId', in: 'path' }, { name: 'Idempotency-Key', in: 'header' }]);
   t.match(create?.requestBody, { required: true, content: { 'application/json': { schema: { $ref: '#/components/schemas/ThreadCreate' } } } });
@@ -51,16 +51,16 @@ t.test('every route with a parameter in its path lists the refusal of one that i
   t.end();
 });
 
-t.test('every reference leads somewhere, and every named schema is used', (t) => {
+t.test('every reference resolves, and every named schema is used', (t) => {
   const text = JSON.stringify(document);
   const referred = new Set([...text.matchAll(/"\$ref":"#\/components\/(\w+)\/([\w-]+)"/g)].map(([, group, name]) => `${group} ${name}`));
   const there = (['schemas', 'headers', 'examples'] as const).flatMap((group) => Object.keys(document.components[group]).map((name) => `${group} ${name}`));
   t.strictSame([...referred].toSorted(), there.toSorted());
-  t.notMatch(text, /"~/, 'nothing of the library that made the schemas shows');
+  t.notMatch(text, /"~/, 'nothing internal to the schema library is included');
   t.end();
 });
 
-t.test('the server hands the document out to everyone', async (t) => {
+t.test('the server serves the document without a credential', async (t) => {
   const { request } = await startTestServer(t);
   const { status, json } = await request('GET', '/openapi.json', { key: null });
   t.equal(status, 200);

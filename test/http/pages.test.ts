@@ -3,7 +3,7 @@ import { CollabError } from '../../src/model/errors.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
 
-t.test('health is told without credential, limit or cause', async (t) => {
+t.test('health is reported without credential, limit or cause', async (t) => {
   const server = await startTestServer(t, { flags: { 'rateLimit.exempt': '', 'rateLimit.perMinute': '1' } });
   for (const path of ['//readyz', '//healthz']) {
     const { status, json, headers } = await server.request('GET', path, { key: null });
@@ -15,7 +15,7 @@ t.test('health is told without credential, limit or cause', async (t) => {
   t.strictSame((await server.request('GET', '//livez', { key: null })).json, { status: 'ok' });
 });
 
-t.test('a process that drains is alive and not ready', async (t) => {
+t.test('a draining process is alive and not ready', async (t) => {
   const server = await startTestServer(t);
   server.status.draining = true;
   t.equal((await server.request('GET', '//livez')).status, 200);
@@ -39,7 +39,7 @@ t.test('a process whose store or folder fails is not ready', async (t) => {
   t.equal(text, '{"status":"unavailable","checks":{"store":"failed","disk":"failed","draining":false}}');
 });
 
-t.test('health is checked once a second however often it is asked, and a failure still shows', async (t) => {
+t.test('health is checked once a second at most, and a failure is still reported', async (t) => {
   const first = await startTestServer(t);
   const clock = new ManualClock(0);
   let probes = 0;
@@ -66,17 +66,17 @@ t.test('health is checked once a second however often it is asked, and a failure
   clock.advance(999);
   t.strictSame(await ask(), [200]);
   clock.advance(1);
-  t.strictSame(await ask(), [503], 'a failure shows after a second');
+  t.strictSame(await ask(), [503], 'a failure is reported after a second');
   t.equal(probes, 2);
   works = true;
   clock.advance(1_000);
-  t.strictSame(await ask(), [200], 'and so does its end');
+  t.strictSame(await ask(), [200], 'and so is its end');
   server.status.draining = true;
-  t.strictSame(await ask(), [503], 'draining shows at once');
+  t.strictSame(await ask(), [503], 'draining is reported at once');
   t.equal(probes, 3);
 });
 
-t.test('the demo page is there only while it is wanted', async (t) => {
+t.test('the demo page is served only if it is configured', async (t) => {
   const demo = {
     page: { html: '<!doctype html><title>Demo</title>', script: 'let a;', style: 'p{}', icon: '<svg/>' },
     session: (userId: string) => (userId === 'ann' ? Promise.resolve('{"userId":"ann"}') : Promise.reject(new CollabError('invalid_request', 'user must be one of ann'))),
@@ -110,13 +110,13 @@ t.test('the demo page is there only while it is wanted', async (t) => {
   for (const path of ['//', '//demo/demo.js', '//demo/session?user=ann']) t.equal((await off.request('GET', path)).status, 404, path);
 });
 
-t.test('the API reference is served whole, once, compressed and under a policy that lets nothing else in', async (t) => {
+t.test('the API reference is served complete and compressed, with an ETag and a policy that allows nothing else', async (t) => {
   const server = await startTestServer(t, { flags: { 'rateLimit.exempt': '', 'rateLimit.perMinute': '1' } });
   const page = await server.request('GET', '//docs', { key: null });
   t.equal(page.status, 200);
   const parts = [...page.text.matchAll(/(?:href|src)="(\/docs\/[^"]+)"/g)].map(([, path]) => path ?? '');
   t.equal(parts.length, 5);
-  t.notMatch(page.text, /(?:href|src)="(?!\/docs\/|\/api\/v1\/)/, 'nothing of another host');
+  t.notMatch(page.text, /(?:href|src)="(?!\/docs\/|\/api\/v1\/)/, 'nothing from another host');
   for (const path of ['/docs', ...parts]) {
     const { status, headers } = await server.request('GET', `/${path}`, { key: null, headers: { 'Accept-Encoding': 'gzip' } });
     t.equal(status, 200, path);

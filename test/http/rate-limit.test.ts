@@ -7,7 +7,7 @@ import { startTestServer, TEST_START } from '../helpers/http.ts';
 const limited = { 'rateLimit.exempt': '' };
 const behindProxy = { ...limited, trustProxy: '127.0.0.1' };
 
-t.test('the limit holds over all workers, in any minute', async (t) => {
+t.test('the limit applies across all workers, in any minute', async (t) => {
   const clock = new ManualClock(TEST_START);
   const store = new MemoryStore();
   const shared = new MemoryShared();
@@ -36,7 +36,7 @@ t.test('the limit holds over all workers, in any minute', async (t) => {
   t.equal((await ask(1)).status, 429, 'only one hit has left the window');
 });
 
-t.test('refusals count as well, and what is outside the API does not', async (t) => {
+t.test('refusals count too, and requests outside the API do not', async (t) => {
   const server = await startTestServer(t, { flags: { ...limited, 'rateLimit.perMinute': '4' } });
   await server.request('GET', '//livez');
   await server.request('GET', '//nowhere');
@@ -48,7 +48,7 @@ t.test('refusals count as well, and what is outside the API does not', async (t)
   t.equal((await server.request('GET', '//livez')).status, 200);
 });
 
-t.test('clients behind a proxy are told apart, and cannot choose who they are', async (t) => {
+t.test('clients behind a proxy are distinguished, and cannot choose their address', async (t) => {
   const server = await startTestServer(t, { flags: { ...behindProxy, 'rateLimit.perMinute': '1' } });
   const from = async (forwarded: string) => (await server.request('GET', '/rooms', { headers: { 'X-Forwarded-For': forwarded } })).status;
   t.equal(await from('1.1.1.1'), 200);
@@ -68,7 +68,7 @@ t.test('without a trusted proxy X-Forwarded-For is ignored', async (t) => {
   t.equal(await from('2.2.2.2'), 429);
 });
 
-t.test('exempt networks are not limited and say so by no header', async (t) => {
+t.test('exempt networks are not limited and get no rate headers', async (t) => {
   const server = await startTestServer(t, { flags: { ...behindProxy, 'rateLimit.perMinute': '1', 'rateLimit.exempt': '10.0.0.0/8' } });
   for (let i = 0; i < 3; i++) {
     const { status, headers } = await server.request('GET', '/rooms', { headers: { 'X-Forwarded-For': '10.1.2.3' } });
@@ -78,7 +78,7 @@ t.test('exempt networks are not limited and say so by no header', async (t) => {
   }
 });
 
-t.test('a key with a limit of its own is counted instead of the address', async (t) => {
+t.test('requests count against a key that has its own limit instead of the address', async (t) => {
   const server = await startTestServer(t, { flags: { ...limited, 'rateLimit.perMinute': '1' } });
   const three = await server.newKey({ rateLimit: 3 });
   const unlimited = await server.newKey({ rateLimit: 'unlimited' });

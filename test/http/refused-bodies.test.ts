@@ -7,7 +7,7 @@ import { startTestServer } from '../helpers/http.ts';
 import type { RawAnswer, RawConnection } from '../helpers/raw-http.ts';
 
 const MEGABYTE = 1024 * 1024;
-/** As much as the core reads at once. */
+/** The most that the core reads at once. */
 const READ_BYTES = 512 * 1024;
 const HOST = 'Host: localhost\r\n';
 
@@ -15,7 +15,7 @@ const until = async (condition: () => boolean): Promise<void> => {
   while (!condition()) await new Promise(setImmediate);
 };
 
-/** Sends a whole request before it reads anything, as simple clients do. */
+/** Sends a whole request before reading anything, as simple clients do. */
 async function sendAllThenRead(connection: RawConnection, head: string, size: number, chunked: boolean): Promise<RawAnswer> {
   connection.pause();
   const body = Buffer.alloc(size, 'x');
@@ -41,7 +41,7 @@ const refusals: readonly [request: string, headers: string, status: number][] = 
 ];
 
 for (const [request, headers, status] of refusals) {
-  t.test(`${status} to ${request} reaches a client that sends all before it reads`, async (t) => {
+  t.test(`${status} to ${request} reaches a client that sends everything before it reads`, async (t) => {
     const { connect, key } = await startTestServer(t);
     for (const connection of ['', 'Connection: close\r\n']) {
       for (const chunked of [false, true]) {
@@ -74,7 +74,7 @@ t.test("Python's urllib gets its refusals", { skip: hasPython ? false : 'there i
   t.strictSame((await text(python.stdout)).trim().split('\n'), Array.from({ length: 8 }, () => '401 {"error":"'));
 });
 
-t.test('after the answer nothing more of a body is kept, and its reader gets nothing more', async (t) => {
+t.test('after the response nothing of a body is buffered, and its reader receives nothing more', async (t) => {
   let read: unknown;
   const { open, exchanges } = await serveExchanges(t, async (exchange) => {
     const stream = exchange.head.path === '/stream' ? exchange.streamBody() : null;
@@ -97,7 +97,7 @@ t.test('after the answer nothing more of a body is kept, and its reader gets not
   }
 });
 
-t.test('of a body that is not admitted little is taken, and all of one that is', async (t) => {
+t.test('little of a body is read before it is admitted, and all of it afterwards', async (t) => {
   let admitted = false;
   const { open, exchanges } = await serveExchanges(t, async (exchange) => {
     const stream = exchange.head.path === '/stream' ? exchange.streamBody() : null;
@@ -137,12 +137,12 @@ t.test('a small body that is not admitted waits for its limit', async (t) => {
   }
 });
 
-t.test('a connection is closed when its client has sent a body to the end that was refused', async (t) => {
+t.test('a connection is closed after its client has sent a refused body to the end', async (t) => {
   const { open, finished } = await serveExchanges(t, (exchange) => exchange.send(413, [], '{"error":"no"}'));
   const connection = await open();
   await connection.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: ${2 * MEGABYTE}\r\n\r\n`);
   const { headers, body } = await connection.answer();
-  t.equal(body.trim(), '{"error":"no"}', 'the answer is there at once');
+  t.equal(body.trim(), '{"error":"no"}', 'the response arrives at once');
   t.equal(headers['connection'], 'close');
   t.equal(finished.length, 1);
   await connection.send(Buffer.alloc(2 * MEGABYTE));
@@ -152,10 +152,10 @@ t.test('a connection is closed when its client has sent a body to the end that w
   await endless.answer();
   for (let sent = 0; sent < 100; sent += 4) void endless.send(Buffer.alloc(4 * MEGABYTE));
   await endless.ended;
-  t.pass('and when it sends without an end');
+  t.pass('and when it sends without end');
 });
 
-t.test('answers without a body end in the same way', async (t) => {
+t.test('responses without a body end in the same way', async (t) => {
   const { open } = await serveExchanges(t, (exchange) => exchange.send(204, [['X-A', 'b']], ''));
   for (const method of ['POST', 'HEAD']) {
     const connection = await open();
@@ -167,7 +167,7 @@ t.test('answers without a body end in the same way', async (t) => {
   }
 });
 
-t.test('a refusal in any language arrives as it was meant', async (t) => {
+t.test('a refusal in any language arrives intact', async (t) => {
   const { open } = await serveExchanges(t, (exchange) => exchange.send(400, [], '{"error":"grüße ☃"}'));
   const connection = await open();
   await connection.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: ${2 * MEGABYTE}\r\n\r\n`);

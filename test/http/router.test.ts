@@ -37,7 +37,7 @@ t.test('routes are found by method and path', (t) => {
   t.end();
 });
 
-t.test('two routes of one method and path are a mistake', (t) => {
+t.test('two routes with the same method and path are an error', (t) => {
   t.throws(() => router.add('GET', '/rooms/:other', 'again'), { message: 'two routes are GET /rooms/:other' });
   t.end();
 });

@@ -3,15 +3,15 @@ import { testTextIntegrity } from '../../src/net/text-integrity.ts';
 import { createServer, type HttpServer } from '../../src/net/listen.ts';
 import { faultyCore, latin1Core } from '../helpers/faulty-core.ts';
 
-t.test('the core that runs here sends bytes as they are', async (t) => {
+t.test('the core of this platform sends bytes unchanged', async (t) => {
   t.match(await testTextIntegrity(createServer()), { strings: /^(?:intact|corrupted)$/, bytes: 'intact' });
 });
 
-t.test('a core that sends strings as Latin-1 is noticed', async (t) => {
+t.test('a core that sends strings as Latin-1 is detected', async (t) => {
   t.strictSame(await testTextIntegrity(latin1Core(createServer())), { strings: 'corrupted', bytes: 'intact' });
 });
 
-t.test('a core that corrupts bytes is noticed', async (t) => {
+t.test('a core that corrupts bytes is detected', async (t) => {
   const corrupt = (argument: unknown): unknown => (argument instanceof Uint8Array ? Buffer.from('?') : argument);
   t.equal((await testTextIntegrity(faultyCore(createServer(), corrupt))).bytes, 'corrupted');
 });

@@ -20,7 +20,7 @@ t.test('answers are UTF-8 on a core that sends strings as Latin-1', async (t) =>
   t.match((await server.request('GET', '/users')).text, `"name":"${TEXT}"`);
 });
 
-t.test('so are answers that are sent in pieces, and the lengths of HEAD', async (t) => {
+t.test('large responses and the lengths of HEAD are correct too', async (t) => {
   const { server } = await started(t);
   for (let i = 0; i < 25; i++) await server.request('POST', '/rooms/r1/threads', { body: { userId: 'ann', body: TEXT.repeat(700) } });
   const headers = { 'Accept-Encoding': 'identity' };
@@ -30,7 +30,7 @@ t.test('so are answers that are sent in pieces, and the lengths of HEAD', async 
   t.equal((await server.request('HEAD', '/rooms/r1?include=comments', { headers })).headers.get('content-length'), String(Buffer.byteLength(text)));
 });
 
-t.test('so are streams of events, the past and what follows', async (t) => {
+t.test('event streams are UTF-8 too, both past and live events', async (t) => {
   const { server } = await started(t);
   const open = async () => {
     const connection = await server.connect();

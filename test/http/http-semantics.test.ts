@@ -20,7 +20,7 @@ interface Created {
   readonly thread: { readonly id: string };
 }
 
-/** A thread of comments whose list is larger than what is worth compressing; gives its path. */
+/** Creates a thread whose list of comments is large enough to be compressed, and returns the path of the list. */
 async function seed({ request }: TestServer, comments = 5): Promise<string> {
   await request('PUT', '/users/ann', { body: { name: 'Ann' } });
   const { json } = await request<Created>('POST', '/rooms/r1/threads', { body: { userId: 'ann', body: 'Hello' } });
@@ -28,7 +28,7 @@ async function seed({ request }: TestServer, comments = 5): Promise<string> {
   return `/threads/${json.thread.id}/comments`;
 }
 
-/** Asks as written, where fetch would add an Accept-Encoding of its own and undo the coding. */
+/** Sends a request without fetch, which would add its own Accept-Encoding and decode the body. */
 async function raw(server: TestServer, method: string, path: string, headers: Record<string, string> = {}, body = ''): Promise<RawAnswer> {
   const length = body === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ async function raw(server: TestServer, method: string, path: string, headers: Re
   });
 }
 
-t.test('JSON of 1 KiB and more is compressed for those who take gzip', async (t) => {
+t.test('JSON of 1 KiB and more is compressed for clients that accept gzip', async (t) => {
   const server = await startTestServer(t);
   const list = await seed(server);
   const plain = await raw(server, 'GET', list);
@@ -60,14 +60,14 @@ t.test('JSON of 1 KiB and more is compressed for those who take gzip', async (t)
     t.equal((await raw(server, 'GET', list, { 'Accept-Encoding': accepted })).headers['content-encoding'], undefined, accepted);
   }
   const thread = await raw(server, 'GET', list.replace('/comments', ''), { 'Accept-Encoding': 'gzip' });
-  t.equal(thread.headers['content-encoding'], 'gzip', 'what is no list too');
-  t.equal((await raw(server, 'GET', '/rooms', { 'Accept-Encoding': 'gzip' })).headers['content-encoding'], undefined, 'what is small is not');
+  t.equal(thread.headers['content-encoding'], 'gzip', 'other resources too');
+  t.equal((await raw(server, 'GET', '/rooms', { 'Accept-Encoding': 'gzip' })).headers['content-encoding'], undefined, 'small bodies are not');
   const long = JSON.stringify({ userId: 'ann', body: 'x'.repeat(2000) });
   t.match(await raw(server, 'POST', list, {}, long), { status: 201, body: /^{"comment"/ });
   t.match((await raw(server, 'POST', list, { 'Accept-Encoding': 'gzip' }, long)).headers, { 'content-encoding': 'gzip' });
 });
 
-t.test('a list that has changed is compressed anew', async (t) => {
+t.test('a list that has changed is compressed again', async (t) => {
   const server = await startTestServer(t);
   const list = await seed(server);
   const read = async (): Promise<string> => gunzipSync((await raw(server, 'GET', list, { 'Accept-Encoding': 'gzip' })).bytes).toString();
@@ -77,7 +77,7 @@ t.test('a list that has changed is compressed anew', async (t) => {
   t.match(await read(), /"body":"news"/);
 });
 
-t.test('lists that only events change have a weak ETag, and 304 while it holds', async (t) => {
+t.test('lists that only events change have a weak ETag, and get 304 while it is current', async (t) => {
   const server = await startTestServer(t);
   const list = await seed(server);
   const tagOf = async (path: string, headers = {}): Promise<string> => (await server.request('GET', path, { headers })).headers.get('etag') ?? '';
@@ -97,13 +97,13 @@ t.test('lists that only events change have a weak ETag, and 304 while it holds',
     t.equal((await raw(server, 'HEAD', path, { 'If-None-Match': tag })).status, 304);
     t.equal((await raw(server, 'GET', path, { 'If-None-Match': '"other"' })).status, 200);
     await server.request('POST', list, { body: { userId: 'ann', body: 'news' } });
-    t.equal((await raw(server, 'GET', path, { 'If-None-Match': tag })).status, 200, 'something has happened');
+    t.equal((await raw(server, 'GET', path, { 'If-None-Match': tag })).status, 200, 'an event has been committed');
   }
   const tags = await Promise.all([list, `${list}?limit=2`, `${list}?limit=3`, '/rooms/r1/threads'].map((path) => tagOf(path)));
-  t.equal(new Set(tags).size, tags.length, 'each address has its own');
+  t.equal(new Set(tags).size, tags.length, 'each URL has its own');
 });
 
-t.test('the list of rooms, which changes without events too, has an ETag of what it says', async (t) => {
+t.test('the list of rooms, which also changes without events, has an ETag of its content', async (t) => {
   const server = await startTestServer(t);
   await seed(server, 0);
   const read = (tag: string) => raw(server, 'GET', '/rooms', { 'If-None-Match': tag });
@@ -117,22 +117,22 @@ t.test('the list of rooms, which changes without events too, has an ETag of what
   t.match(changed.body, /"project":"a"/);
 });
 
-t.test('an ETag is of one reader, one environment and its settings', async (t) => {
+t.test('an ETag depends on the reader, the environment and its settings', async (t) => {
   const server = await startTestServer(t);
   const list = await seed(server);
   const ask = (key: string, tag = '') => server.request('GET', list, { key, headers: tag === '' ? {} : { 'If-None-Match': tag } });
   const tag = (await ask(server.key)).headers.get('etag') ?? '';
-  t.equal((await ask(await server.newKey({ scope: 'read' }), tag)).status, 304, 'a key that reaches the same');
-  t.equal((await ask(await server.newKey({ rooms: 'r*' }), tag)).status, 200, 'one that reaches less');
-  t.equal((await server.request('GET', list, { key: null, headers: { 'If-None-Match': tag } })).status, 401, 'the credential counts first');
+  t.equal((await ask(await server.newKey({ scope: 'read' }), tag)).status, 304, 'a key that reaches the same rooms');
+  t.equal((await ask(await server.newKey({ rooms: 'r*' }), tag)).status, 200, 'a key that reaches fewer rooms');
+  t.equal((await server.request('GET', list, { key: null, headers: { 'If-None-Match': tag } })).status, 401, 'the credential is checked first');
   (server.ctx.clock as { advance?: (ms: number) => void }).advance?.(1);
   await updateEnvironment(server.ctx, server.environment.id, { settings: { limits: { listHardCap: 2 } } });
   const shorter = await ask(server.key, tag);
-  t.equal(shorter.status, 200, 'settings decide what a list holds');
+  t.equal(shorter.status, 200, 'settings determine the content of a list');
   t.equal((shorter.json as { items: unknown[] }).items.length, 2);
 });
 
-t.test('a 304 costs a look at the counter, and none at the list', async (t) => {
+t.test('a 304 reads the position, and not the list', async (t) => {
   const server = await startTestServer(t);
   const list = await seed(server);
   const tag = (await server.request('GET', list)).headers.get('etag') ?? '';
@@ -152,7 +152,7 @@ t.test('a 304 costs a look at the counter, and none at the list', async (t) => {
   t.equal(calls.filter((name) => name === 'peek').length, 1);
 });
 
-t.test('what is not there or changes by itself has no ETag', async (t) => {
+t.test('resources that do not exist or change by themselves have no ETag', async (t) => {
   const server = await startTestServer(t);
   await seed(server);
   for (const path of ['/users', '/users/ann', '/events', '/nowhere']) t.equal((await server.request('GET', path)).headers.get('etag'), null, path);
@@ -180,7 +180,7 @@ t.test('every answer has a request id, nosniff and no HSTS', async (t) => {
     const { headers } = await server.request('GET', path);
     t.match(headers.get('x-request-id'), /^[A-Za-z0-9._-]{1,64}$/, path);
     t.equal(headers.get('x-content-type-options'), 'nosniff', path);
-    t.equal(headers.get('strict-transport-security'), null, 'TLS is the proxy’s');
+    t.equal(headers.get('strict-transport-security'), null, 'TLS is handled by the proxy');
   }
   for (const [given, kept] of [['job-1.a_B', true], ['x'.repeat(64), true], ['x'.repeat(65), false], ['a b', false], ['a"b', false]] as const) {
     const { headers } = await server.request('GET', '/rooms', { headers: { 'X-Request-Id': given } });
@@ -194,7 +194,7 @@ t.test('a trailing slash makes no difference', async (t) => {
   t.equal((await server.request('GET', `${list}/`)).text, (await server.request('GET', list)).text);
 });
 
-t.test('pages are confined', async (t) => {
+t.test('pages are sent with restrictive headers', async (t) => {
   const page = { html: '<!doctype html>', script: '', style: '', icon: '<svg/>' };
   const demo = { page, session: () => Promise.resolve('{}'), threads: () => Promise.resolve('{}') };
   const server = await startTestServer(t, { demo, flags: { demo: 'true' } });
@@ -208,7 +208,7 @@ t.test('pages are confined', async (t) => {
   }
 });
 
-t.test('limits are those of the environment', async (t) => {
+t.test('the limits of the environment apply', async (t) => {
   const server = await startTestServer(t);
   const path = (await seed(server, 1)).replace('/comments', '');
   const limits = { bodyLength: 5, mentions: 1, idLength: 4, selectorLength: 3, metadataKeys: 1, metadataKeyLength: 3, metadataValueLength: 3, jsonBodyBytes: 1024, commentsPerThread: 3 };
@@ -233,11 +233,11 @@ t.test('limits are those of the environment', async (t) => {
   t.equal((await server.request('POST', `${path}/comments`, { body: comment })).status, 201);
   t.match((await server.request<Failure>('POST', `${path}/comments`, { body: comment })).json.error, /^A thread holds at most 3 comments$/);
   await updateEnvironment(server.ctx, server.environment.id, { settings: { limits: { jsonBodyBytes: 500_000, bodyLength: 400_000, commentsPerThread: 10 } } });
-  t.equal((await server.request('POST', `${path}/comments`, { body: { ...comment, body: 'x'.repeat(400_000) } })).status, 201, 'raised over the default');
+  t.equal((await server.request('POST', `${path}/comments`, { body: { ...comment, body: 'x'.repeat(400_000) } })).status, 201, 'raised above the default');
   t.equal((await server.request('POST', `${path}/comments`, { body: { ...comment, ignored: 'x'.repeat(500_000) } })).status, 413);
 });
 
-t.test('the table of routes says what it must for these manners', (t) => {
+t.test('routes with an ETag of the log require a secret key', (t) => {
   for (const route of apiRoutes) {
     if (route.conditions === 'log') t.equal(route.credential, 'secret', `${route.operationId}: its ETag is of a reader in an environment`);
   }

@@ -6,7 +6,7 @@ import { serveExchanges } from '../helpers/exchanges.ts';
 const HOST = 'Host: localhost\r\n';
 const MEGABYTE = 1024 * 1024;
 
-/** Bytes that tell their place, and how far they were read. */
+/** A source whose bytes encode their offset, and that records how far it was read. */
 function source(size: number): BodySource & { readTo: number } {
   return {
     size,
@@ -20,7 +20,7 @@ function source(size: number): BodySource & { readTo: number } {
 
 const expected = (size: number): string => Array.from({ length: 90 }, (_, i) => String.fromCharCode(33 + i)).join('').repeat(Math.ceil(size / 90)).slice(0, size);
 
-t.test('a source is sent whole, piece by piece, and the connection goes on', async (t) => {
+t.test('a source is sent whole, in parts, and the connection stays open', async (t) => {
   const size = 3 * MEGABYTE + 7;
   const { open } = await serveExchanges(t, (exchange) => exchange.sendSource(200, [['X-It', 'is']], source(size)));
   const connection = await open();
@@ -36,7 +36,7 @@ t.test('a source is sent whole, piece by piece, and the connection goes on', asy
   t.equal((await connection.answer({ toHead: true })).headers['content-length'], String(size));
 });
 
-t.test('it is read no faster than its client takes it', async (t) => {
+t.test('a source is read no faster than its client takes it', async (t) => {
   const sources: ReturnType<typeof source>[] = [];
   const { open } = await serveExchanges(t, (exchange) => {
     const large = source(64 * MEGABYTE);
@@ -57,7 +57,7 @@ t.test('it is read no faster than its client takes it', async (t) => {
   t.ok(readTo() < 4 * 16 * MEGABYTE, `${readTo()} bytes were read, most of them into buffers of the system`);
 });
 
-t.test('a client that goes away ends it, and so does a source that fails', async (t) => {
+t.test('a client that goes away ends the transfer, and so does a source that fails', async (t) => {
   const failures: unknown[] = [];
   const { open, finished } = await serveExchanges(t, async (exchange) => {
     const good = source(32 * MEGABYTE);
@@ -75,7 +75,7 @@ t.test('a client that goes away ends it, and so does a source that fails', async
   t.match(failures, [{ message: 'gone' }]);
 });
 
-t.test('a body that is a stream is held up while nobody reads it', async (t) => {
+t.test('a body stream pauses the connection while it is not read', async (t) => {
   let pass = (): void => undefined;
   const passed = new Promise<void>((resolve) => (pass = resolve));
   let read = 0;
@@ -96,7 +96,7 @@ t.test('a body that is a stream is held up while nobody reads it', async (t) => 
     await other.send(`GET / HTTP/1.1\r\n${HOST}\r\n`);
     await other.answer();
   }
-  t.notOk(sent, 'it can’t be sent, while others are served');
+  t.notOk(sent, 'the body cannot be sent completely, while others are served');
   pass();
   await sending;
   t.equal((await connection.answer()).body, String(size));
@@ -111,7 +111,7 @@ t.test('an empty stream ends at once', async (t) => {
   t.equal((await connection.answer()).body, 'end');
 });
 
-t.test('what is left of a stream is read past when it is little, and ends the connection when it is much', async (t) => {
+t.test('a small rest of a stream is skipped, and a large one closes the connection', async (t) => {
   const { open } = await serveExchanges(t, async (exchange) => {
     const stream = exchange.streamBody();
     await stream.read();
@@ -124,7 +124,7 @@ t.test('what is left of a stream is read past when it is little, and ends the co
   t.equal((await little.answer()).status, 413);
   await little.send(Buffer.alloc(size - 1000));
   await little.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: 1\r\n\r\nx`);
-  t.equal((await little.answer()).status, 413, 'the connection goes on');
+  t.equal((await little.answer()).status, 413, 'the connection stays open');
   const much = await open();
   await much.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: ${1000 * MEGABYTE}\r\n\r\nx`);
   const { status, headers, body } = await much.answer();
