@@ -1,60 +1,66 @@
-/**
- * Blobs: bytes of files, written once and never changed. Names are printable ASCII without slashes or dots at the
- * start, at most 128 characters; `environmentId` keeps tenants apart on disk.
- */
+/** The size of a blob, in bytes. */
 export interface BlobStat {
   readonly size: number;
 }
 
-/** Blobs are held as long as it is there. */
+/** While a hold exists, callers remove no blob (`Blobs.hold`). */
 export interface BlobHold {
-  /** Ends it. Harmless when called again. */
+  /** Ends the hold. No effect when called again. */
   release(): Promise<void>;
 }
 
-/** A file on its way in: nobody sees it before `commit`. */
+/** A blob that is being written; it is invisible until `commit`. */
 export interface StagedBlob {
-  /** Appends; resolves when the bytes are handed to the operating system: await it before the next write (backpressure). */
+  /** Appends. Resolves once the bytes are handed to the operating system: await it before the next write (backpressure). */
   write(chunk: Uint8Array): Promise<void>;
-  /** Where the bytes are meanwhile, for a reader of media metadata in the same process. */
+  /** Path of the file that has the bytes so far, for readers of media metadata in the same process. */
   readonly path: string;
-  /** Flushes what is written; `commit` then has less to wait for. */
+  /** Flushes what has been written, so that `commit` has less to do. */
   flush(): Promise<void>;
-  /** Flushes, and makes the blob visible under its name, atomically. */
+  /** Flushes the blob and makes it visible under its name, atomically and durably. */
   commit(environmentId: string, name: string): Promise<void>;
-  /** Forgets it. Safe to call twice, and after a failure. */
+  /** Removes what was written. No effect after `commit`, or when called again; also possible after a failure. */
   discard(): Promise<void>;
 }
 
+/** An open blob. It stays readable when the blob is removed. */
 export interface BlobReader {
-  /** Reads up to `length` bytes at `offset`; shorter only at the end. */
+  /** Reads `length` bytes at `offset`, fewer only at the end. */
   read(offset: number, length: number): Promise<Buffer>;
   close(): Promise<void>;
 }
 
+/**
+ * Blobs: the bytes of files, written once and never changed. Names and environment ids are printable ASCII without slashes,
+ * spaces or a leading dot, 1 to 128 characters. Blobs of different environments are separate. `test/conformance/blobs.ts`
+ * asserts this contract for every adapter.
+ */
 export interface Blobs {
-  /** Begins a blob. Rejects with `storage_full` when there is too little space, as `write` and `commit` do when it runs out. */
+  /** Begins a blob. Rejects with `storage_full` when the disk has too little space, as `write`, `flush` and `commit` do when it is full. */
   stage(): Promise<StagedBlob>;
-  /** Undefined when there is no such blob. */
+  /** Returns undefined if there is no such blob. */
   stat(environmentId: string, name: string): Promise<BlobStat | undefined>;
-  /** Rejects when there is no such blob. */
+  /** Rejects if there is no such blob. */
   open(environmentId: string, name: string): Promise<BlobReader>;
-  /** No effect when it is absent. */
+  /** Removes a blob; no effect if there is none. */
   remove(environmentId: string, name: string): Promise<void>;
-  /** Every blob of an environment, in no particular order; none for one that has none. */
+  /** Lists the names of all blobs of an environment, in no particular order. */
   list(environmentId: string): AsyncIterable<string>;
-  /** Every environment that has blobs, or has had. */
+  /** Lists every environment that has blobs, and possibly some that had. */
   environments(): Promise<string[]>;
-  /** Removes staged files to which nothing was written for `ageMs`: their upload ended without commit or discard. Returns how many. With `dryRun` only counts them. */
+  /**
+   * Removes staged files to which nothing has been written for `ageMs`: their upload ended without commit or discard. With
+   * `dryRun` it only counts them. Returns their number.
+   */
   sweepStaged(ageMs: number, dryRun?: boolean): Promise<number>;
   /**
-   * Begins to hold the blobs, in all processes, until it is released or its process has ended: while a backup copies
-   * them, whatever a record named at its beginning must stay. A process that stands still for five minutes loses its hold.
+   * Holds the blobs of all processes until the hold is released or its process has ended: while a backup copies blobs,
+   * those that a record named when it began must stay. A process that is stopped for five minutes loses its hold.
    */
   hold(): Promise<BlobHold>;
   /**
-   * Whether anybody holds the blobs. Ask after the commit that removed a record and before the blob is removed, so that a
-   * hold begins either before that question or after that commit.
+   * Whether there is a hold. Call it after the commit that deletes a record and before its blob is removed: then every
+   * hold begins either before this check, or after that commit.
    */
   isHeld(): Promise<boolean>;
   /** Removes every blob of an environment. */

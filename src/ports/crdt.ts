@@ -1,31 +1,31 @@
 /**
- * Why a piece of work has no result. `update`, `stored` and `vector` are not what they should be; `time` and `memory`: the
- * work was ended because it used more than its bound.
+ * Why an operation has no result. `update`, `stored`, `vector`: that argument is not valid. `time`, `memory`: the operation
+ * was ended because it exceeded its limit.
  */
 export type CrdtFault = 'update' | 'stored' | 'vector' | 'time' | 'memory';
 
-/** What became of a piece of work, and how many milliseconds it took. */
+/** The result of an operation, and how many milliseconds it took. */
 export interface CrdtOutcome {
   readonly result: Uint8Array | CrdtFault;
   readonly ms: number;
 }
 
 /**
- * What the server does with Yjs documents, which it keeps as updates (encoding 1). Nothing here holds up the event loop.
- * Every call is bounded in time and memory; one that passes a bound is ended and resolves with a fault. Calls run one after
- * the other, in their order. The arguments may be used up: a caller does not read them again.
+ * Operations on Yjs documents, which are encoded as updates (encoding 1). They do not block the event loop and run one after
+ * the other, in the order of the calls. Each is limited in time and memory; one that exceeds a limit is ended and resolves
+ * with a fault. The caller must not use the arguments afterwards.
  */
 export interface Crdt {
   /**
-   * The document that has what both have. Whatever trails a valid update is dropped.
+   * Merges an update into a document. Bytes that follow a valid update are dropped.
    *
-   * @param stored null for no document yet
+   * @param stored null for an empty document
    */
   merge(stored: Uint8Array | null, update: Uint8Array): Promise<CrdtOutcome>;
-  /** What a document has that one with this state vector lacks. */
+  /** Returns what a document has and one with this state vector lacks. */
   diff(stored: Uint8Array, stateVector: Uint8Array): Promise<CrdtOutcome>;
-  /** The same document without what merging has left over, such as the content of what was deleted. */
+  /** Returns the same document without what merging leaves behind, such as deleted content. */
   compact(stored: Uint8Array): Promise<CrdtOutcome>;
-  /** Ends what runs, whose callers are rejected. */
+  /** Ends the running operation. Pending and later calls reject. */
   close(): Promise<void>;
 }

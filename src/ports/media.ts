@@ -1,43 +1,47 @@
-/** What a file of an image turned out to be. */
+/** Properties of an image file. */
 export interface ImageFacts {
-  /** Its real MIME type. */
+  /** The MIME type of its content. */
   readonly mimeType: string;
-  /** As it is to be shown: its EXIF orientation is applied. Of an animation, one frame. */
+  /** Size in pixels as displayed: after its EXIF orientation is applied; of an animation, one frame. */
   readonly width: number;
   readonly height: number;
 }
 
-/** A file, and what its reader has at hand of it already. */
+/** A file, with the parts of it that the caller has read already. */
 export interface MediaFile {
-  /** Path of the file in this machine. */
+  /** Path of the file on this machine. */
   readonly path: string;
-  /** Its first bytes: `HEAD_BYTES` of them, fewer only if there are no more. */
+  /** Its first `HEAD_BYTES` bytes; fewer only if the file is shorter. */
   readonly head: Buffer;
   /** Its last two bytes. */
   readonly tail: Buffer;
-  /** Names whose file it is: the files of different owners take turns. */
+  /** The owner of the file: work is scheduled fairly between owners. */
   readonly owner: string;
 }
 
-/** Enough for every signature that matters, and for what stands before the pixels of most images. */
+/** Enough for every known signature, and for what precedes the pixels of most images. */
 export const HEAD_BYTES = 64 * 1024;
 
 /**
- * Looks into files of images, sound and video, which may be made to do harm. Nothing here holds up the event loop for long, and
- * little runs at once; the files of one owner wait in their order, those of different owners take turns.
+ * Reads files of images, audio and video, which may be malicious. Nothing here blocks the event loop for long, and few
+ * operations run at once: those for one owner in the order of the calls, those for different owners in turn.
  */
 export interface Media {
-  /** The MIME type that the content shows, without parameters; undefined when it shows none that is known. */
+  /** Returns the MIME type of the content without parameters; undefined if it is not known. */
   sniff(file: MediaFile): Promise<string | undefined>;
   /**
-   * Facts of an image that can be decoded; null for one that can't, is cut off or has more than 50 million pixels.
+   * Returns the properties of an image that can be decoded; null for one that cannot, is truncated, or has more than
+   * 50 million pixels.
    *
-   * @param admit called with the pixels of the image before they are decoded; what it throws is thrown, and nothing is decoded.
-   *   Not called for a JPEG, of which only head and end are read
+   * @param admit called with the number of pixels before they are decoded. If it throws, nothing is decoded and the call
+   *   rejects with the error. Not called for a JPEG, of which only the beginning and the end are read
    */
   image(file: MediaFile, admit: (pixels: number) => void): Promise<ImageFacts | null>;
-  /** Milliseconds of sound or video; undefined when they can't be found out within 2 seconds. */
+  /** Returns the duration of audio or video in milliseconds; undefined if it cannot be determined within 2 seconds. */
   duration(file: MediaFile, mimeType: string): Promise<number | undefined>;
-  /** A JPEG of 200x200 pixels, cut to the middle, upright, transparency on white; null when the image can't be decoded. */
+  /**
+   * Returns a JPEG of 200x200 pixels: upright, cropped to the middle, with transparency on white. Returns null if the image
+   * cannot be decoded.
+   */
   thumbnail(image: Buffer): Promise<Buffer | null>;
 }

@@ -1,14 +1,10 @@
-/**
- * The Store: records and streams of events. A record is a text under a key in a partition, which is ordered by key (by
- * byte). Partition names and keys are printable ASCII (0x21–0x7e) without spaces, each at least one character, together at
- * most 1 900 bytes; names of streams follow the rules for those of partitions. Values are well-formed Unicode text,
- * normally JSON. `test/conformance/store.ts` asserts every sentence below for every adapter.
- */
+/** A record of a partition. */
 export interface Entry {
   readonly key: string;
   readonly value: string;
 }
 
+/** The bounds of a range. */
 export interface RangeOptions {
   /** Only keys that start with this. */
   readonly prefix?: string | undefined;
@@ -36,6 +32,7 @@ export interface Reader {
 /** Returns the text of an event for its position. Called at commit, possibly more than once: it must have no side effects. */
 export type RenderEvent = (seq: number) => string;
 
+/** The reads and buffered writes of one run of `Store.transact`. */
 export interface Transaction extends Reader {
   /**
    * As `Reader.get`. If another transaction that writes this key (by `put`, `delete` or `update`) commits before this one,
@@ -63,6 +60,7 @@ export interface Transaction extends Reader {
   endStream(stream: string): void;
 }
 
+/** An event of a stream. */
 export interface StoredEvent {
   readonly seq: number;
   readonly text: string;
@@ -87,6 +85,12 @@ export interface OpenSnapshot {
   readonly heldMs: number;
 }
 
+/**
+ * Records and streams of events. A record is a text under a key in a partition, which is ordered by key (by byte).
+ * Partition names and keys are printable ASCII without spaces (0x21–0x7e), each at least one character, together at most
+ * 1 900 bytes; names of streams follow the rules for those of partitions. Values are well-formed Unicode text, normally
+ * JSON. `test/conformance/store.ts` asserts every sentence of this file for every adapter.
+ */
 export interface Store extends Reader {
   /** Identifies this incarnation of the store. A restore changes it: positions of another epoch mean nothing. */
   readonly epoch: string;

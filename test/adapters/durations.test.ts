@@ -25,21 +25,21 @@ function chunk(type: string, content: Buffer, size = content.length): Buffer {
   return Buffer.concat([head, content]);
 }
 
-/** The first bytes of a file of these bytes. */
+/** Returns the offset of the first Ogg page at or after `from`. */
 const pageOf = (bytes: Buffer, from: number): number => bytes.indexOf('OggS', from);
 
-t.test('durations are those of ffprobe, for every type that is accepted', async (t) => {
+t.test('durations equal those of ffprobe, for every accepted type', async (t) => {
   for (const { name, mimeType, ms, withinMs } of durationCases) {
     const { path, bytes } = durationFile(name);
     const file = mediaFile(path, bytes);
     const duration = await media.duration(file, mimeType);
     t.ok(duration !== undefined && Math.abs(duration - ms) <= withinMs, `${name}: ${duration}, by ffprobe ${ms}`);
     const shown = await media.sniff(file);
-    t.notOk(shown !== undefined && contradicts(shown, mimeType), `${name} is taken as ${mimeType}: ${shown}`);
+    t.notOk(shown !== undefined && contradicts(shown, mimeType), `${name} is accepted as ${mimeType}: ${shown}`);
   }
 });
 
-t.test('a WAV file that is cut off is as long as what it holds, and odd ones have no duration', async (t) => {
+t.test('a truncated WAV file has the duration of its content, and invalid ones have none', async (t) => {
   const { bytes } = durationFile('s16.wav');
   t.equal(await media.duration(written(t, bytes.subarray(0, -4_000)), 'audio/wav'), 450);
   const riff = Buffer.from('RIFF\xff\xff\xff\xffWAVE', 'latin1');
@@ -56,20 +56,20 @@ t.test('a WAV file that is cut off is as long as what it holds, and odd ones hav
   }
 });
 
-t.test('an Ogg file that is cut off is as long as its last whole page, and odd ones have no duration', async (t) => {
+t.test('a truncated Ogg file has the duration up to its last complete page, and invalid ones have none', async (t) => {
   const { bytes } = durationFile('vorbis.ogg');
   const half = await media.duration(written(t, bytes.subarray(0, bytes.lastIndexOf('OggS') + 20)), 'audio/ogg');
   t.ok(half !== undefined && half > 0 && half < 2_500, `${half}`);
   const headers = bytes.subarray(0, pageOf(bytes, pageOf(bytes, 4) + 4));
-  t.equal(await media.duration(written(t, headers), 'audio/ogg'), undefined, 'nothing but headers');
-  t.equal(await media.duration(written(t, Buffer.concat([headers, Buffer.alloc(9_000_000, 'OggS')])), 'audio/ogg'), undefined, 'pages that are none');
+  t.equal(await media.duration(written(t, headers), 'audio/ogg'), undefined, 'only headers');
+  t.equal(await media.duration(written(t, Buffer.concat([headers, Buffer.alloc(9_000_000, 'OggS')])), 'audio/ogg'), undefined, 'no valid pages');
   t.equal(await media.duration(written(t, bytes.subarray(1)), 'audio/ogg'), undefined, 'no page at its start');
   t.equal(await media.duration(written(t, Buffer.alloc(0)), 'audio/ogg'), undefined, 'empty');
   const trailed = Buffer.concat([bytes, Buffer.alloc(300_000)]);
-  t.equal(await media.duration(written(t, trailed), 'audio/ogg'), 2_500, 'more follows');
+  t.equal(await media.duration(written(t, trailed), 'audio/ogg'), 2_500, 'other bytes follow');
 });
 
-t.test('an MP4 file whose head says nothing is as long as its longest track', async (t) => {
+t.test('an MP4 file without a duration in its header has that of its longest track', async (t) => {
   const { bytes } = durationFile('silent.mp4');
   const silenced = Buffer.from(bytes);
   silenced.writeUInt32BE(0xffffffff, bytes.indexOf('mvhd') + 4 + 16);

@@ -7,19 +7,19 @@ import { currentProcess } from '../../src/lib/process-identity.ts';
 import { blobsConformance } from '../conformance/blobs.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-t.test('files of a folder are blobs', (t) =>
+t.test('blobs in a folder keep the contract of Blobs', (t) =>
   blobsConformance(t, async (t) => {
     const path = join(tempFolder(t), 'files');
     return { blobs: new LocalBlobs({ path, minFreeBytes: 0 }), peer: new LocalBlobs({ path, minFreeBytes: 0 }) };
   }),
 );
 
-t.test('below the floor of free space nothing is staged', async (t) => {
+t.test('nothing is staged with too little free space', async (t) => {
   const blobs = new LocalBlobs({ path: join(tempFolder(t), 'files'), minFreeBytes: Number.MAX_SAFE_INTEGER });
   await t.rejects(blobs.stage(), { code: 'storage_full' });
 });
 
-t.test('a disk that fills up while a file is written is told as such', async (t) => {
+t.test('a disk that fills up while a file is written is reported as storage_full', async (t) => {
   const staged = await StagedFile.create(join(tempFolder(t), 'new', 'x'), async () => {
     throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
   });
@@ -27,7 +27,7 @@ t.test('a disk that fills up while a file is written is told as such', async (t)
   await staged.discard();
 });
 
-t.test('an empty folder goes with its last file, and only the owner may look into any', async (t) => {
+t.test('an empty folder is removed with its last file, and only the owner can read files and folders', async (t) => {
   const path = join(tempFolder(t), 'files');
   const blobs = new LocalBlobs({ path, minFreeBytes: 0 });
   for (const name of ['file_aaaaa1', 'file_aaaaa2', 'file_bbbbb1']) {
@@ -42,7 +42,7 @@ t.test('an empty folder goes with its last file, and only the owner may look int
   for (const place of ['', '.staging', 'env', 'env/file_aaaaa', 'env/file_aaaaa/file_aaaaa2']) t.equal(statSync(join(path, place)).mode & 0o077, 0, place);
 });
 
-t.test('a hold counts no more when its process has ended, or has been silent for minutes', async (t) => {
+t.test('a hold expires when its process has ended, or has not touched it for five minutes', async (t) => {
   const path = join(tempFolder(t), 'files');
   const blobs = new LocalBlobs({ path, minFreeBytes: 0 });
   const holds = join(path, '.holds');
@@ -53,9 +53,9 @@ t.test('a hold counts no more when its process has ended, or has been silent for
   };
   put('killed', { ...currentProcess(), startTime: '1' }, 0);
   put('stopped', currentProcess(), 301_000);
-  put('far away and silent', { ...currentProcess(), host: 'elsewhere', boot: 'another' }, 301_000);
+  put('on another machine, expired', { ...currentProcess(), host: 'elsewhere', boot: 'another' }, 301_000);
   t.equal(await blobs.isHeld(), false);
-  t.same(readdirSync(holds), [], 'what is over is removed');
-  put('far away', { ...currentProcess(), host: 'elsewhere', boot: 'another' }, 60_000);
+  t.same(readdirSync(holds), [], 'expired holds are removed');
+  put('on another machine', { ...currentProcess(), host: 'elsewhere', boot: 'another' }, 60_000);
   t.equal(await blobs.isHeld(), true);
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import t, { type Test } from 'tap';
 import { FileWindow } from '../../src/adapters/media/file-window.ts';
-import { jpegIsWhole } from '../../src/adapters/media/jpeg-end.ts';
+import { jpegIsComplete } from '../../src/adapters/media/jpeg-end.ts';
 import { LocalMedia } from '../../src/adapters/media/media.ts';
 import { HEAD_BYTES, type MediaFile } from '../../src/ports/media.ts';
 import { animation, fragmentedMp4, mp4, picture, wav, webm } from '../fixtures/media.ts';
@@ -19,27 +19,27 @@ function file(t: Test, bytes: Buffer, owner = 'ann'): MediaFile {
   return { path, head: bytes.subarray(0, HEAD_BYTES), tail: bytes.subarray(-2), owner };
 }
 
-/** A PNG that says it is of a size and holds nothing of that: what a bomb looks like before it is opened. */
-function hollowPng(width: number, height: number): Buffer {
+/** A PNG with a header of the given size and no pixels, like a decompression bomb before it is opened. */
+function emptyPng(width: number, height: number): Buffer {
   const png = Buffer.from('89504e470d0a1a0a0000000d49484452000000000000000008020000000000000000000049454e44ae426082', 'hex');
   png.writeUInt32BE(width, 16);
   png.writeUInt32BE(height, 20);
   return png;
 }
 
-t.test('pictures of each type tell what they are and how large', async (t) => {
+t.test('type and size of images of each type are read', async (t) => {
   for (const type of ['jpeg', 'png', 'gif', 'webp'] as const) {
     const bytes = await picture(30, 20).toFormat(type).toBuffer();
     t.same(await imageOf(file(t, bytes)), { mimeType: `image/${type}`, width: 30, height: 20 }, type);
     t.equal(await media.sniff(file(t, bytes)), `image/${type}`);
   }
-  const lying = await picture(30, 20).jpeg().withMetadata({ orientation: 6 }).toBuffer();
-  t.match(await imageOf(file(t, lying)), { width: 20, height: 30 }, 'as it is shown');
+  const rotated = await picture(30, 20).jpeg().withMetadata({ orientation: 6 }).toBuffer();
+  t.match(await imageOf(file(t, rotated)), { width: 20, height: 30 }, 'as displayed');
   const frames = await (await animation(8, 6)).gif().toBuffer();
   t.match(await imageOf(file(t, frames)), { mimeType: 'image/gif', width: 8, height: 6 }, 'of an animation one frame');
 });
 
-t.test('odd but honest pictures are taken', async (t) => {
+t.test('unusual but valid images are accepted', async (t) => {
   const cmyk = await picture(30, 20).toColourspace('cmyk').jpeg().toBuffer();
   const deep = await sharp(await picture(30, 20).png().toBuffer()).toColourspace('rgb16').png().toBuffer();
   const progressive = await picture(300, 200).jpeg({ progressive: true }).toBuffer();
@@ -52,32 +52,32 @@ t.test('odd but honest pictures are taken', async (t) => {
   }
 });
 
-t.test('what is damaged, cut off, too large or no picture is refused', async (t) => {
+t.test('files that are damaged, truncated, too large or no image are refused', async (t) => {
   const noise = Buffer.from(Array.from({ length: 90 * 60 * 3 }, (_, i) => (i * 7919) % 251));
   for (const type of ['jpeg', 'png', 'webp'] as const) {
     const bytes = await sharp(noise, { raw: { width: 90, height: 60, channels: 3 } }).toFormat(type).toBuffer();
-    t.ok(await imageOf(file(t, bytes)), `${type} whole`);
-    t.equal(await imageOf(file(t, bytes.subarray(0, bytes.length * 0.6))), null, `${type} cut off`);
+    t.ok(await imageOf(file(t, bytes)), `${type} complete`);
+    t.equal(await imageOf(file(t, bytes.subarray(0, bytes.length * 0.6))), null, `${type} truncated`);
   }
   const withPreview = await picture(30, 20).jpeg().withMetadata({ exif: { IFD0: { Artist: 'x\xff\xd9x' } } }).toBuffer();
-  t.equal(await imageOf(file(t, withPreview.subarray(0, withPreview.length - 2))), null, 'an end before the picture is none');
-  t.equal(await imageOf(file(t, hollowPng(20_000, 20_000))), null, 'a bomb');
-  t.equal(await media.thumbnail(hollowPng(20_000, 20_000)), null);
-  t.equal(await imageOf(file(t, hollowPng(10, 10))), null, 'nothing inside');
+  t.equal(await imageOf(file(t, withPreview.subarray(0, withPreview.length - 2))), null, 'an end marker before the scan does not count');
+  t.equal(await imageOf(file(t, emptyPng(20_000, 20_000))), null, 'a decompression bomb');
+  t.equal(await media.thumbnail(emptyPng(20_000, 20_000)), null);
+  t.equal(await imageOf(file(t, emptyPng(10, 10))), null, 'no pixels');
   t.equal(await imageOf(file(t, Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'))), null, 'SVG');
   t.equal(await imageOf(file(t, await picture(9, 9).tiff().toBuffer())), null, 'TIFF');
   t.equal(await imageOf(file(t, Buffer.from('no picture'))), null);
 });
 
-t.test('the end of a JPEG is found wherever it is', async (t) => {
+t.test('the end marker of a JPEG is found at any place', async (t) => {
   const plain = await picture(300, 200).jpeg().toBuffer();
   const exif = Buffer.alloc(60_000, 0xd9);
   exif.fill(0xff, 100, 200);
   const segment = Buffer.concat([Buffer.from([0xff, 0xe1, exif.length >> 8, exif.length & 255]), exif.subarray(2)]);
   const long = Buffer.concat([plain.subarray(0, 2), segment, segment, Buffer.from([0xff]), plain.subarray(2)]);
-  t.match(await imageOf(file(t, long)), { width: 300 }, 'its scan is not among the first bytes');
-  t.match(await imageOf(file(t, Buffer.concat([long, Buffer.alloc(300_000, 3)]))), { width: 300 }, 'more follows it');
-  t.equal(await imageOf(file(t, long.subarray(0, long.length - 2))), null, 'there is none');
+  t.match(await imageOf(file(t, long)), { width: 300 }, 'its scan is not in the first bytes');
+  t.match(await imageOf(file(t, Buffer.concat([long, Buffer.alloc(300_000, 3)]))), { width: 300 }, 'other bytes follow it');
+  t.equal(await imageOf(file(t, long.subarray(0, long.length - 2))), null, 'it is missing');
 });
 
 t.test('a JPEG is read once, whatever it is filled with', async (t) => {
@@ -90,25 +90,25 @@ t.test('a JPEG is read once, whatever it is filled with', async (t) => {
   };
   const plain = await picture(300, 200).jpeg().toBuffer();
   const fillBytes = Buffer.alloc(9_900_000, 0xff);
-  const eventChunks = Buffer.alloc(9_900_000, Buffer.from('ffe00002', 'hex'));
-  for (const [name, filling] of Object.entries({ fillBytes, segments: eventChunks })) {
+  const segments = Buffer.alloc(9_900_000, Buffer.from('ffe00002', 'hex'));
+  for (const [name, filling] of Object.entries({ fillBytes, segments })) {
     const filled = Buffer.concat([plain.subarray(0, 2), filling, plain.subarray(2)]);
     reads = 0;
-    t.equal(await jpegIsWhole(file(t, Buffer.concat([filled, Buffer.from('more')]))), true, name);
-    t.equal(await jpegIsWhole(file(t, filled.subarray(0, -2))), false, `${name}, cut off`);
-    t.equal(await jpegIsWhole(file(t, filled.subarray(0, 9_000_000))), false, `${name}, without a scan`);
+    t.equal(await jpegIsComplete(file(t, Buffer.concat([filled, Buffer.from('more')]))), true, name);
+    t.equal(await jpegIsComplete(file(t, filled.subarray(0, -2))), false, `${name}, truncated`);
+    t.equal(await jpegIsComplete(file(t, filled.subarray(0, 9_000_000))), false, `${name}, without a scan`);
     t.ok(reads < 150, `${reads} reads`);
   }
 });
 
-t.test('fifty million pixels are taken, one more column is not', async (t) => {
+t.test('fifty million pixels are accepted, one more column is not', async (t) => {
   const png = (width: number): Promise<Buffer> => picture(width, 5_000).png({ compressionLevel: 1 }).toBuffer();
   t.same(await imageOf(file(t, await png(10_000))), { mimeType: 'image/png', width: 10_000, height: 5_000 });
   t.equal(await imageOf(file(t, await png(10_001))), null);
   t.equal(await imageOf(file(t, await picture(10_001, 5_000).jpeg().toBuffer())), null);
 });
 
-t.test('images of different owners take turns, and small ones do not wait for large ones', async (t) => {
+t.test('images of different owners are decoded in turn, and small ones do not wait for large ones', async (t) => {
   const large = await picture(4_000, 4_000).png({ compressionLevel: 1 }).toBuffer();
   const middle = await picture(2_000, 1_500).png().toBuffer();
   const order: string[] = [];
@@ -134,8 +134,8 @@ t.test('an image that is not admitted is not decoded', async (t) => {
   await t.rejects(refused, { message: 'too many' });
 });
 
-t.test('a thumbnail is upright, cut to the middle, and white where nothing is', async (t) => {
-  // Left half red, right half clear; turned by EXIF so that the red is on top.
+t.test('a thumbnail is upright, cropped to the middle, and white where the image is transparent', async (t) => {
+  // The left half is red, the right half transparent; by its EXIF orientation the red is on top.
   const red = await sharp({ create: { width: 300, height: 300, channels: 4, background: '#f00' } }).png().toBuffer();
   const halves = sharp({ create: { width: 600, height: 300, channels: 4, background: '#0000' } }).composite([{ input: red, left: 0, top: 0 }]);
   const png = await sharp(await halves.png().toBuffer()).withMetadata({ orientation: 6 }).png().toBuffer();
@@ -148,28 +148,28 @@ t.test('a thumbnail is upright, cut to the middle, and white where nothing is', 
   t.ok(at(100, 170).every((value) => value > 240), `white below: ${at(100, 170).join(' ')}`);
 });
 
-t.test('sound and video tell how long they are, also as browsers record them', async (t) => {
+t.test('durations of audio and video are read, also as browsers record them', async (t) => {
   t.equal(await media.duration(file(t, wav(1.5)), 'audio/wav'), 1500);
   t.equal(await media.duration(file(t, webm(2_500)), 'audio/webm'), 2500, 'a recording');
   t.equal(await media.duration(file(t, webm(2_500, { video: true })), 'video/webm'), 2500);
   t.equal(await media.duration(file(t, webm(25_000, { scale: 100_000 })), 'audio/webm'), 2500, 'in other units');
-  t.equal(await media.duration(file(t, webm(4_200, { finished: true })), 'audio/webm'), 4200, 'one that tells it');
-  t.equal(await media.duration(file(t, webm(0).subarray(0, 60)), 'audio/webm'), undefined, 'one that was cut off before its first block');
+  t.equal(await media.duration(file(t, webm(4_200, { finished: true })), 'audio/webm'), 4200, 'with a duration in its header');
+  t.equal(await media.duration(file(t, webm(0).subarray(0, 60)), 'audio/webm'), undefined, 'truncated before its first block');
   for (const told of ['sample', 'fragment', 'track'] as const) {
-    for (const timed of [true, false]) t.equal(await media.duration(file(t, fragmentedMp4(3, { told, timed })), 'audio/mp4'), 3000, `fragments, told by the ${told}`);
+    for (const timed of [true, false]) t.equal(await media.duration(file(t, fragmentedMp4(3, { told, timed })), 'audio/mp4'), 3000, `fragments, durations by ${told}`);
   }
-  t.equal(await media.duration(file(t, fragmentedMp4(2).subarray(0, -150)), 'video/mp4'), 2000, 'fragments that were cut off');
-  t.equal(await media.duration(file(t, fragmentedMp4(0)), 'audio/mp4'), undefined, 'none of them');
+  t.equal(await media.duration(file(t, fragmentedMp4(2).subarray(0, -150)), 'video/mp4'), 2000, 'truncated fragments');
+  t.equal(await media.duration(file(t, fragmentedMp4(0)), 'audio/mp4'), undefined, 'no fragments');
   t.equal(await media.duration(file(t, mp4('M4A')), 'audio/mp4'), undefined, 'nothing to play');
-  t.equal(await media.duration(file(t, Buffer.alloc(10_000, 0xff)), 'audio/webm'), undefined, 'rubbish');
+  t.equal(await media.duration(file(t, Buffer.alloc(10_000, 0xff)), 'audio/webm'), undefined, 'invalid bytes');
   t.equal(await media.sniff(file(t, webm(100))), 'video/webm');
   t.equal(await media.sniff(file(t, mp4('M4A'))), 'audio/x-m4a');
   t.equal(await media.sniff(file(t, Buffer.from('nothing known'))), undefined);
 });
 
-t.test('what only looks like sound is put down after a while: nothing goes on reading it', async (t) => {
-  const almost = Buffer.alloc(9_000_000, 0xff);
-  const { path, ...rest } = file(t, almost);
+t.test('a file that only resembles audio is closed at the time limit', async (t) => {
+  const resembling = Buffer.alloc(9_000_000, 0xff);
+  const { path, ...rest } = file(t, resembling);
   t.equal(await media.duration({ path, ...rest }, 'audio/mpeg'), undefined);
   const isOpen = (): boolean => readdirSync('/proc/self/fd').some((fd) => linkOf(fd) === path);
   await until(() => !isOpen(), 1_000);

@@ -1,4 +1,4 @@
-import { setImmediate as turnOver } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import * as Y from 'yjs';
 import { YjsThread, type YjsThreadOptions } from '../../src/adapters/yjs/yjs-thread.ts';
@@ -16,7 +16,7 @@ function textOf(update: Uint8Array | string): string {
   return document.getText('text').toJSON();
 }
 
-t.test('documents are merged, compared and compacted, and the arguments stay as they were', async (t) => {
+t.test('documents are merged, compared and compacted, and the arguments are not changed', async (t) => {
   const thread = startThread(t);
   const [one, two] = ['one', 'two'].map((text) => Y.encodeStateAsUpdate(documentWith(text)));
   const view = Buffer.concat([Buffer.alloc(7), one ?? Buffer.alloc(0), Buffer.alloc(9)]).subarray(7, -9);
@@ -30,7 +30,7 @@ t.test('documents are merged, compared and compacted, and the arguments stay as 
   t.equal(textOf((await thread.merge(null, view)).result), 'one');
 });
 
-t.test('what is no update, document or state vector is named', async (t) => {
+t.test('a fault names the argument that is not valid', async (t) => {
   const thread = startThread(t);
   const good = Y.encodeStateAsUpdate(documentWith('text'));
   t.match(await thread.merge(good, Buffer.from('rubbish')), { result: 'update' });
@@ -39,40 +39,40 @@ t.test('what is no update, document or state vector is named', async (t) => {
   t.match(await thread.diff(Buffer.from('rubbish'), Buffer.from([0])), { result: 'stored' });
 });
 
-t.test('work that takes too long is ended, the event loop turns meanwhile, and the next work is done', async (t) => {
+t.test('an operation that takes too long is ended without blocking the event loop, and the next one runs', async (t) => {
   const thread = startThread(t, { timeMs: () => 1_000 });
   const attack = Y.mergeUpdates([baseText(16_000), insertsAtOneOrigin(16_000)]);
   t.ok(attack.byteLength < 400_000, `${attack.byteLength} bytes`);
-  let turns = 0;
-  let isOver = false;
-  const turn = (): void => {
-    turns += 1;
-    if (!isOver) setImmediate(turn);
+  let iterations = 0;
+  let hasEnded = false;
+  const count = (): void => {
+    iterations += 1;
+    if (!hasEnded) setImmediate(count);
   };
-  setImmediate(turn);
+  setImmediate(count);
   const outcome = thread.compact(attack);
   const next = thread.merge(null, Y.encodeStateAsUpdate(documentWith('next')));
   t.match(await outcome, { result: 'time' });
-  isOver = true;
+  hasEnded = true;
   t.ok((await outcome).ms >= 1_000);
-  t.ok(turns > 1_000, `${turns} turns of the event loop`);
+  t.ok(iterations > 1_000, `${iterations} event loop iterations`);
   t.equal(textOf((await next).result), 'next');
 });
 
-t.test('work that takes too much memory is ended, and the next work is done', async (t) => {
+t.test('an operation that takes too much memory is ended, and the next one runs', async (t) => {
   const thread = startThread(t, { timeMs: () => 100_000, heapMb: () => 64 });
   t.match(await thread.merge(null, structPerClient(450_000)), { result: 'memory' });
   t.equal(textOf((await thread.merge(null, Y.encodeStateAsUpdate(documentWith('next')))).result), 'next');
 });
 
-t.test('closing ends what runs, and a large document gets a thread with a larger heap', async (t) => {
+t.test('close ends the running operation, and a large document gets a thread with a larger heap', async (t) => {
   const thread = startThread(t, { timeMs: () => 100_000 });
   const large = Y.encodeStateAsUpdate(documentWith('x'.repeat(9_000_000)));
   t.equal(textOf((await thread.merge(null, Y.encodeStateAsUpdate(documentWith('small')))).result), 'small');
   t.equal(textOf((await thread.merge(null, large)).result).length, 9_000_000);
   const running = thread.compact(Y.mergeUpdates([baseText(16_000), insertsAtOneOrigin(16_000)]));
   const rejected = t.rejects(running, { message: /^the thread for Yjs documents has ended/ });
-  await turnOver();
+  await nextIteration();
   await thread.close();
   await rejected;
   await t.rejects(thread.compact(large), { message: 'the thread for Yjs documents is closed' });

@@ -1,9 +1,9 @@
 import type { Test } from 'tap';
 import type { Blobs } from '../../src/ports/blobs.ts';
 
-/** Every sentence of ports/blobs.ts as a test. `open` gives two views of one place, as two processes have them. */
+/** Asserts every sentence of ports/blobs.ts for an adapter. `open` opens new, empty blobs twice, like two processes. */
 export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blobs: Blobs; peer: Blobs }>): Promise<void> {
-  await t.test('a blob is seen whole, once it is committed', async (t) => {
+  await t.test('a blob is visible, complete, once it is committed', async (t) => {
     const { blobs, peer } = await open(t);
     const staged = await blobs.stage();
     await staged.write(Buffer.from('one '));
@@ -15,10 +15,10 @@ export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blo
     t.same(await peer.stat('env', 'a'), { size: 7 });
     t.equal(await textOf(peer, 'env', 'a'), 'one two');
     await staged.discard();
-    t.same(await peer.stat('env', 'a'), { size: 7 }, 'what is committed stays');
+    t.same(await peer.stat('env', 'a'), { size: 7 }, 'discard has no effect after commit');
   });
 
-  await t.test('reads give the bytes asked for, fewer only at the end', async (t) => {
+  await t.test('reads return the requested bytes, fewer only at the end', async (t) => {
     const { blobs } = await open(t);
     await put(blobs, 'env', 'digits', '0123456789');
     const reader = await blobs.open('env', 'digits');
@@ -29,7 +29,7 @@ export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blo
     await t.rejects(blobs.open('env', 'absent'));
   });
 
-  await t.test('a reader goes on to read what was removed meanwhile', async (t) => {
+  await t.test('an open blob stays readable after it is removed', async (t) => {
     const { blobs, peer } = await open(t);
     await put(blobs, 'env', 'a', 'still here');
     const reader = await blobs.open('env', 'a');
@@ -38,17 +38,17 @@ export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blo
     await reader.close();
   });
 
-  await t.test('what is discarded was never there, and discarding again is no error', async (t) => {
+  await t.test('a discarded blob leaves nothing, and discarding again has no effect', async (t) => {
     const { blobs } = await open(t);
     const staged = await blobs.stage();
     await staged.write(Buffer.from('x'));
     await staged.discard();
     await staged.discard();
     t.same(await namesOf(blobs, 'env'), []);
-    t.equal(await blobs.sweepStaged(0), 0, 'nothing is left of it');
+    t.equal(await blobs.sweepStaged(0), 0, 'nothing is left');
   });
 
-  await t.test('removing is final, and again has no effect', async (t) => {
+  await t.test('a removed blob is gone, and removing it again has no effect', async (t) => {
     const { blobs, peer } = await open(t);
     await put(blobs, 'env', 'a', 'x');
     await put(blobs, 'env', 'ab', 'y');
@@ -61,7 +61,7 @@ export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blo
     t.equal(await textOf(peer, 'env', 'a'), 'again', 'the name is free again');
   });
 
-  await t.test('environments are apart', async (t) => {
+  await t.test('environments are separate', async (t) => {
     const { blobs, peer } = await open(t);
     t.same(await blobs.environments(), []);
     for (const name of ['a', 'file_0000000000one', 'file_0000000000two', 'file_1111111111one']) await put(blobs, 'one', name, name);
@@ -74,15 +74,15 @@ export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blo
     t.equal(await textOf(blobs, 'two', 'a'), 'of two');
   });
 
-  await t.test('blobs are held, for all processes, until everybody has released them', async (t) => {
+  await t.test('blobs are held, for all processes, until every hold is released', async (t) => {
     const { blobs, peer } = await open(t);
     t.equal(await blobs.isHeld(), false);
     const [one, two] = [await blobs.hold(), await peer.hold()];
     for (const view of [blobs, peer]) t.equal(await view.isHeld(), true);
-    t.same(await blobs.environments(), [], 'a hold is not seen among the blobs');
+    t.same(await blobs.environments(), [], 'a hold is not listed among the blobs');
     await put(blobs, 'env', 'a', 'x');
     await blobs.remove('env', 'a');
-    t.equal(await blobs.stat('env', 'a'), undefined, 'it is for those who ask');
+    t.equal(await blobs.stat('env', 'a'), undefined, 'callers have to check for holds');
     await one.release();
     await one.release();
     t.equal(await blobs.isHeld(), true);
@@ -90,7 +90,7 @@ export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blo
     for (const view of [blobs, peer]) t.equal(await view.isHeld(), false);
   });
 
-  await t.test('only staged blobs that nobody writes to any longer are swept', async (t) => {
+  await t.test('staged blobs are swept when nothing has been written to them for the given time', async (t) => {
     const { blobs, peer } = await open(t);
     const left = await blobs.stage();
     await left.write(Buffer.from('x'));
@@ -102,14 +102,14 @@ export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blo
     t.equal(await blobs.stat('env', 'a'), undefined);
   });
 
-  await t.test('many commits at once all last', async (t) => {
+  await t.test('many concurrent commits succeed', async (t) => {
     const { blobs, peer } = await open(t);
     const names = Array.from({ length: 40 }, (_, i) => `file_${String(i % 4).repeat(10)}${i}`);
     await Promise.all(names.map((name, i) => put(i % 2 === 0 ? blobs : peer, 'env', name, name)));
     t.same(await namesOf(peer, 'env'), [...names].sort());
   });
 
-  await t.test('names can’t lead elsewhere', async (t) => {
+  await t.test('names that the port does not allow are refused', async (t) => {
     const { blobs } = await open(t);
     for (const name of ['', '.', '..', '.hidden', 'a/b', '../a', 'a b', 'ä', 'x'.repeat(129), 'a\0']) {
       await t.rejects(blobs.stat('env', name), `${JSON.stringify(name)} as a name`);

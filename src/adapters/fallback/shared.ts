@@ -2,34 +2,35 @@ import type { Budget, SharedRecord, RateWindow, Shared } from '../../ports/share
 import { isDiskFailure } from '../lmdb/env/commit-failure.ts';
 import { MemoryShared } from '../memory/shared.ts';
 
-/** After a change failed, the next is not tried for this long: each attempt costs a write to a full disk. */
+/** After a failed write the next one is not attempted for this long: each attempt costs a write to a full disk. */
 const RETRY_MS = 250;
 
 /**
- * Shared memory that goes on when its disk is full or fails, so that requests are answered and sockets live on: what cannot be
- * written then counts in this process alone, and is written when there is space again.
+ * Shared memory that keeps working while its disk is full or fails, so that requests are answered and sockets stay open:
+ * what cannot be written then counts in this process only, and is written when the disk works again.
  */
 export class FallbackShared implements Shared {
   readonly #shared: Shared;
-  /** Hits and budgets counted while they could not be shared. */
-  readonly #hits = new MemoryShared();
-  /** Changes that are still to be written: what they are about -> how. */
-  readonly #owed = new Map<string, () => void>();
-  /** `key owner` -> what is still to be added to its count. */
-  readonly #deltas = new Map<string, { readonly key: string; readonly owner: string; delta: number }>();
+  /** Hits and budgets that could not be counted in the shared memory. */
+  readonly #local = new MemoryShared();
+  /** Changes to be written; the key says what they are about. */
+  readonly #pendingChanges = new Map<string, () => void>();
+  /** `key owner` -> amount to be added to the count. */
+  readonly #pendingCounts = new Map<string, { readonly key: string; readonly owner: string; delta: number }>();
   #failedAt = Number.NEGATIVE_INFINITY;
 
+  /** @param shared the memory that is written to a disk */
   constructor(shared: Shared) {
     this.#shared = shared;
   }
 
   hit(key: string, limit: number, windowMs: number, now: number): RateWindow {
-    if (this.#deltas.size > 0 || this.#owed.size > 0) this.#pay();
+    if (this.#pendingCounts.size > 0 || this.#pendingChanges.size > 0) this.#writePending();
     try {
       return this.#shared.hit(key, limit, windowMs, now);
     } catch (error) {
       requireDiskFailure(error);
-      return this.#hits.hit(key, limit, windowMs, now);
+      return this.#local.hit(key, limit, windowMs, now);
     }
   }
 
@@ -38,36 +39,36 @@ export class FallbackShared implements Shared {
       return this.#shared.spend(key, budget);
     } catch (error) {
       requireDiskFailure(error);
-      return this.#hits.spend(key, budget);
+      return this.#local.spend(key, budget);
     }
   }
 
   sweepWindows(before: number): void {
-    this.#hits.sweepWindows(before);
+    this.#local.sweepWindows(before);
     this.#try(() => this.#shared.sweepWindows(before));
   }
 
   count(key: string, owner: string, delta: number): number {
     const name = `${key} ${owner}`;
-    const owed = this.#deltas.get(name) ?? { key, owner, delta: 0 };
-    owed.delta += delta;
-    this.#deltas.set(name, owed);
-    this.#pay();
+    const pending = this.#pendingCounts.get(name) ?? { key, owner, delta: 0 };
+    pending.delta += delta;
+    this.#pendingCounts.set(name, pending);
+    this.#writePending();
     return this.total(key);
   }
 
   total(key: string): number {
     let total = this.#shared.total(key);
-    for (const owed of this.#deltas.values()) if (owed.key === key) total += owed.delta;
+    for (const pending of this.#pendingCounts.values()) if (pending.key === key) total += pending.delta;
     return Math.max(0, total);
   }
 
   put(record: SharedRecord): void {
-    this.#owe(`${record.key} ${record.name}`, () => this.#shared.put(record));
+    this.#change(`${record.key} ${record.name}`, () => this.#shared.put(record));
   }
 
   delete(key: string, name: string): void {
-    this.#owe(`${key} ${name}`, () => this.#shared.delete(key, name));
+    this.#change(`${key} ${name}`, () => this.#shared.delete(key, name));
   }
 
   list(key: string): SharedRecord[] {
@@ -83,7 +84,7 @@ export class FallbackShared implements Shared {
   }
 
   deleteOwner(owner: string): void {
-    this.#owe(` ${owner}`, () => this.#shared.deleteOwner(owner));
+    this.#change(` ${owner}`, () => this.#shared.deleteOwner(owner));
   }
 
   maintain(): void {
@@ -94,25 +95,26 @@ export class FallbackShared implements Shared {
     await this.#shared.close();
   }
 
-  /** Makes a change now, or as soon as there is space; only the last one about a thing counts. */
-  #owe(about: string, change: () => void): void {
-    this.#owed.delete(about);
-    this.#owed.set(about, change);
-    this.#pay();
+  /** Makes a change now, or when the disk works again. A later change with the same subject replaces it. */
+  #change(subject: string, change: () => void): void {
+    this.#pendingChanges.delete(subject);
+    this.#pendingChanges.set(subject, change);
+    this.#writePending();
   }
 
-  #pay(): void {
+  #writePending(): void {
     if (performance.now() - this.#failedAt < RETRY_MS) return;
-    for (const [name, { key, owner, delta }] of this.#deltas) {
+    for (const [name, { key, owner, delta }] of this.#pendingCounts) {
       if (delta !== 0 && !this.#try(() => this.#shared.count(key, owner, delta))) return;
-      this.#deltas.delete(name);
+      this.#pendingCounts.delete(name);
     }
-    for (const [about, change] of this.#owed) {
+    for (const [subject, change] of this.#pendingChanges) {
       if (!this.#try(change)) return;
-      this.#owed.delete(about);
+      this.#pendingChanges.delete(subject);
     }
   }
 
+  /** Returns false if the disk has failed; throws any other error. */
   #try(change: () => void): boolean {
     try {
       change();

@@ -13,6 +13,7 @@ import { StoreView } from './engine/store-view.ts';
 import { Snapshots } from './engine/snapshots.ts';
 import { LmdbTransaction } from './engine/transaction.ts';
 
+/** How `openLmdbStore` opens a store. */
 export interface LmdbStoreOptions {
   /** Folder of the database; created if it is missing. */
   readonly path: string;

@@ -5,19 +5,20 @@ import { dirname, join } from 'node:path';
 import { CollabError } from '../../model/errors.ts';
 import type { BlobHold, BlobReader, Blobs, BlobStat, StagedBlob } from '../../ports/blobs.ts';
 import { FolderSync } from './folder-sync.ts';
-import { beginHold, isHeldBySome } from './holds.ts';
+import { createHold, hasHold } from './holds.ts';
 import { isMissing, StagedFile } from './staged-file.ts';
 
+/** Where blobs are stored. */
 export interface LocalBlobsOptions {
-  /** The folder of all files; made at the first upload. */
+  /** The folder of all files; created by the first upload. */
   readonly path: string;
-  /** Free space of its disk below which nothing is staged. */
+  /** Nothing is staged while its disk has less free space than this, in bytes. */
   readonly minFreeBytes: number;
 }
 
 const STAGING = '.staging';
 const HOLDS = '.holds';
-/** Names that begin alike lie in one folder: ids begin with their time, so uploads of one moment share a flush. */
+/** Files whose names begin alike share a folder. Ids begin with their time, so concurrent uploads share a flush of the folder. */
 const FOLDER_LETTERS = 10;
 const SPACE_CHECK_MS = 1_000;
 
@@ -25,7 +26,7 @@ const SPACE_CHECK_MS = 1_000;
 export class LocalBlobs implements Blobs {
   readonly #options: LocalBlobsOptions;
   readonly #folders = new FolderSync();
-  /** Folders that are on the disk, as far as this process knows. */
+  /** Folders that this process knows to exist and to be flushed. */
   readonly #known = new Set<string>();
   #spaceCheckedAt = -Infinity;
 
@@ -57,7 +58,7 @@ export class LocalBlobs implements Blobs {
     const file = this.#fileOf(environmentId, name);
     await rm(file, { force: true });
     this.#known.delete(dirname(file));
-    // Fails while other files are in it.
+    // Fails while there are other files in it.
     await rmdir(dirname(file)).catch(() => undefined);
   }
 
@@ -88,11 +89,11 @@ export class LocalBlobs implements Blobs {
   }
 
   hold(): Promise<BlobHold> {
-    return beginHold(join(this.#options.path, HOLDS));
+    return createHold(join(this.#options.path, HOLDS));
   }
 
   isHeld(): Promise<boolean> {
-    return isHeldBySome(join(this.#options.path, HOLDS));
+    return hasHold(join(this.#options.path, HOLDS));
   }
 
   async removeAll(environmentId: string): Promise<void> {
@@ -100,37 +101,37 @@ export class LocalBlobs implements Blobs {
   }
 
   #folderOf(environmentId: string): string {
-    return join(this.#options.path, checked(environmentId));
+    return join(this.#options.path, checkedName(environmentId));
   }
 
   #fileOf(environmentId: string, name: string): string {
-    return join(this.#folderOf(environmentId), checked(name).slice(0, FOLDER_LETTERS), name);
+    return join(this.#folderOf(environmentId), checkedName(name).slice(0, FOLDER_LETTERS), name);
   }
 
   async #place(staged: string, file: string): Promise<void> {
     const folder = dirname(file);
-    if (!this.#known.has(folder)) await this.#make(folder);
+    if (!this.#known.has(folder)) await this.#create(folder);
     try {
       await rename(staged, file);
     } catch (error) {
       if (!isMissing(error)) throw error;
-      // Another process has removed the folder, empty, since.
-      await this.#make(folder);
+      // Another process has removed the folder since, because it was empty.
+      await this.#create(folder);
       await rename(staged, file);
     }
     await this.#folders.sync(folder);
   }
 
-  async #make(folder: string): Promise<void> {
+  async #create(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    for (let made = folder; made !== this.#options.path; made = dirname(made)) await this.#folders.sync(dirname(made));
+    for (let created = folder; created !== this.#options.path; created = dirname(created)) await this.#folders.sync(dirname(created));
     this.#known.add(folder);
   }
 
   async #checkSpace(): Promise<void> {
     const { path, minFreeBytes } = this.#options;
-    const made = await mkdir(path, { recursive: true, mode: 0o700 });
-    if (made !== undefined) await this.#folders.sync(dirname(path));
+    const created = await mkdir(path, { recursive: true, mode: 0o700 });
+    if (created !== undefined) await this.#folders.sync(dirname(path));
     const { bavail, bsize } = await statfs(path);
     if (bavail * bsize < minFreeBytes) throw new CollabError('storage_full', 'The disk has too little free space: uploads are refused');
     this.#spaceCheckedAt = performance.now();
@@ -160,7 +161,7 @@ class LocalReader implements BlobReader {
   }
 }
 
-/** The entries of a folder; none when it is not there. */
+/** The entries of a folder; none if it is missing. */
 async function entries(folder: string): Promise<Dirent[]> {
   try {
     return await readdir(folder, { withFileTypes: true });
@@ -170,8 +171,8 @@ async function entries(folder: string): Promise<Dirent[]> {
   }
 }
 
-/** A name as part of a path. Throws for one that the port does not allow: it must not lead anywhere else. */
-function checked(name: string): string {
-  if (!/^[!-\-0-~][!-.0-~]{0,127}$/.test(name)) throw new Error(`not a name of a blob: ${JSON.stringify(name)}`);
+/** Returns a name for use in a path. Throws if the port does not allow it: it could lead to another folder. */
+function checkedName(name: string): string {
+  if (!/^[!-\-0-~][!-.0-~]{0,127}$/.test(name)) throw new Error(`invalid blob name or environment id: ${JSON.stringify(name)}`);
   return name;
 }

@@ -1,33 +1,34 @@
 import { open } from 'node:fs/promises';
 
-interface Turn {
+/** The running flush of a folder, and the one that is planned after it. */
+interface Flushes {
   readonly current: Promise<void>;
   next: Promise<void> | null;
 }
 
-/** Flushes folders, so that names made in them outlast a power cut. Calls that come during a flush share the next one. */
+/** Flushes folders, so that names created in them survive a power cut. Calls during a flush share the next one. */
 export class FolderSync {
-  readonly #turns = new Map<string, Turn>();
+  readonly #flushes = new Map<string, Flushes>();
 
-  /** Resolves once every name that was made in `folder` before the call is on the disk. */
+  /** Resolves once every name that was created in `folder` before the call is on disk. */
   sync(folder: string): Promise<void> {
-    const turn = this.#turns.get(folder);
-    if (turn === undefined) return this.#start(folder);
-    turn.next ??= turn.current.then(
+    const running = this.#flushes.get(folder);
+    if (running === undefined) return this.#start(folder);
+    running.next ??= running.current.then(
       () => this.#start(folder),
       () => this.#start(folder),
     );
-    return turn.next;
+    return running.next;
   }
 
   #start(folder: string): Promise<void> {
-    const turn: Turn = { current: flush(folder), next: null };
-    this.#turns.set(folder, turn);
-    const over = (): void => {
-      if (turn.next === null) this.#turns.delete(folder);
+    const started: Flushes = { current: flush(folder), next: null };
+    this.#flushes.set(folder, started);
+    const cleanUp = (): void => {
+      if (started.next === null) this.#flushes.delete(folder);
     };
-    turn.current.then(over, over);
-    return turn.current;
+    started.current.then(cleanUp, cleanUp);
+    return started.current;
   }
 }
 

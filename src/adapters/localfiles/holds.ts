@@ -6,39 +6,42 @@ import { livenessOf, currentProcess, parseProcessIdentity } from '../../lib/proc
 import type { BlobHold } from '../../ports/blobs.ts';
 import { isMissing } from './staged-file.ts';
 
-const BEAT_MS = 15_000;
-const SILENT_MS = 5 * 60_000;
+const HEARTBEAT_MS = 15_000;
+const EXPIRY_MS = 5 * 60_000;
 
-/** Puts a file that names this process into `folder`, which is made where it is missing, and touches it until it is released. */
-export async function beginHold(folder: string): Promise<BlobHold> {
+/**
+ * Creates a hold: a file in `folder` (created if it is missing) that identifies this process and is touched periodically
+ * until the hold is released.
+ */
+export async function createHold(folder: string): Promise<BlobHold> {
   await ensureFolder(folder);
   const file = join(folder, randomBytes(12).toString('hex'));
   await writeDurably(file, JSON.stringify(currentProcess()));
-  // A file that is gone was taken for that of a process that had ended: what was held may be gone too.
-  const beat = setInterval(() => void utimes(file, new Date(), new Date()).catch(() => clearInterval(beat)), BEAT_MS);
-  beat.unref();
+  // If the file is gone, another process has removed it as expired: the blobs may be gone too, so it is not created again.
+  const heartbeat = setInterval(() => void utimes(file, new Date(), new Date()).catch(() => clearInterval(heartbeat)), HEARTBEAT_MS);
+  heartbeat.unref();
   return {
     async release() {
-      clearInterval(beat);
+      clearInterval(heartbeat);
       await rm(file, { force: true });
     },
   };
 }
 
-/** Whether a file of `beginHold` is in `folder` whose process runs. The others are removed. */
-export async function isHeldBySome(folder: string): Promise<boolean> {
-  let held = false;
+/** Whether `folder` has a hold of a running process. Removes expired holds and those of ended processes. */
+export async function hasHold(folder: string): Promise<boolean> {
+  let found = false;
   for (const name of await namesIn(folder)) {
     const file = join(folder, name);
-    if (await isCurrent(file)) held = true;
+    if (await isCurrent(file)) found = true;
     else await rm(file, { force: true });
   }
-  return held;
+  return found;
 }
 
 async function isCurrent(file: string): Promise<boolean> {
   const [text, found] = await Promise.all([readFile(file, 'utf8').catch(() => ''), stat(file).catch(() => null)]);
-  if (found === null || Date.now() - found.mtimeMs > SILENT_MS) return false;
+  if (found === null || Date.now() - found.mtimeMs > EXPIRY_MS) return false;
   const holder = parseProcessIdentity(text);
   return holder === null || livenessOf(holder) !== 'dead';
 }

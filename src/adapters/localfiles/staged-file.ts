@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { CollabError } from '../../model/errors.ts';
 import type { StagedBlob } from '../../ports/blobs.ts';
 
-/** Moves a finished file to its place and makes that last. */
+/** Moves a finished file to its final path, durably. */
 export type Place = (path: string, environmentId: string, name: string) => Promise<void>;
 
 /** A file in the staging folder. */
@@ -21,7 +21,7 @@ export class StagedFile implements StagedBlob {
     this.#place = place;
   }
 
-  /** Begins a file at `path`, in a folder that is made where it is missing. */
+  /** Creates a file at `path`, and its folder if that is missing. Rejects with `storage_full` on a full disk. */
   static async create(path: string, place: Place): Promise<StagedFile> {
     try {
       return new StagedFile(path, await open(path, 'wx', 0o600), place);
@@ -73,12 +73,12 @@ export class StagedFile implements StagedBlob {
   }
 }
 
-/** Whether a call failed because there is no such file or folder. */
+/** Whether a call failed because a file or folder is missing. */
 export function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }
 
-/** What a failed write is to the caller: a full disk is told, the rest is a fault of ours. */
+/** Converts the error of a full disk to `storage_full`; returns any other error as it is. */
 function asRefusal(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'ENOSPC' || code === 'EDQUOT' ? new CollabError('storage_full', 'The server’s disk is full: nothing was written') : error;

@@ -1,18 +1,18 @@
 import sharp, { type Sharp } from 'sharp';
 import type { ImageFacts } from '../../ports/media.ts';
 
-const MOST_PIXELS = 50_000_000;
-const MOST_SECONDS = 20;
+const MAX_PIXELS = 50_000_000;
+const MAX_SECONDS = 20;
 const THUMBNAIL_PIXELS = 200;
-const options = { failOn: 'error', limitInputPixels: MOST_PIXELS, sequentialRead: true } as const;
+const options = { failOn: 'error', limitInputPixels: MAX_PIXELS, sequentialRead: true } as const;
 
 const types: Readonly<Record<string, string>> = { jpeg: 'image/jpeg', png: 'image/png', gif: 'image/gif', webp: 'image/webp' };
 
-// One image at a time in one thread, and nothing kept of it: the process has other things to do.
+// One thread per image and no cache, because this process also serves requests.
 sharp.concurrency(1);
 sharp.cache(false);
 
-/** What the head of an image tells; null for none that is accepted, and for one of too many pixels. */
+/** Reads the properties of an image from its header; null if its type is not accepted or it has too many pixels. */
 export async function imageFacts(path: string): Promise<ImageFacts | null> {
   try {
     const { format, autoOrient } = await sharp(path, options).metadata();
@@ -23,7 +23,7 @@ export async function imageFacts(path: string): Promise<ImageFacts | null> {
   }
 }
 
-/** Whether the pixels of an image can be had. */
+/** Whether the pixels of an image can be decoded. */
 export async function imageDecodes(path: string): Promise<boolean> {
   try {
     await limited(sharp(path, options)).resize(16, 16, { fit: 'fill' }).raw().toBuffer();
@@ -48,4 +48,4 @@ export async function makeThumbnail(image: Buffer): Promise<Buffer | null> {
   }
 }
 
-const limited = (image: Sharp): Sharp => image.timeout({ seconds: MOST_SECONDS });
+const limited = (image: Sharp): Sharp => image.timeout({ seconds: MAX_SECONDS });

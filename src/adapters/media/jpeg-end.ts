@@ -2,32 +2,32 @@ import type { MediaFile } from '../../ports/media.ts';
 import { FileWindow } from './file-window.ts';
 
 const END_OF_IMAGE = Buffer.from([0xff, 0xd9]);
-const MARK = 0xff;
+const MARKER_PREFIX = 0xff;
 const START_OF_SCAN = 0xda;
-/** After the two bytes that every JPEG begins with. */
+/** Offset of the first segment, after the two bytes that every JPEG begins with. */
 const FIRST_SEGMENT = 2;
-/** A mark, a marker and a length. */
-const LEAST_SEGMENT = 4;
+/** Minimum size of a segment: prefix, marker and length. */
+const MIN_SEGMENT_BYTES = 4;
 
-/** Where a walk over segments has come to: a scan, the first byte that no segment begins with, or the end of the bytes at hand. */
+/** Where a walk over segments has stopped: at a scan, at a byte that begins no segment, or at the end of the buffer. */
 interface Walk {
   readonly at: number;
-  readonly stoppedBy: 'scan' | 'nonsense' | 'end';
+  readonly stoppedBy: 'scan' | 'invalid' | 'end';
 }
 
 /**
- * Whether a JPEG holds its end and is not cut off. What follows the end, as in the moving pictures of phones, is not looked at.
- * Reads the file at most once, in windows, and takes time in proportion to its size.
+ * Whether a JPEG has its end marker, so that it is not truncated. Bytes after that, as in motion photos of phones, are
+ * ignored. Reads the file at most once, in parts, and takes time in proportion to its size.
  */
-export async function jpegIsWhole({ path, head, tail }: MediaFile): Promise<boolean> {
-  // Most end with it, and then their scans need not be looked for.
+export async function jpegIsComplete({ path, head, tail }: MediaFile): Promise<boolean> {
+  // Most files end with the marker, and then their scans need not be searched.
   if (tail.equals(END_OF_IMAGE) && walkSegments(head, FIRST_SEGMENT).stoppedBy === 'scan') return true;
-  return FileWindow.over(path, endsAfterScan);
+  return FileWindow.use(path, endsAfterScan);
 }
 
 async function endsAfterScan(file: FileWindow): Promise<boolean> {
-  // Only from the first scan on: the small picture inside of EXIF has an end too.
-  for (let offset = await scanOf(file); offset < file.size; ) {
+  // Only from the first scan on, because the preview inside EXIF data has an end marker too.
+  for (let offset = await findScan(file); offset < file.size; ) {
     const bytes = await file.at(offset, 2);
     if (bytes.includes(END_OF_IMAGE)) return true;
     offset += Math.max(1, bytes.length - 1);
@@ -35,28 +35,28 @@ async function endsAfterScan(file: FileWindow): Promise<boolean> {
   return false;
 }
 
-/** Where the first scan begins; the size of the file when there is none. */
-async function scanOf(file: FileWindow): Promise<number> {
+/** Returns the offset of the first scan; the size of the file if there is none. */
+async function findScan(file: FileWindow): Promise<number> {
   for (let offset = FIRST_SEGMENT; offset < file.size; ) {
-    const { at, stoppedBy } = walkSegments(await file.at(offset, LEAST_SEGMENT), 0);
+    const { at, stoppedBy } = walkSegments(await file.at(offset, MIN_SEGMENT_BYTES), 0);
     if (stoppedBy === 'scan') return offset + at;
-    if (stoppedBy === 'nonsense' || at === 0) break;
+    if (stoppedBy === 'invalid' || at === 0) break;
     offset += at;
   }
   return file.size;
 }
 
 /**
- * Goes from segment to segment. All that is at hand is walked at once: a file can consist of segments of four bytes, or of a
- * single one after millions of the fill bytes that may precede a marker, and a read for each of them takes minutes.
+ * Goes from segment to segment, through the whole buffer at once: a file can consist of segments of four bytes, or of millions
+ * of the fill bytes that may precede a marker, and a read for each of them would take minutes.
  */
 function walkSegments(bytes: Buffer, start: number): Walk {
   let at = start;
-  while (at + LEAST_SEGMENT <= bytes.length) {
-    if (bytes[at] !== MARK) return { at, stoppedBy: 'nonsense' };
+  while (at + MIN_SEGMENT_BYTES <= bytes.length) {
+    if (bytes[at] !== MARKER_PREFIX) return { at, stoppedBy: 'invalid' };
     const marker = bytes[at + 1];
     if (marker === START_OF_SCAN) return { at, stoppedBy: 'scan' };
-    at += marker === MARK ? 1 : 2 + bytes.readUInt16BE(at + 2);
+    at += marker === MARKER_PREFIX ? 1 : 2 + bytes.readUInt16BE(at + 2);
   }
   return { at, stoppedBy: 'end' };
 }

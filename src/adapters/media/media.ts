@@ -3,28 +3,28 @@ import type { ImageFacts, Media, MediaFile } from '../../ports/media.ts';
 import type { parseFromTokenizer } from 'music-metadata';
 import type { fromFile } from 'strtok3';
 import { FileWindow } from './file-window.ts';
-import { jpegIsWhole } from './jpeg-end.ts';
+import { jpegIsComplete } from './jpeg-end.ts';
 import { mp4Duration } from './mp4-duration.ts';
 import { oggDuration } from './ogg-duration.ts';
 import { wavDuration } from './wav-duration.ts';
 import { webmDuration } from './webm-duration.ts';
 
-/** What reads MP3, which has frames of many kinds. */
+/** The parser of MP3 files, which have frames of many kinds. */
 interface Parser {
   readonly parseFromTokenizer: typeof parseFromTokenizer;
   readonly fromFile: typeof fromFile;
 }
 
-const DURATION_MS = 2_000;
-const LOOKS_AT_ONCE = 4;
-/** Images of up to so many pixels, which take some 20 ms, have a decoder of their own: they don't wait for large ones. */
+const DURATION_TIMEOUT_MS = 2_000;
+const MAX_CONCURRENT_READS = 4;
+/** Images up to this size, which take some 20 ms, have a decoder of their own, so that they do not wait for large ones. */
 const SMALL_PIXELS = 2_000_000;
 
-/** Media through sharp, file-type and music-metadata. Each is loaded with the first file that needs it. */
+/** Media by means of sharp, file-type and music-metadata. Each library is loaded with the first file that needs it. */
 export class LocalMedia implements Media {
   readonly #decoders = new FairSemaphore(1);
   readonly #smallDecoders = new FairSemaphore(1);
-  readonly #looks = new FairSemaphore(LOOKS_AT_ONCE);
+  readonly #reads = new FairSemaphore(MAX_CONCURRENT_READS);
 
   async sniff({ head }: MediaFile): Promise<string | undefined> {
     try {
@@ -39,11 +39,11 @@ export class LocalMedia implements Media {
   async image(file: MediaFile, admit: (pixels: number) => void): Promise<ImageFacts | null> {
     const { imageFacts, imageDecodes } = await import('./images.ts');
     const { owner, path } = file;
-    const facts = await this.#looks.run(owner, () => imageFacts(path));
+    const facts = await this.#reads.run(owner, () => imageFacts(path));
     if (facts === null) return null;
-    // To the decoder damage inside of the scans of a JPEG is no error. So its head and its end tell the same as decoding
-    // all of it, at a twentieth of the price.
-    if (facts.mimeType === 'image/jpeg') return (await jpegIsWhole(file)) ? facts : null;
+    // The decoder ignores damage inside the scans of a JPEG. So its header and end marker say as much as decoding all of it,
+    // at a twentieth of the cost.
+    if (facts.mimeType === 'image/jpeg') return (await jpegIsComplete(file)) ? facts : null;
     const pixels = facts.width * facts.height;
     admit(pixels);
     const decoders = pixels <= SMALL_PIXELS ? this.#smallDecoders : this.#decoders;
@@ -56,12 +56,12 @@ export class LocalMedia implements Media {
   }
 
   duration({ owner, path }: MediaFile, mimeType: string): Promise<number | undefined> {
-    return this.#looks.run(owner, () => durationOf(path, mimeType));
+    return this.#reads.run(owner, () => durationOf(path, mimeType));
   }
 }
 
-/** What reads the duration of a file, by its declared type; MP3 is left to the parser. */
-const durations: Readonly<Record<string, (file: FileWindow, goOn: () => boolean) => Promise<number | undefined>>> = {
+/** The readers of durations by declared MIME type; MP3 has the parser. */
+const durationReaders: Readonly<Record<string, (file: FileWindow, mayContinue: () => boolean) => Promise<number | undefined>>> = {
   'audio/mp4': mp4Duration,
   'video/mp4': mp4Duration,
   'audio/webm': webmDuration,
@@ -71,12 +71,12 @@ const durations: Readonly<Record<string, (file: FileWindow, goOn: () => boolean)
 };
 
 async function durationOf(path: string, mimeType: string): Promise<number | undefined> {
-  const find = durations[mimeType];
-  // Loading the parser must not count: on a busy machine it takes as long as the file may.
-  const parser = find === undefined ? await loadParser() : null;
-  return withinTime(DURATION_MS, async (over) => {
-    if (parser !== null) return parse(parser, path, over);
-    return FileWindow.over(path, async (file) => find?.(file, () => !over.aborted)).catch(() => undefined);
+  const readDuration = durationReaders[mimeType];
+  // Loaded outside of the time limit: on a busy machine that can take as long as the limit.
+  const parser = readDuration === undefined ? await loadParser() : null;
+  return withTimeout(DURATION_TIMEOUT_MS, async (signal) => {
+    if (parser !== null) return parse(parser, path, signal);
+    return FileWindow.use(path, async (file) => readDuration?.(file, () => !signal.aborted)).catch(() => undefined);
   });
 }
 
@@ -85,35 +85,35 @@ async function loadParser(): Promise<Parser> {
   return { parseFromTokenizer, fromFile };
 }
 
-async function parse({ parseFromTokenizer, fromFile }: Parser, path: string, over: AbortSignal): Promise<number | undefined> {
+async function parse({ parseFromTokenizer, fromFile }: Parser, path: string, signal: AbortSignal): Promise<number | undefined> {
   const file = await fromFile(path);
-  // The parser can't be told to stop, and what only looks like sound keeps it busy for minutes: its next read fails.
-  over.addEventListener('abort', () => void file.close());
+  // The parser has no way to stop it, and a file that only resembles audio keeps it busy for minutes. This makes its next read fail.
+  signal.addEventListener('abort', () => void file.close());
   try {
-    over.throwIfAborted();
+    signal.throwIfAborted();
     const { format } = await parseFromTokenizer(file, { duration: true, skipCovers: true });
     const ms = Math.round((format.duration ?? 0) * 1000);
     return ms > 0 && Number.isSafeInteger(ms) ? ms : undefined;
   } catch {
-    // It throws on files that it cannot parse.
+    // The parser throws on files that it cannot parse.
     return undefined;
   } finally {
     await file.close();
   }
 }
 
-/** What `work` gives, or undefined once the time is over, which aborts its signal. */
-async function withinTime<T>(ms: number, work: (over: AbortSignal) => Promise<T>): Promise<T | undefined> {
-  const over = new AbortController();
+/** Returns the result of `work`; undefined if it takes longer than `ms` milliseconds, which aborts its signal. */
+async function withTimeout<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+  const controller = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  const giveUp = new Promise<undefined>((resolve) => {
+  const timeout = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => {
-      over.abort();
+      controller.abort();
       resolve(undefined);
     }, ms);
   });
   try {
-    return await Promise.race([work(over.signal), giveUp]);
+    return await Promise.race([work(controller.signal), timeout]);
   } finally {
     clearTimeout(timer);
   }

@@ -1,12 +1,12 @@
 import type { FileWindow } from './file-window.ts';
 
-/** What is looked into; everything else is skipped. */
+/** Boxes whose content is read; the content of all others is skipped. */
 const CONTAINERS: ReadonlySet<string> = new Set(['moov', 'trak', 'mdia', 'mvex', 'moof', 'traf']);
-/** As much of a box as is read at once: its head of at most 16 bytes and the fields before its lists. */
+/** Bytes of a box that are read at once: its header of at most 16 bytes and the fields before its lists. */
 const HEAD_BYTES = 48;
-const MOST_TRACKS = 100;
+const MAX_TRACKS = 100;
 
-// Which fields a box has, from its flags.
+// Flags of boxes, which say what fields follow.
 const TFHD_DATA_OFFSET = 0x1;
 const TFHD_DESCRIPTION = 0x2;
 const TFHD_DURATION = 0x8;
@@ -16,7 +16,7 @@ const TRUN_DURATION = 0x100;
 const TRUN_FIELDS = [TRUN_DURATION, 0x200, 0x400, 0x800];
 
 interface Clock {
-  /** Units of time in a second; 0 while that is not known. */
+  /** Units of time per second; 0 while unknown. */
   readonly scale: number;
   readonly units: number;
 }
@@ -24,13 +24,13 @@ interface Clock {
 interface Track extends Clock {
   scale: number;
   units: number;
-  /** How long a sample lasts that has no duration of its own. */
+  /** Duration of a sample without a duration of its own. */
   sampleUnits: number;
-  /** Where its latest fragment ends. */
+  /** End of its latest fragment. */
   end: number;
 }
 
-/** The list of samples of a fragment: where it is in the file, and how long those last that have no duration of their own. */
+/** The list of samples of a fragment: its place in the file, and the duration of samples without one of their own. */
 interface Run {
   readonly start: number;
   readonly end: number;
@@ -38,20 +38,20 @@ interface Run {
 }
 
 /**
- * Milliseconds of an MP4 file: what its head says (`mvhd`, which counts edits, or else its longest track), or of one in
- * fragments, as browsers record it, the end of the latest fragment, because such a head was written before the sound.
- * Undefined when that can't be known.
+ * Returns the duration of an MP4 file in milliseconds: that of its header (`mvhd`, which includes edits, or else its longest
+ * track). For a fragmented file, as browsers record it, it is the end of the latest fragment, because its header was
+ * written before the content. Returns undefined if the duration is unknown.
  *
- * @param goOn asked at each box; false gives up
+ * @param mayContinue called for each box; false stops the search
  */
-export async function mp4Duration(file: FileWindow, goOn: () => boolean): Promise<number | undefined> {
+export async function mp4Duration(file: FileWindow, mayContinue: () => boolean): Promise<number | undefined> {
   const tracks = new Map<number, Track>();
-  const trackOf = (id: number): Track => tracks.get(id) ?? put(tracks, id);
+  const trackOf = (id: number): Track => tracks.get(id) ?? addTrack(tracks, id);
   const movie = { scale: 0, units: 0 };
   let track = trackOf(0);
   let sampleUnits = 0;
   let isFragmented = false;
-  for (let offset = 0; offset < file.size && goOn(); ) {
+  for (let offset = 0; offset < file.size && mayContinue(); ) {
     const bytes = file.peek(offset, HEAD_BYTES) ?? (await file.at(offset, HEAD_BYTES));
     const box = boxOf(bytes);
     if (box === null) break;
@@ -69,23 +69,23 @@ export async function mp4Duration(file: FileWindow, goOn: () => boolean): Promis
       sampleUnits = flags & TFHD_DURATION ? numberAt(bytes, at) : track.sampleUnits;
     }
     if (type === 'tfdt') track.end = isLong ? longAt(bytes, head + 4) : numberAt(bytes, head + 4);
-    if (type === 'trun') track.end += await unitsOf(file, { start: offset + head, end: offset + size, sampleUnits }, goOn);
+    if (type === 'trun') track.end += await unitsOf(file, { start: offset + head, end: offset + size, sampleUnits }, mayContinue);
     offset += CONTAINERS.has(type) ? head : size;
   }
   const all = [...tracks.values()];
-  if (isFragmented) return latest(all.map(({ scale, end }) => ({ scale, units: end })));
-  return latest([movie]) ?? latest(all);
+  if (isFragmented) return longestOf(all.map(({ scale, end }) => ({ scale, units: end })));
+  return longestOf([movie]) ?? longestOf(all);
 }
 
-/** A new track, which is kept unless there are too many. */
-function put(tracks: Map<number, Track>, id: number): Track {
+/** Returns a new track, and adds it unless there are too many. */
+function addTrack(tracks: Map<number, Track>, id: number): Track {
   const track: Track = { scale: 0, units: 0, sampleUnits: 0, end: 0 };
-  if (tracks.size < MOST_TRACKS) tracks.set(id, track);
+  if (tracks.size < MAX_TRACKS) tracks.set(id, track);
   return track;
 }
 
-/** How long the samples of a run last together. */
-async function unitsOf(file: FileWindow, { start, end, sampleUnits }: Run, goOn: () => boolean): Promise<number> {
+/** Returns the total duration of the samples of a run. */
+async function unitsOf(file: FileWindow, { start, end, sampleUnits }: Run, mayContinue: () => boolean): Promise<number> {
   const bytes = await file.at(start, 8);
   const flags = numberAt(bytes, 0);
   const count = numberAt(bytes, 4);
@@ -94,17 +94,17 @@ async function unitsOf(file: FileWindow, { start, end, sampleUnits }: Run, goOn:
   const stride = 4 * TRUN_FIELDS.filter((field) => flags & field).length;
   const stop = Math.min(end, file.size, first + count * stride);
   let units = 0;
-  for (let at = first; at < stop && goOn(); at += stride) units += numberAt(file.peek(at, 4) ?? (await file.at(at, 4)), 0);
+  for (let at = first; at < stop && mayContinue(); at += stride) units += numberAt(file.peek(at, 4) ?? (await file.at(at, 4)), 0);
   return units;
 }
 
-/** The longest of some durations in milliseconds; undefined when none is known. */
-function latest(durations: readonly Clock[]): number | undefined {
+/** Returns the longest duration in milliseconds; undefined if none is known. */
+function longestOf(durations: readonly Clock[]): number | undefined {
   const longest = Math.max(0, ...durations.map(({ scale, units }) => (scale === 0 ? 0 : Math.round((units * 1_000) / scale))));
   return longest > 0 && Number.isSafeInteger(longest) ? longest : undefined;
 }
 
-/** The units of time of a `mvhd` or `mdhd` box, and how many of them it lasts; all bits set stand for none known. */
+/** Reads unit and duration of a `mvhd` or `mdhd` box. A duration with all bits set means unknown. */
 function clockAt(bytes: Buffer, head: number): Clock {
   if (bytes[head] !== 1) {
     const units = numberAt(bytes, head + 16);
@@ -114,23 +114,23 @@ function clockAt(bytes: Buffer, head: number): Clock {
   return { scale: numberAt(bytes, head + 20), units: units >= 2 ** 63 ? 0 : units };
 }
 
-/** The box that `bytes` begin with, where its content begins and how much it takes; null when they are none. */
+/** Reads type, header size and total size of the box that `bytes` begin with; null if there is none. */
 function boxOf(bytes: Buffer): { type: string; head: number; size: number } | null {
   if (bytes.length < 8) return null;
-  const told = numberAt(bytes, 0);
+  const shortSize = numberAt(bytes, 0);
   const type = bytes.toString('latin1', 4, 8);
-  if (told === 0) return { type, head: 8, size: Infinity };
-  const head = told === 1 ? 16 : 8;
-  const size = told === 1 ? longAt(bytes, 8) : told;
+  if (shortSize === 0) return { type, head: 8, size: Infinity };
+  const head = shortSize === 1 ? 16 : 8;
+  const size = shortSize === 1 ? longAt(bytes, 8) : shortSize;
   return size < head ? null : { type, head, size };
 }
 
-/** Four bytes as a number; 0 where they are not there. */
+/** Reads four bytes as a number; 0 if they are missing. */
 function numberAt(bytes: Buffer, at: number): number {
   return bytes.length >= at + 4 ? bytes.readUInt32BE(at) : 0;
 }
 
-/** Eight bytes as a number; 0 where they are not there. Above 2^53 it is not exact. */
+/** Reads eight bytes as a number, not exact above 2^53; 0 if they are missing. */
 function longAt(bytes: Buffer, at: number): number {
   return numberAt(bytes, at) * 2 ** 32 + numberAt(bytes, at + 4);
 }

@@ -2,35 +2,35 @@ import type { FileWindow } from './file-window.ts';
 
 const PAGE = Buffer.from('OggS');
 const PAGE_HEAD_BYTES = 27;
-/** A page has a head, at most 255 lengths and 255 times as many bytes. */
-const MOST_PAGE_BYTES = PAGE_HEAD_BYTES + 255 + 255 * 255;
+/** A page has a header, at most 255 lengths, and at most 255 bytes per length. */
+const MAX_PAGE_BYTES = PAGE_HEAD_BYTES + 255 + 255 * 255;
 const FIRST_PAGE_OF_STREAM = 2;
-/** Streams whose first pages are looked at. */
-const MOST_STREAMS = 10;
-/** Opus counts in 48 000ths of a second, whatever it was made from. */
+/** Streams whose first pages are read. */
+const MAX_STREAMS = 10;
+/** Positions of Opus count at this rate, whatever the rate of the input was. */
 const OPUS_RATE = 48_000;
 
-/** What a stream says of itself in its first packet. */
+/** The properties of a stream, from its first packet. */
 interface Stream {
   readonly serial: number;
-  /** Units of its positions in a second. */
+  /** Units of its positions per second. */
   readonly rate: number;
-  /** The units at its start that are not played. */
+  /** Units at its start that are not played. */
   readonly skipped: number;
 }
 
 /**
- * Milliseconds of an Ogg file with Opus, Vorbis, FLAC or Speex: the position in the last page of its first stream of sound.
- * Undefined when there is none.
+ * Returns the duration of an Ogg file with Opus, Vorbis, FLAC or Speex in milliseconds: the position in the last page of its
+ * first audio stream. Returns undefined if there is none.
  *
- * @param goOn asked at each read; false gives up
+ * @param mayContinue called for each read; false stops the search
  */
-export async function oggDuration(file: FileWindow, goOn: () => boolean): Promise<number | undefined> {
+export async function oggDuration(file: FileWindow, mayContinue: () => boolean): Promise<number | undefined> {
   const stream = await firstStream(file);
   if (stream === null || stream.rate === 0) return undefined;
-  // The last page is within this of the end, unless the file is cut off or another stream goes on.
-  for (let start = Math.max(0, file.size - MOST_PAGE_BYTES); goOn(); start = Math.max(0, start - MOST_PAGE_BYTES)) {
-    const bytes = (await file.at(start, Math.min(file.size - start, 2 * MOST_PAGE_BYTES))).subarray(0, 2 * MOST_PAGE_BYTES);
+  // The last page is in this part, unless the file is truncated or another stream is longer.
+  for (let start = Math.max(0, file.size - MAX_PAGE_BYTES); mayContinue(); start = Math.max(0, start - MAX_PAGE_BYTES)) {
+    const bytes = (await file.at(start, Math.min(file.size - start, 2 * MAX_PAGE_BYTES))).subarray(0, 2 * MAX_PAGE_BYTES);
     const position = lastPosition(bytes, stream.serial);
     if (position !== null) return milliseconds((position - stream.skipped) / stream.rate);
     if (start === 0) return undefined;
@@ -39,8 +39,8 @@ export async function oggDuration(file: FileWindow, goOn: () => boolean): Promis
 }
 
 async function firstStream(file: FileWindow): Promise<Stream | null> {
-  for (let offset = 0, streams = 0; offset < file.size && streams < MOST_STREAMS; streams++) {
-    const bytes = await file.at(offset, MOST_PAGE_BYTES);
+  for (let offset = 0, streams = 0; offset < file.size && streams < MAX_STREAMS; streams++) {
+    const bytes = await file.at(offset, MAX_PAGE_BYTES);
     if (bytes.length < PAGE_HEAD_BYTES || !bytes.subarray(0, 4).equals(PAGE)) return null;
     if (((bytes[5] ?? 0) & FIRST_PAGE_OF_STREAM) === 0) return null;
     const lengths = bytes.subarray(PAGE_HEAD_BYTES, PAGE_HEAD_BYTES + (bytes[26] ?? 0));
@@ -62,11 +62,11 @@ function codecOf(packet: Buffer): Omit<Stream, 'serial'> | null {
   return begins('\x7fFLAC', 30) ? { rate: packet.readUIntBE(27, 3) >>> 4, skipped: 0 } : null;
 }
 
-/** The position at the end of the last page of a stream that has one; null when there is none. */
+/** Returns the position of the last page of a stream that has one; null if there is none. */
 function lastPosition(bytes: Buffer, serial: number): number | null {
   for (let at = bytes.lastIndexOf(PAGE); at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(PAGE, at - 1)) {
     if (at + PAGE_HEAD_BYTES > bytes.length || bytes.readUInt32LE(at + 14) !== serial) continue;
-    // All bits are set where no packet ends on the page.
+    // All bits are set if no packet ends on the page.
     const high = bytes.readInt32LE(at + 10);
     if (high >= 0) return high * 2 ** 32 + bytes.readUInt32LE(at + 6);
   }

@@ -1,21 +1,21 @@
 import type { FileWindow } from './file-window.ts';
 
 const CHUNK_HEAD_BYTES = 8;
-/** Of the chunks that matter, as much as is looked at. */
-const LEAST_BYTES = 40;
+/** Bytes of a chunk that are read at once. */
+const CHUNK_BYTES = 40;
 const PCM = 1;
 const FLOAT = 3;
 const EXTENSIBLE = 0xfffe;
-/** Stands for a size that is not known, or is in the chunk `ds64`. */
+/** The size of a chunk if it is unknown, or in the chunk `ds64`. */
 const UNKNOWN_SIZE = 0xffffffff;
 
 /**
- * Milliseconds of a WAV file (RIFF, or RF64 with sizes of 64 bits): its samples by their rate. Data whose size is unknown, as
- * in what was written to a pipe, lasts until the end of the file. Undefined when there is none.
+ * Returns the duration of a WAV file (RIFF, or RF64 with sizes of 64 bits) in milliseconds, from the number and rate of its
+ * samples. Data of unknown size, as written to a pipe, extends to the end of the file. Returns undefined if there is no data.
  *
- * @param goOn asked at each chunk; false gives up
+ * @param mayContinue called for each chunk; false stops the search
  */
-export async function wavDuration(file: FileWindow, goOn: () => boolean): Promise<number | undefined> {
+export async function wavDuration(file: FileWindow, mayContinue: () => boolean): Promise<number | undefined> {
   const start = await file.at(0, 12);
   if (!/^(?:RIFF|RF64|BW64)$/.test(start.toString('latin1', 0, 4)) || start.toString('latin1', 8, 12) !== 'WAVE') return undefined;
   let format = 0;
@@ -23,8 +23,8 @@ export async function wavDuration(file: FileWindow, goOn: () => boolean): Promis
   let bytesPerSecond = 0;
   let samples = 0;
   let longSize = 0;
-  for (let offset = 12; offset < file.size && goOn(); ) {
-    const bytes = file.peek(offset, LEAST_BYTES) ?? (await file.at(offset, LEAST_BYTES));
+  for (let offset = 12; offset < file.size && mayContinue(); ) {
+    const bytes = file.peek(offset, CHUNK_BYTES) ?? (await file.at(offset, CHUNK_BYTES));
     if (bytes.length < CHUNK_HEAD_BYTES) break;
     const type = bytes.toString('latin1', 0, 4);
     const size = bytes.readUInt32LE(4);
@@ -38,8 +38,8 @@ export async function wavDuration(file: FileWindow, goOn: () => boolean): Promis
     if (type === 'fact' && content.length >= 4) samples = content.readUInt32LE(0);
     if (type === 'data') {
       const rest = file.size - offset - CHUNK_HEAD_BYTES;
-      const told = size === UNKNOWN_SIZE ? longSize : size;
-      const length = told === 0 ? rest : Math.min(told, rest);
+      const declared = size === UNKNOWN_SIZE ? longSize : size;
+      const length = declared === 0 ? rest : Math.min(declared, rest);
       const isCompressed = ![PCM, FLOAT, EXTENSIBLE].includes(format);
       return milliseconds(isCompressed && samples > 0 ? samples / samplesPerSecond : length / bytesPerSecond);
     }

@@ -14,48 +14,48 @@ const SIMPLE_BLOCK = 0xa3;
 const BLOCK_GROUP = 0xa0;
 const BLOCK = 0xa1;
 const BLOCK_DURATION = 0x9b;
-/** What is looked into; everything else is skipped. */
+/** Elements whose content is read; the content of all others is skipped. */
 const MASTERS: ReadonlySet<number> = new Set([SEGMENT, INFO, TRACKS, TRACK_ENTRY, CLUSTER, BLOCK_GROUP]);
 
 const NANOSECONDS = 1_000_000;
-/** An id and a size take at most 12 bytes; a block begins with its track, up to 8, and 2 of its time. */
+/** An id and a size take at most 12 bytes; a block begins with its track, at most 8 bytes, and its time, 2 bytes. */
 const HEAD_BYTES = 24;
-/** Tracks whose defaults are kept. */
-const MOST_TRACKS = 100;
+/** Tracks whose default durations are kept. */
+const MAX_TRACKS = 100;
 
 interface Element {
   readonly id: number;
-  /** Where its content begins, counted from the element. */
+  /** Offset of its content within the element. */
   readonly head: number;
-  /** Infinity when it is not given: then the element lasts until one that it can't contain. */
+  /** Size of its content. Infinity if it is unknown: the element extends to the first one that it cannot contain. */
   readonly size: number;
 }
 
 /**
- * Milliseconds of a WebM file: the duration in its head, or of a file without one, as browsers record it, the end of its
- * latest block. Undefined when there is none.
+ * Returns the duration of a WebM file in milliseconds: that of its header or, for a file without one, as browsers record it,
+ * the end of its latest block. Returns undefined if there is none.
  *
- * @param goOn asked at each element; false gives up
+ * @param mayContinue called for each element; false stops the search
  */
-export async function webmDuration(file: FileWindow, goOn: () => boolean): Promise<number | undefined> {
+export async function webmDuration(file: FileWindow, mayContinue: () => boolean): Promise<number | undefined> {
   let scale = NANOSECONDS;
-  let told = 0;
+  let declared = 0;
   let track = 0;
   let cluster = 0;
   let block = 0;
   let end = -1;
-  /** By track, the nanoseconds of a block that has no duration of its own. */
+  /** Track -> nanoseconds of a block without a duration of its own. */
   const defaults = new Map<number, number>();
-  for (let offset = 0; offset < file.size && goOn(); ) {
+  for (let offset = 0; offset < file.size && mayContinue(); ) {
     const bytes = file.peek(offset, HEAD_BYTES) ?? (await file.at(offset, HEAD_BYTES));
     const element = elementOf(bytes);
     if (element === null) break;
     const { id, head, size } = element;
     if (id === TIMESTAMP_SCALE) scale = numberOf(bytes, head, size) || NANOSECONDS;
-    if (id === DURATION) told = floatOf(bytes, head, size);
+    if (id === DURATION) declared = floatOf(bytes, head, size);
     if (id === TRACK_NUMBER) track = numberOf(bytes, head, size);
-    if (id === DEFAULT_DURATION && defaults.size < MOST_TRACKS) defaults.set(track, numberOf(bytes, head, size));
-    if (id === CLUSTER && told > 0) break;
+    if (id === DEFAULT_DURATION && defaults.size < MAX_TRACKS) defaults.set(track, numberOf(bytes, head, size));
+    if (id === CLUSTER && declared > 0) break;
     if (id === TIMESTAMP) cluster = numberOf(bytes, head, size);
     if (id === SIMPLE_BLOCK || id === BLOCK) {
       block = cluster + blockTime(bytes, head);
@@ -64,11 +64,11 @@ export async function webmDuration(file: FileWindow, goOn: () => boolean): Promi
     if (id === BLOCK_DURATION) end = Math.max(end, block + numberOf(bytes, head, size));
     offset += MASTERS.has(id) ? head : head + size;
   }
-  const ms = Math.round(((told > 0 ? told : end) * scale) / NANOSECONDS);
+  const ms = Math.round(((declared > 0 ? declared : end) * scale) / NANOSECONDS);
   return ms >= 0 && Number.isSafeInteger(ms) ? ms : undefined;
 }
 
-/** The element that `bytes` begin with; null when they are none. */
+/** Reads the header of the element that `bytes` begin with; null if there is none. */
 function elementOf(bytes: Buffer): Element | null {
   const idLength = lengthOf(bytes[0]);
   if (idLength === 0 || idLength > 4 || bytes.length <= idLength) return null;
@@ -87,7 +87,7 @@ function elementOf(bytes: Buffer): Element | null {
   return { id, head, size: isUnknown ? Infinity : size };
 }
 
-/** How many bytes a number takes that begins with this one: its leading zero bits tell. 0 for none. */
+/** Returns the length in bytes of a number by its first byte, whose leading zero bits count it; 0 if it is invalid. */
 function lengthOf(first = 0): number {
   return first === 0 ? 0 : Math.clz32(first) - 23;
 }
@@ -96,19 +96,19 @@ function numberOf(bytes: Buffer, head: number, size: number): number {
   return size >= 1 && size <= 6 && bytes.length >= head + size ? bytes.readUIntBE(head, size) : 0;
 }
 
-/** A floating-point number of 4 or 8 bytes; 0 for any other. */
+/** Reads a floating-point number of 4 or 8 bytes; 0 for any other size. */
 function floatOf(bytes: Buffer, head: number, size: number): number {
   if (bytes.length < head + size) return 0;
   if (size === 8) return bytes.readDoubleBE(head);
   return size === 4 ? bytes.readFloatBE(head) : 0;
 }
 
-/** The number of the track of a block: one without its leading bit, of a byte in all but odd files. */
+/** Reads the track number of a block, without its leading bit; 0 if it has more than one byte, which is rare. */
 function blockTrack(bytes: Buffer, head: number): number {
   return lengthOf(bytes[head]) === 1 ? (bytes[head] ?? 0) & 0x7f : 0;
 }
 
-/** The time of a block, counted from its cluster. */
+/** Reads the time of a block, relative to its cluster. */
 function blockTime(bytes: Buffer, head: number): number {
   const at = head + lengthOf(bytes[head]);
   return bytes.length >= at + 2 ? bytes.readInt16BE(at) : 0;

@@ -1,23 +1,23 @@
 import type { Budget, RateWindow } from '../../ports/shared.ts';
 
-/** A budget after a call of `Shared.spend`: what the caller gets, and when it is full again, which is all that is kept of it. */
+/** A budget after a call of `Shared.spend`: the result, and the time at which the budget is full again, which is all that is stored. */
 export interface SpentBudget {
   readonly window: RateWindow;
   readonly fullAt: number;
 }
 
 /**
- * As `Shared.spend`.
+ * Implements `Shared.spend`.
  *
- * @param fullAt when the budget is full again, as of the last call; undefined for one that was never used
+ * @param fullAt the stored time at which the budget is full again; undefined if it was never used
  */
 export function spendFrom(fullAt: number | undefined, { amount, limit, windowMs, now, overdraw = false }: Budget): SpentBudget {
-  const owedMs = Math.max(0, (fullAt ?? now) - now);
-  const nextMs = owedMs + (amount * windowMs) / limit;
-  const allowed = owedMs === 0 || nextMs <= windowMs;
-  const spentMs = allowed || overdraw ? nextMs : owedMs;
+  const missingMs = Math.max(0, (fullAt ?? now) - now);
+  const nextMs = missingMs + (amount * windowMs) / limit;
+  const allowed = missingMs === 0 || nextMs <= windowMs;
+  const spentMs = allowed || overdraw ? nextMs : missingMs;
   const remaining = Math.max(0, ((windowMs - spentMs) * limit) / windowMs);
-  // More than the limit is allowed once nothing is owed.
-  const resetMs = allowed ? spentMs : Math.min(owedMs, nextMs - windowMs);
+  // An amount above the limit is allowed only when the budget is full.
+  const resetMs = allowed ? spentMs : Math.min(missingMs, nextMs - windowMs);
   return { window: { allowed, remaining, resetMs }, fullAt: now + spentMs };
 }

@@ -1,7 +1,7 @@
 import type { Budget, SharedRecord, RateWindow, Shared } from '../../ports/shared.ts';
 import { spendFrom } from './budget.ts';
 
-/** Shared memory within one process, for tests. */
+/** Shared memory of a single process. */
 export class MemoryShared implements Shared {
   /** key -> times of the allowed hits, oldest first. */
   readonly #hits = new Map<string, number[]>();
@@ -9,7 +9,6 @@ export class MemoryShared implements Shared {
   readonly #budgets = new Map<string, number>();
   /** key -> owner -> count. */
   readonly #counts = new Map<string, Map<string, number>>();
-
   /** key -> name -> record. */
   readonly #records = new Map<string, Map<string, SharedRecord>>();
 
@@ -52,15 +51,15 @@ export class MemoryShared implements Shared {
   }
 
   put(record: SharedRecord): void {
-    let named = this.#records.get(record.key);
-    if (named === undefined) this.#records.set(record.key, (named = new Map<string, SharedRecord>()));
-    named.set(record.name, record);
+    let records = this.#records.get(record.key);
+    if (records === undefined) this.#records.set(record.key, (records = new Map<string, SharedRecord>()));
+    records.set(record.name, record);
   }
 
   delete(key: string, name: string): void {
-    const named = this.#records.get(key);
-    named?.delete(name);
-    if (named?.size === 0) this.#records.delete(key);
+    const records = this.#records.get(key);
+    records?.delete(name);
+    if (records?.size === 0) this.#records.delete(key);
   }
 
   list(key: string): SharedRecord[] {
@@ -84,7 +83,7 @@ export class MemoryShared implements Shared {
   }
 
   maintain(): void {
-    // Nothing is kept for readers here.
+    // There are no other processes.
   }
 
   async close(): Promise<void> {

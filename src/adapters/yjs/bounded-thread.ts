@@ -1,12 +1,12 @@
 import { Worker } from 'node:worker_threads';
 import type { CrdtOutcome } from '../../ports/crdt.ts';
-import type { DocumentWork } from './documents.ts';
+import type { DocumentOperation } from './documents.ts';
 
 const YOUNG_GENERATION_MB = 16;
 
-/** A worker thread that does one piece of work at a time. It ends for good when a piece passes its bound of time or memory. */
+/** A worker thread that runs one operation at a time. It ends when an operation exceeds its limit of time or memory. */
 export class BoundedThread {
-  /** The size that its heap may reach, in megabytes. */
+  /** Maximum size of its heap, in megabytes. */
   readonly heapMb: number;
   readonly #worker: Worker;
   #ended = false;
@@ -17,7 +17,7 @@ export class BoundedThread {
     worker.once('exit', () => (this.#ended = true));
   }
 
-  /** Starts a thread and waits until it takes work. It does not keep the process alive. Rejects when it cannot start. */
+  /** Starts a thread and waits until it is ready. It does not keep the process alive. Rejects if it cannot start. */
   static async start(heapMb: number): Promise<BoundedThread> {
     const worker = new Worker(entry(), { resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB } });
     const thread = new BoundedThread(worker, heapMb);
@@ -26,26 +26,26 @@ export class BoundedThread {
     return thread;
   }
 
-  /** Whether it has ended, and takes no more work. */
+  /** Whether it has ended. */
   get ended(): boolean {
     return this.#ended;
   }
 
   /**
-   * Does a piece of work and gives its outcome: the faults `time` after `timeMs` milliseconds, and `memory` when its heap has
-   * no room; both end the thread. Rejects when the thread ends for another reason.
+   * Runs an operation and returns its outcome: the fault `time` if it takes longer than `timeMs` milliseconds, `memory` if
+   * it exceeds the heap; both end the thread. Rejects if the thread ends for another reason.
    */
-  async run(work: DocumentWork, timeMs: number): Promise<CrdtOutcome> {
+  async run(operation: DocumentOperation, timeMs: number): Promise<CrdtOutcome> {
     const begun = performance.now();
-    let isLate = false;
+    let isTimedOut = false;
     const deadline = setTimeout(() => {
-      isLate = true;
+      isTimedOut = true;
       void this.end();
     }, timeMs);
     try {
-      return await this.#next<CrdtOutcome>(() => this.#worker.postMessage(work, buffersOf(work)));
+      return await this.#next<CrdtOutcome>(() => this.#worker.postMessage(operation, buffersOf(operation)));
     } catch (error) {
-      const fault = isLate ? 'time' : isOutOfMemory(error) ? 'memory' : null;
+      const fault = isTimedOut ? 'time' : isOutOfMemory(error) ? 'memory' : null;
       if (fault === null) throw error;
       return { result: fault, ms: performance.now() - begun };
     } finally {
@@ -53,39 +53,43 @@ export class BoundedThread {
     }
   }
 
-  /** Ends the thread, whatever it does. */
+  /** Ends the thread and the operation that it runs. */
   async end(): Promise<void> {
     this.#ended = true;
     await this.#worker.terminate();
   }
 
-  /** What the thread says next. Rejects when it ends before. */
-  #next<T>(ask: () => void): Promise<T> {
+  /** Calls `request` and resolves with the next message of the thread. Rejects if the thread ends before. */
+  #next<T>(request: () => void): Promise<T> {
     return new Promise((resolve, reject) => {
       const worker = this.#worker;
-      const settle = (act: () => void): void => {
-        worker.off('message', onMessage).off('error', onError).off('exit', onExit);
-        act();
+      const unsubscribe = (): void => void worker.off('message', onMessage).off('error', onError).off('exit', onExit);
+      const onMessage = (message: T): void => {
+        unsubscribe();
+        resolve(message);
       };
-      const onMessage = (message: T): void => settle(() => resolve(message));
       const onError = (error: Error): void => {
         this.#ended = true;
-        settle(() => reject(error));
+        unsubscribe();
+        reject(error);
       };
-      const onExit = (code: number): void => settle(() => reject(new Error(`the thread for Yjs documents has ended (${code})`)));
+      const onExit = (code: number): void => {
+        unsubscribe();
+        reject(new Error(`the thread for Yjs documents has ended (${code})`));
+      };
       worker.on('message', onMessage).on('error', onError).on('exit', onExit);
-      ask();
+      request();
     });
   }
 }
 
-/** The file of the thread, as it was built: TypeScript loaders of tests do not reach into threads on every Node. */
+/** The built file of the thread: the TypeScript loader of the tests does not apply to threads on every Node. */
 function entry(): URL {
   return new URL(import.meta.url.endsWith('.ts') ? '../../../dist/threads/yjs.js' : '../threads/yjs.js', import.meta.url);
 }
 
-function buffersOf(work: DocumentWork): ArrayBuffer[] {
-  return Object.values(work).flatMap((value: unknown) => (value instanceof Uint8Array ? [value.buffer as ArrayBuffer] : []));
+function buffersOf(operation: DocumentOperation): ArrayBuffer[] {
+  return Object.values(operation).flatMap((value: unknown) => (value instanceof Uint8Array ? [value.buffer as ArrayBuffer] : []));
 }
 
 function isOutOfMemory(error: unknown): boolean {

@@ -1,32 +1,32 @@
 import { applyUpdate, diffUpdate, Doc, encodeStateAsUpdate, mergeUpdates } from 'yjs';
 import type { CrdtFault } from '../../ports/crdt.ts';
 
-/** A piece of work, as it is sent to the thread. */
-export type DocumentWork =
+/** An operation, as it is sent to the thread. */
+export type DocumentOperation =
   | { readonly kind: 'merge'; readonly stored: Uint8Array | null; readonly update: Uint8Array }
   | { readonly kind: 'diff'; readonly stored: Uint8Array; readonly stateVector: Uint8Array }
   | { readonly kind: 'compact'; readonly stored: Uint8Array };
 
-const BLANK = new Uint8Array([0, 0]);
+const EMPTY_DOCUMENT = new Uint8Array([0, 0]);
 
-/** Does a piece of work, for as long as that takes. Never throws. */
-export function doDocumentWork(work: DocumentWork): Uint8Array | CrdtFault {
-  if (work.kind === 'merge') return merge(work.stored ?? BLANK, work.update);
-  if (work.kind === 'diff') return diff(work.stored, work.stateVector);
-  return attempt(() => compacted(work.stored)) ?? 'stored';
+/** Runs an operation without any limit. Never throws. */
+export function runOperation(operation: DocumentOperation): Uint8Array | CrdtFault {
+  if (operation.kind === 'merge') return merge(operation.stored ?? EMPTY_DOCUMENT, operation.update);
+  if (operation.kind === 'diff') return diff(operation.stored, operation.stateVector);
+  return attempt(() => compact(operation.stored)) ?? 'stored';
 }
 
 function merge(stored: Uint8Array, update: Uint8Array): Uint8Array | CrdtFault {
   const merged = (first: Uint8Array): Uint8Array | null => attempt(() => mergeUpdates([first, update]));
-  return merged(stored) ?? (merged(BLANK) === null ? 'update' : 'stored');
+  return merged(stored) ?? (merged(EMPTY_DOCUMENT) === null ? 'update' : 'stored');
 }
 
 function diff(stored: Uint8Array, stateVector: Uint8Array): Uint8Array | CrdtFault {
   const result = attempt(() => diffUpdate(stored, stateVector));
-  return result ?? (attempt(() => mergeUpdates([BLANK, stored])) === null ? 'stored' : 'vector');
+  return result ?? (attempt(() => mergeUpdates([EMPTY_DOCUMENT, stored])) === null ? 'stored' : 'vector');
 }
 
-function compacted(stored: Uint8Array): Uint8Array {
+function compact(stored: Uint8Array): Uint8Array {
   const document = new Doc();
   applyUpdate(document, stored);
   const update = encodeStateAsUpdate(document);
@@ -34,10 +34,10 @@ function compacted(stored: Uint8Array): Uint8Array {
   return update;
 }
 
-/** Null for whatever Yjs throws at bytes that are no update: errors of many kinds, none of its own. */
-function attempt(work: () => Uint8Array): Uint8Array | null {
+/** Returns null if Yjs throws, which it does with errors of many kinds for bytes that are no update. */
+function attempt(operation: () => Uint8Array): Uint8Array | null {
   try {
-    return work();
+    return operation();
   } catch {
     return null;
   }

@@ -1,15 +1,15 @@
 import { parentPort } from 'node:worker_threads';
 import type { CrdtOutcome } from '../../ports/crdt.ts';
-import { doDocumentWork, type DocumentWork } from './documents.ts';
+import { type DocumentOperation, runOperation } from './documents.ts';
 
-// The entry of the worker thread: it says when it is ready, then answers each piece of work.
+// The entry of the worker thread: it posts `ready`, then the outcome of each operation.
 
-if (parentPort === null) throw new Error('this file runs as a worker thread only');
+if (parentPort === null) throw new Error('this file runs only as a worker thread');
 const port = parentPort;
 
-port.on('message', (work: DocumentWork) => {
+port.on('message', (operation: DocumentOperation) => {
   const begun = performance.now();
-  const result = doDocumentWork(work);
+  const result = runOperation(operation);
   const outcome: CrdtOutcome = { result, ms: performance.now() - begun };
   port.postMessage(outcome, typeof result === 'string' ? [] : [result.buffer as ArrayBuffer]);
 });

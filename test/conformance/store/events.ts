@@ -92,7 +92,7 @@ export const eventCases: Cases = {
     }
     for (const view of [store, peer]) t.equal(await view.lastSeq('two'), 4, 'other streams continue');
     await until(() => received.includes('two 4'));
-    for (const stream of ['one', 'compacted', 'empty']) t.equal(received.filter((line) => line === `${stream} end`).length, 1, 'followers are told once');
+    for (const stream of ['one', 'compacted', 'empty']) t.equal(received.filter((line) => line === `${stream} end`).length, 1, 'followers receive its end once');
   },
 
   'the positions of a stream have no gap, and every follower receives each event once, in order': async (t, { store, peer }) => {

@@ -7,9 +7,9 @@ const RESOLVED = Promise.resolve();
 let localCommits = 0;
 
 /**
- * Decides how long a store view may serve reads without looking at the log again: until the microtasks of the current
- * callback of the event loop have run. A later callback may handle bytes that arrived after the look, and their sender may
- * know of a commit that the look missed (docs/decisions/0015-fresh-reads.md).
+ * Decides how long a store view may serve reads without reading the log again: until the microtasks of the current callback
+ * of the event loop have run. A later callback may handle bytes that arrived after the log was read, and their sender may
+ * know of a commit that the view lacks (docs/decisions/0015-fresh-reads.md).
  */
 export class Freshness {
   readonly #release: () => void;

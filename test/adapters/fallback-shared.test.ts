@@ -11,12 +11,12 @@ let folder = 0;
 await sharedConformance(t, async () => {
   const path = `${t.testdir()}/${folder++}`;
   const [shared, peer] = [openLmdbShared({ path }), openLmdbShared({ path })].map((view) => new FallbackShared(view));
-  if (shared === undefined || peer === undefined) throw new Error('two views were asked for');
+  if (shared === undefined || peer === undefined) throw new Error('two views were expected');
   t.teardown(() => Promise.all([shared.close(), peer.close()]));
   return { shared, peer };
 });
 
-await t.test('on a full disk it goes on by itself, and tells the others when there is space', { skip: noSmallDisk }, async (t) => {
+await t.test('on a full disk it counts locally, and writes its changes when there is space again', { skip: noSmallDisk }, async (t) => {
   const disk = smallDisk(t, 2);
   const path = `${disk.path}/shared`;
   const [shared, peer] = [new FallbackShared(openLmdbShared({ path })), openLmdbShared({ path })];
@@ -32,7 +32,7 @@ await t.test('on a full disk it goes on by itself, and tells the others when the
   shared.put({ key: 'room', name: 'new', owner: 'w1', text: 'y' });
   shared.put({ key: 'room', name: 'new', owner: 'w1', text: 'z' });
   shared.delete('room', 'gone');
-  t.equal(peer.total('conn'), 2, 'nobody else knows');
+  t.equal(peer.total('conn'), 2, 'other processes do not see it');
   disk.empty();
   await until(() => {
     shared.hit('ip', 3, 60_000, 2_000);
@@ -43,7 +43,7 @@ await t.test('on a full disk it goes on by itself, and tells the others when the
   await Promise.all([shared.close(), peer.close()]);
 });
 
-await t.test('any other failure is not hidden', async (t) => {
+await t.test('any other error is thrown', async (t) => {
   const broken = Object.assign(new MemoryShared(), {
     hit: () => {
       throw new Error('closed');
