@@ -6,7 +6,8 @@ import type { Admin } from '../model/admin.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Transaction } from '../ports/store.ts';
 import { actorKey } from './access/access.ts';
-import type { Actor, Context } from './context.ts';
+import type { Actor } from './access/actor.ts';
+import type { Context } from './context.ts';
 import { ADMIN_IDEMPOTENCY, idempotencyRecordsOf } from './records/partitions.ts';
 
 /** A request that may be repeated; null for one without the header. */

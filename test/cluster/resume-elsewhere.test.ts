@@ -2,7 +2,7 @@ import t from 'tap';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { createThread } from '../../src/domain/comments/threads.ts';
 import { putUser } from '../../src/domain/users/users.ts';
-import type { BackendActor } from '../../src/domain/context.ts';
+import type { BackendActor } from '../../src/domain/access/actor.ts';
 import { isRecoverable } from '../../src/realtime/feed/replay.ts';
 import { startTestServer } from '../helpers/http.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { actingUser, requireAuthor, requireBackend, requireChange, requireRead, requireWrite } from '../../src/domain/access/access.ts';
-import type { BackendActor, UserActor } from '../../src/domain/context.ts';
+import type { BackendActor, UserActor } from '../../src/domain/access/actor.ts';
 import type { CollabError } from '../../src/model/errors.ts';
 import { defaultSettings, type Environment } from '../../src/model/environment.ts';
 

@@ -1,6 +1,7 @@
 import t from 'tap';
 import * as Y from 'yjs';
-import type { Actor, Context } from '../../src/domain/context.ts';
+import type { Actor } from '../../src/domain/access/actor.ts';
+import type { Context } from '../../src/domain/context.ts';
 import { updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { clearState, COMPACT_EVERY, mergesByDefault, readState, renderState, renderWritten, writeState } from '../../src/domain/rooms/p2p-state.ts';
 import { getRoom, listRooms } from '../../src/domain/rooms/rooms.ts';

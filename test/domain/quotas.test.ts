@@ -1,6 +1,6 @@
 import t from 'tap';
 import { createComment, deleteComment } from '../../src/domain/comments/comments.ts';
-import type { Actor } from '../../src/domain/context.ts';
+import type { Actor } from '../../src/domain/access/actor.ts';
 import { usageOf } from '../../src/domain/records/partitions.ts';
 import { clearState, writeState } from '../../src/domain/rooms/p2p-state.ts';
 import { deleteRoom, sweepRemovals } from '../../src/domain/rooms/room-removal.ts';

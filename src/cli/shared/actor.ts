@@ -1,4 +1,4 @@
-import type { BackendActor } from '../../domain/context.ts';
+import type { BackendActor } from '../../domain/access/actor.ts';
 import type { Environment } from '../../model/environment.ts';
 
 /** The operator at the command line, who may do everything in an environment. */

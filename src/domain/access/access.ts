@@ -1,7 +1,7 @@
 import { CollabError } from '../../model/errors.ts';
 import type { Environment } from '../../model/environment.ts';
 import { inScope } from '../../model/room.ts';
-import type { Actor } from '../context.ts';
+import type { Actor } from './actor.ts';
 
 const forbidden = (message: string): CollabError => new CollabError('forbidden', message);
 

@@ -4,7 +4,7 @@ import { type Environment, limitsOf } from '../../model/environment.ts';
 import { type Metadata, MetadataSchema } from '../../model/metadata.ts';
 import type { RoomScope } from '../../model/room.ts';
 import { checkId, checkMetadata, isWebAddress } from '../input/bounds.ts';
-import type { UserActor } from '../context.ts';
+import type { UserActor } from './actor.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
 /** The claims of a user token. */

@@ -9,7 +9,8 @@ import type { Via } from '../../model/event.ts';
 import type { SigningAlgorithm, SigningKey } from '../../model/key.ts';
 import { checkId } from '../input/bounds.ts';
 import { type Claims, claimsOf } from './claims.ts';
-import type { Context, UserActor } from '../context.ts';
+import type { UserActor } from './actor.ts';
+import type { Context } from '../context.ts';
 import { authenticatePublishableKey, recheckKey, fingerprintOfKey } from './keys.ts';
 import { ENVIRONMENTS, signingKeysOf } from '../records/partitions.ts';
 

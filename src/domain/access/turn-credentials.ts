@@ -4,7 +4,8 @@ import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { limitsOf } from '../../model/environment.ts';
 import { checkId } from '../input/bounds.ts';
-import type { Actor, Context } from '../context.ts';
+import type { Actor } from './actor.ts';
+import type { Context } from '../context.ts';
 
 interface IceServer {
   readonly urls: readonly string[];

@@ -4,7 +4,7 @@ import type { Limits } from '../../model/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import { checkAttachmentIds } from '../files/attachments.ts';
 import { checkBody, checkId, checkMentions, checkMetadata } from '../input/bounds.ts';
-import type { Actor } from '../context.ts';
+import type { Actor } from '../access/actor.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
 const byBackend = new InputSchema(CommentCreateSchema);

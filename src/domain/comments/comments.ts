@@ -12,7 +12,8 @@ import { checkAttachmentIds, removeAttachments, withAttachments } from '../files
 import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
 import { commentOf, readCommentDraft } from './comment-draft.ts';
 import { type CommentLocation, findLocation, deleteLocation, newLocation } from './comment-location.ts';
-import type { Actor, Context } from '../context.ts';
+import type { Actor } from '../access/actor.ts';
+import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
 import { type Filters, isPlain, type ListQuery, type Page } from '../lists/list-query.ts';

@@ -13,7 +13,8 @@ import { actingUser, requireAuthor, requireChange, requireWrite } from '../acces
 import { checkId } from '../input/bounds.ts';
 import type { CommentLocation } from './comment-location.ts';
 import { bumpThread, commentLocks, requireComment, requireCommentReach } from './comments.ts';
-import type { Actor, Context } from '../context.ts';
+import type { Actor } from '../access/actor.ts';
+import type { Context } from '../context.ts';
 import { isEmoji } from './emoji.ts';
 import { emitChange } from '../events/emit.ts';
 import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';

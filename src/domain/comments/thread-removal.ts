@@ -6,7 +6,7 @@ import type { Entry, Transaction } from '../../ports/store.ts';
 import { actingUser } from '../access/access.ts';
 import { removeAttachments } from '../files/attachments.ts';
 import { deleteLocation } from './comment-location.ts';
-import type { Actor } from '../context.ts';
+import type { Actor } from '../access/actor.ts';
 import { emitChange } from '../events/emit.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, roomRecordsOf, STATS_KEY, THREAD_KEY, threadKey, threadRecordsOf } from '../records/partitions.ts';
 import { touchRoom } from '../rooms/rooms.ts';

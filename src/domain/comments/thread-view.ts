@@ -2,7 +2,8 @@ import { CollabError } from '../../model/errors.ts';
 import type { Comment } from '../../model/comment.ts';
 import { parseThreadStats, presentThread, type Thread, type ThreadRecord } from '../../model/thread.ts';
 import { requireReach } from '../access/access.ts';
-import type { Actor, Context } from '../context.ts';
+import type { Actor } from '../access/actor.ts';
+import type { Context } from '../context.ts';
 import { COMMENT_PREFIX, STATS_KEY, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
 
 /** A thread as it is shown, and as the JSON text of that. */

@@ -2,7 +2,8 @@ import { CollabError } from '../../model/errors.ts';
 import { roomOfEvent } from '../../model/event.ts';
 import { inScope } from '../../model/room.ts';
 import { requireRead } from '../access/access.ts';
-import type { Actor, Context } from '../context.ts';
+import type { Actor } from '../access/actor.ts';
+import type { Context } from '../context.ts';
 import { withoutErased } from '../users/erasure.ts';
 import { epochOf, streamOf } from './streams.ts';
 

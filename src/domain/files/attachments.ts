@@ -3,7 +3,7 @@ import type { Attachment, StoredFile } from '../../model/attachment.ts';
 import type { Comment } from '../../model/comment.ts';
 import type { Limits } from '../../model/limits.ts';
 import type { Transaction } from '../../ports/store.ts';
-import type { Actor } from '../context.ts';
+import type { Actor } from '../access/actor.ts';
 import { putFileJob } from './file-jobs.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
 import { countUsage } from '../quotas/usage.ts';

@@ -4,7 +4,8 @@ import type { StoredFile } from '../../model/attachment.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import { requireReach } from '../access/access.ts';
 import { findLocation } from '../comments/comment-location.ts';
-import type { Context, UserActor } from '../context.ts';
+import type { UserActor } from '../access/actor.ts';
+import type { Context } from '../context.ts';
 import { fileOfThumbnail, filesIn, requestThumbnail, thumbnailName } from './file-jobs.ts';
 import { filesOf, THREAD_KEY } from '../records/partitions.ts';
 

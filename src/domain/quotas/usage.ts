@@ -3,7 +3,8 @@ import { type Environment, quotasOf } from '../../model/environment.ts';
 import type { Quotas } from '../../model/quotas.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
 import { spendBudget } from './budgets.ts';
-import type { Actor, Context } from '../context.ts';
+import type { Actor } from '../access/actor.ts';
+import type { Context } from '../context.ts';
 import { escapeId, usageOf } from '../records/partitions.ts';
 
 /** What is counted of an environment, and of each user in it: of what exists, not of what was ever written. */

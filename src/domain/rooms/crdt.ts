@@ -3,8 +3,8 @@ import { AdmissionControl } from '../../lib/admissions.ts';
 import { FairSemaphore } from '../../lib/fair-semaphore.ts';
 import type { Crdt, CrdtFault, CrdtOutcome } from '../../ports/crdt.ts';
 import { actorKey } from '../access/access.ts';
-import { type ActorBudget, chargeBudget, spendBudget } from '../quotas/budgets.ts';
-import type { Actor, Context } from '../context.ts';
+import type { Actor } from '../access/actor.ts';
+import { type ActorBudget, type BudgetContext, chargeBudget, spendBudget } from '../quotas/budgets.ts';
 
 /** The part of the configuration that this needs. */
 export interface CrdtConfig {
@@ -50,7 +50,7 @@ export class CrdtService {
    *
    * @param bytes what the request holds in memory
    */
-  async admit<T>(ctx: Context, actor: Actor, bytes: number, request: (inTurn: RunExclusive) => Promise<T>): Promise<T> {
+  async admit<T>(ctx: BudgetContext, actor: Actor, bytes: number, request: (inTurn: RunExclusive) => Promise<T>): Promise<T> {
     spendBudget(ctx, actor, this.#budget, 0);
     const key = actorKey(actor);
     const leave = this.#admissions.admit(key, bytes);
@@ -69,13 +69,13 @@ export class CrdtService {
     return this.#crdt.close();
   }
 
-  async #run<T>(ctx: Context, actor: Actor, work: (documents: Documents) => Promise<T>): Promise<T> {
+  async #run<T>(ctx: BudgetContext, actor: Actor, work: (documents: Documents) => Promise<T>): Promise<T> {
     // It may have been used up while this waited.
     spendBudget(ctx, actor, this.#budget, 0);
     return work(this.#documentsFor(ctx, actor));
   }
 
-  #documentsFor(ctx: Context, actor: Actor): Documents {
+  #documentsFor(ctx: BudgetContext, actor: Actor): Documents {
     const charged = async (outcome: Promise<CrdtOutcome>): Promise<Uint8Array | CrdtFault> => {
       const { result, ms } = await outcome;
       chargeBudget(ctx, actor, this.#budget, ms);
@@ -92,12 +92,6 @@ export class CrdtService {
       },
     };
   }
-}
-
-/** The documents of a context. Throws where there are none, which is a fault of ours. */
-export function crdtOf({ crdt }: Context): CrdtService {
-  if (crdt === undefined) throw new Error('this process merges no documents');
-  return crdt;
 }
 
 function requireResult(result: Uint8Array | CrdtFault): Uint8Array {

@@ -8,8 +8,9 @@ import { noState, P2P_CONTENT_TYPE, type P2pRecord } from '../../model/p2p-state
 import type { Transaction } from '../../ports/store.ts';
 import { actingUser, requireBackend, requireChange, requireRead, requireWrite } from '../access/access.ts';
 import { checkId } from '../input/bounds.ts';
-import type { Actor, Context } from '../context.ts';
-import { crdtOf, type Documents, type RunExclusive, tooComplex } from './crdt.ts';
+import type { Actor } from '../access/actor.ts';
+import { type Context, requireCrdt } from '../context.ts';
+import { type Documents, type RunExclusive, tooComplex } from './crdt.ts';
 import { emitChange } from '../events/emit.ts';
 import { P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf } from '../records/partitions.ts';
 import { ensureRoom, touchRoom } from './rooms.ts';
@@ -82,7 +83,7 @@ export async function readState(ctx: Context, actor: Actor, roomId: string, stat
     if (whole.base64 === null) return whole;
     return { ...whole, base64: toBase64(await documents.diff(Buffer.from(whole.base64, 'base64'), stateVector)) };
   };
-  return crdtOf(ctx).admit(ctx, actor, 0, (inTurn) => inTurn(lacking));
+  return requireCrdt(ctx).admit(ctx, actor, 0, (inTurn) => inTurn(lacking));
 }
 
 async function readWhole(ctx: Context, partition: string, wanted: Precondition): Promise<P2pState> {
@@ -109,7 +110,7 @@ export async function writeState(ctx: Context, actor: Actor, roomId: string, byt
   requireSize(environment, bytes);
   const partition = p2pOf(environment.id, roomId);
   if (merge) {
-    return crdtOf(ctx).admit(ctx, actor, bytes.byteLength, (inTurn) => locks.run(partition, () => mergeState(ctx, actor, roomId, bytes, precondition, inTurn)));
+    return requireCrdt(ctx).admit(ctx, actor, bytes.byteLength, (inTurn) => locks.run(partition, () => mergeState(ctx, actor, roomId, bytes, precondition, inTurn)));
   }
   return locks.run(partition, () =>
     ctx.store.transact(async (tx) => {

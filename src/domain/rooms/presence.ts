@@ -5,7 +5,8 @@ import type { User } from '../../model/user.ts';
 import type { SharedRecord } from '../../ports/shared.ts';
 import { requireRead } from '../access/access.ts';
 import { checkId } from '../input/bounds.ts';
-import type { Actor, Context } from '../context.ts';
+import type { Actor } from '../access/actor.ts';
+import type { Context } from '../context.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
 
 /** How long a user whose last connection is lost stays in the room: a page that is reloaded was never away. */

@@ -7,7 +7,8 @@ import { inScope, presentRoom, type Room, RoomPatchSchema, type RoomRecord, type
 import type { Transaction } from '../../ports/store.ts';
 import { requireBackend, requireChange, requireRead } from '../access/access.ts';
 import { checkId, checkMetadata } from '../input/bounds.ts';
-import type { Actor, Context, UserActor } from '../context.ts';
+import type { Actor, UserActor } from '../access/actor.ts';
+import type { Context } from '../context.ts';
 import { type Filters, isPlain, type ListQuery, type Page, parseListQuery } from '../lists/list-query.ts';
 import { MAX_PAGE_CHARS, readPage, type TextBound, type TextPage } from '../lists/paging.ts';
 import { ROOM_KEY, roomKey, roomRecordsOf, roomsOf, STATS_KEY, unescapeId } from '../records/partitions.ts';

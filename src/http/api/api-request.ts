@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.ts';
 import type { SessionHolder } from '../../domain/admins/admin-sessions.ts';
-import type { Actor, Context } from '../../domain/context.ts';
+import type { Actor } from '../../domain/access/actor.ts';
+import type { Context } from '../../domain/context.ts';
 import type { Idempotency } from '../../domain/idempotency.ts';
 import { type ListKind, type ListQuery, parseListQuery } from '../../domain/lists/list-query.ts';
 import { CollabError } from '../../model/errors.ts';

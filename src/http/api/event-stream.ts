@@ -1,4 +1,4 @@
-import type { Actor } from '../../domain/context.ts';
+import type { Actor } from '../../domain/access/actor.ts';
 import { withoutErased } from '../../domain/users/erasure.ts';
 import { seesEvent } from '../../domain/events/events.ts';
 import { holdsFileUrls } from '../../domain/files/file-urls.ts';

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import type { Actor } from '../../domain/context.ts';
+import type { Actor } from '../../domain/access/actor.ts';
 import type { Page } from '../../domain/lists/list-query.ts';
 import type { CollabError, ErrorCode } from '../../model/errors.ts';
 import type { ApiRequest } from './api-request.ts';

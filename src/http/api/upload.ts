@@ -1,4 +1,4 @@
-import type { UserActor } from '../../domain/context.ts';
+import type { UserActor } from '../../domain/access/actor.ts';
 import { withBaseUrl } from '../../domain/files/file-urls.ts';
 import { beginUpload, type Upload } from '../../domain/files/uploads.ts';
 import { CollabError } from '../../model/errors.ts';

@@ -1,4 +1,4 @@
-import type { UserActor } from '../../domain/context.ts';
+import type { UserActor } from '../../domain/access/actor.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
 import { recheckCredentials } from '../../domain/access/tokens.ts';
 import type { Environment } from '../../model/environment.ts';

@@ -1,5 +1,6 @@
 import Type, { type TSchema } from 'typebox';
-import type { Context, UserActor } from '../../domain/context.ts';
+import type { UserActor } from '../../domain/access/actor.ts';
+import type { Context } from '../../domain/context.ts';
 import { parseListQuery } from '../../domain/lists/list-query.ts';
 import type { TextBound } from '../../domain/lists/paging.ts';
 import { getRoom } from '../../domain/rooms/rooms.ts';

@@ -1,6 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 import { createComment, deleteComment, editComment } from '../../domain/comments/comments.ts';
-import type { Context, UserActor } from '../../domain/context.ts';
+import type { UserActor } from '../../domain/access/actor.ts';
+import type { Context } from '../../domain/context.ts';
 import { addReaction, removeReaction } from '../../domain/comments/reactions.ts';
 import { createThread, setResolved } from '../../domain/comments/threads.ts';
 import { InputSchema, validate } from '../../domain/input/validate.ts';

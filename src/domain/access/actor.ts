@@ -1,0 +1,27 @@
+import type { Environment } from '../../model/environment.ts';
+import type { Via } from '../../model/event.ts';
+import type { KeyScope } from '../../model/key.ts';
+import type { RoomScope } from '../../model/room.ts';
+
+/** A backend that authenticated with a secret key. */
+export interface BackendActor {
+  readonly kind: 'backend';
+  readonly environment: Environment;
+  readonly keyId: string;
+  readonly scope: KeyScope;
+  readonly rooms: RoomScope;
+  readonly via: Via;
+}
+
+/** A user in a browser, authenticated with a publishable key and a user token. */
+export interface UserActor {
+  readonly kind: 'user';
+  readonly environment: Environment;
+  readonly userId: string;
+  readonly role: 'viewer' | 'member' | 'moderator';
+  readonly rooms: RoomScope;
+  readonly via: Via;
+}
+
+/** The client that makes a request. A domain function takes it right after the context and checks what it may do. */
+export type Actor = BackendActor | UserActor;
