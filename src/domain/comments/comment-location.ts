@@ -42,19 +42,17 @@ export function deleteLocation(tx: Transaction, environmentId: string, key: stri
   if (rest.length > OWN_REST) tx.delete(commentIndexOf(environmentId), rest);
 }
 
-/** For `findPlace`: what the id alone says. */
-export const noIndex: Pick<Transaction, 'get'> = { get: () => Promise.resolve(undefined) };
-
 /** Where a comment would be stored; undefined for an id that can't be one. Whether it is there, the caller must see. */
 export async function findLocation(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation | undefined> {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(commentId)) return undefined;
   const indexed = await reader.get(commentIndexOf(environmentId), commentId);
-  if (indexed === undefined) return selfLocated(environmentId, commentId);
+  if (indexed === undefined) return decodeCommentId(environmentId, commentId);
   const space = indexed.indexOf(' ');
   return { partition: threadRecordsOf(environmentId, indexed.slice(0, space)), key: indexed.slice(space + 1) };
 }
 
-function selfLocated(environmentId: string, commentId: string): CommentLocation | undefined {
+/** The location that an id of our own making names; undefined for any other id. */
+export function decodeCommentId(environmentId: string, commentId: string): CommentLocation | undefined {
   const [, thread, own] = SELF_LOCATING.exec(commentId) ?? [];
   if (thread === undefined || own === undefined) return undefined;
   return { partition: threadRecordsOf(environmentId, `th_${thread}`), key: ownKey(own) };

@@ -94,7 +94,14 @@ export const lineSchemas = {
 } as const;
 
 export type LineType = keyof typeof lineSchemas;
+/** The fields of a line besides its type. */
 export type LineOf<T extends LineType> = Static<(typeof lineSchemas)[T]>;
+/** A line that has passed its schema. */
+export type ExportLine<T extends LineType = LineType> = { [K in T]: { readonly type: K } & LineOf<K> }[T];
+/** A line of which records are made. */
+export type RecordLine = ExportLine<'signing-key' | 'user' | 'file' | 'state' | 'room' | 'thread' | 'comment'>;
+/** A line of an environment between its first and its last. */
+export type ContentLine = RecordLine | ExportLine<'key' | 'chunk'>;
 
 const inputs = new Map(Object.entries(lineSchemas).map(([type, schema]) => [type, new InputSchema(schema, { takesAnyText: true })]));
 

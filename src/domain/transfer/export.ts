@@ -5,7 +5,7 @@ import type { SigningKey } from '../../model/key.ts';
 import type { RoomStats } from '../../model/room.ts';
 import { parseThreadStats } from '../../model/thread.ts';
 import type { Store } from '../../ports/store.ts';
-import { findLocation, noIndex } from '../comments/comment-location.ts';
+import { decodeCommentId } from '../comments/comment-location.ts';
 import type { Context } from '../context.ts';
 import { CHUNK_BYTES, EXPORT_FORMAT, type LineType } from './export-format.ts';
 import {
@@ -81,9 +81,9 @@ async function* threadLines(store: Store, environmentId: string, partition: stri
   yield line('thread', normal(record), `"lastActivityAt":${JSON.stringify(parseThreadStats(stats).updatedAt)}`);
   for await (const { key, value } of scanEntries(store, partition, COMMENT_PREFIX)) {
     const { id } = JSON.parse(value) as Comment;
-    // Told of only where the id would say otherwise: a client has chosen one that looks like ours.
-    const misleads = key.endsWith(`~${id}`) && (await findLocation(noIndex, environmentId, id)) !== undefined;
-    yield line('comment', normal(value), misleads ? '"chosenId":true' : '');
+    // Only for an id that a client chose and that looks like one of ours: an import would take the location from it.
+    const looksGenerated = key.endsWith(`~${id}`) && decodeCommentId(environmentId, id) !== undefined;
+    yield line('comment', normal(value), looksGenerated ? '"chosenId":true' : '');
   }
 }
 

@@ -10,7 +10,7 @@ import type { ThreadRecord } from '../../model/thread.ts';
 import { type User, UserPutSchema } from '../../model/user.ts';
 import { checkBody, checkId, checkMentions, checkMetadata, checkPosition, isWebAddress } from '../input/bounds.ts';
 import { checkedPatch } from '../environments/environments.ts';
-import type { LineOf, LineType } from './export-format.ts';
+import type { ExportLine, LineOf } from './export-format.ts';
 import { isSafeFilename } from '../files/filenames.ts';
 import { digestOf } from '../rooms/p2p-state.ts';
 import { checkReactions } from '../comments/reactions.ts';
@@ -34,10 +34,10 @@ const invalid = (message: string): CollabError => new CollabError('invalid_reque
  *
  * @param environment that the line belongs to; of a line of the type `environment` itself
  */
-export function checkLine(type: LineType, line: unknown, environment: Environment): void {
+export function checkLine(line: ExportLine, environment: Environment): void {
   requireText(line, '');
   try {
-    checkFields(type, line, environment);
+    checkFields(line, environment);
   } catch (thrown) {
     throw thrown instanceof CollabError && thrown.code === 'invalid_request' ? inData(thrown) : thrown;
   }
@@ -48,9 +48,9 @@ function inData({ message }: CollabError): CollabError {
   return invalid(/^(?:roomId|bytes) |^[A-Z]/.test(message) ? message : `data.${message}`);
 }
 
-function checkFields(type: LineType, line: unknown, environment: Environment): void {
+function checkFields(line: ExportLine, environment: Environment): void {
   const limits = limitsFor(environment);
-  switch (type) {
+  switch (line.type) {
     case 'environment':
       return checkEnvironment(environment);
     case 'signing-key':
@@ -62,9 +62,9 @@ function checkFields(type: LineType, line: unknown, environment: Environment): v
     case 'file':
       return checkFile(dataOf<StoredFile>(line), environment.id, limits);
     case 'state':
-      return checkState(line as LineOf<'state'>, limits);
+      return checkState(line, limits);
     case 'room':
-      return checkRoom(dataOf<LineOf<'room'>['data']>(line), limits);
+      return checkRoom(line.data, limits);
     case 'thread':
       return checkThread(dataOf<ThreadRecord>(line), limits);
     case 'comment':

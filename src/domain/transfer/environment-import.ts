@@ -1,0 +1,98 @@
+import { CollabError } from '../../model/errors.ts';
+import type { Environment } from '../../model/environment.ts';
+import type { KeyPointer } from '../../model/key.ts';
+import type { Transaction } from '../../ports/store.ts';
+import type { Context } from '../context.ts';
+import { ImportMarker } from '../environments/unfinished-work.ts';
+import { newStreamId } from '../events/streams.ts';
+import { ENVIRONMENTS, KEY_HASHES, keysOf, SLUGS } from '../records/partitions.ts';
+import { markOrderComplete } from '../users/user-order.ts';
+import type { ContentLine, LineOf } from './export-format.ts';
+import { FileImport } from './file-import.ts';
+import { RecordImport } from './record-import.ts';
+
+/** The import of one environment, which `finish` makes visible. */
+export class EnvironmentImport {
+  readonly environment: Environment;
+  readonly #ctx: Context;
+  readonly #marker: ImportMarker;
+  readonly #records: RecordImport;
+  readonly #files: FileImport;
+  /** API keys, which are written together with the environment: they give access to it. */
+  readonly #keys: LineOf<'key'>['data'][] = [];
+  /** Lines read so far, with that of the environment. */
+  #lines = 1;
+
+  private constructor(ctx: Context, environment: Environment, marker: ImportMarker) {
+    this.environment = environment;
+    this.#ctx = ctx;
+    this.#marker = marker;
+    this.#records = new RecordImport(ctx, environment.id, marker);
+    this.#files = new FileImport(ctx, environment.id);
+  }
+
+  /** Begins the import of an environment that does not exist. It gets a new event stream, which starts at position 0. */
+  static async begin(ctx: Context, environment: Environment): Promise<EnvironmentImport> {
+    const marker = await ImportMarker.begin(ctx, environment);
+    return new EnvironmentImport(ctx, { ...environment, streamId: newStreamId() }, marker);
+  }
+
+  /** Imports a checked line of `length` characters. Throws `invalid_request` for a misplaced one. */
+  async add(line: ContentLine, length: number): Promise<void> {
+    if (line.type !== 'chunk') await this.#files.close();
+    this.#lines++;
+    if (line.type === 'chunk') await this.#files.write(line.data);
+    else if (line.type === 'key') this.#addKey(line.data);
+    else {
+      if (line.type === 'file') await this.#files.open(line.data);
+      this.#records.add(line);
+    }
+    await this.#marker.goOn();
+    await this.#records.commitIfDue(length);
+  }
+
+  /**
+   * Makes the environment visible, with everything that gives access to it. Throws `invalid_request` unless it has as many
+   * `lines` as its last line says, `id_taken`, `slug_taken`, and `internal` if files were removed during the import.
+   */
+  async finish(lines: number): Promise<void> {
+    const { id, slug } = this.environment;
+    await this.#files.close();
+    if (lines !== this.#lines) throw invalid(`the environment ${slug} has ${this.#lines} lines before its end, not ${lines}`);
+    await this.#records.finish();
+    await this.#files.requireAll();
+    await this.#ctx.store.transact(async (tx) => {
+      if ((await tx.get(ENVIRONMENTS, id)) !== undefined) throw new CollabError('id_taken', `The environment ${slug} has come here by another import`);
+      if ((await tx.get(SLUGS, slug)) !== undefined) throw new CollabError('slug_taken', `Another environment has the slug ${slug} now`);
+      await this.#marker.keep(tx);
+      tx.put(ENVIRONMENTS, id, JSON.stringify(this.environment));
+      tx.put(SLUGS, slug, id);
+      markOrderComplete(tx, id);
+      for (const key of this.#keys) await putKey(tx, key);
+    });
+  }
+
+  /** Removes the records and files imported so far. */
+  async abandon(): Promise<void> {
+    await this.#files.discard();
+    await this.#marker.undo();
+  }
+
+  #addKey(data: LineOf<'key'>['data']): void {
+    if (data.environmentId !== this.environment.id) throw invalid(`data.environmentId must be ${this.environment.id}`);
+    this.#keys.push(data);
+  }
+}
+
+async function putKey(tx: Transaction, key: LineOf<'key'>['data']): Promise<void> {
+  const { id, environmentId, hash, expiresAt, revokedAt } = key;
+  tx.put(keysOf(environmentId), id, JSON.stringify(key));
+  if (revokedAt !== null) return;
+  // A holder of that key would reach this environment instead of the one that the key was made for.
+  if ((await tx.get(KEY_HASHES, hash)) !== undefined) throw new CollabError('id_taken', `The key ${id} is a key of another environment`);
+  tx.put(KEY_HASHES, hash, JSON.stringify({ environmentId, keyId: id, expiresAt } satisfies KeyPointer));
+}
+
+function invalid(message: string): CollabError {
+  return new CollabError('invalid_request', message);
+}

@@ -1,0 +1,186 @@
+import { CollabError } from '../../model/errors.ts';
+import { timeKey } from '../../lib/ids.ts';
+import { renderThreadStats } from '../../model/thread.ts';
+import type { Transaction } from '../../ports/store.ts';
+import { decodeCommentId, newLocation } from '../comments/comment-location.ts';
+import type { Context } from '../context.ts';
+import type { ImportMarker } from '../environments/unfinished-work.ts';
+import { putFileJob } from '../files/file-jobs.ts';
+import {
+  escapeId, filesOf, NEWEST_KEY, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, ROOM_KEY, roomKey, roomRecordsOf, roomsOf, signingKeysOf, STATS_KEY, THREAD_KEY,
+  threadKey, threadRecordsOf, unlinkedOf, usersOf,
+} from '../records/partitions.ts';
+import { addToOrder } from '../users/user-order.ts';
+import type { LineOf, RecordLine } from './export-format.ts';
+
+/** Characters of lines whose records are written in one commit. */
+const COMMIT_LENGTH = 512 * 1024;
+
+type Write = (tx: Transaction) => void;
+
+/** The thread whose comments are being read, and how many there are so far. */
+interface OpenThread {
+  readonly partition: string;
+  readonly id: string;
+  readonly updatedAt: string;
+  comments: number;
+}
+
+/** The room whose threads are being read, and how many there are so far. */
+interface OpenRoom {
+  readonly roomId: string;
+  readonly lastActivityAt: string;
+  threads: number;
+  openThreads: number;
+}
+
+/** Writes the records of one environment from the lines of an export, in batches. Counts, orders and indexes are derived. */
+export class RecordImport {
+  readonly #ctx: Context;
+  readonly #environmentId: string;
+  readonly #marker: ImportMarker;
+  #writes: Write[] = [];
+  /** Characters read since the last commit. */
+  #length = 0;
+  #room: OpenRoom | null = null;
+  #thread: OpenThread | null = null;
+
+  constructor(ctx: Context, environmentId: string, marker: ImportMarker) {
+    this.#ctx = ctx;
+    this.#environmentId = environmentId;
+    this.#marker = marker;
+  }
+
+  /** Queues the records of a line. Throws `invalid_request` for a misplaced line. */
+  add(line: RecordLine): void {
+    switch (line.type) {
+      case 'signing-key':
+        return this.#put(signingKeysOf(this.#environmentId), line.data.kid, line.data);
+      case 'user':
+        return this.#addUser(line.data);
+      case 'file':
+        return this.#addFile(line.data);
+      case 'state':
+        return this.#addState(line);
+      case 'room':
+        return this.#openRoom(line);
+      case 'thread':
+        return this.#openThread(line);
+      case 'comment':
+        return this.#addComment(line);
+    }
+  }
+
+  /** Commits the queue once enough was read. `length` is that of the line just read, in characters. */
+  async commitIfDue(length: number): Promise<void> {
+    this.#length += length;
+    if (this.#length >= COMMIT_LENGTH) await this.#commit();
+  }
+
+  /** Commits all that is queued, and the counts of the last room. */
+  async finish(): Promise<void> {
+    this.#closeRoom();
+    await this.#commit();
+  }
+
+  #addUser(data: LineOf<'user'>['data']): void {
+    if (data.id !== data.userId) throw invalid('data.id and data.userId must be the same');
+    this.#put(usersOf(this.#environmentId), escapeId(data.userId), data);
+    this.#queue((tx) => addToOrder(tx, this.#environmentId, data));
+  }
+
+  #addFile(file: LineOf<'file'>['data']): void {
+    const { id, type } = file.attachment;
+    this.#put(filesOf(this.#environmentId), id, file);
+    this.#queue((tx) => {
+      if (file.commentId === null) tx.put(unlinkedOf(this.#environmentId), id, '1');
+      if (type === 'image') putFileJob(tx, 'thumb', this.#environmentId, id, file.uploadedBy);
+    });
+  }
+
+  #addState({ roomId, data, bytes }: LineOf<'state'>): void {
+    const partition = p2pOf(this.#environmentId, roomId);
+    this.#put(partition, P2P_RECORD_KEY, data);
+    if (bytes !== null) this.#queue((tx) => tx.put(partition, P2P_BYTES_KEY, bytes));
+  }
+
+  #openRoom({ data, lastActivityAt }: LineOf<'room'>): void {
+    this.#closeRoom();
+    const { roomId, createdAt } = data;
+    this.#room = { roomId, lastActivityAt, threads: 0, openThreads: 0 };
+    this.#put(roomRecordsOf(this.#environmentId, roomId), ROOM_KEY, data);
+    this.#queue((tx) => tx.put(roomsOf(this.#environmentId), roomKey(createdAt, roomId), escapeId(roomId)));
+  }
+
+  #openThread({ data, lastActivityAt }: LineOf<'thread'>): void {
+    this.#closeThread();
+    const room = this.#room;
+    if (room?.roomId !== data.roomId) throw invalid('a thread must follow the line of its room');
+    const { id, createdAt, resolved } = data;
+    room.threads++;
+    if (!resolved) room.openThreads++;
+    const partition = threadRecordsOf(this.#environmentId, id);
+    this.#thread = { partition, id, updatedAt: lastActivityAt, comments: 0 };
+    this.#put(partition, THREAD_KEY, data);
+    const roomPartition = roomRecordsOf(this.#environmentId, data.roomId);
+    this.#queue((tx) => {
+      tx.put(roomPartition, threadKey(createdAt, id), id);
+      tx.put(roomPartition, NEWEST_KEY, id);
+    });
+  }
+
+  #addComment({ data, chosenId }: LineOf<'comment'>): void {
+    const thread = this.#thread;
+    if (thread?.id !== data.threadId) throw invalid('a comment must follow the line of its thread');
+    thread.comments++;
+    const now = Date.parse(data.createdAt);
+    // An id that a client chose may look like one of ours and name another location: those comments get an index entry.
+    const decoded = chosenId === true ? undefined : decodeCommentId(this.#environmentId, data.id);
+    const matches = decoded?.partition === thread.partition && decoded.key.includes(`/${timeKey(now)}~`);
+    this.#queue((tx) => {
+      const { partition, key } = matches ? decoded : newLocation(tx, this.#environmentId, data.threadId, now, data.id);
+      tx.put(partition, key, JSON.stringify(data));
+    });
+  }
+
+  #closeThread(): void {
+    const thread = this.#thread;
+    if (thread === null) return;
+    const { partition, comments, updatedAt } = thread;
+    this.#queue((tx) => tx.put(partition, STATS_KEY, renderThreadStats({ commentCount: comments, updatedAt })));
+    this.#thread = null;
+  }
+
+  #closeRoom(): void {
+    this.#closeThread();
+    const room = this.#room;
+    if (room === null) return;
+    const { roomId, threads, openThreads, lastActivityAt } = room;
+    this.#put(roomRecordsOf(this.#environmentId, roomId), STATS_KEY, { threadCount: threads, openThreadCount: openThreads, lastActivityAt });
+    this.#room = null;
+  }
+
+  /** Queues a record. */
+  #put(partition: string, key: string, data: object): void {
+    this.#queue((tx) => tx.put(partition, key, JSON.stringify(data)));
+  }
+
+  #queue(write: Write): void {
+    this.#writes.push(write);
+  }
+
+  async #commit(): Promise<void> {
+    const writes = this.#writes;
+    this.#writes = [];
+    this.#length = 0;
+    if (writes.length === 0) return;
+    await this.#ctx.store.transact(async (tx) => {
+      await this.#marker.require(tx);
+      for (const write of writes) write(tx);
+    });
+  }
+}
+
+function invalid(message: string): CollabError {
+  return new CollabError('invalid_request', message);
+}
