@@ -21,6 +21,12 @@ export interface Context {
   readonly crdt?: CrdtService | undefined;
 }
 
+/** The blobs and media of a context. Throws if the process has none, which is a programming error. */
+export function requireFileStorage({ blobs, media }: Context): { blobs: Blobs; media: Media } {
+  if (blobs === undefined || media === undefined) throw new Error('this process keeps no files');
+  return { blobs, media };
+}
+
 /** The CRDT service of a context. Throws if the process has none, which is a programming error. */
 export function requireCrdt({ crdt }: Context): CrdtService {
   if (crdt === undefined) throw new Error('this process merges no documents');

@@ -42,13 +42,13 @@ interface IdempotencyRecord {
 type Work = (tx: Transaction) => Promise<Omit<IdempotentAnswer, 'replayed'>>;
 
 /** Where the answers of one credential are kept, and whether as secrets. */
-interface Scope {
+interface AnswerStorage {
   readonly partition: string;
   /** Begins the names of the records. */
   readonly prefix: string;
   /** Names the credential, where the prefix does not: part of what the record is named by. */
-  readonly holder: string;
-  readonly sealed: boolean;
+  readonly caller: string;
+  readonly encrypted: boolean;
 }
 
 /** How long an answer is kept for repetition, in milliseconds. */
@@ -74,8 +74,8 @@ export function parseIdempotencyKey(header: string): string {
  */
 export function withIdempotency(ctx: Context, actor: Actor, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
   // No id of a key or user holds a line break.
-  const holder = `${actorKey(actor)}\n`;
-  return onceWithin(ctx, { partition: idempotencyRecordsOf(actor.environment.id), prefix: '', holder, sealed: false }, request, work);
+  const caller = `${actorKey(actor)}\n`;
+  return runOnce(ctx, { partition: idempotencyRecordsOf(actor.environment.id), prefix: '', caller, encrypted: false }, request, work);
 }
 
 /**
@@ -83,22 +83,22 @@ export function withIdempotency(ctx: Context, actor: Actor, request: Idempotency
  * `Idempotency-Key` again can read it: it may hold a secret that the store knows only by its hash.
  */
 export function withEncryptedIdempotency(ctx: Context, admin: Admin, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
-  return onceWithin(ctx, { partition: ADMIN_IDEMPOTENCY, prefix: `${admin.id}~`, holder: '', sealed: true }, request, work);
+  return runOnce(ctx, { partition: ADMIN_IDEMPOTENCY, prefix: `${admin.id}~`, caller: '', encrypted: true }, request, work);
 }
 
-function onceWithin(ctx: Context, { partition, prefix, holder, sealed }: Scope, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
+function runOnce(ctx: Context, { partition, prefix, caller, encrypted }: AnswerStorage, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
   if (request === null) return ctx.store.transact(work);
-  const key = prefix + hash('sha256', `${holder}${request.method}\n${request.path}\n${request.key}`, 'base64url');
+  const key = prefix + hash('sha256', `${caller}${request.method}\n${request.path}\n${request.key}`, 'base64url');
   return ctx.store.transact(async (tx) => {
     const stored = await tx.get(partition, key);
     const earlier = stored === undefined ? null : (JSON.parse(stored) as IdempotencyRecord);
     const now = ctx.clock.now();
     if (earlier !== null && !isStale(earlier, now)) {
       requireSameBody(earlier, request.bodyHash);
-      return { status: earlier.status, body: sealed ? decryptText(earlier.body, request.key, key) : earlier.body, replayed: true };
+      return { status: earlier.status, body: encrypted ? decryptText(earlier.body, request.key, key) : earlier.body, replayed: true };
     }
     const { status, body } = await work(tx);
-    const kept = sealed ? encryptText(body, request.key, key) : body;
+    const kept = encrypted ? encryptText(body, request.key, key) : body;
     const record: IdempotencyRecord = { bodyHash: request.bodyHash, status, body: kept, createdAt: timestamp(now) };
     tx.put(partition, key, JSON.stringify(record));
     return { status, body };
@@ -133,13 +133,13 @@ async function sweepPartition(ctx: Context, partition: string): Promise<number> 
     const slice = await ctx.store.range(partition, { after, limit: SWEEP_SLICE });
     const now = ctx.clock.now();
     const stale = slice.filter((entry) => isStale(JSON.parse(entry.value) as IdempotencyRecord, now));
-    if (stale.length > 0) swept += await forgetStale(ctx, partition, stale.map((entry) => entry.key));
+    if (stale.length > 0) swept += await deleteStale(ctx, partition, stale.map((entry) => entry.key));
     if (slice.length < SWEEP_SLICE) return swept;
     after = slice.at(-1)?.key;
   }
 }
 
-function forgetStale(ctx: Context, partition: string, keys: readonly string[]): Promise<number> {
+function deleteStale(ctx: Context, partition: string, keys: readonly string[]): Promise<number> {
   return ctx.store.transact(async (tx) => {
     let forgotten = 0;
     for (const key of keys) {

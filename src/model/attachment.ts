@@ -44,7 +44,7 @@ export const acceptedTypes: Readonly<Record<string, MediaType>> = {
 };
 
 /** What content may show itself as that is declared as a type: containers don't tell sound from video. */
-const families: readonly (readonly string[])[] = [
+const compatibleTypes: readonly (readonly string[])[] = [
   ['image/png', 'image/apng'],
   ['audio/webm', 'video/webm'],
   ['audio/mp4', 'audio/x-m4a', 'video/mp4', 'video/x-m4v', 'video/quicktime'],
@@ -54,7 +54,7 @@ const families: readonly (readonly string[])[] = [
 
 /** Whether content of the type `shown` contradicts the type that it was declared as. Both without parameters. */
 export function contradicts(shown: string, declared: string): boolean {
-  return shown !== declared && !families.some((family) => family.includes(shown) && family.includes(declared));
+  return shown !== declared && !compatibleTypes.some((family) => family.includes(shown) && family.includes(declared));
 }
 
 /** `attachmentIds` of a create or an edit. */

@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
-import { expireMembershipsOf } from '../domain/rooms/presence.ts';
+import { releaseOwner } from '../domain/rooms/presence.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Logger } from '../observability/log.ts';
 import { eventTypes } from '../model/event.ts';
@@ -53,7 +53,7 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics, ...opt
 
   async function cleanUp(workerId: string): Promise<void> {
     try {
-      expireMembershipsOf(ctx, workerId);
+      releaseOwner(ctx, workerId);
       await maintain(ctx);
       channel.send({ type: 'cleaned', data: { workerId } });
     } catch (error) {

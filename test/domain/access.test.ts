@@ -1,5 +1,5 @@
 import t from 'tap';
-import { actingUser, requireAuthor, requireBackend, requireChange, requireRead, requireWrite } from '../../src/domain/access/access.ts';
+import { actingUserId, requireAuthor, requireBackend, requireChange, requireRead, requireWrite } from '../../src/domain/access/access.ts';
 import type { BackendActor, UserActor } from '../../src/domain/access/actor.ts';
 import type { CollabError } from '../../src/model/errors.ts';
 import { defaultSettings, type Environment } from '../../src/model/environment.ts';
@@ -55,6 +55,6 @@ await t.test('what needs a backend refuses people, and writing needs the scope',
 });
 
 await t.test('an event names the person who acted, and nobody for a backend', async (t) => {
-  t.equal(actingUser(user('member')), 'ann');
-  t.equal(actingUser(backend('full')), null);
+  t.equal(actingUserId(user('member')), 'ann');
+  t.equal(actingUserId(backend('full')), null);
 });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { holdsFileUrls, withFileUrls } from '../../src/domain/files/file-urls.ts';
+import { containsFileUrls, withFileUrls } from '../../src/domain/files/file-urls.ts';
 
 const BASE = 'https://comments.example.com/base';
 const image = { id: 'file_1', type: 'image', filename: 'a.png', mimeType: 'image/png', sizeBytes: 3, url: '/files/env_1/file_1', thumbnailUrl: '/files/env_1/file_1?thumb=1', width: 2, height: 1 };
@@ -36,7 +36,7 @@ t.test('nothing that users write is changed', (t) => {
   ];
   for (const value of texts) {
     t.strictSame(rewritten(value), value);
-    t.notOk(holdsFileUrls(JSON.stringify(value)));
+    t.notOk(containsFileUrls(JSON.stringify(value)));
     t.strictSame(rewritten({ items: [value, comment([image]), value] }), { items: [value, comment([shownImage]), value] });
   }
   const odd = { ...image, filename: '"url":"/files/x"}],"attachments":[{"url":"/files/y".png' };

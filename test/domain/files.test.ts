@@ -47,7 +47,7 @@ async function createFileWorld(t: Test, media: Media = trusting): Promise<FileWo
 }
 
 async function put({ ctx }: FileWorld, actor: UserActor, contentType = 'image/png', config = unlimited, content = 'bytes'): Promise<Attachment> {
-  const upload = await beginUpload(ctx, actor, config, { filename: 'a.png', contentType, leastBytes: 0 });
+  const upload = await beginUpload(ctx, actor, config, { filename: 'a.png', contentType, minBytes: 0 });
   await upload.write(Buffer.from(content));
   try {
     return await upload.finish();
@@ -290,7 +290,7 @@ t.test('an upload whose record can’t be written leaves no bytes', async (t) =>
   const upload = await beginUpload({ ...ctx, store: Object.assign(Object.create(ctx.store) as typeof ctx.store, { get: ctx.store.get.bind(ctx.store), transact: () => Promise.reject(new Error('no')) }) }, ann, unlimited, {
     filename: 'x',
     contentType: 'image/png',
-    leastBytes: 0,
+    minBytes: 0,
   });
   await upload.write(Buffer.from('x'));
   await t.rejects(upload.finish(), { message: 'no' });

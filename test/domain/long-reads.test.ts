@@ -42,10 +42,10 @@ await t.test('a thread that is too long is refused after reading little more tha
   const world = await createWorld(t);
   const threadId = await longThread(world, 'room', 1_000);
   const reads = countReads(world.ctx.store);
-  for (let i = 0; i < 3; i++) await t.rejects(getThread(world.ctx, world.ann, threadId, { most: 1_000_000, tooLong }), { message: 'too long' });
+  for (let i = 0; i < 3; i++) await t.rejects(getThread(world.ctx, world.ann, threadId, { maxChars: 1_000_000, tooLong }), { message: 'too long' });
   t.ok(reads.chars < 3_500_000, `${reads.chars} characters read of 10 million`);
   await addComment(world, threadId);
-  await t.rejects(getThread(world.ctx, world.ann, threadId, { most: 1_000_000, tooLong }), { message: 'too long' });
+  await t.rejects(getThread(world.ctx, world.ann, threadId, { maxChars: 1_000_000, tooLong }), { message: 'too long' });
   t.equal((JSON.parse(await getThread(world.ctx, world.ann, threadId)) as { comments: unknown[] }).comments.length, 1_001);
 });
 
@@ -53,7 +53,7 @@ await t.test('a room that is too long is refused after reading little more than 
   const world = await createWorld(t);
   for (let i = 0; i < 10; i++) await longThread(world, 'room', 100);
   const reads = countReads(world.ctx.store);
-  const bound = { most: 1_500_000, tooLong };
+  const bound = { maxChars: 1_500_000, tooLong };
   for (let i = 0; i < 3; i++) await t.rejects(getRoom(world.ctx, world.ann, 'room', { includeComments: true, bound }), { message: 'too long' });
   t.ok(reads.chars < 3_500_000, `${reads.chars} characters read of 10 million`);
   const one = await getRoom(world.ctx, world.ann, 'room', { includeComments: true, bound, query: query('threads', 'limit=1') });

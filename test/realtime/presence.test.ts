@@ -1,5 +1,5 @@
 import t from 'tap';
-import { expireMembershipsOf, GRACE_MS, sweepPresence } from '../../src/domain/rooms/presence.ts';
+import { releaseOwner, GRACE_MS, sweepPresence } from '../../src/domain/rooms/presence.ts';
 import { deleteUser, putUser } from '../../src/domain/users/users.ts';
 import { flushBus, membersOf, namesOf, presenceFrames, refusal, restRows, sees, startTwoWorkers, stateOf } from '../helpers/presence.ts';
 import type { TestSocket } from '../helpers/socket.ts';
@@ -138,7 +138,7 @@ await t.test('the users of a killed worker leave after the grace period, and no 
   await sees(watcher, 'watcher', 'ann', 'ghost');
   t.equal(membersOf(watcher).get('ann')?.['connections'], 2);
 
-  expireMembershipsOf(ctx, 'w3');
+  releaseOwner(ctx, 'w3');
   advance(GRACE_MS - 1);
   await watcher.until(() => membersOf(watcher).get('ann')?.['connections'] === 1);
   t.strictSame(namesOf(watcher), ['ann', 'ghost', 'watcher']);

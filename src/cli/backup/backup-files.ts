@@ -22,7 +22,7 @@ export async function copyFiles(from: string, to: string, recorded: RecordedFile
   let bytes = 0;
   for (const path of await filesBelow(from)) {
     const [environmentId, fileId] = blobAt(path);
-    if (!recorded.names(environmentId, fileId)) continue;
+    if (!recorded.has(environmentId, fileId)) continue;
     const target = join(to, FILES, path);
     const expected = recorded.hashOf(environmentId, fileId);
     let copied = await copyFile(join(from, path), target);

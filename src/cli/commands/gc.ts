@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { Context } from '../../domain/context.ts';
+import { type Context, requireFileStorage } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
-import { type FileJob, filesIn, forgetFileJobs, pendingFileJobs, runFileJob } from '../../domain/files/file-jobs.ts';
+import { type FileJob, deleteFileJobs, pendingFileJobs, runFileJob } from '../../domain/files/file-jobs.ts';
 import { findOrphans, type Orphan, removeOrphans, STAGED_MS, sweepUnlinked } from '../../domain/files/file-sweep.ts';
 import { recountUsage } from '../../domain/quotas/usage-count.ts';
 import { addCommand } from '../command.ts';
@@ -46,7 +46,7 @@ async function gc(options: Options, command: Command): Promise<void> {
 }
 
 async function collect(ctx: Context, dryRun: boolean): Promise<Removed> {
-  if (!dryRun && (await filesIn(ctx).blobs.isHeld())) throw heldFailure();
+  if (!dryRun && (await requireFileStorage(ctx).blobs.isHeld())) throw heldFailure();
   let unlinked = 0;
   for (const { id } of await listEnvironments(ctx)) {
     unlinked += await sweepUnlinked(ctx, id, dryRun);
@@ -56,7 +56,7 @@ async function collect(ctx: Context, dryRun: boolean): Promise<Removed> {
   const orphans: Orphan[] = [];
   for await (const orphan of findOrphans(ctx)) orphans.push(orphan);
   if (!dryRun && !(await removeOrphans(ctx, orphans))) throw heldFailure();
-  const staged = await filesIn(ctx).blobs.sweepStaged(STAGED_MS, dryRun);
+  const staged = await requireFileStorage(ctx).blobs.sweepStaged(STAGED_MS, dryRun);
   return { dryRun, unlinked, orphans: orphans.length, orphanBytes: orphans.reduce((sum, { bytes }) => sum + bytes, 0), staged };
 }
 
@@ -65,7 +65,7 @@ async function removeBytes(ctx: Context): Promise<void> {
   const jobs = (await pendingFileJobs(ctx)).filter(({ kind }) => kind === 'clear' || kind === 'remove');
   const done: FileJob[] = [];
   for (const job of jobs) if (await runFileJob(ctx, job)) done.push(job);
-  await forgetFileJobs(ctx, done);
+  await deleteFileJobs(ctx, done);
 }
 
 function heldFailure(): Failure {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { findEnvironment } from '../../domain/environments/environments.ts';
-import { withoutErased } from '../../domain/users/erasure.ts';
+import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { EventEnvelope } from '../../model/event.ts';
@@ -55,7 +55,7 @@ async function warnOfGap(store: Store, stream: string, since: number): Promise<v
 async function follow(store: Store, environment: Environment, since: number, stop: AbortSignal, show: (text: string) => void): Promise<void> {
   let position = since;
   while (!stop.aborted) {
-    const events = await withoutErased(store, environment.id, await store.events(streamOf(environment), position, BATCH));
+    const events = await redactErasedUsers(store, environment.id, await store.events(streamOf(environment), position, BATCH));
     // Printing waits for the reader of a pipe.
     store.releaseSnapshot();
     for (const { seq, text } of events) {

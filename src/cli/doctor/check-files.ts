@@ -1,5 +1,4 @@
-import type { Context } from '../../domain/context.ts';
-import { filesIn } from '../../domain/files/file-jobs.ts';
+import { type Context, requireFileStorage } from '../../domain/context.ts';
 import { checkFiles, findOrphans, STAGED_MS } from '../../domain/files/file-sweep.ts';
 import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
 import { useStore } from '../shared/folder.ts';
@@ -34,7 +33,7 @@ async function leftoversIn(ctx: Context): Promise<string[]> {
     orphans += 1;
     bytes += orphan.bytes;
   }
-  const staged = await filesIn(ctx).blobs.sweepStaged(STAGED_MS, true);
+  const staged = await requireFileStorage(ctx).blobs.sweepStaged(STAGED_MS, true);
   return [
     ...(orphans === 0 ? [] : [`${orphans} files without a record take ${Math.ceil(bytes / 1024)} kB`]),
     ...(staged === 0 ? [] : [`${staged} uploads were never finished`]),

@@ -6,27 +6,27 @@ import type { Actor } from './actor.ts';
 const forbidden = (message: string): CollabError => new CollabError('forbidden', message);
 
 /** Throws `forbidden` unless the credential reaches the room. */
-export function requireReach(actor: Actor, roomId: string): void {
+export function requireRoomAccess(actor: Actor, roomId: string): void {
   if (actor.rooms !== null && !inScope(actor.rooms, roomId)) throw forbidden('The credential does not reach this room');
 }
 
 /** Throws `forbidden` unless the actor may read, in the room when one is given. Every actor may read where it reaches. */
 export function requireRead(actor: Actor, roomId?: string): void {
-  if (roomId !== undefined) requireReach(actor, roomId);
+  if (roomId !== undefined) requireRoomAccess(actor, roomId);
 }
 
 /** Throws `forbidden` unless the actor may create, or change and delete users, in the room when one is given: `full` keys, members and moderators. */
 export function requireWrite(actor: Actor, roomId?: string): void {
   if (actor.kind === 'user') requireMember(actor.role);
   else if (actor.scope !== 'full') throw forbidden(`The key has the scope ${actor.scope}: this needs a key of the scope full`);
-  if (roomId !== undefined) requireReach(actor, roomId);
+  if (roomId !== undefined) requireRoomAccess(actor, roomId);
 }
 
 /** Throws `forbidden` unless the actor may change what exists, in the room when one is given: all but `read` keys and viewers. */
 export function requireChange(actor: Actor, roomId?: string): void {
   if (actor.kind === 'user') requireMember(actor.role);
   else if (actor.scope === 'read') throw forbidden('The key has the scope read, which does not allow changes');
-  if (roomId !== undefined) requireReach(actor, roomId);
+  if (roomId !== undefined) requireRoomAccess(actor, roomId);
 }
 
 /** Throws `forbidden` unless the actor may edit or delete what `authorId` wrote: its author, a moderator or a backend. */
@@ -63,7 +63,7 @@ export function userKey(environmentId: string, userId: string): string {
 }
 
 /** Who an event says acted: the user, or nobody for a backend that acts as none. */
-export function actingUser(actor: Actor): string | null {
+export function actingUserId(actor: Actor): string | null {
   return actor.kind === 'user' ? actor.userId : null;
 }
 

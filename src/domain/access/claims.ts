@@ -21,14 +21,14 @@ export interface Claims {
 }
 
 /** The last second of the calendar of ECMAScript: no later time can be written down. */
-const LATEST_SECOND = 8.64e12;
+const MAX_TIME_SECONDS = 8.64e12;
 
 const address = () => Type.Optional(Type.String({ maxLength: 2048 }));
 
 const payloadSchema = new InputSchema(
   Type.Object({
     sub: Type.String(),
-    exp: Type.Number({ maximum: LATEST_SECOND }),
+    exp: Type.Number({ maximum: MAX_TIME_SECONDS }),
     iat: Type.Optional(Type.Number()),
     name: Type.Optional(Type.String({ maxLength: 256 })),
     picture: address(),
@@ -40,21 +40,21 @@ const payloadSchema = new InputSchema(
   }),
 );
 
-const MOST_METADATA_BYTES = 4_096;
+const MAX_METADATA_BYTES = 4_096;
 
 /**
  * The claims in the payload of a verified token. Claims that are null or empty text count as absent.
  * Throws `invalid_token` naming the claim.
  */
-export function claimsOf(payload: Readonly<Record<string, unknown>>, environment: Environment): Claims {
+export function parseClaims(payload: Readonly<Record<string, unknown>>, environment: Environment): Claims {
   try {
-    return checkedClaims(payload, environment);
+    return validateClaims(payload, environment);
   } catch (thrown) {
     throw thrown instanceof CollabError ? new CollabError('invalid_token', `Invalid token: ${thrown.message}`) : thrown;
   }
 }
 
-function checkedClaims(payload: Readonly<Record<string, unknown>>, environment: Environment): Claims {
+function validateClaims(payload: Readonly<Record<string, unknown>>, environment: Environment): Claims {
   const present = Object.entries(payload).filter(([, value]) => value !== undefined && value !== null && value !== '');
   const { sub, exp, iat, name, picture, avatar, email, role = 'member', rooms = null, metadata } = validate(payloadSchema, Object.fromEntries(present));
   const limits = limitsOf(environment);
@@ -65,7 +65,7 @@ function checkedClaims(payload: Readonly<Record<string, unknown>>, environment: 
   if (avatarUrl !== undefined && !isWebAddress(avatarUrl)) throw invalid('picture must be an http or https address');
   if (metadata !== undefined) {
     checkMetadata(metadata, limits);
-    if (Buffer.byteLength(JSON.stringify(metadata)) > MOST_METADATA_BYTES) throw invalid(`metadata must be at most ${MOST_METADATA_BYTES} bytes of JSON`);
+    if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES) throw invalid(`metadata must be at most ${MAX_METADATA_BYTES} bytes of JSON`);
   }
   return { userId: sub, role, rooms, name, avatarUrl, email, metadata, expiresAt: exp * 1000 };
 }

@@ -20,7 +20,7 @@ const DEFAULT_TTL_SECONDS = 3600;
 export async function issueToken(ctx: Context, actor: Actor, userId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
   requireBackend(actor, 'write');
   const { ttl = DEFAULT_TTL_SECONDS, name, avatarUrl, role, rooms = actor.rooms ?? undefined } = validate(tokenCreate, input);
-  for (const rule of rooms ?? []) requireCovered(actor.rooms, rule);
+  for (const rule of rooms ?? []) requireRuleInScope(actor.rooms, rule);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     await putUserWithin(ctx, tx, actor, userId, { name, avatarUrl });
     // Every use of a token writes its claims to the user, who may have got another name by then: not by a confined key.
@@ -31,7 +31,7 @@ export async function issueToken(ctx: Context, actor: Actor, userId: string, inp
 }
 
 /** Throws unless every room that a rule reaches is in the scope too. */
-function requireCovered(scope: RoomScope, rule: string): void {
+function requireRuleInScope(scope: RoomScope, rule: string): void {
   // What `a/*` reaches starts with `a/`, and only a pattern of the scope can hold all of that.
   const covered = rule.endsWith('*') ? inScope(scope?.filter((held) => held.endsWith('*')) ?? null, rule.slice(0, -1)) : inScope(scope, rule);
   if (!covered) throw new CollabError('forbidden', `The key does not reach the rooms ${rule}, so it cannot make a token for them`);

@@ -18,7 +18,7 @@ const MINUTE_MS = 60_000;
 const uses = new WeakMap<Store, Map<string, KeyUse>>();
 
 /** The one record of a key's use in this process. */
-export function keyUseOf({ store }: Context, environmentId: string, keyId: string): KeyUse {
+export function getKeyUse({ store }: Context, environmentId: string, keyId: string): KeyUse {
   const known = usesIn(store);
   let use = known.get(keyId);
   if (use === undefined) {

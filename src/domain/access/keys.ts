@@ -8,14 +8,14 @@ import { type ApiKey, type KeyCreate, KeyCreateSchema, type KeyPointer, KeyRotat
 import type { Transaction } from '../../ports/store.ts';
 import type { BackendActor } from './actor.ts';
 import type { Context } from '../context.ts';
-import { type KeyUse, lastUses, recordUse, keyUseOf } from './key-uses.ts';
+import { type KeyUse, lastUses, recordUse, getKeyUse } from './key-uses.ts';
 import { ENVIRONMENTS, KEY_HASHES, keysOf } from '../records/partitions.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
 export type { KeyCreate } from '../../model/key.ts';
 
 /** Who a secret key speaks for. */
-export interface SecretKeyHolder {
+export interface AuthenticatedBackend {
   readonly actor: BackendActor;
   /** As `SecretKey.rateLimit`. */
   readonly rateLimit: number | null;
@@ -28,17 +28,17 @@ const OVERLAP_SECONDS = 86_400;
 
 /** Makes a key of an environment. `input` is a `KeyCreate`. Throws `invalid_request`, `environment_not_found`. */
 export async function createKey(ctx: Context, environment: Environment, input: unknown): Promise<NewKey> {
-  const create = keyCreation(ctx, input);
+  const create = prepareKeyCreation(ctx, input);
   return ctx.store.transact((tx) => create(tx, environment));
 }
 
 /** Checks the input of `createKey` at once and returns what does its work in a transaction. Both throw as that does. */
-export function keyCreation(ctx: Context, input: unknown): (tx: Transaction, environment: Environment) => Promise<NewKey> {
+export function prepareKeyCreation(ctx: Context, input: unknown): (tx: Transaction, environment: Environment) => Promise<NewKey> {
   const wanted = validate(keyCreate, input);
   return async (tx, environment) => {
     const fresh = newKey(environment, wanted, ctx.clock.now());
     await putKey(tx, fresh.key);
-    return { key: shown(fresh.key), value: fresh.value };
+    return { key: withoutHash(fresh.key), value: fresh.value };
   };
 }
 
@@ -47,7 +47,7 @@ export async function listKeys(ctx: Context, environment: Environment): Promise<
   const entries = await ctx.store.range(keysOf(environment.id));
   const used = await lastUses(ctx, environment.id);
   return entries.map((entry) => {
-    const key = shown(JSON.parse(entry.value) as StoredKey);
+    const key = withoutHash(JSON.parse(entry.value) as StoredKey);
     return { ...key, lastUsedAt: used.get(key.id) ?? null };
   });
 }
@@ -56,11 +56,11 @@ export async function listKeys(ctx: Context, environment: Environment): Promise<
 export async function revokeKey(ctx: Context, keyId: string): Promise<ApiKey> {
   return ctx.store.transact(async (tx) => {
     const key = await requireKey(tx, keyId);
-    if (key.revokedAt !== null) return shown(key);
+    if (key.revokedAt !== null) return withoutHash(key);
     const revoked: StoredKey = { ...key, revokedAt: timestamp(ctx.clock.now()) };
     tx.put(keysOf(key.environmentId), key.id, JSON.stringify(revoked));
     tx.delete(KEY_HASHES, key.hash);
-    return shown(revoked);
+    return withoutHash(revoked);
   });
 }
 
@@ -69,11 +69,11 @@ export async function revokeKey(ctx: Context, keyId: string): Promise<ApiKey> {
  * expires gives its whole lifetime to the new one. `input` is a `KeyRotate`. Throws `key_not_found`, `invalid_request`.
  */
 export async function rotateKey(ctx: Context, keyId: string, input: unknown): Promise<NewKey> {
-  return ctx.store.transact(keyRotation(ctx, keyId, input));
+  return ctx.store.transact(prepareKeyRotation(ctx, keyId, input));
 }
 
 /** Checks the input of `rotateKey` at once and returns what does its work in a transaction. Both throw as that does. */
-export function keyRotation(ctx: Context, keyId: string, input: unknown): (tx: Transaction) => Promise<NewKey> {
+export function prepareKeyRotation(ctx: Context, keyId: string, input: unknown): (tx: Transaction) => Promise<NewKey> {
   const { overlapSeconds = OVERLAP_SECONDS } = validate(keyRotate, input);
   return async (tx) => {
     const old = await requireKey(tx, keyId);
@@ -89,7 +89,7 @@ export function keyRotation(ctx: Context, keyId: string, input: unknown): (tx: T
     const overlapEnds = timestamp(now + overlapSeconds * 1000);
     const expiresAt = old.expiresAt !== null && old.expiresAt < overlapEnds ? old.expiresAt : overlapEnds;
     await putKey(tx, { ...old, expiresAt });
-    return { key: shown(fresh.key), value: fresh.value };
+    return { key: withoutHash(fresh.key), value: fresh.value };
   };
 }
 
@@ -97,23 +97,23 @@ export function keyRotation(ctx: Context, keyId: string, input: unknown): (tx: T
  * The holder of a secret key; a promise only if this process has to read the key from the store, because it has not seen it
  * yet or it has changed since. Throws or rejects with `invalid_key`, `environment_disabled`.
  */
-export function authenticateSecretKey(ctx: Context, value: string, via: Via): SecretKeyHolder | Promise<SecretKeyHolder> {
-  const name = names[via].get(value);
-  const cached = name === undefined ? undefined : ctx.store.peek<KnownKey>(name);
-  if (cached !== undefined) return holderOf(requireUse(ctx, value, via, cached));
+export function authenticateSecretKey(ctx: Context, value: string, via: Via): AuthenticatedBackend | Promise<AuthenticatedBackend> {
+  const name = cacheKeys[via].get(value);
+  const cached = name === undefined ? undefined : ctx.store.peek<LoadedKey>(name);
+  if (cached !== undefined) return requireBackendKey(requireValidAndRecordUse(ctx, value, via, cached));
   if (!value.startsWith('sk_')) throw invalidKey();
-  return knownKey(ctx, nameOf(value, via), via).then((known) => holderOf(requireUse(ctx, value, via, known)));
+  return getKey(ctx, cacheKeyOf(value, via), via).then((known) => requireBackendKey(requireValidAndRecordUse(ctx, value, via, known)));
 }
 
 /** The environment that a publishable key names. Throws `invalid_key`, `environment_disabled`. */
 export async function authenticatePublishableKey(ctx: Context, value: string): Promise<Environment> {
   if (!value.startsWith('pk_')) throw invalidKey();
-  return requireUse(ctx, value, 'ws', await knownKey(ctx, nameOf(value, 'ws'), 'ws')).environment;
+  return requireValidAndRecordUse(ctx, value, 'ws', await getKey(ctx, cacheKeyOf(value, 'ws'), 'ws')).environment;
 }
 
 /** A publishable key that was good, to ask later whether it still is; one and the same text for all who hold the key. */
 export function fingerprintOfKey(value: string): string {
-  return nameOf(value, 'ws');
+  return cacheKeyOf(value, 'ws');
 }
 
 /**
@@ -121,59 +121,59 @@ export function fingerprintOfKey(value: string): string {
  * once it is revoked or has expired, `environment_disabled`.
  */
 export async function recheckKey(ctx: Context, trace: string): Promise<void> {
-  requireGood(ctx, await knownKey(ctx, trace, 'ws'));
+  requireValid(ctx, await getKey(ctx, trace, 'ws'));
 }
 
-interface KnownKey {
+interface LoadedKey {
   readonly environment: Environment;
   readonly expiresAt: string | null;
-  readonly holder: SecretKeyHolder | null;
+  readonly backend: AuthenticatedBackend | null;
   readonly use: KeyUse;
 }
 
 const invalidKey = (): CollabError => new CollabError('invalid_key', 'Invalid API key');
 
-const LONGEST_KEY = 128;
-const REMEMBERED_KEYS = 1_000;
-const names: Readonly<Record<Via, Map<string, string>>> = { rest: new Map(), ws: new Map(), cli: new Map() };
+const MAX_KEY_LENGTH = 128;
+const MAX_CACHE_KEYS = 1_000;
+const cacheKeys: Readonly<Record<Via, Map<string, string>>> = { rest: new Map(), ws: new Map(), cli: new Map() };
 const keyPartitions = [KEY_HASHES, ENVIRONMENTS];
 
 /** What the memo calls a key: it is found by its hash, so that how long that takes tells nothing about any key. */
-function nameOf(value: string, via: Via): string {
-  if (value.length > LONGEST_KEY) throw invalidKey();
-  return names[via].get(value) ?? `key ${via} ${hash('sha256', value, 'base64url')}`;
+function cacheKeyOf(value: string, via: Via): string {
+  if (value.length > MAX_KEY_LENGTH) throw invalidKey();
+  return cacheKeys[via].get(value) ?? `key ${via} ${hash('sha256', value, 'base64url')}`;
 }
 
-function knownKey(ctx: Context, name: string, via: Via): Promise<KnownKey> {
+function getKey(ctx: Context, name: string, via: Via): Promise<LoadedKey> {
   // Every change of a key changes its hash's entry in the same commit, so that these two partitions stand for all.
   return ctx.store.cached(name, keyPartitions, () => loadKey(ctx, name.slice(name.lastIndexOf(' ') + 1), via));
 }
 
 /** Notes a use of the key whose value is given. Throws unless it is good. */
-function requireUse(ctx: Context, value: string, via: Via, known: KnownKey): KnownKey {
-  requireGood(ctx, known);
+function requireValidAndRecordUse(ctx: Context, value: string, via: Via, known: LoadedKey): LoadedKey {
+  requireValid(ctx, known);
   recordUse(known.use, ctx.clock.now());
-  if (!names[via].has(value)) remember(names[via], value, nameOf(value, via));
+  if (!cacheKeys[via].has(value)) rememberCacheKey(cacheKeys[via], value, cacheKeyOf(value, via));
   return known;
 }
 
-function holderOf({ holder }: KnownKey): SecretKeyHolder {
-  if (holder === null) throw invalidKey();
-  return holder;
+function requireBackendKey({ backend }: LoadedKey): AuthenticatedBackend {
+  if (backend === null) throw invalidKey();
+  return backend;
 }
 
-function requireGood(ctx: Context, { expiresAt, environment }: KnownKey): void {
+function requireValid(ctx: Context, { expiresAt, environment }: LoadedKey): void {
   if (hasExpired(expiresAt, ctx.clock.now())) throw invalidKey();
   if (environment.disabled) throw new CollabError('environment_disabled', 'The environment has been disabled by its operator');
 }
 
 /** Remembers what the memo calls a key that has proved good: hashing it would be a tenth of a read request. */
-function remember(known: Map<string, string>, value: string, name: string): void {
-  if (known.size >= REMEMBERED_KEYS) known.clear();
+function rememberCacheKey(known: Map<string, string>, value: string, name: string): void {
+  if (known.size >= MAX_CACHE_KEYS) known.clear();
   known.set(value, name);
 }
 
-async function loadKey(ctx: Context, digest: string, via: Via): Promise<KnownKey> {
+async function loadKey(ctx: Context, digest: string, via: Via): Promise<LoadedKey> {
   const found = await ctx.store.get(KEY_HASHES, digest);
   if (found === undefined) throw invalidKey();
   const pointer = JSON.parse(found) as KeyPointer;
@@ -183,11 +183,11 @@ async function loadKey(ctx: Context, digest: string, via: Via): Promise<KnownKey
   const key = JSON.parse(storedKey) as StoredKey;
   if (key.revokedAt !== null) throw invalidKey();
   const environment = parseEnvironment(storedEnvironment);
-  const use = keyUseOf(ctx, environment.id, key.id);
-  if (key.kind === 'publishable') return { environment, expiresAt: key.expiresAt, holder: null, use };
+  const use = getKeyUse(ctx, environment.id, key.id);
+  if (key.kind === 'publishable') return { environment, expiresAt: key.expiresAt, backend: null, use };
   const rooms = key.rooms === null ? null : [key.rooms];
   const actor: BackendActor = { kind: 'backend', environment, keyId: key.id, scope: key.scope, rooms, via };
-  return { environment, expiresAt: key.expiresAt, holder: { actor, rateLimit: key.rateLimit }, use };
+  return { environment, expiresAt: key.expiresAt, backend: { actor, rateLimit: key.rateLimit }, use };
 }
 
 const hasExpired = (expiresAt: string | null, now: number): boolean => expiresAt !== null && Date.parse(expiresAt) <= now;
@@ -233,7 +233,7 @@ async function requireKey(tx: Transaction, keyId: string): Promise<StoredKey> {
   throw new CollabError('key_not_found', `No key has the id ${keyId.slice(0, 128)}`);
 }
 
-function shown(key: StoredKey): ApiKey {
+function withoutHash(key: StoredKey): ApiKey {
   const { hash: _, ...rest } = key;
   return rest;
 }

@@ -22,14 +22,14 @@ export type SigningKeyCreate =
 const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
 
 /** RFC 7518 §3.2: an HS256 key has at least as many bytes as the hash. */
-const LEAST_SECRET_BYTES = 32;
+const MIN_SECRET_BYTES = 32;
 
 /** Registers what user tokens are verified with. Throws `invalid_request`, and `id_taken` for a kid that exists. */
 export async function addSigningKey(ctx: Context, environment: Environment, input: SigningKeyCreate): Promise<SigningKey> {
   const now = ctx.clock.now();
   const kid = input.kid ?? newId('kid_', now);
   if (!/^[\x21-\x7e]{1,128}$/.test(kid)) throw invalid('kid must be 1 to 128 visible ASCII characters');
-  const key = checkedKey(input, kid, timestamp(now));
+  const key = validateSigningKey(input, kid, timestamp(now));
   const partition = signingKeysOf(environment.id);
   return ctx.store.transact(async (tx) => {
     if ((await tx.get(ENVIRONMENTS, environment.id)) === undefined) throw new CollabError('environment_not_found', 'The environment has been deleted');
@@ -67,24 +67,24 @@ export async function removeSigningKey(ctx: Context, environment: Environment, k
 }
 
 /** The signing key of an input, as it is stored. Throws `invalid_request`. */
-export function checkedKey(input: SigningKeyCreate, kid: string, createdAt: string): SigningKey {
+export function validateSigningKey(input: SigningKeyCreate, kid: string, createdAt: string): SigningKey {
   switch (input.kind) {
     case 'secret':
       return secretKey(input.secret ?? randomSecret(32), kid, createdAt);
     case 'public':
-      return { kid, kind: 'public', alg: input.alg, key: checkedPublicKey(input.key, input.alg), createdAt };
+      return { kid, kind: 'public', alg: input.alg, key: validatePublicKey(input.key, input.alg), createdAt };
     case 'jwks':
-      return { kid, kind: 'jwks', alg: input.alg, url: checkedAddress(input.url), createdAt };
+      return { kid, kind: 'jwks', alg: input.alg, url: validateUrl(input.url), createdAt };
   }
 }
 
 function secretKey(secret: string, kid: string, createdAt: string): Extract<SigningKey, { kind: 'secret' }> {
-  if (Buffer.byteLength(secret) < LEAST_SECRET_BYTES) throw invalid(`secret must have at least ${LEAST_SECRET_BYTES} bytes`);
+  if (Buffer.byteLength(secret) < MIN_SECRET_BYTES) throw invalid(`secret must have at least ${MIN_SECRET_BYTES} bytes`);
   return { kid, kind: 'secret', alg: 'HS256', secret, createdAt };
 }
 
 /** The key as PEM of its SPKI form, whichever form it came in. */
-function checkedPublicKey(text: string, alg: PublicAlgorithm): string {
+function validatePublicKey(text: string, alg: PublicAlgorithm): string {
   const key = importPublicKey(text.trim());
   const { namedCurve, modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
   const fits = {
@@ -112,7 +112,7 @@ function importPublicKey(text: string): KeyObject {
   throw invalid('key must be a public key; a private key must never leave your backend');
 }
 
-function checkedAddress(text: string): string {
+function validateUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '') throw invalid('url must be an https address without credentials');
   if (!isPublicHost(url.hostname)) throw invalid('url must not lead to a private or local address');

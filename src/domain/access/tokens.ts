@@ -8,7 +8,7 @@ import { type Environment, limitsOf } from '../../model/environment.ts';
 import type { Via } from '../../model/event.ts';
 import type { SigningAlgorithm, SigningKey } from '../../model/key.ts';
 import { checkId } from '../input/bounds.ts';
-import { type Claims, claimsOf } from './claims.ts';
+import { type Claims, parseClaims } from './claims.ts';
 import type { UserActor } from './actor.ts';
 import type { Context } from '../context.ts';
 import { authenticatePublishableKey, recheckKey, fingerprintOfKey } from './keys.ts';
@@ -19,8 +19,8 @@ export type { Claims } from './claims.ts';
 /** Seconds that a token is still good past `exp`, for clocks that disagree. */
 export const TOKEN_TOLERANCE_SECONDS = 30;
 
-const LONGEST_TOKEN = 8_192;
-const VERIFIED_TOKENS = 20_000;
+const MAX_TOKEN_LENGTH = 8_192;
+const MAX_VERIFIED_TOKENS = 20_000;
 
 /** What a token is to be made of. */
 export interface TokenRequest {
@@ -50,7 +50,7 @@ export interface CredentialReference {
 interface Verifier {
   readonly kid: string;
   /** As `VerifiedClaims.signedBy`. */
-  readonly name: string;
+  readonly id: string;
   readonly alg: SigningAlgorithm;
   /** Whether its tokens must name their audience: a provider's key signs for many. */
   readonly mustNameAudience: boolean;
@@ -62,7 +62,7 @@ interface Verifier {
 interface Keyring {
   readonly verifiers: readonly Verifier[];
   /** The names of the verifiers. */
-  readonly names: ReadonlySet<string>;
+  readonly verifierIds: ReadonlySet<string>;
   readonly verified: BoundedMap<string, VerifiedClaims>;
   /** Wall-clock time minus monotonic time when it was made; null without a key set. */
   readonly clockOffset: number | null;
@@ -78,13 +78,13 @@ const invalidToken = (reason: string): CollabError => new CollabError('invalid_t
  * key or setting of the environment changes. Throws `invalid_token`, `token_expired`, whatever is wrong with it.
  */
 export async function verifyUserToken(ctx: Context, environment: Environment, token: string): Promise<VerifiedClaims> {
-  if (token.length > LONGEST_TOKEN) throw invalidToken(`it is longer than ${LONGEST_TOKEN} characters`);
+  if (token.length > MAX_TOKEN_LENGTH) throw invalidToken(`it is longer than ${MAX_TOKEN_LENGTH} characters`);
   const keyring = await keyringOf(ctx, environment);
   const digest = hash('sha256', token, 'base64url');
   let claims = keyring.verified.get(digest);
   if (claims === undefined) {
-    const verifier = verifierFor(keyring, token);
-    claims = { ...claimsOf(await verifiedPayload(ctx, environment, verifier, token), environment), signedBy: verifier.name };
+    const verifier = selectVerifier(keyring, token);
+    claims = { ...parseClaims(await verifyPayload(ctx, environment, verifier, token), environment), signedBy: verifier.id };
     keyring.verified.set(digest, claims);
   }
   if (claims.expiresAt + TOKEN_TOLERANCE_SECONDS * 1000 <= ctx.clock.now()) throw expiredToken();
@@ -112,7 +112,7 @@ export async function mintUserToken(ctx: Context, environment: Environment, requ
     .setIssuedAt(issuedAt)
     .setExpirationTime(issuedAt + ttlSeconds);
   if (jwtIssuer !== null) jwt.setIssuer(jwtIssuer);
-  claimsOf({ ...payload, sub: userId, exp: issuedAt + ttlSeconds }, environment);
+  parseClaims({ ...payload, sub: userId, exp: issuedAt + ttlSeconds }, environment);
   const token = await jwt.sign(createSecretKey(Buffer.from(secret.secret)));
   return { token, expiresAt: timestamp((issuedAt + ttlSeconds) * 1000) };
 }
@@ -151,8 +151,8 @@ export async function recheckCredentials(ctx: Context, environment: Environment,
       refused.set(trace, thrown);
     }
   }
-  const { names } = await keyringOf(ctx, environment);
-  return ({ keyFingerprint, signedBy }) => refused.get(keyFingerprint) ?? (names.has(signedBy) ? null : invalidToken('the key that signed it has been removed'));
+  const { verifierIds } = await keyringOf(ctx, environment);
+  return ({ keyFingerprint, signedBy }) => refused.get(keyFingerprint) ?? (verifierIds.has(signedBy) ? null : invalidToken('the key that signed it has been removed'));
 }
 
 function tracesOf(credentials: Iterable<CredentialReference>): Set<string> {
@@ -182,9 +182,9 @@ const keyrings = new WeakMap<readonly SigningKey[], Keyring>();
 async function keyringOf(ctx: Context, environment: Environment): Promise<Keyring> {
   const keys = await signingKeys(ctx, environment);
   let keyring = keyrings.get(keys);
-  if (keyring === undefined || clockWasSet(ctx, keyring)) {
-    const verifiers = keys.map((key) => verifierOf(key, ctx.fetch ?? publicFetch));
-    keyring = { verifiers, names: new Set(verifiers.map(({ name }) => name)), verified: new BoundedMap(VERIFIED_TOKENS), clockOffset: verifiers.some(({ isKeySet }) => isKeySet) ? clockOffset(ctx) : null };
+  if (keyring === undefined || clockWasStepped(ctx, keyring)) {
+    const verifiers = keys.map((key) => createVerifier(key, ctx.fetch ?? publicFetch));
+    keyring = { verifiers, verifierIds: new Set(verifiers.map(({ id }) => id)), verified: new BoundedMap(MAX_VERIFIED_TOKENS), clockOffset: verifiers.some(({ isKeySet }) => isKeySet) ? clockOffset(ctx) : null };
     keyrings.set(keys, keyring);
   }
   return keyring;
@@ -192,22 +192,22 @@ async function keyringOf(ctx: Context, environment: Environment): Promise<Keyrin
 
 const clockOffset = ({ clock }: Context): number => clock.now() - clock.monotonic();
 
-const clockWasSet = (ctx: Context, keyring: Keyring): boolean => keyring.clockOffset !== null && Math.abs(clockOffset(ctx) - keyring.clockOffset) > CLOCK_STEP_MS;
+const clockWasStepped = (ctx: Context, keyring: Keyring): boolean => keyring.clockOffset !== null && Math.abs(clockOffset(ctx) - keyring.clockOffset) > CLOCK_STEP_MS;
 
-function verifierOf(key: SigningKey, fetch: typeof publicFetch): Verifier {
+function createVerifier(key: SigningKey, fetch: typeof publicFetch): Verifier {
   const { kid, alg } = key;
-  const name = `${kid} ${key.createdAt}`;
+  const id = `${kid} ${key.createdAt}`;
   switch (key.kind) {
     case 'secret':
-      return { kid, name, alg, mustNameAudience: false, isKeySet: false, key: createSecretKey(Buffer.from(key.secret)) };
+      return { kid, id, alg, mustNameAudience: false, isKeySet: false, key: createSecretKey(Buffer.from(key.secret)) };
     case 'public':
-      return { kid, name, alg, mustNameAudience: true, isKeySet: false, key: createPublicKey(key.key) };
+      return { kid, id, alg, mustNameAudience: true, isKeySet: false, key: createPublicKey(key.key) };
     case 'jwks':
-      return { kid, name, alg, mustNameAudience: true, isKeySet: true, key: createRemoteJWKSet(new URL(key.url), { [customFetch]: fetch }) };
+      return { kid, id, alg, mustNameAudience: true, isKeySet: true, key: createRemoteJWKSet(new URL(key.url), { [customFetch]: fetch }) };
   }
 }
 
-async function verifiedPayload(ctx: Context, environment: Environment, verifier: Verifier, token: string): Promise<JWTPayload> {
+async function verifyPayload(ctx: Context, environment: Environment, verifier: Verifier, token: string): Promise<JWTPayload> {
   const { jwtIssuer } = environment.settings;
   const options = {
     algorithms: [verifier.alg],
@@ -221,14 +221,14 @@ async function verifiedPayload(ctx: Context, environment: Environment, verifier:
     // Two calls for the two overloads: a key, or what finds one in a key set.
     ({ payload } = typeof verifier.key === 'function' ? await jwtVerify(token, verifier.key, options) : await jwtVerify(token, verifier.key, options));
   } catch (thrown) {
-    throw refusalOf(thrown, verifier);
+    throw verificationError(thrown, verifier);
   }
   checkAudience(payload, environment, verifier);
   return payload;
 }
 
 /** The key that the token names; a key set stands for every kid that is not registered itself. */
-function verifierFor({ verifiers }: Keyring, token: string): Verifier {
+function selectVerifier({ verifiers }: Keyring, token: string): Verifier {
   const kid = kidOf(token);
   const [only, ...others] = verifiers;
   if (only === undefined) throw invalidToken('the environment has no signing key');
@@ -261,7 +261,7 @@ function checkAudience({ aud }: JWTPayload, environment: Environment, { mustName
 
 const expiredToken = (): CollabError => new CollabError('token_expired', 'The token has expired');
 
-function refusalOf(thrown: unknown, { isKeySet }: Verifier): CollabError {
+function verificationError(thrown: unknown, { isKeySet }: Verifier): CollabError {
   if (thrown instanceof errors.JWTExpired) return expiredToken();
   if (thrown instanceof errors.JWTClaimValidationFailed) return invalidToken(`its claim ${thrown.claim} is ${thrown.reason === 'missing' ? 'missing' : 'not acceptable'}`);
   if (thrown instanceof errors.JWSSignatureVerificationFailed) return invalidToken('its signature does not match');

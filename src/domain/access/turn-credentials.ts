@@ -24,16 +24,16 @@ export interface TurnCredentials {
 }
 
 const DEFAULT_TTL_SECONDS = 3600;
-const LEAST_TTL_SECONDS = 60;
-const MOST_TTL_SECONDS = 86_400;
-const BACKEND = 'backend';
+const MIN_TTL_SECONDS = 60;
+const MAX_TTL_SECONDS = 86_400;
+const BACKEND_NAME = 'backend';
 
 /** The seconds that a query asks for; 3 600 when it doesn't. Throws `invalid_request` unless they are 60 to 86 400. */
 export function parseTtl(text: string | null): number {
   if (text === null) return DEFAULT_TTL_SECONDS;
   const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
-  if (seconds >= LEAST_TTL_SECONDS && seconds <= MOST_TTL_SECONDS) return seconds;
-  throw new CollabError('invalid_request', `ttl must be a whole number of seconds between ${LEAST_TTL_SECONDS} and ${MOST_TTL_SECONDS}`);
+  if (seconds >= MIN_TTL_SECONDS && seconds <= MAX_TTL_SECONDS) return seconds;
+  throw new CollabError('invalid_request', `ttl must be a whole number of seconds between ${MIN_TTL_SECONDS} and ${MAX_TTL_SECONDS}`);
 }
 
 /**
@@ -44,20 +44,20 @@ export function parseTtl(text: string | null): number {
  * @param ttl seconds, 60 to 86 400
  */
 export function turnCredentials(ctx: Context, actor: Actor, { urls, stunUrls, secret }: Config['turn'], userId: string | null, ttl: number): TurnCredentials {
-  const holder = actor.kind === 'user' ? actor.userId : (userId ?? BACKEND);
+  const holder = actor.kind === 'user' ? actor.userId : (userId ?? BACKEND_NAME);
   checkId('userId', holder, limitsOf(actor.environment));
   const stun: IceServer[] = stunUrls.length === 0 ? [] : [{ urls: stunUrls }];
   const [signing] = secret;
   if (urls.length === 0 || signing === undefined) return { iceServers: stun, username: null, password: null, ttl: 0, uris: [] };
   const expires = Math.floor(ctx.clock.now() / 1000) + ttl;
-  const username = `${expires}:${actor.environment.id}.${acceptable(holder)}`;
+  const username = `${expires}:${actor.environment.id}.${escapeForCoturn(holder)}`;
   const password = turnPassword(signing, username);
   const turn: IceServer = { urls, username, credential: password };
   return { iceServers: [...stun, turn], username, password, ttl, uris: urls, expiresAt: timestamp(expires * 1000) };
 }
 
 /** A user id without what coturn refuses in a user name, percent-encoded: white space, quotes and backslashes. */
-function acceptable(userId: string): string {
+function escapeForCoturn(userId: string): string {
   return userId.replaceAll(/[\s"'\\%]/gu, (refused) => Buffer.from(refused).toString('hex').toUpperCase().replaceAll(/../g, '%$&'));
 }
 

@@ -1,16 +1,16 @@
 import type { Admin } from '../../model/admin.ts';
 import type { Context } from '../context.ts';
-import { findEnvironmentWithin, signedEnvironmentCreation } from '../environments/environments.ts';
+import { findEnvironmentWithin, prepareSignedEnvironment } from '../environments/environments.ts';
 import { type Idempotency, withEncryptedIdempotency, type IdempotentAnswer } from '../idempotency.ts';
 import { presentNewKey } from '../access/key-view.ts';
-import { keyCreation, keyRotation } from '../access/keys.ts';
+import { prepareKeyCreation, prepareKeyRotation } from '../access/keys.ts';
 
 /**
  * Makes an environment with a secret to sign user tokens with, and answers `{"environment":…,"jwtSecret":…,"jwtKid":…}`.
  * `input` is the parsed JSON body. Throws `invalid_request`, `slug_taken`, `idempotency_key_reused`.
  */
 export async function createEnvironmentAsAdmin(ctx: Context, admin: Admin, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
-  const create = signedEnvironmentCreation(ctx, input);
+  const create = prepareSignedEnvironment(ctx, input);
   return withEncryptedIdempotency(ctx, admin, idempotency, async (tx) => created(await create(tx)));
 }
 
@@ -19,7 +19,7 @@ export async function createEnvironmentAsAdmin(ctx: Context, admin: Admin, input
  * body. Throws `invalid_request`, `environment_not_found`, `idempotency_key_reused`.
  */
 export async function createKeyAsAdmin(ctx: Context, admin: Admin, environment: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
-  const create = keyCreation(ctx, input);
+  const create = prepareKeyCreation(ctx, input);
   return withEncryptedIdempotency(ctx, admin, idempotency, async (tx) => {
     const made = await create(tx, await findEnvironmentWithin(tx, environment));
     return created({ key: presentNewKey(made) });
@@ -31,7 +31,7 @@ export async function createKeyAsAdmin(ctx: Context, admin: Admin, environment: 
  * parsed JSON body. Throws `invalid_request`, `key_not_found`, `idempotency_key_reused`.
  */
 export async function rotateKeyAsAdmin(ctx: Context, admin: Admin, keyId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
-  const rotate = keyRotation(ctx, keyId, input);
+  const rotate = prepareKeyRotation(ctx, keyId, input);
   return withEncryptedIdempotency(ctx, admin, idempotency, async (tx) => created({ key: presentNewKey(await rotate(tx)), replaces: keyId }));
 }
 

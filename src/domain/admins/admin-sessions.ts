@@ -13,12 +13,12 @@ const HOUR_MS = 3_600_000;
 const LIFETIME_MS = 12 * HOUR_MS;
 const IDLE_MS = 2 * HOUR_MS;
 /** How exact `lastUsedAt` is. */
-const TOUCH_EVERY_MS = 60_000;
+const LAST_USED_PRECISION_MS = 60_000;
 
-const FAILURES_AN_HOUR = 20;
+const MAX_FAILURES_PER_HOUR = 20;
 /** A hash takes 128 MiB and a core for half a second: one at a time in a process, and few that wait. */
 const hashing = new Semaphore(1);
-const MOST_WAITING = 10;
+const MAX_WAITING = 10;
 const BUSY_SECONDS = 5;
 
 const loginInput = new InputSchema(LoginSchema);
@@ -31,7 +31,7 @@ export interface OpenedSession {
 }
 
 /** Who speaks with a session. */
-export interface SessionHolder {
+export interface AuthenticatedAdmin {
   readonly admin: Admin;
   /** Names the session towards `logout`. */
   readonly session: string;
@@ -44,12 +44,12 @@ export interface SessionHolder {
  */
 export async function login(ctx: Context, input: unknown): Promise<OpenedSession> {
   const { email, password } = validate(loginInput, input);
-  if (hashing.waiting >= MOST_WAITING) throw new CollabError('rate_limited', `Too many logins at once. Try again in ${BUSY_SECONDS}s`, BUSY_SECONDS);
-  return hashing.run(() => loginAlone(ctx, adminKeyOf(email), password));
+  if (hashing.waiting >= MAX_WAITING) throw new CollabError('rate_limited', `Too many logins at once. Try again in ${BUSY_SECONDS}s`, BUSY_SECONDS);
+  return hashing.run(() => verifyLogin(ctx, adminKeyOf(email), password));
 }
 
 /** Who speaks with a session token. Throws `invalid_key` for what is none, `invalid_session`. */
-export async function authenticateAdmin(ctx: Context, token: string): Promise<SessionHolder> {
+export async function authenticateAdmin(ctx: Context, token: string): Promise<AuthenticatedAdmin> {
   if (!token.startsWith('adm_')) throw new CollabError('invalid_key', 'This needs the token of an admin session, adm_…, which POST /admin/auth/login gives');
   const key = hash('sha256', token.slice(0, 128), 'base64url');
   const stored = await ctx.store.get(ADMIN_SESSIONS, key);
@@ -57,13 +57,13 @@ export async function authenticateAdmin(ctx: Context, token: string): Promise<Se
   const session = JSON.parse(stored) as AdminSession;
   const now = ctx.clock.now();
   const admin = await findAdmin(ctx.store, session.adminKey);
-  if (hasEnded(session, now) || admin === undefined || !isOf(session, admin)) throw invalidSession();
-  if (Math.abs(now - Date.parse(session.lastUsedAt)) >= TOUCH_EVERY_MS) await touch(ctx, key, now);
+  if (hasEnded(session, now) || admin === undefined || !isCurrent(session, admin)) throw invalidSession();
+  if (Math.abs(now - Date.parse(session.lastUsedAt)) >= LAST_USED_PRECISION_MS) await updateLastUsed(ctx, key, now);
   return { admin: presentAdmin(admin), session: key };
 }
 
 /** Ends a session, from the next request on in every worker. Answers `{"deleted":true}`. */
-export async function logout(ctx: Context, { session }: SessionHolder): Promise<string> {
+export async function logout(ctx: Context, { session }: AuthenticatedAdmin): Promise<string> {
   await ctx.store.transact((tx) => Promise.resolve(tx.delete(ADMIN_SESSIONS, session)));
   return '{"deleted":true}';
 }
@@ -76,17 +76,17 @@ export async function sweepAdminSessions(ctx: Context): Promise<void> {
       if (hasEnded(JSON.parse(value) as AdminSession, now)) tx.delete(ADMIN_SESSIONS, key);
     }
     for (const { key } of await tx.range(ADMIN_FAILURES)) {
-      tx.update(ADMIN_FAILURES, key, (current) => storedTimes(recentFailures(current, now)));
+      tx.update(ADMIN_FAILURES, key, (current) => renderTimes(recentFailures(current, now)));
     }
   });
 }
 
-async function loginAlone(ctx: Context, key: string, password: string): Promise<OpenedSession> {
-  await requireFewFailures(ctx, key);
+async function verifyLogin(ctx: Context, key: string, password: string): Promise<OpenedSession> {
+  await requireNotLocked(ctx, key);
   const admin = await findAdmin(ctx.store, key);
   const matches = await passwordMatches(password, admin?.passwordHash ?? null);
   if (admin === undefined || !matches) {
-    await countFailure(ctx, key);
+    await recordFailure(ctx, key);
     throw invalidLogin();
   }
   const passwordHash = isOutdated(admin.passwordHash) ? await hashPassword(password) : admin.passwordHash;
@@ -109,7 +109,7 @@ async function openSession(ctx: Context, adminKey: string, verified: StoredAdmin
 }
 
 /** Moves the last use of a session on, unless it was ended meanwhile. */
-async function touch(ctx: Context, key: string, now: number): Promise<void> {
+async function updateLastUsed(ctx: Context, key: string, now: number): Promise<void> {
   await ctx.store.transact(async (tx) => {
     const stored = await tx.get(ADMIN_SESSIONS, key);
     if (stored === undefined) return;
@@ -122,24 +122,24 @@ function hasEnded({ createdAt, lastUsedAt }: AdminSession, now: number): boolean
   return Date.parse(createdAt) + LIFETIME_MS <= now || Date.parse(lastUsedAt) + IDLE_MS <= now;
 }
 
-const isOf = (session: AdminSession, admin: StoredAdmin): boolean => session.adminId === admin.id && session.passwordVersion === admin.passwordVersion;
+const isCurrent = (session: AdminSession, admin: StoredAdmin): boolean => session.adminId === admin.id && session.passwordVersion === admin.passwordVersion;
 
-async function requireFewFailures(ctx: Context, key: string): Promise<void> {
+async function requireNotLocked(ctx: Context, key: string): Promise<void> {
   const now = ctx.clock.now();
   const failures = recentFailures(await ctx.store.get(ADMIN_FAILURES, key), now);
-  const leaving = failures.at(-FAILURES_AN_HOUR);
+  const leaving = failures.at(-MAX_FAILURES_PER_HOUR);
   if (leaving === undefined) return;
   const seconds = Math.max(1, Math.ceil((leaving + HOUR_MS - now) / 1000));
   throw new CollabError('rate_limited', `Too many failed logins for this account. Try again in ${seconds}s`, seconds);
 }
 
-async function countFailure(ctx: Context, key: string): Promise<void> {
+async function recordFailure(ctx: Context, key: string): Promise<void> {
   const now = ctx.clock.now();
-  await ctx.store.transact((tx) => Promise.resolve(tx.update(ADMIN_FAILURES, key, (current) => storedTimes([...recentFailures(current, now), now]))));
+  await ctx.store.transact((tx) => Promise.resolve(tx.update(ADMIN_FAILURES, key, (current) => renderTimes([...recentFailures(current, now), now]))));
 }
 
 /** How far apart concurrent logins read the clock, at most. */
-const CONCURRENT_MS = 60_000;
+const MAX_CLOCK_SKEW_MS = 60_000;
 
 /**
  * The failures of the last hour, oldest first. One that lies clearly in the future was counted before the clock was set
@@ -147,10 +147,10 @@ const CONCURRENT_MS = 60_000;
  */
 function recentFailures(stored: string | undefined, now: number): readonly number[] {
   const times = stored === undefined ? [] : (JSON.parse(stored) as number[]);
-  return times.filter((time) => time <= now + CONCURRENT_MS && time + HOUR_MS > now);
+  return times.filter((time) => time <= now + MAX_CLOCK_SKEW_MS && time + HOUR_MS > now);
 }
 
-const storedTimes = (times: readonly number[]): string | undefined => (times.length === 0 ? undefined : JSON.stringify(times));
+const renderTimes = (times: readonly number[]): string | undefined => (times.length === 0 ? undefined : JSON.stringify(times));
 
 const invalidLogin = (): CollabError => new CollabError('invalid_login', 'Invalid email or password');
 const invalidSession = (): CollabError => new CollabError('invalid_session', 'The session is unknown or has ended: log in again');

@@ -8,12 +8,12 @@ import type { Context } from '../context.ts';
 import { ADMIN_FAILURES, ADMINS } from '../records/partitions.ts';
 import { checkPassword, hashPassword } from './passwords.ts';
 
-const LONGEST_EMAIL = 320;
+const MAX_EMAIL_LENGTH = 320;
 
 /** Makes an admin. Throws `invalid_request`, `email_taken`. */
 export async function createAdmin(ctx: Context, email: string, password: string): Promise<Admin> {
   const address = normaliseEmail(email);
-  if (address.length > LONGEST_EMAIL || !/^[^\s@]+@[^\s@]+$/.test(address)) throw new CollabError('invalid_request', 'email must be an email address');
+  if (address.length > MAX_EMAIL_LENGTH || !/^[^\s@]+@[^\s@]+$/.test(address)) throw new CollabError('invalid_request', 'email must be an email address');
   checkPassword(password);
   const passwordHash = await hashPassword(password);
   const key = adminKeyOf(email);
@@ -74,7 +74,7 @@ export function presentAdmin({ id, email, role, createdAt }: StoredAdmin): Admin
 
 async function requireAdmin(reader: Pick<Reader, 'get'>, key: string, email: string): Promise<StoredAdmin> {
   const admin = await findAdmin(reader, key);
-  if (admin === undefined) throw new CollabError('admin_not_found', `No admin has the email address ${email.slice(0, LONGEST_EMAIL)}`);
+  if (admin === undefined) throw new CollabError('admin_not_found', `No admin has the email address ${email.slice(0, MAX_EMAIL_LENGTH)}`);
   return admin;
 }
 

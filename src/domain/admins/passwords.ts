@@ -22,33 +22,33 @@ const MAX_MEMORY = 256 * 1024 * 1024;
 const SALT_BYTES = 16;
 const KEY_BYTES = 32;
 
-const LEAST_CHARACTERS = 12;
-const MOST_BYTES = 1024;
+const MIN_CHARACTERS = 12;
+const MAX_BYTES = 1024;
 
-const derive = promisify<string, Buffer, number, object, Buffer>(scrypt);
+const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt);
 
 /** Throws `invalid_request` unless the password has at least 12 characters and at most 1 024 bytes, in the form that is hashed (NFKC). */
 export function checkPassword(password: string): void {
   const text = password.normalize('NFKC');
-  if (Array.from(text).length < LEAST_CHARACTERS) throw new CollabError('invalid_request', `password must be at least ${LEAST_CHARACTERS} characters`);
-  if (Buffer.byteLength(text) > MOST_BYTES) throw new CollabError('invalid_request', `password must be at most ${MOST_BYTES} bytes`);
+  if (Array.from(text).length < MIN_CHARACTERS) throw new CollabError('invalid_request', `password must be at least ${MIN_CHARACTERS} characters`);
+  if (Buffer.byteLength(text) > MAX_BYTES) throw new CollabError('invalid_request', `password must be at most ${MAX_BYTES} bytes`);
 }
 
 /** The password as `$scrypt$ln=17,r=8,p=1$salt$hash` (PHC string format), with a salt of its own. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
-  const key = await keyOf(password, salt, COST);
+  const key = await deriveKey(password, salt, COST);
   return `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${unpadded(salt)}$${unpadded(key)}`;
 }
 
 /** Whether the hash is of this password. Without a hash the answer is false and takes as long. */
 export async function passwordMatches(password: string, hash: string | null): Promise<boolean> {
   if (hash === null) {
-    await keyOf(password, randomBytes(SALT_BYTES), COST);
+    await deriveKey(password, randomBytes(SALT_BYTES), COST);
     return false;
   }
   const { cost, salt, key } = parseHash(hash);
-  return timingSafeEqual(await keyOf(password, salt, cost), key);
+  return timingSafeEqual(await deriveKey(password, salt, cost), key);
 }
 
 /** Whether the hash cost less than one made today. */
@@ -57,8 +57,8 @@ export function isOutdated(hash: string): boolean {
   return ln < COST.ln || r < COST.r || p < COST.p;
 }
 
-function keyOf(password: string, salt: Buffer, { ln, r, p }: Cost): Promise<Buffer> {
-  return derive(password.normalize('NFKC'), salt, KEY_BYTES, { N: 2 ** ln, r, p, maxmem: MAX_MEMORY });
+function deriveKey(password: string, salt: Buffer, { ln, r, p }: Cost): Promise<Buffer> {
+  return scryptAsync(password.normalize('NFKC'), salt, KEY_BYTES, { N: 2 ** ln, r, p, maxmem: MAX_MEMORY });
 }
 
 function parseHash(hash: string): ParsedHash {

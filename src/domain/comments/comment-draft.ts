@@ -7,8 +7,8 @@ import { checkBody, checkId, checkMentions, checkMetadata } from '../input/bound
 import type { Actor } from '../access/actor.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
-const byBackend = new InputSchema(CommentCreateSchema);
-const byUser = new InputSchema(Type.Omit(CommentCreateSchema, ['userId']));
+const createByBackend = new InputSchema(CommentCreateSchema);
+const createByUser = new InputSchema(Type.Omit(CommentCreateSchema, ['userId']));
 
 /** A comment that somebody wants to write, checked against every bound. */
 export interface CommentDraft {
@@ -26,13 +26,13 @@ export interface CommentDraft {
  * Reads the body of a create-comment request. The author is the user of the token whatever the input says; a backend
  * names one. Throws `invalid_request`, `invalid_json`.
  */
-export function readCommentDraft(actor: Actor, input: unknown, limits: Limits): CommentDraft {
-  if (actor.kind === 'user') return checkedDraft({ ...validate(byUser, input), userId: actor.userId }, limits);
-  return checkedDraft(validate(byBackend, input), limits);
+export function parseCommentDraft(actor: Actor, input: unknown, limits: Limits): CommentDraft {
+  if (actor.kind === 'user') return validateCommentDraft({ ...validate(createByUser, input), userId: actor.userId }, limits);
+  return validateCommentDraft(validate(createByBackend, input), limits);
 }
 
 /** The draft in fields that have passed their schema. Throws `invalid_request` for a bound of the environment. */
-export function checkedDraft(fields: Partial<CommentDraft> & Pick<CommentDraft, 'userId' | 'body'>, limits: Limits): CommentDraft {
+export function validateCommentDraft(fields: Partial<CommentDraft> & Pick<CommentDraft, 'userId' | 'body'>, limits: Limits): CommentDraft {
   const { id, userId, body, mentions = [], metadata = {} } = fields;
   const attachmentIds = fields.attachmentIds === undefined ? undefined : checkAttachmentIds(fields.attachmentIds, limits);
   checkId('userId', userId, limits);

@@ -10,11 +10,11 @@ export interface CommentLocation {
 }
 
 /** `th_` and 20 characters, as `newId` makes them. */
-const OUR_THREAD = /^th_([0-9a-z]{20})$/;
+const GENERATED_THREAD_ID = /^th_([0-9a-z]{20})$/;
 /** The same 20 characters, then the comment's own 16, which begin with its time. */
-const SELF_LOCATING = /^cm_([0-9a-z]{20})_([0-9a-z]{16})$/;
+const GENERATED_COMMENT_ID = /^cm_([0-9a-z]{20})_([0-9a-z]{16})$/;
 /** What follows the time in the key of a self-locating comment; ids that a client chooses are longer. */
-const OWN_REST = 16 - TIME_LENGTH;
+const GENERATED_REST_LENGTH = 16 - TIME_LENGTH;
 
 /**
  * The id and place of a new comment. The ids that we make say where the comment is stored, so that most comments need no
@@ -25,10 +25,10 @@ const OWN_REST = 16 - TIME_LENGTH;
  */
 export function newLocation(tx: Transaction, environmentId: string, threadId: string, now: number, chosenId: string | undefined): CommentLocation & { id: string } {
   const partition = threadRecordsOf(environmentId, threadId);
-  const thread = chosenId === undefined ? OUR_THREAD.exec(threadId)?.[1] : undefined;
+  const thread = chosenId === undefined ? GENERATED_THREAD_ID.exec(threadId)?.[1] : undefined;
   if (thread !== undefined) {
     const own = newShortId('', now);
-    return { id: `cm_${thread}_${own}`, partition, key: ownKey(own) };
+    return { id: `cm_${thread}_${own}`, partition, key: generatedKey(own) };
   }
   const id = chosenId ?? newId('cm_', now);
   const key = `${COMMENT_PREFIX}${timeKey(now)}~${id}`;
@@ -39,7 +39,7 @@ export function newLocation(tx: Transaction, environmentId: string, threadId: st
 /** Undoes what `newPlace` wrote to make a comment findable. */
 export function deleteLocation(tx: Transaction, environmentId: string, key: string): void {
   const rest = key.slice(key.indexOf('~') + 1);
-  if (rest.length > OWN_REST) tx.delete(commentIndexOf(environmentId), rest);
+  if (rest.length > GENERATED_REST_LENGTH) tx.delete(commentIndexOf(environmentId), rest);
 }
 
 /** Where a comment would be stored; undefined for an id that can't be one. Whether it is there, the caller must see. */
@@ -53,11 +53,11 @@ export async function findLocation(reader: Pick<Transaction, 'get'>, environment
 
 /** The location that an id of our own making names; undefined for any other id. */
 export function decodeCommentId(environmentId: string, commentId: string): CommentLocation | undefined {
-  const [, thread, own] = SELF_LOCATING.exec(commentId) ?? [];
+  const [, thread, own] = GENERATED_COMMENT_ID.exec(commentId) ?? [];
   if (thread === undefined || own === undefined) return undefined;
-  return { partition: threadRecordsOf(environmentId, `th_${thread}`), key: ownKey(own) };
+  return { partition: threadRecordsOf(environmentId, `th_${thread}`), key: generatedKey(own) };
 }
 
-function ownKey(own: string): string {
+function generatedKey(own: string): string {
   return `${COMMENT_PREFIX}${own.slice(0, TIME_LENGTH)}~${own.slice(TIME_LENGTH)}`;
 }

@@ -7,22 +7,22 @@ import { limitsOf } from '../../model/environment.ts';
 import { hasMetadata } from '../../model/metadata.ts';
 import { parseThreadStats, renderThreadStats, type ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actingUser, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
+import { actingUserId, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
 import { checkAttachmentIds, removeAttachments, withAttachments } from '../files/attachments.ts';
 import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
-import { commentOf, readCommentDraft } from './comment-draft.ts';
+import { commentOf, parseCommentDraft } from './comment-draft.ts';
 import { type CommentLocation, findLocation, deleteLocation, newLocation } from './comment-location.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
-import { type Filters, isPlain, type ListQuery, type Page } from '../lists/list-query.ts';
+import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
 import { touchRoom } from '../rooms/rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
 import { nextTimeInThread } from './thread-time.ts';
-import { requireThreadReach, threadNotFound, threadPartition } from './thread-view.ts';
+import { requireThreadAccess, threadNotFound, threadPartition } from './thread-view.ts';
 import { chargeUsage, countUsage } from '../quotas/usage.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
@@ -36,10 +36,10 @@ const threadRecords = new BoundedMap<string, Readonly<ThreadRecord>>(1_000);
 /** The comments of a thread, oldest first unless asked otherwise. Throws `thread_not_found`, `invalid_cursor`. */
 export async function listComments(ctx: Context, actor: Actor, threadId: string, query: ListQuery): Promise<Page> {
   requireRead(actor);
-  await requireThreadReach(ctx, actor, threadId);
+  await requireThreadAccess(ctx, actor, threadId);
   const partition = threadPartition(actor.environment.id, threadId);
   const cap = limitsOf(actor.environment).listHardCap;
-  if (!isPlain(query)) return readComments(ctx, partition, query, cap);
+  if (!isUnfilteredFirstPage(query)) return readComments(ctx, partition, query, cap);
   const key = `comments ${query.limit ?? cap} ${query.sort} ${query.order} ${partition}`;
   return ctx.store.cached(key, [partition], async () => {
     const page = await readComments(ctx, partition, query, cap);
@@ -53,16 +53,16 @@ export async function listComments(ctx: Context, actor: Actor, threadId: string,
  */
 export async function createComment(ctx: Context, actor: Actor, threadId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
   requireWrite(actor);
-  if (actor.rooms !== null) await requireThreadReach(ctx, actor, threadId);
+  if (actor.rooms !== null) await requireThreadAccess(ctx, actor, threadId);
   const limits = limitsOf(actor.environment);
-  const draft = readCommentDraft(actor, input, limits);
+  const draft = parseCommentDraft(actor, input, limits);
   const environmentId = actor.environment.id;
   const partition = threadPartition(environmentId, threadId);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     const { roomId } = parseThread(await tx.get(partition, THREAD_KEY));
     requireWrite(actor, roomId);
     await requireKnownAuthor(ctx, tx, actor, draft.userId);
-    if (draft.id !== undefined && (await isTaken(tx, environmentId, draft.id))) {
+    if (draft.id !== undefined && (await commentExists(tx, environmentId, draft.id))) {
       throw new CollabError('id_taken', `The id ${draft.id} is taken by another comment`);
     }
 
@@ -74,7 +74,7 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
     const text = JSON.stringify(comment);
     tx.put(place.partition, place.key, text);
     chargeUsage(tx, actor, draft.userId, 'comments', 1);
-    bumpThread(tx, partition, at, 1, limits.commentsPerThread);
+    updateThreadStats(tx, partition, at, 1, limits.commentsPerThread);
     touchRoom(tx, environmentId, roomId, at);
     emitChange(tx, actor.environment, { type: 'comment.created', at: now, roomId, threadId, userId: comment.userId, via: actor.via, data: text });
     return { status: 201, body: `{"comment":${text}}` };
@@ -88,7 +88,7 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
  */
 export async function editComment(ctx: Context, actor: Actor, commentId: string, input: unknown): Promise<string> {
   requireChange(actor);
-  await requireCommentReach(ctx, actor, commentId);
+  await requireCommentAccess(ctx, actor, commentId);
   const limits = limitsOf(actor.environment);
   const patch = validate(commentPatch, input);
   const attachmentIds = patch.attachmentIds === undefined ? undefined : checkAttachmentIds(patch.attachmentIds, limits);
@@ -115,14 +115,14 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
       };
       const text = JSON.stringify(edited);
       tx.put(partition, key, text);
-      bumpThread(tx, partition, at, 0);
+      updateThreadStats(tx, partition, at, 0);
       touchRoom(tx, environmentId, thread.roomId, at);
       emitChange(tx, actor.environment, {
         type: 'comment.updated',
         at: now,
         roomId: thread.roomId,
         threadId: thread.id,
-        userId: actingUser(actor),
+        userId: actingUserId(actor),
         via: actor.via,
         data: text,
       });
@@ -137,9 +137,9 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
  */
 export async function deleteComment(ctx: Context, actor: Actor, commentId: string): Promise<string> {
   requireChange(actor);
-  await requireCommentReach(ctx, actor, commentId);
+  await requireCommentAccess(ctx, actor, commentId);
   const environmentId = actor.environment.id;
-  const place = await requirePlace(ctx.store, environmentId, commentId);
+  const place = await requireLocation(ctx.store, environmentId, commentId);
   return threadLocks.run(place.partition, () => ctx.store.transact((tx) => removeComment(ctx, tx, actor, commentId)));
 }
 
@@ -159,7 +159,7 @@ async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commen
     at: now,
     roomId: thread.roomId,
     threadId: thread.id,
-    userId: actingUser(actor),
+    userId: actingUserId(actor),
     via: actor.via,
     data: JSON.stringify({ commentId, threadId: thread.id, threadDeleted }),
   });
@@ -172,7 +172,7 @@ async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commen
   tx.put(partition, DELETIONS_KEY, String(deletions + 1));
   tx.delete(partition, key);
   deleteLocation(tx, environmentId, key);
-  bumpThread(tx, partition, at, -1);
+  updateThreadStats(tx, partition, at, -1);
   touchRoom(tx, environmentId, thread.roomId, at);
   return DELETED;
 }
@@ -185,8 +185,8 @@ async function readComments(ctx: Context, partition: string, query: ListQuery, c
     partition,
     prefix: COMMENT_PREFIX,
     load: (entry) => entry.value,
-    matches: isPlain({ ...query, cursor: null }) ? null : (text) => matches(JSON.parse(text) as Comment, query.filters),
-    updatedAt: (text) => changedAt(JSON.parse(text) as Comment),
+    matches: hasFilters(query) ? (text) => matches(JSON.parse(text) as Comment, query.filters) : null,
+    updatedAt: (text) => updatedAtOf(JSON.parse(text) as Comment),
     text: (text) => text,
   });
 }
@@ -196,10 +196,10 @@ function matches(comment: Comment, { userId, mentions, createdSince, updatedSinc
   if (userId !== undefined && comment.userId !== userId) return false;
   if (mentions !== undefined && !comment.mentions.includes(mentions)) return false;
   if (createdSince !== undefined && comment.createdAt < createdSince) return false;
-  return updatedSince === undefined || changedAt(comment) >= updatedSince;
+  return updatedSince === undefined || updatedAtOf(comment) >= updatedSince;
 }
 
-const changedAt = ({ createdAt, editedAt }: Comment): string => (editedAt !== null && editedAt > createdAt ? editedAt : createdAt);
+const updatedAtOf = ({ createdAt, editedAt }: Comment): string => (editedAt !== null && editedAt > createdAt ? editedAt : createdAt);
 
 /** The thread of a record. Throws `thread_not_found` when there is none. */
 function parseThread(text: string | undefined): Readonly<ThreadRecord> {
@@ -215,7 +215,7 @@ function parseThread(text: string | undefined): Readonly<ThreadRecord> {
  * Changes the stats of a thread by so many comments, at commit. Throws `invalid_request` there when it would hold more
  * than `most`. The record of the thread must be guarded, or this revives stats.
  */
-export function bumpThread(tx: Transaction, partition: string, at: string, comments: number, most = Number.POSITIVE_INFINITY): void {
+export function updateThreadStats(tx: Transaction, partition: string, at: string, comments: number, most = Number.POSITIVE_INFINITY): void {
   tx.update(partition, STATS_KEY, (current) => {
     if (current === undefined) return undefined;
     const stats = parseThreadStats(current);
@@ -233,20 +233,20 @@ async function commentCount(ctx: Context, partition: string): Promise<number> {
 
 const commentNotFound = (): CollabError => new CollabError('comment_not_found', 'Comment not found');
 
-async function requirePlace(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation> {
+async function requireLocation(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation> {
   const place = await findLocation(reader, environmentId, commentId);
   if (place === undefined) throw commentNotFound();
   return place;
 }
 
-async function isTaken(tx: Transaction, environmentId: string, commentId: string): Promise<boolean> {
+async function commentExists(tx: Transaction, environmentId: string, commentId: string): Promise<boolean> {
   const place = await findLocation(tx, environmentId, commentId);
   return place !== undefined && (await tx.get(place.partition, place.key)) !== undefined;
 }
 
 /** A comment with where it is and its thread, all guarded. Throws `comment_not_found`. */
 export async function requireComment(tx: Transaction, environmentId: string, commentId: string): Promise<CommentLocation & { comment: Comment; thread: ThreadRecord }> {
-  const { partition, key } = await requirePlace(tx, environmentId, commentId);
+  const { partition, key } = await requireLocation(tx, environmentId, commentId);
   const text = await tx.get(partition, key);
   const record = await tx.get(partition, THREAD_KEY);
   if (text === undefined || record === undefined) throw commentNotFound();
@@ -254,8 +254,8 @@ export async function requireComment(tx: Transaction, environmentId: string, com
 }
 
 /** As `requireReachOfThread`, for the thread of a comment. */
-export async function requireCommentReach(ctx: Context, actor: Actor, commentId: string): Promise<void> {
+export async function requireCommentAccess(ctx: Context, actor: Actor, commentId: string): Promise<void> {
   if (actor.rooms === null) return;
-  const { partition } = await requirePlace(ctx.store, actor.environment.id, commentId);
-  await requireThreadReach(ctx, actor, partition.slice(partition.lastIndexOf('/') + 1));
+  const { partition } = await requireLocation(ctx.store, actor.environment.id, commentId);
+  await requireThreadAccess(ctx, actor, partition.slice(partition.lastIndexOf('/') + 1));
 }

@@ -9,10 +9,10 @@ import type { Limits } from '../../model/limits.ts';
 import { type Reaction, type ReactionCreate, ReactionCreateSchema } from '../../model/reaction.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actingUser, requireAuthor, requireChange, requireWrite } from '../access/access.ts';
+import { actingUserId, requireAuthor, requireChange, requireWrite } from '../access/access.ts';
 import { checkId } from '../input/bounds.ts';
 import type { CommentLocation } from './comment-location.ts';
-import { bumpThread, commentLocks, requireComment, requireCommentReach } from './comments.ts';
+import { updateThreadStats, commentLocks, requireComment, requireCommentAccess } from './comments.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { isEmoji } from './emoji.ts';
@@ -36,9 +36,9 @@ const REACTION_ID = /^re_[0-9a-z]{1,32}_([A-Za-z0-9_-]{1,64})$/;
  */
 export async function addReaction(ctx: Context, actor: Actor, commentId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
   requireWrite(actor);
-  await requireCommentReach(ctx, actor, commentId);
+  await requireCommentAccess(ctx, actor, commentId);
   const limits = limitsOf(actor.environment);
-  const { userId, emoji } = readDraft(actor, input, limits);
+  const { userId, emoji } = parseDraft(actor, input, limits);
   const environmentId = actor.environment.id;
   return commentLocks.run(`${environmentId} ${commentId}`, () =>
     withIdempotency(ctx, actor, idempotency, async (tx) => {
@@ -47,15 +47,15 @@ export async function addReaction(ctx: Context, actor: Actor, commentId: string,
       requireWrite(actor, thread.roomId);
       await requireKnownAuthor(ctx, tx, actor, userId);
       const earlier = comment.reactions.find((reaction) => reaction.userId === userId && reaction.emoji === emoji);
-      if (earlier !== undefined) return { status: 200, body: rendered(earlier) };
-      checkRoom(comment.reactions, emoji, limits);
+      if (earlier !== undefined) return { status: 200, body: renderReaction(earlier) };
+      checkCapacity(comment.reactions, emoji, limits);
 
       const now = await nextTimeInThread(ctx, found.partition);
       const id = `${newShortId('re_', now)}_${commentId}`;
       const reaction: Reaction = { id, reactionId: id, commentId, threadId: thread.id, userId, emoji, createdAt: timestamp(now) };
       putReactions(tx, actor, found, [...comment.reactions, reaction], now);
       emitReaction(tx, actor, thread, { type: 'reaction.created', now, userId, data: JSON.stringify(reaction) });
-      return { status: 201, body: rendered(reaction) };
+      return { status: 201, body: renderReaction(reaction) };
     }),
   );
 }
@@ -69,7 +69,7 @@ export async function removeReaction(ctx: Context, actor: Actor, reactionId: str
   const commentId = REACTION_ID.exec(reactionId)?.[1];
   if (commentId === undefined) throw reactionNotFound();
   try {
-    await requireCommentReach(ctx, actor, commentId);
+    await requireCommentAccess(ctx, actor, commentId);
     await remove(ctx, actor, commentId, reactionId);
   } catch (thrown) {
     throw thrown instanceof CollabError && thrown.code === 'comment_not_found' ? reactionNotFound() : thrown;
@@ -91,12 +91,12 @@ function remove(ctx: Context, actor: Actor, commentId: string, reactionId: strin
       const { threadId, userId, emoji } = reaction;
       putReactions(tx, actor, found, comment.reactions.filter(({ id }) => id !== reactionId), now);
       const data = JSON.stringify({ reactionId, commentId, threadId, userId, emoji });
-      emitReaction(tx, actor, thread, { type: 'reaction.deleted', now, userId: actingUser(actor), data });
+      emitReaction(tx, actor, thread, { type: 'reaction.deleted', now, userId: actingUserId(actor), data });
     }),
   );
 }
 
-function readDraft(actor: Actor, input: unknown, limits: Limits): ReactionCreate {
+function parseDraft(actor: Actor, input: unknown, limits: Limits): ReactionCreate {
   const draft = actor.kind === 'user' ? { ...validate(createByUser, input), userId: actor.userId } : validate(createByBackend, input);
   checkId('userId', draft.userId, limits);
   if (!isEmoji(draft.emoji)) throw new CollabError('invalid_request', 'emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8');
@@ -113,28 +113,28 @@ export function checkReactions({ id, threadId, reactions }: Pick<Comment, 'id' |
     if (!isEmoji(reaction.emoji)) throw invalid(`${field}.emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8`);
   }
   const last = reactions.at(-1);
-  if (last !== undefined) checkRoom(reactions.slice(0, -1), last.emoji, limits);
+  if (last !== undefined) checkCapacity(reactions.slice(0, -1), last.emoji, limits);
 }
 
 const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
 
 /** Throws `invalid_request` when one more reaction would be too many. */
-function checkRoom(reactions: readonly Reaction[], emoji: string, { emojiPerComment, reactionsPerComment }: Limits): void {
+function checkCapacity(reactions: readonly Reaction[], emoji: string, { emojiPerComment, reactionsPerComment }: Limits): void {
   const distinct = new Set(reactions.map((reaction) => reaction.emoji)).add(emoji);
   if (distinct.size > emojiPerComment) throw new CollabError('invalid_request', `A comment takes at most ${emojiPerComment} different emoji`);
   if (reactions.length >= reactionsPerComment) throw new CollabError('invalid_request', `A comment takes at most ${reactionsPerComment} reactions`);
 }
 
-interface Found extends CommentLocation {
+interface LocatedComment extends CommentLocation {
   readonly comment: Comment;
   readonly thread: ThreadRecord;
 }
 
-function putReactions(tx: Transaction, actor: Actor, { partition, key, comment, thread }: Found, reactions: readonly Reaction[], now: number): void {
+function putReactions(tx: Transaction, actor: Actor, { partition, key, comment, thread }: LocatedComment, reactions: readonly Reaction[], now: number): void {
   const at = timestamp(now);
   const changed: Comment = { ...comment, reactions };
   tx.put(partition, key, JSON.stringify(changed));
-  bumpThread(tx, partition, at, 0);
+  updateThreadStats(tx, partition, at, 0);
   touchRoom(tx, actor.environment.id, thread.roomId, at);
 }
 
@@ -149,6 +149,6 @@ function emitReaction(tx: Transaction, actor: Actor, thread: ThreadRecord, { typ
   emitChange(tx, actor.environment, { type, at: now, roomId: thread.roomId, threadId: thread.id, userId, via: actor.via, data });
 }
 
-const rendered = (reaction: Reaction): string => `{"reaction":${JSON.stringify(reaction)}}`;
+const renderReaction = (reaction: Reaction): string => `{"reaction":${JSON.stringify(reaction)}}`;
 
 const reactionNotFound = (): CollabError => new CollabError('reaction_not_found', 'Reaction not found');

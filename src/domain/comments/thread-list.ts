@@ -1,10 +1,10 @@
 import { hasMetadata } from '../../model/metadata.ts';
 import type { Thread } from '../../model/thread.ts';
 import type { Context } from '../context.ts';
-import { type Filters, isPlain, type ListQuery } from '../lists/list-query.ts';
+import { type Filters, hasFilters, type ListQuery } from '../lists/list-query.ts';
 import type { IndexedList } from '../lists/paging.ts';
 import { THREAD_PREFIX } from '../records/partitions.ts';
-import { threadPeople, type ThreadView, threadViewOrNull } from './thread-view.ts';
+import { threadUsers, type ThreadView, threadViewOrNull } from './thread-view.ts';
 
 /** The threads of a room as a list to read a page of. `partition` is the room's. */
 export function threadList(ctx: Context, environmentId: string, partition: string, query: ListQuery): IndexedList<ThreadView> {
@@ -12,7 +12,7 @@ export function threadList(ctx: Context, environmentId: string, partition: strin
     partition,
     prefix: THREAD_PREFIX,
     load: (entry) => threadViewOrNull(ctx, environmentId, entry.value),
-    matches: isPlain({ ...query, cursor: null }) ? null : ({ thread }) => matches(ctx, environmentId, thread, query.filters),
+    matches: hasFilters(query) ? ({ thread }) => matches(ctx, environmentId, thread, query.filters) : null,
     updatedAt: ({ thread }) => thread.updatedAt,
     text: ({ text }) => text,
   };
@@ -26,6 +26,6 @@ async function matches(ctx: Context, environmentId: string, thread: Thread, filt
   if (updatedSince !== undefined && thread.updatedAt < updatedSince) return false;
   if (!hasMetadata(thread.metadata, metadata)) return false;
   if (participantId === undefined && mentions === undefined) return true;
-  const people = await threadPeople(ctx, environmentId, thread.id);
+  const people = await threadUsers(ctx, environmentId, thread.id);
   return (participantId === undefined || people.participants.has(participantId)) && (mentions === undefined || people.mentioned.has(mentions));
 }

@@ -3,7 +3,7 @@ import { KeyedLock } from '../../lib/keyed-lock.ts';
 import type { Comment } from '../../model/comment.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import type { Entry, Transaction } from '../../ports/store.ts';
-import { actingUser } from '../access/access.ts';
+import { actingUserId } from '../access/access.ts';
 import { removeAttachments } from '../files/attachments.ts';
 import { deleteLocation } from './comment-location.ts';
 import type { Actor } from '../access/actor.ts';
@@ -23,7 +23,7 @@ export async function removeThread(tx: Transaction, actor: Actor, thread: Thread
   const environmentId = actor.environment.id;
   const partition = threadRecordsOf(environmentId, thread.id);
   await tx.get(partition, STATS_KEY);
-  await dropComments(tx, environmentId, partition, await tx.range(partition, { prefix: COMMENT_PREFIX }));
+  await deleteComments(tx, environmentId, partition, await tx.range(partition, { prefix: COMMENT_PREFIX }));
   for (const key of [THREAD_KEY, STATS_KEY, DELETIONS_KEY]) tx.delete(partition, key);
   tx.delete(roomRecordsOf(environmentId, thread.roomId), threadKey(thread.createdAt, thread.id));
   touchRoom(tx, environmentId, thread.roomId, timestamp(now), -1, thread.resolved ? 0 : -1);
@@ -31,7 +31,7 @@ export async function removeThread(tx: Transaction, actor: Actor, thread: Thread
 }
 
 /** Removes comments of a thread that is gone, with their files and what finds them. `entries` are those of the thread's partition. */
-export async function dropComments(tx: Transaction, environmentId: string, partition: string, entries: readonly Entry[]): Promise<void> {
+export async function deleteComments(tx: Transaction, environmentId: string, partition: string, entries: readonly Entry[]): Promise<void> {
   const byAuthor = new Map<string, number>();
   for (const { key, value } of entries) {
     tx.delete(partition, key);
@@ -46,5 +46,5 @@ export async function dropComments(tx: Transaction, environmentId: string, parti
 /** Tells that a thread is gone. */
 export function emitThreadDeleted(tx: Transaction, actor: Actor, { id, roomId }: ThreadRecord, now: number): void {
   const data = JSON.stringify({ threadId: id });
-  emitChange(tx, actor.environment, { type: 'thread.deleted', at: now, roomId, threadId: id, userId: actingUser(actor), via: actor.via, data });
+  emitChange(tx, actor.environment, { type: 'thread.deleted', at: now, roomId, threadId: id, userId: actingUserId(actor), via: actor.via, data });
 }

@@ -1,7 +1,7 @@
 import { CollabError } from '../../model/errors.ts';
 import type { Comment } from '../../model/comment.ts';
 import { parseThreadStats, presentThread, type Thread, type ThreadRecord } from '../../model/thread.ts';
-import { requireReach } from '../access/access.ts';
+import { requireRoomAccess } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { COMMENT_PREFIX, STATS_KEY, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
@@ -13,7 +13,7 @@ export interface ThreadView {
 }
 
 /** Who wrote in a thread, and whom its comments mention. */
-export interface ThreadPeople {
+export interface ThreadUsers {
   readonly participants: ReadonlySet<string>;
   readonly mentioned: ReadonlySet<string>;
 }
@@ -67,7 +67,7 @@ export async function commentsText(ctx: Context, partition: string, most: number
 }
 
 /** Who takes part in a thread, read from its comments once per change. */
-export async function threadPeople(ctx: Context, environmentId: string, threadId: string): Promise<ThreadPeople> {
+export async function threadUsers(ctx: Context, environmentId: string, threadId: string): Promise<ThreadUsers> {
   const partition = threadPartition(environmentId, threadId);
   return ctx.store.cached(`people ${partition}`, [partition], async () => {
     const participants = new Set<string>();
@@ -97,8 +97,8 @@ async function* commentSlices(ctx: Context, partition: string): AsyncIterable<st
  * Throws `forbidden` when the actor is confined to rooms and the thread is in another, before anything else about the
  * request is looked at. A thread that doesn't exist passes: the work itself finds that.
  */
-export async function requireThreadReach(ctx: Context, actor: Actor, threadId: string): Promise<void> {
+export async function requireThreadAccess(ctx: Context, actor: Actor, threadId: string): Promise<void> {
   if (actor.rooms === null) return;
   const record = await ctx.store.get(threadPartition(actor.environment.id, threadId), THREAD_KEY);
-  if (record !== undefined) requireReach(actor, (JSON.parse(record) as ThreadRecord).roomId);
+  if (record !== undefined) requireRoomAccess(actor, (JSON.parse(record) as ThreadRecord).roomId);
 }

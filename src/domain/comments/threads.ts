@@ -9,23 +9,23 @@ import type { Limits } from '../../model/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import { parseThreadStats, type Position, presentThread, renderThreadStats, type Thread, ThreadCreateSchema, ThreadPatchSchema, type ThreadRecord, type ThreadStats } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actingUser, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
+import { actingUserId, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
 import { withAttachments } from '../files/attachments.ts';
 import { checkId, checkMetadata, checkPosition } from '../input/bounds.ts';
-import { checkedDraft, type CommentDraft, commentOf } from './comment-draft.ts';
+import { validateCommentDraft, type CommentDraft, commentOf } from './comment-draft.ts';
 import { newLocation } from './comment-location.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
-import { isPlain, type ListQuery, type Page } from '../lists/list-query.ts';
+import { isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
 import { MAX_PAGE_CHARS, readPage, type TextBound } from '../lists/paging.ts';
 import { NEWEST_KEY, roomRecordsOf, STATS_KEY, THREAD_KEY, threadKey, threadRecordsOf } from '../records/partitions.ts';
 import { ensureRoom, touchRoom } from '../rooms/rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
 import { nextTimeInRoom, nextTimeInThread, timeAfter } from './thread-time.ts';
 import { threadList } from './thread-list.ts';
-import { commentsText, requireThreadReach, threadNotFound, threadPartition, threadView } from './thread-view.ts';
+import { commentsText, requireThreadAccess, threadNotFound, threadPartition, threadView } from './thread-view.ts';
 import { chargeUsage } from '../quotas/usage.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
@@ -46,7 +46,7 @@ export async function createThread(ctx: Context, actor: Actor, roomId: string, i
   const environmentId = actor.environment.id;
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     await requireKnownAuthor(ctx, tx, actor, first.userId);
-    if (chosenId !== undefined && (await isTaken(tx, threadRecordsOf(environmentId, chosenId)))) {
+    if (chosenId !== undefined && (await threadExists(tx, threadRecordsOf(environmentId, chosenId)))) {
       throw new CollabError('id_taken', `The id ${chosenId} is taken by another thread`);
     }
     const now = await nextTimeInRoom(ctx, roomRecordsOf(environmentId, roomId));
@@ -81,7 +81,7 @@ export async function listThreads(ctx: Context, actor: Actor, roomId: string, qu
   checkId('roomId', roomId, limits);
   const partition = roomRecordsOf(actor.environment.id, roomId);
   const read = () => readPage(ctx.store, query, limits.listHardCap, threadList(ctx, actor.environment.id, partition, query));
-  if (!isPlain(query)) return read();
+  if (!isUnfilteredFirstPage(query)) return read();
   // Every change of a thread touches the partition of its room in the same commit, so that this one partition stands for all.
   const key = `threads ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${partition}`;
   return ctx.store.cached(key, [partition], async () => {
@@ -91,8 +91,8 @@ export async function listThreads(ctx: Context, actor: Actor, roomId: string, qu
 }
 
 /** Of `GET /threads/:threadId`. */
-const wholeThread: TextBound = {
-  most: MAX_PAGE_CHARS,
+const threadBound: TextBound = {
+  maxChars: MAX_PAGE_CHARS,
   tooLong: () =>
     new CollabError('payload_too_large', `The thread with its comments is longer than an answer may be (${MAX_PAGE_CHARS} characters): read them in pages with GET /threads/:threadId/comments?limit=100`),
 };
@@ -101,15 +101,15 @@ const wholeThread: TextBound = {
  * A thread with all its comments: `{"thread":…,"comments":[…]}`. Throws `forbidden`, `thread_not_found`, and the refusal
  * of `bound`.
  */
-export async function getThread(ctx: Context, actor: Actor, threadId: string, bound = wholeThread): Promise<string> {
+export async function getThread(ctx: Context, actor: Actor, threadId: string, bound = threadBound): Promise<string> {
   requireRead(actor);
-  await requireThreadReach(ctx, actor, threadId);
+  await requireThreadAccess(ctx, actor, threadId);
   const environmentId = actor.environment.id;
   const partition = threadPartition(environmentId, threadId);
   // That a thread is too long is remembered too, or each request would read up to the bound again.
-  const whole = await ctx.store.cached(`thread ${bound.most} ${partition}`, [partition], async () => {
+  const whole = await ctx.store.cached(`thread ${bound.maxChars} ${partition}`, [partition], async () => {
     const { text } = await threadView(ctx, environmentId, threadId);
-    const comments = await commentsText(ctx, partition, bound.most - text.length);
+    const comments = await commentsText(ctx, partition, bound.maxChars - text.length);
     return comments === null ? null : `{"thread":${text},"comments":${comments}}`;
   });
   if (whole === null) throw bound.tooLong();
@@ -122,7 +122,7 @@ export async function getThread(ctx: Context, actor: Actor, threadId: string, bo
  */
 export async function patchThread(ctx: Context, actor: Actor, threadId: string, input: unknown): Promise<string> {
   requireChange(actor);
-  await requireThreadReach(ctx, actor, threadId);
+  await requireThreadAccess(ctx, actor, threadId);
   const { resolved, metadata } = validate(threadPatch, input);
   if (resolved === undefined && metadata === undefined) throw new CollabError('invalid_request', 'resolved is required, unless metadata is given');
   if (metadata !== undefined) checkMetadata(metadata, limitsOf(actor.environment));
@@ -165,7 +165,7 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
       const shown = presentThread(changed, stats === undefined ? { commentCount: 1, updatedAt: changed.updatedAt } : parseThreadStats(stats));
       const data = JSON.stringify(shown);
       for (const type of types) {
-        emitChange(tx, actor.environment, { type, at: now, roomId: record.roomId, threadId, userId: actingUser(actor), via: actor.via, data });
+        emitChange(tx, actor.environment, { type, at: now, roomId: record.roomId, threadId, userId: actingUserId(actor), via: actor.via, data });
       }
       return changed.resolved;
     }),
@@ -182,7 +182,7 @@ function changedThread(record: ThreadRecord, { resolved, metadata }: ThreadChang
     types.push('thread.updated');
   }
   if (resolved !== undefined && resolved !== record.resolved) {
-    changed = { ...changed, resolved, updatedAt: at, resolvedAt: resolved ? at : null, resolvedBy: resolved ? actingUser(actor) : null };
+    changed = { ...changed, resolved, updatedAt: at, resolvedAt: resolved ? at : null, resolvedBy: resolved ? actingUserId(actor) : null };
     types.push(resolved ? 'thread.resolved' : 'thread.reopened');
   }
   return { changed, types };
@@ -206,7 +206,7 @@ export async function deleteThread(ctx: Context, actor: Actor, threadId: string)
 }
 
 /** Whether a thread is there, or comments of one that went with its room and are still to be removed. */
-async function isTaken(tx: Transaction, partition: string): Promise<boolean> {
+async function threadExists(tx: Transaction, partition: string): Promise<boolean> {
   return (await tx.get(partition, THREAD_KEY)) !== undefined || (await tx.range(partition, { limit: 1 })).length > 0;
 }
 
@@ -219,7 +219,7 @@ interface ThreadDraft {
 
 function readThreadDraft(actor: Actor, input: unknown, limits: Limits): ThreadDraft {
   const fields = actor.kind === 'user' ? { ...validate(createByUser, input), userId: actor.userId } : validate(createByBackend, input);
-  const first = checkedDraft(fields, limits);
+  const first = validateCommentDraft(fields, limits);
   return { id: fields.id, first, position: fields.position === undefined ? null : checkPosition(fields.position, limits) };
 }
 

@@ -29,17 +29,17 @@ export interface NewEnvironment {
  * Throws `invalid_request`, `slug_taken`.
  */
 export async function createEnvironment(ctx: Context, input: unknown): Promise<Environment> {
-  return ctx.store.transact(environmentCreation(ctx, input));
+  return ctx.store.transact(prepareEnvironment(ctx, input));
 }
 
 /** As `createEnvironment`, with a secret to sign user tokens with, in the same commit. */
 export async function createSignedEnvironment(ctx: Context, input: unknown): Promise<NewEnvironment> {
-  return ctx.store.transact(signedEnvironmentCreation(ctx, input));
+  return ctx.store.transact(prepareSignedEnvironment(ctx, input));
 }
 
 /** Checks the input of `createSignedEnvironment` at once and returns what does its work in a transaction. Both throw as that does. */
-export function signedEnvironmentCreation(ctx: Context, input: unknown): (tx: Transaction) => Promise<NewEnvironment> {
-  const create = environmentCreation(ctx, input);
+export function prepareSignedEnvironment(ctx: Context, input: unknown): (tx: Transaction) => Promise<NewEnvironment> {
+  const create = prepareEnvironment(ctx, input);
   return async (tx) => {
     const environment = await create(tx);
     const { kid, secret } = putFirstSecret(tx, environment, ctx.clock.now());
@@ -47,7 +47,7 @@ export function signedEnvironmentCreation(ctx: Context, input: unknown): (tx: Tr
   };
 }
 
-function environmentCreation(ctx: Context, input: unknown): (tx: Transaction) => Promise<Environment> {
+function prepareEnvironment(ctx: Context, input: unknown): (tx: Transaction) => Promise<Environment> {
   const { slug, name = slug } = validate(environmentCreate, input);
   if (!SLUG_PATTERN.test(slug)) {
     throw new CollabError('invalid_request', 'slug must be 1 to 63 lower-case letters, digits and inner hyphens');
@@ -89,7 +89,7 @@ export async function listEnvironments(ctx: Context): Promise<Environment[]> {
 }
 
 /** The input of `updateEnvironment`, checked. Throws `invalid_request`. */
-export function checkedPatch(input: unknown): EnvironmentPatch {
+export function validateEnvironmentPatch(input: unknown): EnvironmentPatch {
   const patch = validate(environmentPatch, input);
   patch.settings?.allowedOrigins?.forEach(checkOrigin);
   return patch;
@@ -97,14 +97,14 @@ export function checkedPatch(input: unknown): EnvironmentPatch {
 
 /** Changes what is given and keeps the rest. `input` is an `EnvironmentPatch`. Throws `environment_not_found`, `invalid_request`. */
 export async function updateEnvironment(ctx: Context, id: string, input: unknown): Promise<Environment> {
-  const patch = checkedPatch(input);
+  const patch = validateEnvironmentPatch(input);
   return ctx.store.transact(async (tx) => {
     const current = await requireEnvironment(tx, id);
     const updated: Environment = {
       ...current,
       name: patch.name ?? current.name,
       disabled: patch.disabled ?? current.disabled,
-      settings: merged(current.settings, patch.settings ?? {}),
+      settings: mergeSettings(current.settings, patch.settings ?? {}),
       updatedAt: timestamp(ctx.clock.now()),
     };
     tx.put(ENVIRONMENTS, id, JSON.stringify(updated));
@@ -129,7 +129,7 @@ export async function findDeletable(ctx: Context, idOrSlug: string): Promise<Pic
  * does. Throws `environment_not_found`.
  */
 export async function deleteEnvironment(ctx: Context, id: string): Promise<void> {
-  if (!isName(id)) throw notFound(id);
+  if (!isValidId(id)) throw notFound(id);
   const existed = await ctx.store.transact(async (tx) => {
     const stored = await tx.get(ENVIRONMENTS, id);
     const keys = await tx.range(keysOf(id));
@@ -152,12 +152,12 @@ export async function deleteEnvironment(ctx: Context, id: string): Promise<void>
 }
 
 async function requireEnvironment(reader: Pick<Reader, 'get'>, id: string): Promise<Environment> {
-  const stored = isName(id) ? await reader.get(ENVIRONMENTS, id) : undefined;
+  const stored = isValidId(id) ? await reader.get(ENVIRONMENTS, id) : undefined;
   if (stored === undefined) throw notFound(id);
   return parseEnvironment(stored);
 }
 
-const isName = (id: string): boolean => /^[\x21-\x7e]{1,128}$/.test(id);
+const isValidId = (id: string): boolean => /^[\x21-\x7e]{1,128}$/.test(id);
 
 function notFound(id: string): CollabError {
   return new CollabError('environment_not_found', `No environment has the id or slug ${id.slice(0, 128)}`);
@@ -165,7 +165,7 @@ function notFound(id: string): CollabError {
 
 type SettingsPatch = NonNullable<EnvironmentPatch['settings']>;
 
-function merged(current: EnvironmentSettings, patch: SettingsPatch): EnvironmentSettings {
+function mergeSettings(current: EnvironmentSettings, patch: SettingsPatch): EnvironmentSettings {
   return {
     requireKnownUsers: patch.requireKnownUsers ?? current.requireKnownUsers,
     allowedOrigins: patch.allowedOrigins ?? current.allowedOrigins,

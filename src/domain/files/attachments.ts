@@ -23,7 +23,7 @@ async function linkAttachments(tx: Transaction, actor: Actor, ids: readonly stri
   const environmentId = actor.environment.id;
   const linked: Attachment[] = [];
   for (const id of ids) {
-    const file = await fileIn(tx, environmentId, id);
+    const file = await findFile(tx, environmentId, id);
     const isMine = actor.kind === 'backend' || file?.uploadedBy === actor.userId;
     if (file === null || (!isMine && file.commentId !== commentId)) {
       throw new CollabError('unknown_attachment', `attachmentIds holds ${JSON.stringify(id.slice(0, 64))}, which is no upload ${actor.kind === 'user' ? 'of yours' : 'of this environment'}`);
@@ -54,14 +54,14 @@ export async function removeAttachments(tx: Transaction, environmentId: string, 
 
 /** Removes one file, linked or not, inside a transaction. */
 export async function removeFile(tx: Transaction, environmentId: string, fileId: string): Promise<void> {
-  const file = await fileIn(tx, environmentId, fileId);
+  const file = await findFile(tx, environmentId, fileId);
   if (file !== null) countUsage(tx, environmentId, file.uploadedBy, 'uploadBytes', -file.attachment.sizeBytes);
   tx.delete(filesOf(environmentId), fileId);
   tx.delete(unlinkedOf(environmentId), fileId);
   putFileJob(tx, 'remove', environmentId, fileId);
 }
 
-async function fileIn(tx: Transaction, environmentId: string, id: string): Promise<StoredFile | null> {
+async function findFile(tx: Transaction, environmentId: string, id: string): Promise<StoredFile | null> {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) return null;
   const stored = await tx.get(filesOf(environmentId), id);
   return stored === undefined ? null : (JSON.parse(stored) as StoredFile);

@@ -1,9 +1,8 @@
 import type { StoredFile } from '../../model/attachment.ts';
 import type { Blobs } from '../../ports/blobs.ts';
-import type { Media } from '../../ports/media.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { userKey } from '../access/access.ts';
-import type { Context } from '../context.ts';
+import { type Context, requireFileStorage } from '../context.ts';
 import { ENVIRONMENTS, FILE_JOBS, filesOf } from '../records/partitions.ts';
 
 /**
@@ -29,13 +28,7 @@ export const thumbnailName = (fileId: string): string => `${fileId}.thumb`;
 /** The id of the file that a blob is the thumbnail of; the blob's own name for any other. */
 export const fileOfThumbnail = (blob: string): string => blob.replace(/\.thumb$/, '');
 
-const keyOf = (kind: FileJobKind, environmentId: string, fileId: string): string => `${kind}~${environmentId}~${fileId}`;
-
-/** The blobs and media of a context. Throws where there are none, which is a fault of ours. */
-export function filesIn({ blobs, media }: Context): { blobs: Blobs; media: Media } {
-  if (blobs === undefined || media === undefined) throw new Error('this process keeps no files');
-  return { blobs, media };
-}
+const jobKey = (kind: FileJobKind, environmentId: string, fileId: string): string => `${kind}~${environmentId}~${fileId}`;
 
 /**
  * Leaves work to the background worker, in the commit of `tx`.
@@ -43,12 +36,12 @@ export function filesIn({ blobs, media }: Context): { blobs: Blobs; media: Media
  * @param userId who uploaded the file, where a thumbnail is to be made
  */
 export function putFileJob(tx: Transaction, kind: FileJobKind, environmentId: string, fileId: string, userId = ''): void {
-  tx.put(FILE_JOBS, keyOf(kind, environmentId, fileId), userKey(environmentId, userId));
+  tx.put(FILE_JOBS, jobKey(kind, environmentId, fileId), userKey(environmentId, userId));
 }
 
 /** Makes sure that the thumbnail of a file of this user will be made next, also of a file whose first try was lost. */
 export async function requestThumbnail(ctx: Context, environmentId: string, fileId: string, userId: string): Promise<void> {
-  if ((await ctx.store.get(FILE_JOBS, keyOf('asked', environmentId, fileId))) !== undefined) return;
+  if ((await ctx.store.get(FILE_JOBS, jobKey('asked', environmentId, fileId))) !== undefined) return;
   await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'asked', environmentId, fileId, userId)));
 }
 
@@ -57,13 +50,13 @@ export async function requestThumbnail(ctx: Context, environmentId: string, file
  * are held, nothing is removed.
  */
 export async function pendingFileJobs(ctx: Context, limit?: number): Promise<FileJob[]> {
-  const jobs = await fileJobs(ctx, '', limit);
-  if (!jobs.some(isRemoval) || !(await filesIn(ctx).blobs.isHeld())) return jobs;
-  const others = await Promise.all(['asked~', 'thumb~'].map((prefix) => fileJobs(ctx, prefix, limit)));
+  const jobs = await listFileJobs(ctx, '', limit);
+  if (!jobs.some(isRemoval) || !(await requireFileStorage(ctx).blobs.isHeld())) return jobs;
+  const others = await Promise.all(['asked~', 'thumb~'].map((prefix) => listFileJobs(ctx, prefix, limit)));
   return others.flat().slice(0, limit);
 }
 
-async function fileJobs(ctx: Context, prefix: string, limit?: number): Promise<FileJob[]> {
+async function listFileJobs(ctx: Context, prefix: string, limit?: number): Promise<FileJob[]> {
   const entries = await ctx.store.range(FILE_JOBS, { prefix, limit });
   return entries.map(({ key, value: owner }) => {
     const [kind = '', environmentId = '', fileId = ''] = key.split('~');
@@ -81,13 +74,13 @@ export async function clearFiles(ctx: Context, environmentId: string): Promise<v
 }
 
 /** Forgets the removals that are left of an environment, which is about to come back by an import. */
-export async function forgetRemovals(ctx: Context, environmentId: string): Promise<void> {
-  const jobs = await Promise.all(['clear', 'remove'].map((kind) => fileJobs(ctx, `${kind}~${environmentId}~`)));
-  if (jobs.flat().length > 0) await forgetFileJobs(ctx, jobs.flat());
+export async function cancelRemovals(ctx: Context, environmentId: string): Promise<void> {
+  const jobs = await Promise.all(['clear', 'remove'].map((kind) => listFileJobs(ctx, `${kind}~${environmentId}~`)));
+  if (jobs.flat().length > 0) await deleteFileJobs(ctx, jobs.flat());
 }
 
 /** Forgets work that is done. */
-export async function forgetFileJobs(ctx: Context, jobs: readonly FileJob[]): Promise<void> {
+export async function deleteFileJobs(ctx: Context, jobs: readonly FileJob[]): Promise<void> {
   await ctx.store.transact((tx) => {
     for (const { key } of jobs) tx.delete(FILE_JOBS, key);
     return Promise.resolve();
@@ -102,9 +95,9 @@ export async function runFileJob(ctx: Context, job: FileJob): Promise<boolean> {
 }
 
 async function removeFiles(ctx: Context, { kind, environmentId, fileId }: FileJob): Promise<boolean> {
-  const { blobs } = filesIn(ctx);
+  const { blobs } = requireFileStorage(ctx);
   // What an import has brought back since the job was left stays.
-  const isBack = kind === 'clear' ? (await ctx.store.get(ENVIRONMENTS, environmentId)) !== undefined : await exists(ctx, environmentId, fileId);
+  const isBack = kind === 'clear' ? (await ctx.store.get(ENVIRONMENTS, environmentId)) !== undefined : await fileExists(ctx, environmentId, fileId);
   if (isBack) return true;
   if (await blobs.isHeld()) return false;
   if (kind === 'clear') await blobs.removeAll(environmentId);
@@ -113,11 +106,11 @@ async function removeFiles(ctx: Context, { kind, environmentId, fileId }: FileJo
 }
 
 async function makeThumbnail(ctx: Context, environmentId: string, fileId: string): Promise<void> {
-  const { blobs, media } = filesIn(ctx);
+  const { blobs, media } = requireFileStorage(ctx);
   const name = thumbnailName(fileId);
-  if (!(await exists(ctx, environmentId, fileId)) || (await blobs.stat(environmentId, name)) !== undefined) return;
-  const thumbnail = await media.thumbnail(await wholeBlob(blobs, environmentId, fileId));
-  if (thumbnail === null) return markWithout(ctx, environmentId, fileId);
+  if (!(await fileExists(ctx, environmentId, fileId)) || (await blobs.stat(environmentId, name)) !== undefined) return;
+  const thumbnail = await media.thumbnail(await readBlob(blobs, environmentId, fileId));
+  if (thumbnail === null) return markNoThumbnail(ctx, environmentId, fileId);
   const staged = await blobs.stage();
   try {
     await staged.write(thumbnail);
@@ -126,14 +119,14 @@ async function makeThumbnail(ctx: Context, environmentId: string, fileId: string
     await staged.discard();
   }
   // Removed meanwhile: whoever removed it may have looked before this was there.
-  if (!(await exists(ctx, environmentId, fileId))) await blobs.remove(environmentId, name);
+  if (!(await fileExists(ctx, environmentId, fileId))) await blobs.remove(environmentId, name);
 }
 
-async function exists(ctx: Context, environmentId: string, fileId: string): Promise<boolean> {
+async function fileExists(ctx: Context, environmentId: string, fileId: string): Promise<boolean> {
   return (await ctx.store.get(filesOf(environmentId), fileId)) !== undefined;
 }
 
-async function wholeBlob(blobs: Blobs, environmentId: string, name: string): Promise<Buffer> {
+async function readBlob(blobs: Blobs, environmentId: string, name: string): Promise<Buffer> {
   const { size = 0 } = (await blobs.stat(environmentId, name)) ?? {};
   const reader = await blobs.open(environmentId, name);
   try {
@@ -143,7 +136,7 @@ async function wholeBlob(blobs: Blobs, environmentId: string, name: string): Pro
   }
 }
 
-async function markWithout(ctx: Context, environmentId: string, fileId: string): Promise<void> {
+async function markNoThumbnail(ctx: Context, environmentId: string, fileId: string): Promise<void> {
   await ctx.store.transact(async (tx) => {
     const stored = await tx.get(filesOf(environmentId), fileId);
     if (stored === undefined) return;

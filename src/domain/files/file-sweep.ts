@@ -1,9 +1,9 @@
 import { timeKey } from '../../lib/ids.ts';
 import type { StoredFile } from '../../model/attachment.ts';
 import { removeFile } from './attachments.ts';
-import type { Context } from '../context.ts';
+import { type Context, requireFileStorage } from '../context.ts';
 import { environmentById, listEnvironments } from '../environments/environments.ts';
-import { fileOfThumbnail, filesIn } from './file-jobs.ts';
+import { fileOfThumbnail } from './file-jobs.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
 
 /** How long an upload waits for a comment that links it, in milliseconds. */
@@ -27,7 +27,7 @@ export interface Orphan {
  * @param dryRun only counts them
  */
 export async function sweepUnlinked(ctx: Context, environmentId: string, dryRun = false): Promise<number> {
-  const end = fileKey(ctx.clock.now() - UNLINKED_MS);
+  const end = minFileId(ctx.clock.now() - UNLINKED_MS);
   let swept = 0;
   for (let after: string | undefined; ; ) {
     const slice = await ctx.store.range(unlinkedOf(environmentId), { after, limit: SLICE });
@@ -54,12 +54,12 @@ function removeUnlinked(ctx: Context, environmentId: string, ids: readonly strin
 
 /** Every blob without a record, in any environment, those of deleted environments too. What came within the last hour is left out. */
 export async function* findOrphans(ctx: Context): AsyncIterable<Orphan> {
-  const { blobs } = filesIn(ctx);
-  const end = fileKey(ctx.clock.now() - ORPHAN_MS);
+  const { blobs } = requireFileStorage(ctx);
+  const end = minFileId(ctx.clock.now() - ORPHAN_MS);
   for (const environmentId of await blobs.environments()) {
     for await (const blob of blobs.list(environmentId)) {
       const fileId = fileOfThumbnail(blob);
-      if (OURS.test(fileId) && fileId >= end) continue;
+      if (GENERATED_FILE_ID.test(fileId) && fileId >= end) continue;
       if ((await ctx.store.get(filesOf(environmentId), fileId)) !== undefined) continue;
       const { size = 0 } = (await blobs.stat(environmentId, blob)) ?? {};
       yield { environmentId, blob, bytes: size };
@@ -69,7 +69,7 @@ export async function* findOrphans(ctx: Context): AsyncIterable<Orphan> {
 
 /** Removes the orphans of `findOrphans`, and what is left of deleted environments. Returns false when it stopped, because the files are held. */
 export async function removeOrphans(ctx: Context, orphans: readonly Orphan[]): Promise<boolean> {
-  const { blobs } = filesIn(ctx);
+  const { blobs } = requireFileStorage(ctx);
   for (const { environmentId, blob } of orphans) {
     if (await blobs.isHeld()) return false;
     await blobs.remove(environmentId, blob);
@@ -85,7 +85,7 @@ export async function removeOrphans(ctx: Context, orphans: readonly Orphan[]): P
 
 /** How many files are recorded, and which of them have lost their bytes. */
 export async function checkFiles(ctx: Context): Promise<{ files: number; lost: string[] }> {
-  const { blobs } = filesIn(ctx);
+  const { blobs } = requireFileStorage(ctx);
   const lost: string[] = [];
   let files = 0;
   for (const { id: environmentId } of await listEnvironments(ctx)) {
@@ -100,7 +100,7 @@ export async function checkFiles(ctx: Context): Promise<{ files: number; lost: s
   return { files, lost };
 }
 
-const OURS = /^file_[0-9a-z]{20}$/;
+const GENERATED_FILE_ID = /^file_[0-9a-z]{20}$/;
 
 /** Where the ids of files that were uploaded at a time begin. */
-const fileKey = (time: number): string => `file_${timeKey(time)}`;
+const minFileId = (time: number): string => `file_${timeKey(time)}`;

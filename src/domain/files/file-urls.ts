@@ -16,14 +16,14 @@ export function withBaseUrl(attachment: Attachment, baseUrl: string): Attachment
  * How the attachments of a comment begin in JSON that the server has made. No caller can write this into a comment,
  * thread or event: the quotes of a text are escaped, and metadata holds no arrays.
  */
-const BEGINNING = '"attachments":[{';
+const ATTACHMENTS_START = '"attachments":[{';
 /** One attachment, from its brace on. What follows its URLs are numbers. */
 const ATTACHMENT = /\{[^]*?"url":"[^}]*\},?/y;
 const URLS = /"(url|thumbnailUrl)":"((?:[^"\\]|\\.)*)"/g;
 
 /** Whether JSON text of comments, threads or events holds an attachment. */
-export function holdsFileUrls(text: string): boolean {
-  return text.includes(BEGINNING);
+export function containsFileUrls(text: string): boolean {
+  return text.includes(ATTACHMENTS_START);
 }
 
 /**
@@ -35,8 +35,8 @@ export function withFileUrls(text: string, baseUrl: string): string {
   const base = JSON.stringify(baseUrl).slice(1, -1);
   const parts: string[] = [];
   let copied = 0;
-  for (let at = text.indexOf(BEGINNING); at >= 0; at = text.indexOf(BEGINNING, Math.max(copied, at + 1))) {
-    ATTACHMENT.lastIndex = at + BEGINNING.length - 1;
+  for (let at = text.indexOf(ATTACHMENTS_START); at >= 0; at = text.indexOf(ATTACHMENTS_START, Math.max(copied, at + 1))) {
+    ATTACHMENT.lastIndex = at + ATTACHMENTS_START.length - 1;
     for (let found = ATTACHMENT.exec(text); found !== null; found = ATTACHMENT.exec(text)) {
       const [attachment] = found;
       const rewritten = attachment.replaceAll(URLS, (_, name: string, url: string) => `"${name}":"${absolute(url, base)}"`);

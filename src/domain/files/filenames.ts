@@ -1,8 +1,8 @@
-const LONGEST_BYTES = 255;
+const MAX_BYTES = 255;
 /** Control characters, and those that change the direction of a text or end its line. */
-const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+const INVISIBLE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 /** Endings up to here survive when a name is cut. */
-const LONGEST_ENDING_BYTES = 16;
+const MAX_EXTENSION_BYTES = 16;
 
 /**
  * The name of an upload, harmless as a name of a file and in a header: the last part of a path, without control and
@@ -12,21 +12,21 @@ export function safeFilename(name: string, mimeType: string): string {
   const bare = name
     .normalize('NFC')
     .replace(/^.*[/\\]/s, '')
-    .replace(HIDDEN, '')
+    .replace(INVISIBLE, '')
     .replace(/^[\s.]+|\s+$/gu, '');
-  return bare === '' ? `file.${mimeType.slice(mimeType.indexOf('/') + 1)}` : shortened(bare);
+  return bare === '' ? `file.${mimeType.slice(mimeType.indexOf('/') + 1)}` : truncated(bare);
 }
 
 /** Whether a name has what `safeFilename` promises. */
 export function isSafeFilename(name: string): boolean {
-  return name !== '' && Buffer.byteLength(name) <= LONGEST_BYTES && !/[/\\]/.test(name) && name.search(HIDDEN) < 0 && name.isWellFormed();
+  return name !== '' && Buffer.byteLength(name) <= MAX_BYTES && !/[/\\]/.test(name) && name.search(INVISIBLE) < 0 && name.isWellFormed();
 }
 
-function shortened(name: string): string {
-  if (Buffer.byteLength(name) <= LONGEST_BYTES) return name;
+function truncated(name: string): string {
+  if (Buffer.byteLength(name) <= MAX_BYTES) return name;
   const dot = name.lastIndexOf('.');
-  const ending = dot > 0 && Buffer.byteLength(name.slice(dot)) <= LONGEST_ENDING_BYTES ? name.slice(dot) : '';
-  let room = LONGEST_BYTES - Buffer.byteLength(ending);
+  const ending = dot > 0 && Buffer.byteLength(name.slice(dot)) <= MAX_EXTENSION_BYTES ? name.slice(dot) : '';
+  let room = MAX_BYTES - Buffer.byteLength(ending);
   let stem = '';
   for (const letter of name) {
     room -= Buffer.byteLength(letter);

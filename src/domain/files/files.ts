@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CollabError } from '../../model/errors.ts';
 import type { StoredFile } from '../../model/attachment.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
-import { requireReach } from '../access/access.ts';
+import { requireRoomAccess } from '../access/access.ts';
 import { findLocation } from '../comments/comment-location.ts';
 import type { UserActor } from '../access/actor.ts';
-import type { Context } from '../context.ts';
-import { fileOfThumbnail, filesIn, requestThumbnail, thumbnailName } from './file-jobs.ts';
+import { type Context, requireFileStorage } from '../context.ts';
+import { fileOfThumbnail, requestThumbnail, thumbnailName } from './file-jobs.ts';
 import { filesOf, THREAD_KEY } from '../records/partitions.ts';
 
 /** A file, or its thumbnail, as it is served. */
@@ -23,8 +23,8 @@ export interface ServedFile {
 }
 
 /** A thumbnail that is asked for before it is made is waited for so long. */
-const THUMBNAIL_MS = 15_000;
-const LOOK_MS = 20;
+const THUMBNAIL_TIMEOUT_MS = 15_000;
+const POLL_MS = 20;
 
 const fileNotFound = (message = 'File not found'): CollabError => new CollabError('file_not_found', message);
 
@@ -39,7 +39,7 @@ export async function openFile(
 ): Promise<ServedFile> {
   if (actor.environment.id !== environmentId) throw new CollabError('forbidden', 'The credentials are of another environment than the file');
   const file = await requireFile(ctx, environmentId, fileId);
-  if (actor.rooms !== null && file.commentId !== null) await requireLinkedCommentReach(ctx, actor, file.commentId);
+  if (actor.rooms !== null && file.commentId !== null) await requireLinkedCommentAccess(ctx, actor, file.commentId);
   const { mimeType, filename, type } = file.attachment;
   const tag = file.sha256.slice(0, 32);
   if (!thumbnail) return { environmentId, blob: fileId, mimeType, filename, tag, isThumbnail: false };
@@ -55,13 +55,13 @@ export async function openFile(
  * @param goOn asked while waiting; false gives up
  */
 export async function awaitThumbnail(ctx: Context, { environmentId, blob }: ServedFile, goOn: () => boolean): Promise<void> {
-  const { blobs } = filesIn(ctx);
+  const { blobs } = requireFileStorage(ctx);
   const fileId = fileOfThumbnail(blob);
   const isMade = async (): Promise<boolean> => (await blobs.stat(environmentId, blob)) !== undefined;
   if (await isMade()) return;
   const { uploadedBy } = await requireFile(ctx, environmentId, fileId);
   await requestThumbnail(ctx, environmentId, fileId, uploadedBy);
-  for (const end = performance.now() + THUMBNAIL_MS; goOn() && performance.now() < end; await delay(LOOK_MS)) {
+  for (const end = performance.now() + THUMBNAIL_TIMEOUT_MS; goOn() && performance.now() < end; await delay(POLL_MS)) {
     if (await isMade()) return;
     if ((await requireFile(ctx, environmentId, fileId)).noThumbnail === true) throw fileNotFound('No thumbnail can be made of this image');
   }
@@ -74,9 +74,9 @@ async function requireFile(ctx: Context, environmentId: string, fileId: string):
   return JSON.parse(stored) as StoredFile;
 }
 
-async function requireLinkedCommentReach(ctx: Context, actor: UserActor, commentId: string): Promise<void> {
+async function requireLinkedCommentAccess(ctx: Context, actor: UserActor, commentId: string): Promise<void> {
   const place = await findLocation(ctx.store, actor.environment.id, commentId);
   const thread = place === undefined ? undefined : await ctx.store.get(place.partition, THREAD_KEY);
   if (thread === undefined) throw fileNotFound();
-  requireReach(actor, (JSON.parse(thread) as ThreadRecord).roomId);
+  requireRoomAccess(actor, (JSON.parse(thread) as ThreadRecord).roomId);
 }

@@ -18,7 +18,7 @@ export class RecordedFiles {
   }
 
   /** Whether a record names this blob: a file, or the thumbnail of one. Ask when every record was added. */
-  names(environmentId: string, blob: string): boolean {
+  has(environmentId: string, blob: string): boolean {
     return this.#filesOf(environmentId).has(fileOfThumbnail(blob));
   }
 

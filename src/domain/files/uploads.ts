@@ -10,12 +10,12 @@ import { HEAD_BYTES, type MediaFile } from '../../ports/media.ts';
 import { actorKey, requireWrite } from '../access/access.ts';
 import { type ActorBudget, spendBudget } from '../quotas/budgets.ts';
 import type { UserActor } from '../access/actor.ts';
-import type { Context } from '../context.ts';
-import { filesIn, putFileJob } from './file-jobs.ts';
+import { type Context, requireFileStorage } from '../context.ts';
+import { putFileJob } from './file-jobs.ts';
 import { filePath } from './file-urls.ts';
 import { safeFilename } from './filenames.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
-import { chargeUsage, requireRoomFor } from '../quotas/usage.ts';
+import { chargeUsage, requireQuotaLeft } from '../quotas/usage.ts';
 
 /** What a file says of itself before its first byte. */
 export interface UploadHead {
@@ -23,7 +23,7 @@ export interface UploadHead {
   /** The declared type, parameters and all. */
   readonly contentType: string;
   /** Bytes that it has at least, where that is known. */
-  readonly leastBytes: number;
+  readonly minBytes: number;
 }
 
 /** The part of the configuration that this needs. */
@@ -32,14 +32,14 @@ export interface UploadConfig {
 }
 
 /** What the content adds to what was declared. */
-type Facts = Pick<Attachment, 'width' | 'height' | 'durationMs'>;
+type MediaFacts = Pick<Attachment, 'width' | 'height' | 'durationMs'>;
 
 const MEGABYTE = 1024 * 1024;
 const MEGAPIXEL = 1_000_000;
 /** Files of one user that wait to be looked into by one process, or are being. */
-const LOOKING_AT_ONCE = 32;
-const looking = new AdmissionControl({ requests: LOOKING_AT_ONCE, bytes: Infinity, bytesOfAll: Infinity });
-const labels: Readonly<Record<MediaType, string>> = { image: 'Image', audio: 'Audio', video: 'Video' };
+const MAX_CONTENT_CHECKS = 32;
+const contentChecks = new AdmissionControl({ requests: MAX_CONTENT_CHECKS, bytes: Infinity, bytesOfAll: Infinity });
+const mediaLabels: Readonly<Record<MediaType, string>> = { image: 'Image', audio: 'Audio', video: 'Video' };
 
 const unsupported = (message: string): CollabError => new CollabError('unsupported_media', message);
 
@@ -47,16 +47,16 @@ const unsupported = (message: string): CollabError => new CollabError('unsupport
  * Begins an upload of a user after checking all that is known before its content, in the order of the contract. Throws
  * `forbidden`, `unsupported_media`, `media_disabled`, `file_too_large`, `quota_exceeded`, `storage_full`.
  */
-export async function beginUpload(ctx: Context, actor: UserActor, config: UploadConfig, { filename, contentType, leastBytes }: UploadHead): Promise<Upload> {
+export async function beginUpload(ctx: Context, actor: UserActor, config: UploadConfig, { filename, contentType, minBytes }: UploadHead): Promise<Upload> {
   requireWrite(actor);
   const mimeType = contentType.split(';', 1).join().trim().toLowerCase();
   const type = Object.hasOwn(acceptedTypes, mimeType) ? acceptedTypes[mimeType] : undefined;
   if (type === undefined) throw unsupported(`Unsupported MIME type: ${mimeType.slice(0, 100) || 'none'}. Accepted are ${Object.keys(acceptedTypes).join(', ')}`);
   const { environment } = actor;
-  if (!environment.settings.media[type]) throw new CollabError('media_disabled', `${labels[type]} uploads are disabled for this environment`);
-  if (leastBytes > mostBytes(environment)) throw tooLarge(environment);
-  await requireRoomFor(ctx, actor, 'uploadBytes', leastBytes);
-  const staged = await filesIn(ctx).blobs.stage();
+  if (!environment.settings.media[type]) throw new CollabError('media_disabled', `${mediaLabels[type]} uploads are disabled for this environment`);
+  if (minBytes > maxBytes(environment)) throw tooLarge(environment);
+  await requireQuotaLeft(ctx, actor, 'uploadBytes', minBytes);
+  const staged = await requireFileStorage(ctx).blobs.stage();
   return new Upload(ctx, actor, pixelBudget(config), staged, { type, mimeType, filename: safeFilename(filename, mimeType) });
 }
 
@@ -85,7 +85,7 @@ export class Upload {
   /** Takes the next bytes; to be awaited before the next. Throws `file_too_large`, `storage_full`. */
   async write(chunk: Buffer): Promise<void> {
     this.#size += chunk.byteLength;
-    if (this.#size > mostBytes(this.#actor.environment)) throw tooLarge(this.#actor.environment);
+    if (this.#size > maxBytes(this.#actor.environment)) throw tooLarge(this.#actor.environment);
     this.#firstByte ??= chunk.find((byte) => !isBlank(byte)) ?? null;
     this.#hash.update(chunk);
     if (this.#head.length < HEAD_BYTES) this.#head = Buffer.concat([this.#head, chunk.subarray(0, HEAD_BYTES - this.#head.length)]);
@@ -100,7 +100,7 @@ export class Upload {
    */
   async finish(): Promise<Attachment> {
     if (this.#size === 0) throw new CollabError('invalid_request', 'The file is empty');
-    const [facts] = await Promise.all([this.#look(), this.#staged.flush()]);
+    const [facts] = await Promise.all([this.#checkContent(), this.#staged.flush()]);
     const now = this.#ctx.clock.now();
     const id = newId('file_', now);
     const { environment, userId } = this.#actor;
@@ -108,7 +108,7 @@ export class Upload {
     const { type, filename, mimeType } = this.#declared;
     const thumbnail = type === 'image' ? { thumbnailUrl: `${url}?thumb=1` } : {};
     const attachment: Attachment = { id, type, filename, mimeType, sizeBytes: this.#size, url, ...thumbnail, ...facts };
-    await this.#keep({ attachment, uploadedBy: userId, commentId: null, sha256: this.#hash.digest('hex'), createdAt: timestamp(now) });
+    await this.#store({ attachment, uploadedBy: userId, commentId: null, sha256: this.#hash.digest('hex'), createdAt: timestamp(now) });
     return attachment;
   }
 
@@ -117,18 +117,18 @@ export class Upload {
     return this.#staged.discard();
   }
 
-  async #look(): Promise<Facts> {
-    const leave = looking.admit(actorKey(this.#actor), 0);
-    if (leave === null) throw new CollabError('rate_limited', `At most ${LOOKING_AT_ONCE} files of one user are looked into at once. Try again in 1s`, 1);
+  async #checkContent(): Promise<MediaFacts> {
+    const leave = contentChecks.admit(actorKey(this.#actor), 0);
+    if (leave === null) throw new CollabError('rate_limited', `At most ${MAX_CONTENT_CHECKS} files of one user are looked into at once. Try again in 1s`, 1);
     try {
-      return await this.#factsOf({ path: this.#staged.path, head: this.#head, tail: this.#tail, owner: actorKey(this.#actor) });
+      return await this.#readFacts({ path: this.#staged.path, head: this.#head, tail: this.#tail, owner: actorKey(this.#actor) });
     } finally {
       leave();
     }
   }
 
-  async #factsOf(file: MediaFile): Promise<Facts> {
-    const { media } = filesIn(this.#ctx);
+  async #readFacts(file: MediaFile): Promise<MediaFacts> {
+    const { media } = requireFileStorage(this.#ctx);
     const { type, mimeType } = this.#declared;
     if (this.#firstByte === 0x3c) throw unsupported(`The content is not ${mimeType}: it begins like HTML or XML`);
     const shown = await media.sniff(file);
@@ -140,7 +140,7 @@ export class Upload {
     return { width: image.width, height: image.height };
   }
 
-  async #keep(file: StoredFile): Promise<void> {
+  async #store(file: StoredFile): Promise<void> {
     const { id, type } = file.attachment;
     const environmentId = this.#actor.environment.id;
     await this.#staged.commit(environmentId, id);
@@ -153,7 +153,7 @@ export class Upload {
         return Promise.resolve();
       });
     } catch (error) {
-      await filesIn(this.#ctx).blobs.remove(environmentId, id);
+      await requireFileStorage(this.#ctx).blobs.remove(environmentId, id);
       throw error;
     }
   }
@@ -163,7 +163,7 @@ function pixelBudget({ uploads: { megapixelsPerMinute } }: UploadConfig): ActorB
   return { name: 'pixels', perMinute: megapixelsPerMinute, refusal: `PNG, GIF and WebP images of more than ${megapixelsPerMinute} megapixels in a minute` };
 }
 
-const mostBytes = ({ settings }: Environment): number => settings.maxFileSizeMb * MEGABYTE;
+const maxBytes = ({ settings }: Environment): number => settings.maxFileSizeMb * MEGABYTE;
 
 function tooLarge({ settings }: Environment): CollabError {
   return new CollabError('file_too_large', `File too large (max ${settings.maxFileSizeMb}MB)`);

@@ -40,14 +40,14 @@ export function validate<S extends TSchema>(input: InputSchema<S>, value: unknow
   const cleaned = withSafeMetadata(value);
   if (input.check(cleaned)) {
     const malformed = malformedField(input.textFields, cleaned);
-    if (malformed !== null) throw new CollabError('invalid_request', `${joined(where, malformed)} must be well-formed Unicode, without lone surrogates`);
+    if (malformed !== null) throw new CollabError('invalid_request', `${joinPath(where, malformed)} must be well-formed Unicode, without lone surrogates`);
     return cleaned;
   }
-  const fault = mainFault(input.errors(cleaned));
+  const fault = selectFault(input.errors(cleaned));
   if (fault === undefined) throw new CollabError('invalid_request', 'The body is not acceptable');
   const path = fieldPath(where, fault);
   if (path === '') throw new CollabError('invalid_json', 'The body must be a JSON object');
-  throw new CollabError('invalid_request', `${path} ${demandOf(input.schema, fault)}`);
+  throw new CollabError('invalid_request', `${path} ${constraintOf(input.schema, fault)}`);
 }
 
 /** Whether a value is an object with fields: neither null nor an array. */
@@ -55,13 +55,13 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-const hazards = ['__proto__', 'constructor'];
+const unsafeKeys = ['__proto__', 'constructor'];
 
 function withSafeMetadata(value: unknown): unknown {
   if (!isRecord(value) || !isRecord(value['metadata'])) return value;
   const { metadata } = value;
-  if (!hazards.some((key) => Object.hasOwn(metadata, key))) return value;
-  return { ...value, metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => !hazards.includes(key))) };
+  if (!unsafeKeys.some((key) => Object.hasOwn(metadata, key))) return value;
+  return { ...value, metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => !unsafeKeys.includes(key))) };
 }
 
 /** The first of these fields whose text is not well-formed, or that of an entry in it, as a path; null when there is none. */
@@ -73,7 +73,7 @@ function malformedField(names: readonly string[], value: unknown): string | null
       if (!content.isWellFormed()) return name;
     } else if (typeof content === 'object' && content !== null) {
       const entry = malformedEntry(content);
-      if (entry !== null) return joined(name, entry);
+      if (entry !== null) return joinPath(name, entry);
     }
   }
   return null;
@@ -87,7 +87,7 @@ function malformedEntry(content: object): string | null {
 }
 
 /** The first fault; where it is inside the choices of a union, the fault of the union itself. */
-function mainFault(faults: readonly TLocalizedValidationError[]): TLocalizedValidationError | undefined {
+function selectFault(faults: readonly TLocalizedValidationError[]): TLocalizedValidationError | undefined {
   const first = faults[0];
   if (first === undefined) return undefined;
   const union = first.schemaPath.indexOf('/anyOf/');
@@ -98,16 +98,16 @@ function mainFault(faults: readonly TLocalizedValidationError[]): TLocalizedVali
 
 function fieldPath(where: string, fault: TLocalizedValidationError): string {
   let path = where;
-  for (const segment of pointerSegments(fault.instancePath)) path = joined(path, segment);
+  for (const segment of pointerSegments(fault.instancePath)) path = joinPath(path, segment);
   if (fault.keyword !== 'required') return path;
-  return joined(path, fault.params.requiredProperties[0] ?? '');
+  return joinPath(path, fault.params.requiredProperties[0] ?? '');
 }
 
-const LONGEST_SEGMENT = 60;
+const MAX_SEGMENT_LENGTH = 60;
 
-function joined(path: string, segment: string): string {
+function joinPath(path: string, segment: string): string {
   if (/^\d+$/.test(segment)) return `${path}[${segment}]`;
-  const shown = segment.length > LONGEST_SEGMENT ? `${segment.slice(0, LONGEST_SEGMENT)}…` : segment;
+  const shown = segment.length > MAX_SEGMENT_LENGTH ? `${segment.slice(0, MAX_SEGMENT_LENGTH)}…` : segment;
   return path === '' ? shown : `${path}.${shown}`;
 }
 
@@ -115,21 +115,21 @@ function pointerSegments(pointer: string): string[] {
   return pointer.split('/').slice(1).map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-function demandOf(root: TSchema, fault: TLocalizedValidationError): string {
+function constraintOf(root: TSchema, fault: TLocalizedValidationError): string {
   if (fault.keyword === 'required') return 'is required';
   const schema = schemaAt(root, fault.schemaPath);
   switch (fault.keyword) {
     case 'anyOf':
-      return choiceOf(schema['anyOf']);
+      return unionConstraint(schema['anyOf']);
     case 'minimum':
     case 'maximum':
-      return bounds(numberIn(schema, 'minimum'), numberIn(schema, 'maximum'), '');
+      return rangeText(numberIn(schema, 'minimum'), numberIn(schema, 'maximum'), '');
     case 'minLength':
     case 'maxLength':
-      return bounds(numberIn(schema, 'minLength'), numberIn(schema, 'maxLength'), ' characters');
+      return rangeText(numberIn(schema, 'minLength'), numberIn(schema, 'maxLength'), ' characters');
     case 'minItems':
     case 'maxItems':
-      return bounds(numberIn(schema, 'minItems'), numberIn(schema, 'maxItems'), ' items');
+      return rangeText(numberIn(schema, 'minItems'), numberIn(schema, 'maxItems'), ' items');
     case 'pattern':
       return `must match ${String(schema['pattern'])}`;
     case 'type':
@@ -145,16 +145,16 @@ function schemaAt(root: TSchema, schemaPath: string): Record<string, unknown> {
   return isRecord(node) ? node : {};
 }
 
-function choiceOf(choices: unknown): string {
+function unionConstraint(choices: unknown): string {
   const schemas = Array.isArray(choices) ? choices.filter(isRecord) : [];
   const constants = schemas.filter((schema) => 'const' in schema).map((schema) => String(schema['const']));
   if (constants.length === schemas.length) return `must be one of ${constants.join(', ')}`;
-  const types = schemas.map((schema) => ('const' in schema ? String(schema['const']) : withArticle(schema['type']) + boundsOf(schema)));
+  const types = schemas.map((schema) => ('const' in schema ? String(schema['const']) : withArticle(schema['type']) + choiceBounds(schema)));
   return `must be ${types.slice(0, -1).join(', ')} or ${types.at(-1) ?? ''}`;
 }
 
 /** The bounds of a choice among others, after its type; nothing for one without. */
-function boundsOf(schema: Record<string, unknown>): string {
+function choiceBounds(schema: Record<string, unknown>): string {
   const [minimum, maximum, minLength, maxLength] = ['minimum', 'maximum', 'minLength', 'maxLength'].map((name) => numberIn(schema, name));
   if (minimum !== undefined && maximum !== undefined) return ` between ${minimum} and ${maximum}`;
   return maxLength === undefined ? '' : ` of ${minLength ?? 0} to ${maxLength} characters`;
@@ -171,7 +171,7 @@ function numberIn(schema: Record<string, unknown>, name: string): number | undef
   return typeof value === 'number' ? value : undefined;
 }
 
-function bounds(least: number | undefined, most: number | undefined, unit: string): string {
+function rangeText(least: number | undefined, most: number | undefined, unit: string): string {
   if (least === undefined) return `must be at most ${most}${unit}`;
   if (most === undefined) return `must be at least ${least}${unit}`;
   return unit === '' ? `must be between ${least} and ${most}` : `must be ${least} to ${most}${unit}`;

@@ -39,7 +39,7 @@ export interface Page {
 }
 
 const MAX_LIMIT = 1_000;
-const LONGEST_TEXT = 256;
+const MAX_TEXT_LENGTH = 256;
 
 const filterNames: Readonly<Record<ListKind, readonly (keyof Filters)[]>> = {
   threads: ['resolved', 'userId', 'participantId', 'mentions', 'createdSince', 'updatedSince', 'metadata'],
@@ -63,11 +63,15 @@ export function parseListQuery(search: URLSearchParams, list: ListKind): ListQue
   };
 }
 
-/** Whether a query has neither filters nor a cursor: the first page of a whole list. */
-export function isPlain(query: ListQuery): boolean {
-  if (query.cursor !== null) return false;
-  for (const name in query.filters) if (Object.hasOwn(query.filters, name)) return false;
-  return true;
+/** Whether a query filters its list. */
+export function hasFilters({ filters }: ListQuery): boolean {
+  for (const name in filters) if (Object.hasOwn(filters, name)) return true;
+  return false;
+}
+
+/** Whether a query is for the first page of an unfiltered list, which is cached. */
+export function isUnfilteredFirstPage(query: ListQuery): boolean {
+  return query.cursor === null && !hasFilters(query);
 }
 
 function parseFilters(search: URLSearchParams, list: ListKind): Filters {
@@ -120,7 +124,7 @@ function parseLimit(text: string | null): number | null {
 }
 
 function parseText(name: string, value: string): string {
-  if (value.length < 1 || value.length > LONGEST_TEXT) throw new CollabError('invalid_request', `${name} must be 1 to ${LONGEST_TEXT} characters`);
+  if (value.length < 1 || value.length > MAX_TEXT_LENGTH) throw new CollabError('invalid_request', `${name} must be 1 to ${MAX_TEXT_LENGTH} characters`);
   return value;
 }
 

@@ -4,12 +4,12 @@ import type { Entry, Reader } from '../../ports/store.ts';
 import type { ListQuery, Page } from './list-query.ts';
 
 /** Where a row stands in a list: by sort key, then id. Both are printable ASCII. */
-interface Place {
+interface RowKey {
   readonly sortKey: string;
   readonly id: string;
 }
 
-interface Row<T> extends Place {
+interface Row<T> extends RowKey {
   readonly item: T;
 }
 
@@ -35,7 +35,7 @@ export interface IndexedList<T> {
 /** How long a text may get, and the refusal of a longer one. Nothing is read far beyond the bound. */
 export interface TextBound {
   /** In characters (UTF-16 units). */
-  readonly most: number;
+  readonly maxChars: number;
   readonly tooLong: () => CollabError;
 }
 
@@ -55,17 +55,17 @@ const CHUNK = 1_000;
  * @param cap the most items of a page when the query has no limit
  */
 export async function readPage<T>(reader: Reader, query: ListQuery, cap: number, list: IndexedList<T>): Promise<TextPage> {
-  const cursor = decodeCursor(query, nameOf(list));
+  const cursor = decodeCursor(query, listNameOf(list));
   const limit = query.limit ?? cap;
-  if (query.sort === 'createdAt') return renderPage(query, list, limit, await rowsAlong(reader, query, cursor, limit, list));
-  const rows = await rowsAlong(reader, { ...query, order: 'asc' }, null, Infinity, list);
-  return renderPage(query, list, limit, sortedAfter(rows, query.order, cursor));
+  if (query.sort === 'createdAt') return renderPage(query, list, limit, await readRows(reader, query, cursor, limit, list));
+  const rows = await readRows(reader, { ...query, order: 'asc' }, null, Infinity, list);
+  return renderPage(query, list, limit, sortRowsAfter(rows, query.order, cursor));
 }
 
-const nameOf = ({ name, partition }: Pick<IndexedList<unknown>, 'name' | 'partition'>): string => name ?? partition;
+const listNameOf = ({ name, partition }: Pick<IndexedList<unknown>, 'name' | 'partition'>): string => name ?? partition;
 
 /** Up to `limit + 1` rows in the order of the index; fewer when the entries alone are longer than a page. */
-async function rowsAlong<T>(reader: Reader, query: ListQuery, cursor: Place | null, limit: number, list: IndexedList<T>): Promise<Row<T>[]> {
+async function readRows<T>(reader: Reader, query: ListQuery, cursor: RowKey | null, limit: number, list: IndexedList<T>): Promise<Row<T>[]> {
   const rows: Row<T>[] = [];
   const reverse = query.order === 'desc';
   let chars = 0;
@@ -89,9 +89,9 @@ async function rowsAlong<T>(reader: Reader, query: ListQuery, cursor: Place | nu
   }
 }
 
-function sortedAfter<T>(rows: readonly Row<T>[], order: 'asc' | 'desc', cursor: Place | null): Row<T>[] {
+function sortRowsAfter<T>(rows: readonly Row<T>[], order: 'asc' | 'desc', cursor: RowKey | null): Row<T>[] {
   const direction = order === 'asc' ? 1 : -1;
-  const compare = (a: Place, b: Place): number => direction * (compareText(a.sortKey, b.sortKey) || compareText(a.id, b.id));
+  const compare = (a: RowKey, b: RowKey): number => direction * (compareText(a.sortKey, b.sortKey) || compareText(a.id, b.id));
   const left = cursor === null ? [...rows] : rows.filter((row) => compare(row, cursor) > 0);
   return left.sort(compare);
 }
@@ -100,7 +100,7 @@ const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 
 
 async function renderPage<T>(query: ListQuery, list: IndexedList<T>, limit: number, rows: readonly Row<T>[]): Promise<TextPage> {
   const texts: string[] = [];
-  let left = list.bound?.most ?? MAX_PAGE_CHARS;
+  let left = list.bound?.maxChars ?? MAX_PAGE_CHARS;
   for (const { item } of rows) {
     if (texts.length === limit) break;
     const rendered = list.text(item, left);
@@ -115,21 +115,21 @@ async function renderPage<T>(query: ListQuery, list: IndexedList<T>, limit: numb
   const body = `${list.head ?? '{"items":'}[${texts.join(',')}]`;
   const last = rows[texts.length - 1];
   if (texts.length === rows.length || last === undefined) return { text: `${body}}`, nextCursor: null };
-  const nextCursor = encodeCursor(query, nameOf(list), last);
+  const nextCursor = encodeCursor(query, listNameOf(list), last);
   return { text: `${body},"nextCursor":"${nextCursor}"}`, nextCursor };
 }
 
-function encodeCursor(query: ListQuery, parent: string, place: Place): string {
-  const cursor = { v: 1, k: place.sortKey, id: place.id, f: cursorFingerprint(query, parent) };
+function encodeCursor(query: ListQuery, parent: string, place: RowKey): string {
+  const cursor = { v: 1, k: place.sortKey, id: place.id, f: queryHash(query, parent) };
   return Buffer.from(JSON.stringify(cursor)).toString('base64url');
 }
 
-const LONGEST_CURSOR = 4_096;
+const MAX_CURSOR_LENGTH = 4_096;
 
-function decodeCursor(query: ListQuery, parent: string): Place | null {
+function decodeCursor(query: ListQuery, parent: string): RowKey | null {
   if (query.cursor === null) return null;
-  const cursor = query.cursor.length > LONGEST_CURSOR ? null : parseCursor(query.cursor);
-  if (cursor === null || cursor.f !== cursorFingerprint(query, parent)) throw new CollabError('invalid_cursor', 'Invalid cursor');
+  const cursor = query.cursor.length > MAX_CURSOR_LENGTH ? null : parseCursor(query.cursor);
+  if (cursor === null || cursor.f !== queryHash(query, parent)) throw new CollabError('invalid_cursor', 'Invalid cursor');
   return { sortKey: cursor.k, id: cursor.id };
 }
 
@@ -146,6 +146,6 @@ function parseCursor(text: string): { k: string; id: string; f: string } | null 
 }
 
 /** What ties a cursor to one list, its filters and its order. */
-function cursorFingerprint(query: ListQuery, parent: string): string {
+function queryHash(query: ListQuery, parent: string): string {
   return hash('sha256', JSON.stringify([query.list, parent, query.sort, query.order, query.filters]), 'base64url').slice(0, 16);
 }

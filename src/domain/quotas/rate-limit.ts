@@ -29,15 +29,15 @@ const exemptions = new WeakMap<readonly string[], Networks>();
  * own, and so have logins, of which nobody is exempt.
  */
 export function countRequest(ctx: Context, config: RateLimitConfig, subject: RateSubject): CountedWindow {
-  if (subject.kind === 'key') return subject.limit === 0 ? UNLIMITED : counted(ctx, 'default', `rate/k/${subject.keyId}`, subject.limit);
+  if (subject.kind === 'key') return subject.limit === 0 ? UNLIMITED : countIn(ctx, 'default', `rate/k/${subject.keyId}`, subject.limit);
   const address = normaliseAddress(subject.address) ?? subject.address;
-  if (subject.kind === 'login') return counted(ctx, 'login', `rate/l/${addressBlock(address)}`, LOGINS_PER_MINUTE);
+  if (subject.kind === 'login') return countIn(ctx, 'login', `rate/l/${addressBlock(address)}`, LOGINS_PER_MINUTE);
   if (exemptNetworks(config).has(address)) return UNLIMITED;
-  if (subject.kind === 'files') return counted(ctx, 'files', `rate/f/${addressBlock(address)}`, config.rateLimit.files);
-  return counted(ctx, 'default', `rate/a/${addressBlock(address)}`, config.rateLimit.perMinute);
+  if (subject.kind === 'files') return countIn(ctx, 'files', `rate/f/${addressBlock(address)}`, config.rateLimit.files);
+  return countIn(ctx, 'default', `rate/a/${addressBlock(address)}`, config.rateLimit.perMinute);
 }
 
-function counted(ctx: Context, policy: CountedWindow['policy'], key: string, limit: number): CountedWindow {
+function countIn(ctx: Context, policy: CountedWindow['policy'], key: string, limit: number): CountedWindow {
   const { allowed, remaining, resetMs } = ctx.shared.hit(key, limit, WINDOW_MS, ctx.clock.monotonic());
   return { allowed, remaining, resetMs, policy, limit };
 }

@@ -39,8 +39,8 @@ export async function recountUsage(ctx: Context, environmentId: string): Promise
   for (let from = 0; from === 0 || from < keys.length; from += SLICE) {
     await store.transact((tx) => {
       for (const key of keys.slice(from, from + SLICE)) {
-        const difference = combined(found.get(key) ?? noUsage, before.get(key) ?? noUsage, -1);
-        tx.update(partition, key, (current) => renderUsage(combined(parseUsage(current), difference, 1)));
+        const difference = combine(found.get(key) ?? noUsage, before.get(key) ?? noUsage, -1);
+        tx.update(partition, key, (current) => renderUsage(combine(parseUsage(current), difference, 1)));
       }
       markCounted(tx, environmentId);
       return Promise.resolve();
@@ -73,6 +73,6 @@ function add(counts: Counts, userId: string | null, kind: UsageKind, amount: num
   }
 }
 
-function combined(a: Usage, b: Usage, sign: 1 | -1): Usage {
+function combine(a: Usage, b: Usage, sign: 1 | -1): Usage {
   return { comments: a.comments + sign * b.comments, uploadBytes: a.uploadBytes + sign * b.uploadBytes, stateBytes: a.stateBytes + sign * b.stateBytes };
 }

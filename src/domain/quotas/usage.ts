@@ -25,17 +25,17 @@ export const userUsageKey = (userId: string): string => `u/${escapeId(userId)}`;
 const MEGABYTE = 1024 * 1024;
 
 /** A quota, and what one of its units is in the units of `Usage`. */
-interface Bound {
+interface QuotaRule {
   readonly name: keyof Quotas;
   readonly unit: number;
   readonly noun: string;
 }
-const totals: Readonly<Record<UsageKind, Bound>> = {
+const environmentQuotas: Readonly<Record<UsageKind, QuotaRule>> = {
   comments: { name: 'comments', unit: 1, noun: 'comments' },
   uploadBytes: { name: 'uploadMb', unit: MEGABYTE, noun: 'MB of uploads' },
   stateBytes: { name: 'stateMb', unit: MEGABYTE, noun: 'MB of shared states' },
 };
-const ofUser: Readonly<Record<UsageKind, Bound>> = {
+const userQuotas: Readonly<Record<UsageKind, QuotaRule>> = {
   comments: { name: 'userComments', unit: 1, noun: 'comments' },
   uploadBytes: { name: 'userUploadMb', unit: MEGABYTE, noun: 'MB of uploads' },
   stateBytes: { name: 'userStateMb', unit: MEGABYTE, noun: 'MB of shared states' },
@@ -49,25 +49,25 @@ const ofUser: Readonly<Record<UsageKind, Bound>> = {
 export function chargeUsage(tx: Transaction, actor: Actor, userId: string | null, kind: UsageKind, amount: number): void {
   const { environment } = actor;
   const { id } = environment;
-  tx.update(usageOf(id), TOTAL_KEY, (current) => added(current, kind, amount, environment, totals[kind]));
+  tx.update(usageOf(id), TOTAL_KEY, (current) => addUsage(current, kind, amount, environment, environmentQuotas[kind]));
   if (userId === null) return;
-  const bound = actor.kind === 'user' ? ofUser[kind] : null;
-  tx.update(usageOf(id), userUsageKey(userId), (current) => added(current, kind, amount, environment, bound));
+  const bound = actor.kind === 'user' ? userQuotas[kind] : null;
+  tx.update(usageOf(id), userUsageKey(userId), (current) => addUsage(current, kind, amount, environment, bound));
 }
 
 /** Counts a change that no quota refuses, such as a deletion, whose amount is negative. */
 export function countUsage(tx: Transaction, environmentId: string, userId: string | null, kind: UsageKind, amount: number): void {
   if (amount === 0) return;
   for (const key of userId === null ? [TOTAL_KEY] : [TOTAL_KEY, userUsageKey(userId)]) {
-    tx.update(usageOf(environmentId), key, (current) => added(current, kind, amount));
+    tx.update(usageOf(environmentId), key, (current) => addUsage(current, kind, amount));
   }
 }
 
 /** Throws `quota_exceeded` when so much more would pass a quota as it stands now: before a large body is received. */
-export async function requireRoomFor(ctx: Context, actor: Actor, kind: UsageKind, amount: number): Promise<void> {
+export async function requireQuotaLeft(ctx: Context, actor: Actor, kind: UsageKind, amount: number): Promise<void> {
   const { environment } = actor;
-  requireWithin(environment, totals[kind], (await readUsage(ctx.store, environment.id, TOTAL_KEY))[kind] + amount);
-  if (actor.kind === 'user') requireWithin(environment, ofUser[kind], (await readUsage(ctx.store, environment.id, userUsageKey(actor.userId)))[kind] + amount);
+  requireWithin(environment, environmentQuotas[kind], (await readUsage(ctx.store, environment.id, TOTAL_KEY))[kind] + amount);
+  if (actor.kind === 'user') requireWithin(environment, userQuotas[kind], (await readUsage(ctx.store, environment.id, userUsageKey(actor.userId)))[kind] + amount);
 }
 
 /** What is counted under a key: `TOTAL_KEY` or a `userUsageKey`. */
@@ -99,7 +99,7 @@ export function countWrite(ctx: Context, actor: Actor): void {
 }
 
 /** A record of counts with so much more of one kind. Throws `quota_exceeded` when that passes the bound. */
-function added(current: string | undefined, kind: UsageKind, amount: number, environment?: Environment, bound: Bound | null = null): string | undefined {
+function addUsage(current: string | undefined, kind: UsageKind, amount: number, environment?: Environment, bound: QuotaRule | null = null): string | undefined {
   // Every new comment comes here twice: the first count is changed and the rest kept as it is.
   if (kind === 'comments' && current !== undefined) {
     const first = current.indexOf(' ');
@@ -113,7 +113,7 @@ function added(current: string | undefined, kind: UsageKind, amount: number, env
   return renderUsage({ ...usage, [kind]: next });
 }
 
-function requireWithin(environment: Environment, { name, unit, noun }: Bound, next: number): void {
+function requireWithin(environment: Environment, { name, unit, noun }: QuotaRule, next: number): void {
   const most = quotasOf(environment)[name];
   if (most === null || next <= most * unit) return;
   const whose = name.startsWith('user') ? 'a user may have' : 'the environment may hold';

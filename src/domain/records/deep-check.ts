@@ -4,9 +4,8 @@ import { DataError } from '../../model/errors.ts';
 import type { StoredFile } from '../../model/attachment.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { StoredEvent } from '../../ports/store.ts';
-import type { Context } from '../context.ts';
+import { type Context, requireFileStorage } from '../context.ts';
 import { listEnvironments } from '../environments/environments.ts';
-import { filesIn } from '../files/file-jobs.ts';
 import { filesOf } from './partitions.ts';
 import { streamOf } from '../events/streams.ts';
 
@@ -75,7 +74,7 @@ async function* damagedEvents({ store }: Context, environment: Environment, coun
     }
     const [first] = events;
     if (first === undefined || first.seq !== since + 1) yield { kind: 'event', name: name(since + 1), fault: 'is missing' };
-    for (const { seq, text } of events) if (seqIn(text) !== seq) yield { kind: 'event', name: name(seq), fault: 'is not valid JSON, or bears another position' };
+    for (const { seq, text } of events) if (seqOf(text) !== seq) yield { kind: 'event', name: name(seq), fault: 'is not valid JSON, or bears another position' };
     counts.events += events.length;
     if (events.length === 0) return;
     since = events.at(-1)?.seq ?? last;
@@ -85,7 +84,7 @@ async function* damagedEvents({ store }: Context, environment: Environment, coun
 async function* damagedFiles(ctx: Context, environmentId: string, counts: DeepCounts): AsyncIterable<Damage> {
   for (let after: string | undefined, page = await ctx.store.range(filesOf(environmentId), { limit: PAGE }); page.length > 0; page = await ctx.store.range(filesOf(environmentId), { after, limit: PAGE })) {
     for (const { key, value } of page) {
-      const fault = isJson(value) ? await faultOf(ctx, environmentId, key, JSON.parse(value) as StoredFile) : null;
+      const fault = isJson(value) ? await checkFile(ctx, environmentId, key, JSON.parse(value) as StoredFile) : null;
       if (fault !== null) yield { kind: 'file', name: `${environmentId} ${key}`, fault };
       counts.files++;
     }
@@ -93,8 +92,8 @@ async function* damagedFiles(ctx: Context, environmentId: string, counts: DeepCo
   }
 }
 
-async function faultOf(ctx: Context, environmentId: string, fileId: string, { sha256 }: StoredFile): Promise<string | null> {
-  const reader = await filesIn(ctx).blobs.open(environmentId, fileId).catch(() => null);
+async function checkFile(ctx: Context, environmentId: string, fileId: string, { sha256 }: StoredFile): Promise<string | null> {
+  const reader = await requireFileStorage(ctx).blobs.open(environmentId, fileId).catch(() => null);
   if (reader === null) return 'is missing on the disk';
   const hash = createHash('sha256');
   try {
@@ -116,7 +115,7 @@ function isJson(text: string): boolean {
   return parse(text) !== undefined;
 }
 
-function seqIn(text: string): unknown {
+function seqOf(text: string): unknown {
   return (parse(text) as { seq?: unknown } | null | undefined)?.seq;
 }
 

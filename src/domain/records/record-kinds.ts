@@ -17,7 +17,7 @@ interface RecordKind {
 }
 
 /** Every kind of record outside of environments. */
-const shared: readonly RecordKind[] = [
+const globalKinds: readonly RecordKind[] = [
   { name: 'environment', partition: /^envs$/, treatment: 'exported' },
   { name: 'slug of an environment', partition: /^slugs$/, treatment: 'derived' },
   { name: 'hash of an API key', partition: /^keyhash$/, treatment: 'derived' },
@@ -32,7 +32,7 @@ const shared: readonly RecordKind[] = [
 ];
 
 /** Every kind of record in an environment. */
-const ofEnvironment: readonly RecordKind[] = [
+const environmentKinds: readonly RecordKind[] = [
   { name: 'API key', partition: /^keys$/, treatment: 'exported' },
   { name: 'last use of an API key', partition: /^keyuse$/, treatment: 'dropped' },
   { name: 'signing key', partition: /^signing$/, treatment: 'exported' },
@@ -57,6 +57,6 @@ const ofEnvironment: readonly RecordKind[] = [
 /** The kind of a record by where it stands; undefined for one that this version does not know. Without a key, whether the partition is known. */
 export function recordKind(partition: string, key?: string): RecordKind | undefined {
   const [, inside] = /^e\/[^/]+\/(.*)$/s.exec(partition) ?? [];
-  const kinds = inside === undefined ? shared : ofEnvironment;
+  const kinds = inside === undefined ? globalKinds : environmentKinds;
   return kinds.find((kind) => kind.partition.test(inside ?? partition) && (key === undefined || kind.key === undefined || kind.key.test(key)));
 }

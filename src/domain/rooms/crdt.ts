@@ -26,7 +26,7 @@ export type RunExclusive = <T>(work: (documents: Documents) => Promise<T>) => Pr
 
 const MEGABYTE = 1024 * 1024;
 /** What one actor may have waiting, and all together: requests, and bytes of their bodies. */
-const BOUNDS = { requests: 32, bytes: 32 * MEGABYTE, bytesOfAll: 128 * MEGABYTE };
+const ADMISSION_BOUNDS = { requests: 32, bytes: 32 * MEGABYTE, bytesOfAll: 128 * MEGABYTE };
 
 /**
  * The work on CRDT documents of one process, shared fairly: actors take turns, what waits is bounded, and so is the time
@@ -36,7 +36,7 @@ export class CrdtService {
   readonly #crdt: Crdt;
   readonly #budget: ActorBudget;
   readonly #semaphore = new FairSemaphore(1);
-  readonly #admissions = new AdmissionControl(BOUNDS);
+  readonly #admissions = new AdmissionControl(ADMISSION_BOUNDS);
 
   constructor(crdt: Crdt, { crdt: { mergeSecondsPerMinute } }: CrdtConfig) {
     this.#crdt = crdt;
@@ -55,7 +55,7 @@ export class CrdtService {
     const key = actorKey(actor);
     const leave = this.#admissions.admit(key, bytes);
     if (leave === null) {
-      throw new CollabError('rate_limited', `Too many shared states wait to be merged: at most ${BOUNDS.requests} requests with ${BOUNDS.bytes / MEGABYTE} MB of one user. Try again in 1s`, 1);
+      throw new CollabError('rate_limited', `Too many shared states wait to be merged: at most ${ADMISSION_BOUNDS.requests} requests with ${ADMISSION_BOUNDS.bytes / MEGABYTE} MB of one user. Try again in 1s`, 1);
     }
     try {
       return await request((work) => this.#semaphore.run(key, () => this.#run(ctx, actor, work)));

@@ -6,7 +6,7 @@ import { type Environment, limitsOf } from '../../model/environment.ts';
 import type { EventType } from '../../model/event.ts';
 import { noState, P2P_CONTENT_TYPE, type P2pRecord } from '../../model/p2p-state.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actingUser, requireBackend, requireChange, requireRead, requireWrite } from '../access/access.ts';
+import { actingUserId, requireBackend, requireChange, requireRead, requireWrite } from '../access/access.ts';
 import { checkId } from '../input/bounds.ts';
 import type { Actor } from '../access/actor.ts';
 import { type Context, requireCrdt } from '../context.ts';
@@ -45,7 +45,7 @@ export const COMPACT_EVERY = 100;
 const MERGE_ATTEMPTS = 12;
 
 const MEGABYTE = 1024 * 1024;
-const always: Precondition = () => true;
+const acceptAny: Precondition = () => true;
 const locks = new KeyedLock();
 
 /** Most bytes of a shared state in an environment. */
@@ -115,7 +115,7 @@ export async function writeState(ctx: Context, actor: Actor, roomId: string, byt
   return locks.run(partition, () =>
     ctx.store.transact(async (tx) => {
       const before = await readRecord(tx, partition);
-      requireHolds(precondition, before);
+      requirePrecondition(precondition, before);
       return putState(ctx, tx, actor, roomId, before, { bytes, merges: 0 });
     }),
   );
@@ -126,8 +126,8 @@ async function mergeState(ctx: Context, actor: Actor, roomId: string, update: Ui
   const partition = p2pOf(actor.environment.id, roomId);
   for (let attempt = 1; attempt <= MERGE_ATTEMPTS; attempt++) {
     const { before, next } = await inTurn(async (documents) => {
-      const { record, base64 } = await readWhole(ctx, partition, always);
-      requireHolds(precondition, record);
+      const { record, base64 } = await readWhole(ctx, partition, acceptAny);
+      requirePrecondition(precondition, record);
       return { before: record, next: await mergedState(documents, base64, record.merges, update) };
     });
     requireSize(actor.environment, next.bytes);
@@ -208,7 +208,7 @@ async function readRecord(reader: Pick<Transaction, 'get'>, partition: string): 
   return stored === undefined ? noState : (JSON.parse(stored) as P2pRecord);
 }
 
-function requireHolds(precondition: Precondition, record: P2pRecord): void {
+function requirePrecondition(precondition: Precondition, record: P2pRecord): void {
   if (precondition(etagOf(record), record.sizeBytes > 0)) return;
   throw new CollabError('precondition_failed', `The state is not as If-Match or If-None-Match demands: it is at version ${record.version}`);
 }
@@ -226,7 +226,7 @@ async function putState(ctx: Context, tx: Transaction, actor: Actor, roomId: str
   const now = ctx.clock.now();
   const updatedAt = timestamp(now);
   const environmentId = actor.environment.id;
-  const record: P2pRecord = { version: before.version + 1, sizeBytes: bytes.byteLength, digest: digestOf(bytes), merges, updatedAt, updatedBy: actingUser(actor) };
+  const record: P2pRecord = { version: before.version + 1, sizeBytes: bytes.byteLength, digest: digestOf(bytes), merges, updatedAt, updatedBy: actingUserId(actor) };
   const base64 = toBase64(bytes);
   if (await ensureRoom(tx, environmentId, roomId, updatedAt)) touchRoom(tx, environmentId, roomId, updatedAt);
   tx.put(p2pOf(environmentId, roomId), P2P_BYTES_KEY, base64);
@@ -249,7 +249,7 @@ function putRecord(tx: Transaction, actor: Actor, roomId: string, record: P2pRec
 
 /** Emits the event of a change, without the bytes. */
 function emitState(tx: Transaction, actor: Actor, roomId: string, { version, sizeBytes }: P2pRecord, now: number, type: EventType): void {
-  const userId = actingUser(actor);
+  const userId = actingUserId(actor);
   const data = JSON.stringify({ roomId, version, sizeBytes, updatedAt: timestamp(now), updatedBy: userId });
   emitChange(tx, actor.environment, { type, at: now, roomId, threadId: null, userId, via: actor.via, data });
 }

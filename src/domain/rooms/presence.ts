@@ -12,7 +12,7 @@ import { escapeId, usersOf } from '../records/partitions.ts';
 /** How long a user whose last connection is lost stays in the room: a page that is reloaded was never away. */
 export const GRACE_MS = 10_000;
 /** Owner of the records of connections that are lost: a crash of a worker must not take them along. */
-const NOBODY = '';
+const NO_OWNER = '';
 
 /**
  * A connection in a room, as it stands in shared memory. `joinedAt` and `activeAt` are shown to clients: milliseconds since
@@ -52,8 +52,8 @@ export const presenceKey = (environmentId: string, roomId: string): string => `r
 /** Puts a connection into a room. A user who is there already, or left a moment ago, keeps `joinedAt`. */
 export function addMembership(ctx: Context, owner: string, key: string, by: Pick<Membership, 'userId' | 'connectionId'>, state: PresenceState | undefined): Membership {
   const now = ctx.clock.now();
-  const ofUser = beginning(by.userId);
-  const own = groupByUser(ctx.shared.list(key).filter(({ text }) => text.startsWith(ofUser)).map(read), ctx.clock.monotonic());
+  const ofUser = recordPrefix(by.userId);
+  const own = groupByUser(ctx.shared.list(key).filter(({ text }) => text.startsWith(ofUser)).map(parseMembership), ctx.clock.monotonic());
   const { userId, connectionId } = by;
   const membership = { userId, connectionId, joinedAt: own[0]?.joinedAt ?? now, activeAt: now, state: state ?? {}, stateAt: state === undefined ? 0 : ctx.clock.monotonic(), leftAt: null };
   return putMembership(ctx, owner, key, membership);
@@ -61,13 +61,13 @@ export function addMembership(ctx: Context, owner: string, key: string, by: Pick
 
 /** Writes a changed membership of a connection that is there, and gives it back. */
 export function putMembership(ctx: Context, owner: string, key: string, membership: Membership): Membership {
-  ctx.shared.put({ key, name: membership.connectionId, owner, text: render(membership) });
+  ctx.shared.put({ key, name: membership.connectionId, owner, text: renderMembership(membership) });
   return membership;
 }
 
 /** Takes a connection that is lost out of a room: from now on the grace runs, unless the user has another one there. */
 export function markDisconnected(ctx: Context, key: string, membership: Membership): void {
-  putMembership(ctx, NOBODY, key, { ...membership, leftAt: ctx.clock.monotonic() });
+  putMembership(ctx, NO_OWNER, key, { ...membership, leftAt: ctx.clock.monotonic() });
 }
 
 /** Takes a connection that wants to leave out of a room at once. */
@@ -77,8 +77,8 @@ export function deleteMembership(ctx: Context, key: string, { connectionId }: Me
 
 /** Removes the lost connections of a user from a room before their grace period ends. Returns their ids. */
 export function deleteDisconnected(ctx: Context, key: string, userId: string): string[] {
-  const ofUser = beginning(userId);
-  const lost = ctx.shared.list(key).filter(({ owner, text }) => owner === NOBODY && text.startsWith(ofUser));
+  const ofUser = recordPrefix(userId);
+  const lost = ctx.shared.list(key).filter(({ owner, text }) => owner === NO_OWNER && text.startsWith(ofUser));
   for (const { name } of lost) ctx.shared.delete(key, name);
   return lost.map(({ name }) => name);
 }
@@ -90,13 +90,13 @@ export function presentUsers(ctx: Context, key: string): PresentUser[] {
 
 /** The memberships of a room as of now, in the order of their connection ids. */
 export function listMemberships(ctx: Context, key: string): Membership[] {
-  return ctx.shared.list(key).map(read);
+  return ctx.shared.list(key).map(parseMembership);
 }
 
 /** The membership of one connection as of now; undefined if it is not in the room. */
 export function membershipOf(ctx: Context, key: string, connectionId: string): Membership | undefined {
   const record = ctx.shared.get(key, connectionId);
-  return record === undefined ? undefined : read(record);
+  return record === undefined ? undefined : parseMembership(record);
 }
 
 /** Whether a membership no longer counts: its connection was lost, and the grace period has ended. `now` is `Clock.monotonic`. */
@@ -108,15 +108,15 @@ export function isExpired({ leftAt }: Membership, now: number): boolean {
 export function isPresent(ctx: Context, key: string, connectionId: string): boolean {
   if (!/^[\x21-\x7e]{1,64}$/.test(connectionId)) return false;
   const record = ctx.shared.get(key, connectionId);
-  return record !== undefined && record.owner !== NOBODY;
+  return record !== undefined && record.owner !== NO_OWNER;
 }
 
 /** Name and picture of a user as they are now; nulls for one who has been erased. */
 export async function profileOf(ctx: Context, environmentId: string, userId: string): Promise<Profile> {
-  return (await knownPerson(ctx, environmentId, userId)) ?? { name: null, avatarUrl: null };
+  return (await findProfile(ctx, environmentId, userId)) ?? { name: null, avatarUrl: null };
 }
 
-async function knownPerson(ctx: Context, environmentId: string, userId: string): Promise<Profile | null> {
+async function findProfile(ctx: Context, environmentId: string, userId: string): Promise<Profile | null> {
   const stored = await ctx.store.get(usersOf(environmentId), escapeId(userId));
   if (stored === undefined) return null;
   const { name, avatarUrl } = JSON.parse(stored) as User;
@@ -145,7 +145,7 @@ export async function listPresence(ctx: Context, actor: Actor, roomId: string): 
   const users = presentUsers(ctx, presenceKey(id, roomId));
   const rows = await Promise.all(
     users.map(async (user) => {
-      const person = await knownPerson(ctx, id, user.userId);
+      const person = await findProfile(ctx, id, user.userId);
       return person === null ? null : presenceOf(user, person);
     }),
   );
@@ -153,16 +153,16 @@ export async function listPresence(ctx: Context, actor: Actor, roomId: string): 
 }
 
 /** Lets go of what a worker that has ended still held in shared memory: whom it had in rooms leaves after the grace. */
-export function expireMembershipsOf(ctx: Context, owner: string): void {
-  for (const record of ctx.shared.listByOwner(owner)) markDisconnected(ctx, record.key, read(record));
+export function releaseOwner(ctx: Context, owner: string): void {
+  for (const record of ctx.shared.listByOwner(owner)) markDisconnected(ctx, record.key, parseMembership(record));
   ctx.shared.deleteOwner(owner);
 }
 
 /** Forgets the connections whose grace is over. */
 export function sweepPresence(ctx: Context): void {
   const over = ctx.clock.monotonic() - GRACE_MS;
-  for (const record of ctx.shared.listByOwner(NOBODY)) {
-    const { leftAt, connectionId } = read(record);
+  for (const record of ctx.shared.listByOwner(NO_OWNER)) {
+    const { leftAt, connectionId } = parseMembership(record);
     if (leftAt !== null && leftAt <= over) ctx.shared.delete(record.key, connectionId);
   }
 }
@@ -177,11 +177,11 @@ export function groupByUser(memberships: readonly Membership[], now: number): Pr
     if (known === undefined) byUser.set(userId, [membership]);
     else known.push(membership);
   }
-  return [...byUser.values()].map(together).sort((a, b) => a.joinedAt - b.joinedAt || (a.userId < b.userId ? -1 : 1));
+  return [...byUser.values()].map(mergeMemberships).sort((a, b) => a.joinedAt - b.joinedAt || (a.userId < b.userId ? -1 : 1));
 }
 
 /** What several connections of one user, at least one, come to. Those that are lost count only where all are. */
-function together(memberships: readonly Membership[]): PresentUser {
+function mergeMemberships(memberships: readonly Membership[]): PresentUser {
   const there = memberships.filter(({ leftAt }) => leftAt === null);
   const counted = there.length > 0 ? there : memberships;
   const latest = counted.reduce((best, next) => (next.stateAt > best.stateAt ? next : best));
@@ -196,12 +196,12 @@ function together(memberships: readonly Membership[]): PresentUser {
 }
 
 // The user comes first, so that the records of one are found without parsing all.
-const beginning = (userId: string): string => `{"userId":${JSON.stringify(userId)},`;
+const recordPrefix = (userId: string): string => `{"userId":${JSON.stringify(userId)},`;
 
-function render({ userId, connectionId, joinedAt, activeAt, state, stateAt, leftAt }: Membership): string {
+function renderMembership({ userId, connectionId, joinedAt, activeAt, state, stateAt, leftAt }: Membership): string {
   return JSON.stringify({ userId, connectionId, joinedAt, activeAt, state, stateAt, leftAt });
 }
 
-function read({ text }: SharedRecord): Membership {
+function parseMembership({ text }: SharedRecord): Membership {
   return JSON.parse(text) as Membership;
 }

@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 import { removeState } from './p2p-state.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, NEWEST_KEY, removalsOf, ROOM_KEY, roomKey, roomRecordsOf, roomsOf, STATS_KEY, THREAD_KEY, THREAD_PREFIX, threadRecordsOf } from '../records/partitions.ts';
 import { requireRoom } from './rooms.ts';
-import { dropComments, emitThreadDeleted } from '../comments/thread-removal.ts';
+import { deleteComments, emitThreadDeleted } from '../comments/thread-removal.ts';
 
 /** Threads of a deleted room whose comments nobody can reach any more, and that are still to be removed. */
 type RoomRemoval = readonly string[];
@@ -58,18 +58,18 @@ export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Pr
 export async function sweepRemovals(ctx: Context, environmentId: string): Promise<number> {
   let removed = 0;
   for (const { key, value } of await ctx.store.range(removalsOf(environmentId))) {
-    for (const threadId of JSON.parse(value) as RoomRemoval) removed += await removeLeftovers(ctx, environmentId, threadId);
+    for (const threadId of JSON.parse(value) as RoomRemoval) removed += await removeComments(ctx, environmentId, threadId);
     await ctx.store.transact((tx) => Promise.resolve(tx.delete(removalsOf(environmentId), key)));
   }
   return removed;
 }
 
-async function removeLeftovers(ctx: Context, environmentId: string, threadId: string): Promise<number> {
+async function removeComments(ctx: Context, environmentId: string, threadId: string): Promise<number> {
   const partition = threadRecordsOf(environmentId, threadId);
   for (let removed = 0; ; ) {
     const count = await ctx.store.transact(async (tx) => {
       const entries = await tx.range(partition, { prefix: COMMENT_PREFIX, limit: SLICE });
-      await dropComments(tx, environmentId, partition, entries);
+      await deleteComments(tx, environmentId, partition, entries);
       return entries.length;
     });
     removed += count;

@@ -9,7 +9,7 @@ import { requireBackend, requireChange, requireRead } from '../access/access.ts'
 import { checkId, checkMetadata } from '../input/bounds.ts';
 import type { Actor, UserActor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
-import { type Filters, isPlain, type ListQuery, type Page, parseListQuery } from '../lists/list-query.ts';
+import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type Page, parseListQuery } from '../lists/list-query.ts';
 import { MAX_PAGE_CHARS, readPage, type TextBound, type TextPage } from '../lists/paging.ts';
 import { ROOM_KEY, roomKey, roomRecordsOf, roomsOf, STATS_KEY, unescapeId } from '../records/partitions.ts';
 import { threadList } from '../comments/thread-list.ts';
@@ -28,7 +28,7 @@ interface RoomView {
 export async function listRooms(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
   requireRead(actor);
   const environmentId = actor.environment.id;
-  const filtered = actor.rooms !== null || Object.keys(query.filters).length > 0;
+  const filtered = actor.rooms !== null || hasFilters(query);
   return readPage(ctx.store, query, limitsOf(actor.environment).listHardCap, {
     partition: roomsOf(environmentId),
     prefix: '',
@@ -40,7 +40,7 @@ export async function listRooms(ctx: Context, actor: Actor, query: ListQuery): P
 }
 
 /** What of a room is read. */
-export interface RoomReading {
+export interface RoomReadOptions {
   /** Whether each thread has its `comments`. */
   readonly includeComments: boolean;
   /** Which threads, as a list of them has it; all when absent. */
@@ -56,7 +56,7 @@ const allThreads = parseListQuery(new URLSearchParams(), 'threads');
  * when more remain. Throws `room_not_found`, `invalid_cursor`, `payload_too_large` for a thread that no page can hold,
  * and the refusal of `bound`.
  */
-export async function getRoom(ctx: Context, actor: Actor, roomId: string, { includeComments, query = allThreads, bound }: RoomReading): Promise<TextPage> {
+export async function getRoom(ctx: Context, actor: Actor, roomId: string, { includeComments, query = allThreads, bound }: RoomReadOptions): Promise<TextPage> {
   requireRead(actor, roomId);
   const limits = limitsOf(actor.environment);
   checkId('roomId', roomId, limits);
@@ -69,11 +69,11 @@ export async function getRoom(ctx: Context, actor: Actor, roomId: string, { incl
     const whole = includeComments ? { ...list, text: withComments(ctx, environmentId) } : list;
     return readPage(ctx.store, query, limits.listHardCap, { ...whole, bound, head: `{"room":${view.text},"threads":` });
   };
-  if (!isPlain(query)) return read();
+  if (!isUnfilteredFirstPage(query)) return read();
   // Every change of a thread touches the partition of its room in the same commit, so that this one partition stands for all.
-  const key = `room ${includeComments ? 'full' : 'brief'} ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${bound?.most ?? ''} ${partition}`;
+  const key = `room ${includeComments ? 'full' : 'brief'} ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${bound?.maxChars ?? ''} ${partition}`;
   // That a room is too long is remembered too, or each request would read up to the bound again.
-  const found = await ctx.store.cached(key, [partition], () => read().catch(tooLongOf));
+  const found = await ctx.store.cached(key, [partition], () => read().catch(asTooLong));
   if (found instanceof CollabError) throw found;
   return found;
 }
@@ -88,7 +88,7 @@ function withComments(ctx: Context, environmentId: string): (view: ThreadView, l
 }
 
 /** The refusal of a text that would be too long, as a value; throws everything else. */
-function tooLongOf(thrown: unknown): CollabError {
+function asTooLong(thrown: unknown): CollabError {
   if (thrown instanceof CollabError && thrown.code === 'payload_too_large') return thrown;
   throw thrown;
 }
@@ -154,7 +154,7 @@ export async function ensureRoom(tx: Transaction, environmentId: string, roomId:
 export function touchRoom(tx: Transaction, environmentId: string, roomId: string, at: string, threads = 0, openThreads = 0): void {
   tx.update(roomRecordsOf(environmentId, roomId), STATS_KEY, (current) => {
     // Every new comment comes here, and changes the time alone.
-    if (threads === 0 && openThreads === 0 && current !== undefined) return withActivity(current, at);
+    if (threads === 0 && openThreads === 0 && current !== undefined) return withLastActivity(current, at);
     const stats = current === undefined ? { threadCount: 0, openThreadCount: 0, lastActivityAt: at } : (JSON.parse(current) as RoomStats);
     const lastActivityAt = at > stats.lastActivityAt ? at : stats.lastActivityAt;
     return `{"threadCount":${stats.threadCount + threads},"openThreadCount":${stats.openThreadCount + openThreads},"lastActivityAt":"${lastActivityAt}"}`;
@@ -162,7 +162,7 @@ export function touchRoom(tx: Transaction, environmentId: string, roomId: string
 }
 
 /** Stored stats of a room, which end with the time of the last activity, with `at` where that is later. */
-function withActivity(stats: string, at: string): string {
+function withLastActivity(stats: string, at: string): string {
   const start = stats.lastIndexOf('"', stats.length - '"}'.length - 1) + 1;
   return at > stats.slice(start, -'"}'.length) ? `${stats.slice(0, start)}${at}"}` : stats;
 }

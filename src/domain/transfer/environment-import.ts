@@ -47,7 +47,7 @@ export class EnvironmentImport {
       if (line.type === 'file') await this.#files.open(line.data);
       this.#records.add(line);
     }
-    await this.#marker.goOn();
+    await this.#marker.refresh();
     await this.#records.commitIfDue(length);
   }
 
@@ -64,7 +64,7 @@ export class EnvironmentImport {
     await this.#ctx.store.transact(async (tx) => {
       if ((await tx.get(ENVIRONMENTS, id)) !== undefined) throw new CollabError('id_taken', `The environment ${slug} has come here by another import`);
       if ((await tx.get(SLUGS, slug)) !== undefined) throw new CollabError('slug_taken', `Another environment has the slug ${slug} now`);
-      await this.#marker.keep(tx);
+      await this.#marker.complete(tx);
       tx.put(ENVIRONMENTS, id, JSON.stringify(this.environment));
       tx.put(SLUGS, slug, id);
       markOrderComplete(tx, id);
@@ -75,7 +75,7 @@ export class EnvironmentImport {
   /** Removes the records and files imported so far. */
   async abandon(): Promise<void> {
     await this.#files.discard();
-    await this.#marker.undo();
+    await this.#marker.rollBack();
   }
 
   #addKey(data: LineOf<'key'>['data']): void {

@@ -45,13 +45,13 @@ export async function* exportEnvironment(ctx: Context, environment: Environment,
 async function* environmentLines(ctx: Context, environment: Environment, options: ExportOptions): AsyncIterable<string> {
   const { store } = ctx;
   const { id } = environment;
-  await refuseUnknown(store, id);
-  yield line('environment', JSON.stringify({ ...environment, streamId: undefined }));
+  await requireKnownKinds(store, id);
+  yield renderLine('environment', JSON.stringify({ ...environment, streamId: undefined }));
   for await (const { value } of scanEntries(store, signingKeysOf(id))) {
-    if (options.withSecrets || (JSON.parse(value) as SigningKey).kind !== 'secret') yield line('signing-key', normal(value));
+    if (options.withSecrets || (JSON.parse(value) as SigningKey).kind !== 'secret') yield renderLine('signing-key', canonicalJson(value));
   }
-  if (options.withSecrets) for await (const { value } of scanEntries(store, keysOf(id))) yield line('key', normal(value));
-  for await (const { value } of scanEntries(store, usersOf(id))) yield line('user', normal(value));
+  if (options.withSecrets) for await (const { value } of scanEntries(store, keysOf(id))) yield renderLine('key', canonicalJson(value));
+  for await (const { value } of scanEntries(store, usersOf(id))) yield renderLine('user', canonicalJson(value));
   for await (const { value } of scanEntries(store, filesOf(id))) yield* fileLines(ctx, id, value, options);
   const states = p2pOf(id, '');
   for await (const partition of scanPartitions(store, states)) yield* stateLines(store, partition, unescapeId(partition.slice(states.length)));
@@ -59,7 +59,7 @@ async function* environmentLines(ctx: Context, environment: Environment, options
 }
 
 /** A kind that nobody thought of here would be missing from exports without a word. */
-async function refuseUnknown(store: Store, environmentId: string): Promise<void> {
+async function requireKnownKinds(store: Store, environmentId: string): Promise<void> {
   for await (const partition of scanPartitions(store, environmentPrefix(environmentId))) {
     if (recordKind(partition) === undefined) throw new Error(`the store holds ${partition}, which this version cannot export`);
   }
@@ -70,7 +70,7 @@ async function* roomLines(store: Store, environmentId: string, roomId: string): 
   const record = await store.get(partition, ROOM_KEY);
   const stats = await store.get(partition, STATS_KEY);
   if (record === undefined || stats === undefined) return;
-  yield line('room', normal(record), `"lastActivityAt":${JSON.stringify((JSON.parse(stats) as RoomStats).lastActivityAt)}`);
+  yield renderLine('room', canonicalJson(record), `"lastActivityAt":${JSON.stringify((JSON.parse(stats) as RoomStats).lastActivityAt)}`);
   for await (const { value } of scanEntries(store, partition, THREAD_PREFIX)) yield* threadLines(store, environmentId, threadRecordsOf(environmentId, value));
 }
 
@@ -78,12 +78,12 @@ async function* threadLines(store: Store, environmentId: string, partition: stri
   const record = await store.get(partition, THREAD_KEY);
   const stats = await store.get(partition, STATS_KEY);
   if (record === undefined || stats === undefined) return;
-  yield line('thread', normal(record), `"lastActivityAt":${JSON.stringify(parseThreadStats(stats).updatedAt)}`);
+  yield renderLine('thread', canonicalJson(record), `"lastActivityAt":${JSON.stringify(parseThreadStats(stats).updatedAt)}`);
   for await (const { key, value } of scanEntries(store, partition, COMMENT_PREFIX)) {
     const { id } = JSON.parse(value) as Comment;
     // Only for an id that a client chose and that looks like one of ours: an import would take the location from it.
     const looksGenerated = key.endsWith(`~${id}`) && decodeCommentId(environmentId, id) !== undefined;
-    yield line('comment', normal(value), looksGenerated ? '"chosenId":true' : '');
+    yield renderLine('comment', canonicalJson(value), looksGenerated ? '"chosenId":true' : '');
   }
 }
 
@@ -94,7 +94,7 @@ async function* stateLines(store: Store, partition: string, roomId: string): Asy
     if (record === undefined) return;
     // Both must be of one commit.
     if ((await store.get(partition, P2P_RECORD_KEY)) !== record) continue;
-    yield `{"type":"state","roomId":${JSON.stringify(roomId)},"data":${normal(record)},"bytes":${JSON.stringify(bytes ?? null)}}`;
+    yield `{"type":"state","roomId":${JSON.stringify(roomId)},"data":${canonicalJson(record)},"bytes":${JSON.stringify(bytes ?? null)}}`;
     return;
   }
 }
@@ -104,11 +104,11 @@ async function* fileLines({ blobs }: Context, environmentId: string, record: str
   const reader = await blobs?.open(environmentId, attachment.id).catch(() => null);
   if (reader === null || reader === undefined) return onMissing(`the file ${attachment.id} (${attachment.filename})`);
   try {
-    yield line('file', normal(record));
+    yield renderLine('file', canonicalJson(record));
     for (let at = 0; at < attachment.sizeBytes; ) {
       const chunk = await reader.read(at, Math.min(CHUNK_BYTES, attachment.sizeBytes - at));
       if (chunk.byteLength === 0) throw new Error(`the file ${attachment.id} has ${at} bytes, not ${attachment.sizeBytes}`);
-      yield line('chunk', JSON.stringify(chunk.toString('base64')));
+      yield renderLine('chunk', JSON.stringify(chunk.toString('base64')));
       at += chunk.byteLength;
     }
   } finally {
@@ -117,10 +117,10 @@ async function* fileLines({ blobs }: Context, environmentId: string, record: str
 }
 
 /** JSON text in the one form that reading and writing it again does not change. */
-function normal(text: string): string {
+function canonicalJson(text: string): string {
   return JSON.stringify(JSON.parse(text));
 }
 
-function line(type: LineType, data: string, more = ''): string {
+function renderLine(type: LineType, data: string, more = ''): string {
   return `{"type":"${type}","data":${data}${more === '' ? '' : `,${more}`}}`;
 }

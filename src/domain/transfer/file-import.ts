@@ -1,8 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { CollabError } from '../../model/errors.ts';
 import type { StagedBlob } from '../../ports/blobs.ts';
-import type { Context } from '../context.ts';
-import { filesIn } from '../files/file-jobs.ts';
+import { type Context, requireFileStorage } from '../context.ts';
 import type { LineOf } from './export-format.ts';
 
 interface OpenFile {
@@ -26,7 +25,7 @@ export class FileImport {
 
   /** Begins a file, whose chunks follow. Close the one before it first. */
   async open(file: LineOf<'file'>['data']): Promise<void> {
-    const staged = await filesIn(this.#ctx).blobs.stage();
+    const staged = await requireFileStorage(this.#ctx).blobs.stage();
     this.#open = { file, staged, hash: createHash('sha256'), bytes: 0 };
   }
 
@@ -60,7 +59,7 @@ export class FileImport {
   async requireAll(): Promise<void> {
     if (this.#written === 0) return;
     let found = 0;
-    for await (const _ of filesIn(this.#ctx).blobs.list(this.#environmentId)) found++;
+    for await (const _ of requireFileStorage(this.#ctx).blobs.list(this.#environmentId)) found++;
     if (found < this.#written) throw new CollabError('internal', `${this.#written - found} files were removed while they were imported`);
   }
 

@@ -9,12 +9,12 @@ import type { Metadata } from '../../model/metadata.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import { type User, UserPutSchema } from '../../model/user.ts';
 import { checkBody, checkId, checkMentions, checkMetadata, checkPosition, isWebAddress } from '../input/bounds.ts';
-import { checkedPatch } from '../environments/environments.ts';
+import { validateEnvironmentPatch } from '../environments/environments.ts';
 import type { ExportLine, LineOf } from './export-format.ts';
 import { isSafeFilename } from '../files/filenames.ts';
 import { digestOf } from '../rooms/p2p-state.ts';
 import { checkReactions } from '../comments/reactions.ts';
-import { checkedKey, type SigningKeyCreate } from '../access/signing-keys.ts';
+import { validateSigningKey, type SigningKeyCreate } from '../access/signing-keys.ts';
 import { InputSchema, isRecord, validate } from '../input/validate.ts';
 
 const keyCreate = new InputSchema(KeyCreateSchema);
@@ -22,8 +22,8 @@ const userPut = new InputSchema(UserPutSchema);
 
 /** Where the times of a line stand; what ends in At inside of metadata is none. */
 const TIME_PATH = /^(?:data\.(?:reactions\[\d+\]\.)?)?(?:created|updated|resolved|edited|lastActivity|expires|revoked|firstSeen|lastSeen)At$/;
-const LONGEST_URL = 2_048;
-const MOST_STATE_BYTES = 100 * 1024 * 1024;
+const MAX_URL_LENGTH = 2_048;
+const MAX_STATE_BYTES = 100 * 1024 * 1024;
 
 const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
 
@@ -35,7 +35,7 @@ const invalid = (message: string): CollabError => new CollabError('invalid_reque
  * @param environment that the line belongs to; of a line of the type `environment` itself
  */
 export function checkLine(line: ExportLine, environment: Environment): void {
-  requireText(line, '');
+  checkText(line, '');
   try {
     checkFields(line, environment);
   } catch (thrown) {
@@ -84,7 +84,7 @@ function limitsFor({ settings }: Environment): Limits {
 }
 
 function checkEnvironment({ name, disabled, settings }: Environment): void {
-  checkedPatch({ name, disabled, settings });
+  validateEnvironmentPatch({ name, disabled, settings });
 }
 
 function checkSigningKey(key: SigningKey): void {
@@ -92,7 +92,7 @@ function checkSigningKey(key: SigningKey): void {
   const [field, value] = key.kind === 'secret' ? (['secret', key.secret] as const) : key.kind === 'public' ? (['key', key.key] as const) : (['url', (key as { url?: unknown }).url] as const);
   if (!['secret', 'public', 'jwks'].includes(key.kind)) throw invalid('kind must be one of secret, public, jwks');
   if (typeof value !== 'string') throw invalid(`${field} must be a string`);
-  checkedKey(key satisfies SigningKeyCreate, key.kid, key.createdAt);
+  validateSigningKey(key satisfies SigningKeyCreate, key.kid, key.createdAt);
 }
 
 function checkKey(key: StoredKey, limits: Limits): void {
@@ -129,7 +129,7 @@ function checkAttachment(field: string, attachment: Attachment, environmentId: s
   if (!isSafeFilename(filename)) throw invalid(`${field}.filename must be 1 to 255 bytes of UTF-8 without slashes, control and direction characters`);
   if (sizeBytes < 1) throw invalid(`${field}.sizeBytes must be at least 1`);
   const path = `/files/${environmentId}/${id}`;
-  if (!isAddressWith(url, path)) throw invalid(`${field}.url must be ${path}, alone or after the http or https address of a server, at most ${LONGEST_URL} characters`);
+  if (!isAddressWith(url, path)) throw invalid(`${field}.url must be ${path}, alone or after the http or https address of a server, at most ${MAX_URL_LENGTH} characters`);
   if (thumbnailUrl !== undefined && (type !== 'image' || thumbnailUrl !== `${url}?thumb=1`)) throw invalid(`${field}.thumbnailUrl must be the url and ?thumb=1, of an image`);
   for (const name of ['durationMs', 'width', 'height'] as const) {
     const value: unknown = attachment[name];
@@ -138,7 +138,7 @@ function checkAttachment(field: string, attachment: Attachment, environmentId: s
 }
 
 function isAddressWith(url: string, path: string): boolean {
-  if (!url.endsWith(path) || url.length > LONGEST_URL) return false;
+  if (!url.endsWith(path) || url.length > MAX_URL_LENGTH) return false;
   const base = url.slice(0, -path.length);
   return base === '' || (/^[\x21-\x7e]+$/.test(base) && isWebAddress(base));
 }
@@ -148,7 +148,7 @@ function checkState({ roomId, data, bytes }: LineOf<'state'>, limits: Limits): v
   if (data.updatedBy !== null) checkId('updatedBy', data.updatedBy, limits);
   const content = Buffer.from(bytes ?? '', 'base64');
   if (content.toString('base64') !== (bytes ?? '')) throw invalid('bytes must be base64, as RFC 4648 writes it');
-  if (content.byteLength > MOST_STATE_BYTES) throw invalid(`bytes must be at most ${MOST_STATE_BYTES} bytes`);
+  if (content.byteLength > MAX_STATE_BYTES) throw invalid(`bytes must be at most ${MAX_STATE_BYTES} bytes`);
   if (content.byteLength !== data.sizeBytes || digestOf(content) !== data.digest) throw invalid('sizeBytes and digest must be those of the bytes');
 }
 
@@ -183,16 +183,16 @@ function checkStoredMetadata(metadata: Metadata, limits: Limits): void {
 }
 
 /** Throws `invalid_request` for text that is not well-formed and for times that are none, anywhere in a line. The depth of the line is bounded. */
-function requireText(value: unknown, path: string): void {
+function checkText(value: unknown, path: string): void {
   if (typeof value === 'string') {
     if (!value.isWellFormed()) throw invalid(`${path} must be well-formed Unicode, without lone surrogates`);
     if (TIME_PATH.test(path) && Number.isNaN(Date.parse(value))) throw invalid(`${path} must be a time such as 2026-01-02T03:04:05.678Z`);
   } else if (Array.isArray(value)) {
-    value.forEach((entry, index) => requireText(entry, `${path}[${index}]`));
+    value.forEach((entry, index) => checkText(entry, `${path}[${index}]`));
   } else if (isRecord(value)) {
     for (const [key, entry] of Object.entries(value)) {
       if (!key.isWellFormed()) throw invalid(`Keys of ${path} must be well-formed Unicode, without lone surrogates`);
-      requireText(entry, path === '' ? key : `${path}.${key}`);
+      checkText(entry, path === '' ? key : `${path}.${key}`);
     }
   }
 }

@@ -175,7 +175,7 @@ export class RecordImport {
     this.#length = 0;
     if (writes.length === 0) return;
     await this.#ctx.store.transact(async (tx) => {
-      await this.#marker.require(tx);
+      await this.#marker.requireCurrent(tx);
       for (const write of writes) write(tx);
     });
   }

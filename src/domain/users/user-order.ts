@@ -12,7 +12,7 @@ const COMPLETE_KEY = 'complete';
 /** Users put into the index in one transaction. */
 const SLICE = 500;
 
-const keyOf = ({ createdAt, userId }: Pick<User, 'createdAt' | 'userId'>): string => `${USER_ORDER_PREFIX}${createdAt}~${escapeId(userId)}`;
+const orderKey = ({ createdAt, userId }: Pick<User, 'createdAt' | 'userId'>): string => `${USER_ORDER_PREFIX}${createdAt}~${escapeId(userId)}`;
 
 /** Notes that every user is in the order: of an environment that is being made, or imported with the order. */
 export function markOrderComplete(tx: Transaction, environmentId: string): void {
@@ -21,12 +21,12 @@ export function markOrderComplete(tx: Transaction, environmentId: string): void 
 
 /** Puts a user who is being made into the order. */
 export function addToOrder(tx: Transaction, environmentId: string, user: Pick<User, 'createdAt' | 'userId'>): void {
-  tx.put(userOrderOf(environmentId), keyOf(user), escapeId(user.userId));
+  tx.put(userOrderOf(environmentId), orderKey(user), escapeId(user.userId));
 }
 
 /** Takes a user who is being erased out of the order. */
 export function deleteFromOrder(tx: Transaction, environmentId: string, user: Pick<User, 'createdAt' | 'userId'>): void {
-  tx.delete(userOrderOf(environmentId), keyOf(user));
+  tx.delete(userOrderOf(environmentId), orderKey(user));
 }
 
 /** The user of an entry of the order; null for one who has been erased since, or made anew later. */
@@ -34,7 +34,7 @@ export async function userInOrder(ctx: Context, environmentId: string, { key, va
   const stored = await ctx.store.get(usersOf(environmentId), value);
   if (stored === undefined) return null;
   const user = JSON.parse(stored) as User;
-  return keyOf(user) === key ? user : null;
+  return orderKey(user) === key ? user : null;
 }
 
 /** Makes sure that every user of the environment is in the order. Costs one lookup, but for the first call after an upgrade. */
@@ -63,7 +63,7 @@ export async function completeUserOrder(ctx: Context, environmentId: string): Pr
 async function putMissing(ctx: Context, environmentId: string, slice: readonly Entry[]): Promise<number> {
   const missing: string[] = [];
   for (const { key, value } of slice) {
-    if ((await ctx.store.get(userOrderOf(environmentId), keyOf(JSON.parse(value) as User))) === undefined) missing.push(key);
+    if ((await ctx.store.get(userOrderOf(environmentId), orderKey(JSON.parse(value) as User))) === undefined) missing.push(key);
   }
   if (missing.length === 0) return 0;
   return ctx.store.transact(async (tx) => {

@@ -6,13 +6,13 @@ import type { Via } from '../../model/event.ts';
 import { hasMetadata } from '../../model/metadata.ts';
 import { type User, type UserPut, UserPutSchema } from '../../model/user.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actingUser, requireAllRooms, requireBackend, requireRead } from '../access/access.ts';
+import { actingUserId, requireAllRooms, requireBackend, requireRead } from '../access/access.ts';
 import { checkId, checkMetadata, isWebAddress } from '../input/bounds.ts';
 import type { Claims } from '../access/claims.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
-import type { Filters, ListQuery, Page } from '../lists/list-query.ts';
+import { type Filters, hasFilters, type ListQuery, type Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
 import { escapeId, userOrderOf, usersOf } from '../records/partitions.ts';
 import { deleteFromOrder, ensureUserOrder, addToOrder, USER_ORDER_PREFIX, userInOrder } from './user-order.ts';
@@ -37,16 +37,16 @@ export function presentUser(user: User, online: boolean, withEmail: boolean): Us
  * `forbidden`, `invalid_request`.
  */
 export async function putUser(ctx: Context, actor: Actor, userId: string, input: unknown): Promise<string> {
-  const user = await upsert(ctx, actor.environment, readPut(actor, userId, input));
+  const user = await upsert(ctx, actor.environment, parsePut(actor, userId, input));
   return `{"user":${renderUser(ctx, actor, user)}}`;
 }
 
 /** As `putUser`, inside a transaction and without an answer. */
 export async function putUserWithin(ctx: Context, tx: Transaction, actor: Actor, userId: string, input: unknown): Promise<void> {
-  await upsertWithin(ctx, tx, actor.environment, readPut(actor, userId, input));
+  await upsertWithin(ctx, tx, actor.environment, parsePut(actor, userId, input));
 }
 
-function readPut(actor: Actor, userId: string, input: unknown): Upsert {
+function parsePut(actor: Actor, userId: string, input: unknown): Upsert {
   requireBackend(actor, 'write');
   const limits = limitsOf(actor.environment);
   checkId('userId', userId, limits);
@@ -54,7 +54,7 @@ function readPut(actor: Actor, userId: string, input: unknown): Upsert {
   if (wanted.metadata !== undefined) checkMetadata(wanted.metadata, limits);
   if (wanted.avatarUrl !== undefined && !isWebAddress(wanted.avatarUrl)) throw new CollabError('invalid_request', 'avatarUrl must be an http or https address');
   if (wanted.email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(wanted.email)) throw new CollabError('invalid_request', 'email must be an email address');
-  return { userId, fields: fieldsOf(wanted), seen: false, createOnly: actor.rooms !== null, actingUserId: actingUser(actor), via: actor.via };
+  return { userId, fields: definedFields(wanted), seen: false, createOnly: actor.rooms !== null, actingUserId: actingUserId(actor), via: actor.via };
 }
 
 /**
@@ -75,8 +75,8 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
       const { createdAt } = JSON.parse(stored) as User;
       tx.delete(partition, key);
       deleteFromOrder(tx, actor.environment.id, { createdAt, userId });
-      const erased: User = { ...blank(userId), createdAt, updatedAt: timestamp(now), firstSeenAt: null, lastSeenAt: null };
-      emitUser(ctx, tx, actor.environment, erased, { at: now, userId: actingUser(actor), via: actor.via, erased: true });
+      const erased: User = { ...emptyUser(userId), createdAt, updatedAt: timestamp(now), firstSeenAt: null, lastSeenAt: null };
+      emitUser(ctx, tx, actor.environment, erased, { at: now, userId: actingUserId(actor), via: actor.via, erased: true });
     }),
   );
   return '{"deleted":true}';
@@ -103,7 +103,7 @@ export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): P
     name: usersOf(id),
     prefix: USER_ORDER_PREFIX,
     load: (entry) => userInOrder(ctx, id, entry),
-    matches: Object.keys(query.filters).length === 0 ? null : (user) => matches(user, query.filters),
+    matches: hasFilters(query) ? (user) => matches(user, query.filters) : null,
     updatedAt: (user) => user.updatedAt,
     text: (user) => renderUser(ctx, actor, user),
   });
@@ -116,9 +116,9 @@ export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): P
 export async function recordUserFromToken(ctx: Context, environment: Environment, claims: Claims, via: Via): Promise<User> {
   const stored = await ctx.store.get(usersOf(environment.id), escapeId(claims.userId));
   const { name, avatarUrl, email, metadata } = claims;
-  const change: Upsert = { userId: claims.userId, fields: fieldsOf({ name, avatarUrl, email, metadata }), seen: true, actingUserId: claims.userId, via };
+  const change: Upsert = { userId: claims.userId, fields: definedFields({ name, avatarUrl, email, metadata }), seen: true, actingUserId: claims.userId, via };
   const known = stored === undefined ? null : (JSON.parse(stored) as User);
-  if (known !== null && changed(known, change, ctx.clock.now()) === known) return known;
+  if (known !== null && applyChange(known, change, ctx.clock.now()) === known) return known;
   return upsert(ctx, environment, change);
 }
 
@@ -134,7 +134,7 @@ export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: A
     throw new CollabError('unknown_user', `Unknown user: ${userId}. The user must have connected before, or be created with PUT /users/${key}`);
   }
   const now = ctx.clock.now();
-  const user = changed(null, { userId, fields: {}, seen: actor.kind === 'user', actingUserId: userId, via: actor.via }, now);
+  const user = applyChange(null, { userId, fields: {}, seen: actor.kind === 'user', actingUserId: userId, via: actor.via }, now);
   tx.put(partition, key, JSON.stringify(user));
   addToOrder(tx, actor.environment.id, user);
   emitUser(ctx, tx, actor.environment, user, { at: now, userId, via: actor.via });
@@ -178,11 +178,11 @@ async function upsertWithin(ctx: Context, tx: Transaction, environment: Environm
   const known = stored === undefined ? null : (JSON.parse(stored) as User);
   if (known !== null && change.createOnly === true) requireUnchanged(known, change.fields);
   const now = ctx.clock.now();
-  const user = changed(known, change, now);
+  const user = applyChange(known, change, now);
   if (user === known) return user;
   tx.put(partition, key, JSON.stringify(user));
   if (known === null) addToOrder(tx, environment.id, user);
-  if (known === null || differs(known, change.fields)) {
+  if (known === null || hasChanges(known, change.fields)) {
     emitUser(ctx, tx, environment, user, { at: now, userId: change.actingUserId, via: change.via });
   }
   return user;
@@ -190,22 +190,22 @@ async function upsertWithin(ctx: Context, tx: Transaction, environment: Environm
 
 /** Throws `forbidden` when the fields differ from those of the user, or name an email address, which is not to be guessed either. */
 function requireUnchanged(known: User, fields: UserFields): void {
-  if (fields.email === undefined && !differs(known, fields)) return;
+  if (fields.email === undefined && !hasChanges(known, fields)) return;
   throw new CollabError('forbidden', 'The key is confined to rooms: it creates users, and does not change one that exists');
 }
 
 /** How exact `lastSeenAt` is. A difference in either direction counts: the clock may have been set back. */
-const SEEN_EVERY_MS = 60_000;
+const LAST_SEEN_PRECISION_MS = 60_000;
 
 /** The user after a change; the very same object when there is nothing to write. */
-function changed(known: User | null, change: Upsert, now: number): User {
+function applyChange(known: User | null, change: Upsert, now: number): User {
   const at = timestamp(now);
   const { userId, fields, seen } = change;
   if (known === null) {
-    return { ...blank(userId), ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null };
+    return { ...emptyUser(userId), ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null };
   }
-  const updated = differs(known, fields);
-  const seenAnew = seen && (known.lastSeenAt === null || Math.abs(now - Date.parse(known.lastSeenAt)) >= SEEN_EVERY_MS);
+  const updated = hasChanges(known, fields);
+  const seenAnew = seen && (known.lastSeenAt === null || Math.abs(now - Date.parse(known.lastSeenAt)) >= LAST_SEEN_PRECISION_MS);
   if (!updated && !seenAnew) return known;
   return {
     ...known,
@@ -217,13 +217,13 @@ function changed(known: User | null, change: Upsert, now: number): User {
 }
 
 /** A user of whom only the id is known. */
-function blank(userId: string): Omit<User, 'createdAt' | 'updatedAt' | 'firstSeenAt' | 'lastSeenAt'> {
+function emptyUser(userId: string): Omit<User, 'createdAt' | 'updatedAt' | 'firstSeenAt' | 'lastSeenAt'> {
   return { id: userId, userId, name: null, avatarUrl: null, email: null, kind: 'user', metadata: {} };
 }
 
 const userNotFound = (): CollabError => new CollabError('user_not_found', 'User not found');
 
-function differs(known: User, fields: UserFields): boolean {
+function hasChanges(known: User, fields: UserFields): boolean {
   const { name, avatarUrl, email, kind, metadata } = fields;
   return (
     (name !== undefined && name !== known.name) ||
@@ -235,20 +235,20 @@ function differs(known: User, fields: UserFields): boolean {
 }
 
 /** The fields that are given; absent ones must not appear at all, or they would erase. */
-function fieldsOf(input: UserPut): UserFields {
+function definedFields(input: UserPut): UserFields {
   const { name, avatarUrl, email, kind, metadata } = input;
   const given = Object.entries({ name, avatarUrl, email, kind, metadata }).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given) as UserFields;
 }
 
-interface Telling {
+interface UserEventFields {
   readonly at: number;
   readonly userId: string | null;
   readonly via: Via;
   readonly erased?: true;
 }
 
-function emitUser(ctx: Context, tx: Transaction, environment: Environment, user: User, { erased, ...by }: Telling): void {
+function emitUser(ctx: Context, tx: Transaction, environment: Environment, user: User, { erased, ...by }: UserEventFields): void {
   const view = presentUser(user, isOnline(ctx, environment, user.userId), false);
   const data = JSON.stringify(erased === undefined ? view : { ...view, erased });
   emitChange(tx, environment, { type: 'user.updated', roomId: null, threadId: null, data, ...by });

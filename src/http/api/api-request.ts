@@ -1,5 +1,5 @@
 import type { Config } from '../../config/schema.ts';
-import type { SessionHolder } from '../../domain/admins/admin-sessions.ts';
+import type { AuthenticatedAdmin } from '../../domain/admins/admin-sessions.ts';
 import type { Actor } from '../../domain/access/actor.ts';
 import type { Context } from '../../domain/context.ts';
 import type { Idempotency } from '../../domain/idempotency.ts';
@@ -24,7 +24,7 @@ export class ApiRequest {
   /** The backend or user that authenticated; null before that, and on a route for admins or the public. */
   caller: Actor | null = null;
   /** The session of the admin that authenticated; null on any other route. */
-  adminSession: SessionHolder | null = null;
+  adminSession: AuthenticatedAdmin | null = null;
   /** The parsed JSON body, not validated; undefined on a route that takes none. */
   body: unknown;
   /** The body on a route that takes bytes; empty on any other. */
@@ -60,7 +60,7 @@ export class ApiRequest {
   }
 
   /** The session of the admin. Throws on a route that is not for admins. */
-  get admin(): SessionHolder {
+  get admin(): AuthenticatedAdmin {
     if (this.adminSession === null) throw new Error('only a route for admins has an admin');
     return this.adminSession;
   }

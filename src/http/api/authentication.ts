@@ -1,7 +1,8 @@
-import { authenticateAdmin, type SessionHolder } from '../../domain/admins/admin-sessions.ts';
+import { authenticateAdmin, type AuthenticatedAdmin } from '../../domain/admins/admin-sessions.ts';
 import { requireOrigin } from '../../domain/access/access.ts';
-import type { BackendActor, Context, UserActor } from '../../domain/context.ts';
-import { authenticateSecretKey, type SecretKeyHolder } from '../../domain/access/keys.ts';
+import type { BackendActor, UserActor } from '../../domain/access/actor.ts';
+import type { Context } from '../../domain/context.ts';
+import { authenticateSecretKey, type AuthenticatedBackend } from '../../domain/access/keys.ts';
 import { authenticateUser } from '../../domain/access/tokens.ts';
 import { recordUserFromToken } from '../../domain/users/users.ts';
 import { CollabError } from '../../model/errors.ts';
@@ -12,7 +13,7 @@ import type { ApiRequest } from './api-request.ts';
 import type { Route } from './route.ts';
 
 /** The holder of the secret key in `Authorization`, or the refusal to throw if the route needs a key. */
-export type KeyLookup = SecretKeyHolder | CollabError;
+export type KeyLookup = AuthenticatedBackend | CollabError;
 
 /**
  * Looks up the secret key in an `Authorization` header; a promise only as with `authenticateSecretKey`. Returns the refusals
@@ -85,7 +86,7 @@ export async function authenticateUserOf(ctx: Context, { serviceKey, serviceToke
   return actor;
 }
 
-async function authenticateAdminOf(ctx: Context, authorization: string): Promise<SessionHolder> {
+async function authenticateAdminOf(ctx: Context, authorization: string): Promise<AuthenticatedAdmin> {
   if (!isBearer(authorization)) throw missing('Send the token of an admin session in a header: Authorization: Bearer adm_…');
   return authenticateAdmin(ctx, authorization.slice(BEARER.length));
 }

@@ -1,4 +1,4 @@
-import { holdsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts';
+import { containsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts';
 
 /** Rewritten forms of cached bytes, such as lists, which are sent many times; null for bytes without file URLs. */
 const rewrites = new WeakMap<Uint8Array, { readonly baseUrl: string; readonly body: Uint8Array } | null>();
@@ -14,7 +14,7 @@ export function bodyWithFileUrls(body: string | Uint8Array, baseUrl: string): st
   if (cached?.baseUrl === baseUrl) return cached.body;
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
   // Cached for the last base URL only: usually there is one, and a client can make up any number of them.
-  const rewrite = holdsFileUrls(text) ? { baseUrl, body: Buffer.from(withFileUrls(text, baseUrl)) } : null;
+  const rewrite = containsFileUrls(text) ? { baseUrl, body: Buffer.from(withFileUrls(text, baseUrl)) } : null;
   rewrites.set(body, rewrite);
   return rewrite?.body ?? body;
 }

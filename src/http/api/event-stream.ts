@@ -1,7 +1,7 @@
 import type { Actor } from '../../domain/access/actor.ts';
-import { withoutErased } from '../../domain/users/erasure.ts';
-import { seesEvent } from '../../domain/events/events.ts';
-import { holdsFileUrls } from '../../domain/files/file-urls.ts';
+import { redactErasedUsers } from '../../domain/users/erasure.ts';
+import { canSeeEvent } from '../../domain/events/events.ts';
+import { containsFileUrls } from '../../domain/files/file-urls.ts';
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
 import { eventStreamHead } from '../core/content-headers.ts';
@@ -148,7 +148,7 @@ export class EventStream implements OpenStream {
     try {
       do {
         this.#missed = false;
-        const events = await withoutErased(store, this.#actor.environment.id, await store.events(this.#streamName, this.#position, PAGE_SIZE));
+        const events = await redactErasedUsers(store, this.#actor.environment.id, await store.events(this.#streamName, this.#position, PAGE_SIZE));
         if (exchange.over) return;
         const [first] = events;
         if (first !== undefined && first.seq !== this.#position + 1) return this.end();
@@ -165,10 +165,10 @@ export class EventStream implements OpenStream {
 
   #sendLive(event: StoredEvent): void {
     this.#position = event.seq;
-    if (!seesEvent(this.#actor, event.text)) return;
+    if (!canSeeEvent(this.#actor, event.text)) return;
     this.#sentPosition = event.seq;
     const { baseUrl, streams } = this.#options;
-    const isShared = baseUrl === '' || !holdsFileUrls(event.text);
+    const isShared = baseUrl === '' || !containsFileUrls(event.text);
     this.#write(isShared ? streams.liveFrame(this.#epoch, event) : eventFrame(this.#epoch, event, baseUrl));
   }
 
@@ -178,7 +178,7 @@ export class EventStream implements OpenStream {
     for (const event of events) {
       if (this.#full) return;
       this.#position = event.seq;
-      if (!seesEvent(this.#actor, event.text)) continue;
+      if (!canSeeEvent(this.#actor, event.text)) continue;
       this.#sentPosition = event.seq;
       text += eventFrame(this.#epoch, event, this.#options.baseUrl);
       if (text.length < WRITE_SIZE) continue;

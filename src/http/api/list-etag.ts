@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Actor } from '../../domain/context.ts';
+import type { Actor } from '../../domain/access/actor.ts';
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { fnv1a } from '../../lib/fnv1a.ts';

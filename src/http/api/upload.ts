@@ -89,7 +89,7 @@ class FileReceiver {
     if (this.#upload !== null) throw new CollabError('invalid_request', 'Send one file at a time: the body has two parts named file');
     const { ctx, actor, config } = this.#request;
     if (!isUser(actor)) throw new Error('only users upload');
-    this.#upload = await beginUpload(ctx, actor, config, { filename, contentType, leastBytes: this.#minFileBytes });
+    this.#upload = await beginUpload(ctx, actor, config, { filename, contentType, minBytes: this.#minFileBytes });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts';
-import type { Context, UserActor } from '../../domain/context.ts';
-import { filesIn } from '../../domain/files/file-jobs.ts';
+import type { UserActor } from '../../domain/access/actor.ts';
+import { type Context, requireFileStorage } from '../../domain/context.ts';
 import { awaitThumbnail, openFile, type ServedFile } from '../../domain/files/files.ts';
 import { countRequest } from '../../domain/quotas/rate-limit.ts';
 import { CollabError } from '../../model/errors.ts';
@@ -101,7 +101,7 @@ export class Files {
   async #sendBlob(exchange: Exchange, file: ServedFile, etag: string, headers: readonly Header[]): Promise<void> {
     const { ctx } = this.#deps;
     if (file.isThumbnail) await awaitThumbnail(ctx, file, () => !exchange.over);
-    const { blobs } = filesIn(ctx);
+    const { blobs } = requireFileStorage(ctx);
     const { environmentId, blob } = file;
     const stat = await blobs.stat(environmentId, blob);
     if (stat === undefined) throw new CollabError('file_not_found', 'File not found');

@@ -1,6 +1,6 @@
 import type { TemplatedApp } from 'uWebSockets.js';
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
-import { holdsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts';
+import { containsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts';
 import type { Environment } from '../../model/environment.ts';
 import { roomOfEvent } from '../../model/event.ts';
 import { inScope, type RoomScope } from '../../model/room.ts';
@@ -151,7 +151,7 @@ export class Feed {
   }
 
   #publish(event: StoredEvent): void {
-    const holdsFiles = holdsFileUrls(event.text);
+    const holdsFiles = containsFileUrls(event.text);
     const encoded = wireText(event.text);
     let room: string | null | undefined;
     for (const channel of this.#channels.values()) {

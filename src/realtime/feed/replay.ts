@@ -1,6 +1,6 @@
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
 import { withFileUrls } from '../../domain/files/file-urls.ts';
-import { withoutErased } from '../../domain/users/erasure.ts';
+import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Environment } from '../../model/environment.ts';
 import { roomOfEvent } from '../../model/event.ts';
@@ -40,7 +40,7 @@ export async function catchUp(store: Store, feed: Feed, subscriber: FeedSubscrib
       await writer.drained();
       continue;
     }
-    const events = await reads.run(async () => withoutErased(store, feed.environment.id, await store.events(feed.stream, subscriber.position, PAGE_SIZE)));
+    const events = await reads.run(async () => redactErasedUsers(store, feed.environment.id, await store.events(feed.stream, subscriber.position, PAGE_SIZE)));
     if (!writer.isOpen) return;
     if (events[0]?.seq !== subscriber.position + 1) {
       writer.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);

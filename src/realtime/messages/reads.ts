@@ -45,11 +45,11 @@ function read<S extends TSchema>(input: InputSchema<S>, data: unknown) {
 
 function bound(what: string, advice: string): TextBound {
   const tooLong = () => new CollabError('payload_too_large', `${what} is larger than a message may be (${MAX_REPLY_BYTES} bytes): ${advice}`);
-  return { most: MAX_REPLY_BYTES, tooLong };
+  return { maxChars: MAX_REPLY_BYTES, tooLong };
 }
 
 /** Returns the text. Throws the error of the bound if the text has too many bytes; the domain bounds only its characters. */
-function requireFit(text: string, { most, tooLong }: TextBound): string {
-  if (Buffer.byteLength(text) >= most) throw tooLong();
+function requireFit(text: string, { maxChars, tooLong }: TextBound): string {
+  if (Buffer.byteLength(text) >= maxChars) throw tooLong();
   return text;
 }

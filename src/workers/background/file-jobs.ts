@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
-import { type FileJob, forgetFileJobs, pendingFileJobs, runFileJob } from '../../domain/files/file-jobs.ts';
+import { type FileJob, deleteFileJobs, pendingFileJobs, runFileJob } from '../../domain/files/file-jobs.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Logger } from '../../observability/log.ts';
 
@@ -59,7 +59,7 @@ export class FileJobs {
       const end = performance.now() + SLICE_MS;
       const done = await Promise.all(jobs.map((job) => this.#gate.run(() => this.#run(job, end))));
       const finished = jobs.filter((_, index) => done[index]);
-      if (finished.length > 0) await forgetFileJobs(this.#ctx, finished);
+      if (finished.length > 0) await deleteFileJobs(this.#ctx, finished);
     }
   }
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import { readCursor, writeCursor } from '../../domain/events/cursors.ts';
 import { streamOf } from '../../domain/events/streams.ts';
-import { withoutErased } from '../../domain/users/erasure.ts';
+import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { EventEnvelope } from '../../model/event.ts';
@@ -113,7 +113,7 @@ export class StreamReader {
     while (!this.#stop.signal.aborted) {
       const limit = Math.min(READ_LIMIT, this.#cursor + WINDOW - this.#read);
       if (limit <= 0) return;
-      const events = await withoutErased(store, this.environment.id, await store.events(stream, this.#read, limit));
+      const events = await redactErasedUsers(store, this.environment.id, await store.events(stream, this.#read, limit));
       if (events.length === 0) return;
       this.#noteGap(events[0]?.seq ?? 0);
       for (const { seq, text } of events) {

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import type { Actor } from '../../../domain/context.ts';
+import type { Actor } from '../../../domain/access/actor.ts';
 import { listEvents, parseEventsQuery } from '../../../domain/events/events.ts';
 import { epochOf } from '../../../domain/events/streams.ts';
 import { CollabError } from '../../../model/errors.ts';
