@@ -10,7 +10,7 @@ import type { Actor } from './access/actor.ts';
 import type { Context } from './context.ts';
 import { ADMIN_IDEMPOTENCY, idempotencyRecordsOf } from './records/partitions.ts';
 
-/** A request that may be repeated; null for one without the header. */
+/** The idempotency key of a request and what identifies the request; null without an `Idempotency-Key` header. */
 export type Idempotency = {
   /** The value of `Idempotency-Key`, unquoted. */
   readonly key: string;
@@ -21,41 +21,41 @@ export type Idempotency = {
   readonly bodyHash: string;
 } | null;
 
-/** What a create answers with. */
+/** The answer to a write that accepts an idempotency key. */
 export interface IdempotentAnswer {
   readonly status: 200 | 201;
   /** JSON text of the whole response. */
   readonly body: string;
-  /** Whether an earlier request did the work and this is its answer again. */
+  /** True if this is the stored answer of an earlier request. */
   readonly replayed?: true;
 }
 
 interface IdempotencyRecord {
   readonly bodyHash: string;
   readonly status: 200 | 201;
-  /** JSON text, sealed with the `Idempotency-Key` where the answer may hold a secret (decision 10). */
+  /** JSON text, encrypted with the `Idempotency-Key` if the answer may contain a secret (docs/decisions/0010-admin-idempotency.md). */
   readonly body: string;
   readonly createdAt: string;
 }
 
-/** What a request does within its transaction, which may run it again. */
+/** The write of a request. Its transaction may run it more than once. */
 type Work = (tx: Transaction) => Promise<Omit<IdempotentAnswer, 'replayed'>>;
 
-/** Where the answers of one credential are kept, and whether as secrets. */
+/** Where the answers to one caller are stored, and whether encrypted. */
 interface AnswerStorage {
   readonly partition: string;
-  /** Begins the names of the records. */
+  /** Prefix of the record keys. */
   readonly prefix: string;
-  /** Names the credential, where the prefix does not: part of what the record is named by. */
+  /** Identifies the caller, unless the prefix does; part of the hash in the record key. */
   readonly caller: string;
   readonly encrypted: boolean;
 }
 
-/** How long an answer is kept for repetition, in milliseconds. */
+/** How long an answer is stored, in milliseconds. */
 export const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 
 /**
- * The key in an `Idempotency-Key` header, quoted (as the IETF draft has it) or bare.
+ * The key in an `Idempotency-Key` header, quoted (as in the IETF draft) or bare.
  * Throws `invalid_request` unless it is 1 to 255 visible ASCII characters.
  */
 export function parseIdempotencyKey(header: string): string {
@@ -67,20 +67,20 @@ export function parseIdempotencyKey(header: string): string {
 }
 
 /**
- * Runs `work` in a transaction, which records its answer in the same commit, or gives the answer of the earlier request
- * of the same credential (a secret key, or a user) with the same key, method and path. Throws `idempotency_key_reused`
- * when that one had another body. Of requests that arrive together one does the work and the others get its answer.
- * Another credential with the same key does its own work: it may be allowed less than the first.
+ * Runs `work` in a transaction that stores its answer in the same commit, or returns the stored answer of an earlier request
+ * of the same caller (a secret key, or a user) with the same idempotency key, method and path. Throws
+ * `idempotency_key_reused` if that request had a different body. Of concurrent equal requests one does the work and the
+ * others get its answer. Answers are not shared between callers, whose permissions may differ.
  */
 export function withIdempotency(ctx: Context, actor: Actor, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
-  // No id of a key or user holds a line break.
+  // Ids of keys and users contain no line breaks.
   const caller = `${actorKey(actor)}\n`;
   return runOnce(ctx, { partition: idempotencyRecordsOf(actor.environment.id), prefix: '', caller, encrypted: false }, request, work);
 }
 
 /**
- * As `once`, for requests of an admin, which another admin's never meet. The answer is stored so that only who sends its
- * `Idempotency-Key` again can read it: it may hold a secret that the store knows only by its hash.
+ * As `withIdempotency`, for requests of an admin. The answer is encrypted with the `Idempotency-Key`, since it may contain a
+ * secret of which the store has only the hash.
  */
 export function withEncryptedIdempotency(ctx: Context, admin: Admin, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
   return runOnce(ctx, { partition: ADMIN_IDEMPOTENCY, prefix: `${admin.id}~`, caller: '', encrypted: true }, request, work);
@@ -98,8 +98,8 @@ function runOnce(ctx: Context, { partition, prefix, caller, encrypted }: AnswerS
       return { status: earlier.status, body: encrypted ? decryptText(earlier.body, request.key, key) : earlier.body, replayed: true };
     }
     const { status, body } = await work(tx);
-    const kept = encrypted ? encryptText(body, request.key, key) : body;
-    const record: IdempotencyRecord = { bodyHash: request.bodyHash, status, body: kept, createdAt: timestamp(now) };
+    const storedBody = encrypted ? encryptText(body, request.key, key) : body;
+    const record: IdempotencyRecord = { bodyHash: request.bodyHash, status, body: storedBody, createdAt: timestamp(now) };
     tx.put(partition, key, JSON.stringify(record));
     return { status, body };
   });
@@ -116,12 +116,12 @@ function isStale(record: IdempotencyRecord, now: number): boolean {
 
 const SWEEP_SLICE = 500;
 
-/** Forgets the records of an environment that are 24 hours old or older. Returns how many. For the background worker. */
+/** Deletes the records of an environment that are at least 24 hours old and returns their number. For the background worker. */
 export function sweepIdempotency(ctx: Context, environment: Environment): Promise<number> {
   return sweepPartition(ctx, idempotencyRecordsOf(environment.id));
 }
 
-/** As `sweepIdempotency`, the records of all admins, also of those who are none any longer. */
+/** As `sweepIdempotency`, for the records of all admins, including removed ones. */
 export function sweepAdminIdempotency(ctx: Context): Promise<number> {
   return sweepPartition(ctx, ADMIN_IDEMPOTENCY);
 }
@@ -141,13 +141,13 @@ async function sweepPartition(ctx: Context, partition: string): Promise<number> 
 
 function deleteStale(ctx: Context, partition: string, keys: readonly string[]): Promise<number> {
   return ctx.store.transact(async (tx) => {
-    let forgotten = 0;
+    let deleted = 0;
     for (const key of keys) {
       const stored = await tx.get(partition, key);
       if (stored === undefined || !isStale(JSON.parse(stored) as IdempotencyRecord, ctx.clock.now())) continue;
       tx.delete(partition, key);
-      forgotten++;
+      deleted++;
     }
-    return forgotten;
+    return deleted;
   });
 }

@@ -9,24 +9,26 @@ export interface Admin {
   readonly createdAt: string;
 }
 
+/** An admin as stored. */
 export interface StoredAdmin extends Admin {
   /** `$scrypt$ln=…,r=…,p=…$salt$hash`. */
   readonly passwordHash: string;
-  /** Counts the passwords that the admin has had: sessions of an earlier one are void. */
+  /** Incremented with each new password, which invalidates earlier sessions. */
   readonly passwordVersion: number;
 }
 
-/** A login. Its token is shown once; the store holds the SHA-256 of it alone. */
+/** A session of an admin. Its token is shown once; the store has only the SHA-256 of it. */
 export interface AdminSession {
   readonly adminId: string;
-  /** Where the admin is stored. */
+  /** The key under which the admin is stored. */
   readonly adminKey: string;
   readonly passwordVersion: number;
   readonly createdAt: string;
-  /** To the minute. */
+  /** Precise to the minute. */
   readonly lastUsedAt: string;
 }
 
+/** The body of a login. */
 export const LoginSchema = Type.Object({
   email: Type.String({ minLength: 1, maxLength: 320, description: 'Email address of the admin, in any case.' }),
   password: Type.String({ minLength: 1, maxLength: 1024 }),

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { MediaType } from './environment.ts';
 
-/** A file as the upload answers with it and as comments carry it. */
+/** A file as uploads return it and comments contain it. */
 export interface Attachment {
   readonly id: string;
   readonly type: MediaType;
@@ -15,20 +15,20 @@ export interface Attachment {
   readonly height?: number | undefined;
 }
 
-/** What the store keeps of an upload besides: who sent it, what holds it, and what its content is. */
+/** The stored record of a file. */
 export interface StoredFile {
   readonly attachment: Attachment;
   readonly uploadedBy: string;
-  /** Comment that links it; null until one does. */
+  /** Id of the comment that links it; null until one does. */
   readonly commentId: string | null;
   /** SHA-256 of the content, hex. */
   readonly sha256: string;
   readonly createdAt: string;
-  /** Of an image from which no thumbnail can be made, though it looked well when it came. */
+  /** Set if making the thumbnail of an image failed, although the image passed the checks of the upload. */
   readonly noThumbnail?: true | undefined;
 }
 
-/** The types that are accepted, and what each is (docs/api.md, "Files"). */
+/** The accepted MIME types, and the media type of each (docs/api.md, "Files"). */
 export const acceptedTypes: Readonly<Record<string, MediaType>> = {
   'image/jpeg': 'image',
   'image/png': 'image',
@@ -43,7 +43,7 @@ export const acceptedTypes: Readonly<Record<string, MediaType>> = {
   'video/mp4': 'video',
 };
 
-/** What content may show itself as that is declared as a type: containers don't tell sound from video. */
+/** MIME types that detection cannot tell apart, e.g. because a container may have audio or video. */
 const compatibleTypes: readonly (readonly string[])[] = [
   ['image/png', 'image/apng'],
   ['audio/webm', 'video/webm'],
@@ -52,10 +52,10 @@ const compatibleTypes: readonly (readonly string[])[] = [
   ['audio/wav', 'audio/x-wav', 'audio/vnd.wave'],
 ];
 
-/** Whether content of the type `shown` contradicts the type that it was declared as. Both without parameters. */
-export function contradicts(shown: string, declared: string): boolean {
-  return shown !== declared && !compatibleTypes.some((family) => family.includes(shown) && family.includes(declared));
+/** Whether a MIME type detected in the content contradicts the declared one. Both without parameters. */
+export function contradicts(detected: string, declared: string): boolean {
+  return detected !== declared && !compatibleTypes.some((types) => types.includes(detected) && types.includes(declared));
 }
 
-/** `attachmentIds` of a create or an edit. */
+/** The schema of `attachmentIds` in a create or an edit. */
 export const attachmentIds = (description: string) => Type.Optional(Type.Array(Type.String(), { description }));

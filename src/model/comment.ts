@@ -4,7 +4,7 @@ import type { Reaction } from './reaction.ts';
 import { ClientIdSchema } from './thread.ts';
 import { type Metadata, MetadataSchema } from './metadata.ts';
 
-/** A comment, stored and sent in this very shape. */
+/** A comment, stored and sent in this form. */
 export interface Comment {
   readonly id: string;
   readonly threadId: string;
@@ -18,6 +18,7 @@ export interface Comment {
   readonly editedAt: string | null;
 }
 
+/** The body of a create-comment request. */
 export const CommentCreateSchema = Type.Object({
   id: Type.Optional(ClientIdSchema),
   userId: Type.String({ description: 'Author; must be a known user.' }),
@@ -28,6 +29,7 @@ export const CommentCreateSchema = Type.Object({
 });
 export type CommentCreate = Static<typeof CommentCreateSchema>;
 
+/** The body of an edit-comment request. */
 export const CommentPatchSchema = Type.Object({
   body: Type.String({ description: 'The new text, 1 to 10 000 characters; may be empty with an attachment.' }),
   mentions: Type.Optional(Type.Array(Type.String(), { description: 'Replaces the mentions; absent leaves them.' })),

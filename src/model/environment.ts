@@ -2,14 +2,16 @@ import Type, { type Static } from 'typebox';
 import { defaultLimits, type Limits, MAX_JSON_BODY_BYTES } from './limits.ts';
 import { defaultQuotas, type Quotas, QuotasPatchSchema } from './quotas.ts';
 
+/** A kind of file. */
 export type MediaType = 'image' | 'audio' | 'video';
 
+/** How the server treats shared states: as opaque bytes or as Yjs documents. */
 export type CrdtKind = 'opaque' | 'yjs';
 
-/** A tenant: everything stored belongs to exactly one environment. */
+/** A tenant. All content belongs to exactly one environment. */
 export interface Environment {
   readonly id: string;
-  /** Names the stream of its events; absent where the id does, in environments that were made before streams had names. */
+  /** The name of its event stream; absent in environments from before streams had names, where the id is the name. */
   readonly streamId?: string;
   readonly slug: string;
   readonly name: string;
@@ -19,20 +21,21 @@ export interface Environment {
   readonly updatedAt: string;
 }
 
+/** The settings of an environment. */
 export interface EnvironmentSettings {
-  /** Whether an author must be known before writing; otherwise the write makes the user. */
+  /** Whether an author must exist before a backend writes for them; otherwise the write creates the user. */
   readonly requireKnownUsers: boolean;
-  /** Exact origins that browsers may connect from; empty means any. */
+  /** Exact origins that browsers may connect from; any if empty. */
   readonly allowedOrigins: readonly string[];
   readonly maxFileSizeMb: number;
   readonly media: Readonly<Record<MediaType, boolean>>;
-  /** Largest shared state of a room, in megabytes. */
+  /** The maximum size of the shared state of a room, in megabytes. */
   readonly maxP2pStateMb: number;
-  /** What shared states are: bytes that a PUT replaces, or Yjs documents that it is merged into. */
+  /** Whether a PUT of a shared state replaces its bytes, or is merged into a Yjs document. */
   readonly crdt: CrdtKind;
-  /** Longest `exp - iat` of a user token, in seconds. */
+  /** The maximum `exp - iat` of a user token, in seconds. */
   readonly jwtMaxLifetime: number;
-  /** Required `iss` of user tokens, where set. */
+  /** The `iss` that user tokens must have; null for any. */
   readonly jwtIssuer: string | null;
   /** Overrides of the default limits. */
   readonly limits: Partial<Limits>;
@@ -40,6 +43,7 @@ export interface EnvironmentSettings {
   readonly quotas: Partial<Quotas>;
 }
 
+/** The settings of a new environment. */
 export const defaultSettings: EnvironmentSettings = {
   requireKnownUsers: true,
   allowedOrigins: [],
@@ -55,9 +59,9 @@ export const defaultSettings: EnvironmentSettings = {
 
 const limitOverride = () => Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 }));
 
-/** What an operator may change of an environment; what is absent stays. */
+/** The fields of an environment that an operator can change; absent fields are not changed. */
 export const EnvironmentPatchSchema = Type.Object({
-  name: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'What people call it.' })),
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Display name.' })),
   disabled: Type.Optional(Type.Boolean({ description: 'Refuses every credential while true.' })),
   settings: Type.Optional(
     Type.Object({
@@ -99,12 +103,13 @@ export const EnvironmentPatchSchema = Type.Object({
 
 export type EnvironmentPatch = Static<typeof EnvironmentPatchSchema>;
 
+/** The body of a create-environment request. */
 export const EnvironmentCreateSchema = Type.Object({
-  slug: Type.String({ minLength: 1, maxLength: 63, description: 'Lower-case letters, digits and inner hyphens; no other environment may have it.' }),
+  slug: Type.String({ minLength: 1, maxLength: 63, description: 'Lower-case letters, digits and inner hyphens; unique among the environments.' }),
   name: EnvironmentPatchSchema.properties.name,
 });
 
-/** A stored environment. Settings that it was made before have their defaults. */
+/** Parses a stored environment. Settings that are newer than the record get their defaults. */
 export function parseEnvironment(text: string): Environment {
   const environment = JSON.parse(text) as Environment;
   return { ...environment, settings: { ...defaultSettings, ...environment.settings } };
@@ -112,7 +117,7 @@ export function parseEnvironment(text: string): Environment {
 
 const mergedLimits = new WeakMap<Environment, Limits>();
 
-/** The bounds that hold in an environment: the defaults under its own. */
+/** The limits of an environment: the defaults, with its overrides. */
 export function limitsOf(environment: Environment): Limits {
   let limits = mergedLimits.get(environment);
   if (limits === undefined) {
@@ -124,7 +129,7 @@ export function limitsOf(environment: Environment): Limits {
 
 const mergedQuotas = new WeakMap<Environment, Quotas>();
 
-/** The quotas that hold in an environment: the defaults under its own. */
+/** The quotas of an environment: the defaults, with its overrides. */
 export function quotasOf(environment: Environment): Quotas {
   let quotas = mergedQuotas.get(environment);
   if (quotas === undefined) {

@@ -1,4 +1,4 @@
-/** The durable kinds: one vocabulary for WebSocket, log, webhooks and hooks (decisions R6, §3). */
+/** The types of events: the same over WebSocket, in the stream and in webhooks. */
 export const eventTypes = [
   'thread.created',
   'thread.updated',
@@ -14,11 +14,13 @@ export const eventTypes = [
   'p2p.state.updated',
   'p2p.state.cleared',
 ] as const;
+/** A type of event. */
 export type EventType = (typeof eventTypes)[number];
 
+/** The interface that a change came in by. */
 export type Via = 'rest' | 'ws' | 'cli';
 
-/** What the parts of an event are before it has a position. */
+/** An event before it has a position. */
 export interface EventDraft {
   readonly type: EventType;
   readonly eventId: string;
@@ -31,7 +33,7 @@ export interface EventDraft {
   readonly data: string;
 }
 
-/** The envelope as every socket, log reader and webhook receives it. */
+/** An event as every socket, reader of the stream and webhook receives it. */
 export interface EventEnvelope {
   readonly type: EventType;
   readonly seq: number;
@@ -43,7 +45,7 @@ export interface EventEnvelope {
   readonly data: unknown;
 }
 
-/** The JSON text of an event at a position. `data` goes in as the text it is, so it is serialised once. */
+/** The JSON text of an event at a position. `data` is inserted as text, so that it is serialised only once. */
 export function renderEvent(draft: EventDraft, seq: number): string {
   const room = draft.roomId === null ? '' : `,"roomId":${JSON.stringify(draft.roomId)}`;
   const thread = draft.threadId === null ? '' : `,"threadId":"${draft.threadId}"`;
@@ -51,8 +53,8 @@ export function renderEvent(draft: EventDraft, seq: number): string {
 }
 
 /**
- * The room of a rendered event, or null for an event that belongs to none.
- * Reads only the head, which `renderEvent` writes and no caller can: data comes after it.
+ * The room of a rendered event; null for an event without a room. Reads only the part before `actor`, which `renderEvent`
+ * writes: text from clients comes after it.
  */
 export function roomOfEvent(text: string): string | null {
   const head = text.slice(0, text.indexOf(',"actor":'));

@@ -1,2 +1,2 @@
-/** What JSON can hold. */
+/** A value that JSON can represent. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };

@@ -1,4 +1,4 @@
-/** Bounds of what a caller may send (docs/api.md, "Limits"). An environment may override each. Lengths are UTF-16 units. */
+/** Bounds on requests (docs/api.md, "Limits"). An environment may override each. Lengths are in UTF-16 units. */
 export interface Limits {
   readonly bodyLength: number;
   readonly mentions: number;
@@ -12,10 +12,11 @@ export interface Limits {
   readonly emojiPerComment: number;
   readonly reactionsPerComment: number;
   readonly listHardCap: number;
-  /** Largest JSON body over HTTP, in bytes. */
+  /** The maximum size of a JSON body over HTTP, in bytes. */
   readonly jsonBodyBytes: number;
 }
 
+/** The limits of an environment without overrides. */
 export const defaultLimits: Limits = {
   bodyLength: 10_000,
   mentions: 50,
@@ -32,5 +33,5 @@ export const defaultLimits: Limits = {
   jsonBodyBytes: 256 * 1024,
 };
 
-/** What no environment can raise `jsonBodyBytes` over: the most of a body that is read before its environment is known. */
+/** The maximum value of `jsonBodyBytes`: how much of a body is read before its environment is known. */
 export const MAX_JSON_BODY_BYTES = 1_000_000;

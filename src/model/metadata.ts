@@ -1,13 +1,14 @@
 import Type from 'typebox';
 
-/** Custom facts of the operator's product on a room, thread, comment or user (docs/api.md, "Metadata"). */
+/** Custom data of the embedding product on a room, thread, comment or user (docs/api.md, "Metadata"). */
 export type Metadata = Readonly<Record<string, string | number | boolean>>;
 
-/** Whether metadata have every one of these values, compared as text, under these keys. */
+/** Whether metadata have all of these values, compared as text, under these keys. */
 export function hasMetadata(metadata: Metadata, wanted: readonly (readonly [key: string, value: string])[] = []): boolean {
   return wanted.every(([key, value]) => Object.hasOwn(metadata, key) && String(metadata[key]) === value);
 }
 
+/** The schema of metadata. Bounds are checked by `checkMetadata`, since an environment may override them. */
 export const MetadataSchema = Type.Record(
   Type.String(),
   Type.Union([Type.String(), Type.Number(), Type.Boolean()]),

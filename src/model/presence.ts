@@ -1,15 +1,15 @@
-/** A user in a room as it leaves the server: one, however many tabs are open. */
+/** The public view of a user in a room: one per user, however many connections they have. */
 export interface Presence {
   readonly userId: string;
   readonly name: string | null;
   readonly avatarUrl: string | null;
-  /** Tabs that are in the room; 1 during the grace after the last has gone. */
+  /** Open connections; 1 during the grace period after the last one was lost. */
   readonly connections: number;
   readonly joinedAt: string;
   readonly lastActiveAt: string;
-  /** What the tab that set one last says of itself. */
+  /** The state of the connection that set one last. */
   readonly state: PresenceState;
 }
 
-/** Whatever clients want to know of each other in a room. */
+/** Custom data that clients in a room share with each other. */
 export type PresenceState = Readonly<Record<string, unknown>>;

@@ -1,23 +1,24 @@
 import Type, { type Static } from 'typebox';
 
-/** How much may be stored in an environment, and written by one user. Null: no bound. Megabytes are of 1 048 576 bytes. */
+/** Bounds on what an environment and its users may store, and a user may write. Null is no bound. A megabyte is 1 048 576 bytes. */
 export interface Quotas {
-  /** Comments that exist in the environment. */
+  /** Existing comments in the environment. */
   readonly comments: number | null;
-  /** Uploaded files that exist in the environment. */
+  /** Existing uploads in the environment. */
   readonly uploadMb: number | null;
-  /** Shared states of all rooms of the environment. */
+  /** Shared states of all rooms in the environment. */
   readonly stateMb: number | null;
-  /** Comments that exist of one user. */
+  /** Existing comments of one user. */
   readonly userComments: number | null;
-  /** Files that exist of those that one user uploaded. */
+  /** Existing uploads of one user. */
   readonly userUploadMb: number | null;
-  /** Shared states that one user wrote last. */
+  /** Shared states of which one user is the last writer. */
   readonly userStateMb: number | null;
-  /** Writes of one user from browsers in a minute, over all workers. */
+  /** Writes of one user from browsers per minute, over all workers. */
   readonly userWritesPerMinute: number | null;
 }
 
+/** The quotas of an environment without overrides. */
 export const defaultQuotas: Quotas = {
   comments: 10_000_000,
   uploadMb: 102_400,
@@ -28,12 +29,12 @@ export const defaultQuotas: Quotas = {
   userWritesPerMinute: 600,
 };
 
-/** The highest bound that can be set. */
+/** The maximum value of a quota. */
 export const MAX_QUOTA = 1_000_000_000;
 
 const quota = () => Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: MAX_QUOTA }), Type.Null()]));
 
-/** What an operator may change of the quotas; null lifts one. */
+/** The quotas that an operator can change; null removes a bound. */
 export const QuotasPatchSchema = Type.Object({
   comments: quota(),
   uploadMb: quota(),

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { type Metadata, MetadataSchema } from './metadata.ts';
 
-/** A room as it leaves the server. */
+/** The public view of a room. */
 export interface Room {
   readonly id: string;
   readonly roomId: string;
@@ -13,7 +13,7 @@ export interface Room {
   readonly lastActivityAt: string;
 }
 
-/** A room as stored: what does not change with its threads. */
+/** A room as stored: the part that does not change with its threads. */
 export interface RoomRecord {
   readonly roomId: string;
   readonly metadata: Metadata;
@@ -21,15 +21,15 @@ export interface RoomRecord {
   readonly updatedAt: string;
 }
 
-/** What changes with the threads of a room. */
+/** The part of a room that changes with its threads. */
 export interface RoomStats {
   readonly threadCount: number;
   readonly openThreadCount: number;
-  /** Time of the last change of any thread or comment in it. */
+  /** Time of the last change of any thread or comment in the room. */
   readonly lastActivityAt: string;
 }
 
-/** The room that leaves the server of a record and its stats; `updatedAt` is the later of the two. */
+/** The public view of a room, made of its record and stats. `updatedAt` is the later of their times. */
 export function presentRoom(record: RoomRecord, stats: RoomStats): Room {
   return {
     id: record.roomId,
@@ -43,14 +43,14 @@ export function presentRoom(record: RoomRecord, stats: RoomStats): Room {
   };
 }
 
-/** What a backend may change of a room. */
+/** The fields of a room that a backend can change. */
 export const RoomPatchSchema = Type.Object({ metadata: MetadataSchema });
 export type RoomPatch = Static<typeof RoomPatchSchema>;
 
-/** Which rooms a credential reaches: ids and `prefix*`; null means all. */
+/** The rooms that a credential is confined to, as ids and `prefix*`; null for all rooms. */
 export type RoomScope = readonly string[] | null;
 
-/** Whether a scope reaches a room. */
+/** Whether a room is in a scope. */
 export function inScope(scope: RoomScope, roomId: string): boolean {
   if (scope === null) return true;
   return scope.some((rule) => (rule.endsWith('*') ? roomId.startsWith(rule.slice(0, -1)) : rule === roomId));

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { attachmentIds } from './attachment.ts';
 import { type Metadata, MetadataSchema } from './metadata.ts';
 
+/** Where a thread is pinned on a page. */
 export const PositionSchema = Type.Object({
   x: Type.Number({ minimum: 0, maximum: 1, description: 'Horizontal position, 0 to 1.' }),
   y: Type.Number({ minimum: 0, maximum: 1, description: 'Vertical position, 0 to 1.' }),
@@ -14,7 +15,7 @@ export const PositionSchema = Type.Object({
 });
 export type Position = Static<typeof PositionSchema>;
 
-/** A thread as stored: what does not change with its comments. */
+/** A thread as stored: the part that does not change with its comments. */
 export interface ThreadRecord {
   readonly id: string;
   readonly roomId: string;
@@ -23,33 +24,33 @@ export interface ThreadRecord {
   readonly metadata: Metadata;
   readonly userId: string;
   readonly createdAt: string;
-  /** Of the thread itself; `ThreadStats.updatedAt` may be later. */
+  /** Time of the last change of the thread itself; `ThreadStats.updatedAt` may be later. */
   readonly updatedAt: string;
   readonly resolvedAt: string | null;
   readonly resolvedBy: string | null;
 }
 
 /**
- * What changes with the comments of a thread, kept apart so that writing one does not conflict with another.
- * Of a fixed size, however long the thread grows; who takes part in it is read from the comments.
+ * The part of a thread that changes with its comments, stored separately so that comments do not conflict with each other.
+ * Its size does not depend on the length of the thread; the participants are read from the comments.
  */
 export interface ThreadStats {
   readonly commentCount: number;
   readonly updatedAt: string;
 }
 
-/** Stats as they are stored. */
+/** The stored text of thread stats. */
 export function renderThreadStats({ commentCount, updatedAt }: ThreadStats): string {
   return `{"commentCount":${commentCount},"updatedAt":"${updatedAt}"}`;
 }
 
-/** Stats from what `renderThreadStats` gave. By hand, because every new comment reads them twice. */
+/** Parses the text of `renderThreadStats`. Not with `JSON.parse`, because each new comment does this twice. */
 export function parseThreadStats(text: string): ThreadStats {
   const comma = text.indexOf(',');
   return { commentCount: Number(text.slice('{"commentCount":'.length, comma)), updatedAt: text.slice(comma + ',"updatedAt":"'.length, -'"}'.length) };
 }
 
-/** A thread in lists and in GET. */
+/** The public view of a thread. */
 export interface Thread {
   readonly id: string;
   readonly roomId: string;
@@ -66,7 +67,7 @@ export interface Thread {
   readonly resolvedBy: string | null;
 }
 
-/** The thread that GET and lists show of a record and its stats. */
+/** The public view of a thread, made of its record and stats. `updatedAt` is the later of their times. */
 export function presentThread(record: ThreadRecord, stats: ThreadStats): Thread {
   return {
     id: record.id,
@@ -85,12 +86,13 @@ export function presentThread(record: ThreadRecord, stats: ThreadStats): Thread 
   };
 }
 
-/** Ids that a client may choose when it creates a thread or comment. */
+/** An id that a client chooses when it creates a thread or comment. */
 export const ClientIdSchema = Type.String({
   pattern: '^[A-Za-z0-9_-]{8,64}$',
-  description: 'An id of the caller’s choice: 8 to 64 of A–Z a–z 0–9 _ -.',
+  description: 'An id chosen by the client: 8 to 64 of A–Z a–z 0–9 _ -.',
 });
 
+/** The body of a create-thread request. */
 export const ThreadCreateSchema = Type.Object({
   id: Type.Optional(ClientIdSchema),
   userId: Type.String({ description: 'Author; must be a known user.' }),
@@ -102,6 +104,7 @@ export const ThreadCreateSchema = Type.Object({
 });
 export type ThreadCreate = Static<typeof ThreadCreateSchema>;
 
+/** The body of a change-thread request. */
 export const ThreadPatchSchema = Type.Object({
   resolved: Type.Optional(Type.Boolean({ description: 'true resolves the thread, false reopens it. Required unless there is metadata.' })),
   metadata: Type.Optional(MetadataSchema),

@@ -32,7 +32,7 @@ t.test('doctor --deep names the file, the record and the event that one flipped 
 
   const files = readdirSync(join(dir, 'data', 'files'), { recursive: true, encoding: 'utf8' });
   flip(join(dir, 'data', 'files', files.find((path) => path.endsWith(id)) ?? ''), (bytes) => bytes.byteLength >> 1);
-  t.match(await look(), { code: 1, found: [`the file ${environment.id} ${id} has not the SHA-256 of its record`] });
+  t.match(await look(), { code: 1, found: [`the file ${environment.id} ${id} does not have the SHA-256 of its record`] });
 
   // The quote before the word, in the record of the comment and in its event.
   flip(join(dir, 'data', 'store', 'data.mdb'), (bytes) => bytes.indexOf('"needle"'));

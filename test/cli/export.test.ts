@@ -103,7 +103,7 @@ t.test('standard output and input work in pipes', (t) => {
 t.test('what cannot be done is refused, and nothing is half done', async (t) => {
   t.match(await collab(['export', file, '--dir', dir]), { code: 1, stdout: '', stderr: /is there already: nothing was written/ });
   t.match(await collab(['export', join(folder, 'x'), '--env', 'nope', '--dir', dir]), { code: 1, stdout: '', stderr: /nope/ });
-  t.match(await collab(['import', file, '--dir', dir]), { code: 1, stdout: '', stderr: /Line 2: The environment default .* is here already\. Nothing was taken in\.\n {2}→ To leave it as it is .*--skip-existing/ });
+  t.match(await collab(['import', file, '--dir', dir]), { code: 1, stdout: '', stderr: /Line 2: The environment default .* already exists\. Nothing was taken in\.\n {2}→ To leave it as it is .*--skip-existing/ });
   t.match(await collab(['import', file, '--skip-existing', '--dir', dir]), { code: 0, stdout: /skipped +default, staging/ });
   t.match(await collab(['import', join(folder, 'absent'), '--dir', dir]), { code: 1, stdout: '', stderr: /ENOENT/ });
   const cut = join(folder, 'cut.ndjson');

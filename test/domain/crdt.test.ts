@@ -82,7 +82,7 @@ t.test('the time of each user is counted, and refused with a wait once it is use
   engine.ms = 6_000;
   const ctx: Context = { ...world.ctx, crdt: desk(engine, 10) };
   await engine.endAll(merge(ctx, world.ann, 'room1'));
-  const refused = { code: 'rate_limited', message: 'Merging and comparing shared states took more than 10s of a minute. Try again in 12s', retryAfter: 12 };
+  const refused = { code: 'rate_limited', message: 'Merging and comparing shared states took more than 10s within a minute. Try again in 12s', retryAfter: 12 };
   const [, late] = await engine.endAll(Promise.allSettled([merge(ctx, world.ann, 'room2'), merge(ctx, world.ann, 'room3')]));
   t.match(late, { status: 'rejected', reason: refused }, 'one that waited meanwhile');
   await t.rejects(merge(ctx, world.ann, 'room4'), refused);
@@ -98,7 +98,7 @@ t.test('what one user may have waiting is bounded in requests and bytes', async 
   const world = await createWorld(t);
   const engine = new HeldCrdt();
   const ctx: Context = { ...world.ctx, crdt: desk(engine) };
-  const refused = { code: 'rate_limited', message: /^Too many shared states wait to be merged: at most 32 requests with 32 MB of one user/, retryAfter: 1 };
+  const refused = { code: 'rate_limited', message: /^Too many shared states wait to be merged: at most 32 requests with 32 MB per user/, retryAfter: 1 };
   const many = Array.from({ length: 32 }, () => merge(ctx, world.ann, 'room'));
   await t.rejects(merge(ctx, world.ann, 'room'), refused);
   const large = [1, 2, 3].map(() => merge(ctx, world.bob, 'room', Buffer.alloc(10 * 1024 * 1024)));

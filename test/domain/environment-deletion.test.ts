@@ -163,7 +163,7 @@ t.test('what an import that has ended in the middle has left is removed after an
     (async () => {
       for (let n = 0; n < 3_000; n++) await dies.add(padding);
     })(),
-    { code: 'internal', message: /removed meanwhile/ },
+    { code: 'internal', message: /removed in the meantime/ },
     'it notices when it was only slow',
   );
   await dies.abandon();

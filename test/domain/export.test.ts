@@ -104,14 +104,14 @@ t.test('every kind of record that a store can hold is known to the export', asyn
   for (const partition of await ctx.store.partitions('')) {
     for (const { key } of await ctx.store.range(partition)) {
       const kind = recordKind(partition, key);
-      if (kind === undefined) t.fail(`nobody has thought of ${partition} ${key}`);
+      if (kind === undefined) t.fail(`no kind of record matches ${partition} ${key}`);
       else kinds.add(kind.name);
     }
   }
   t.strictSame([...kinds].toSorted(), [
-    'API key', 'admin', 'answer to a repeated request', 'answer to a repeated request of an admin', 'comment', 'count of what is stored', 'environment', 'failed login', 'file', 'guard of deletions', 'hash of an API key', 'last use of an API key',
-    'leftover of a deleted room', 'order of rooms', 'order of threads', 'order of users', 'place of a comment', 'room', 'session of an admin', 'shared state', 'signing key',
-    'slug of an environment', 'thread', 'upload without a comment', 'user', 'work on files',
+    'API key', 'admin', 'comment', 'comment index', 'count of what is stored', 'environment', 'failed login', 'file', 'file job', 'hash of an API key', 'last use of an API key',
+    'number of deleted comments', 'order of rooms', 'order of threads', 'order of users', 'room', 'session of an admin', 'shared state', 'signing key',
+    'slug of an environment', 'stored answer', 'stored answer to an admin', 'thread', 'unfinished removal of a room', 'upload without a comment', 'user',
   ].toSorted(), 'and this test has one of each');
   t.equal(recordKind('e/env_1/surprise'), undefined);
   await ctx.store.transact(async (tx) => tx.put(`e/${(await listEnvironments(ctx))[0]?.id}/surprise`, 'k', '1'));
@@ -181,7 +181,7 @@ t.test('an environment comes whole or not at all, and a broken import can be rep
 
   const killed = new Import(to.ctx, { skipExisting: true });
   for (const line of lines.slice(0, cut)) await killed.add(line);
-  await t.rejects(take(to.ctx, lines), { code: 'id_taken', message: /The environment one \(env_\w+\) is here already/ });
+  await t.rejects(take(to.ctx, lines), { code: 'id_taken', message: /The environment one \(env_\w+\) already exists/ });
   const { done: taken, skipped } = await take(to.ctx, lines, true);
   t.strictSame([taken.map(({ slug }) => slug), skipped], [['two'], ['one']]);
   t.equal((await linesOf(to.ctx)).join('\n'), lines.join('\n'));
@@ -205,8 +205,8 @@ t.test('a line that is wrong is refused with what is wrong about it', async (t) 
   };
   const cases: [lines: string[], message: RegExp][] = [
     [[], /the file is empty/],
-    [['{"type":"export","format":99}'], /has the format 99, of a newer Collab/],
-    [lines.slice(1), /this is no export of Collab/],
+    [['{"type":"export","format":99}'], /has the format 99 of a newer Collab/],
+    [lines.slice(1), /this is not a Collab export/],
     [[lines[0] ?? '', ...lines.slice(2)], /must follow one of the type environment/],
     [replaced('user', '{"type":'), /it is not valid JSON/],
     [replaced('user', '[]'), /it must be a JSON object/],
@@ -219,7 +219,7 @@ t.test('a line that is wrong is refused with what is wrong about it', async (t) 
     [changed('comment', (line) => ((line['data'] as Record<string, unknown>)['threadId'] = 'th_other')), /a comment must follow the line of its thread/],
     [changed('thread', (line) => ((line['data'] as Record<string, unknown>)['id'] = '../x')), /data\.id must match/],
     [changed('thread', (line) => ((line['data'] as Record<string, unknown>)['roomId'] = 'elsewhere')), /a thread must follow the line of its room/],
-    [changed('chunk', (line) => (line['data'] = 'AAAA')), /the chunks of the file \w+ are not its content/],
+    [changed('chunk', (line) => (line['data'] = 'AAAA')), /the chunks of the file \w+ do not have its sizeBytes and sha256/],
     [changed('key', (line) => ((line['data'] as Record<string, unknown>)['environmentId'] = 'env_other')), /data\.environmentId must be env_/],
     [changed('end', (line) => (line['lines'] = 3)), /has \d+ lines before its end, not 3/],
     [lines.filter((line) => !line.startsWith('{"type":"comment"') || !line.includes(comment.id)), /lines before its end, not/],

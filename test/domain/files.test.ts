@@ -90,10 +90,10 @@ t.test('what can’t be linked is refused, and nothing is written', async (t) =>
   const other = await createEnvironment(ctx, { slug: 'other' });
   const foreign = await put(world, { ...ann, environment: other });
 
-  await t.rejects(write(backend, { attachmentIds: ['file_none'] }), { code: 'unknown_attachment', message: /"file_none", which is no upload of this environment/ });
+  await t.rejects(write(backend, { attachmentIds: ['file_none'] }), { code: 'unknown_attachment', message: /"file_none", which is not an upload of this environment/ });
   await t.rejects(write(backend, { attachmentIds: [mine.id, foreign.id] }), { code: 'unknown_attachment' });
   await t.rejects(write(backend, { attachmentIds: ['../x'] }), { code: 'unknown_attachment' });
-  await t.rejects(write(bob, { attachmentIds: [mine.id] }), { code: 'unknown_attachment', message: /no upload of yours/ });
+  await t.rejects(write(bob, { attachmentIds: [mine.id] }), { code: 'unknown_attachment', message: /not an upload of yours/ });
   await t.rejects(write(backend, { attachmentIds: 'x' }), { code: 'invalid_request', message: 'attachmentIds must be an array' });
   await t.rejects(write(backend, { attachmentIds: [1] }), { code: 'invalid_request', message: 'attachmentIds[0] must be a string' });
   await t.rejects(write(backend, { attachmentIds: Array(11).fill('x') }), { code: 'invalid_request', message: 'attachmentIds must hold at most 10 ids' });
@@ -333,12 +333,12 @@ t.test('the pixels of a user are counted, and refused with a wait once they are 
   t.equal((await blobsOf(world)).filter((name) => !name.includes('thumb')).length, 25, 'what was refused is not kept');
 });
 
-t.test('files of one user that are looked into at once are bounded, those of others are not concerned', async (t) => {
+t.test('the files of one user that are checked at once are bounded, those of others are not affected', async (t) => {
   const ends: (() => void)[] = [];
   const world = await createFileWorld(t, { ...trusting, duration: () => new Promise((resolve) => ends.push(() => resolve(1))) });
   const many = Array.from({ length: 32 }, () => put(world, world.ann, 'audio/ogg'));
   while (ends.length < 32) await turnOver();
-  const refused = { code: 'rate_limited', message: 'At most 32 files of one user are looked into at once. Try again in 1s', retryAfter: 1 };
+  const refused = { code: 'rate_limited', message: 'At most 32 files of one user are checked at once. Try again in 1s', retryAfter: 1 };
   await t.rejects(put(world, world.ann, 'audio/ogg'), refused);
   const bob = put(world, world.bob, 'audio/ogg');
   while (ends.length < 33) await turnOver();

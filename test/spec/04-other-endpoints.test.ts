@@ -293,7 +293,7 @@ t.test('P2P state | two Yjs documents converge through the server while both wri
   const text = one.getText('text').toJSON();
   t.equal(two.getText('text').toJSON(), text);
   for (const userId of ['ann', 'bob']) for (let i = 0; i < 20; i++) t.ok(text.includes(`[${userId}${i}]`), `${userId} ${i}`);
-  await refusedWith(t, raw(tenant, 'PUT', `${STATE}?merge=yjs`, {}, Buffer.from('garbage')), 400, 'invalid_request', 'The state must be a Yjs update (encoding 1), which it is not');
+  await refusedWith(t, raw(tenant, 'PUT', `${STATE}?merge=yjs`, {}, Buffer.from('garbage')), 400, 'invalid_request', 'The state must be a Yjs update (encoding 1)');
   await refusedWith(t, raw(tenant, 'GET', `${STATE}?sv=CQk`), 400, 'invalid_request', 'sv must be a Yjs state vector as base64url');
   await refusedWith(t, raw(tenant, 'GET', `${STATE}?sv=`), 400, 'invalid_request');
 

@@ -113,7 +113,7 @@ const bounds: Readonly<Record<string, Bound>> = {
     good: [[]],
     bad: [
       [ids(11), 'attachmentIds must hold at most 10 ids'],
-      ...['', 'unknown', '\ud800', text(300)].map((id) => [[id], /^attachmentIds(?:\[0\] must be | holds ".*", which is no upload of this environment$)/] as const),
+      ...['', 'unknown', '\ud800', text(300)].map((id) => [[id], /^attachmentIds(?:\[0\] must be | holds ".*", which is not an upload of this environment$)/] as const),
     ],
   },
   emoji: {

@@ -5,64 +5,67 @@ import type { Actor } from './actor.ts';
 
 const forbidden = (message: string): CollabError => new CollabError('forbidden', message);
 
-/** Throws `forbidden` unless the credential reaches the room. */
+/** Throws `forbidden` unless the credential gives access to the room. */
 export function requireRoomAccess(actor: Actor, roomId: string): void {
   if (actor.rooms !== null && !inScope(actor.rooms, roomId)) throw forbidden('The credential does not reach this room');
 }
 
-/** Throws `forbidden` unless the actor may read, in the room when one is given. Every actor may read where it reaches. */
+/** Throws `forbidden` unless the actor may read, in the room if one is given. Every actor may read in its rooms. */
 export function requireRead(actor: Actor, roomId?: string): void {
   if (roomId !== undefined) requireRoomAccess(actor, roomId);
 }
 
-/** Throws `forbidden` unless the actor may create, or change and delete users, in the room when one is given: `full` keys, members and moderators. */
+/**
+ * Throws `forbidden` unless the actor may create content, or change and delete users, in the room if one is given: `full`
+ * keys, members and moderators may.
+ */
 export function requireWrite(actor: Actor, roomId?: string): void {
   if (actor.kind === 'user') requireMember(actor.role);
   else if (actor.scope !== 'full') throw forbidden(`The key has the scope ${actor.scope}: this needs a key of the scope full`);
   if (roomId !== undefined) requireRoomAccess(actor, roomId);
 }
 
-/** Throws `forbidden` unless the actor may change what exists, in the room when one is given: all but `read` keys and viewers. */
+/** Throws `forbidden` unless the actor may change existing content, in the room if one is given: all but `read` keys and viewers may. */
 export function requireChange(actor: Actor, roomId?: string): void {
   if (actor.kind === 'user') requireMember(actor.role);
   else if (actor.scope === 'read') throw forbidden('The key has the scope read, which does not allow changes');
   if (roomId !== undefined) requireRoomAccess(actor, roomId);
 }
 
-/** Throws `forbidden` unless the actor may edit or delete what `authorId` wrote: its author, a moderator or a backend. */
+/** Throws `forbidden` unless the actor may edit or delete content of `authorId`: the author, moderators and backends may. */
 export function requireAuthor(actor: Actor, authorId: string, what: 'comment' | 'reaction' | 'thread'): void {
   if (actor.kind === 'backend' || actor.role === 'moderator' || actor.userId === authorId) return;
   throw forbidden(`Only its author or a moderator may change this ${what}`);
 }
 
-/** Throws `forbidden` unless the actor is a backend, with a key of the scope `full` when it wants to write. */
-export function requireBackend(actor: Actor, wants: 'read' | 'write'): void {
+/** Throws `forbidden` unless the actor is a backend; for `write` its key must have the scope `full`. */
+export function requireBackend(actor: Actor, access: 'read' | 'write'): void {
   if (actor.kind === 'user') throw forbidden('This needs a secret key');
-  if (wants === 'write') requireWrite(actor);
+  if (access === 'write') requireWrite(actor);
 }
 
-/** Throws `forbidden` when the credential is confined to rooms. `what` says what it may not do, e.g. `list users`. */
-export function requireAllRooms(actor: Actor, what: string): void {
-  if (actor.rooms !== null) throw forbidden(`The key is confined to rooms, so it may not ${what}: this needs a key for all rooms`);
+/** Throws `forbidden` if the credential is confined to rooms. `action` completes "may not …" in the message, e.g. `list users`. */
+export function requireAllRooms(actor: Actor, action: string): void {
+  if (actor.rooms !== null) throw forbidden(`The key is confined to rooms, so it may not ${action}: this needs a key for all rooms`);
 }
 
-/** Throws `origin_not_allowed` unless people may come from pages of this origin ('' for none) into the environment. */
+/** Throws `origin_not_allowed` unless the environment accepts users from pages of this origin ('' for no origin). */
 export function requireOrigin({ settings }: Environment, origin: string): void {
   if (origin === '' || settings.allowedOrigins.length === 0 || settings.allowedOrigins.includes(origin)) return;
   throw new CollabError('origin_not_allowed', `Pages of ${origin} may not connect to this environment`);
 }
 
-/** A text that names the actor in accounts and queues, of all environments: the user, or the secret key. */
+/** Identifies the actor (the user, or the secret key) among all environments, e.g. in budgets and queues. */
 export function actorKey(actor: Actor): string {
   return actor.kind === 'user' ? userKey(actor.environment.id, actor.userId) : `${actor.environment.id}/k/${actor.keyId}`;
 }
 
-/** As `actorKey`, of a user. */
+/** The `actorKey` of a user. */
 export function userKey(environmentId: string, userId: string): string {
   return `${environmentId}/u/${userId}`;
 }
 
-/** Who an event says acted: the user, or nobody for a backend that acts as none. */
+/** The user id that an event names as its actor; null for a backend. */
 export function actingUserId(actor: Actor): string | null {
   return actor.kind === 'user' ? actor.userId : null;
 }

@@ -20,10 +20,10 @@ export interface Claims {
   readonly expiresAt: number;
 }
 
-/** The last second of the calendar of ECMAScript: no later time can be written down. */
+/** The latest time that an ECMAScript `Date` can represent, in seconds. */
 const MAX_TIME_SECONDS = 8.64e12;
 
-const address = () => Type.Optional(Type.String({ maxLength: 2048 }));
+const url = () => Type.Optional(Type.String({ maxLength: 2048 }));
 
 const payloadSchema = new InputSchema(
   Type.Object({
@@ -31,8 +31,8 @@ const payloadSchema = new InputSchema(
     exp: Type.Number({ maximum: MAX_TIME_SECONDS }),
     iat: Type.Optional(Type.Number()),
     name: Type.Optional(Type.String({ maxLength: 256 })),
-    picture: address(),
-    avatar: address(),
+    picture: url(),
+    avatar: url(),
     email: Type.Optional(Type.String({ maxLength: 320 })),
     role: Type.Optional(Type.Union([Type.Literal('viewer'), Type.Literal('member'), Type.Literal('moderator')])),
     rooms: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 129 }), { maxItems: 1_000 })),
@@ -43,8 +43,8 @@ const payloadSchema = new InputSchema(
 const MAX_METADATA_BYTES = 4_096;
 
 /**
- * The claims in the payload of a verified token. Claims that are null or empty text count as absent.
- * Throws `invalid_token` naming the claim.
+ * The claims in the payload of a verified token. A claim that is null or an empty string counts as absent.
+ * Throws `invalid_token`, which names the claim.
  */
 export function parseClaims(payload: Readonly<Record<string, unknown>>, environment: Environment): Claims {
   try {

@@ -13,9 +13,9 @@ const tokenCreate = new InputSchema(TokenCreateSchema);
 const DEFAULT_TTL_SECONDS = 3600;
 
 /**
- * Makes a token for a user, and the user if there is none, and answers `{"token":…,"expiresAt":…}`. `input` is the parsed
- * JSON body. A key that is confined to rooms makes tokens that are, and changes no user that exists. Throws `forbidden`, `invalid_request`,
- * `idempotency_key_reused`.
+ * Makes a token for a user, creates the user if necessary, and returns `{"token":…,"expiresAt":…}`. `input` is the parsed
+ * JSON body. A key confined to rooms makes tokens confined to those rooms and does not change existing users. Throws
+ * `forbidden`, `invalid_request`, `idempotency_key_reused`.
  */
 export async function issueToken(ctx: Context, actor: Actor, userId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
   requireBackend(actor, 'write');
@@ -23,16 +23,16 @@ export async function issueToken(ctx: Context, actor: Actor, userId: string, inp
   for (const rule of rooms ?? []) requireRuleInScope(actor.rooms, rule);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     await putUserWithin(ctx, tx, actor, userId, { name, avatarUrl });
-    // Every use of a token writes its claims to the user, who may have got another name by then: not by a confined key.
+    // Each use of a token writes its claims to the user. A confined key must not change an existing user that way.
     const claims = actor.rooms === null ? { name, avatarUrl } : {};
     const { token, expiresAt } = await mintUserToken(ctx, actor.environment, { userId, ttlSeconds: ttl, ...claims, role, rooms });
     return { status: 201, body: JSON.stringify({ token, expiresAt }) };
   });
 }
 
-/** Throws unless every room that a rule reaches is in the scope too. */
+/** Throws `forbidden` unless every room that matches `rule` is in the scope. */
 function requireRuleInScope(scope: RoomScope, rule: string): void {
-  // What `a/*` reaches starts with `a/`, and only a pattern of the scope can hold all of that.
-  const covered = rule.endsWith('*') ? inScope(scope?.filter((held) => held.endsWith('*')) ?? null, rule.slice(0, -1)) : inScope(scope, rule);
+  // Only a pattern can cover a pattern: `a/*` is covered by every pattern that matches `a/`.
+  const covered = rule.endsWith('*') ? inScope(scope?.filter((entry) => entry.endsWith('*')) ?? null, rule.slice(0, -1)) : inScope(scope, rule);
   if (!covered) throw new CollabError('forbidden', `The key does not reach the rooms ${rule}, so it cannot make a token for them`);
 }

@@ -2,7 +2,7 @@ import type { ListedKey, NewKey, SecretKey } from '../../model/key.ts';
 
 export type KeyState = 'active' | 'expired' | 'revoked';
 
-/** A key as lists show it, without its value if that is secret. */
+/** A key as lists show it, without the value of a secret key. */
 export function presentKey(key: ListedKey, now: number): Record<string, unknown> {
   const common = { id: key.id, kind: key.kind, name: key.name, preview: key.preview };
   const own = key.kind === 'secret' ? { scope: key.scope, rooms: key.rooms, rateLimit: rateLimitOf(key) } : { publishableKey: key.value };
@@ -10,7 +10,7 @@ export function presentKey(key: ListedKey, now: number): Record<string, unknown>
   return { ...common, ...own, state: keyState(key, now), createdAt, expiresAt, revokedAt, lastUsedAt };
 }
 
-/** A key just made, with its value. */
+/** A new key, with its value. */
 export function presentNewKey({ key, value }: NewKey): Record<string, unknown> {
   const common = { id: key.id, kind: key.kind };
   const dates = { environmentId: key.environmentId, name: key.name, createdAt: key.createdAt, expiresAt: key.expiresAt };
@@ -18,7 +18,7 @@ export function presentNewKey({ key, value }: NewKey): Record<string, unknown> {
   return { ...common, secretKey: value, ...dates, scope: key.scope, rooms: key.rooms, rateLimit: rateLimitOf(key) };
 }
 
-/** Whether a key works at `now`, and why not. */
+/** The state of a key at `now`, in milliseconds since the epoch. */
 export function keyState(key: Pick<SecretKey, 'revokedAt' | 'expiresAt'>, now: number): KeyState {
   if (key.revokedAt !== null) return 'revoked';
   return key.expiresAt !== null && Date.parse(key.expiresAt) <= now ? 'expired' : 'active';

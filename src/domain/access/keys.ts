@@ -8,13 +8,11 @@ import { type ApiKey, type KeyCreate, KeyCreateSchema, type KeyPointer, KeyRotat
 import type { Transaction } from '../../ports/store.ts';
 import type { BackendActor } from './actor.ts';
 import type { Context } from '../context.ts';
-import { type KeyUse, lastUses, recordUse, getKeyUse } from './key-uses.ts';
+import { getKeyUse, type KeyUse, lastUses, recordUse } from './key-uses.ts';
 import { ENVIRONMENTS, KEY_HASHES, keysOf } from '../records/partitions.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
-export type { KeyCreate } from '../../model/key.ts';
-
-/** Who a secret key speaks for. */
+/** The backend that authenticated with a secret key. */
 export interface AuthenticatedBackend {
   readonly actor: BackendActor;
   /** As `SecretKey.rateLimit`. */
@@ -24,25 +22,25 @@ export interface AuthenticatedBackend {
 const keyCreate = new InputSchema(KeyCreateSchema);
 const keyRotate = new InputSchema(KeyRotateSchema);
 
-const OVERLAP_SECONDS = 86_400;
+const DEFAULT_OVERLAP_SECONDS = 86_400;
 
-/** Makes a key of an environment. `input` is a `KeyCreate`. Throws `invalid_request`, `environment_not_found`. */
+/** Creates a key of an environment. `input` is a `KeyCreate`. Throws `invalid_request`, `environment_not_found`. */
 export async function createKey(ctx: Context, environment: Environment, input: unknown): Promise<NewKey> {
   const create = prepareKeyCreation(ctx, input);
   return ctx.store.transact((tx) => create(tx, environment));
 }
 
-/** Checks the input of `createKey` at once and returns what does its work in a transaction. Both throw as that does. */
+/** Validates the input of `createKey` and returns the function that creates the key in a transaction. Both throw like `createKey`. */
 export function prepareKeyCreation(ctx: Context, input: unknown): (tx: Transaction, environment: Environment) => Promise<NewKey> {
-  const wanted = validate(keyCreate, input);
+  const properties = validate(keyCreate, input);
   return async (tx, environment) => {
-    const fresh = newKey(environment, wanted, ctx.clock.now());
-    await putKey(tx, fresh.key);
-    return { key: withoutHash(fresh.key), value: fresh.value };
+    const created = newKey(environment, properties, ctx.clock.now());
+    await putKey(tx, created.key);
+    return { key: withoutHash(created.key), value: created.value };
   };
 }
 
-/** The keys of an environment, revoked and expired ones too, oldest first. */
+/** The keys of an environment, including revoked and expired ones, oldest first. */
 export async function listKeys(ctx: Context, environment: Environment): Promise<ListedKey[]> {
   const entries = await ctx.store.range(keysOf(environment.id));
   const used = await lastUses(ctx, environment.id);
@@ -52,7 +50,7 @@ export async function listKeys(ctx: Context, environment: Environment): Promise<
   });
 }
 
-/** Makes a key stop working, from the next request on in every worker. Again on the same key changes nothing. Throws `key_not_found`. */
+/** Revokes a key, effective with the next request in every worker. Idempotent. Throws `key_not_found`. */
 export async function revokeKey(ctx: Context, keyId: string): Promise<ApiKey> {
   return ctx.store.transact(async (tx) => {
     const key = await requireKey(tx, keyId);
@@ -65,16 +63,17 @@ export async function revokeKey(ctx: Context, keyId: string): Promise<ApiKey> {
 }
 
 /**
- * Makes a key with the same properties; the old one expires after the overlap, or when it would have anyway. A key that
- * expires gives its whole lifetime to the new one. `input` is a `KeyRotate`. Throws `key_not_found`, `invalid_request`.
+ * Creates a key with the same properties. The old key expires after the overlap, or earlier if it was about to. If the old
+ * key has a lifetime, the new one gets the same lifetime, counted from now. `input` is a `KeyRotate`. Throws
+ * `key_not_found`, `invalid_request`.
  */
 export async function rotateKey(ctx: Context, keyId: string, input: unknown): Promise<NewKey> {
   return ctx.store.transact(prepareKeyRotation(ctx, keyId, input));
 }
 
-/** Checks the input of `rotateKey` at once and returns what does its work in a transaction. Both throw as that does. */
+/** Validates the input of `rotateKey` and returns the function that rotates the key in a transaction. Both throw like `rotateKey`. */
 export function prepareKeyRotation(ctx: Context, keyId: string, input: unknown): (tx: Transaction) => Promise<NewKey> {
-  const { overlapSeconds = OVERLAP_SECONDS } = validate(keyRotate, input);
+  const { overlapSeconds = DEFAULT_OVERLAP_SECONDS } = validate(keyRotate, input);
   return async (tx) => {
     const old = await requireKey(tx, keyId);
     const now = ctx.clock.now();
@@ -84,49 +83,51 @@ export function prepareKeyRotation(ctx: Context, keyId: string, input: unknown):
     const environment = await requireEnvironmentOfKey(tx, old.environmentId);
     const lifetime = old.expiresAt === null ? null : Math.max(1, Math.round((Date.parse(old.expiresAt) - Date.parse(old.createdAt)) / 1000));
     const same = old.kind === 'secret' ? { scope: old.scope, rooms: old.rooms, rateLimit: old.rateLimit } : {};
-    const fresh = newKey(environment, { kind: old.kind, name: old.name, expiresInSeconds: lifetime, ...same }, now);
-    await putKey(tx, fresh.key);
+    const created = newKey(environment, { kind: old.kind, name: old.name, expiresInSeconds: lifetime, ...same }, now);
+    await putKey(tx, created.key);
     const overlapEnds = timestamp(now + overlapSeconds * 1000);
     const expiresAt = old.expiresAt !== null && old.expiresAt < overlapEnds ? old.expiresAt : overlapEnds;
     await putKey(tx, { ...old, expiresAt });
-    return { key: withoutHash(fresh.key), value: fresh.value };
+    return { key: withoutHash(created.key), value: created.value };
   };
 }
 
 /**
- * The holder of a secret key; a promise only if this process has to read the key from the store, because it has not seen it
+ * Authenticates a backend by its secret key and records the use. Returns a promise only if this process has to read the key from the store, because it has not seen it
  * yet or it has changed since. Throws or rejects with `invalid_key`, `environment_disabled`.
  */
 export function authenticateSecretKey(ctx: Context, value: string, via: Via): AuthenticatedBackend | Promise<AuthenticatedBackend> {
   const name = cacheKeys[via].get(value);
   const cached = name === undefined ? undefined : ctx.store.peek<LoadedKey>(name);
-  if (cached !== undefined) return requireBackendKey(requireValidAndRecordUse(ctx, value, via, cached));
+  if (cached !== undefined) return requireBackendKey(acceptKey(ctx, value, via, cached));
   if (!value.startsWith('sk_')) throw invalidKey();
-  return getKey(ctx, cacheKeyOf(value, via), via).then((known) => requireBackendKey(requireValidAndRecordUse(ctx, value, via, known)));
+  return getKey(ctx, cacheKeyOf(value, via), via).then((known) => requireBackendKey(acceptKey(ctx, value, via, known)));
 }
 
-/** The environment that a publishable key names. Throws `invalid_key`, `environment_disabled`. */
+/** The environment of a publishable key; records the use of the key. Throws `invalid_key`, `environment_disabled`. */
 export async function authenticatePublishableKey(ctx: Context, value: string): Promise<Environment> {
   if (!value.startsWith('pk_')) throw invalidKey();
-  return requireValidAndRecordUse(ctx, value, 'ws', await getKey(ctx, cacheKeyOf(value, 'ws'), 'ws')).environment;
+  return acceptKey(ctx, value, 'ws', await getKey(ctx, cacheKeyOf(value, 'ws'), 'ws')).environment;
 }
 
-/** A publishable key that was good, to ask later whether it still is; one and the same text for all who hold the key. */
+/** Identifies a verified publishable key so that `recheckKey` can recheck it later. Calls with the same key share one string. */
 export function fingerprintOfKey(value: string): string {
   return cacheKeyOf(value, 'ws');
 }
 
 /**
- * Makes sure that the publishable key of a trace is still good, without counting that as a use of it. Throws `invalid_key`
- * once it is revoked or has expired, `environment_disabled`.
+ * Throws `invalid_key` if the publishable key with this fingerprint has been revoked or has expired, and
+ * `environment_disabled`. Does not count as a use of the key.
  */
-export async function recheckKey(ctx: Context, trace: string): Promise<void> {
-  requireValid(ctx, await getKey(ctx, trace, 'ws'));
+export async function recheckKey(ctx: Context, fingerprint: string): Promise<void> {
+  requireValid(ctx, await getKey(ctx, fingerprint, 'ws'));
 }
 
+/** A key as the store's cache holds it. */
 interface LoadedKey {
   readonly environment: Environment;
   readonly expiresAt: string | null;
+  /** Null for a publishable key. */
   readonly backend: AuthenticatedBackend | null;
   readonly use: KeyUse;
 }
@@ -135,26 +136,27 @@ const invalidKey = (): CollabError => new CollabError('invalid_key', 'Invalid AP
 
 const MAX_KEY_LENGTH = 128;
 const MAX_CACHE_KEYS = 1_000;
+/** By the way a request comes in: value of a verified key -> its cache key. Hashing the value takes a tenth of a read request. */
 const cacheKeys: Readonly<Record<Via, Map<string, string>>> = { rest: new Map(), ws: new Map(), cli: new Map() };
 const keyPartitions = [KEY_HASHES, ENVIRONMENTS];
 
-/** What the memo calls a key: it is found by its hash, so that how long that takes tells nothing about any key. */
+/** The cache key of an API key. It contains the hash of the value, so that the time of a lookup reveals nothing about any key. */
 function cacheKeyOf(value: string, via: Via): string {
   if (value.length > MAX_KEY_LENGTH) throw invalidKey();
   return cacheKeys[via].get(value) ?? `key ${via} ${hash('sha256', value, 'base64url')}`;
 }
 
-function getKey(ctx: Context, name: string, via: Via): Promise<LoadedKey> {
-  // Every change of a key changes its hash's entry in the same commit, so that these two partitions stand for all.
-  return ctx.store.cached(name, keyPartitions, () => loadKey(ctx, name.slice(name.lastIndexOf(' ') + 1), via));
+function getKey(ctx: Context, cacheKey: string, via: Via): Promise<LoadedKey> {
+  // Every change of a key also writes its KEY_HASHES entry in the same commit, so the cache depends on two partitions only.
+  return ctx.store.cached(cacheKey, keyPartitions, () => loadKey(ctx, cacheKey.slice(cacheKey.lastIndexOf(' ') + 1), via));
 }
 
-/** Notes a use of the key whose value is given. Throws unless it is good. */
-function requireValidAndRecordUse(ctx: Context, value: string, via: Via, known: LoadedKey): LoadedKey {
-  requireValid(ctx, known);
-  recordUse(known.use, ctx.clock.now());
+/** Records a use of a key and remembers its cache key. Throws unless the key is valid. */
+function acceptKey(ctx: Context, value: string, via: Via, key: LoadedKey): LoadedKey {
+  requireValid(ctx, key);
+  recordUse(key.use, ctx.clock.now());
   if (!cacheKeys[via].has(value)) rememberCacheKey(cacheKeys[via], value, cacheKeyOf(value, via));
-  return known;
+  return key;
 }
 
 function requireBackendKey({ backend }: LoadedKey): AuthenticatedBackend {
@@ -167,16 +169,15 @@ function requireValid(ctx: Context, { expiresAt, environment }: LoadedKey): void
   if (environment.disabled) throw new CollabError('environment_disabled', 'The environment has been disabled by its operator');
 }
 
-/** Remembers what the memo calls a key that has proved good: hashing it would be a tenth of a read request. */
-function rememberCacheKey(known: Map<string, string>, value: string, name: string): void {
-  if (known.size >= MAX_CACHE_KEYS) known.clear();
-  known.set(value, name);
+function rememberCacheKey(byValue: Map<string, string>, value: string, cacheKey: string): void {
+  if (byValue.size >= MAX_CACHE_KEYS) byValue.clear();
+  byValue.set(value, cacheKey);
 }
 
 async function loadKey(ctx: Context, digest: string, via: Via): Promise<LoadedKey> {
-  const found = await ctx.store.get(KEY_HASHES, digest);
-  if (found === undefined) throw invalidKey();
-  const pointer = JSON.parse(found) as KeyPointer;
+  const storedPointer = await ctx.store.get(KEY_HASHES, digest);
+  if (storedPointer === undefined) throw invalidKey();
+  const pointer = JSON.parse(storedPointer) as KeyPointer;
   const storedKey = await ctx.store.get(keysOf(pointer.environmentId), pointer.keyId);
   const storedEnvironment = await ctx.store.get(ENVIRONMENTS, pointer.environmentId);
   if (storedKey === undefined || storedEnvironment === undefined) throw invalidKey();
@@ -192,14 +193,14 @@ async function loadKey(ctx: Context, digest: string, via: Via): Promise<LoadedKe
 
 const hasExpired = (expiresAt: string | null, now: number): boolean => expiresAt !== null && Date.parse(expiresAt) <= now;
 
-function newKey(environment: Environment, wanted: KeyCreate, now: number): { key: StoredKey; value: string } {
-  const secret = wanted.kind === 'secret';
+function newKey(environment: Environment, properties: KeyCreate, now: number): { key: StoredKey; value: string } {
+  const secret = properties.kind === 'secret';
   const value = `${secret ? 'sk' : 'pk'}_${environment.slug.replaceAll('-', '').slice(0, 12)}_${randomSecret(32)}`;
-  const { expiresInSeconds = null, rateLimit = null } = wanted;
+  const { expiresInSeconds = null, rateLimit = null } = properties;
   const common = {
     id: newId('key_', now),
     environmentId: environment.id,
-    name: wanted.name ?? '',
+    name: properties.name ?? '',
     preview: `${value.slice(0, value.lastIndexOf('_') + 5)}…`,
     createdAt: timestamp(now),
     expiresAt: expiresInSeconds === null ? null : timestamp(now + expiresInSeconds * 1000),
@@ -207,7 +208,7 @@ function newKey(environment: Environment, wanted: KeyCreate, now: number): { key
     hash: hash('sha256', value, 'base64url'),
   };
   if (!secret) return { key: { kind: 'publishable', ...common, value }, value };
-  return { key: { kind: 'secret', ...common, scope: wanted.scope ?? 'full', rooms: wanted.rooms ?? null, rateLimit: rateLimit === 'unlimited' ? 0 : rateLimit }, value };
+  return { key: { kind: 'secret', ...common, scope: properties.scope ?? 'full', rooms: properties.rooms ?? null, rateLimit: rateLimit === 'unlimited' ? 0 : rateLimit }, value };
 }
 
 async function putKey(tx: Transaction, key: StoredKey): Promise<void> {

@@ -12,7 +12,7 @@ import { ENVIRONMENTS, signingKeysOf } from '../records/partitions.ts';
 export type PublicAlgorithm = Exclude<SigningAlgorithm, 'HS256'>;
 
 export type SigningKeyCreate =
-  /** Without a secret one is made. Its UTF-8 bytes are the HS256 key. */
+  /** The UTF-8 bytes of the secret are the HS256 key. A random secret is generated if none is given. */
   | { readonly kind: 'secret'; readonly secret?: string; readonly kid?: string }
   /** `key` is a public key, as PEM or as the JSON text of a JWK. */
   | { readonly kind: 'public'; readonly alg: PublicAlgorithm; readonly key: string; readonly kid?: string }
@@ -24,7 +24,10 @@ const invalid = (message: string): CollabError => new CollabError('invalid_reque
 /** RFC 7518 §3.2: an HS256 key has at least as many bytes as the hash. */
 const MIN_SECRET_BYTES = 32;
 
-/** Registers what user tokens are verified with. Throws `invalid_request`, and `id_taken` for a kid that exists. */
+/**
+ * Registers a key that verifies user tokens. Throws `invalid_request`, `environment_not_found`, and `id_taken` if the kid
+ * exists or the environment has a JWKS URL already.
+ */
 export async function addSigningKey(ctx: Context, environment: Environment, input: SigningKeyCreate): Promise<SigningKey> {
   const now = ctx.clock.now();
   const kid = input.kid ?? newId('kid_', now);
@@ -43,7 +46,7 @@ export async function addSigningKey(ctx: Context, environment: Environment, inpu
   });
 }
 
-/** Makes the signing secret of an environment that the transaction makes, and which has no other signing key. */
+/** Creates the signing secret of an environment that the same transaction creates. */
 export function putFirstSecret(tx: Transaction, environment: Environment, now: number): { readonly kid: string; readonly secret: string } {
   const key = secretKey(randomSecret(32), newId('kid_', now), timestamp(now));
   tx.put(signingKeysOf(environment.id), key.kid, JSON.stringify(key));
@@ -56,7 +59,7 @@ export async function listSigningKeys(ctx: Context, environment: Environment): P
   return entries.map((entry) => JSON.parse(entry.value) as SigningKey);
 }
 
-/** Removes a signing key: tokens signed with it stop working at once. Throws `key_not_found`. */
+/** Removes a signing key. Tokens signed with it stop working immediately. Throws `key_not_found`. */
 export async function removeSigningKey(ctx: Context, environment: Environment, kid: string): Promise<void> {
   const partition = signingKeysOf(environment.id);
   await ctx.store.transact(async (tx) => {
@@ -66,7 +69,7 @@ export async function removeSigningKey(ctx: Context, environment: Environment, k
   });
 }
 
-/** The signing key of an input, as it is stored. Throws `invalid_request`. */
+/** The signing key of an input in its stored form. Throws `invalid_request`. */
 export function validateSigningKey(input: SigningKeyCreate, kid: string, createdAt: string): SigningKey {
   switch (input.kind) {
     case 'secret':
@@ -83,7 +86,7 @@ function secretKey(secret: string, kid: string, createdAt: string): Extract<Sign
   return { kid, kind: 'secret', alg: 'HS256', secret, createdAt };
 }
 
-/** The key as PEM of its SPKI form, whichever form it came in. */
+/** The key in SPKI form as PEM, whatever form it was given in. */
 function validatePublicKey(text: string, alg: PublicAlgorithm): string {
   const key = importPublicKey(text.trim());
   const { namedCurve, modulusLength = 0 } = key.asymmetricKeyDetails ?? {};

@@ -16,13 +16,13 @@ import { ENVIRONMENTS, signingKeysOf } from '../records/partitions.ts';
 
 export type { Claims } from './claims.ts';
 
-/** Seconds that a token is still good past `exp`, for clocks that disagree. */
+/** Seconds that a token stays valid after `exp`, for clock differences. */
 export const TOKEN_TOLERANCE_SECONDS = 30;
 
 const MAX_TOKEN_LENGTH = 8_192;
 const MAX_VERIFIED_TOKENS = 20_000;
 
-/** What a token is to be made of. */
+/** The content of a token to sign. */
 export interface TokenRequest {
   readonly userId: string;
   /** 1 to `jwtMaxLifetime` of the environment. */
@@ -35,13 +35,13 @@ export interface TokenRequest {
 
 /** The claims of a token that was verified. */
 export interface VerifiedClaims extends Claims {
-  /** Names the signing key; another one of the same kid has another name. */
+  /** Identifies the signing key. A later key with the same kid has a different value. */
   readonly signedBy: string;
 }
 
-/** What a socket was let in by. */
+/** Identifies the credentials of an authenticated socket, so that they can be rechecked. */
 export interface CredentialReference {
-  /** Of the publishable key, by `traceOfKey`. */
+  /** Of the publishable key, by `fingerprintOfKey`. */
   readonly keyFingerprint: string;
   /** As `VerifiedClaims.signedBy`. */
   readonly signedBy: string;
@@ -52,30 +52,32 @@ interface Verifier {
   /** As `VerifiedClaims.signedBy`. */
   readonly id: string;
   readonly alg: SigningAlgorithm;
-  /** Whether its tokens must name their audience: a provider's key signs for many. */
+  /** Whether its tokens must have an `aud` claim: an identity provider signs tokens for many audiences with one key. */
   readonly mustNameAudience: boolean;
   readonly key: KeyObject | JWTVerifyGetKey;
   readonly isKeySet: boolean;
 }
 
-/** The keys of an environment, imported, with the tokens that they have verified. */
+/** The imported keys of an environment, and the tokens that they have verified. */
 interface Keyring {
   readonly verifiers: readonly Verifier[];
-  /** The names of the verifiers. */
   readonly verifierIds: ReadonlySet<string>;
   readonly verified: BoundedMap<string, VerifiedClaims>;
-  /** Wall-clock time minus monotonic time when it was made; null without a key set. */
+  /** Wall-clock time minus monotonic time at its creation, in milliseconds; null without a key set. */
   readonly clockOffset: number | null;
 }
 
-/** A key set waits for its cool-down by the wall clock: once that has been set, it would refuse new keys for as long. */
+/**
+ * jose measures the cool-down of a key set by the wall clock. After a step of the clock the set could refuse new keys for as
+ * long as the step, so it is recreated.
+ */
 const CLOCK_STEP_MS = 30_000;
 
 const invalidToken = (reason: string): CollabError => new CollabError('invalid_token', `Invalid token: ${reason}`);
 
 /**
- * Verifies a user token and returns its claims. A token is verified once and remembered until it expires or a
- * key or setting of the environment changes. Throws `invalid_token`, `token_expired`, whatever is wrong with it.
+ * Verifies a user token and returns its claims. The result is cached until a signing key or an environment changes; expiry
+ * is checked on every call. Throws `invalid_token`, `token_expired`.
  */
 export async function verifyUserToken(ctx: Context, environment: Environment, token: string): Promise<VerifiedClaims> {
   if (token.length > MAX_TOKEN_LENGTH) throw invalidToken(`it is longer than ${MAX_TOKEN_LENGTH} characters`);
@@ -92,7 +94,7 @@ export async function verifyUserToken(ctx: Context, environment: Environment, to
 }
 
 /**
- * Signs a token with the newest HS256 secret of the environment. Throws `invalid_request` when there is none or a field
+ * Signs a token with the newest HS256 secret of the environment. Throws `invalid_request` if there is none or a field
  * is out of bounds. `expiresAt` is an ISO 8601 time.
  */
 export async function mintUserToken(ctx: Context, environment: Environment, request: TokenRequest): Promise<{ token: string; expiresAt: string }> {
@@ -117,17 +119,17 @@ export async function mintUserToken(ctx: Context, environment: Environment, requ
   return { token, expiresAt: timestamp((issuedAt + ttlSeconds) * 1000) };
 }
 
-/** Who speaks with a publishable key and a user token, and how that is known. */
+/** A user authenticated by a publishable key and a user token, and the references to recheck both. */
 export interface AuthenticatedUser {
   readonly actor: UserActor;
   readonly claims: VerifiedClaims;
-  /** As `Credential.keyFingerprint`. */
+  /** As `CredentialReference.keyFingerprint`. */
   readonly keyFingerprint: string;
 }
 
 /**
- * Who speaks with a publishable key and a user token. Throws `invalid_key`, `environment_disabled`, `invalid_token`,
- * `token_expired`. Call `userSeen` with the claims once the person is let in.
+ * Authenticates a user by a publishable key and a user token. Throws `invalid_key`, `environment_disabled`,
+ * `invalid_token`, `token_expired`. Call `recordUserFromToken` with the claims once the user is admitted.
  */
 export async function authenticateUser(ctx: Context, publishableKey: string, token: string, via: Via): Promise<AuthenticatedUser> {
   const environment = await authenticatePublishableKey(ctx, publishableKey);
@@ -137,38 +139,38 @@ export async function authenticateUser(ctx: Context, publishableKey: string, tok
 }
 
 /**
- * Looks which credentials of an environment are still good. Gives what says, of each of them, why it is refused by now:
- * `invalid_key` when its key is revoked or has expired, `invalid_token` when its signing key is removed,
- * `environment_disabled`; null while it is good. Cheap: nothing is read again until a key changes.
+ * Rechecks credentials of an environment. The returned function gives the error of each: `invalid_key` if its key was
+ * revoked or has expired, `invalid_token` if its signing key was removed, `environment_disabled`, or null while it is valid.
+ * Cheap: nothing is read from the store until a key changes.
  */
 export async function recheckCredentials(ctx: Context, environment: Environment, credentials: Iterable<CredentialReference>): Promise<(credential: CredentialReference) => CollabError | null> {
   const refused = new Map<string, CollabError>();
-  for (const trace of tracesOf(credentials)) {
+  for (const fingerprint of fingerprintsOf(credentials)) {
     try {
-      await recheckKey(ctx, trace);
+      await recheckKey(ctx, fingerprint);
     } catch (thrown) {
       if (!(thrown instanceof CollabError)) throw thrown;
-      refused.set(trace, thrown);
+      refused.set(fingerprint, thrown);
     }
   }
   const { verifierIds } = await keyringOf(ctx, environment);
   return ({ keyFingerprint, signedBy }) => refused.get(keyFingerprint) ?? (verifierIds.has(signedBy) ? null : invalidToken('the key that signed it has been removed'));
 }
 
-function tracesOf(credentials: Iterable<CredentialReference>): Set<string> {
-  const traces = new Set<string>();
-  for (const { keyFingerprint } of credentials) traces.add(keyFingerprint);
-  return traces;
+function fingerprintsOf(credentials: Iterable<CredentialReference>): Set<string> {
+  const fingerprints = new Set<string>();
+  for (const { keyFingerprint } of credentials) fingerprints.add(keyFingerprint);
+  return fingerprints;
 }
 
 function newestSecret(keys: readonly SigningKey[]): Extract<SigningKey, { kind: 'secret' }> {
   const secrets = keys.filter((key) => key.kind === 'secret').sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
   const [newest] = secrets;
-  if (newest === undefined) throw new CollabError('invalid_request', 'The environment has no signing secret to make a token with; its tokens come from the owner of its keys');
+  if (newest === undefined) throw new CollabError('invalid_request', 'The environment has no signing secret, so the server cannot sign tokens for it; the owner of its signing keys can');
   return newest;
 }
 
-/** The registered keys; the same array until a key or an environment changes. */
+/** The registered keys: the same array until a key or an environment changes. */
 function signingKeys(ctx: Context, environment: Environment): Promise<readonly SigningKey[]> {
   const partition = signingKeysOf(environment.id);
   return ctx.store.cached(`signing ${environment.id}`, [partition, ENVIRONMENTS], async () => {
@@ -218,7 +220,7 @@ async function verifyPayload(ctx: Context, environment: Environment, verifier: V
   };
   let payload: JWTPayload;
   try {
-    // Two calls for the two overloads: a key, or what finds one in a key set.
+    // One call for each overload: with a key, and with a function that finds one in a key set.
     ({ payload } = typeof verifier.key === 'function' ? await jwtVerify(token, verifier.key, options) : await jwtVerify(token, verifier.key, options));
   } catch (thrown) {
     throw verificationError(thrown, verifier);
@@ -227,7 +229,7 @@ async function verifyPayload(ctx: Context, environment: Environment, verifier: V
   return payload;
 }
 
-/** The key that the token names; a key set stands for every kid that is not registered itself. */
+/** The key that the token names. A key set is used for every kid that is not registered. */
 function selectVerifier({ verifiers }: Keyring, token: string): Verifier {
   const kid = kidOf(token);
   const [only, ...others] = verifiers;

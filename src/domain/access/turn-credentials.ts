@@ -13,7 +13,7 @@ interface IceServer {
   readonly credential?: string;
 }
 
-/** Where browsers find TURN and STUN servers, and what lets them in (docs/api.md, "TURN credentials"). */
+/** The TURN and STUN servers for browsers, with the credentials for the former (docs/api.md, "TURN credentials"). */
 export interface TurnCredentials {
   readonly iceServers: readonly IceServer[];
   readonly username: string | null;
@@ -28,7 +28,7 @@ const MIN_TTL_SECONDS = 60;
 const MAX_TTL_SECONDS = 86_400;
 const BACKEND_NAME = 'backend';
 
-/** The seconds that a query asks for; 3 600 when it doesn't. Throws `invalid_request` unless they are 60 to 86 400. */
+/** The `ttl` parameter in seconds; 3 600 when absent. Throws `invalid_request` unless it is 60 to 86 400. */
 export function parseTtl(text: string | null): number {
   if (text === null) return DEFAULT_TTL_SECONDS;
   const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
@@ -37,31 +37,31 @@ export function parseTtl(text: string | null): number {
 }
 
 /**
- * Credentials for the configured TURN servers, made anew each time and stored nowhere. Without such servers there are
- * none, and the STUN servers alone. Throws `invalid_request` for a user id that can't be one.
+ * New credentials for the configured TURN servers, which are not stored. Without TURN servers it gives the STUN servers
+ * without credentials. Throws `invalid_request` for an invalid user id.
  *
- * @param userId for whom a backend asks; a user's are their own
+ * @param userId the user for whom a backend requests them; ignored for a user, who gets their own
  * @param ttl seconds, 60 to 86 400
  */
 export function turnCredentials(ctx: Context, actor: Actor, { urls, stunUrls, secret }: Config['turn'], userId: string | null, ttl: number): TurnCredentials {
-  const holder = actor.kind === 'user' ? actor.userId : (userId ?? BACKEND_NAME);
-  checkId('userId', holder, limitsOf(actor.environment));
+  const owner = actor.kind === 'user' ? actor.userId : (userId ?? BACKEND_NAME);
+  checkId('userId', owner, limitsOf(actor.environment));
   const stun: IceServer[] = stunUrls.length === 0 ? [] : [{ urls: stunUrls }];
   const [signing] = secret;
   if (urls.length === 0 || signing === undefined) return { iceServers: stun, username: null, password: null, ttl: 0, uris: [] };
   const expires = Math.floor(ctx.clock.now() / 1000) + ttl;
-  const username = `${expires}:${actor.environment.id}.${escapeForCoturn(holder)}`;
+  const username = `${expires}:${actor.environment.id}.${escapeForCoturn(owner)}`;
   const password = turnPassword(signing, username);
   const turn: IceServer = { urls, username, credential: password };
   return { iceServers: [...stun, turn], username, password, ttl, uris: urls, expiresAt: timestamp(expires * 1000) };
 }
 
-/** A user id without what coturn refuses in a user name, percent-encoded: white space, quotes and backslashes. */
+/** A user id with the characters that coturn refuses in a user name percent-encoded: white space, quotes and backslashes. */
 function escapeForCoturn(userId: string): string {
   return userId.replaceAll(/[\s"'\\%]/gu, (refused) => Buffer.from(refused).toString('hex').toUpperCase().replaceAll(/../g, '%$&'));
 }
 
-/** The password of a user name. SHA-1, because TURN servers take no other. */
+/** The password of a user name: an HMAC with SHA-1, because TURN servers accept no other hash. */
 export function turnPassword(secret: string, username: string): string {
   return createHmac('sha1', secret).update(username).digest('base64');
 }

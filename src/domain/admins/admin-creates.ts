@@ -6,7 +6,7 @@ import { presentNewKey } from '../access/key-view.ts';
 import { prepareKeyCreation, prepareKeyRotation } from '../access/keys.ts';
 
 /**
- * Makes an environment with a secret to sign user tokens with, and answers `{"environment":…,"jwtSecret":…,"jwtKid":…}`.
+ * Creates an environment with a secret that signs user tokens, and returns `{"environment":…,"jwtSecret":…,"jwtKid":…}`.
  * `input` is the parsed JSON body. Throws `invalid_request`, `slug_taken`, `idempotency_key_reused`.
  */
 export async function createEnvironmentAsAdmin(ctx: Context, admin: Admin, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
@@ -15,19 +15,19 @@ export async function createEnvironmentAsAdmin(ctx: Context, admin: Admin, input
 }
 
 /**
- * Makes a key of the environment with this id or slug, and answers `{"key":…}` with its value. `input` is the parsed JSON
+ * Creates a key of the environment with this id or slug, and returns `{"key":…}` with its value. `input` is the parsed JSON
  * body. Throws `invalid_request`, `environment_not_found`, `idempotency_key_reused`.
  */
 export async function createKeyAsAdmin(ctx: Context, admin: Admin, environment: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
   const create = prepareKeyCreation(ctx, input);
   return withEncryptedIdempotency(ctx, admin, idempotency, async (tx) => {
-    const made = await create(tx, await findEnvironmentWithin(tx, environment));
-    return created({ key: presentNewKey(made) });
+    const newKey = await create(tx, await findEnvironmentWithin(tx, environment));
+    return created({ key: presentNewKey(newKey) });
   });
 }
 
 /**
- * Replaces a key as `rotateKey` does, and answers `{"key":…,"replaces":…}` with the value of the new one. `input` is the
+ * Replaces a key as `rotateKey` does, and returns `{"key":…,"replaces":…}` with the value of the new key. `input` is the
  * parsed JSON body. Throws `invalid_request`, `key_not_found`, `idempotency_key_reused`.
  */
 export async function rotateKeyAsAdmin(ctx: Context, admin: Admin, keyId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {

@@ -12,45 +12,45 @@ import { InputSchema, validate } from '../input/validate.ts';
 const HOUR_MS = 3_600_000;
 const LIFETIME_MS = 12 * HOUR_MS;
 const IDLE_MS = 2 * HOUR_MS;
-/** How exact `lastUsedAt` is. */
+/** The precision of `lastUsedAt`: it is written at most this often. */
 const LAST_USED_PRECISION_MS = 60_000;
 
 const MAX_FAILURES_PER_HOUR = 20;
-/** A hash takes 128 MiB and a core for half a second: one at a time in a process, and few that wait. */
+/** A hash takes 128 MiB and one core for half a second, so a process computes one at a time, and few logins may wait. */
 const hashing = new Semaphore(1);
 const MAX_WAITING = 10;
-const BUSY_SECONDS = 5;
+const RETRY_SECONDS = 5;
 
 const loginInput = new InputSchema(LoginSchema);
 
-/** A session just opened, with its token, which is shown this once. */
+/** A new session with its token, which is shown only once. */
 export interface OpenedSession {
   readonly token: string;
   readonly expiresAt: string;
   readonly admin: Admin;
 }
 
-/** Who speaks with a session. */
+/** An admin authenticated by a session token. */
 export interface AuthenticatedAdmin {
   readonly admin: Admin;
-  /** Names the session towards `logout`. */
+  /** Identifies the session for `logout`. */
   readonly session: string;
 }
 
 /**
- * Opens a session for an admin. `input` is the parsed JSON body. An unknown address takes as long as a wrong password
- * and is answered alike. Throws `invalid_request`, `invalid_login`, and `rate_limited` after 20 failures of an account
- * within an hour or while too many logins wait. Limits per address of the client are the caller's.
+ * Opens a session for an admin. `input` is the parsed JSON body. An unknown email address takes as long as a wrong password
+ * and gets the same answer. Throws `invalid_request`, `invalid_login`, and `rate_limited` after 20 failures of an account
+ * within an hour or while too many logins wait. The caller enforces limits per client address.
  */
 export async function login(ctx: Context, input: unknown): Promise<OpenedSession> {
   const { email, password } = validate(loginInput, input);
-  if (hashing.waiting >= MAX_WAITING) throw new CollabError('rate_limited', `Too many logins at once. Try again in ${BUSY_SECONDS}s`, BUSY_SECONDS);
+  if (hashing.waiting >= MAX_WAITING) throw new CollabError('rate_limited', `Too many logins at once. Try again in ${RETRY_SECONDS}s`, RETRY_SECONDS);
   return hashing.run(() => verifyLogin(ctx, adminKeyOf(email), password));
 }
 
-/** Who speaks with a session token. Throws `invalid_key` for what is none, `invalid_session`. */
+/** Authenticates an admin by a session token. Throws `invalid_key` for text that is not a session token, `invalid_session`. */
 export async function authenticateAdmin(ctx: Context, token: string): Promise<AuthenticatedAdmin> {
-  if (!token.startsWith('adm_')) throw new CollabError('invalid_key', 'This needs the token of an admin session, adm_…, which POST /admin/auth/login gives');
+  if (!token.startsWith('adm_')) throw new CollabError('invalid_key', 'This needs an admin session token (adm_…) from POST /admin/auth/login');
   const key = hash('sha256', token.slice(0, 128), 'base64url');
   const stored = await ctx.store.get(ADMIN_SESSIONS, key);
   if (stored === undefined) throw invalidSession();
@@ -62,13 +62,13 @@ export async function authenticateAdmin(ctx: Context, token: string): Promise<Au
   return { admin: presentAdmin(admin), session: key };
 }
 
-/** Ends a session, from the next request on in every worker. Answers `{"deleted":true}`. */
+/** Ends a session, effective with the next request in every worker. Returns `{"deleted":true}`. */
 export async function logout(ctx: Context, { session }: AuthenticatedAdmin): Promise<string> {
   await ctx.store.transact((tx) => Promise.resolve(tx.delete(ADMIN_SESSIONS, session)));
   return '{"deleted":true}';
 }
 
-/** Removes sessions that have ended by time, and failures that count no longer. */
+/** Removes expired sessions, and failed logins that are older than an hour. */
 export async function sweepAdminSessions(ctx: Context): Promise<void> {
   const now = ctx.clock.now();
   await ctx.store.transact(async (tx) => {
@@ -93,7 +93,7 @@ async function verifyLogin(ctx: Context, key: string, password: string): Promise
   return openSession(ctx, key, { ...admin, passwordHash });
 }
 
-/** Opens a session unless the admin is gone or has got another password meanwhile. */
+/** Opens a session. Throws `invalid_login` if the admin was removed or the password changed in the meantime. */
 async function openSession(ctx: Context, adminKey: string, verified: StoredAdmin): Promise<OpenedSession> {
   const token = `adm_${randomBytes(32).toString('base64url')}`;
   return ctx.store.transact(async (tx) => {
@@ -108,7 +108,7 @@ async function openSession(ctx: Context, adminKey: string, verified: StoredAdmin
   });
 }
 
-/** Moves the last use of a session on, unless it was ended meanwhile. */
+/** Updates the time of the last use of a session, unless it was ended in the meantime. */
 async function updateLastUsed(ctx: Context, key: string, now: number): Promise<void> {
   await ctx.store.transact(async (tx) => {
     const stored = await tx.get(ADMIN_SESSIONS, key);
@@ -122,14 +122,15 @@ function hasEnded({ createdAt, lastUsedAt }: AdminSession, now: number): boolean
   return Date.parse(createdAt) + LIFETIME_MS <= now || Date.parse(lastUsedAt) + IDLE_MS <= now;
 }
 
+/** Whether a session belongs to the admin and to the admin's current password. */
 const isCurrent = (session: AdminSession, admin: StoredAdmin): boolean => session.adminId === admin.id && session.passwordVersion === admin.passwordVersion;
 
 async function requireNotLocked(ctx: Context, key: string): Promise<void> {
   const now = ctx.clock.now();
   const failures = recentFailures(await ctx.store.get(ADMIN_FAILURES, key), now);
-  const leaving = failures.at(-MAX_FAILURES_PER_HOUR);
-  if (leaving === undefined) return;
-  const seconds = Math.max(1, Math.ceil((leaving + HOUR_MS - now) / 1000));
+  const oldest = failures.at(-MAX_FAILURES_PER_HOUR);
+  if (oldest === undefined) return;
+  const seconds = Math.max(1, Math.ceil((oldest + HOUR_MS - now) / 1000));
   throw new CollabError('rate_limited', `Too many failed logins for this account. Try again in ${seconds}s`, seconds);
 }
 
@@ -138,12 +139,12 @@ async function recordFailure(ctx: Context, key: string): Promise<void> {
   await ctx.store.transact((tx) => Promise.resolve(tx.update(ADMIN_FAILURES, key, (current) => renderTimes([...recentFailures(current, now), now]))));
 }
 
-/** How far apart concurrent logins read the clock, at most. */
+/** The largest difference between the clock readings of concurrent logins. */
 const MAX_CLOCK_SKEW_MS = 60_000;
 
 /**
- * The failures of the last hour, oldest first. One that lies clearly in the future was counted before the clock was set
- * back: it is dropped, or the account would stay locked for as long as the clock was moved.
+ * The times of the failures within the last hour, oldest first. A time clearly in the future was recorded before the clock
+ * was set back. It is dropped, or the account would stay locked for as long as the clock was moved.
  */
 function recentFailures(stored: string | undefined, now: number): readonly number[] {
   const times = stored === undefined ? [] : (JSON.parse(stored) as number[]);

@@ -10,7 +10,7 @@ import { checkPassword, hashPassword } from './passwords.ts';
 
 const MAX_EMAIL_LENGTH = 320;
 
-/** Makes an admin. Throws `invalid_request`, `email_taken`. */
+/** Creates an admin. Throws `invalid_request`, `email_taken`. */
 export async function createAdmin(ctx: Context, email: string, password: string): Promise<Admin> {
   const address = normaliseEmail(email);
   if (address.length > MAX_EMAIL_LENGTH || !/^[^\s@]+@[^\s@]+$/.test(address)) throw new CollabError('invalid_request', 'email must be an email address');
@@ -33,7 +33,7 @@ export async function listAdmins(ctx: Context): Promise<Admin[]> {
   return admins.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Gives an admin another password, ends all sessions and forgets failed logins. Throws `invalid_request`, `admin_not_found`. */
+/** Sets the password of an admin, ends all their sessions and clears their failed logins. Throws `invalid_request`, `admin_not_found`. */
 export async function setAdminPassword(ctx: Context, email: string, password: string): Promise<Admin> {
   checkPassword(password);
   const passwordHash = await hashPassword(password);
@@ -46,7 +46,7 @@ export async function setAdminPassword(ctx: Context, email: string, password: st
   });
 }
 
-/** Removes an admin, whose sessions end at once. Throws `admin_not_found`. */
+/** Removes an admin, which ends all their sessions. Throws `admin_not_found`. */
 export async function removeAdmin(ctx: Context, email: string): Promise<Admin> {
   const key = adminKeyOf(email);
   return ctx.store.transact(async (tx) => {
@@ -56,18 +56,18 @@ export async function removeAdmin(ctx: Context, email: string): Promise<Admin> {
   });
 }
 
-/** Where the admin with an email address is stored, and failed logins are counted, whether there is one or not. */
+/** The key under which an email address has its admin and its failed logins; the latter exist for unknown addresses too. */
 export function adminKeyOf(email: string): string {
   return hash('sha256', normaliseEmail(email), 'base64url');
 }
 
-/** The admin stored there, or undefined. */
+/** The admin stored under a key of `adminKeyOf`, or undefined. */
 export async function findAdmin(reader: Pick<Reader, 'get'>, key: string): Promise<StoredAdmin | undefined> {
   const stored = await reader.get(ADMINS, key);
   return stored === undefined ? undefined : (JSON.parse(stored) as StoredAdmin);
 }
 
-/** The admin that leaves the server of a record. */
+/** The public view of a stored admin. */
 export function presentAdmin({ id, email, role, createdAt }: StoredAdmin): Admin {
   return { id, email, role, createdAt };
 }

@@ -2,7 +2,7 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { CollabError } from '../../model/errors.ts';
 
-/** What a hash costs: `N = 2^ln`. */
+/** The scrypt parameters of a hash, with `N = 2^ln`. */
 interface Cost {
   readonly ln: number;
   readonly r: number;
@@ -15,9 +15,9 @@ interface ParsedHash {
   readonly key: Buffer;
 }
 
-/** About 0.4 s and 128 MiB on a server's core: so much each guess costs whoever gets hold of the hashes. */
+/** About 0.4 s of a server core and 128 MiB per hash, which is also what each guess costs an attacker with the hashes. */
 const COST: Cost = { ln: 17, r: 8, p: 1 };
-/** Above the 128 MiB that the cost takes; the default of Node is below, and throws. */
+/** More than the 128 MiB that these parameters need; with Node's default limit scrypt would throw. */
 const MAX_MEMORY = 256 * 1024 * 1024;
 const SALT_BYTES = 16;
 const KEY_BYTES = 32;
@@ -27,21 +27,21 @@ const MAX_BYTES = 1024;
 
 const scryptAsync = promisify<string, Buffer, number, object, Buffer>(scrypt);
 
-/** Throws `invalid_request` unless the password has at least 12 characters and at most 1 024 bytes, in the form that is hashed (NFKC). */
+/** Throws `invalid_request` unless the NFKC form of the password, which is what is hashed, has at least 12 characters and at most 1 024 bytes. */
 export function checkPassword(password: string): void {
   const text = password.normalize('NFKC');
   if (Array.from(text).length < MIN_CHARACTERS) throw new CollabError('invalid_request', `password must be at least ${MIN_CHARACTERS} characters`);
   if (Buffer.byteLength(text) > MAX_BYTES) throw new CollabError('invalid_request', `password must be at most ${MAX_BYTES} bytes`);
 }
 
-/** The password as `$scrypt$ln=17,r=8,p=1$salt$hash` (PHC string format), with a salt of its own. */
+/** Hashes the password with a random salt, as `$scrypt$ln=17,r=8,p=1$salt$hash` (PHC string format). */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const key = await deriveKey(password, salt, COST);
   return `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${unpadded(salt)}$${unpadded(key)}`;
 }
 
-/** Whether the hash is of this password. Without a hash the answer is false and takes as long. */
+/** Whether the hash is of this password. False for a null hash, after the same computing time. */
 export async function passwordMatches(password: string, hash: string | null): Promise<boolean> {
   if (hash === null) {
     await deriveKey(password, randomBytes(SALT_BYTES), COST);
@@ -51,7 +51,7 @@ export async function passwordMatches(password: string, hash: string | null): Pr
   return timingSafeEqual(await deriveKey(password, salt, cost), key);
 }
 
-/** Whether the hash cost less than one made today. */
+/** Whether the hash was made with lower cost parameters than today's. */
 export function isOutdated(hash: string): boolean {
   const { ln, r, p } = parseHash(hash).cost;
   return ln < COST.ln || r < COST.r || p < COST.p;

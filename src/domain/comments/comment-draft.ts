@@ -10,28 +10,28 @@ import { InputSchema, validate } from '../input/validate.ts';
 const createByBackend = new InputSchema(CommentCreateSchema);
 const createByUser = new InputSchema(Type.Omit(CommentCreateSchema, ['userId']));
 
-/** A comment that somebody wants to write, checked against every bound. */
+/** A validated comment that is not written yet. */
 export interface CommentDraft {
-  /** The id that the client chose, if it did. */
+  /** The id that the client chose, if any. */
   readonly id: string | undefined;
   readonly userId: string;
   readonly body: string;
   readonly mentions: readonly string[];
-  /** Uploads to link; undefined for none. */
+  /** Uploads to link; undefined if the client gave none. */
   readonly attachmentIds: readonly string[] | undefined;
   readonly metadata: Metadata;
 }
 
 /**
- * Reads the body of a create-comment request. The author is the user of the token whatever the input says; a backend
- * names one. Throws `invalid_request`, `invalid_json`.
+ * Parses the body of a create-comment request. For a user the author is the user, whatever the input says; a backend names
+ * the author. Throws `invalid_request`, `invalid_json`.
  */
 export function parseCommentDraft(actor: Actor, input: unknown, limits: Limits): CommentDraft {
   if (actor.kind === 'user') return validateCommentDraft({ ...validate(createByUser, input), userId: actor.userId }, limits);
   return validateCommentDraft(validate(createByBackend, input), limits);
 }
 
-/** The draft in fields that have passed their schema. Throws `invalid_request` for a bound of the environment. */
+/** Checks fields that have passed their schema against the limits of the environment. Throws `invalid_request`. */
 export function validateCommentDraft(fields: Partial<CommentDraft> & Pick<CommentDraft, 'userId' | 'body'>, limits: Limits): CommentDraft {
   const { id, userId, body, mentions = [], metadata = {} } = fields;
   const attachmentIds = fields.attachmentIds === undefined ? undefined : checkAttachmentIds(fields.attachmentIds, limits);
@@ -41,7 +41,7 @@ export function validateCommentDraft(fields: Partial<CommentDraft> & Pick<Commen
   return { id, userId, body, mentions: checkMentions(mentions, limits), attachmentIds, metadata };
 }
 
-/** The comment that a draft becomes at a time; its attachments are linked after, since they need its id. */
+/** The comment made of a draft, without attachments: these are linked afterwards, which needs the comment's id. */
 export function commentOf(draft: CommentDraft, id: string, threadId: string, createdAt: string): Comment {
   return {
     id,

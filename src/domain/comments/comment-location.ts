@@ -5,30 +5,30 @@ import { COMMENT_PREFIX, commentIndexOf, threadRecordsOf } from '../records/part
 /** Where a comment is stored. */
 export interface CommentLocation {
   readonly partition: string;
-  /** `c/<time>~<rest>`, so that the comments of a thread are in the order of their creation. */
+  /** `c/<time>~<rest>`, which orders the comments of a thread by creation time. */
   readonly key: string;
 }
 
-/** `th_` and 20 characters, as `newId` makes them. */
+/** `th_` and 20 characters, as `newId` generates them. */
 const GENERATED_THREAD_ID = /^th_([0-9a-z]{20})$/;
-/** The same 20 characters, then the comment's own 16, which begin with its time. */
+/** The 20 characters of the thread, then 16 of the comment, which begin with its time. */
 const GENERATED_COMMENT_ID = /^cm_([0-9a-z]{20})_([0-9a-z]{16})$/;
-/** What follows the time in the key of a self-locating comment; ids that a client chooses are longer. */
+/** Characters after the time in the key of a comment with a generated id. Ids that a client chooses are longer. */
 const GENERATED_REST_LENGTH = 16 - TIME_LENGTH;
 
 /**
- * The id and place of a new comment. The ids that we make say where the comment is stored, so that most comments need no
- * index: that record would be a third of what writing one costs.
+ * The id and location of a new comment. A generated id encodes the location, so that most comments need no index entry,
+ * which would be a third of the cost of writing a comment. Other comments get an index entry in the transaction.
  *
- * @param now its `createdAt` in milliseconds
- * @param chosenId the id that the client chose, if it did
+ * @param now its `createdAt` in milliseconds since the epoch
+ * @param chosenId the id that the client chose, if any
  */
 export function newLocation(tx: Transaction, environmentId: string, threadId: string, now: number, chosenId: string | undefined): CommentLocation & { id: string } {
   const partition = threadRecordsOf(environmentId, threadId);
-  const thread = chosenId === undefined ? GENERATED_THREAD_ID.exec(threadId)?.[1] : undefined;
-  if (thread !== undefined) {
-    const own = newShortId('', now);
-    return { id: `cm_${thread}_${own}`, partition, key: generatedKey(own) };
+  const threadPart = chosenId === undefined ? GENERATED_THREAD_ID.exec(threadId)?.[1] : undefined;
+  if (threadPart !== undefined) {
+    const commentPart = newShortId('', now);
+    return { id: `cm_${threadPart}_${commentPart}`, partition, key: generatedKey(commentPart) };
   }
   const id = chosenId ?? newId('cm_', now);
   const key = `${COMMENT_PREFIX}${timeKey(now)}~${id}`;
@@ -36,13 +36,13 @@ export function newLocation(tx: Transaction, environmentId: string, threadId: st
   return { id, partition, key };
 }
 
-/** Undoes what `newPlace` wrote to make a comment findable. */
+/** Deletes the index entry that `newLocation` wrote for the comment with this key, if it did. */
 export function deleteLocation(tx: Transaction, environmentId: string, key: string): void {
   const rest = key.slice(key.indexOf('~') + 1);
   if (rest.length > GENERATED_REST_LENGTH) tx.delete(commentIndexOf(environmentId), rest);
 }
 
-/** Where a comment would be stored; undefined for an id that can't be one. Whether it is there, the caller must see. */
+/** The location of the comment with this id, whether it exists or not; undefined for an id that no comment can have. */
 export async function findLocation(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation | undefined> {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(commentId)) return undefined;
   const indexed = await reader.get(commentIndexOf(environmentId), commentId);
@@ -51,13 +51,13 @@ export async function findLocation(reader: Pick<Transaction, 'get'>, environment
   return { partition: threadRecordsOf(environmentId, indexed.slice(0, space)), key: indexed.slice(space + 1) };
 }
 
-/** The location that an id of our own making names; undefined for any other id. */
+/** The location that a generated comment id encodes; undefined for any other id. */
 export function decodeCommentId(environmentId: string, commentId: string): CommentLocation | undefined {
-  const [, thread, own] = GENERATED_COMMENT_ID.exec(commentId) ?? [];
-  if (thread === undefined || own === undefined) return undefined;
-  return { partition: threadRecordsOf(environmentId, `th_${thread}`), key: generatedKey(own) };
+  const [, threadPart, commentPart] = GENERATED_COMMENT_ID.exec(commentId) ?? [];
+  if (threadPart === undefined || commentPart === undefined) return undefined;
+  return { partition: threadRecordsOf(environmentId, `th_${threadPart}`), key: generatedKey(commentPart) };
 }
 
-function generatedKey(own: string): string {
-  return `${COMMENT_PREFIX}${own.slice(0, TIME_LENGTH)}~${own.slice(TIME_LENGTH)}`;
+function generatedKey(commentPart: string): string {
+  return `${COMMENT_PREFIX}${commentPart.slice(0, TIME_LENGTH)}~${commentPart.slice(TIME_LENGTH)}`;
 }

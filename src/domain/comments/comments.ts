@@ -28,12 +28,12 @@ import { requireKnownAuthor } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
 const commentPatch = new InputSchema(CommentPatchSchema);
-/** One change at a time per comment and process: together they would only conflict. Keyed by `<environmentId> <commentId>`. */
+/** Serialises the changes of a comment within this process, which would otherwise conflict. Keyed by `<environmentId> <commentId>`. */
 export const commentLocks = new KeyedLock();
-/** Records of threads by their text. Comments come to the same threads again and again, and most leave the record as it is. */
+/** Parsed thread records by their JSON text: threads get many comments, and most comments do not change the record. */
 const threadRecords = new BoundedMap<string, Readonly<ThreadRecord>>(1_000);
 
-/** The comments of a thread, oldest first unless asked otherwise. Throws `thread_not_found`, `invalid_cursor`. */
+/** A page of the comments of a thread, oldest first by default. Throws `forbidden`, `thread_not_found`, `invalid_cursor`. */
 export async function listComments(ctx: Context, actor: Actor, threadId: string, query: ListQuery): Promise<Page> {
   requireRead(actor);
   await requireThreadAccess(ctx, actor, threadId);
@@ -48,7 +48,7 @@ export async function listComments(ctx: Context, actor: Actor, threadId: string,
 }
 
 /**
- * Adds a comment to a thread and answers `{"comment":…}`. `input` is the parsed JSON body. Throws `forbidden`,
+ * Adds a comment to a thread and returns `{"comment":…}`. `input` is the parsed JSON body. Throws `forbidden`,
  * `invalid_request`, `unknown_user`, `thread_not_found`, `id_taken`, `idempotency_key_reused`.
  */
 export async function createComment(ctx: Context, actor: Actor, threadId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
@@ -68,11 +68,11 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
 
     const now = await nextTimeInThread(ctx, partition);
     const at = timestamp(now);
-    const place = newLocation(tx, environmentId, threadId, now, draft.id);
-    const plain = commentOf(draft, place.id, threadId, at);
+    const location = newLocation(tx, environmentId, threadId, now, draft.id);
+    const plain = commentOf(draft, location.id, threadId, at);
     const comment = draft.attachmentIds === undefined ? plain : await withAttachments(tx, actor, plain, draft.attachmentIds);
     const text = JSON.stringify(comment);
-    tx.put(place.partition, place.key, text);
+    tx.put(location.partition, location.key, text);
     chargeUsage(tx, actor, draft.userId, 'comments', 1);
     updateThreadStats(tx, partition, at, 1, limits.commentsPerThread);
     touchRoom(tx, environmentId, roomId, at);
@@ -82,7 +82,7 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
 }
 
 /**
- * Changes the text of a comment, and its mentions, attachments and metadata where given, and answers `{"comment":…}`.
+ * Changes the text of a comment, and its mentions, attachments and metadata if given, and returns `{"comment":…}`.
  * `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `comment_not_found`, `unknown_attachment`,
  * `attachment_linked`.
  */
@@ -92,7 +92,7 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
   const limits = limitsOf(actor.environment);
   const patch = validate(commentPatch, input);
   const attachmentIds = patch.attachmentIds === undefined ? undefined : checkAttachmentIds(patch.attachmentIds, limits);
-  // Whether an empty text will do is seen when the comment is, unless its attachments are given too.
+  // Unless the attachments are given too, an empty text can be judged only once the comment is read: assume that it has one.
   checkBody(patch.body, limits, attachmentIds === undefined ? 1 : attachmentIds.length);
   const mentions = patch.mentions === undefined ? undefined : checkMentions(patch.mentions, limits);
   if (patch.metadata !== undefined) checkMetadata(patch.metadata, limits);
@@ -104,10 +104,10 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
       requireAuthor(actor, comment.userId, 'comment');
       const now = await nextTimeInThread(ctx, partition);
       const at = timestamp(now);
-      const kept = await withAttachments(tx, actor, comment, attachmentIds);
-      checkBody(patch.body, limits, kept.attachments.length);
+      const linked = await withAttachments(tx, actor, comment, attachmentIds);
+      checkBody(patch.body, limits, linked.attachments.length);
       const edited: Comment = {
-        ...kept,
+        ...linked,
         body: patch.body,
         mentions: mentions ?? comment.mentions,
         metadata: patch.metadata ?? comment.metadata,
@@ -132,15 +132,15 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
 }
 
 /**
- * Deletes a comment, and its thread with it when it was the last, and answers `{"deleted":true}`.
+ * Deletes a comment, and its thread too if it was the last comment, and returns `{"deleted":true}`.
  * Throws `forbidden`, `comment_not_found`.
  */
 export async function deleteComment(ctx: Context, actor: Actor, commentId: string): Promise<string> {
   requireChange(actor);
   await requireCommentAccess(ctx, actor, commentId);
   const environmentId = actor.environment.id;
-  const place = await requireLocation(ctx.store, environmentId, commentId);
-  return threadLocks.run(place.partition, () => ctx.store.transact((tx) => removeComment(ctx, tx, actor, commentId)));
+  const location = await requireLocation(ctx.store, environmentId, commentId);
+  return threadLocks.run(location.partition, () => ctx.store.transact((tx) => removeComment(ctx, tx, actor, commentId)));
 }
 
 async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commentId: string): Promise<string> {
@@ -151,7 +151,8 @@ async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commen
   const now = await nextTimeInThread(ctx, partition);
   const at = timestamp(now);
   const deletions = Number((await tx.get(partition, DELETIONS_KEY)) ?? 0);
-  // Deletions exclude each other, so the count can only have grown since: only a last comment must exclude creations too.
+  // Deletions conflict with each other, so the count can only have grown since this read. The count is read in the transaction
+  // (which conflicts with new comments) only if this may be the last comment.
   let threadDeleted = (await commentCount(ctx, partition)) <= 1;
   if (threadDeleted) threadDeleted = countOf(await tx.get(partition, STATS_KEY)) <= 1;
   emitChange(tx, actor.environment, {
@@ -201,26 +202,27 @@ function matches(comment: Comment, { userId, mentions, createdSince, updatedSinc
 
 const updatedAtOf = ({ createdAt, editedAt }: Comment): string => (editedAt !== null && editedAt > createdAt ? editedAt : createdAt);
 
-/** The thread of a record. Throws `thread_not_found` when there is none. */
+/** Parses a thread record. Throws `thread_not_found` if it is undefined. */
 function parseThread(text: string | undefined): Readonly<ThreadRecord> {
   if (text === undefined) throw threadNotFound();
-  const known = threadRecords.get(text);
-  if (known !== undefined) return known;
+  const cached = threadRecords.get(text);
+  if (cached !== undefined) return cached;
   const record = JSON.parse(text) as ThreadRecord;
   threadRecords.set(text, record);
   return record;
 }
 
 /**
- * Changes the stats of a thread by so many comments, at commit. Throws `invalid_request` there when it would hold more
- * than `most`. The record of the thread must be guarded, or this revives stats.
+ * Adds `comments` to the comment count of a thread at commit and sets its time of the last change. The commit fails with
+ * `invalid_request` if the thread would have more than `maxComments`. The transaction must have read the thread record, so
+ * that it conflicts with a deletion of the thread.
  */
-export function updateThreadStats(tx: Transaction, partition: string, at: string, comments: number, most = Number.POSITIVE_INFINITY): void {
+export function updateThreadStats(tx: Transaction, partition: string, at: string, comments: number, maxComments = Number.POSITIVE_INFINITY): void {
   tx.update(partition, STATS_KEY, (current) => {
     if (current === undefined) return undefined;
     const stats = parseThreadStats(current);
     const commentCount = stats.commentCount + comments;
-    if (commentCount > most) throw new CollabError('invalid_request', `A thread holds at most ${most} comments`);
+    if (commentCount > maxComments) throw new CollabError('invalid_request', `A thread holds at most ${maxComments} comments`);
     return renderThreadStats({ commentCount, updatedAt: at > stats.updatedAt ? at : stats.updatedAt });
   });
 }
@@ -234,17 +236,17 @@ async function commentCount(ctx: Context, partition: string): Promise<number> {
 const commentNotFound = (): CollabError => new CollabError('comment_not_found', 'Comment not found');
 
 async function requireLocation(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation> {
-  const place = await findLocation(reader, environmentId, commentId);
-  if (place === undefined) throw commentNotFound();
-  return place;
+  const location = await findLocation(reader, environmentId, commentId);
+  if (location === undefined) throw commentNotFound();
+  return location;
 }
 
 async function commentExists(tx: Transaction, environmentId: string, commentId: string): Promise<boolean> {
-  const place = await findLocation(tx, environmentId, commentId);
-  return place !== undefined && (await tx.get(place.partition, place.key)) !== undefined;
+  const location = await findLocation(tx, environmentId, commentId);
+  return location !== undefined && (await tx.get(location.partition, location.key)) !== undefined;
 }
 
-/** A comment with where it is and its thread, all guarded. Throws `comment_not_found`. */
+/** A comment with its location and thread, all read in the transaction. Throws `comment_not_found`. */
 export async function requireComment(tx: Transaction, environmentId: string, commentId: string): Promise<CommentLocation & { comment: Comment; thread: ThreadRecord }> {
   const { partition, key } = await requireLocation(tx, environmentId, commentId);
   const text = await tx.get(partition, key);
@@ -253,7 +255,7 @@ export async function requireComment(tx: Transaction, environmentId: string, com
   return { partition, key, comment: JSON.parse(text) as Comment, thread: JSON.parse(record) as ThreadRecord };
 }
 
-/** As `requireReachOfThread`, for the thread of a comment. */
+/** As `requireThreadAccess`, for the thread of a comment. Throws `comment_not_found` for an id that no comment can have. */
 export async function requireCommentAccess(ctx: Context, actor: Actor, commentId: string): Promise<void> {
   if (actor.rooms === null) return;
   const { partition } = await requireLocation(ctx.store, actor.environment.id, commentId);

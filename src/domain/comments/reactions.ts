@@ -26,13 +26,13 @@ import { InputSchema, validate } from '../input/validate.ts';
 const createByBackend = new InputSchema(ReactionCreateSchema);
 const createByUser = new InputSchema(Type.Omit(ReactionCreateSchema, ['userId']));
 
-/** `re_`, what is its own, then the id of the comment, which says where the reaction is: no index is needed. */
+/** `re_`, a part of its own, then the id of the comment, which locates the reaction without an index. */
 const REACTION_ID = /^re_[0-9a-z]{1,32}_([A-Za-z0-9_-]{1,64})$/;
 
 /**
- * Adds a reaction to a comment and answers `{"reaction":…}`: 201, or 200 with the one that is there when the same user has
- * reacted so before. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `unknown_user`,
- * `comment_not_found`, `idempotency_key_reused`.
+ * Adds a reaction to a comment and returns `{"reaction":…}`, with the status 201, or 200 and the existing reaction if the
+ * user has reacted with this emoji before. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`,
+ * `unknown_user`, `comment_not_found`, `idempotency_key_reused`.
  */
 export async function addReaction(ctx: Context, actor: Actor, commentId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
   requireWrite(actor);
@@ -42,18 +42,18 @@ export async function addReaction(ctx: Context, actor: Actor, commentId: string,
   const environmentId = actor.environment.id;
   return commentLocks.run(`${environmentId} ${commentId}`, () =>
     withIdempotency(ctx, actor, idempotency, async (tx) => {
-      const found = await requireComment(tx, environmentId, commentId);
-      const { comment, thread } = found;
+      const located = await requireComment(tx, environmentId, commentId);
+      const { comment, thread } = located;
       requireWrite(actor, thread.roomId);
       await requireKnownAuthor(ctx, tx, actor, userId);
       const earlier = comment.reactions.find((reaction) => reaction.userId === userId && reaction.emoji === emoji);
       if (earlier !== undefined) return { status: 200, body: renderReaction(earlier) };
       checkCapacity(comment.reactions, emoji, limits);
 
-      const now = await nextTimeInThread(ctx, found.partition);
+      const now = await nextTimeInThread(ctx, located.partition);
       const id = `${newShortId('re_', now)}_${commentId}`;
       const reaction: Reaction = { id, reactionId: id, commentId, threadId: thread.id, userId, emoji, createdAt: timestamp(now) };
-      putReactions(tx, actor, found, [...comment.reactions, reaction], now);
+      putReactions(tx, actor, located, [...comment.reactions, reaction], now);
       emitReaction(tx, actor, thread, { type: 'reaction.created', now, userId, data: JSON.stringify(reaction) });
       return { status: 201, body: renderReaction(reaction) };
     }),
@@ -61,7 +61,7 @@ export async function addReaction(ctx: Context, actor: Actor, commentId: string,
 }
 
 /**
- * Removes a reaction and answers `{"deleted":true}`. A person removes only their own, unless they moderate.
+ * Removes a reaction and returns `{"deleted":true}`. Users who are not moderators can remove only their own.
  * Throws `forbidden`, `reaction_not_found`.
  */
 export async function removeReaction(ctx: Context, actor: Actor, reactionId: string): Promise<string> {
@@ -81,15 +81,15 @@ function remove(ctx: Context, actor: Actor, commentId: string, reactionId: strin
   const environmentId = actor.environment.id;
   return commentLocks.run(`${environmentId} ${commentId}`, () =>
     ctx.store.transact(async (tx) => {
-      const found = await requireComment(tx, environmentId, commentId);
-      const { comment, thread } = found;
+      const located = await requireComment(tx, environmentId, commentId);
+      const { comment, thread } = located;
       requireChange(actor, thread.roomId);
       const reaction = comment.reactions.find(({ id }) => id === reactionId);
       if (reaction === undefined) throw reactionNotFound();
       requireAuthor(actor, reaction.userId, 'reaction');
-      const now = await nextTimeInThread(ctx, found.partition);
+      const now = await nextTimeInThread(ctx, located.partition);
       const { threadId, userId, emoji } = reaction;
-      putReactions(tx, actor, found, comment.reactions.filter(({ id }) => id !== reactionId), now);
+      putReactions(tx, actor, located, comment.reactions.filter(({ id }) => id !== reactionId), now);
       const data = JSON.stringify({ reactionId, commentId, threadId, userId, emoji });
       emitReaction(tx, actor, thread, { type: 'reaction.deleted', now, userId: actingUserId(actor), data });
     }),
@@ -103,7 +103,7 @@ function parseDraft(actor: Actor, input: unknown, limits: Limits): ReactionCreat
   return draft;
 }
 
-/** Throws `invalid_request` unless the reactions of a comment that comes from elsewhere could have been made here. */
+/** Throws `invalid_request` unless the reactions of an imported comment are such as `addReaction` creates. */
 export function checkReactions({ id, threadId, reactions }: Pick<Comment, 'id' | 'threadId' | 'reactions'>, limits: Limits): void {
   for (const [index, reaction] of reactions.entries()) {
     const field = `reactions[${index}]`;
@@ -118,7 +118,7 @@ export function checkReactions({ id, threadId, reactions }: Pick<Comment, 'id' |
 
 const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
 
-/** Throws `invalid_request` when one more reaction would be too many. */
+/** Throws `invalid_request` if one more reaction with this emoji would exceed a limit. */
 function checkCapacity(reactions: readonly Reaction[], emoji: string, { emojiPerComment, reactionsPerComment }: Limits): void {
   const distinct = new Set(reactions.map((reaction) => reaction.emoji)).add(emoji);
   if (distinct.size > emojiPerComment) throw new CollabError('invalid_request', `A comment takes at most ${emojiPerComment} different emoji`);

@@ -6,7 +6,7 @@ import type { IndexedList } from '../lists/paging.ts';
 import { THREAD_PREFIX } from '../records/partitions.ts';
 import { threadUsers, type ThreadView, threadViewOrNull } from './thread-view.ts';
 
-/** The threads of a room as a list to read a page of. `partition` is the room's. */
+/** The threads of a room as a list for `readPage`. `partition` is that of the room. */
 export function threadList(ctx: Context, environmentId: string, partition: string, query: ListQuery): IndexedList<ThreadView> {
   return {
     partition,
@@ -26,6 +26,6 @@ async function matches(ctx: Context, environmentId: string, thread: Thread, filt
   if (updatedSince !== undefined && thread.updatedAt < updatedSince) return false;
   if (!hasMetadata(thread.metadata, metadata)) return false;
   if (participantId === undefined && mentions === undefined) return true;
-  const people = await threadUsers(ctx, environmentId, thread.id);
-  return (participantId === undefined || people.participants.has(participantId)) && (mentions === undefined || people.mentioned.has(mentions));
+  const users = await threadUsers(ctx, environmentId, thread.id);
+  return (participantId === undefined || users.participants.has(participantId)) && (mentions === undefined || users.mentioned.has(mentions));
 }

@@ -12,12 +12,12 @@ import { COMMENT_PREFIX, DELETIONS_KEY, roomRecordsOf, STATS_KEY, THREAD_KEY, th
 import { touchRoom } from '../rooms/rooms.ts';
 import { countUsage } from '../quotas/usage.ts';
 
-/** One resolve, reopen or deletion at a time per thread and process: together they would only conflict. Keyed by partition. */
+/** Serialises the changes and deletions of a thread within this process, which would otherwise conflict. Keyed by partition. */
 export const threadLocks = new KeyedLock();
 
 /**
- * Removes a thread with all its comments inside a transaction and emits `thread.deleted`. Excludes every other write to
- * the thread: creations change the stats that are read here, and read the record that is deleted.
+ * Removes a thread with all its comments in a transaction and emits `thread.deleted`. The transaction conflicts with every
+ * other write to the thread: new comments change the stats, which it reads, and read the thread record, which it deletes.
  */
 export async function removeThread(tx: Transaction, actor: Actor, thread: ThreadRecord, now: number): Promise<void> {
   const environmentId = actor.environment.id;
@@ -30,7 +30,7 @@ export async function removeThread(tx: Transaction, actor: Actor, thread: Thread
   emitThreadDeleted(tx, actor, thread, now);
 }
 
-/** Removes comments of a thread that is gone, with their files and what finds them. `entries` are those of the thread's partition. */
+/** Deletes comments of a deleted thread with their files and index entries. `entries` are from the thread's partition. */
 export async function deleteComments(tx: Transaction, environmentId: string, partition: string, entries: readonly Entry[]): Promise<void> {
   const byAuthor = new Map<string, number>();
   for (const { key, value } of entries) {
@@ -43,7 +43,7 @@ export async function deleteComments(tx: Transaction, environmentId: string, par
   for (const [userId, comments] of byAuthor) countUsage(tx, environmentId, userId, 'comments', -comments);
 }
 
-/** Tells that a thread is gone. */
+/** Emits `thread.deleted`. */
 export function emitThreadDeleted(tx: Transaction, actor: Actor, { id, roomId }: ThreadRecord, now: number): void {
   const data = JSON.stringify({ threadId: id });
   emitChange(tx, actor.environment, { type: 'thread.deleted', at: now, roomId, threadId: id, userId: actingUserId(actor), via: actor.via, data });

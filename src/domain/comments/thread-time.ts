@@ -4,14 +4,14 @@ import { parseThreadStats } from '../../model/thread.ts';
 import type { Context } from '../context.ts';
 import { STATS_KEY } from '../records/partitions.ts';
 
-// Lists are in the order of creation times. A clock that is set back would otherwise put a reply before the comment it
-// answers, and hide changes from clients that ask for what was updated since (docs/decisions/0026-clocks.md).
+// Lists are ordered by creation time. If the clock was set back, a reply would otherwise precede the comment it answers, and
+// clients that ask for changes since a time would miss some (docs/decisions/0026-clocks.md).
 
 /**
- * The time of a change that follows others: the present, or one millisecond after the latest of them where the clock has
- * been set back since.
+ * The time for a change that must come after others: now, or one millisecond after the latest of them if the clock was set
+ * back since.
  *
- * @param earlier ISO timestamps of what the change must come after
+ * @param earlier ISO timestamps of the earlier changes
  * @returns milliseconds since the epoch
  */
 export function timeAfter(clock: Clock, ...earlier: readonly string[]): number {
@@ -24,7 +24,7 @@ export function timeAfter(clock: Clock, ...earlier: readonly string[]): number {
 
 /** The time of the next change in a thread, as `timeAfter`. `partition` is the thread's. */
 export async function nextTimeInThread(ctx: Context, partition: string): Promise<number> {
-  // Read outside of the transaction, or comments of one thread would conflict with each other.
+  // Read outside the transaction, or comments of one thread would conflict with each other.
   const stats = await ctx.store.get(partition, STATS_KEY);
   return stats === undefined ? ctx.clock.now() : timeAfter(ctx.clock, parseThreadStats(stats).updatedAt);
 }

@@ -6,28 +6,28 @@ import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { COMMENT_PREFIX, STATS_KEY, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
 
-/** A thread as it is shown, and as the JSON text of that. */
+/** The public view of a thread, and its JSON text. */
 export interface ThreadView {
   readonly thread: Thread;
   readonly text: string;
 }
 
-/** Who wrote in a thread, and whom its comments mention. */
+/** The ids of the authors in a thread, and of the users that its comments mention. */
 export interface ThreadUsers {
   readonly participants: ReadonlySet<string>;
   readonly mentioned: ReadonlySet<string>;
 }
 
-/** The refusal of an unknown thread. */
+/** The error for an unknown thread. */
 export const threadNotFound = (): CollabError => new CollabError('thread_not_found', 'Thread not found');
 
-/** The partition of a thread; throws `thread_not_found` for text that can't be the id of one. */
+/** The partition of a thread. Throws `thread_not_found` for text that cannot be a thread id. */
 export function threadPartition(environmentId: string, threadId: string): string {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(threadId)) throw threadNotFound();
   return threadRecordsOf(environmentId, threadId);
 }
 
-/** A thread as it is now; rendered once per change. Throws `thread_not_found`. */
+/** The current view of a thread, rendered once per change. Throws `thread_not_found`. */
 export async function threadView(ctx: Context, environmentId: string, threadId: string): Promise<ThreadView> {
   const partition = threadPartition(environmentId, threadId);
   return ctx.store.cached(`view ${partition}`, [partition], async () => {
@@ -39,7 +39,7 @@ export async function threadView(ctx: Context, environmentId: string, threadId: 
   });
 }
 
-/** As `threadView`, and null where there is no such thread. */
+/** As `threadView`, but null if the thread does not exist. */
 export async function threadViewOrNull(ctx: Context, environmentId: string, threadId: string): Promise<ThreadView | null> {
   try {
     return await threadView(ctx, environmentId, threadId);
@@ -49,11 +49,11 @@ export async function threadViewOrNull(ctx: Context, environmentId: string, thre
   }
 }
 
-/** Comments read at once: with the longest texts some megabytes. */
+/** Comments per read, which are a few megabytes at most. */
 const SLICE = 200;
 
-/** The comments of a thread in their order, as one JSON array; null when that is longer than `most` characters. */
-export async function commentsText(ctx: Context, partition: string, most: number): Promise<string | null> {
+/** The comments of a thread, oldest first, as a JSON array; null if that is longer than `maxChars` UTF-16 units. */
+export async function commentsText(ctx: Context, partition: string, maxChars: number): Promise<string | null> {
   const texts: string[] = [];
   let chars = 0;
   for await (const slice of commentSlices(ctx, partition)) {
@@ -61,15 +61,15 @@ export async function commentsText(ctx: Context, partition: string, most: number
       texts.push(text);
       chars += text.length + 1;
     }
-    if (chars > most) return null;
+    if (chars > maxChars) return null;
   }
   return `[${texts.join(',')}]`;
 }
 
-/** Who takes part in a thread, read from its comments once per change. */
+/** The users of a thread, read from its comments once per change. */
 export async function threadUsers(ctx: Context, environmentId: string, threadId: string): Promise<ThreadUsers> {
   const partition = threadPartition(environmentId, threadId);
-  return ctx.store.cached(`people ${partition}`, [partition], async () => {
+  return ctx.store.cached(`users ${partition}`, [partition], async () => {
     const participants = new Set<string>();
     const mentioned = new Set<string>();
     for await (const slice of commentSlices(ctx, partition)) {
@@ -83,7 +83,7 @@ export async function threadUsers(ctx: Context, environmentId: string, threadId:
   });
 }
 
-/** The texts of the comments of a thread in their order, in slices, so that a long thread is never in memory as a whole. */
+/** The JSON texts of the comments of a thread, oldest first, in slices, so that a long thread is never in memory as a whole. */
 async function* commentSlices(ctx: Context, partition: string): AsyncIterable<string[]> {
   for (let after: string | undefined; ; ) {
     const slice = await ctx.store.range(partition, { prefix: COMMENT_PREFIX, after, limit: SLICE });
@@ -94,8 +94,8 @@ async function* commentSlices(ctx: Context, partition: string): AsyncIterable<st
 }
 
 /**
- * Throws `forbidden` when the actor is confined to rooms and the thread is in another, before anything else about the
- * request is looked at. A thread that doesn't exist passes: the work itself finds that.
+ * Throws `forbidden` if the actor is confined to rooms and the thread is in another room. Call it before the request is
+ * validated. An unknown thread passes; the operation itself reports that.
  */
 export async function requireThreadAccess(ctx: Context, actor: Actor, threadId: string): Promise<void> {
   if (actor.rooms === null) return;

@@ -35,8 +35,8 @@ const createByUser = new InputSchema(Type.Omit(ThreadCreateSchema, ['userId']));
 const threadPatch = new InputSchema(ThreadPatchSchema);
 
 /**
- * Starts a thread with its first comment, in a room that is made if it is new, and answers `{"thread":…}`. `input` is
- * the parsed JSON body. Throws `forbidden`, `invalid_request`, `unknown_user`, `id_taken`, `idempotency_key_reused`.
+ * Creates a thread with its first comment, and its room if necessary, and returns `{"thread":…}`. `input` is the parsed JSON
+ * body. Throws `forbidden`, `invalid_request`, `unknown_user`, `id_taken`, `idempotency_key_reused`.
  */
 export async function createThread(ctx: Context, actor: Actor, roomId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
   requireWrite(actor, roomId);
@@ -56,15 +56,15 @@ export async function createThread(ctx: Context, actor: Actor, roomId: string, i
     const { userId, metadata } = first;
     const record: ThreadRecord = { id, roomId, resolved: false, position, metadata, userId, createdAt: at, updatedAt: at, resolvedAt: null, resolvedBy: null };
     const stats: ThreadStats = { commentCount: 1, updatedAt: at };
-    const place = newLocation(tx, environmentId, id, now, undefined);
-    const comment = await withAttachments(tx, actor, commentOf({ ...first, metadata: {} }, place.id, id, at), first.attachmentIds);
+    const location = newLocation(tx, environmentId, id, now, undefined);
+    const comment = await withAttachments(tx, actor, commentOf({ ...first, metadata: {} }, location.id, id, at), first.attachmentIds);
     const commentText = JSON.stringify(comment);
     const partition = threadRecordsOf(environmentId, id);
     tx.put(partition, THREAD_KEY, JSON.stringify(record));
     tx.put(partition, STATS_KEY, renderThreadStats(stats));
     tx.put(roomRecordsOf(environmentId, roomId), threadKey(at, id), id);
     tx.put(roomRecordsOf(environmentId, roomId), NEWEST_KEY, id);
-    tx.put(place.partition, place.key, commentText);
+    tx.put(location.partition, location.key, commentText);
     chargeUsage(tx, actor, userId, 'comments', 1);
     touchRoom(tx, environmentId, roomId, at, 1, 1);
     const thread = presentThread(record, stats);
@@ -74,7 +74,7 @@ export async function createThread(ctx: Context, actor: Actor, roomId: string, i
   });
 }
 
-/** The threads of a room, newest first unless asked otherwise; none for a room that doesn't exist. Throws `invalid_cursor`. */
+/** A page of the threads of a room, newest first by default; empty for an unknown room. Throws `forbidden`, `invalid_cursor`. */
 export async function listThreads(ctx: Context, actor: Actor, roomId: string, query: ListQuery): Promise<Page> {
   requireRead(actor, roomId);
   const limits = limitsOf(actor.environment);
@@ -82,7 +82,7 @@ export async function listThreads(ctx: Context, actor: Actor, roomId: string, qu
   const partition = roomRecordsOf(actor.environment.id, roomId);
   const read = () => readPage(ctx.store, query, limits.listHardCap, threadList(ctx, actor.environment.id, partition, query));
   if (!isUnfilteredFirstPage(query)) return read();
-  // Every change of a thread touches the partition of its room in the same commit, so that this one partition stands for all.
+  // Every change of a thread writes to the partition of its room in the same commit, so the cache depends on that one only.
   const key = `threads ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${partition}`;
   return ctx.store.cached(key, [partition], async () => {
     const page = await read();
@@ -90,7 +90,7 @@ export async function listThreads(ctx: Context, actor: Actor, roomId: string, qu
   });
 }
 
-/** Of `GET /threads/:threadId`. */
+/** The bound of `GET /threads/:threadId`. */
 const threadBound: TextBound = {
   maxChars: MAX_PAGE_CHARS,
   tooLong: () =>
@@ -98,15 +98,15 @@ const threadBound: TextBound = {
 };
 
 /**
- * A thread with all its comments: `{"thread":…,"comments":[…]}`. Throws `forbidden`, `thread_not_found`, and the refusal
- * of `bound`.
+ * A thread with all its comments: `{"thread":…,"comments":[…]}`. Throws `forbidden`, `thread_not_found`, and the error of
+ * `bound`.
  */
 export async function getThread(ctx: Context, actor: Actor, threadId: string, bound = threadBound): Promise<string> {
   requireRead(actor);
   await requireThreadAccess(ctx, actor, threadId);
   const environmentId = actor.environment.id;
   const partition = threadPartition(environmentId, threadId);
-  // That a thread is too long is remembered too, or each request would read up to the bound again.
+  // A thread that is too long is cached as null, or each request would read up to the bound again.
   const whole = await ctx.store.cached(`thread ${bound.maxChars} ${partition}`, [partition], async () => {
     const { text } = await threadView(ctx, environmentId, threadId);
     const comments = await commentsText(ctx, partition, bound.maxChars - text.length);
@@ -117,8 +117,9 @@ export async function getThread(ctx: Context, actor: Actor, threadId: string, bo
 }
 
 /**
- * Resolves or reopens a thread, replaces its metadata, or both, and answers `{"threadId":…,"resolved":…}`. `input` is the
- * parsed JSON body. What is so already is left alone. Throws `forbidden`, `invalid_request`, `thread_not_found`.
+ * Resolves or reopens a thread, replaces its metadata, or both, and returns `{"threadId":…,"resolved":…}`. `input` is the
+ * parsed JSON body. A field that has the wanted value already is not changed. Throws `forbidden`, `invalid_request`,
+ * `thread_not_found`.
  */
 export async function patchThread(ctx: Context, actor: Actor, threadId: string, input: unknown): Promise<string> {
   requireChange(actor);
@@ -130,8 +131,8 @@ export async function patchThread(ctx: Context, actor: Actor, threadId: string, 
 }
 
 /**
- * Resolves or reopens a thread and answers `{"threadId":…,"resolved":…}`. On a thread that is so already it changes
- * nothing and tells nobody. Throws `forbidden`, `thread_not_found`.
+ * Resolves or reopens a thread and returns `{"threadId":…,"resolved":…}`. If the thread is in that state already, it changes
+ * nothing and emits no event. Throws `forbidden`, `thread_not_found`.
  */
 export function setResolved(ctx: Context, actor: Actor, threadId: string, resolved: boolean): Promise<string> {
   return changeThread(ctx, actor, threadId, { resolved });
@@ -153,7 +154,7 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
       const record = JSON.parse(stored) as ThreadRecord;
       requireChange(actor, record.roomId);
       if (change.metadata !== undefined) requireAuthor(actor, record.userId, 'thread');
-      // Unguarded, or resolving a busy thread would never win against its new comments.
+      // Read outside the transaction, or resolving a busy thread would keep conflicting with its new comments.
       const stats = await ctx.store.get(partition, STATS_KEY);
       const { updatedAt } = stats === undefined ? record : parseThreadStats(stats);
       const now = timeAfter(ctx.clock, record.updatedAt, updatedAt);
@@ -162,8 +163,8 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
       tx.put(partition, THREAD_KEY, JSON.stringify(changed));
       const opened = Number(!changed.resolved) - Number(!record.resolved);
       touchRoom(tx, environmentId, record.roomId, changed.updatedAt, 0, opened);
-      const shown = presentThread(changed, stats === undefined ? { commentCount: 1, updatedAt: changed.updatedAt } : parseThreadStats(stats));
-      const data = JSON.stringify(shown);
+      const thread = presentThread(changed, stats === undefined ? { commentCount: 1, updatedAt: changed.updatedAt } : parseThreadStats(stats));
+      const data = JSON.stringify(thread);
       for (const type of types) {
         emitChange(tx, actor.environment, { type, at: now, roomId: record.roomId, threadId, userId: actingUserId(actor), via: actor.via, data });
       }
@@ -173,7 +174,7 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
   return JSON.stringify({ threadId, resolved });
 }
 
-/** A thread after a change, and the events that tell of it: none when it is so already. */
+/** A thread after a change, and the types of the events to emit: none if nothing changes. */
 function changedThread(record: ThreadRecord, { resolved, metadata }: ThreadChange, actor: Actor, at: string): { changed: ThreadRecord; types: EventType[] } {
   const types: EventType[] = [];
   let changed = record;
@@ -188,7 +189,7 @@ function changedThread(record: ThreadRecord, { resolved, metadata }: ThreadChang
   return { changed, types };
 }
 
-/** Deletes a thread with all its comments and answers `{"deleted":true}`. Throws `forbidden`, `thread_not_found`. */
+/** Deletes a thread with all its comments and returns `{"deleted":true}`. Throws `forbidden`, `thread_not_found`. */
 export async function deleteThread(ctx: Context, actor: Actor, threadId: string): Promise<string> {
   requireChange(actor);
   const partition = threadPartition(actor.environment.id, threadId);
@@ -205,7 +206,7 @@ export async function deleteThread(ctx: Context, actor: Actor, threadId: string)
   return '{"deleted":true}';
 }
 
-/** Whether a thread is there, or comments of one that went with its room and are still to be removed. */
+/** Whether the thread exists, or its comments do: those of a deleted room are removed later, in slices. */
 async function threadExists(tx: Transaction, partition: string): Promise<boolean> {
   return (await tx.get(partition, THREAD_KEY)) !== undefined || (await tx.range(partition, { limit: 1 })).length > 0;
 }
@@ -213,7 +214,7 @@ async function threadExists(tx: Transaction, partition: string): Promise<boolean
 interface ThreadDraft {
   readonly id: string | undefined;
   readonly position: Position | null;
-  /** The first comment; its metadata are the thread's. */
+  /** The first comment. Its metadata become those of the thread. */
   readonly first: CommentDraft;
 }
 
@@ -223,7 +224,7 @@ function readThreadDraft(actor: Actor, input: unknown, limits: Limits): ThreadDr
   return { id: fields.id, first, position: fields.position === undefined ? null : checkPosition(fields.position, limits) };
 }
 
-/** The create response: the fields that the service names first, then what a thread has besides. */
+/** The response to a create: the fields that the API documents first, then the other fields of a thread. */
 function renderCreated(thread: Thread, commentText: string): string {
   const { id, roomId, resolved, position, createdAt, ...more } = thread;
   const head = JSON.stringify({ id, roomId, resolved, position });

@@ -17,7 +17,7 @@ import { InputSchema, validate } from '../input/validate.ts';
 const environmentCreate = new InputSchema(EnvironmentCreateSchema);
 const environmentPatch = new InputSchema(EnvironmentPatchSchema);
 
-/** An environment just made, with the secret that its user tokens are signed with, which is shown this once. */
+/** A new environment, with the secret that signs its user tokens, which is shown only once. */
 export interface NewEnvironment {
   readonly environment: Environment;
   readonly jwtSecret: string;
@@ -25,19 +25,22 @@ export interface NewEnvironment {
 }
 
 /**
- * Makes an environment, without keys. `input` is `{slug, name?}`; its name is the slug where none is given.
+ * Creates an environment without keys. `input` is `{slug, name?}`; the name defaults to the slug.
  * Throws `invalid_request`, `slug_taken`.
  */
 export async function createEnvironment(ctx: Context, input: unknown): Promise<Environment> {
   return ctx.store.transact(prepareEnvironment(ctx, input));
 }
 
-/** As `createEnvironment`, with a secret to sign user tokens with, in the same commit. */
+/** As `createEnvironment`, with a secret that signs user tokens, created in the same commit. */
 export async function createSignedEnvironment(ctx: Context, input: unknown): Promise<NewEnvironment> {
   return ctx.store.transact(prepareSignedEnvironment(ctx, input));
 }
 
-/** Checks the input of `createSignedEnvironment` at once and returns what does its work in a transaction. Both throw as that does. */
+/**
+ * Validates the input of `createSignedEnvironment` and returns the function that creates the environment in a transaction.
+ * Both throw like `createSignedEnvironment`.
+ */
 export function prepareSignedEnvironment(ctx: Context, input: unknown): (tx: Transaction) => Promise<NewEnvironment> {
   const create = prepareEnvironment(ctx, input);
   return async (tx) => {
@@ -65,7 +68,7 @@ function prepareEnvironment(ctx: Context, input: unknown): (tx: Transaction) => 
   };
 }
 
-/** The environment; the same object until any environment changes. Throws `environment_not_found`. */
+/** The environment with this id: the same object until any environment changes. Throws `environment_not_found`. */
 export function environmentById(ctx: Context, id: string): Promise<Environment> {
   return ctx.store.cached(`environment ${id}`, [ENVIRONMENTS], () => requireEnvironment(ctx.store, id));
 }
@@ -76,7 +79,7 @@ export async function findEnvironment(ctx: Context, idOrSlug: string): Promise<E
   return environmentById(ctx, id ?? idOrSlug);
 }
 
-/** As `findEnvironment`, of what a transaction sees. */
+/** As `findEnvironment`, in a transaction. */
 export async function findEnvironmentWithin(tx: Pick<Reader, 'get'>, idOrSlug: string): Promise<Environment> {
   const id = SLUG_PATTERN.test(idOrSlug) ? await tx.get(SLUGS, idOrSlug) : undefined;
   return requireEnvironment(tx, id ?? idOrSlug);
@@ -88,14 +91,14 @@ export async function listEnvironments(ctx: Context): Promise<Environment[]> {
   return entries.map((entry) => parseEnvironment(entry.value));
 }
 
-/** The input of `updateEnvironment`, checked. Throws `invalid_request`. */
+/** The validated input of `updateEnvironment`. Throws `invalid_request`. */
 export function validateEnvironmentPatch(input: unknown): EnvironmentPatch {
   const patch = validate(environmentPatch, input);
   patch.settings?.allowedOrigins?.forEach(checkOrigin);
   return patch;
 }
 
-/** Changes what is given and keeps the rest. `input` is an `EnvironmentPatch`. Throws `environment_not_found`, `invalid_request`. */
+/** Changes the given fields of an environment. `input` is an `EnvironmentPatch`. Throws `environment_not_found`, `invalid_request`. */
 export async function updateEnvironment(ctx: Context, id: string, input: unknown): Promise<Environment> {
   const patch = validateEnvironmentPatch(input);
   return ctx.store.transact(async (tx) => {
@@ -112,7 +115,7 @@ export async function updateEnvironment(ctx: Context, id: string, input: unknown
   });
 }
 
-/** The environment with this id or slug, or one that was deleted and of which not all has been removed. Throws `environment_not_found`. */
+/** The environment with this id or slug, or a deleted one that is not completely removed yet. Throws `environment_not_found`. */
 export async function findDeletable(ctx: Context, idOrSlug: string): Promise<Pick<Environment, 'id' | 'slug'>> {
   try {
     return await findEnvironment(ctx, idOrSlug);
@@ -124,9 +127,9 @@ export async function findDeletable(ctx: Context, idOrSlug: string): Promise<Pic
 }
 
 /**
- * Deletes an environment and everything in it. It and its credentials are gone, and its stream has ended, in one commit; then its
- * files and records go, in slices. Called again after a crash in between, it removes what is left, as `sweepLeftovers`
- * does. Throws `environment_not_found`.
+ * Deletes an environment and everything in it. One commit removes the environment and its credentials and ends its stream;
+ * then its files and records are removed in slices. After a crash in between, a second call or `sweepUnfinishedWork` removes
+ * the rest. Throws `environment_not_found`.
  */
 export async function deleteEnvironment(ctx: Context, id: string): Promise<void> {
   if (!isValidId(id)) throw notFound(id);
@@ -136,7 +139,7 @@ export async function deleteEnvironment(ctx: Context, id: string): Promise<void>
     for (const { value } of keys) tx.delete(KEY_HASHES, (JSON.parse(value) as StoredKey).hash);
     if (stored === undefined) {
       if (await isPartlyDeleted(tx, id)) return true;
-      // Older versions left no note of what they had begun to delete.
+      // Older versions did not record unfinished deletions.
       if (keys.length > 0) markDeletion(tx, { id, slug: id }, ctx.clock.now());
       return keys.length > 0;
     }
@@ -184,11 +187,13 @@ function mergeSettings(current: EnvironmentSettings, patch: SettingsPatch): Envi
   };
 }
 
+/** The given limits, without unknown names. */
 function knownLimits(limits: NonNullable<SettingsPatch['limits']>): EnvironmentSettings['limits'] {
   const known = Object.keys(EnvironmentPatchSchema.properties.settings.properties.limits.properties);
   return Object.fromEntries(Object.entries(limits).filter(([name, value]) => known.includes(name) && value !== undefined));
 }
 
+/** The given quotas, without unknown names. */
 function knownQuotas(quotas: QuotasPatch): EnvironmentSettings['quotas'] {
   return Object.fromEntries(Object.entries(quotas).filter(([name, value]) => Object.hasOwn(defaultQuotas, name) && value !== undefined));
 }

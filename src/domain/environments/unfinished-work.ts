@@ -2,76 +2,80 @@ import { CollabError } from '../../model/errors.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { Entry, Reader, Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
-import { clearFiles, cancelRemovals } from '../files/file-jobs.ts';
+import { cancelRemovals, clearFiles } from '../files/file-jobs.ts';
 import { environmentPrefix, UNFINISHED_WORK } from '../records/partitions.ts';
 
 /**
- * Says that there are records and files of an environment that nobody can reach: what a deletion has not removed yet, or what an
- * import has taken in so far. Written in the commit of the deletion, and before the import's first record, so that a crash
- * leaves nothing behind that nobody knows of.
+ * Records that an environment has records and files that no client can reach: the rest of a deleted environment, or the part
+ * of an environment imported so far. Written in the commit of the deletion, and before the first record of the import, so
+ * that everything that a crash leaves behind is removed later.
  */
 interface UnfinishedWork {
   readonly by: 'deletion' | 'import';
   readonly slug: string;
-  /** Milliseconds since the epoch: when the environment was deleted, or when the import last said that it goes on. */
+  /** Milliseconds since the epoch: when the environment was deleted, or when the import last refreshed its marker. */
   readonly at: number;
-  /** Whether all of it has been removed once. Requests that began before a deletion may still write after that. */
-  readonly cleared: boolean;
+  /** Whether everything was removed once. Requests that began before a deletion may still write after that. */
+  readonly emptied: boolean;
 }
 
-/** How long after a deletion is looked for what was written late. */
+/** How long after a deletion late writes of requests are still removed. */
 const DELETION_GRACE_MS = 3_600_000;
-/** An import that has said nothing for so long has ended without cleaning up. */
+/** An import that has not refreshed its marker for so long has ended without cleaning up. */
 const IMPORT_TIMEOUT_MS = 3_600_000;
-/** How often an import says that it goes on. */
+/** How often an import refreshes its marker. */
 const REFRESH_MS = 60_000;
-/** Records, and about as many characters, that are removed in one transaction. */
+/** Records removed in one transaction. */
 const SLICE = 500;
+/** Characters of values removed in one transaction, approximately. */
 const SLICE_LENGTH = 2 * 1024 * 1024;
 const PARTITIONS_PER_READ = 200;
 
-/** Notes that everything in an environment is to be removed. `finishDeletion` does it, or `sweepLeftovers`. */
+/** Records that everything in an environment is to be removed, which `finishDeletion` and `sweepUnfinishedWork` do. */
 export function markDeletion(tx: Transaction, { id, slug }: Pick<Environment, 'id' | 'slug'>, now: number): void {
-  const leftover: UnfinishedWork = { by: 'deletion', slug, at: now, cleared: false };
-  tx.put(UNFINISHED_WORK, id, JSON.stringify(leftover));
+  const work: UnfinishedWork = { by: 'deletion', slug, at: now, emptied: false };
+  tx.put(UNFINISHED_WORK, id, JSON.stringify(work));
 }
 
-/** Whether an environment was deleted and not all of it has been removed. */
+/** Whether an environment was deleted and is not completely removed yet. */
 export async function isPartlyDeleted(reader: Pick<Reader, 'get'>, id: string): Promise<boolean> {
   const stored = await reader.get(UNFINISHED_WORK, id);
   return stored !== undefined && isPendingDeletion(parse(stored));
 }
 
-/** The deleted environment with this id or slug of which not all has been removed; undefined where there is none. */
+/** The deleted environment with this id or slug that is not completely removed yet; undefined if there is none. */
 export async function findPartlyDeleted({ store }: Context, idOrSlug: string): Promise<Pick<Environment, 'id' | 'slug'> | undefined> {
   for (const { key: id, value } of await store.range(UNFINISHED_WORK)) {
-    const leftover = parse(value);
-    if (isPendingDeletion(leftover) && (id === idOrSlug || leftover.slug === idOrSlug)) return { id, slug: leftover.slug };
+    const work = parse(value);
+    if (isPendingDeletion(work) && (id === idOrSlug || work.slug === idOrSlug)) return { id, slug: work.slug };
   }
   return undefined;
 }
 
-/** Removes all that is left of a deleted environment. No effect where nothing is. */
+/** Removes everything that is left of a deleted environment. No effect on any other. */
 export async function finishDeletion(ctx: Context, id: string): Promise<void> {
   const stored = await ctx.store.get(UNFINISHED_WORK, id);
   if (stored === undefined || parse(stored).by !== 'deletion') return;
   await clearFiles(ctx, id);
-  if (await removeAll(ctx, id, stored)) await replaceRecord(ctx, id, stored, JSON.stringify({ ...parse(stored), cleared: true } satisfies UnfinishedWork));
+  if (await removeAll(ctx, id, stored)) await replaceRecord(ctx, id, stored, JSON.stringify({ ...parse(stored), emptied: true } satisfies UnfinishedWork));
 }
 
-/** Goes on with deletions that were interrupted, and removes what imports that were interrupted have left. For the background worker. */
+/** Continues interrupted deletions and removes the results of interrupted imports. For the background worker. */
 export async function sweepUnfinishedWork(ctx: Context): Promise<void> {
   const now = ctx.clock.now();
   for (const { key: id, value } of await ctx.store.range(UNFINISHED_WORK)) {
-    const { by, at, cleared } = parse(value);
-    if (by === 'deletion' && !cleared) await finishDeletion(ctx, id);
+    const { by, at, emptied } = parse(value);
+    if (by === 'deletion' && !emptied) await finishDeletion(ctx, id);
     if (now - at < (by === 'deletion' ? DELETION_GRACE_MS : IMPORT_TIMEOUT_MS)) continue;
     await clearFiles(ctx, id);
     if (await removeAll(ctx, id, value)) await replaceRecord(ctx, id, value, undefined);
   }
 }
 
-/** Keeps what an import takes in apart from what is to be removed. One at a time may write an environment. */
+/**
+ * The claim of an import on an environment: as long as it is stored unchanged, the import may write and `sweepUnfinishedWork`
+ * leaves the environment alone. Only the latest import of an environment holds it.
+ */
 export class ImportMarker {
   readonly #ctx: Context;
   readonly #id: string;
@@ -87,17 +91,17 @@ export class ImportMarker {
     this.#stored = this.#render();
   }
 
-  /** Removes what is left of an environment and notes that an import of it begins. */
+  /** Stores a new marker, which invalidates any earlier one, and removes what is left of the environment. */
   static async begin(ctx: Context, environment: Pick<Environment, 'id' | 'slug'>): Promise<ImportMarker> {
-    const note = new ImportMarker(ctx, environment);
-    await ctx.store.transact((tx) => Promise.resolve(tx.put(UNFINISHED_WORK, note.#id, note.#stored)));
-    await cancelRemovals(ctx, note.#id);
-    await ctx.blobs?.removeAll(note.#id);
-    await removeAll(ctx, note.#id, note.#stored);
-    return note;
+    const marker = new ImportMarker(ctx, environment);
+    await ctx.store.transact((tx) => Promise.resolve(tx.put(UNFINISHED_WORK, marker.#id, marker.#stored)));
+    await cancelRemovals(ctx, marker.#id);
+    await ctx.blobs?.removeAll(marker.#id);
+    await removeAll(ctx, marker.#id, marker.#stored);
+    return marker;
   }
 
-  /** Says that the import goes on, once it has said nothing for a minute. Throws `internal` when its work was taken for leftovers. */
+  /** Refreshes the marker, at most once a minute; call it often. Throws `internal` if the marker is no longer current. */
   async refresh(): Promise<void> {
     if (this.#ctx.clock.now() - this.#refreshedAt < REFRESH_MS) return;
     this.#refreshedAt = this.#ctx.clock.now();
@@ -106,18 +110,18 @@ export class ImportMarker {
     this.#stored = text;
   }
 
-  /** Makes a commit of the import depend on its note. Throws `internal` when its work was taken for leftovers. */
+  /** Makes a commit of the import depend on the marker. Throws `internal` if the marker is no longer current. */
   async requireCurrent(tx: Transaction): Promise<void> {
     if ((await tx.get(UNFINISHED_WORK, this.#id)) !== this.#stored) throw importWasRemoved();
   }
 
-  /** As `require`; what was taken in stays. */
+  /** As `requireCurrent`, and removes the marker: the environment is imported. */
   async complete(tx: Transaction): Promise<void> {
     await this.requireCurrent(tx);
     tx.delete(UNFINISHED_WORK, this.#id);
   }
 
-  /** Removes what was taken in. */
+  /** Removes the marker and everything imported, unless the marker is no longer current. */
   async rollBack(): Promise<void> {
     if ((await this.#ctx.store.get(UNFINISHED_WORK, this.#id)) !== this.#stored) return;
     await this.#ctx.blobs?.removeAll(this.#id);
@@ -125,17 +129,17 @@ export class ImportMarker {
   }
 
   #render(): string {
-    return JSON.stringify({ by: 'import', slug: this.#slug, at: this.#refreshedAt, cleared: false } satisfies UnfinishedWork);
+    return JSON.stringify({ by: 'import', slug: this.#slug, at: this.#refreshedAt, emptied: false } satisfies UnfinishedWork);
   }
 }
 
 const parse = (stored: string): UnfinishedWork => JSON.parse(stored) as UnfinishedWork;
-const isPendingDeletion = ({ by, cleared }: UnfinishedWork): boolean => by === 'deletion' && !cleared;
-const importWasRemoved = (): CollabError => new CollabError('internal', 'What was imported has been removed meanwhile: another import or a sweep took it for leftovers');
+const isPendingDeletion = ({ by, emptied }: UnfinishedWork): boolean => by === 'deletion' && !emptied;
+const importWasRemoved = (): CollabError => new CollabError('internal', 'The imported records were removed in the meantime, by another import or by the cleanup of unfinished imports');
 
 /**
- * Removes the records of an environment, as long as its note is `stored`: it changes when an import takes over.
- * @returns whether all was removed
+ * Removes the records of an environment while its `UnfinishedWork` record is `stored`. An import that begins replaces that.
+ * @returns whether everything was removed
  */
 async function removeAll(ctx: Context, id: string, stored: string): Promise<boolean> {
   const prefix = environmentPrefix(id);
@@ -147,7 +151,7 @@ async function removeAll(ctx: Context, id: string, stored: string): Promise<bool
   }
 }
 
-/** Removes the records of these partitions in slices, of several partitions where they are small. */
+/** Removes the records of these partitions in slices, which may span several partitions. Returns false as `removeAll` does. */
 async function removeRecords(ctx: Context, id: string, stored: string, names: readonly string[]): Promise<boolean> {
   let slice: [partition: string, key: string][] = [];
   let length = 0;
@@ -178,7 +182,7 @@ function removeSlice(ctx: Context, id: string, stored: string, slice: readonly (
   });
 }
 
-/** Changes a note, unless it is another one by now; undefined removes it. Returns whether it was the same. */
+/** Replaces an `UnfinishedWork` record if it still is `stored`; undefined removes it. Returns whether it was. */
 function replaceRecord(ctx: Context, id: string, stored: string, text: string | undefined): Promise<boolean> {
   return ctx.store.transact(async (tx) => {
     if ((await tx.get(UNFINISHED_WORK, id)) !== stored) return false;

@@ -5,21 +5,21 @@ import { type EventDraft, type EventType, renderEvent, type Via } from '../../mo
 import type { Transaction } from '../../ports/store.ts';
 import { streamOf } from './streams.ts';
 
-/** A change to tell of. */
+/** A change of which an event is emitted. */
 export interface Change {
   readonly type: EventType;
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly roomId: string | null;
   readonly threadId: string | null;
-  /** Who acted; null for a backend that acts as no user. */
+  /** The user who made the change; null for a backend that acts as no user. */
   readonly userId: string | null;
   readonly via: Via;
   /** JSON text. */
   readonly data: string;
 }
 
-/** Appends the event of a change to the stream of the environment, in the commit of `tx`. */
+/** Appends the event of a change to the stream of the environment in the commit of `tx`. */
 export function emitChange(tx: Transaction, environment: Environment, change: Change): void {
   const draft: EventDraft = {
     type: change.type,

@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { redactErasedUsers } from '../users/erasure.ts';
 import { epochOf, streamOf } from './streams.ts';
 
-/** What `GET /events` asks for. */
+/** The parameters of `GET /events`. */
 export interface EventsQuery {
   /** Events after this position. */
   readonly since: number;
@@ -19,8 +19,8 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
 
 /**
- * Parses `since` (0 when absent) and `limit` (100 when absent, over 1 000 counts as 1 000).
- * Throws `invalid_request` naming the parameter.
+ * Parses `since` (default 0) and `limit` (default 100; more than 1 000 counts as 1 000).
+ * Throws `invalid_request`, which names the parameter.
  */
 export function parseEventsQuery(search: URLSearchParams): EventsQuery {
   const since = parseInteger('since', search.get('since') ?? '0', 0);
@@ -29,17 +29,18 @@ export function parseEventsQuery(search: URLSearchParams): EventsQuery {
 }
 
 /**
- * The log after a position, as `{"items":[…],"epoch":…,"seq":…,"oldestSeq":…}`, with `nextSince` when more remain.
- * `seq` is the last position of the log. A `since` below `oldestSeq - 1`, or taken under another `epoch`, has missed
- * events: its owner reloads. Events of users who have been erased come without personal data, events that the credential may not see (`canSeeEvent`) are left out.
+ * The events after a position, as `{"items":[…],"epoch":…,"seq":…,"oldestSeq":…}`, with `nextSince` if there are more. `seq`
+ * is the last position of the stream. A client whose `since` is below `oldestSeq - 1`, or from another `epoch`, has missed
+ * events and must reload. Personal data of erased users is removed; events that the actor may not see (`canSeeEvent`) are
+ * left out.
  */
 export async function listEvents(ctx: Context, actor: Actor, since: number, limit: number): Promise<string> {
   requireRead(actor);
   const stream = streamOf(actor.environment);
   const events = await redactErasedUsers(ctx.store, actor.environment.id, await ctx.store.events(stream, since, limit));
-  // After the events: a trim between the two then shows as the gap that it may have made, never the other way about.
-  const kept = await ctx.store.oldestSeq(stream);
-  const oldest = events[0]?.seq === since + 1 ? Math.min(kept, since + 1) : kept;
+  // Read after the events: a trim in between can then report a gap that does not affect these events, but never hide one.
+  const stored = await ctx.store.oldestSeq(stream);
+  const oldest = events[0]?.seq === since + 1 ? Math.min(stored, since + 1) : stored;
   const last = events.at(-1)?.seq ?? since;
   const seq = Math.max(await ctx.store.lastSeq(stream), events.at(-1)?.seq ?? 0);
   const visible = events.filter((event) => canSeeEvent(actor, event.text));
@@ -48,15 +49,15 @@ export async function listEvents(ctx: Context, actor: Actor, since: number, limi
   return `{"items":[${items}],"epoch":${JSON.stringify(epochOf(ctx.store, actor.environment))},"seq":${seq},"oldestSeq":${oldest}${next}}`;
 }
 
-/** Whether an actor may see a rendered event: one that is confined to rooms sees those of its rooms, and none of users. */
+/** Whether an actor may see a rendered event. An actor confined to rooms sees the events of its rooms and no user events. */
 export function canSeeEvent(actor: Actor, event: string): boolean {
   if (actor.rooms === null) return true;
   const roomId = roomOfEvent(event);
   return roomId !== null && inScope(actor.rooms, roomId);
 }
 
-function parseInteger(name: string, text: string, least: number): number {
+function parseInteger(name: string, text: string, minimum: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : -1;
-  if (value < least) throw new CollabError('invalid_request', `${name} must be an integer of at least ${least}`);
+  if (value < minimum) throw new CollabError('invalid_request', `${name} must be an integer of at least ${minimum}`);
   return value;
 }

@@ -8,16 +8,15 @@ import { putFileJob } from './file-jobs.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
 import { countUsage } from '../quotas/usage.ts';
 
-/** The ids without repetition, in their order. Throws `invalid_request` when there are more than a comment may have. */
+/** The ids without duplicates, in their order. Throws `invalid_request` if there are more than a comment may have. */
 export function checkAttachmentIds(ids: readonly string[], limits: Limits): readonly string[] {
   if (ids.length > limits.attachments) throw new CollabError('invalid_request', `attachmentIds must hold at most ${limits.attachments} ids`);
   return [...new Set(ids)];
 }
 
 /**
- * Links uploads to a comment, inside the transaction that writes it, and gives what the comment shows of them. Users
- * link only what they uploaded themselves, unless the comment has it already.
- * Throws `unknown_attachment`, `attachment_linked`.
+ * Links uploads to a comment in the transaction that writes it, and returns them as attachments. Users can link only their
+ * own uploads and those that the comment has already. Throws `unknown_attachment`, `attachment_linked`.
  */
 async function linkAttachments(tx: Transaction, actor: Actor, ids: readonly string[], commentId: string): Promise<Attachment[]> {
   const environmentId = actor.environment.id;
@@ -26,7 +25,7 @@ async function linkAttachments(tx: Transaction, actor: Actor, ids: readonly stri
     const file = await findFile(tx, environmentId, id);
     const isMine = actor.kind === 'backend' || file?.uploadedBy === actor.userId;
     if (file === null || (!isMine && file.commentId !== commentId)) {
-      throw new CollabError('unknown_attachment', `attachmentIds holds ${JSON.stringify(id.slice(0, 64))}, which is no upload ${actor.kind === 'user' ? 'of yours' : 'of this environment'}`);
+      throw new CollabError('unknown_attachment', `attachmentIds holds ${JSON.stringify(id.slice(0, 64))}, which is not an upload ${actor.kind === 'user' ? 'of yours' : 'of this environment'}`);
     }
     if (file.commentId !== null && file.commentId !== commentId) throw new CollabError('attachment_linked', `The attachment ${id} is linked to another comment`);
     if (file.commentId === null) {
@@ -38,21 +37,24 @@ async function linkAttachments(tx: Transaction, actor: Actor, ids: readonly stri
   return linked;
 }
 
-/** A comment with these uploads linked instead of those that it has; files that it loses are removed. As `linkAttachments`. */
+/**
+ * A comment with these uploads linked in place of its attachments, in the transaction that writes it; the same comment if
+ * `ids` is undefined. Files that it no longer links are removed. Throws as `linkAttachments`.
+ */
 export async function withAttachments(tx: Transaction, actor: Actor, comment: Comment, ids: readonly string[] | undefined): Promise<Comment> {
   if (ids === undefined) return comment;
   const attachments = await linkAttachments(tx, actor, ids, comment.id);
-  const lost = comment.attachments.filter(({ id }) => !ids.includes(id));
-  await removeAttachments(tx, actor.environment.id, lost);
+  const removed = comment.attachments.filter(({ id }) => !ids.includes(id));
+  await removeAttachments(tx, actor.environment.id, removed);
   return { ...comment, attachments };
 }
 
-/** Removes the files of a comment that loses them, inside the transaction: nobody finds them any more, and their bytes follow. */
+/** Removes the records of attached files in a transaction, and leaves jobs that remove their bytes. */
 export async function removeAttachments(tx: Transaction, environmentId: string, attachments: readonly Attachment[]): Promise<void> {
   for (const { id } of attachments) await removeFile(tx, environmentId, id);
 }
 
-/** Removes one file, linked or not, inside a transaction. */
+/** Removes the record of one file, linked or not, in a transaction, and leaves a job that removes its bytes. */
 export async function removeFile(tx: Transaction, environmentId: string, fileId: string): Promise<void> {
   const file = await findFile(tx, environmentId, fileId);
   if (file !== null) countUsage(tx, environmentId, file.uploadedBy, 'uploadBytes', -file.attachment.sizeBytes);

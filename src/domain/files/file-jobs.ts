@@ -6,48 +6,46 @@ import { type Context, requireFileStorage } from '../context.ts';
 import { ENVIRONMENTS, FILE_JOBS, filesOf } from '../records/partitions.ts';
 
 /**
- * `asked`: a thumbnail is to be made for which somebody waits. `clear`: the environment is gone, all its bytes are to
- * follow; there is no `fileId`. `remove`: the record is gone, its bytes are to follow. `thumb`: a thumbnail is to be made.
- * What comes first here is done first.
+ * `asked`: make a thumbnail for which a client waits. `clear`: the environment was deleted, remove all its bytes; there is no
+ * `fileId`. `remove`: the record was deleted, remove the bytes. `thumb`: make a thumbnail. Done in this order.
  */
 export type FileJobKind = 'asked' | 'clear' | 'remove' | 'thumb';
 
-/** Work on a file that was recorded in the commit which made it necessary; doing it twice does no harm. */
+/** Work on a file, recorded in the commit that made it necessary. It is idempotent. */
 export interface FileJob {
   readonly key: string;
   readonly kind: FileJobKind;
   readonly environmentId: string;
   readonly fileId: string;
-  /** Names whose file it is, so that the files of different users take turns. */
+  /** Identifies the user of the file. Jobs of different users are done in turn. */
   readonly owner: string;
 }
 
 /** Name of the thumbnail of a file, beside the file's own, which is its id. */
 export const thumbnailName = (fileId: string): string => `${fileId}.thumb`;
 
-/** The id of the file that a blob is the thumbnail of; the blob's own name for any other. */
+/** The id of the file of which a blob is the thumbnail; the name of the blob if it is not a thumbnail. */
 export const fileOfThumbnail = (blob: string): string => blob.replace(/\.thumb$/, '');
 
 const jobKey = (kind: FileJobKind, environmentId: string, fileId: string): string => `${kind}~${environmentId}~${fileId}`;
 
 /**
- * Leaves work to the background worker, in the commit of `tx`.
+ * Adds a job for the background worker in the commit of `tx`.
  *
- * @param userId who uploaded the file, where a thumbnail is to be made
+ * @param userId the uploader of the file, for the jobs that make a thumbnail
  */
 export function putFileJob(tx: Transaction, kind: FileJobKind, environmentId: string, fileId: string, userId = ''): void {
   tx.put(FILE_JOBS, jobKey(kind, environmentId, fileId), userKey(environmentId, userId));
 }
 
-/** Makes sure that the thumbnail of a file of this user will be made next, also of a file whose first try was lost. */
+/** Makes the thumbnail of a file of this user the next job, also if the first job for it was lost. */
 export async function requestThumbnail(ctx: Context, environmentId: string, fileId: string, userId: string): Promise<void> {
   if ((await ctx.store.get(FILE_JOBS, jobKey('asked', environmentId, fileId))) !== undefined) return;
   await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'asked', environmentId, fileId, userId)));
 }
 
 /**
- * The work that is left and can be done now, in its order; at most `limit` pieces, where that is given. While the files
- * are held, nothing is removed.
+ * The jobs that can be done now, in order, at most `limit` of them if given. While the blobs are held, removals are left out.
  */
 export async function pendingFileJobs(ctx: Context, limit?: number): Promise<FileJob[]> {
   const jobs = await listFileJobs(ctx, '', limit);
@@ -66,20 +64,20 @@ async function listFileJobs(ctx: Context, prefix: string, limit?: number): Promi
 
 const isRemoval = ({ kind }: FileJob): boolean => kind === 'clear' || kind === 'remove';
 
-/** Removes the files of an environment whose record is gone; while the files are held, the background worker does it later. */
+/** Removes the files of a deleted environment. While the blobs are held, it leaves a job for the background worker instead. */
 export async function clearFiles(ctx: Context, environmentId: string): Promise<void> {
   if (ctx.blobs === undefined) return;
   if (await ctx.blobs.isHeld()) await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'clear', environmentId, '')));
   else await ctx.blobs.removeAll(environmentId);
 }
 
-/** Forgets the removals that are left of an environment, which is about to come back by an import. */
+/** Deletes the pending removals of an environment that is about to be imported again. */
 export async function cancelRemovals(ctx: Context, environmentId: string): Promise<void> {
   const jobs = await Promise.all(['clear', 'remove'].map((kind) => listFileJobs(ctx, `${kind}~${environmentId}~`)));
   if (jobs.flat().length > 0) await deleteFileJobs(ctx, jobs.flat());
 }
 
-/** Forgets work that is done. */
+/** Deletes finished jobs. */
 export async function deleteFileJobs(ctx: Context, jobs: readonly FileJob[]): Promise<void> {
   await ctx.store.transact((tx) => {
     for (const { key } of jobs) tx.delete(FILE_JOBS, key);
@@ -87,7 +85,7 @@ export async function deleteFileJobs(ctx: Context, jobs: readonly FileJob[]): Pr
   });
 }
 
-/** Does a piece of work. Returns false when it has to wait, because the files are held; rejects when it should be tried again. */
+/** Does a job. Returns false if it must wait because the blobs are held; rejects if it should be retried. */
 export async function runFileJob(ctx: Context, job: FileJob): Promise<boolean> {
   if (isRemoval(job)) return removeFiles(ctx, job);
   await makeThumbnail(ctx, job.environmentId, job.fileId);
@@ -96,9 +94,9 @@ export async function runFileJob(ctx: Context, job: FileJob): Promise<boolean> {
 
 async function removeFiles(ctx: Context, { kind, environmentId, fileId }: FileJob): Promise<boolean> {
   const { blobs } = requireFileStorage(ctx);
-  // What an import has brought back since the job was left stays.
-  const isBack = kind === 'clear' ? (await ctx.store.get(ENVIRONMENTS, environmentId)) !== undefined : await fileExists(ctx, environmentId, fileId);
-  if (isBack) return true;
+  // An import may have restored the environment or the file since the job was added.
+  const isRestored = kind === 'clear' ? (await ctx.store.get(ENVIRONMENTS, environmentId)) !== undefined : await fileExists(ctx, environmentId, fileId);
+  if (isRestored) return true;
   if (await blobs.isHeld()) return false;
   if (kind === 'clear') await blobs.removeAll(environmentId);
   else for (const name of [fileId, thumbnailName(fileId)]) await blobs.remove(environmentId, name);
@@ -118,7 +116,7 @@ async function makeThumbnail(ctx: Context, environmentId: string, fileId: string
   } finally {
     await staged.discard();
   }
-  // Removed meanwhile: whoever removed it may have looked before this was there.
+  // If the file was removed in the meantime, its removal may have run before the thumbnail existed.
   if (!(await fileExists(ctx, environmentId, fileId))) await blobs.remove(environmentId, name);
 }
 

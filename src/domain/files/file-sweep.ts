@@ -6,16 +6,16 @@ import { environmentById, listEnvironments } from '../environments/environments.
 import { fileOfThumbnail } from './file-jobs.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
 
-/** How long an upload waits for a comment that links it, in milliseconds. */
+/** How long an upload is kept without a comment that links it, in milliseconds. */
 export const UNLINKED_MS = 24 * 3_600_000;
-/** A staged file to which nothing was written for so long belongs to no upload any more. */
+/** A staged file without a write for so long belongs to no running upload. */
 export const STAGED_MS = 3_600_000;
-/** A blob is there a moment before its record is. */
+/** A younger blob is not an orphan: blobs are stored before their records. */
 const ORPHAN_MS = 3_600_000;
 
 const SLICE = 500;
 
-/** Bytes without a record: left by a crash, or put there by nobody of ours. */
+/** A blob without a record: left by a crash, or not written by the server. */
 export interface Orphan {
   readonly environmentId: string;
   readonly blob: string;
@@ -23,8 +23,8 @@ export interface Orphan {
 }
 
 /**
- * Removes the uploads of an environment that no comment linked for 24 hours. Returns how many.
- * @param dryRun only counts them
+ * Removes the uploads of an environment that no comment has linked within 24 hours, and returns their number.
+ * @param dryRun only count them
  */
 export async function sweepUnlinked(ctx: Context, environmentId: string, dryRun = false): Promise<number> {
   const end = minFileId(ctx.clock.now() - UNLINKED_MS);
@@ -33,7 +33,7 @@ export async function sweepUnlinked(ctx: Context, environmentId: string, dryRun 
     const slice = await ctx.store.range(unlinkedOf(environmentId), { after, limit: SLICE });
     const stale = slice.filter(({ key }) => key < end).map(({ key }) => key);
     swept += dryRun ? stale.length : await removeUnlinked(ctx, environmentId, stale);
-    // Ids begin with their time, so the rest is younger.
+    // Ids begin with their time, so the rest are younger.
     if (stale.length < SLICE) return swept;
     after = slice.at(-1)?.key;
   }
@@ -52,7 +52,7 @@ function removeUnlinked(ctx: Context, environmentId: string, ids: readonly strin
   });
 }
 
-/** Every blob without a record, in any environment, those of deleted environments too. What came within the last hour is left out. */
+/** All blobs without a record, including those of deleted environments, except blobs of the last hour. */
 export async function* findOrphans(ctx: Context): AsyncIterable<Orphan> {
   const { blobs } = requireFileStorage(ctx);
   const end = minFileId(ctx.clock.now() - ORPHAN_MS);
@@ -67,7 +67,7 @@ export async function* findOrphans(ctx: Context): AsyncIterable<Orphan> {
   }
 }
 
-/** Removes the orphans of `findOrphans`, and what is left of deleted environments. Returns false when it stopped, because the files are held. */
+/** Removes orphans, and all blobs of deleted environments. Returns false if it stopped because the blobs are held. */
 export async function removeOrphans(ctx: Context, orphans: readonly Orphan[]): Promise<boolean> {
   const { blobs } = requireFileStorage(ctx);
   for (const { environmentId, blob } of orphans) {
@@ -83,7 +83,7 @@ export async function removeOrphans(ctx: Context, orphans: readonly Orphan[]): P
   return true;
 }
 
-/** How many files are recorded, and which of them have lost their bytes. */
+/** The number of recorded files, and the ids of those whose bytes are missing. */
 export async function checkFiles(ctx: Context): Promise<{ files: number; lost: string[] }> {
   const { blobs } = requireFileStorage(ctx);
   const lost: string[] = [];
@@ -102,5 +102,5 @@ export async function checkFiles(ctx: Context): Promise<{ files: number; lost: s
 
 const GENERATED_FILE_ID = /^file_[0-9a-z]{20}$/;
 
-/** Where the ids of files that were uploaded at a time begin. */
+/** The smallest id of files uploaded at `time`, in milliseconds since the epoch. */
 const minFileId = (time: number): string => `file_${timeKey(time)}`;

@@ -1,11 +1,11 @@
 import type { Attachment } from '../../model/attachment.ts';
 
-/** The path of a file below the address of the server. Records and events hold it in place of a URL. */
+/** The path of a file on the server. Records and events contain it in place of a URL. */
 export function filePath(environmentId: string, fileId: string): string {
   return `/files/${environmentId}/${fileId}`;
 }
 
-/** An attachment whose URLs begin with `baseUrl`, without a slash at its end; '' leaves them as paths. */
+/** An attachment whose URLs begin with `baseUrl`, which has no trailing slash; '' leaves them as paths. */
 export function withBaseUrl(attachment: Attachment, baseUrl: string): Attachment {
   const { url, thumbnailUrl } = attachment;
   const thumbnail = thumbnailUrl === undefined ? {} : { thumbnailUrl: absolute(thumbnailUrl, baseUrl) };
@@ -13,22 +13,22 @@ export function withBaseUrl(attachment: Attachment, baseUrl: string): Attachment
 }
 
 /**
- * How the attachments of a comment begin in JSON that the server has made. No caller can write this into a comment,
- * thread or event: the quotes of a text are escaped, and metadata holds no arrays.
+ * The start of the attachments of a comment in JSON that the server generates. A client cannot put this text into a comment,
+ * thread or event: quotes in strings are escaped, and metadata contain no arrays.
  */
 const ATTACHMENTS_START = '"attachments":[{';
-/** One attachment, from its brace on. What follows its URLs are numbers. */
+/** One attachment, from its opening brace. Only numbers follow its URLs. */
 const ATTACHMENT = /\{[^]*?"url":"[^}]*\},?/y;
 const URLS = /"(url|thumbnailUrl)":"((?:[^"\\]|\\.)*)"/g;
 
-/** Whether JSON text of comments, threads or events holds an attachment. */
+/** Whether JSON text of comments, threads or events contains an attachment. */
 export function containsFileUrls(text: string): boolean {
   return text.includes(ATTACHMENTS_START);
 }
 
 /**
- * JSON text of comments, threads or events with the URLs of all attachments beginning with `baseUrl`, without a slash at
- * its end. Earlier versions stored the URL under which a file was uploaded: its address is replaced. '' changes nothing.
+ * JSON text of comments, threads or events in which the URLs of all attachments begin with `baseUrl`, which has no trailing
+ * slash; '' changes nothing. Earlier versions stored whole URLs: their addresses are replaced.
  */
 export function withFileUrls(text: string, baseUrl: string): string {
   if (baseUrl === '') return text;

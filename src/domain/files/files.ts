@@ -9,35 +9,35 @@ import { type Context, requireFileStorage } from '../context.ts';
 import { fileOfThumbnail, requestThumbnail, thumbnailName } from './file-jobs.ts';
 import { filesOf, THREAD_KEY } from '../records/partitions.ts';
 
-/** A file, or its thumbnail, as it is served. */
+/** What is needed to serve a file or its thumbnail. */
 export interface ServedFile {
   readonly environmentId: string;
   /** Name of the blob. */
   readonly blob: string;
   readonly mimeType: string;
   readonly filename: string;
-  /** Names this very content: a tag for HTTP without its quotes. */
+  /** HTTP entity tag of the content, without the quotes. */
   readonly tag: string;
-  /** Whether it may have to be waited for, with `awaitThumbnail`. */
+  /** Whether it may not exist yet: call `awaitThumbnail` first. */
   readonly isThumbnail: boolean;
 }
 
-/** A thumbnail that is asked for before it is made is waited for so long. */
+/** How long a request waits for a thumbnail that is not made yet. */
 const THUMBNAIL_TIMEOUT_MS = 15_000;
 const POLL_MS = 20;
 
 const fileNotFound = (message = 'File not found'): CollabError => new CollabError('file_not_found', message);
 
 /**
- * A file that a user asks for, or its thumbnail. Throws `forbidden` for another environment or a room out of reach,
- * `file_not_found`.
+ * Finds a file, or its thumbnail, for a user. Throws `forbidden` for a file of another environment or of a room that the
+ * user has no access to, `file_not_found`.
  */
 export async function openFile(
   ctx: Context,
   actor: UserActor,
   { environmentId, fileId, thumbnail }: { environmentId: string; fileId: string; thumbnail: boolean },
 ): Promise<ServedFile> {
-  if (actor.environment.id !== environmentId) throw new CollabError('forbidden', 'The credentials are of another environment than the file');
+  if (actor.environment.id !== environmentId) throw new CollabError('forbidden', 'The credentials belong to a different environment than the file');
   const file = await requireFile(ctx, environmentId, fileId);
   if (actor.rooms !== null && file.commentId !== null) await requireLinkedCommentAccess(ctx, actor, file.commentId);
   const { mimeType, filename, type } = file.attachment;
@@ -49,23 +49,23 @@ export async function openFile(
 }
 
 /**
- * Resolves once a thumbnail is made; one that is missing is asked for. Throws `file_not_found` when none can be made, and
- * `internal` when it takes too long.
+ * Resolves once a thumbnail exists, and requests it if it does not. Throws `file_not_found` if none can be made, and
+ * `internal` if that takes too long.
  *
- * @param goOn asked while waiting; false gives up
+ * @param isWanted called while waiting; false ends the wait
  */
-export async function awaitThumbnail(ctx: Context, { environmentId, blob }: ServedFile, goOn: () => boolean): Promise<void> {
+export async function awaitThumbnail(ctx: Context, { environmentId, blob }: ServedFile, isWanted: () => boolean): Promise<void> {
   const { blobs } = requireFileStorage(ctx);
   const fileId = fileOfThumbnail(blob);
-  const isMade = async (): Promise<boolean> => (await blobs.stat(environmentId, blob)) !== undefined;
-  if (await isMade()) return;
+  const exists = async (): Promise<boolean> => (await blobs.stat(environmentId, blob)) !== undefined;
+  if (await exists()) return;
   const { uploadedBy } = await requireFile(ctx, environmentId, fileId);
   await requestThumbnail(ctx, environmentId, fileId, uploadedBy);
-  for (const end = performance.now() + THUMBNAIL_TIMEOUT_MS; goOn() && performance.now() < end; await delay(POLL_MS)) {
-    if (await isMade()) return;
+  for (const end = performance.now() + THUMBNAIL_TIMEOUT_MS; isWanted() && performance.now() < end; await delay(POLL_MS)) {
+    if (await exists()) return;
     if ((await requireFile(ctx, environmentId, fileId)).noThumbnail === true) throw fileNotFound('No thumbnail can be made of this image');
   }
-  throw new CollabError('internal', 'The thumbnail is not made yet: try again');
+  throw new CollabError('internal', 'The thumbnail is not ready yet: try again');
 }
 
 async function requireFile(ctx: Context, environmentId: string, fileId: string): Promise<StoredFile> {
@@ -75,8 +75,8 @@ async function requireFile(ctx: Context, environmentId: string, fileId: string):
 }
 
 async function requireLinkedCommentAccess(ctx: Context, actor: UserActor, commentId: string): Promise<void> {
-  const place = await findLocation(ctx.store, actor.environment.id, commentId);
-  const thread = place === undefined ? undefined : await ctx.store.get(place.partition, THREAD_KEY);
+  const location = await findLocation(ctx.store, actor.environment.id, commentId);
+  const thread = location === undefined ? undefined : await ctx.store.get(location.partition, THREAD_KEY);
   if (thread === undefined) throw fileNotFound();
   requireRoomAccess(actor, (JSON.parse(thread) as ThreadRecord).roomId);
 }

@@ -2,13 +2,13 @@ import type { StoredFile } from '../../model/attachment.ts';
 import { fileOfThumbnail } from './file-jobs.ts';
 import { ENVIRONMENTS } from '../records/partitions.ts';
 
-/** The files that the records of a whole store name, gathered record by record. */
+/** The files that a store has records of, collected record by record. */
 export class RecordedFiles {
   readonly #environments = new Set<string>();
-  /** environment -> file -> SHA-256, hex. */
+  /** Environment id -> file id -> SHA-256, hex. */
   readonly #hashes = new Map<string, Map<string, string>>();
 
-  /** Takes a record as it is stored; those of other kinds have no effect. */
+  /** Adds a stored record. Records of other kinds have no effect. */
   add(partition: string, key: string, value: string): void {
     if (partition === ENVIRONMENTS) this.#environments.add(key);
     const [, environmentId] = /^e\/([^/]+)\/files$/.exec(partition) ?? [];
@@ -17,17 +17,17 @@ export class RecordedFiles {
     this.#hashes.set(environmentId, files.set(key, (JSON.parse(value) as StoredFile).sha256));
   }
 
-  /** Whether a record names this blob: a file, or the thumbnail of one. Ask when every record was added. */
+  /** Whether a blob is a recorded file or the thumbnail of one. Valid once every record was added. */
   has(environmentId: string, blob: string): boolean {
     return this.#filesOf(environmentId).has(fileOfThumbnail(blob));
   }
 
-  /** The SHA-256 (hex) that a blob must have; undefined for a thumbnail, and where no record names it. */
+  /** The SHA-256 (hex) that a blob must have; undefined for a thumbnail and for a blob without a record. */
   hashOf(environmentId: string, blob: string): string | undefined {
     return this.#filesOf(environmentId).get(blob);
   }
 
-  /** Every file as its environment and id. What belongs to no environment, such as the leftovers of an import, is left out. */
+  /** All files of existing environments. Files of unfinished imports and deletions are left out. */
   *all(): Iterable<readonly [environmentId: string, fileId: string]> {
     for (const environmentId of this.#environments) for (const fileId of this.#filesOf(environmentId).keys()) yield [environmentId, fileId];
   }

@@ -17,12 +17,12 @@ import { safeFilename } from './filenames.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
 import { chargeUsage, requireQuotaLeft } from '../quotas/usage.ts';
 
-/** What a file says of itself before its first byte. */
+/** What is known of a file before its first byte. */
 export interface UploadHead {
   readonly filename: string;
-  /** The declared type, parameters and all. */
+  /** The declared MIME type, with parameters. */
   readonly contentType: string;
-  /** Bytes that it has at least, where that is known. */
+  /** A lower bound of its size in bytes; 0 or less if unknown. */
   readonly minBytes: number;
 }
 
@@ -31,12 +31,12 @@ export interface UploadConfig {
   readonly uploads: { readonly megapixelsPerMinute: number };
 }
 
-/** What the content adds to what was declared. */
+/** What is read from the content. */
 type MediaFacts = Pick<Attachment, 'width' | 'height' | 'durationMs'>;
 
 const MEGABYTE = 1024 * 1024;
 const MEGAPIXEL = 1_000_000;
-/** Files of one user that wait to be looked into by one process, or are being. */
+/** The maximum number of files of one user that a process is checking, or that wait for it. */
 const MAX_CONTENT_CHECKS = 32;
 const contentChecks = new AdmissionControl({ requests: MAX_CONTENT_CHECKS, bytes: Infinity, bytesOfAll: Infinity });
 const mediaLabels: Readonly<Record<MediaType, string>> = { image: 'Image', audio: 'Audio', video: 'Video' };
@@ -44,8 +44,8 @@ const mediaLabels: Readonly<Record<MediaType, string>> = { image: 'Image', audio
 const unsupported = (message: string): CollabError => new CollabError('unsupported_media', message);
 
 /**
- * Begins an upload of a user after checking all that is known before its content, in the order of the contract. Throws
- * `forbidden`, `unsupported_media`, `media_disabled`, `file_too_large`, `quota_exceeded`, `storage_full`.
+ * Begins an upload of a user after checking, in the documented order, what is known before the content. Throws `forbidden`,
+ * `unsupported_media`, `media_disabled`, `file_too_large`, `quota_exceeded`, `storage_full`.
  */
 export async function beginUpload(ctx: Context, actor: UserActor, config: UploadConfig, { filename, contentType, minBytes }: UploadHead): Promise<Upload> {
   requireWrite(actor);
@@ -60,7 +60,7 @@ export async function beginUpload(ctx: Context, actor: UserActor, config: Upload
   return new Upload(ctx, actor, pixelBudget(config), staged, { type, mimeType, filename: safeFilename(filename, mimeType) });
 }
 
-/** A file on its way in. Ends with `finish` or `discard`. */
+/** A file that is being received. End it with `finish` or `discard`. */
 export class Upload {
   readonly #ctx: Context;
   readonly #actor: UserActor;
@@ -69,7 +69,7 @@ export class Upload {
   readonly #declared: Pick<Attachment, 'type' | 'mimeType' | 'filename'>;
   readonly #hash = createHash('sha256');
   #size = 0;
-  /** The first byte that is no white space; null before there is one. */
+  /** The first byte that is not white space; null before there is one. */
   #firstByte: number | null = null;
   #head: Buffer = Buffer.alloc(0);
   #tail: Buffer = Buffer.alloc(0);
@@ -82,7 +82,7 @@ export class Upload {
     this.#declared = declared;
   }
 
-  /** Takes the next bytes; to be awaited before the next. Throws `file_too_large`, `storage_full`. */
+  /** Writes the next bytes. Await it before the next call. Throws `file_too_large`, `storage_full`. */
   async write(chunk: Buffer): Promise<void> {
     this.#size += chunk.byteLength;
     if (this.#size > maxBytes(this.#actor.environment)) throw tooLarge(this.#actor.environment);
@@ -94,9 +94,9 @@ export class Upload {
   }
 
   /**
-   * Checks the content, keeps the file and gives the attachment that it has become, its URLs as paths. Throws
-   * `invalid_request` for an empty file, `unsupported_media` for one whose content contradicts its declared type,
-   * `rate_limited` for more files at once or more pixels in a minute than one user may send, `quota_exceeded`, `storage_full`.
+   * Checks the content, stores the file and returns it as an attachment, with its URLs as paths. Throws `invalid_request`
+   * for an empty file, `unsupported_media` if the content contradicts the declared type, `rate_limited` for more files at
+   * once or more pixels per minute than a user may upload, `quota_exceeded`, `storage_full`.
    */
   async finish(): Promise<Attachment> {
     if (this.#size === 0) throw new CollabError('invalid_request', 'The file is empty');
@@ -112,18 +112,18 @@ export class Upload {
     return attachment;
   }
 
-  /** Forgets what has come. Safe to call twice, and after `finish`. */
+  /** Discards what was received. Safe to call twice, and after `finish`. */
   discard(): Promise<void> {
     return this.#staged.discard();
   }
 
   async #checkContent(): Promise<MediaFacts> {
-    const leave = contentChecks.admit(actorKey(this.#actor), 0);
-    if (leave === null) throw new CollabError('rate_limited', `At most ${MAX_CONTENT_CHECKS} files of one user are looked into at once. Try again in 1s`, 1);
+    const release = contentChecks.admit(actorKey(this.#actor), 0);
+    if (release === null) throw new CollabError('rate_limited', `At most ${MAX_CONTENT_CHECKS} files of one user are checked at once. Try again in 1s`, 1);
     try {
       return await this.#readFacts({ path: this.#staged.path, head: this.#head, tail: this.#tail, owner: actorKey(this.#actor) });
     } finally {
-      leave();
+      release();
     }
   }
 
@@ -131,8 +131,8 @@ export class Upload {
     const { media } = requireFileStorage(this.#ctx);
     const { type, mimeType } = this.#declared;
     if (this.#firstByte === 0x3c) throw unsupported(`The content is not ${mimeType}: it begins like HTML or XML`);
-    const shown = await media.sniff(file);
-    if (shown !== undefined && contradicts(shown, mimeType)) throw unsupported(`The content is ${shown}, not ${mimeType} as declared`);
+    const detected = await media.sniff(file);
+    if (detected !== undefined && contradicts(detected, mimeType)) throw unsupported(`The content is ${detected}, not ${mimeType} as declared`);
     if (type !== 'image') return { durationMs: await media.duration(file, mimeType) };
     const image = await media.image(file, (pixels) => spendBudget(this.#ctx, this.#actor, this.#pixels, pixels / MEGAPIXEL));
     if (image === null) throw unsupported('The image cannot be decoded: it is damaged, cut off or has more than 50 million pixels');
@@ -169,7 +169,7 @@ function tooLarge({ settings }: Environment): CollabError {
   return new CollabError('file_too_large', `File too large (max ${settings.maxFileSizeMb}MB)`);
 }
 
-/** White space, and the mark that a text in UTF-8 may begin with. */
+/** Whether a byte is white space, or part of the byte order mark of UTF-8. */
 function isBlank(byte: number): boolean {
   return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d) || byte === 0xef || byte === 0xbb || byte === 0xbf;
 }

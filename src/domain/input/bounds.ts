@@ -8,8 +8,8 @@ const invalid = (message: string): CollabError => new CollabError('invalid_reque
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 
 /**
- * Throws `invalid_request` unless `id` (a room's or user's, of the caller's choice) is 1 to `limits.idLength` UTF-16
- * units of well-formed text without control characters.
+ * Throws `invalid_request` unless `id` (of a room or user, chosen by the client) is 1 to `limits.idLength` UTF-16 units of
+ * well-formed text without control characters.
  */
 export function checkId(field: string, id: string, limits: Limits): void {
   if (id.length < 1 || id.length > limits.idLength) throw invalid(`${field} must be 1 to ${limits.idLength} characters`);
@@ -17,8 +17,8 @@ export function checkId(field: string, id: string, limits: Limits): void {
 }
 
 /**
- * Throws `invalid_request` unless the text of a comment has 1 to `limits.bodyLength` UTF-16 units, not only white space.
- * With attachments it may be blank or empty.
+ * Throws `invalid_request` unless the text of a comment has 1 to `limits.bodyLength` UTF-16 units that are not only white
+ * space. With attachments it may be blank or empty.
  */
 export function checkBody(body: string, limits: Limits, attachments = 0): void {
   if (attachments > 0 && body.length <= limits.bodyLength) return;
@@ -26,7 +26,7 @@ export function checkBody(body: string, limits: Limits, attachments = 0): void {
   if (!/\S/.test(body)) throw invalid(`body must be 1 to ${limits.bodyLength} characters, not only white space`);
 }
 
-/** The mentions without repetition, in their order. Throws `invalid_request` when there are too many or one is no id. */
+/** The mentions without duplicates, in their order. Throws `invalid_request` if there are too many or one is not a valid id. */
 export function checkMentions(mentions: readonly string[], limits: Limits): readonly string[] {
   if (mentions.length === 0) return mentions;
   if (mentions.length > limits.mentions) throw invalid(`mentions must hold at most ${limits.mentions} user ids`);
@@ -34,7 +34,7 @@ export function checkMentions(mentions: readonly string[], limits: Limits): read
   return mentions.length === 1 ? mentions : [...new Set(mentions)];
 }
 
-/** Throws `invalid_request` when there are too many keys, or a key or value is too long. */
+/** Throws `invalid_request` if there are too many keys, or a key or value is too long. */
 export function checkMetadata(metadata: Metadata, limits: Limits): void {
   const keys = Object.keys(metadata);
   if (keys.length > limits.metadataKeys) throw invalid(`metadata must hold at most ${limits.metadataKeys} keys`);
@@ -47,7 +47,7 @@ export function checkMetadata(metadata: Metadata, limits: Limits): void {
   }
 }
 
-/** The known fields of a position, in their order. Throws `invalid_request` when a selector or path is too long. */
+/** The known fields of a position, in a fixed order. Throws `invalid_request` if the selector or path is too long. */
 export function checkPosition(position: Position, limits: Limits): Position {
   for (const field of ['selector', 'path'] as const) {
     if ((position[field]?.length ?? 0) > limits.selectorLength) throw invalid(`position.${field} must be at most ${limits.selectorLength} characters`);
@@ -56,7 +56,7 @@ export function checkPosition(position: Position, limits: Limits): Position {
   return { x, y, selector, path, elementOffsetX, elementOffsetY, scrollX, scrollY };
 }
 
-/** Whether text is an absolute http or https address. */
+/** Whether text is an absolute http or https URL. */
 export function isWebAddress(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }

@@ -3,17 +3,17 @@ import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { CollabError } from '../../model/errors.ts';
 
-/** A schema with its validator, which is compiled when it is first needed. */
+/** A schema with its validator, which is compiled at its first use. */
 export class InputSchema<S extends TSchema> {
   readonly schema: S;
-  /** The fields whose text must be well-formed Unicode. */
+  /** The fields whose strings must be well-formed Unicode. */
   readonly textFields: readonly string[];
   #compiled: Validator<Record<never, never>, S> | undefined;
 
-  /** @param takesAnyText whether text need not be well-formed Unicode */
-  constructor(schema: S, { takesAnyText = false }: { takesAnyText?: boolean } = {}) {
+  /** @param allowsMalformedText whether strings need not be well-formed Unicode */
+  constructor(schema: S, { allowsMalformedText = false }: { allowsMalformedText?: boolean } = {}) {
     this.schema = schema;
-    this.textFields = takesAnyText ? [] : Object.keys(schemaAt(schema, '/properties'));
+    this.textFields = allowsMalformedText ? [] : Object.keys(schemaAt(schema, '/properties'));
   }
 
   check(value: unknown): value is Static<S> {
@@ -31,10 +31,11 @@ export class InputSchema<S extends TSchema> {
 }
 
 /**
- * The value as what the schema describes. Keys of `metadata` that could reach a prototype are dropped; fields that the
- * schema doesn't know stay and must be ignored. Text that is half of a surrogate pair is refused. Throws `invalid_request` naming the first field at fault and its bound.
+ * Validates a value against a schema. Keys of `metadata` that could reach a prototype are dropped; fields that the schema
+ * does not name are kept and must be ignored. Throws `invalid_request`, which names the first invalid field and its bound,
+ * also for lone surrogates.
  *
- * @param where what the field path is relative to, e.g. `data` of a message; nothing for a request body
+ * @param where prefix of the field path in messages, e.g. `data` for a field of a message; '' for a request body
  */
 export function validate<S extends TSchema>(input: InputSchema<S>, value: unknown, where = ''): Static<S> {
   const cleaned = withSafeMetadata(value);
@@ -44,13 +45,13 @@ export function validate<S extends TSchema>(input: InputSchema<S>, value: unknow
     return cleaned;
   }
   const fault = selectFault(input.errors(cleaned));
-  if (fault === undefined) throw new CollabError('invalid_request', 'The body is not acceptable');
+  if (fault === undefined) throw new CollabError('invalid_request', 'The body is invalid');
   const path = fieldPath(where, fault);
   if (path === '') throw new CollabError('invalid_json', 'The body must be a JSON object');
   throw new CollabError('invalid_request', `${path} ${constraintOf(input.schema, fault)}`);
 }
 
-/** Whether a value is an object with fields: neither null nor an array. */
+/** Whether a value is an object, and neither null nor an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -64,7 +65,7 @@ function withSafeMetadata(value: unknown): unknown {
   return { ...value, metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => !unsafeKeys.includes(key))) };
 }
 
-/** The first of these fields whose text is not well-formed, or that of an entry in it, as a path; null when there is none. */
+/** The path of the first of these fields with a string, key or entry that is not well-formed Unicode; null if there is none. */
 function malformedField(names: readonly string[], value: unknown): string | null {
   if (!isRecord(value)) return null;
   for (const name of names) {
@@ -86,7 +87,7 @@ function malformedEntry(content: object): string | null {
   return null;
 }
 
-/** The first fault; where it is inside the choices of a union, the fault of the union itself. */
+/** The first error; if that is inside the alternatives of a union, the error of the union itself. */
 function selectFault(faults: readonly TLocalizedValidationError[]): TLocalizedValidationError | undefined {
   const first = faults[0];
   if (first === undefined) return undefined;
@@ -107,14 +108,15 @@ const MAX_SEGMENT_LENGTH = 60;
 
 function joinPath(path: string, segment: string): string {
   if (/^\d+$/.test(segment)) return `${path}[${segment}]`;
-  const shown = segment.length > MAX_SEGMENT_LENGTH ? `${segment.slice(0, MAX_SEGMENT_LENGTH)}…` : segment;
-  return path === '' ? shown : `${path}.${shown}`;
+  const name = segment.length > MAX_SEGMENT_LENGTH ? `${segment.slice(0, MAX_SEGMENT_LENGTH)}…` : segment;
+  return path === '' ? name : `${path}.${name}`;
 }
 
 function pointerSegments(pointer: string): string[] {
   return pointer.split('/').slice(1).map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
+/** What a message demands of an invalid field, e.g. `must be at most 10 characters`. */
 function constraintOf(root: TSchema, fault: TLocalizedValidationError): string {
   if (fault.keyword === 'required') return 'is required';
   const schema = schemaAt(root, fault.schemaPath);
@@ -145,16 +147,16 @@ function schemaAt(root: TSchema, schemaPath: string): Record<string, unknown> {
   return isRecord(node) ? node : {};
 }
 
-function unionConstraint(choices: unknown): string {
-  const schemas = Array.isArray(choices) ? choices.filter(isRecord) : [];
+function unionConstraint(alternatives: unknown): string {
+  const schemas = Array.isArray(alternatives) ? alternatives.filter(isRecord) : [];
   const constants = schemas.filter((schema) => 'const' in schema).map((schema) => String(schema['const']));
   if (constants.length === schemas.length) return `must be one of ${constants.join(', ')}`;
-  const types = schemas.map((schema) => ('const' in schema ? String(schema['const']) : withArticle(schema['type']) + choiceBounds(schema)));
+  const types = schemas.map((schema) => ('const' in schema ? String(schema['const']) : withArticle(schema['type']) + alternativeBounds(schema)));
   return `must be ${types.slice(0, -1).join(', ')} or ${types.at(-1) ?? ''}`;
 }
 
-/** The bounds of a choice among others, after its type; nothing for one without. */
-function choiceBounds(schema: Record<string, unknown>): string {
+/** The bounds of an alternative of a union, to follow its type; '' if it has none. */
+function alternativeBounds(schema: Record<string, unknown>): string {
   const [minimum, maximum, minLength, maxLength] = ['minimum', 'maximum', 'minLength', 'maxLength'].map((name) => numberIn(schema, name));
   if (minimum !== undefined && maximum !== undefined) return ` between ${minimum} and ${maximum}`;
   return maxLength === undefined ? '' : ` of ${minLength ?? 0} to ${maxLength} characters`;
@@ -171,8 +173,8 @@ function numberIn(schema: Record<string, unknown>, name: string): number | undef
   return typeof value === 'number' ? value : undefined;
 }
 
-function rangeText(least: number | undefined, most: number | undefined, unit: string): string {
-  if (least === undefined) return `must be at most ${most}${unit}`;
-  if (most === undefined) return `must be at least ${least}${unit}`;
-  return unit === '' ? `must be between ${least} and ${most}` : `must be ${least} to ${most}${unit}`;
+function rangeText(minimum: number | undefined, maximum: number | undefined, unit: string): string {
+  if (minimum === undefined) return `must be at most ${maximum}${unit}`;
+  if (maximum === undefined) return `must be at least ${minimum}${unit}`;
+  return unit === '' ? `must be between ${minimum} and ${maximum}` : `must be ${minimum} to ${maximum}${unit}`;
 }

@@ -1,10 +1,10 @@
 import { CollabError } from '../../model/errors.ts';
 import type { UserKind } from '../../model/user.ts';
 
-/** Which list a query is for: it decides the filters and the default order. */
+/** The list that a query is for, which determines the filters and the default order. */
 export type ListKind = 'threads' | 'comments' | 'rooms' | 'users';
 
-/** Filters, ANDed; only those of the kind of list are ever set. Times are ISO 8601 UTC with milliseconds, inclusive. */
+/** Filters, all of which must match. Only those of the kind of list are set. Times are ISO 8601 UTC with milliseconds, inclusive. */
 export interface Filters {
   resolved?: boolean;
   userId?: string;
@@ -16,23 +16,23 @@ export interface Filters {
   prefix?: string;
   q?: string;
   kind?: UserKind;
-  /** `metadata.<key>=<value>` pairs, in order of key. */
+  /** `metadata.<key>=<value>` pairs, sorted by key. */
   metadata?: readonly (readonly [key: string, value: string])[];
 }
 
 /** A parsed query of a list. */
 export interface ListQuery {
   readonly list: ListKind;
-  /** 1 to 1 000; null when none was given, which means the whole list up to `listHardCap`. */
+  /** 1 to 1 000; null if none was given, which means the whole list up to `listHardCap`. */
   readonly limit: number | null;
-  /** As sent; whether it fits is seen when the list is read. */
+  /** As sent; it is validated when the list is read. */
   readonly cursor: string | null;
   readonly sort: 'createdAt' | 'updatedAt';
   readonly order: 'asc' | 'desc';
   readonly filters: Readonly<Filters>;
 }
 
-/** One page of a list: `{"items":[…]}` with `nextCursor` inside when more remain. */
+/** One page of a list: `{"items":[…]}`, with `nextCursor` in it if there are more items. */
 export interface Page {
   readonly text: string | Uint8Array;
   readonly nextCursor: string | null;
@@ -49,8 +49,8 @@ const filterNames: Readonly<Record<ListKind, readonly (keyof Filters)[]>> = {
 };
 
 /**
- * Parses the query of a list. Unknown parameters are ignored; a `limit` over 1 000 counts as 1 000; of a repeated
- * parameter the first counts. Throws `invalid_request` naming a known parameter with a bad value.
+ * Parses the query of a list. Unknown parameters are ignored, a `limit` over 1 000 counts as 1 000, and the first of
+ * repeated parameters counts. Throws `invalid_request`, which names the parameter with an invalid value.
  */
 export function parseListQuery(search: URLSearchParams, list: ListKind): ListQuery {
   return {

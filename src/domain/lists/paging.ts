@@ -3,7 +3,7 @@ import { CollabError } from '../../model/errors.ts';
 import type { Entry, Reader } from '../../ports/store.ts';
 import type { ListQuery, Page } from './list-query.ts';
 
-/** Where a row stands in a list: by sort key, then id. Both are printable ASCII. */
+/** The position of a row in a list: by sort key, then by id. Both are printable ASCII. */
 interface RowKey {
   readonly sortKey: string;
   readonly id: string;
@@ -13,26 +13,29 @@ interface Row<T> extends RowKey {
   readonly item: T;
 }
 
-/** A list whose index has the keys `<prefix><time>~<id>` in one partition, times being text in their order. */
+/** A list whose index has the keys `<prefix><time>~<id>` in one partition, where times sort as text. */
 export interface IndexedList<T> {
   readonly partition: string;
   readonly prefix: string;
-  /** The item of an index entry; null when it is gone meanwhile or not to be shown. */
+  /** The item of an index entry; null if it was deleted in the meantime or must not be shown. */
   load(entry: Entry): T | null | Promise<T | null>;
-  /** Null when the query has no filters. */
+  /** Whether an item passes the filters; null if all do. */
   readonly matches: ((item: T) => boolean | Promise<boolean>) | null;
   updatedAt(item: T): string;
-  /** JSON text of the item. `left`: by how many characters the page may still grow; null for an item that is longer, and then the page ends before it. */
-  text(item: T, left: number): string | Promise<string | null>;
-  /** A bound on the text in place of `MAX_PAGE_CHARS`. */
+  /**
+   * JSON text of the item. `remaining` is how many characters the page may still grow; null for a longer item, before which the
+   * page ends.
+   */
+  text(item: T, remaining: number): string | Promise<string | null>;
+  /** A bound on the text of the items that replaces `MAX_PAGE_CHARS`. */
   readonly bound?: TextBound | undefined;
-  /** What the text of the page begins with, up to the array of items; `{"items":` when absent. */
+  /** The text of the page before the array of items; `{"items":` by default. */
   readonly head?: string;
-  /** Names the list in cursors; its partition when absent. */
+  /** The name of the list in the hash of a cursor; its partition by default. */
   readonly name?: string;
 }
 
-/** How long a text may get, and the refusal of a longer one. Nothing is read far beyond the bound. */
+/** The maximum length of a text, and the error for a longer one. Reading stops soon after the bound. */
 export interface TextBound {
   /** In characters (UTF-16 units). */
   readonly maxChars: number;
@@ -42,17 +45,17 @@ export interface TextBound {
 /** A page whose text is a string. */
 export type TextPage = Page & { readonly text: string };
 
-/** Most characters of items in one page: a longer list goes on with `nextCursor`, whatever its limit. */
+/** The maximum number of characters of items in a page. A longer list continues with `nextCursor`, whatever its limit. */
 export const MAX_PAGE_CHARS = 16 * 1024 * 1024;
 
 const CHUNK = 1_000;
 
 /**
- * One page of an indexed list. By `createdAt` it reads along the index; by `updatedAt` it loads and sorts the list.
- * A page that would be longer than its bound is refused; without one it ends at `MAX_PAGE_CHARS`, but has at least one item.
- * Throws `invalid_cursor`, what `list.text` throws, and the refusal of `list.bound`.
+ * Reads one page of an indexed list: by `createdAt` along the index, by `updatedAt` by loading and sorting the whole list.
+ * With a `list.bound` a longer page is refused; without one it ends at `MAX_PAGE_CHARS`, but has at least one item. Throws
+ * `invalid_cursor`, what `list.text` throws, and the error of `list.bound`.
  *
- * @param cap the most items of a page when the query has no limit
+ * @param cap the maximum number of items if the query has no limit
  */
 export async function readPage<T>(reader: Reader, query: ListQuery, cap: number, list: IndexedList<T>): Promise<TextPage> {
   const cursor = decodeCursor(query, listNameOf(list));
@@ -64,15 +67,15 @@ export async function readPage<T>(reader: Reader, query: ListQuery, cap: number,
 
 const listNameOf = ({ name, partition }: Pick<IndexedList<unknown>, 'name' | 'partition'>): string => name ?? partition;
 
-/** Up to `limit + 1` rows in the order of the index; fewer when the entries alone are longer than a page. */
+/** Up to `limit + 1` rows in index order; fewer if the index entries alone are longer than a page. */
 async function readRows<T>(reader: Reader, query: ListQuery, cursor: RowKey | null, limit: number, list: IndexedList<T>): Promise<Row<T>[]> {
   const rows: Row<T>[] = [];
   const reverse = query.order === 'desc';
   let chars = 0;
   let after = cursor === null ? undefined : `${list.prefix}${cursor.sortKey}~${cursor.id}`;
   for (;;) {
-    const wanted = list.matches === null ? Math.min(CHUNK, limit + 1 - rows.length) : CHUNK;
-    const entries = await reader.range(list.partition, { prefix: list.prefix, after, reverse, limit: wanted });
+    const count = list.matches === null ? Math.min(CHUNK, limit + 1 - rows.length) : CHUNK;
+    const entries = await reader.range(list.partition, { prefix: list.prefix, after, reverse, limit: count });
     for (const entry of entries) {
       const loaded = list.load(entry);
       const item = loaded instanceof Promise ? await loaded : loaded;
@@ -84,7 +87,7 @@ async function readRows<T>(reader: Reader, query: ListQuery, cursor: RowKey | nu
       chars += entry.value.length;
       if (rows.length > limit || (limit !== Infinity && chars > MAX_PAGE_CHARS && rows.length > 1)) return rows;
     }
-    if (entries.length < wanted) return rows;
+    if (entries.length < count) return rows;
     after = entries.at(-1)?.key;
   }
 }
@@ -92,25 +95,25 @@ async function readRows<T>(reader: Reader, query: ListQuery, cursor: RowKey | nu
 function sortRowsAfter<T>(rows: readonly Row<T>[], order: 'asc' | 'desc', cursor: RowKey | null): Row<T>[] {
   const direction = order === 'asc' ? 1 : -1;
   const compare = (a: RowKey, b: RowKey): number => direction * (compareText(a.sortKey, b.sortKey) || compareText(a.id, b.id));
-  const left = cursor === null ? [...rows] : rows.filter((row) => compare(row, cursor) > 0);
-  return left.sort(compare);
+  const remaining = cursor === null ? [...rows] : rows.filter((row) => compare(row, cursor) > 0);
+  return remaining.sort(compare);
 }
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 async function renderPage<T>(query: ListQuery, list: IndexedList<T>, limit: number, rows: readonly Row<T>[]): Promise<TextPage> {
   const texts: string[] = [];
-  let left = list.bound?.maxChars ?? MAX_PAGE_CHARS;
+  let remaining = list.bound?.maxChars ?? MAX_PAGE_CHARS;
   for (const { item } of rows) {
     if (texts.length === limit) break;
-    const rendered = list.text(item, left);
+    const rendered = list.text(item, remaining);
     const text = rendered instanceof Promise ? await rendered : rendered;
-    if (text === null || text.length > left) {
+    if (text === null || text.length > remaining) {
       if (list.bound !== undefined) throw list.bound.tooLong();
       if (text === null || texts.length > 0) break;
     }
     texts.push(text);
-    left -= text.length;
+    remaining -= text.length;
   }
   const body = `${list.head ?? '{"items":'}[${texts.join(',')}]`;
   const last = rows[texts.length - 1];
@@ -119,17 +122,17 @@ async function renderPage<T>(query: ListQuery, list: IndexedList<T>, limit: numb
   return { text: `${body},"nextCursor":"${nextCursor}"}`, nextCursor };
 }
 
-function encodeCursor(query: ListQuery, parent: string, place: RowKey): string {
-  const cursor = { v: 1, k: place.sortKey, id: place.id, f: queryHash(query, parent) };
+function encodeCursor(query: ListQuery, listName: string, last: RowKey): string {
+  const cursor = { v: 1, k: last.sortKey, id: last.id, f: queryHash(query, listName) };
   return Buffer.from(JSON.stringify(cursor)).toString('base64url');
 }
 
 const MAX_CURSOR_LENGTH = 4_096;
 
-function decodeCursor(query: ListQuery, parent: string): RowKey | null {
+function decodeCursor(query: ListQuery, listName: string): RowKey | null {
   if (query.cursor === null) return null;
   const cursor = query.cursor.length > MAX_CURSOR_LENGTH ? null : parseCursor(query.cursor);
-  if (cursor === null || cursor.f !== queryHash(query, parent)) throw new CollabError('invalid_cursor', 'Invalid cursor');
+  if (cursor === null || cursor.f !== queryHash(query, listName)) throw new CollabError('invalid_cursor', 'Invalid cursor');
   return { sortKey: cursor.k, id: cursor.id };
 }
 
@@ -145,7 +148,7 @@ function parseCursor(text: string): { k: string; id: string; f: string } | null 
   return { k: cursor.k, id: cursor.id, f: cursor.f };
 }
 
-/** What ties a cursor to one list, its filters and its order. */
-function queryHash(query: ListQuery, parent: string): string {
-  return hash('sha256', JSON.stringify([query.list, parent, query.sort, query.order, query.filters]), 'base64url').slice(0, 16);
+/** Ties a cursor to one list, its filters and its order. */
+function queryHash(query: ListQuery, listName: string): string {
+  return hash('sha256', JSON.stringify([query.list, listName, query.sort, query.order, query.filters]), 'base64url').slice(0, 16);
 }

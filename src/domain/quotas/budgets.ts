@@ -11,19 +11,22 @@ export interface BudgetContext {
   readonly clock: Clock;
 }
 
-/** A budget that each user, and each secret key, has over all workers. */
+/** An amount per minute that each user, and each secret key, may spend over all workers. */
 export interface ActorBudget {
-  /** Names the budget in shared memory. */
+  /** The name of the budget in shared memory. */
   readonly name: string;
-  /** What may be spent in a minute; 0 for any amount. */
+  /** The amount per minute; 0 for no bound. */
   readonly perMinute: number;
-  /** What a refusal says, without its end: `Merging took more than 10s of a minute`. */
+  /** The first sentence of the error message, without a full stop: `Merging took more than 10s of a minute`. */
   readonly refusal: string;
 }
 
 const WINDOW_MS = 60_000;
 
-/** Spends an amount of the actor's budget. Throws `rate_limited` when that has too little left. With 0 it throws only after more than all was used. */
+/**
+ * Spends an amount of the actor's budget. Throws `rate_limited` if less is left. An amount of 0 is refused only if the budget
+ * was overdrawn.
+ */
 export function spendBudget(ctx: BudgetContext, actor: Actor, budget: ActorBudget, amount: number): void {
   if (budget.perMinute === 0) return;
   const { allowed, resetMs } = spend(ctx, actor, budget, amount, false);
@@ -32,13 +35,13 @@ export function spendBudget(ctx: BudgetContext, actor: Actor, budget: ActorBudge
   throw new CollabError('rate_limited', `${budget.refusal}. Try again in ${seconds}s`, seconds);
 }
 
-/** Counts what the actor has used already, even when it is more than the budget has left. */
+/** Deducts an amount that the actor has used already, even if it overdraws the budget. */
 export function chargeBudget(ctx: BudgetContext, actor: Actor, budget: ActorBudget, amount: number): void {
   if (budget.perMinute > 0) spend(ctx, actor, budget, amount, true);
 }
 
 function spend({ shared, clock }: BudgetContext, actor: Actor, { name, perMinute }: ActorBudget, amount: number, overdraw: boolean): RateWindow {
-  // An id may be of any characters, and longer than a key.
+  // Hashed, since an id may contain any characters and be longer than a key.
   const key = `${name}/${hash('sha256', actorKey(actor), 'base64url').slice(0, 22)}`;
   return shared.spend(key, { amount, limit: perMinute, windowMs: WINDOW_MS, now: clock.monotonic(), overdraw });
 }

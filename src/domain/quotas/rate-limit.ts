@@ -8,25 +8,25 @@ export interface RateLimitConfig {
   readonly rateLimit: { readonly perMinute: number; readonly files: number; readonly exempt: readonly string[] };
 }
 
-/** Whom a request is counted on: the address of the client, that address as one that logs in, or a key with a limit of its own (0: unlimited). */
+/** What a request is counted for: the client's address, by kind of request, or a key with a limit of its own (0: unlimited). */
 export type RateSubject =
   | { readonly kind: 'address' | 'login' | 'files'; readonly address: string }
   | { readonly kind: 'key'; readonly keyId: string; readonly limit: number };
 
-/** A window, its name and the limit it was counted against. A limit of 0 means that nothing was counted and all is allowed. */
+/** The state of a rate window, with its name and limit. A limit of 0 means that nothing was counted and everything is allowed. */
 export type CountedWindow = RateWindow & { readonly policy: 'default' | 'login' | 'files'; readonly limit: number };
 
 const WINDOW_MS = 60_000;
-/** Logins of one address; every attempt counts, and no setting lifts it. */
+/** Login attempts per address and minute. No setting changes this. */
 const LOGINS_PER_MINUTE = 5;
 const UNLIMITED: CountedWindow = { allowed: true, remaining: Number.MAX_SAFE_INTEGER, resetMs: 0, policy: 'default', limit: 0 };
 
 const exemptions = new WeakMap<readonly string[], Networks>();
 
 /**
- * Counts a request in the sliding minute of its subject, over all workers. An IPv6 client is counted as
- * its /64; addresses in `rateLimit.exempt` and keys with the limit 0 are not counted. Files have a window of their
- * own, and so have logins, of which nobody is exempt.
+ * Counts a request in the sliding minute of its subject, over all workers. IPv6 clients are counted by /64. Addresses in
+ * `rateLimit.exempt` and keys with the limit 0 are not counted. Files and logins have separate windows; logins are always
+ * counted.
  */
 export function countRequest(ctx: Context, config: RateLimitConfig, subject: RateSubject): CountedWindow {
   if (subject.kind === 'key') return subject.limit === 0 ? UNLIMITED : countIn(ctx, 'default', `rate/k/${subject.keyId}`, subject.limit);

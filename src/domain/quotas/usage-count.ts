@@ -7,19 +7,19 @@ import { COMMENT_PREFIX, filesOf, P2P_RECORD_KEY, p2pOf, threadRecordsOf, usageO
 import { scanEntries, scanPartitions } from '../records/scan.ts';
 import { noUsage, parseUsage, renderUsage, TOTAL_KEY, type Usage, type UsageKind, userUsageKey } from './usage.ts';
 
-/** There once everything was counted: stores of earlier versions have content and no counts. */
+/** Exists once everything was counted: stores of earlier versions have content without counts. */
 const COUNTED_KEY = 'counted';
 /** Counts corrected in one transaction. */
 const SLICE = 500;
 
 type Counts = Map<string, Usage>;
 
-/** Notes that the counts of an environment are right: it is empty. */
+/** Marks the counts of an environment as complete. */
 export function markCounted(tx: Transaction, environmentId: string): void {
   tx.put(usageOf(environmentId), COUNTED_KEY, '1');
 }
 
-/** Counts an environment that was not counted yet. Returns whether it did. */
+/** Counts an environment unless it was counted before. Returns whether it counted. */
 export async function ensureCounted(ctx: Context, environmentId: string): Promise<boolean> {
   if ((await ctx.store.get(usageOf(environmentId), COUNTED_KEY)) !== undefined) return false;
   await recountUsage(ctx, environmentId);
@@ -27,8 +27,8 @@ export async function ensureCounted(ctx: Context, environmentId: string): Promis
 }
 
 /**
- * Counts anew what an environment and each of its users have stored, by reading all of it in slices. What is written
- * meanwhile is counted too; a record that is written and read in the same moment may count twice, until the next count.
+ * Recounts what an environment and each of its users have stored, by reading all of it in slices. Concurrent writes are
+ * counted too; a record that is written while its slice is read may count twice until the next recount.
  */
 export async function recountUsage(ctx: Context, environmentId: string): Promise<void> {
   const { store } = ctx;

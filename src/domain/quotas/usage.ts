@@ -7,7 +7,7 @@ import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { escapeId, usageOf } from '../records/partitions.ts';
 
-/** What is counted of an environment, and of each user in it: of what exists, not of what was ever written. */
+/** What an environment, or a user in it, has stored. Deleted content no longer counts. */
 export interface Usage {
   readonly comments: number;
   readonly uploadBytes: number;
@@ -15,16 +15,17 @@ export interface Usage {
 }
 export type UsageKind = keyof Usage;
 
+/** The usage of an environment or user without content. */
 export const noUsage: Usage = { comments: 0, uploadBytes: 0, stateBytes: 0 };
 
-/** In the partition of usage: the sum over all. */
+/** The key of the total of an environment, in the usage partition. */
 export const TOTAL_KEY = 'total';
-/** The counts of one user. */
+/** The key of the counts of one user, in the usage partition. */
 export const userUsageKey = (userId: string): string => `u/${escapeId(userId)}`;
 
 const MEGABYTE = 1024 * 1024;
 
-/** A quota, and what one of its units is in the units of `Usage`. */
+/** A quota, and the size of its unit in the unit of `Usage`. */
 interface QuotaRule {
   readonly name: keyof Quotas;
   readonly unit: number;
@@ -42,20 +43,20 @@ const userQuotas: Readonly<Record<UsageKind, QuotaRule>> = {
 };
 
 /**
- * Counts what a write adds, at commit, for the environment and for the user whose it is (null for none). Throws
- * `quota_exceeded` there when it would pass a quota: the environment's for everybody, the user's only where users write
- * themselves, since a backend may act for many.
+ * Adds the amount of a write to the counts of the environment and of the owning user (null for none), at commit. The commit
+ * fails with `quota_exceeded` if a quota would be exceeded. The quotas of the environment apply to all actors, those of a
+ * user only to writes by users, since a backend may act for many.
  */
 export function chargeUsage(tx: Transaction, actor: Actor, userId: string | null, kind: UsageKind, amount: number): void {
   const { environment } = actor;
   const { id } = environment;
   tx.update(usageOf(id), TOTAL_KEY, (current) => addUsage(current, kind, amount, environment, environmentQuotas[kind]));
   if (userId === null) return;
-  const bound = actor.kind === 'user' ? userQuotas[kind] : null;
-  tx.update(usageOf(id), userUsageKey(userId), (current) => addUsage(current, kind, amount, environment, bound));
+  const quota = actor.kind === 'user' ? userQuotas[kind] : null;
+  tx.update(usageOf(id), userUsageKey(userId), (current) => addUsage(current, kind, amount, environment, quota));
 }
 
-/** Counts a change that no quota refuses, such as a deletion, whose amount is negative. */
+/** Adds an amount to the counts without checking quotas, e.g. for a deletion, whose amount is negative. */
 export function countUsage(tx: Transaction, environmentId: string, userId: string | null, kind: UsageKind, amount: number): void {
   if (amount === 0) return;
   for (const key of userId === null ? [TOTAL_KEY] : [TOTAL_KEY, userUsageKey(userId)]) {
@@ -63,19 +64,19 @@ export function countUsage(tx: Transaction, environmentId: string, userId: strin
   }
 }
 
-/** Throws `quota_exceeded` when so much more would pass a quota as it stands now: before a large body is received. */
+/** Throws `quota_exceeded` if `amount` more would exceed a quota now. Call it before a large body is received. */
 export async function requireQuotaLeft(ctx: Context, actor: Actor, kind: UsageKind, amount: number): Promise<void> {
   const { environment } = actor;
   requireWithin(environment, environmentQuotas[kind], (await readUsage(ctx.store, environment.id, TOTAL_KEY))[kind] + amount);
   if (actor.kind === 'user') requireWithin(environment, userQuotas[kind], (await readUsage(ctx.store, environment.id, userUsageKey(actor.userId)))[kind] + amount);
 }
 
-/** What is counted under a key: `TOTAL_KEY` or a `userUsageKey`. */
+/** The usage stored under a key: `TOTAL_KEY` or a `userUsageKey`. */
 export async function readUsage(reader: Pick<Reader, 'get'>, environmentId: string, key: string): Promise<Usage> {
   return parseUsage(await reader.get(usageOf(environmentId), key));
 }
 
-/** The counts in a record. */
+/** Parses a usage record; undefined is no usage. */
 export function parseUsage(text: string | undefined): Usage {
   if (text === undefined) return noUsage;
   const first = text.indexOf(' ');
@@ -83,14 +84,14 @@ export function parseUsage(text: string | undefined): Usage {
   return { comments: Number(text.slice(0, first)), uploadBytes: Number(text.slice(first + 1, second)), stateBytes: Number(text.slice(second + 1)) };
 }
 
-/** The record of counts, none where nothing is counted. Short, for every new comment writes two. */
+/** The record of a usage; undefined, which deletes it, if all counts are 0. Compact, since each new comment writes two. */
 export function renderUsage({ comments, uploadBytes, stateBytes }: Usage): string | undefined {
   return comments === 0 && uploadBytes === 0 && stateBytes === 0 ? undefined : `${comments} ${uploadBytes} ${stateBytes}`;
 }
 
 /**
- * Counts a write that a user sends from a browser. Throws `rate_limited` when the user has used up the minute. Backends
- * have rate limits of their own.
+ * Counts a write of a user against `userWritesPerMinute`. Throws `rate_limited` if that is used up. Writes of backends are
+ * not counted: these have rate limits of their own.
  */
 export function countWrite(ctx: Context, actor: Actor): void {
   const perMinute = quotasOf(actor.environment).userWritesPerMinute;
@@ -98,24 +99,24 @@ export function countWrite(ctx: Context, actor: Actor): void {
   spendBudget(ctx, actor, { name: 'writes', perMinute, refusal: `A user may write ${perMinute} times a minute (quota userWritesPerMinute)` }, 1);
 }
 
-/** A record of counts with so much more of one kind. Throws `quota_exceeded` when that passes the bound. */
-function addUsage(current: string | undefined, kind: UsageKind, amount: number, environment?: Environment, bound: QuotaRule | null = null): string | undefined {
-  // Every new comment comes here twice: the first count is changed and the rest kept as it is.
+/** A usage record after adding an amount of one kind. Throws `quota_exceeded` if that exceeds the quota. */
+function addUsage(current: string | undefined, kind: UsageKind, amount: number, environment?: Environment, quota: QuotaRule | null = null): string | undefined {
+  // Fast path for new comments, which call this twice: replace the first count and keep the rest of the text.
   if (kind === 'comments' && current !== undefined) {
     const first = current.indexOf(' ');
     const next = Number(current.slice(0, first)) + amount;
-    if (environment !== undefined && bound !== null) requireWithin(environment, bound, next);
+    if (environment !== undefined && quota !== null) requireWithin(environment, quota, next);
     if (next > 0) return `${next}${current.slice(first)}`;
   }
   const usage = parseUsage(current);
   const next = usage[kind] + amount;
-  if (environment !== undefined && bound !== null) requireWithin(environment, bound, next);
+  if (environment !== undefined && quota !== null) requireWithin(environment, quota, next);
   return renderUsage({ ...usage, [kind]: next });
 }
 
 function requireWithin(environment: Environment, { name, unit, noun }: QuotaRule, next: number): void {
-  const most = quotasOf(environment)[name];
-  if (most === null || next <= most * unit) return;
+  const maximum = quotasOf(environment)[name];
+  if (maximum === null || next <= maximum * unit) return;
   const whose = name.startsWith('user') ? 'a user may have' : 'the environment may hold';
-  throw new CollabError('quota_exceeded', `The quota ${name} is used up: ${whose} ${most} ${noun}. Delete some, or have the operator raise it (collab env update --quotas ${name}=<n>)`);
+  throw new CollabError('quota_exceeded', `The quota ${name} is used up: ${whose} ${maximum} ${noun}. Delete some, or have the operator raise it (collab env update --quotas ${name}=<n>)`);
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { DataError } from '../../model/errors.ts';
 import type { StoredFile } from '../../model/attachment.ts';
 import type { Environment } from '../../model/environment.ts';
@@ -12,16 +12,16 @@ import { streamOf } from '../events/streams.ts';
 const PAGE = 500;
 const CHUNK_BYTES = 1024 * 1024;
 
-/** Something stored that is not what was written. */
+/** A stored item that differs from what was written. */
 export interface Damage {
   readonly kind: 'record' | 'event' | 'file';
-  /** What it is: partition and key, environment and position, or environment and file. */
+  /** Identifies the item: partition and key, environment and position, or environment and file. */
   readonly name: string;
-  /** What is wrong with it. */
+  /** The predicate of a sentence about the item, e.g. `is not valid JSON`. */
   readonly fault: string;
 }
 
-/** How much has been read. */
+/** How much was read so far. */
 export interface DeepCounts {
   records: number;
   events: number;
@@ -29,11 +29,11 @@ export interface DeepCounts {
 }
 
 /**
- * Reads everything that is stored: records and events must be the JSON that they began as, an event must bear its position,
- * and the bytes of a file must have the SHA-256 of its record. Commits in the log and events have checksums, which every
- * read verifies. A changed character in a folded record that leaves it valid JSON does not show.
+ * Reads everything in the store: records and events must be valid JSON, an event must contain its position, and the bytes of
+ * a file must have the SHA-256 of its record. Commits in the log, and events, have checksums that every read verifies. A
+ * changed character in a record of the base table is not detected if the record is still valid JSON.
  *
- * @param counts is kept up to date for a display of progress
+ * @param counts updated while reading, to show progress
  */
 export async function* findDamage(ctx: Context, counts: DeepCounts): AsyncIterable<Damage> {
   yield* damagedRecords(ctx, counts);
@@ -46,8 +46,8 @@ export async function* findDamage(ctx: Context, counts: DeepCounts): AsyncIterab
 async function* damagedRecords({ store }: Context, counts: DeepCounts): AsyncIterable<Damage> {
   for (let name: string | undefined, names = await store.partitions('', { limit: PAGE }); names.length > 0; names = await store.partitions('', { after: name, limit: PAGE })) {
     for (const partition of names) {
-      // Timers and signals have their turn.
-      await turn();
+      // Lets timers and signal handlers run.
+      await yieldToEventLoop();
       for (let after: string | undefined, page = await store.range(partition, { limit: PAGE }); page.length > 0; page = await store.range(partition, { after, limit: PAGE })) {
         for (const { key, value } of page) if (/^[[{]/.test(value) && !isJson(value)) yield { kind: 'record', name: `${partition} ${key}`, fault: 'is not valid JSON' };
         counts.records += page.length;
@@ -63,7 +63,7 @@ async function* damagedEvents({ store }: Context, environment: Environment, coun
   const name = (seq: number): string => `${environment.id} #${seq}`;
   const last = await store.lastSeq(stream);
   for (let since = (await store.oldestSeq(stream)) - 1; since < last; ) {
-    await turn();
+    await yieldToEventLoop();
     let events: readonly StoredEvent[];
     try {
       events = await store.events(stream, since, PAGE);
@@ -74,7 +74,7 @@ async function* damagedEvents({ store }: Context, environment: Environment, coun
     }
     const [first] = events;
     if (first === undefined || first.seq !== since + 1) yield { kind: 'event', name: name(since + 1), fault: 'is missing' };
-    for (const { seq, text } of events) if (seqOf(text) !== seq) yield { kind: 'event', name: name(seq), fault: 'is not valid JSON, or bears another position' };
+    for (const { seq, text } of events) if (seqOf(text) !== seq) yield { kind: 'event', name: name(seq), fault: 'is not valid JSON, or has another position' };
     counts.events += events.length;
     if (events.length === 0) return;
     since = events.at(-1)?.seq ?? last;
@@ -92,6 +92,7 @@ async function* damagedFiles(ctx: Context, environmentId: string, counts: DeepCo
   }
 }
 
+/** What is wrong with the bytes of a file; null if nothing is. */
 async function checkFile(ctx: Context, environmentId: string, fileId: string, { sha256 }: StoredFile): Promise<string | null> {
   const reader = await requireFileStorage(ctx).blobs.open(environmentId, fileId).catch(() => null);
   if (reader === null) return 'is missing on the disk';
@@ -108,7 +109,7 @@ async function checkFile(ctx: Context, environmentId: string, fileId: string, { 
   } finally {
     await reader.close();
   }
-  return hash.digest('hex') === sha256 ? null : 'has not the SHA-256 of its record';
+  return hash.digest('hex') === sha256 ? null : 'does not have the SHA-256 of its record';
 }
 
 function isJson(text: string): boolean {
@@ -119,7 +120,7 @@ function seqOf(text: string): unknown {
   return (parse(text) as { seq?: unknown } | null | undefined)?.seq;
 }
 
-/** Undefined when it is none. */
+/** The value of JSON text; undefined if it is not valid JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -1,9 +1,9 @@
 import type { Entry, Store } from '../../ports/store.ts';
 
-/** Records read at once: no read of the store is so long that its file grows by what is written meanwhile. */
+/** Records per read: a long read would make the store's file grow by all concurrent writes. */
 const SLICE = 500;
 
-/** The entries of a partition whose keys start with `prefix`, read in slices: each slice as it is when it is read. */
+/** The entries of a partition whose keys start with `prefix`, read in slices. Each slice is current when it is read. */
 export async function* scanEntries(store: Store, partition: string, prefix = ''): AsyncIterable<Entry> {
   for (let after: string | undefined; ; ) {
     const slice = await store.range(partition, { prefix, after, limit: SLICE });

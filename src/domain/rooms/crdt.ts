@@ -11,26 +11,26 @@ export interface CrdtConfig {
   readonly crdt: { readonly mergeSecondsPerMinute: number };
 }
 
-/** What a piece of work may do with documents, one call after the other. Each throws `invalid_request`, `state_too_complex`. */
+/** The operations on documents. Call them one after the other. Each throws `invalid_request`, `state_too_complex`. */
 export interface Documents {
-  /** The document that has what both have; null stands for no document yet. */
+  /** Merges an update into a document; null is no document yet. */
   merge(stored: Uint8Array | null, update: Uint8Array): Promise<Uint8Array>;
-  /** What a document has that one with this state vector lacks. */
+  /** The part of a document that a document with this state vector lacks. */
   diff(stored: Uint8Array, stateVector: Uint8Array): Promise<Uint8Array>;
-  /** The same document without what merging has left over; null when that takes more than its bounds. */
+  /** The same document without the overhead of merging; null if compacting exceeds its bounds. */
   compact(stored: Uint8Array): Promise<Uint8Array | null>;
 }
 
-/** Runs work on documents once it is the actor's turn. */
+/** Runs work on documents while no other work runs. Actors are served in turn. */
 export type RunExclusive = <T>(work: (documents: Documents) => Promise<T>) => Promise<T>;
 
 const MEGABYTE = 1024 * 1024;
-/** What one actor may have waiting, and all together: requests, and bytes of their bodies. */
+/** Bounds on waiting requests: their number and the bytes of their bodies per actor, and the bytes of all actors. */
 const ADMISSION_BOUNDS = { requests: 32, bytes: 32 * MEGABYTE, bytesOfAll: 128 * MEGABYTE };
 
 /**
- * The work on CRDT documents of one process, shared fairly: actors take turns, what waits is bounded, and so is the time
- * that one actor takes in a minute.
+ * Runs the work on CRDT documents in one process and shares it fairly: actors are served in turn, the waiting requests are
+ * bounded, and so is the time that an actor uses per minute.
  */
 export class CrdtService {
   readonly #crdt: Crdt;
@@ -40,37 +40,38 @@ export class CrdtService {
 
   constructor(crdt: Crdt, { crdt: { mergeSecondsPerMinute } }: CrdtConfig) {
     this.#crdt = crdt;
-    const refusal = `Merging and comparing shared states took more than ${mergeSecondsPerMinute}s of a minute`;
+    const refusal = `Merging and comparing shared states took more than ${mergeSecondsPerMinute}s within a minute`;
     this.#budget = { name: 'merge', perMinute: mergeSecondsPerMinute * 1_000, refusal };
   }
 
   /**
-   * Admits a request of an actor that will work on documents, and runs it. Throws `rate_limited` when the actor has used
-   * its time, or too much waits already.
+   * Admits a request that works on documents, and runs it. Throws `rate_limited` if the actor has used up its time, or too
+   * many requests wait.
    *
-   * @param bytes what the request holds in memory
+   * @param bytes size of the request body, which stays in memory
+   * @param request the request, which does its work on documents through `runExclusive`
    */
-  async admit<T>(ctx: BudgetContext, actor: Actor, bytes: number, request: (inTurn: RunExclusive) => Promise<T>): Promise<T> {
+  async admit<T>(ctx: BudgetContext, actor: Actor, bytes: number, request: (runExclusive: RunExclusive) => Promise<T>): Promise<T> {
     spendBudget(ctx, actor, this.#budget, 0);
     const key = actorKey(actor);
-    const leave = this.#admissions.admit(key, bytes);
-    if (leave === null) {
-      throw new CollabError('rate_limited', `Too many shared states wait to be merged: at most ${ADMISSION_BOUNDS.requests} requests with ${ADMISSION_BOUNDS.bytes / MEGABYTE} MB of one user. Try again in 1s`, 1);
+    const release = this.#admissions.admit(key, bytes);
+    if (release === null) {
+      throw new CollabError('rate_limited', `Too many shared states wait to be merged: at most ${ADMISSION_BOUNDS.requests} requests with ${ADMISSION_BOUNDS.bytes / MEGABYTE} MB per user. Try again in 1s`, 1);
     }
     try {
       return await request((work) => this.#semaphore.run(key, () => this.#run(ctx, actor, work)));
     } finally {
-      leave();
+      release();
     }
   }
 
-  /** Ends what runs. */
+  /** Stops the running work. */
   close(): Promise<void> {
     return this.#crdt.close();
   }
 
   async #run<T>(ctx: BudgetContext, actor: Actor, work: (documents: Documents) => Promise<T>): Promise<T> {
-    // It may have been used up while this waited.
+    // The budget may have been used up while this request waited.
     spendBudget(ctx, actor, this.#budget, 0);
     return work(this.#documentsFor(ctx, actor));
   }
@@ -87,7 +88,7 @@ export class CrdtService {
       compact: async (stored) => {
         const result = await charged(this.#crdt.compact(stored));
         if (result === 'time' || result === 'memory') return null;
-        // What can be merged can nearly always be loaded; where it can't, it is at least kept.
+        // A document that can be merged can nearly always be loaded too. If it cannot, it stays as it is.
         return typeof result === 'string' ? stored : result;
       },
     };
@@ -96,13 +97,13 @@ export class CrdtService {
 
 function requireResult(result: Uint8Array | CrdtFault): Uint8Array {
   if (typeof result !== 'string') return result;
-  if (result === 'update') throw invalid('The state must be a Yjs update (encoding 1), which it is not');
+  if (result === 'update') throw invalid('The state must be a Yjs update (encoding 1)');
   if (result === 'vector') throw invalid('sv must be a Yjs state vector as base64url');
-  if (result === 'stored') throw invalid('What is stored for this room is no Yjs document: clear it, or replace it without merge=yjs');
+  if (result === 'stored') throw invalid('The stored state of this room is not a Yjs document: clear it, or replace it without merge=yjs');
   throw tooComplex(result);
 }
 
-/** The refusal of a document on which work takes more time or memory than it may. */
+/** The error for a document that exceeds the bound on time or memory. */
 export function tooComplex(bound: 'time' | 'memory'): CollabError {
   return new CollabError('state_too_complex', `The Yjs document is too complex: merging or comparing it takes more ${bound} than the server allows`);
 }

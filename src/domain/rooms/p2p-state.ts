@@ -16,91 +16,92 @@ import { P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf } from '../records/partitions.ts';
 import { ensureRoom, touchRoom } from './rooms.ts';
 import { chargeUsage, countUsage } from '../quotas/usage.ts';
 
-/** What is asked of a state before it is read or written. */
+/** The precondition of a read or write. */
 export interface Precondition {
-  /** Whether to go on, given the present ETag and whether there is a state at all. */
+  /** Whether it holds, given the current ETag and whether the room has a state. */
   (etag: string, exists: boolean): boolean;
 }
 
-/** The shared state of a room, or what it has that a Yjs document lacks. */
+/** The shared state of a room, or the part of it that a Yjs document lacks. */
 export interface P2pState {
   readonly record: P2pRecord;
   readonly etag: string;
-  /** Null when there is none, and when the caller has it already. */
+  /** Null if there is no state, and if the client has it already. */
   readonly base64: string | null;
-  /** Whether the caller has it already. */
+  /** Whether the client has it already. */
   readonly unchanged: boolean;
 }
 
-/** The bytes that a state is to have, and how many merges have led to them since it was last replaced or compacted. */
+/** A state to write, and the number of merges since it was last replaced or compacted. */
 interface NextState {
   readonly bytes: Uint8Array;
   readonly merges: number;
 }
 
-/** Merges after which a Yjs state is brought back to what the document is. */
+/** Merges after which a Yjs state is compacted. */
 export const COMPACT_EVERY = 100;
 
-/** Tries to merge into a state that writers of other processes change meanwhile. */
+/** Attempts to merge into a state that other processes keep changing. */
 const MERGE_ATTEMPTS = 12;
 
 const MEGABYTE = 1024 * 1024;
 const acceptAny: Precondition = () => true;
 const locks = new KeyedLock();
 
-/** Most bytes of a shared state in an environment. */
+/** The maximum size of a shared state in an environment, in bytes. */
 export function maxStateBytes(environment: Environment): number {
   return environment.settings.maxP2pStateMb * MEGABYTE;
 }
 
-/** The refusal of a larger state. */
+/** The error for a state that exceeds `maxStateBytes`. */
 export function stateTooLarge(environment: Environment): CollabError {
   return new CollabError('payload_too_large', `State too large (max ${environment.settings.maxP2pStateMb}MB)`);
 }
 
-/** Whether writes are merged into Yjs documents where the request doesn't say so. */
+/** Whether a write is merged into the Yjs document if the request does not say. */
 export function mergesByDefault({ settings }: Environment): boolean {
   return settings.crdt === 'yjs';
 }
 
 /**
- * The shared state of a room; none for a room that has no state or does not exist. Throws `forbidden`, `invalid_request`,
- * and with a state vector `state_too_complex`, `rate_limited`.
+ * Reads the shared state of a room, which is empty for a room without a state and for an unknown room. Throws `forbidden`,
+ * `invalid_request`, and with a state vector `state_too_complex`, `rate_limited`.
  *
- * @param stateVector of a Yjs document, to get only what it lacks
- * @param wanted whether the bytes are, given the ETag
+ * @param stateVector of a Yjs document, to get only what that lacks
+ * @param wantsBytes whether to return the bytes
  */
-export async function readState(ctx: Context, actor: Actor, roomId: string, stateVector: Uint8Array | null, wanted: Precondition): Promise<P2pState> {
+export async function readState(ctx: Context, actor: Actor, roomId: string, stateVector: Uint8Array | null, wantsBytes: Precondition): Promise<P2pState> {
   requireRead(actor, roomId);
   checkId('roomId', roomId, limitsOf(actor.environment));
   const partition = p2pOf(actor.environment.id, roomId);
-  if (stateVector === null) return readWhole(ctx, partition, wanted);
+  if (stateVector === null) return readWhole(ctx, partition, wantsBytes);
   const record = await readRecord(ctx.store, partition);
-  if (!wanted(etagOf(record), record.sizeBytes > 0)) return unchanged(record);
-  // The bytes are read in turn, so that those who wait hold none.
-  const lacking = async (documents: Documents): Promise<P2pState> => {
-    const whole = await readWhole(ctx, partition, wanted);
+  if (!wantsBytes(etagOf(record), record.sizeBytes > 0)) return unchanged(record);
+  // Reads the bytes only when it runs, so that waiting requests hold none in memory.
+  const readMissing = async (documents: Documents): Promise<P2pState> => {
+    const whole = await readWhole(ctx, partition, wantsBytes);
     if (whole.base64 === null) return whole;
     return { ...whole, base64: toBase64(await documents.diff(Buffer.from(whole.base64, 'base64'), stateVector)) };
   };
-  return requireCrdt(ctx).admit(ctx, actor, 0, (inTurn) => inTurn(lacking));
+  return requireCrdt(ctx).admit(ctx, actor, 0, (runExclusive) => runExclusive(readMissing));
 }
 
-async function readWhole(ctx: Context, partition: string, wanted: Precondition): Promise<P2pState> {
+async function readWhole(ctx: Context, partition: string, wantsBytes: Precondition): Promise<P2pState> {
   for (;;) {
     const record = await readRecord(ctx.store, partition);
     const etag = etagOf(record);
-    if (!wanted(etag, record.sizeBytes > 0)) return unchanged(record);
+    if (!wantsBytes(etag, record.sizeBytes > 0)) return unchanged(record);
     const base64 = record.sizeBytes === 0 ? null : ((await ctx.store.get(partition, P2P_BYTES_KEY)) ?? null);
-    // Both must be of one commit, and reads outside of a transaction need not be.
+    // Both must be from one commit, which reads outside a transaction do not guarantee.
     if (etagOf(await readRecord(ctx.store, partition)) === etag) return { record, etag, base64, unchanged: false };
   }
 }
 
 /**
- * Replaces the shared state of a room, or merges a Yjs update into it, in a room that is made if it is new. Merging what
- * the state has already changes nothing and sends no event. Throws `forbidden`, `invalid_request`, `payload_too_large`,
- * `precondition_failed`, and when it merges `state_too_complex`, `rate_limited`, `write_conflict`.
+ * Replaces the shared state of a room, or merges a Yjs update into it, and creates the room if necessary. Merging an update
+ * that the state contains already changes nothing and emits no event. Throws `forbidden`, `invalid_request`,
+ * `payload_too_large`, `precondition_failed`, `quota_exceeded`, and when it merges `state_too_complex`, `rate_limited`,
+ * `write_conflict`.
  */
 export async function writeState(ctx: Context, actor: Actor, roomId: string, bytes: Uint8Array, merge: boolean, precondition: Precondition): Promise<P2pState> {
   requireWrite(actor, roomId);
@@ -110,7 +111,7 @@ export async function writeState(ctx: Context, actor: Actor, roomId: string, byt
   requireSize(environment, bytes);
   const partition = p2pOf(environment.id, roomId);
   if (merge) {
-    return requireCrdt(ctx).admit(ctx, actor, bytes.byteLength, (inTurn) => locks.run(partition, () => mergeState(ctx, actor, roomId, bytes, precondition, inTurn)));
+    return requireCrdt(ctx).admit(ctx, actor, bytes.byteLength, (runExclusive) => locks.run(partition, () => mergeState(ctx, actor, roomId, bytes, precondition, runExclusive)));
   }
   return locks.run(partition, () =>
     ctx.store.transact(async (tx) => {
@@ -121,21 +122,21 @@ export async function writeState(ctx: Context, actor: Actor, roomId: string, byt
   );
 }
 
-/** Merges outside of the commit, which can be repeated, and commits when the state is still the one that was merged into. */
-async function mergeState(ctx: Context, actor: Actor, roomId: string, update: Uint8Array, precondition: Precondition, inTurn: RunExclusive): Promise<P2pState> {
+/** Merges outside the transaction, which may run repeatedly, and commits if the state has not changed since. */
+async function mergeState(ctx: Context, actor: Actor, roomId: string, update: Uint8Array, precondition: Precondition, runExclusive: RunExclusive): Promise<P2pState> {
   const partition = p2pOf(actor.environment.id, roomId);
   for (let attempt = 1; attempt <= MERGE_ATTEMPTS; attempt++) {
-    const { before, next } = await inTurn(async (documents) => {
+    const { before, next } = await runExclusive(async (documents) => {
       const { record, base64 } = await readWhole(ctx, partition, acceptAny);
       requirePrecondition(precondition, record);
       return { before: record, next: await mergedState(documents, base64, record.merges, update) };
     });
     requireSize(actor.environment, next.bytes);
     const written = await ctx.store.transact(async (tx) => {
-      const present = await readRecord(tx, partition);
-      if (etagOf(present) !== etagOf(before)) return null;
-      const addsNothing = present.sizeBytes === next.bytes.byteLength && present.digest === digestOf(next.bytes);
-      return addsNothing ? unchanged(present) : putState(ctx, tx, actor, roomId, present, next);
+      const current = await readRecord(tx, partition);
+      if (etagOf(current) !== etagOf(before)) return null;
+      const isSame = current.sizeBytes === next.bytes.byteLength && current.digest === digestOf(next.bytes);
+      return isSame ? unchanged(current) : putState(ctx, tx, actor, roomId, current, next);
     });
     if (written !== null) return written;
   }
@@ -149,12 +150,12 @@ async function mergedState(documents: Documents, base64: string | null, merges: 
   if (merges + 1 < COMPACT_EVERY) return { bytes: merged, merges: merges + 1 };
   const compacted = await documents.compact(merged);
   if (compacted !== null) return { bytes: compacted, merges: 0 };
-  // Is the update too much, or was the state before? A state that is must not refuse every update from now on.
+  // If the state was too complex before this update, it is merged all the same, or every further update would be refused.
   if (stored === null || (await documents.compact(stored)) !== null) throw tooComplex('time');
   return { bytes: merged, merges: 0 };
 }
 
-/** Clears the shared state of a room and answers `{"deleted":true}`, also where there was none. Throws `forbidden`. */
+/** Clears the shared state of a room and returns `{"deleted":true}`, also if there was none. Throws `forbidden`, `invalid_request`. */
 export async function clearState(ctx: Context, actor: Actor, roomId: string): Promise<string> {
   requireBackend(actor, 'read');
   requireChange(actor, roomId);
@@ -166,14 +167,14 @@ export async function clearState(ctx: Context, actor: Actor, roomId: string): Pr
       if (before.sizeBytes === 0) return;
       tx.delete(partition, P2P_BYTES_KEY);
       countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
-      // The count goes on, so that whoever kept the version of an old state can tell the next one from it.
+      // The version continues, so that a client that has an old version can distinguish the next state from it.
       putRecord(tx, actor, roomId, { ...noState, version: before.version + 1 }, ctx.clock.now(), 'p2p.state.cleared');
     }),
   );
   return '{"deleted":true}';
 }
 
-/** Removes the shared state of a room that is being deleted, inside the transaction that does. */
+/** Removes the shared state of a room, in the transaction that deletes the room. */
 export async function removeState(tx: Transaction, actor: Actor, roomId: string, now: number): Promise<void> {
   const partition = p2pOf(actor.environment.id, roomId);
   const before = await readRecord(tx, partition);
@@ -184,19 +185,19 @@ export async function removeState(tx: Transaction, actor: Actor, roomId: string,
   if (before.sizeBytes > 0) emitState(tx, actor, roomId, { ...noState, version: before.version + 1 }, now, 'p2p.state.cleared');
 }
 
-/** The state as JSON, as `GET` answers it. */
+/** The JSON text of a state that `GET` returns. */
 export function renderState(roomId: string, { record, base64 }: P2pState): string {
   const { version, sizeBytes, updatedAt, updatedBy } = record;
   const rest = JSON.stringify({ version, sizeBytes, contentType: P2P_CONTENT_TYPE, updatedAt, updatedBy });
   return `{"roomId":${JSON.stringify(roomId)},"state":${base64 === null ? 'null' : `"${base64}"`},${rest.slice(1)}`;
 }
 
-/** What a write answers with. */
+/** The JSON text that a write returns. */
 export function renderWritten(roomId: string, { record: { version, sizeBytes, updatedAt } }: P2pState): string {
   return JSON.stringify({ roomId, version, sizeBytes, updatedAt });
 }
 
-/** What a P2pRecord calls the digest of a state. */
+/** `P2pRecord.digest` of a state. */
 export const digestOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex').slice(0, 16);
 
 const toBase64 = ({ buffer, byteOffset, byteLength }: Uint8Array): string => Buffer.from(buffer, byteOffset, byteLength).toString('base64');
@@ -210,7 +211,7 @@ async function readRecord(reader: Pick<Transaction, 'get'>, partition: string): 
 
 function requirePrecondition(precondition: Precondition, record: P2pRecord): void {
   if (precondition(etagOf(record), record.sizeBytes > 0)) return;
-  throw new CollabError('precondition_failed', `The state is not as If-Match or If-None-Match demands: it is at version ${record.version}`);
+  throw new CollabError('precondition_failed', `The precondition of If-Match or If-None-Match failed: the state is at version ${record.version}`);
 }
 
 function requireSize(environment: Environment, bytes: Uint8Array): void {
@@ -221,7 +222,7 @@ function unchanged(record: P2pRecord): P2pState {
   return { record, etag: etagOf(record), base64: null, unchanged: true };
 }
 
-/** Puts a state in place of the one before, in a room that is made if it is new. */
+/** Replaces a state, and creates the room if necessary. */
 async function putState(ctx: Context, tx: Transaction, actor: Actor, roomId: string, before: P2pRecord, { bytes, merges }: NextState): Promise<P2pState> {
   const now = ctx.clock.now();
   const updatedAt = timestamp(now);
@@ -235,7 +236,7 @@ async function putState(ctx: Context, tx: Transaction, actor: Actor, roomId: str
   return { record, etag: etagOf(record), base64, unchanged: false };
 }
 
-/** Counts a state for its last writer. Only one that grows can be refused: a smaller one must always be possible. */
+/** Counts a state for its last writer. A quota refuses only a state that grows: making one smaller is always possible. */
 function moveUsage(tx: Transaction, actor: Actor, before: P2pRecord, after: P2pRecord): void {
   countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
   if (after.sizeBytes > before.sizeBytes) chargeUsage(tx, actor, after.updatedBy, 'stateBytes', after.sizeBytes);
@@ -247,7 +248,7 @@ function putRecord(tx: Transaction, actor: Actor, roomId: string, record: P2pRec
   emitState(tx, actor, roomId, record, now, type);
 }
 
-/** Emits the event of a change, without the bytes. */
+/** Emits the event of a change, which does not contain the bytes. */
 function emitState(tx: Transaction, actor: Actor, roomId: string, { version, sizeBytes }: P2pRecord, now: number, type: EventType): void {
   const userId = actingUserId(actor);
   const data = JSON.stringify({ roomId, version, sizeBytes, updatedAt: timestamp(now), updatedBy: userId });

@@ -9,81 +9,81 @@ import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
 
-/** How long a user whose last connection is lost stays in the room: a page that is reloaded was never away. */
+/** How long a user stays present after their last connection was lost. A user who reconnects within this time stays present. */
 export const GRACE_MS = 10_000;
-/** Owner of the records of connections that are lost: a crash of a worker must not take them along. */
+/** Owner of the memberships of lost connections, which outlive the worker that had the connection. */
 const NO_OWNER = '';
 
 /**
- * A connection in a room, as it stands in shared memory. `joinedAt` and `activeAt` are shown to clients: milliseconds since
- * the epoch. `stateAt` and `leftAt` are compared with each other and with the present: `Clock.monotonic`.
+ * One connection in one room, as stored in shared memory. `joinedAt` and `activeAt` are shown to clients and are milliseconds
+ * since the epoch. `stateAt` and `leftAt` are compared with each other and with the current time and are `Clock.monotonic`.
  */
 export interface Membership {
   readonly userId: string;
   readonly connectionId: string;
-  /** When the user came, with this tab or an earlier one. */
+  /** When the user joined, with this connection or an earlier one. */
   readonly joinedAt: number;
   readonly activeAt: number;
   readonly state: PresenceState;
   /** When the state was set; 0 for never. */
   readonly stateAt: number;
-  /** When the connection was lost; null while it is there. */
+  /** When the connection was lost; null while it is open. */
   readonly leftAt: number | null;
 }
 
-/** A user in a room: all the connections together. */
+/** A user in a room, made of all their memberships. */
 export interface PresentUser {
   readonly userId: string;
-  /** Those that are there; none during the grace. */
+  /** The open connections; empty during the grace period. */
   readonly connectionIds: readonly string[];
   readonly joinedAt: number;
   readonly activeAt: number;
   readonly state: PresenceState;
-  /** When the grace ends, by `Clock.monotonic`; null while a connection is there. */
+  /** When the grace period ends, by `Clock.monotonic`; null while a connection is open. */
   readonly leavesAt: number | null;
 }
 
-/** What a presence shows of a user besides. */
+/** The fields of a user that presence shows. */
 export type Profile = Pick<User, 'name' | 'avatarUrl'>;
 
-/** The key of a room in shared memory, and its topic on the bus. */
+/** The key of a room in shared memory, and the name of its topic on the bus. */
 export const presenceKey = (environmentId: string, roomId: string): string => `room/${environmentId}/${escapeId(roomId)}`;
 
-/** Puts a connection into a room. A user who is there already, or left a moment ago, keeps `joinedAt`. */
-export function addMembership(ctx: Context, owner: string, key: string, by: Pick<Membership, 'userId' | 'connectionId'>, state: PresenceState | undefined): Membership {
+/** Adds a connection to a room. A user who is present already, or within the grace period, keeps `joinedAt`. */
+export function addMembership(ctx: Context, owner: string, key: string, connection: Pick<Membership, 'userId' | 'connectionId'>, state: PresenceState | undefined): Membership {
   const now = ctx.clock.now();
-  const ofUser = recordPrefix(by.userId);
-  const own = groupByUser(ctx.shared.list(key).filter(({ text }) => text.startsWith(ofUser)).map(parseMembership), ctx.clock.monotonic());
-  const { userId, connectionId } = by;
-  const membership = { userId, connectionId, joinedAt: own[0]?.joinedAt ?? now, activeAt: now, state: state ?? {}, stateAt: state === undefined ? 0 : ctx.clock.monotonic(), leftAt: null };
+  const { userId, connectionId } = connection;
+  const prefix = recordPrefix(userId);
+  const [present] = groupByUser(ctx.shared.list(key).filter(({ text }) => text.startsWith(prefix)).map(parseMembership), ctx.clock.monotonic());
+  const membership = { userId, connectionId, joinedAt: present?.joinedAt ?? now, activeAt: now, state: state ?? {}, stateAt: state === undefined ? 0 : ctx.clock.monotonic(), leftAt: null };
   return putMembership(ctx, owner, key, membership);
 }
 
-/** Writes a changed membership of a connection that is there, and gives it back. */
+/** Writes a membership and returns it. */
 export function putMembership(ctx: Context, owner: string, key: string, membership: Membership): Membership {
   ctx.shared.put({ key, name: membership.connectionId, owner, text: renderMembership(membership) });
   return membership;
 }
 
-/** Takes a connection that is lost out of a room: from now on the grace runs, unless the user has another one there. */
+/** Records that a connection was lost. The grace period begins, unless the user has another connection in the room. */
 export function markDisconnected(ctx: Context, key: string, membership: Membership): void {
   putMembership(ctx, NO_OWNER, key, { ...membership, leftAt: ctx.clock.monotonic() });
 }
 
-/** Takes a connection that wants to leave out of a room at once. */
+/** Removes a connection that leaves a room, without a grace period. */
 export function deleteMembership(ctx: Context, key: string, { connectionId }: Membership): void {
   ctx.shared.delete(key, connectionId);
 }
 
-/** Removes the lost connections of a user from a room before their grace period ends. Returns their ids. */
+/** Removes the lost connections of a user from a room before their grace period ends. Returns their connection ids. */
 export function deleteDisconnected(ctx: Context, key: string, userId: string): string[] {
-  const ofUser = recordPrefix(userId);
-  const lost = ctx.shared.list(key).filter(({ owner, text }) => owner === NO_OWNER && text.startsWith(ofUser));
-  for (const { name } of lost) ctx.shared.delete(key, name);
-  return lost.map(({ name }) => name);
+  const prefix = recordPrefix(userId);
+  const disconnected = ctx.shared.list(key).filter(({ owner, text }) => owner === NO_OWNER && text.startsWith(prefix));
+  for (const { name } of disconnected) ctx.shared.delete(key, name);
+  return disconnected.map(({ name }) => name);
 }
 
-/** The users in a room as of now, in the order in which they came. */
+/** The users who are in a room now, in the order in which they joined. */
 export function presentUsers(ctx: Context, key: string): PresentUser[] {
   return groupByUser(listMemberships(ctx, key), ctx.clock.monotonic());
 }
@@ -104,14 +104,14 @@ export function isExpired({ leftAt }: Membership, now: number): boolean {
   return leftAt !== null && leftAt + GRACE_MS <= now;
 }
 
-/** Whether a connection is in a room. Any text may be asked for: clients send it. */
+/** Whether a connection is in a room. `connectionId` may be any text, since clients send it. */
 export function isPresent(ctx: Context, key: string, connectionId: string): boolean {
   if (!/^[\x21-\x7e]{1,64}$/.test(connectionId)) return false;
   const record = ctx.shared.get(key, connectionId);
   return record !== undefined && record.owner !== NO_OWNER;
 }
 
-/** Name and picture of a user as they are now; nulls for one who has been erased. */
+/** The current name and picture of a user; nulls for an erased user. */
 export async function profileOf(ctx: Context, environmentId: string, userId: string): Promise<Profile> {
   return (await findProfile(ctx, environmentId, userId)) ?? { name: null, avatarUrl: null };
 }
@@ -123,7 +123,7 @@ async function findProfile(ctx: Context, environmentId: string, userId: string):
   return { name, avatarUrl };
 }
 
-/** A user in a room as it leaves the server. */
+/** The public view of a user in a room. */
 export function presenceOf(user: PresentUser, { name, avatarUrl }: Profile): Presence {
   const { userId, connectionIds, joinedAt, activeAt, state } = user;
   return {
@@ -137,7 +137,7 @@ export function presenceOf(user: PresentUser, { name, avatarUrl }: Profile): Pre
   };
 }
 
-/** Who is in a room, without those who have been erased: `{"items":[…]}`, empty for a room that does not exist. Throws `forbidden`, `invalid_request`. */
+/** The users in a room, without erased ones: `{"items":[…]}`, empty for an unknown room. Throws `forbidden`, `invalid_request`. */
 export async function listPresence(ctx: Context, actor: Actor, roomId: string): Promise<string> {
   requireRead(actor, roomId);
   checkId('roomId', roomId, limitsOf(actor.environment));
@@ -145,25 +145,25 @@ export async function listPresence(ctx: Context, actor: Actor, roomId: string): 
   const users = presentUsers(ctx, presenceKey(id, roomId));
   const rows = await Promise.all(
     users.map(async (user) => {
-      const person = await findProfile(ctx, id, user.userId);
-      return person === null ? null : presenceOf(user, person);
+      const profile = await findProfile(ctx, id, user.userId);
+      return profile === null ? null : presenceOf(user, profile);
     }),
   );
   return JSON.stringify({ items: rows.filter((row) => row !== null) });
 }
 
-/** Lets go of what a worker that has ended still held in shared memory: whom it had in rooms leaves after the grace. */
+/** Releases the shared memory of a worker that has ended. Its connections count as lost: their users leave after the grace period. */
 export function releaseOwner(ctx: Context, owner: string): void {
   for (const record of ctx.shared.listByOwner(owner)) markDisconnected(ctx, record.key, parseMembership(record));
   ctx.shared.deleteOwner(owner);
 }
 
-/** Forgets the connections whose grace is over. */
+/** Removes the lost connections whose grace period is over. */
 export function sweepPresence(ctx: Context): void {
-  const over = ctx.clock.monotonic() - GRACE_MS;
+  const end = ctx.clock.monotonic() - GRACE_MS;
   for (const record of ctx.shared.listByOwner(NO_OWNER)) {
     const { leftAt, connectionId } = parseMembership(record);
-    if (leftAt !== null && leftAt <= over) ctx.shared.delete(record.key, connectionId);
+    if (leftAt !== null && leftAt <= end) ctx.shared.delete(record.key, connectionId);
   }
 }
 
@@ -180,22 +180,22 @@ export function groupByUser(memberships: readonly Membership[], now: number): Pr
   return [...byUser.values()].map(mergeMemberships).sort((a, b) => a.joinedAt - b.joinedAt || (a.userId < b.userId ? -1 : 1));
 }
 
-/** What several connections of one user, at least one, come to. Those that are lost count only where all are. */
+/** Merges the memberships of one user, at least one. Lost connections count only if all are lost. */
 function mergeMemberships(memberships: readonly Membership[]): PresentUser {
-  const there = memberships.filter(({ leftAt }) => leftAt === null);
-  const counted = there.length > 0 ? there : memberships;
+  const open = memberships.filter(({ leftAt }) => leftAt === null);
+  const counted = open.length > 0 ? open : memberships;
   const latest = counted.reduce((best, next) => (next.stateAt > best.stateAt ? next : best));
   return {
     userId: latest.userId,
-    connectionIds: there.map(({ connectionId }) => connectionId),
+    connectionIds: open.map(({ connectionId }) => connectionId),
     joinedAt: Math.min(...counted.map(({ joinedAt }) => joinedAt)),
     activeAt: Math.max(...counted.map(({ activeAt }) => activeAt)),
     state: latest.state,
-    leavesAt: there.length > 0 ? null : Math.max(...counted.map(({ leftAt }) => leftAt ?? 0)) + GRACE_MS,
+    leavesAt: open.length > 0 ? null : Math.max(...counted.map(({ leftAt }) => leftAt ?? 0)) + GRACE_MS,
   };
 }
 
-// The user comes first, so that the records of one are found without parsing all.
+// The user id is the first field, so that the records of one user are found without parsing all records.
 const recordPrefix = (userId: string): string => `{"userId":${JSON.stringify(userId)},`;
 
 function renderMembership({ userId, connectionId, joinedAt, activeAt, state, stateAt, leftAt }: Membership): string {

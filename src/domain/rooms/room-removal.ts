@@ -10,18 +10,18 @@ import { COMMENT_PREFIX, DELETIONS_KEY, NEWEST_KEY, removalsOf, ROOM_KEY, roomKe
 import { requireRoom } from './rooms.ts';
 import { deleteComments, emitThreadDeleted } from '../comments/thread-removal.ts';
 
-/** Threads of a deleted room whose comments nobody can reach any more, and that are still to be removed. */
+/** Ids of threads of a deleted room. Their comments are unreachable and still to be removed. */
 type RoomRemoval = readonly string[];
 
-/** Threads in one record of what is to be removed. */
+/** Threads in one removal record. */
 const THREADS_PER_REMOVAL = 500;
 /** Comments removed in one transaction. */
 const SLICE = 500;
 
 /**
- * Deletes a room with its threads, its shared state and, for every thread, a `thread.deleted`, and answers
- * `{"deleted":true}`. All of it is gone at once for every reader; `sweepRemovals` removes the comments themselves
- * afterwards, in slices. The room comes to life again, empty, by the next thread in it. Throws `forbidden`, `room_not_found`.
+ * Deletes a room with its threads and its shared state, emits `thread.deleted` for every thread, and returns
+ * `{"deleted":true}`. One commit makes all of it unreachable; `sweepRemovals` removes the comments afterwards, in slices. The
+ * next thread in the room creates it again. Throws `forbidden`, `invalid_request`, `room_not_found`.
  */
 export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Promise<string> {
   requireBackend(actor, 'read');
@@ -31,7 +31,7 @@ export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Pr
   const partition = roomRecordsOf(environmentId, roomId);
   await ctx.store.transact(async (tx) => {
     const room = await requireRoom(tx, partition);
-    // Guards against a thread made meanwhile. What happens in the threads that are there, their records guard against.
+    // Read so that the transaction conflicts with new threads. It conflicts with changes of existing threads by their records.
     await tx.get(partition, NEWEST_KEY);
     const now = ctx.clock.now();
     const removed: string[] = [];
@@ -54,7 +54,7 @@ export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Pr
   return '{"deleted":true}';
 }
 
-/** Removes the comments of threads that went with their rooms. Returns how many. For the background worker. */
+/** Removes the comments of the threads of deleted rooms, and returns their number. For the background worker. */
 export async function sweepRemovals(ctx: Context, environmentId: string): Promise<number> {
   let removed = 0;
   for (const { key, value } of await ctx.store.range(removalsOf(environmentId))) {

@@ -24,7 +24,7 @@ interface RoomView {
   readonly text: string;
 }
 
-/** The rooms that the credential reaches, newest first unless asked otherwise. Throws `invalid_cursor`. */
+/** A page of the rooms that the actor has access to, newest first by default. Throws `invalid_cursor`. */
 export async function listRooms(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
   requireRead(actor);
   const environmentId = actor.environment.id;
@@ -39,22 +39,22 @@ export async function listRooms(ctx: Context, actor: Actor, query: ListQuery): P
   });
 }
 
-/** What of a room is read. */
+/** What `getRoom` reads of a room. */
 export interface RoomReadOptions {
-  /** Whether each thread has its `comments`. */
+  /** Whether to include the `comments` of each thread. */
   readonly includeComments: boolean;
-  /** Which threads, as a list of them has it; all when absent. */
+  /** The query of the list of threads; all threads by default. */
   readonly query?: ListQuery | undefined;
-  /** Refuses what would be longer. When absent, the page ends at `MAX_PAGE_CHARS`. */
+  /** A bound above which the room is refused. Without it, the page ends at `MAX_PAGE_CHARS`. */
   readonly bound?: TextBound | undefined;
 }
 
 const allThreads = parseListQuery(new URLSearchParams(), 'threads');
 
 /**
- * A room with a page of its threads, newest first unless asked otherwise: `{"room":…,"threads":[…]}` with `nextCursor`
- * when more remain. Throws `room_not_found`, `invalid_cursor`, `payload_too_large` for a thread that no page can hold,
- * and the refusal of `bound`.
+ * A room with a page of its threads, newest first by default: `{"room":…,"threads":[…]}`, with `nextCursor` if there are more.
+ * Throws `forbidden`, `invalid_request`, `room_not_found`, `invalid_cursor`, `payload_too_large` for a thread that is longer
+ * than a page, and the error of `bound`.
  */
 export async function getRoom(ctx: Context, actor: Actor, roomId: string, { includeComments, query = allThreads, bound }: RoomReadOptions): Promise<TextPage> {
   requireRead(actor, roomId);
@@ -70,30 +70,31 @@ export async function getRoom(ctx: Context, actor: Actor, roomId: string, { incl
     return readPage(ctx.store, query, limits.listHardCap, { ...whole, bound, head: `{"room":${view.text},"threads":` });
   };
   if (!isUnfilteredFirstPage(query)) return read();
-  // Every change of a thread touches the partition of its room in the same commit, so that this one partition stands for all.
+  // Every change of a thread writes to the partition of its room in the same commit, so the cache depends on that one only.
   const key = `room ${includeComments ? 'full' : 'brief'} ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${bound?.maxChars ?? ''} ${partition}`;
-  // That a room is too long is remembered too, or each request would read up to the bound again.
-  const found = await ctx.store.cached(key, [partition], () => read().catch(asTooLong));
-  if (found instanceof CollabError) throw found;
-  return found;
+  // The error for a room that is too long is cached too, or each request would read up to the bound again.
+  const result = await ctx.store.cached(key, [partition], () => read().catch(asTooLong));
+  if (result instanceof CollabError) throw result;
+  return result;
 }
 
-function withComments(ctx: Context, environmentId: string): (view: ThreadView, left: number) => Promise<string | null> {
-  return async ({ thread, text }, left) => {
-    const comments = await commentsText(ctx, threadPartition(environmentId, thread.id), left - text.length);
+/** Renders a thread with its comments; null if that is longer than `remaining` characters but fits a page of its own. */
+function withComments(ctx: Context, environmentId: string): (view: ThreadView, remaining: number) => Promise<string | null> {
+  return async ({ thread, text }, remaining) => {
+    const comments = await commentsText(ctx, threadPartition(environmentId, thread.id), remaining - text.length);
     if (comments !== null) return `${text.slice(0, -1)},"comments":${comments}}`;
-    if (left < MAX_PAGE_CHARS) return null;
+    if (remaining < MAX_PAGE_CHARS) return null;
     throw new CollabError('payload_too_large', `The thread ${thread.id} with its comments is longer than an answer may be (${MAX_PAGE_CHARS} characters): leave out include=comments, and read them in pages with GET /threads/:threadId/comments?limit=100`);
   };
 }
 
-/** The refusal of a text that would be too long, as a value; throws everything else. */
+/** Returns the error for a text that is too long; throws any other error. */
 function asTooLong(thrown: unknown): CollabError {
   if (thrown instanceof CollabError && thrown.code === 'payload_too_large') return thrown;
   throw thrown;
 }
 
-/** Replaces the metadata of a room and answers `{"room":…}`. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `room_not_found`. */
+/** Replaces the metadata of a room and returns `{"room":…}`. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `room_not_found`. */
 export async function patchRoom(ctx: Context, actor: Actor, roomId: string, input: unknown): Promise<string> {
   requireBackend(actor, 'read');
   requireChange(actor, roomId);
@@ -114,8 +115,8 @@ export async function patchRoom(ctx: Context, actor: Actor, roomId: string, inpu
 }
 
 /**
- * Lets somebody into a room, which is made if it is new, unless by a viewer, who changes nothing. Throws `forbidden`,
- * `invalid_request`, `rate_limited`.
+ * Checks that a user may join a room, and creates the room if necessary, except for a viewer, who may not create anything.
+ * Throws `forbidden`, `invalid_request`, `rate_limited`.
  */
 export async function enterRoom(ctx: Context, actor: UserActor, roomId: string): Promise<void> {
   requireRead(actor, roomId);
@@ -129,14 +130,14 @@ export async function enterRoom(ctx: Context, actor: UserActor, roomId: string):
   });
 }
 
-/** The record of a room, guarded. Throws `room_not_found`. */
+/** The record of a room, read in the transaction. Throws `room_not_found`. */
 export async function requireRoom(tx: Transaction, partition: string): Promise<RoomRecord> {
   const stored = await tx.get(partition, ROOM_KEY);
   if (stored === undefined) throw roomNotFound();
   return JSON.parse(stored) as RoomRecord;
 }
 
-/** Makes the room inside a transaction if it is new, and says whether it was. Then call `touchRoom` as well: it makes the stats. */
+/** Creates the room in a transaction unless it exists, and returns whether it did. If so, call `touchRoom` too: it creates the stats. */
 export async function ensureRoom(tx: Transaction, environmentId: string, roomId: string, at: string): Promise<boolean> {
   const partition = roomRecordsOf(environmentId, roomId);
   if ((await tx.get(partition, ROOM_KEY)) !== undefined) return false;
@@ -148,12 +149,12 @@ export async function ensureRoom(tx: Transaction, environmentId: string, roomId:
 }
 
 /**
- * Notes activity in a room, and how its numbers of threads change. Every change of a thread or comment calls it, also
- * because it is what tells a memo of the room that one of its threads changed.
+ * Records activity in a room, at commit, and adds to its numbers of threads and open threads. Every change of a thread or
+ * comment must call it: the write also invalidates the cached views of the room.
  */
 export function touchRoom(tx: Transaction, environmentId: string, roomId: string, at: string, threads = 0, openThreads = 0): void {
   tx.update(roomRecordsOf(environmentId, roomId), STATS_KEY, (current) => {
-    // Every new comment comes here, and changes the time alone.
+    // Fast path for new comments, which change only the time.
     if (threads === 0 && openThreads === 0 && current !== undefined) return withLastActivity(current, at);
     const stats = current === undefined ? { threadCount: 0, openThreadCount: 0, lastActivityAt: at } : (JSON.parse(current) as RoomStats);
     const lastActivityAt = at > stats.lastActivityAt ? at : stats.lastActivityAt;
@@ -161,7 +162,7 @@ export function touchRoom(tx: Transaction, environmentId: string, roomId: string
   });
 }
 
-/** Stored stats of a room, which end with the time of the last activity, with `at` where that is later. */
+/** The stored stats of a room with `lastActivityAt`, their last field, set to `at` if that is later. */
 function withLastActivity(stats: string, at: string): string {
   const start = stats.lastIndexOf('"', stats.length - '"}'.length - 1) + 1;
   return at > stats.slice(start, -'"}'.length) ? `${stats.slice(0, start)}${at}"}` : stats;

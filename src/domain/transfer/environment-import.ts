@@ -62,7 +62,7 @@ export class EnvironmentImport {
     await this.#records.finish();
     await this.#files.requireAll();
     await this.#ctx.store.transact(async (tx) => {
-      if ((await tx.get(ENVIRONMENTS, id)) !== undefined) throw new CollabError('id_taken', `The environment ${slug} has come here by another import`);
+      if ((await tx.get(ENVIRONMENTS, id)) !== undefined) throw new CollabError('id_taken', `The environment ${slug} was created by another import in the meantime`);
       if ((await tx.get(SLUGS, slug)) !== undefined) throw new CollabError('slug_taken', `Another environment has the slug ${slug} now`);
       await this.#marker.complete(tx);
       tx.put(ENVIRONMENTS, id, JSON.stringify(this.environment));

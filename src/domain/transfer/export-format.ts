@@ -4,18 +4,19 @@ import { MetadataSchema } from '../../model/metadata.ts';
 import { PositionSchema } from '../../model/thread.ts';
 import { InputSchema } from '../input/validate.ts';
 
-/** What exports of this version are (docs/export-format.md). */
+/** The version of the export format (docs/export-format.md). */
 export const EXPORT_FORMAT = 1;
-/** Bytes of a file in one line. */
+/** Bytes of a file per line. */
 export const CHUNK_BYTES = 192 * 1024;
 
 const id = () => Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'an id of 1 to 64 of A–Z a–z 0–9 _ -' });
+/** The id of a room or user, which is any text. */
 const freeId = () => Type.String({ minLength: 1, maxLength: 128 });
 const time = () => Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$', description: 'a time such as 2026-01-02T03:04:05.678Z' });
 const orNull = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
 const whole = () => Type.Integer({ minimum: 0 });
 
-// An older export may lack the settings of later versions, as an older store does.
+// Like an older store, an older export lacks the settings of later versions.
 const Settings = Type.Unsafe<EnvironmentSettings>(Type.Object({
   requireKnownUsers: Type.Boolean(),
   allowedOrigins: Type.Array(Type.String()),
@@ -29,7 +30,7 @@ const Settings = Type.Unsafe<EnvironmentSettings>(Type.Object({
 const Attachment = Type.Object({ id: id(), type: Type.String(), filename: Type.String(), mimeType: Type.String(), sizeBytes: whole(), url: Type.String() });
 const Reaction = Type.Object({ id: Type.String(), reactionId: Type.String(), commentId: id(), threadId: id(), userId: freeId(), emoji: Type.String(), createdAt: time() });
 
-/** Every type of line, in the order in which they stand, with its fields. What else a `data` holds is kept. */
+/** The fields of each type of line, in the order of the lines. Other fields of `data` are kept. */
 export const lineSchemas = {
   export: Type.Object({ format: Type.Integer({ minimum: 1 }) }),
   environment: Type.Object({
@@ -93,19 +94,20 @@ export const lineSchemas = {
   end: Type.Object({ lines: whole() }),
 } as const;
 
+/** The type of a line. */
 export type LineType = keyof typeof lineSchemas;
 /** The fields of a line besides its type. */
 export type LineOf<T extends LineType> = Static<(typeof lineSchemas)[T]>;
 /** A line that has passed its schema. */
 export type ExportLine<T extends LineType = LineType> = { [K in T]: { readonly type: K } & LineOf<K> }[T];
-/** A line of which records are made. */
+/** A line that gives records. */
 export type RecordLine = ExportLine<'signing-key' | 'user' | 'file' | 'state' | 'room' | 'thread' | 'comment'>;
 /** A line of an environment between its first and its last. */
 export type ContentLine = RecordLine | ExportLine<'key' | 'chunk'>;
 
-const inputs = new Map(Object.entries(lineSchemas).map(([type, schema]) => [type, new InputSchema(schema, { takesAnyText: true })]));
+const inputs = new Map(Object.entries(lineSchemas).map(([type, schema]) => [type, new InputSchema(schema, { allowsMalformedText: true })]));
 
-/** The schema of a type of line, to be validated against; undefined for a type that does not exist. */
+/** The schema of a type of line; undefined for an unknown type. */
 export function lineInput(type: string): InputSchema<(typeof lineSchemas)[LineType]> | undefined {
   return inputs.get(type);
 }

@@ -15,10 +15,11 @@ import {
 import { recordKind } from '../records/record-kinds.ts';
 import { scanEntries, scanPartitions } from '../records/scan.ts';
 
+/** What to export. */
 export interface ExportOptions {
-  /** Whether API keys and signing secrets are in it. */
+  /** Whether to include API keys and signing secrets. */
   readonly withSecrets: boolean;
-  /** Told of what is left out because it is not there any more: a file that was deleted, or has lost its bytes. */
+  /** Called with a description of each file that is left out because it was deleted in the meantime or its bytes are missing. */
   readonly onMissing: (what: string) => void;
 }
 
@@ -28,10 +29,10 @@ export function exportHead(): string {
 }
 
 /**
- * An environment as lines of docs/export-format.md, without line ends. Each thread is as it was at one moment; the whole is
- * not, if somebody writes meanwhile. The same content gives the same lines.
+ * Exports an environment as the lines of docs/export-format.md, without line feeds. Each record is consistent, but the export
+ * as a whole is not a snapshot if there are concurrent writes. The same content gives the same lines.
  *
- * @throws {Error} when the store holds a kind of record that this code does not know
+ * @throws {Error} if the store contains a kind of record that this version does not know
  */
 export async function* exportEnvironment(ctx: Context, environment: Environment, options: ExportOptions): AsyncIterable<string> {
   let lines = 0;
@@ -58,7 +59,7 @@ async function* environmentLines(ctx: Context, environment: Environment, options
   for await (const { value } of scanEntries(store, roomsOf(id))) yield* roomLines(store, id, unescapeId(value));
 }
 
-/** A kind that nobody thought of here would be missing from exports without a word. */
+/** Throws for a kind of record that this version does not know, which would be missing from the export. */
 async function requireKnownKinds(store: Store, environmentId: string): Promise<void> {
   for await (const partition of scanPartitions(store, environmentPrefix(environmentId))) {
     if (recordKind(partition) === undefined) throw new Error(`the store holds ${partition}, which this version cannot export`);
@@ -81,7 +82,7 @@ async function* threadLines(store: Store, environmentId: string, partition: stri
   yield renderLine('thread', canonicalJson(record), `"lastActivityAt":${JSON.stringify(parseThreadStats(stats).updatedAt)}`);
   for await (const { key, value } of scanEntries(store, partition, COMMENT_PREFIX)) {
     const { id } = JSON.parse(value) as Comment;
-    // Only for an id that a client chose and that looks like one of ours: an import would take the location from it.
+    // Marks an id that a client chose but that looks generated, or an import would take the location from it.
     const looksGenerated = key.endsWith(`~${id}`) && decodeCommentId(environmentId, id) !== undefined;
     yield renderLine('comment', canonicalJson(value), looksGenerated ? '"chosenId":true' : '');
   }
@@ -92,7 +93,7 @@ async function* stateLines(store: Store, partition: string, roomId: string): Asy
     const record = await store.get(partition, P2P_RECORD_KEY);
     const bytes = await store.get(partition, P2P_BYTES_KEY);
     if (record === undefined) return;
-    // Both must be of one commit.
+    // Both must be from one commit.
     if ((await store.get(partition, P2P_RECORD_KEY)) !== record) continue;
     yield `{"type":"state","roomId":${JSON.stringify(roomId)},"data":${canonicalJson(record)},"bytes":${JSON.stringify(bytes ?? null)}}`;
     return;
@@ -116,7 +117,7 @@ async function* fileLines({ blobs }: Context, environmentId: string, record: str
   }
 }
 
-/** JSON text in the one form that reading and writing it again does not change. */
+/** JSON text in the form that parsing and rendering it again does not change. */
 function canonicalJson(text: string): string {
   return JSON.stringify(JSON.parse(text));
 }

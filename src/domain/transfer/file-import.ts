@@ -45,7 +45,7 @@ export class FileImport {
     if (open === null) return;
     const { attachment, sha256 } = open.file;
     if (open.bytes !== attachment.sizeBytes || open.hash.digest('hex') !== sha256) {
-      throw invalid(`the chunks of the file ${attachment.id} are not its content`);
+      throw invalid(`the chunks of the file ${attachment.id} do not have its sizeBytes and sha256`);
     }
     await open.staged.commit(this.#environmentId, attachment.id);
     this.#written++;
@@ -53,8 +53,8 @@ export class FileImport {
   }
 
   /**
-   * Throws `internal` if a stored file is gone: to a cleanup of files, those of an environment that does not exist yet are
-   * orphans.
+   * Throws `internal` if stored files are missing: a concurrent `collab gc` removes files of environments that do not exist
+   * yet as orphans.
    */
   async requireAll(): Promise<void> {
     if (this.#written === 0) return;

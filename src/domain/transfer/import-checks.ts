@@ -14,13 +14,13 @@ import type { ExportLine, LineOf } from './export-format.ts';
 import { isSafeFilename } from '../files/filenames.ts';
 import { digestOf } from '../rooms/p2p-state.ts';
 import { checkReactions } from '../comments/reactions.ts';
-import { validateSigningKey, type SigningKeyCreate } from '../access/signing-keys.ts';
+import { type SigningKeyCreate, validateSigningKey } from '../access/signing-keys.ts';
 import { InputSchema, isRecord, validate } from '../input/validate.ts';
 
 const keyCreate = new InputSchema(KeyCreateSchema);
 const userPut = new InputSchema(UserPutSchema);
 
-/** Where the times of a line stand; what ends in At inside of metadata is none. */
+/** The paths of the times in a line. In metadata, a key that ends in At is not a time. */
 const TIME_PATH = /^(?:data\.(?:reactions\[\d+\]\.)?)?(?:created|updated|resolved|edited|lastActivity|expires|revoked|firstSeen|lastSeen)At$/;
 const MAX_URL_LENGTH = 2_048;
 const MAX_STATE_BYTES = 100 * 1024 * 1024;
@@ -28,11 +28,11 @@ const MAX_STATE_BYTES = 100 * 1024 * 1024;
 const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
 
 /**
- * Checks a line of an export, which has passed its schema, as the API checks what a client sends. Where an environment has a
- * limit of its own, the larger of that and the default holds: what was written before a limit was lowered can be imported.
- * Throws `invalid_request` naming the field and its bound.
+ * Checks a line of an export, which has passed its schema, as the API checks requests. If an environment has a limit of its
+ * own, the larger of that and the default applies, so that content from before a limit was lowered can be imported. Throws
+ * `invalid_request`, which names the field and its bound.
  *
- * @param environment that the line belongs to; of a line of the type `environment` itself
+ * @param environment the environment of the line; for a line of the type `environment`, the one in the line
  */
 export function checkLine(line: ExportLine, environment: Environment): void {
   checkText(line, '');
@@ -43,7 +43,7 @@ export function checkLine(line: ExportLine, environment: Environment): void {
   }
 }
 
-/** Names a field of `data`, which the validators of the API know as a field of the body. */
+/** Adds `data.` to the field in a message: to the validators of the API, the fields of `data` are those of the body. */
 function inData({ message }: CollabError): CollabError {
   return invalid(/^(?:roomId|bytes) |^[A-Z]/.test(message) ? message : `data.${message}`);
 }
@@ -88,7 +88,7 @@ function checkEnvironment({ name, disabled, settings }: Environment): void {
 }
 
 function checkSigningKey(key: SigningKey): void {
-  if (key.kind === 'secret' ? key.alg !== 'HS256' : !['RS256', 'PS256', 'ES256', 'EdDSA'].includes(key.alg)) throw invalid('alg must be HS256 of a secret, and RS256, PS256, ES256 or EdDSA of any other key');
+  if (key.kind === 'secret' ? key.alg !== 'HS256' : !['RS256', 'PS256', 'ES256', 'EdDSA'].includes(key.alg)) throw invalid('alg must be HS256 for a secret, and RS256, PS256, ES256 or EdDSA for any other key');
   const [field, value] = key.kind === 'secret' ? (['secret', key.secret] as const) : key.kind === 'public' ? (['key', key.key] as const) : (['url', (key as { url?: unknown }).url] as const);
   if (!['secret', 'public', 'jwks'].includes(key.kind)) throw invalid('kind must be one of secret, public, jwks');
   if (typeof value !== 'string') throw invalid(`${field} must be a string`);
@@ -99,12 +99,12 @@ function checkKey(key: StoredKey, limits: Limits): void {
   const { kind, name, preview } = key;
   const own = kind === 'secret' ? { scope: key.scope, rooms: key.rooms, rateLimit: key.rateLimit === 0 ? 'unlimited' : key.rateLimit } : {};
   validate(keyCreate, { kind, name, ...own });
-  if (kind === 'secret' && (key.scope === undefined || key.rooms === undefined || key.rateLimit === undefined)) throw invalid(`scope, rooms and rateLimit (0 to ${MAX_KEY_RATE_LIMIT}) are required of a secret key`);
+  if (kind === 'secret' && (key.scope === undefined || key.rooms === undefined || key.rateLimit === undefined)) throw invalid(`scope, rooms and rateLimit (0 to ${MAX_KEY_RATE_LIMIT}) are required for a secret key`);
   checkId('preview', preview, limits);
   if (!/^[A-Za-z0-9_-]{43}$/.test(key.hash)) throw invalid('hash must be a SHA-256 as base64url, 43 characters');
   const { value } = key as { value?: unknown };
-  if (kind === 'secret' && value !== undefined) throw invalid('value must not be there: nobody knows that of a secret key');
-  if (kind === 'publishable' && (typeof value !== 'string' || !/^pk_[\w-]{1,125}$/.test(value) || hash('sha256', value, 'base64url') !== key.hash)) throw invalid('value must begin with pk_ and have the SHA-256 that hash says');
+  if (kind === 'secret' && value !== undefined) throw invalid('value must be absent: a secret key is stored only as its hash');
+  if (kind === 'publishable' && (typeof value !== 'string' || !/^pk_[\w-]{1,125}$/.test(value) || hash('sha256', value, 'base64url') !== key.hash)) throw invalid('value must begin with pk_ and have the SHA-256 in hash');
 }
 
 function checkUser({ userId, name, avatarUrl, email, kind, metadata }: User, limits: Limits): void {
@@ -117,10 +117,13 @@ function checkUser({ userId, name, avatarUrl, email, kind, metadata }: User, lim
 function checkFile({ attachment, uploadedBy, noThumbnail }: StoredFile, environmentId: string, limits: Limits): void {
   checkId('uploadedBy', uploadedBy, limits);
   checkAttachment('attachment', attachment, environmentId);
-  if (noThumbnail !== undefined && (noThumbnail as unknown) !== true) throw invalid('noThumbnail must be true where it is there');
+  if (noThumbnail !== undefined && (noThumbnail as unknown) !== true) throw invalid('noThumbnail must be true or absent');
 }
 
-/** Throws `invalid_request` for what no upload gives: above all for what would be sent as a header, or loaded by a page, as it stands. */
+/**
+ * Throws `invalid_request` for an attachment that no upload gives, in particular for values that are later sent as a header
+ * or loaded by a page.
+ */
 function checkAttachment(field: string, attachment: Attachment, environmentId: string): void {
   const { id, type, filename, mimeType, sizeBytes, url, thumbnailUrl } = attachment;
   const accepted = Object.hasOwn(acceptedTypes, mimeType) ? acceptedTypes[mimeType] : undefined;
@@ -130,7 +133,7 @@ function checkAttachment(field: string, attachment: Attachment, environmentId: s
   if (sizeBytes < 1) throw invalid(`${field}.sizeBytes must be at least 1`);
   const path = `/files/${environmentId}/${id}`;
   if (!isAddressWith(url, path)) throw invalid(`${field}.url must be ${path}, alone or after the http or https address of a server, at most ${MAX_URL_LENGTH} characters`);
-  if (thumbnailUrl !== undefined && (type !== 'image' || thumbnailUrl !== `${url}?thumb=1`)) throw invalid(`${field}.thumbnailUrl must be the url and ?thumb=1, of an image`);
+  if (thumbnailUrl !== undefined && (type !== 'image' || thumbnailUrl !== `${url}?thumb=1`)) throw invalid(`${field}.thumbnailUrl must be the url followed by ?thumb=1, and only for an image`);
   for (const name of ['durationMs', 'width', 'height'] as const) {
     const value: unknown = attachment[name];
     if (value !== undefined && !(typeof value === 'number' && value >= 0)) throw invalid(`${field}.${name} must be a number of at least 0`);
@@ -147,7 +150,7 @@ function checkState({ roomId, data, bytes }: LineOf<'state'>, limits: Limits): v
   checkId('roomId', roomId, limits);
   if (data.updatedBy !== null) checkId('updatedBy', data.updatedBy, limits);
   const content = Buffer.from(bytes ?? '', 'base64');
-  if (content.toString('base64') !== (bytes ?? '')) throw invalid('bytes must be base64, as RFC 4648 writes it');
+  if (content.toString('base64') !== (bytes ?? '')) throw invalid('bytes must be canonical base64 (RFC 4648)');
   if (content.byteLength > MAX_STATE_BYTES) throw invalid(`bytes must be at most ${MAX_STATE_BYTES} bytes`);
   if (content.byteLength !== data.sizeBytes || digestOf(content) !== data.digest) throw invalid('sizeBytes and digest must be those of the bytes');
 }
@@ -176,13 +179,13 @@ function checkComment(comment: Comment, environmentId: string, limits: Limits): 
   checkStoredMetadata(metadata, limits);
 }
 
-/** Keys that the API drops are refused here: an export has none. */
+/** As `checkMetadata`, but refuses the keys that the API drops, since an export never contains them. */
 function checkStoredMetadata(metadata: Metadata, limits: Limits): void {
   for (const key of ['__proto__', 'constructor']) if (Object.hasOwn(metadata, key)) throw invalid(`metadata must not have the key ${key}`);
   checkMetadata(metadata, limits);
 }
 
-/** Throws `invalid_request` for text that is not well-formed and for times that are none, anywhere in a line. The depth of the line is bounded. */
+/** Throws `invalid_request` for text that is not well-formed and for invalid times, anywhere in a line. The depth of the line is bounded. */
 function checkText(value: unknown, path: string): void {
   if (typeof value === 'string') {
     if (!value.isWellFormed()) throw invalid(`${path} must be well-formed Unicode, without lone surrogates`);

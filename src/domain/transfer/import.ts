@@ -66,8 +66,8 @@ export class Import {
   }
 
   #readHeader(type: string, parsed: Record<string, unknown>): void {
-    if (type !== 'export' || typeof parsed['format'] !== 'number') throw invalid('this is no export of Collab: the first line must be {"type":"export","format":1}');
-    if (parsed['format'] > EXPORT_FORMAT) throw invalid(`the export has the format ${parsed['format']}, of a newer Collab; this one reads ${EXPORT_FORMAT}`);
+    if (type !== 'export' || typeof parsed['format'] !== 'number') throw invalid('this is not a Collab export: the first line must be {"type":"export","format":1}');
+    if (parsed['format'] > EXPORT_FORMAT) throw invalid(`the export has the format ${parsed['format']} of a newer Collab; this version reads format ${EXPORT_FORMAT}`);
     this.#hasHeader = true;
   }
 
@@ -79,7 +79,7 @@ export class Import {
     checkLine(line, environment);
     this.#skipping = (await this.#ctx.store.get(ENVIRONMENTS, id)) !== undefined;
     if (this.#skipping) {
-      if (!this.#skipExisting) throw new CollabError('id_taken', `The environment ${slug} (${id}) is here already`);
+      if (!this.#skipExisting) throw new CollabError('id_taken', `The environment ${slug} (${id}) already exists`);
       this.skipped.push(slug);
       return;
     }

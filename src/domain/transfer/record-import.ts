@@ -134,7 +134,7 @@ export class RecordImport {
     if (thread?.id !== data.threadId) throw invalid('a comment must follow the line of its thread');
     thread.comments++;
     const now = Date.parse(data.createdAt);
-    // An id that a client chose may look like one of ours and name another location: those comments get an index entry.
+    // An id that a client chose may decode to another location, or to none: such a comment gets an index entry.
     const decoded = chosenId === true ? undefined : decodeCommentId(this.#environmentId, data.id);
     const matches = decoded?.partition === thread.partition && decoded.key.includes(`/${timeKey(now)}~`);
     this.#queue((tx) => {

@@ -3,33 +3,33 @@ import type { Entry, Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { escapeId, userOrderOf, usersOf } from '../records/partitions.ts';
 
-// Users stand in their partition by id. This index has them by time of creation, so that a page of a list reads a page.
+// Users are stored by id. This index orders them by creation time, so that a page of a list does not read all users.
 
-/** What the keys of the index begin with. */
+/** Prefix of the keys of the index. */
 export const USER_ORDER_PREFIX = 'u/';
-/** There once every user is in the index: stores of earlier versions have users and no index. */
+/** Exists once every user is in the index: stores of earlier versions have users without an index. */
 const COMPLETE_KEY = 'complete';
-/** Users put into the index in one transaction. */
+/** Users added to the index in one transaction. */
 const SLICE = 500;
 
 const orderKey = ({ createdAt, userId }: Pick<User, 'createdAt' | 'userId'>): string => `${USER_ORDER_PREFIX}${createdAt}~${escapeId(userId)}`;
 
-/** Notes that every user is in the order: of an environment that is being made, or imported with the order. */
+/** Marks the index as complete, in the transaction that creates or imports an environment. */
 export function markOrderComplete(tx: Transaction, environmentId: string): void {
   tx.put(userOrderOf(environmentId), COMPLETE_KEY, '1');
 }
 
-/** Puts a user who is being made into the order. */
+/** Adds a user to the index, in the transaction that creates the user. */
 export function addToOrder(tx: Transaction, environmentId: string, user: Pick<User, 'createdAt' | 'userId'>): void {
   tx.put(userOrderOf(environmentId), orderKey(user), escapeId(user.userId));
 }
 
-/** Takes a user who is being erased out of the order. */
+/** Removes a user from the index, in the transaction that erases the user. */
 export function deleteFromOrder(tx: Transaction, environmentId: string, user: Pick<User, 'createdAt' | 'userId'>): void {
   tx.delete(userOrderOf(environmentId), orderKey(user));
 }
 
-/** The user of an entry of the order; null for one who has been erased since, or made anew later. */
+/** The user of an index entry; null if the user has been erased since, or erased and created again. */
 export async function userInOrder(ctx: Context, environmentId: string, { key, value }: Entry): Promise<User | null> {
   const stored = await ctx.store.get(usersOf(environmentId), value);
   if (stored === undefined) return null;
@@ -37,14 +37,14 @@ export async function userInOrder(ctx: Context, environmentId: string, { key, va
   return orderKey(user) === key ? user : null;
 }
 
-/** Makes sure that every user of the environment is in the order. Costs one lookup, but for the first call after an upgrade. */
+/** Makes sure that every user of the environment is in the index. Costs one lookup, except for the first call after an upgrade. */
 export async function ensureUserOrder(ctx: Context, environmentId: string): Promise<void> {
   if ((await ctx.store.get(userOrderOf(environmentId), COMPLETE_KEY)) === undefined) await completeUserOrder(ctx, environmentId);
 }
 
 /**
- * Puts every user who is missing into the order. Returns how many were. For the background worker too: while the workers
- * are replaced by those of a newer version, an older one may make users without the order.
+ * Adds missing users to the index and returns their number. The background worker calls it too: during a rolling upgrade, a
+ * worker of an older version may create users without adding them.
  */
 export async function completeUserOrder(ctx: Context, environmentId: string): Promise<number> {
   let missing = 0;
@@ -69,7 +69,7 @@ async function putMissing(ctx: Context, environmentId: string, slice: readonly E
   return ctx.store.transact(async (tx) => {
     let put = 0;
     for (const key of missing) {
-      // Guarded: a user who is erased meanwhile must not be put back.
+      // Read in the transaction: a user who is erased in the meantime must not be added.
       const stored = await tx.get(usersOf(environmentId), key);
       if (stored === undefined) continue;
       addToOrder(tx, environmentId, JSON.parse(stored) as User);

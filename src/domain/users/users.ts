@@ -15,33 +15,33 @@ import { emitChange } from '../events/emit.ts';
 import { type Filters, hasFilters, type ListQuery, type Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
 import { escapeId, userOrderOf, usersOf } from '../records/partitions.ts';
-import { deleteFromOrder, ensureUserOrder, addToOrder, USER_ORDER_PREFIX, userInOrder } from './user-order.ts';
+import { addToOrder, deleteFromOrder, ensureUserOrder, USER_ORDER_PREFIX, userInOrder } from './user-order.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
-/** A user as it leaves the server; `email` only towards backends that reach all rooms, `erased` only in the event of an erasure. */
+/** The public view of a user: `email` only for backends with access to all rooms, `erased` only in the event of an erasure. */
 export type UserView = Omit<User, 'email'> & { readonly email?: string | null; readonly online: boolean; readonly erased?: true };
 
 const userPut = new InputSchema(UserPutSchema);
 const locks = new KeyedLock();
 
-/** The user that leaves the server of a record, with the email address where that may be shown. */
+/** The public view of a stored user, with the email address if `withEmail` is true. */
 export function presentUser(user: User, online: boolean, withEmail: boolean): UserView {
   const { id, userId, name, avatarUrl, email, kind, metadata, createdAt, updatedAt, firstSeenAt, lastSeenAt } = user;
-  const shown = withEmail ? { id, userId, name, avatarUrl, email } : { id, userId, name, avatarUrl };
-  return { ...shown, kind, metadata, createdAt, updatedAt, firstSeenAt, lastSeenAt, online };
+  const identity = withEmail ? { id, userId, name, avatarUrl, email } : { id, userId, name, avatarUrl };
+  return { ...identity, kind, metadata, createdAt, updatedAt, firstSeenAt, lastSeenAt, online };
 }
 
 /**
- * Creates a user or changes the fields given, and answers `{"user":…}`. Repeating it changes nothing and emits no event.
- * A key that is confined to rooms creates users, and changes none that exists. `input` is the parsed JSON body. Throws
- * `forbidden`, `invalid_request`.
+ * Creates a user or changes the given fields, and returns `{"user":…}`. Repeating it changes nothing and emits no event. A key
+ * confined to rooms can create users and not change existing ones. `input` is the parsed JSON body. Throws `forbidden`,
+ * `invalid_request`.
  */
 export async function putUser(ctx: Context, actor: Actor, userId: string, input: unknown): Promise<string> {
   const user = await upsert(ctx, actor.environment, parsePut(actor, userId, input));
   return `{"user":${renderUser(ctx, actor, user)}}`;
 }
 
-/** As `putUser`, inside a transaction and without an answer. */
+/** As `putUser`, but in a transaction and without a result. */
 export async function putUserWithin(ctx: Context, tx: Transaction, actor: Actor, userId: string, input: unknown): Promise<void> {
   await upsertWithin(ctx, tx, actor.environment, parsePut(actor, userId, input));
 }
@@ -50,16 +50,17 @@ function parsePut(actor: Actor, userId: string, input: unknown): Upsert {
   requireBackend(actor, 'write');
   const limits = limitsOf(actor.environment);
   checkId('userId', userId, limits);
-  const wanted = validate(userPut, input);
-  if (wanted.metadata !== undefined) checkMetadata(wanted.metadata, limits);
-  if (wanted.avatarUrl !== undefined && !isWebAddress(wanted.avatarUrl)) throw new CollabError('invalid_request', 'avatarUrl must be an http or https address');
-  if (wanted.email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(wanted.email)) throw new CollabError('invalid_request', 'email must be an email address');
-  return { userId, fields: definedFields(wanted), seen: false, createOnly: actor.rooms !== null, actingUserId: actingUserId(actor), via: actor.via };
+  const put = validate(userPut, input);
+  if (put.metadata !== undefined) checkMetadata(put.metadata, limits);
+  if (put.avatarUrl !== undefined && !isWebAddress(put.avatarUrl)) throw new CollabError('invalid_request', 'avatarUrl must be an http or https address');
+  if (put.email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(put.email)) throw new CollabError('invalid_request', 'email must be an email address');
+  return { userId, fields: definedFields(put), seen: false, createOnly: actor.rooms !== null, actingUserId: actingUserId(actor), via: actor.via };
 }
 
 /**
- * Erases a user's personal data and answers `{"deleted":true}`. What they wrote stays under their id; `user.updated` tells
- * of a user without name, picture and metadata, which closes their sockets. Who comes back with a token is a new user. Throws `forbidden`, `user_not_found`.
+ * Erases the personal data of a user and returns `{"deleted":true}`. Their content stays under their id. The event
+ * `user.updated` has no name, picture and metadata, and closes their sockets. If they come back with a token, they are a new
+ * user. Throws `forbidden`, `invalid_request`, `user_not_found`.
  */
 export async function deleteUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireBackend(actor, 'write');
@@ -82,7 +83,7 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
   return '{"deleted":true}';
 }
 
-/** Answers `{"user":…}`, to a key that is confined to rooms without the email address. Throws `user_not_found`. */
+/** Returns `{"user":…}`, without the email address for a key confined to rooms. Throws `invalid_request`, `user_not_found`. */
 export async function getUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireRead(actor);
   checkId('userId', userId, limitsOf(actor.environment));
@@ -91,7 +92,7 @@ export async function getUser(ctx: Context, actor: Actor, userId: string): Promi
   return `{"user":${renderUser(ctx, actor, JSON.parse(stored) as User)}}`;
 }
 
-/** The users of the environment, newest first unless asked otherwise. Throws `forbidden`, `invalid_cursor`. */
+/** A page of the users of the environment, newest first by default. Throws `forbidden`, `invalid_cursor`. */
 export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
   requireRead(actor);
   requireAllRooms(actor, 'list users');
@@ -99,7 +100,7 @@ export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): P
   await ensureUserOrder(ctx, id);
   return readPage(ctx.store, query, limitsOf(actor.environment).listHardCap, {
     partition: userOrderOf(id),
-    // Cursors of earlier versions go on.
+    // Keeps cursors of earlier versions valid.
     name: usersOf(id),
     prefix: USER_ORDER_PREFIX,
     load: (entry) => userInOrder(ctx, id, entry),
@@ -110,21 +111,21 @@ export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): P
 }
 
 /**
- * Records that a person showed a valid token: makes the user, or takes over the claims that are there (absent ones erase
- * nothing). Emits `user.updated` only for a new user or a changed claim; `lastSeenAt` moves at most once a minute.
+ * Records that a user authenticated with a valid token: creates the user, or updates the fields for which there are claims.
+ * Emits `user.updated` only for a new user or a changed field. `lastSeenAt` is updated at most once a minute.
  */
 export async function recordUserFromToken(ctx: Context, environment: Environment, claims: Claims, via: Via): Promise<User> {
   const stored = await ctx.store.get(usersOf(environment.id), escapeId(claims.userId));
   const { name, avatarUrl, email, metadata } = claims;
   const change: Upsert = { userId: claims.userId, fields: definedFields({ name, avatarUrl, email, metadata }), seen: true, actingUserId: claims.userId, via };
-  const known = stored === undefined ? null : (JSON.parse(stored) as User);
-  if (known !== null && applyChange(known, change, ctx.clock.now()) === known) return known;
+  const existing = stored === undefined ? null : (JSON.parse(stored) as User);
+  if (existing !== null && applyChange(existing, change, ctx.clock.now()) === existing) return existing;
   return upsert(ctx, environment, change);
 }
 
 /**
- * Makes sure, inside a transaction, that the author of a write is known. A person with a valid token is; so is anybody
- * where the environment does not require known users. Throws `unknown_user`.
+ * Makes sure, in the transaction of a write, that its author exists. Creates a missing author for a write of a user, and for
+ * one of a backend unless the environment requires known users. Throws `unknown_user`.
  */
 export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: Actor, userId: string): Promise<void> {
   const partition = usersOf(actor.environment.id);
@@ -140,12 +141,12 @@ export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: A
   emitUser(ctx, tx, actor.environment, user, { at: now, userId, via: actor.via });
 }
 
-/** Adds `delta` to the connections that the worker `owner` holds for a user. Returns how many the user has now. */
+/** Adds `delta` to the number of connections of a user on the worker `owner`. Returns the user's number over all workers. */
 export function countConnections(ctx: Context, environment: Environment, userId: string, owner: string, delta: number): number {
   return ctx.shared.count(connectionsKey(environment, userId), owner, delta);
 }
 
-/** Whether a user has a connection open, on any worker. */
+/** Whether a user has an open connection, on any worker. */
 export function isOnline(ctx: Context, environment: Environment, userId: string): boolean {
   return ctx.shared.total(connectionsKey(environment, userId)) > 0;
 }
@@ -157,9 +158,9 @@ type UserFields = Partial<Pick<User, 'name' | 'avatarUrl' | 'email' | 'kind' | '
 interface Upsert {
   readonly userId: string;
   readonly fields: UserFields;
-  /** Whether the user proved who they are: they count as seen. */
+  /** Whether the user authenticated, which updates `lastSeenAt`. */
   readonly seen: boolean;
-  /** Whether a user who exists must not be changed. */
+  /** Whether an existing user must not be changed. */
   readonly createOnly?: boolean;
   readonly actingUserId: string | null;
   readonly via: Via;
@@ -175,44 +176,44 @@ async function upsertWithin(ctx: Context, tx: Transaction, environment: Environm
   const partition = usersOf(environment.id);
   const key = escapeId(change.userId);
   const stored = await tx.get(partition, key);
-  const known = stored === undefined ? null : (JSON.parse(stored) as User);
-  if (known !== null && change.createOnly === true) requireUnchanged(known, change.fields);
+  const existing = stored === undefined ? null : (JSON.parse(stored) as User);
+  if (existing !== null && change.createOnly === true) requireUnchanged(existing, change.fields);
   const now = ctx.clock.now();
-  const user = applyChange(known, change, now);
-  if (user === known) return user;
+  const user = applyChange(existing, change, now);
+  if (user === existing) return user;
   tx.put(partition, key, JSON.stringify(user));
-  if (known === null) addToOrder(tx, environment.id, user);
-  if (known === null || hasChanges(known, change.fields)) {
+  if (existing === null) addToOrder(tx, environment.id, user);
+  if (existing === null || hasChanges(existing, change.fields)) {
     emitUser(ctx, tx, environment, user, { at: now, userId: change.actingUserId, via: change.via });
   }
   return user;
 }
 
-/** Throws `forbidden` when the fields differ from those of the user, or name an email address, which is not to be guessed either. */
-function requireUnchanged(known: User, fields: UserFields): void {
-  if (fields.email === undefined && !hasChanges(known, fields)) return;
+/** Throws `forbidden` if the fields would change the user, or contain an email address, which the key must not be able to guess. */
+function requireUnchanged(existing: User, fields: UserFields): void {
+  if (fields.email === undefined && !hasChanges(existing, fields)) return;
   throw new CollabError('forbidden', 'The key is confined to rooms: it creates users, and does not change one that exists');
 }
 
-/** How exact `lastSeenAt` is. A difference in either direction counts: the clock may have been set back. */
+/** The precision of `lastSeenAt`. A difference in either direction counts, since the clock may have been set back. */
 const LAST_SEEN_PRECISION_MS = 60_000;
 
-/** The user after a change; the very same object when there is nothing to write. */
-function applyChange(known: User | null, change: Upsert, now: number): User {
+/** The user after a change; the same object if there is nothing to write. */
+function applyChange(existing: User | null, change: Upsert, now: number): User {
   const at = timestamp(now);
   const { userId, fields, seen } = change;
-  if (known === null) {
+  if (existing === null) {
     return { ...emptyUser(userId), ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null };
   }
-  const updated = hasChanges(known, fields);
-  const seenAnew = seen && (known.lastSeenAt === null || Math.abs(now - Date.parse(known.lastSeenAt)) >= LAST_SEEN_PRECISION_MS);
-  if (!updated && !seenAnew) return known;
+  const updated = hasChanges(existing, fields);
+  const seenAgain = seen && (existing.lastSeenAt === null || Math.abs(now - Date.parse(existing.lastSeenAt)) >= LAST_SEEN_PRECISION_MS);
+  if (!updated && !seenAgain) return existing;
   return {
-    ...known,
+    ...existing,
     ...fields,
-    updatedAt: updated ? at : known.updatedAt,
-    firstSeenAt: known.firstSeenAt ?? (seen ? at : null),
-    lastSeenAt: seen ? at : known.lastSeenAt,
+    updatedAt: updated ? at : existing.updatedAt,
+    firstSeenAt: existing.firstSeenAt ?? (seen ? at : null),
+    lastSeenAt: seen ? at : existing.lastSeenAt,
   };
 }
 
@@ -223,24 +224,25 @@ function emptyUser(userId: string): Omit<User, 'createdAt' | 'updatedAt' | 'firs
 
 const userNotFound = (): CollabError => new CollabError('user_not_found', 'User not found');
 
-function hasChanges(known: User, fields: UserFields): boolean {
+function hasChanges(existing: User, fields: UserFields): boolean {
   const { name, avatarUrl, email, kind, metadata } = fields;
   return (
-    (name !== undefined && name !== known.name) ||
-    (avatarUrl !== undefined && avatarUrl !== known.avatarUrl) ||
-    (email !== undefined && email !== known.email) ||
-    (kind !== undefined && kind !== known.kind) ||
-    (metadata !== undefined && JSON.stringify(metadata) !== JSON.stringify(known.metadata))
+    (name !== undefined && name !== existing.name) ||
+    (avatarUrl !== undefined && avatarUrl !== existing.avatarUrl) ||
+    (email !== undefined && email !== existing.email) ||
+    (kind !== undefined && kind !== existing.kind) ||
+    (metadata !== undefined && JSON.stringify(metadata) !== JSON.stringify(existing.metadata))
   );
 }
 
-/** The fields that are given; absent ones must not appear at all, or they would erase. */
+/** The given fields. Absent fields must not appear as undefined, or they would overwrite the stored ones. */
 function definedFields(input: UserPut): UserFields {
   const { name, avatarUrl, email, kind, metadata } = input;
   const given = Object.entries({ name, avatarUrl, email, kind, metadata }).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given) as UserFields;
 }
 
+/** What distinguishes one `user.updated` event from another, besides the user. */
 interface UserEventFields {
   readonly at: number;
   readonly userId: string | null;
@@ -263,6 +265,6 @@ function matches(user: User, { q, seenSince, kind, metadata }: Readonly<Filters>
   if (kind !== undefined && user.kind !== kind) return false;
   if (seenSince !== undefined && (user.lastSeenAt === null || user.lastSeenAt < seenSince)) return false;
   if (q === undefined) return true;
-  const wanted = q.toLowerCase();
-  return user.userId.toLowerCase().includes(wanted) || (user.name?.toLowerCase().includes(wanted) ?? false);
+  const needle = q.toLowerCase();
+  return user.userId.toLowerCase().includes(needle) || (user.name?.toLowerCase().includes(needle) ?? false);
 }
