@@ -298,6 +298,28 @@ t.test('an upload whose record can’t be written leaves no bytes', async (t) =>
   t.strictSame(await blobsOf({ ...world, environment }), []);
 });
 
+for (const quota of ['userUploadMb', 'uploadMb'] as const) {
+  t.test(`an upload stops as soon as it passes ${quota}, also because of another upload`, async (t) => {
+    const world = await createFileWorld(t);
+    const KB = 1024;
+    const { environment } = world.ann;
+    const ann: UserActor = { ...world.ann, environment: { ...environment, settings: { ...environment.settings, quotas: { [quota]: 1 } } } };
+    const begin = () => beginUpload(world.ctx, ann, unlimited, { filename: 'a.png', contentType: 'image/png', minBytes: 0 });
+    const refused = { code: 'quota_exceeded', message: new RegExp(`^The quota ${quota} is used up`) };
+    const [first, second, third] = [await begin(), await begin(), await begin()];
+    await first.write(Buffer.alloc(600 * KB));
+    await second.write(Buffer.alloc(300 * KB));
+    await t.rejects(second.write(Buffer.alloc(800 * KB)), refused, 'by itself');
+    await second.discard();
+    await third.write(Buffer.alloc(400 * KB));
+    await first.finish();
+    await third.write(Buffer.alloc(24 * KB));
+    await t.rejects(third.write(Buffer.alloc(1)), refused, 'together with a finished upload');
+    await third.discard();
+    t.equal(await world.ctx.blobs.sweepStaged(0, true), 0, 'nothing is left');
+  });
+}
+
 t.test('names are harmless and not longer than 255 bytes', (t) => {
   t.equal(safeFilename(`${'😀'.repeat(100)}.png`, 'image/png'), `${'😀'.repeat(62)}.png`);
   t.equal(safeFilename(`x.${'y'.repeat(300)}`, 'image/png'), `x.${'y'.repeat(253)}`);

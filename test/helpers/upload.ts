@@ -54,10 +54,14 @@ export async function getFile(tenant: Tenant, path: string, headers: Readonly<Re
   return { status: answer.status, headers: answer.headers, bytes: Buffer.from(await answer.arrayBuffer()) };
 }
 
-/** Sends the head of an upload that declares `size` bytes of a file, then zeros until an answer comes. Gives it, and how much was sent. */
-export async function sendUntilAnswered(tenant: Tenant, size: number, type: string): Promise<{ status: number; body: string; sent: number }> {
+/**
+ * Sends the head of an upload, then up to `size` zeros until a response comes. Returns the response, and how many bytes were
+ * sent. With `chunked` the request does not declare its length.
+ */
+export async function sendUntilAnswered(tenant: Tenant, size: number, type: string, { chunked = false } = {}): Promise<{ status: number; body: string; sent: number }> {
   const head = `--b\r\nContent-Disposition: form-data; name="file"; filename="x"\r\nContent-Type: ${type}\r\n\r\n`;
-  const headers = { ...(await tenant.userHeaders({ userId: 'ann' })), 'Content-Type': 'multipart/form-data; boundary=b', 'Content-Length': String(head.length + size + 9) };
+  const length = chunked ? {} : { 'Content-Length': String(head.length + size + 9) };
+  const headers = { ...(await tenant.userHeaders({ userId: 'ann' })), 'Content-Type': 'multipart/form-data; boundary=b', ...length };
   return new Promise((resolve, reject) => {
     const zeros = Buffer.alloc(256 * 1024);
     let sent = 0;

@@ -2,7 +2,7 @@ import t from 'tap';
 import { updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { adminSession } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
-import { upload } from '../helpers/upload.ts';
+import { sendUntilAnswered, upload } from '../helpers/upload.ts';
 import { addComment, addThread, addUser, done } from '../helpers/writer.ts';
 import { wav } from '../fixtures/media.ts';
 
@@ -26,6 +26,15 @@ t.test('uploads | a user past their megabytes gets 413 that names the quota; wha
   const { id } = await addThread(tenant, 'room', { attachmentIds: [first] });
   done(200, await tenant.request('DELETE', `/threads/${id}`));
   t.equal((await upload(tenant, file)).status, 200, 'after the comment with the file is deleted');
+});
+
+t.test('uploads | one that does not declare its length is refused as soon as it passes the quota', async (t) => {
+  const MEGABYTE = 1024 * 1024;
+  const tenant = await service.tenant('quota-stream', { maxFileSizeMb: 1_024, quotas: { userUploadMb: 1 } });
+  const { status, body, sent } = await sendUntilAnswered(tenant, 256 * MEGABYTE, 'video/mp4', { chunked: true });
+  t.equal(status, 413);
+  t.match(JSON.parse(body), { error: /^The quota userUploadMb is used up/ });
+  t.ok(sent < 32 * MEGABYTE, `${sent} bytes were sent`);
 });
 
 t.test('comments | a user past the quota is refused on the socket, which stays; the backend is not', async (t) => {

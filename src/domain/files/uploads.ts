@@ -82,10 +82,14 @@ export class Upload {
     this.#declared = declared;
   }
 
-  /** Writes the next bytes. Await it before the next call. Throws `file_too_large`, `storage_full`. */
+  /**
+   * Writes the next bytes. Await it before the next call. Throws `file_too_large`, `storage_full`, and `quota_exceeded` as soon
+   * as the file would exceed a quota together with what is stored now.
+   */
   async write(chunk: Buffer): Promise<void> {
     this.#size += chunk.byteLength;
     if (this.#size > maxBytes(this.#actor.environment)) throw tooLarge(this.#actor.environment);
+    await requireQuotaLeft(this.#ctx, this.#actor, 'uploadBytes', this.#size);
     this.#firstByte ??= chunk.find((byte) => !isBlank(byte)) ?? null;
     this.#hash.update(chunk);
     if (this.#head.length < HEAD_BYTES) this.#head = Buffer.concat([this.#head, chunk.subarray(0, HEAD_BYTES - this.#head.length)]);

@@ -64,11 +64,19 @@ export function countUsage(tx: Transaction, environmentId: string, userId: strin
   }
 }
 
-/** Throws `quota_exceeded` if `amount` more would exceed a quota now. Call it before a large body is received. */
+/**
+ * Throws `quota_exceeded` if `amount` more would exceed a quota now. Call it before a large body is received, and while it is
+ * received. Reads nothing if there is no quota.
+ */
 export async function requireQuotaLeft(ctx: Context, actor: Actor, kind: UsageKind, amount: number): Promise<void> {
   const { environment } = actor;
-  requireWithin(environment, environmentQuotas[kind], (await readUsage(ctx.store, environment.id, TOTAL_KEY))[kind] + amount);
-  if (actor.kind === 'user') requireWithin(environment, userQuotas[kind], (await readUsage(ctx.store, environment.id, userUsageKey(actor.userId)))[kind] + amount);
+  const quotas = quotasOf(environment);
+  if (quotas[environmentQuotas[kind].name] !== null) {
+    requireWithin(environment, environmentQuotas[kind], (await readUsage(ctx.store, environment.id, TOTAL_KEY))[kind] + amount);
+  }
+  if (actor.kind === 'user' && quotas[userQuotas[kind].name] !== null) {
+    requireWithin(environment, userQuotas[kind], (await readUsage(ctx.store, environment.id, userUsageKey(actor.userId)))[kind] + amount);
+  }
 }
 
 /** The usage stored under a key: `TOTAL_KEY` or a `userUsageKey`. */
