@@ -1,33 +1,33 @@
 import type { Comment } from '../../model/comment.ts';
 import { element, submitByKey, timeElement } from './dom.ts';
-import type { Actions, People } from './thread-card.ts';
+import type { Actions, Users } from './page.ts';
 
-/** One comment, with the means to edit and delete it for its author. */
+/** One comment. Its author gets buttons to edit and delete it. */
 export class CommentCard {
   readonly root = element('li', { className: 'comment' });
-  readonly #people: People;
+  readonly #users: Users;
   readonly #actions: Actions;
   #shown = '';
   #editing = false;
 
-  constructor(people: People, actions: Actions) {
-    this.#people = people;
+  constructor(users: Users, actions: Actions) {
+    this.#users = users;
     this.#actions = actions;
   }
 
-  /** Shows `comment`; draws nothing anew when nothing changed, and not while its text is being edited. */
+  /** Shows `comment`. Leaves the card as it is when nothing changed, and while the user edits its text. */
   update(comment: Comment, alone: boolean): void {
-    const state = JSON.stringify([comment, alone, this.#people.me(), this.#people.name(comment.userId)]);
+    const state = JSON.stringify([comment, alone, this.#users.currentUserId(), this.#users.nameOf(comment.userId)]);
     if (this.#editing || state === this.#shown) return;
     this.#shown = state;
     this.#show(comment, alone);
   }
 
   #show(comment: Comment, alone: boolean): void {
-    const name = this.#people.name(comment.userId);
+    const name = this.#users.nameOf(comment.userId);
     const head = element('p', { className: 'byline' }, avatar(comment.userId, name), element('strong', {}, name), timeElement(comment.createdAt));
     if (comment.editedAt !== null) head.append(element('span', { className: 'edited' }, 'edited'));
-    if (comment.userId === this.#people.me()) head.append(this.#tools(comment, alone));
+    if (comment.userId === this.#users.currentUserId()) head.append(this.#tools(comment, alone));
     this.root.replaceChildren(head, element('p', { className: 'body' }, comment.body));
     this.root.dataset['commentId'] = comment.id;
   }
@@ -67,7 +67,7 @@ export class CommentCard {
 
 function avatar(userId: string, name: string): HTMLElement {
   const hue = Array.from(userId).reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 360, 7);
-  const made = element('span', { className: 'avatar', 'aria-hidden': 'true' }, Array.from(name)[0]?.toUpperCase() ?? '?');
-  made.style.setProperty('--hue', String(hue));
-  return made;
+  const icon = element('span', { className: 'avatar', 'aria-hidden': 'true' }, Array.from(name)[0]?.toUpperCase() ?? '?');
+  icon.style.setProperty('--hue', String(hue));
+  return icon;
 }

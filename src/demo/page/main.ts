@@ -1,9 +1,10 @@
 import { Board } from './board.ts';
 import { Connection, type Status } from './connection.ts';
 import { byId, element, submitByKey } from './dom.ts';
+import type { Actions, Users } from './page.ts';
 import { Pins, type Spot } from './pins.ts';
 import type { ListedThread, ServerEvent, Session } from './protocol.ts';
-import { type Actions, type People, ThreadCard } from './thread-card.ts';
+import { ThreadCard } from './thread-card.ts';
 
 const ROOM = 'demo';
 const LOAD_AGAIN_MS = 2_000;
@@ -24,7 +25,7 @@ let spot: Spot | null = null;
 /** Events that arrive while a list is on its way; null when none is. */
 let early: ServerEvent[] | null = null;
 
-const people: People = { me: () => me, name: (userId) => names.get(userId) ?? userId };
+const users: Users = { currentUserId: () => me, nameOf: (userId) => names.get(userId) ?? userId };
 const actions: Actions = { perform, redraw };
 const pins = new Pins(byId('page', HTMLElement), (threadId) => cards.get(threadId)?.reveal(), pinAt);
 let connection = connect();
@@ -84,13 +85,13 @@ function receive(event: ServerEvent): void {
 function redraw(): void {
   const hadFocus = list.contains(document.activeElement);
   const threads = board.threads;
-  const numbers = pins.update(threads, people);
+  const numbers = pins.update(threads, users);
   const gone = new Set(cards.keys());
   let before: Element | null = list.firstElementChild;
   for (const held of threads) {
     const { id } = held.thread;
     gone.delete(id);
-    const card = cards.get(id) ?? new ThreadCard(id, people, actions);
+    const card = cards.get(id) ?? new ThreadCard(id, users, actions);
     cards.set(id, card);
     card.update(held, numbers.get(id) ?? null);
     if (card.root === before) before = before.nextElementSibling;
@@ -167,7 +168,7 @@ const saying: Partial<Record<ServerEvent['type'], string>> = {
 function announce({ type, actor }: ServerEvent): void {
   const what = saying[type];
   if (what === undefined || actor.userId === me) return;
-  announcer.textContent = `${actor.userId === null ? 'Somebody' : people.name(actor.userId)} ${what}`;
+  announcer.textContent = `${actor.userId === null ? 'Somebody' : users.nameOf(actor.userId)} ${what}`;
 }
 
 async function getJson<T>(path: string): Promise<T> {

@@ -1,6 +1,6 @@
 import type { BoardThread } from './board.ts';
 import { element } from './dom.ts';
-import type { People } from './thread-card.ts';
+import type { Users } from './page.ts';
 
 /** Where on the page a thread is pinned: fractions of its width and height, 0 to 1. */
 export interface Spot {
@@ -37,7 +37,7 @@ export class Pins {
   }
 
   /** Shows the pins of `threads`. Returns the number that each pinned thread has, the oldest being 1. */
-  update(threads: readonly BoardThread[], people: People): Map<string, number> {
+  update(threads: readonly BoardThread[], users: Users): Map<string, number> {
     const numbers = new Map<string, number>();
     const gone = new Set(this.#pins.keys());
     for (const { thread } of [...threads].reverse()) {
@@ -46,7 +46,7 @@ export class Pins {
       gone.delete(thread.id);
       numbers.set(thread.id, numbers.size + 1);
       pin.textContent = String(numbers.size);
-      pin.setAttribute('aria-label', `Pin ${numbers.size}: ${people.name(thread.userId)}’s thread${thread.resolved ? ', resolved' : ''}`);
+      pin.setAttribute('aria-label', `Pin ${numbers.size}: ${users.nameOf(thread.userId)}’s thread${thread.resolved ? ', resolved' : ''}`);
       pin.classList.toggle('resolved', thread.resolved);
       put(pin, thread.position);
     }
