@@ -6,7 +6,7 @@ import { mintUserToken } from '../domain/access/tokens.ts';
 import { CollabError } from '../model/errors.ts';
 import type { Environment } from '../model/environment.ts';
 
-/** Who one can be on the demo page. */
+/** The users that a visitor of the demo page can act as. */
 export const demoUsers = [
   { userId: 'ann', name: 'Ann' },
   { userId: 'bob', name: 'Bob' },
@@ -17,19 +17,19 @@ const DEMO_ROOM = 'demo';
 
 const SESSION_SECONDS = 3600;
 
-/** What the demo page consists of and asks the server for. It lets anyone who can open it write: never on a public server. */
+/** The files of the demo page and the sessions it requests. Any visitor can write, so never enable it on a public server. */
 export interface Demo {
-  /** The files of the page, whole. */
+  /** The contents of the page's files. */
   readonly page: { readonly html: string; readonly script: string; readonly style: string; readonly icon: string };
   /**
-   * JSON text of all that a browser needs to connect as one of `demoUsers`:
-   * `{publishableKey, token, expiresAt, userId, users, environmentId, roomId}`. The token is good for an hour.
-   * Throws `invalid_request` for anyone else, `key_not_found` while the environment has no publishable key.
+   * Returns as JSON text what a browser needs to connect as one of `demoUsers`:
+   * `{publishableKey, token, expiresAt, userId, users, environmentId, roomId}`. The token is valid for an hour.
+   * Rejects with `invalid_request` for other users, and with `key_not_found` if the environment has no publishable key.
    */
   session(userId: string): Promise<string>;
 }
 
-/** The demo over the environment that `slug` names. Throws when `npm run build` has not made the page's files. */
+/** Creates the demo for the environment with this slug. Throws if `npm run build` has not built the page's files. */
 export function createDemo(ctx: Context, slug: string): Demo {
   return {
     page: { html: asset('index.html'), script: asset('demo.js'), style: asset('style.css'), icon: asset('icon.svg') },
@@ -52,10 +52,10 @@ async function publishableKeyOf(ctx: Context, environment: Environment): Promise
     const expired = key.expiresAt !== null && Date.parse(key.expiresAt) <= ctx.clock.now();
     if (key.kind === 'publishable' && key.revokedAt === null && !expired) return key.value;
   }
-  throw new CollabError('key_not_found', `Environment ${environment.slug} has no publishable key; make one with: collab key create --env ${environment.slug} --kind publishable`);
+  throw new CollabError('key_not_found', `Environment ${environment.slug} has no publishable key. Create one with: collab key create --env ${environment.slug} --kind publishable`);
 }
 
-/** Built by build.mjs. Bundled, this module lies one folder below dist; from source (tests) it reads the same files. */
+/** Reads a file that build.mjs has built. The bundle of this module is one folder below dist; tests run it from source. */
 function asset(name: string): string {
   const folder = import.meta.url.endsWith('.ts') ? '../../dist/demo/' : '../demo/';
   return readFileSync(new URL(folder + name, import.meta.url), 'utf8');

@@ -20,7 +20,7 @@ async function createDefault(ctx: Context): Promise<Environment> {
   return environment;
 }
 
-t.test('a session holds what it takes to connect as one of the users of the demo', async (t) => {
+t.test('a session has the credentials to connect as one of the demo users', async (t) => {
   const ctx = createContext();
   const environment = await createDefault(ctx);
   const old = await createKey(ctx, environment, { kind: 'publishable' });
@@ -35,7 +35,7 @@ t.test('a session holds what it takes to connect as one of the users of the demo
   t.match(claims, { name: 'Bob' });
 });
 
-t.test('nobody else gets one', async (t) => {
+t.test('other users are refused', async (t) => {
   const ctx = createContext();
   const environment = await createDefault(ctx);
   const demo = createDemo(ctx, 'default');
@@ -44,12 +44,12 @@ t.test('nobody else gets one', async (t) => {
   await t.rejects(demo.session('ann'), { code: 'key_not_found', message: `Environment ${environment.slug} has no publishable key` });
 });
 
-t.test('without its environment it says so', async (t) => {
+t.test('a missing environment is reported', async (t) => {
   const demo = createDemo(createContext(), 'default');
   await t.rejects(demo.session('ann'), { code: 'environment_not_found' });
 });
 
-t.test('its page loads nothing from elsewhere and holds no script of its own', (t) => {
+t.test('the page loads nothing from other hosts and has no inline script', (t) => {
   const { html, script, style, icon } = createDemo(createContext(), 'default').page;
   t.notMatch(html, /(?:src|href)="(?:https?:)?\/\//);
   t.notMatch(html, /<script(?![^>]* src=)|<style|style="|\son\w+="/);

@@ -3,11 +3,11 @@ import type { Frame, ServerEvent, Session, Welcome } from './protocol.ts';
 export type Status = 'connecting' | 'live' | 'waiting' | 'stopped';
 
 export interface Listener {
-  /** The connection is in another state; `detail` says more, for people. */
+  /** The state of the connection has changed; `detail` is a text for the user. */
   onStatus(status: Status, detail: string): void;
-  /** What was missed can't be replayed: load everything anew. Events that follow come after that state. */
+  /** The missed events cannot be replayed: load everything again. The events that follow come after that state. */
   onReset(): void;
-  /** An event, in order of `seq`, each once. */
+  /** The next event. Events come in order of `seq`, each once. */
   onEvent(event: ServerEvent): void;
 }
 
@@ -19,11 +19,11 @@ interface Pending {
 const BACKOFF_START_MS = 500;
 const BACKOFF_MAX_MS = 30_000;
 const RATE_LIMITED_MIN_MS = 5_000;
-/** How much longer than the server's heartbeat silence may last before the connection counts as dead. */
-const SILENCE_GRACE_MS = 10_000;
+/** Added to the server's heartbeat interval: after that long without a frame the connection counts as lost. */
+const TIMEOUT_MARGIN_MS = 10_000;
 
 /**
- * One user's connection to the server, kept up: it comes back after every loss, resumes at the last position it saw and
+ * One user's connection to the server. It reconnects after every loss, resumes at the last position it received and
  * renews the token. docs/realtime.md describes the protocol.
  */
 export class Connection {
@@ -37,8 +37,8 @@ export class Connection {
   #attempts = 0;
   #refusals = 0;
   #lastId = 0;
-  #silenceMs = 35_000;
-  #silence: number | undefined;
+  #timeoutMs = 35_000;
+  #timeout: number | undefined;
   #retry: number | undefined;
 
   /** @param session fetches fresh credentials; called for every attempt to connect and for every renewal */
@@ -49,7 +49,7 @@ export class Connection {
     void this.#open();
   }
 
-  /** Sends a message and waits for its answer. Rejects with what the server refused, or when the connection is lost. */
+  /** Sends a message and waits for its reply. Rejects if the server refuses it or the connection is lost. */
   request(type: string, data: object): Promise<unknown> {
     const socket = this.#socket;
     if (socket === null || !this.#welcomed) return Promise.reject(new Error('Not connected. Try again in a moment.'));
@@ -60,13 +60,13 @@ export class Connection {
     });
   }
 
-  /** Gives up the position and connects anew, so that `onReset` comes again. */
+  /** Forgets the position and reconnects, so that `onReset` is called again. */
   restart(): void {
     this.#position = null;
     this.#drop('Reloading');
   }
 
-  /** Ends the connection for good. */
+  /** Closes the connection; it does not reconnect. */
   close(): void {
     this.#closed = true;
     window.removeEventListener('online', this.#retryNow);
@@ -83,10 +83,10 @@ export class Connection {
       this.#socket = socket;
       this.#welcomed = false;
       socket.onmessage = ({ data }) => this.#receive(socket, JSON.parse(String(data)) as Frame);
-      socket.onclose = ({ code, reason }) => this.#lost(socket, code, reason);
-      this.#listen();
+      socket.onclose = ({ code, reason }) => this.#onLost(socket, code, reason);
+      this.#restartTimeout();
     } catch {
-      this.#comeBack(0);
+      this.#reconnectLater(0);
     }
   }
 
@@ -102,14 +102,14 @@ export class Connection {
 
   #receive(socket: WebSocket, frame: Frame): void {
     if (socket !== this.#socket) return;
-    this.#listen();
+    this.#restartTimeout();
     switch (frame.type) {
       case 'welcome':
         return this.#welcome(frame.data);
       case 'ok':
-        return this.#settle(frame.id)?.resolve(frame.data);
+        return this.#takePending(frame.id)?.resolve(frame.data);
       case 'error':
-        return this.#settle(frame.id)?.reject(new Error(frame.error.message));
+        return this.#takePending(frame.id)?.reject(new Error(frame.error.message));
       case 'seq':
         return this.#move(frame.seq);
       case 'ping':
@@ -128,15 +128,15 @@ export class Connection {
     this.#welcomed = true;
     this.#attempts = 0;
     this.#refusals = 0;
-    this.#silenceMs = heartbeatMs + SILENCE_GRACE_MS;
-    this.#listen();
+    this.#timeoutMs = heartbeatMs + TIMEOUT_MARGIN_MS;
+    this.#restartTimeout();
     this.#listener.onStatus('live', 'Live');
     if (recovered && this.#position !== null) return;
     this.#position = { epoch, seq };
     this.#listener.onReset();
   }
 
-  #settle(id: number | undefined): Pending | undefined {
+  #takePending(id: number | undefined): Pending | undefined {
     if (id === undefined) return undefined;
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
@@ -152,45 +152,45 @@ export class Connection {
       const { token } = await this.#session();
       await this.request('auth.refresh', { token });
     } catch {
-      // The server will close with 4401, and a new connection brings a new token.
+      // The server will close with 4401, and the next connection attempt gets a new token.
     }
   }
 
-  /** Starts the wait for the next frame over again. */
-  #listen(): void {
-    window.clearTimeout(this.#silence);
-    this.#silence = window.setTimeout(() => this.#drop('No sign of life from the server'), this.#silenceMs);
+  /** Restarts the timeout for the next frame. */
+  #restartTimeout(): void {
+    window.clearTimeout(this.#timeout);
+    this.#timeout = window.setTimeout(() => this.#drop('The server stopped responding'), this.#timeoutMs);
   }
 
-  /** Ends the socket from our side, without waiting for the other's. */
+  /** Closes the socket without waiting for the server's close frame. */
   #drop(why: string): void {
     const socket = this.#socket;
     if (socket === null) return;
     socket.close(1000);
-    this.#lost(socket, 1006, why);
+    this.#onLost(socket, 1006, why);
   }
 
-  #lost(socket: WebSocket, code: number, reason: string): void {
+  #onLost(socket: WebSocket, code: number, reason: string): void {
     if (socket !== this.#socket) return;
     this.#socket = null;
     this.#welcomed = false;
-    window.clearTimeout(this.#silence);
-    for (const { reject } of this.#pending.values()) reject(new Error('The connection was lost. Look whether your change arrived before you repeat it.'));
+    window.clearTimeout(this.#timeout);
+    for (const { reject } of this.#pending.values()) reject(new Error('The connection was lost. Check whether your change was saved before you repeat it.'));
     this.#pending.clear();
     if (this.#closed) return;
 
     if (code === 4401) this.#refusals++;
     const final = code === 1000 || code === 4400 || code === 4403 || this.#refusals > 1;
     if (final) this.#listener.onStatus('stopped', `Stopped (${code}${reason === '' ? '' : `, ${reason}`}). Reload the page to try again.`);
-    else this.#comeBack(code === 4429 ? RATE_LIMITED_MIN_MS : 0);
+    else this.#reconnectLater(code === 4429 ? RATE_LIMITED_MIN_MS : 0);
   }
 
-  /** Tries again after a random wait that grows with each failure, so that many pages don't return at once. */
-  #comeBack(leastMs: number): void {
+  /** Reconnects after a random delay that grows with each failure, so that many pages do not reconnect at once. */
+  #reconnectLater(leastMs: number): void {
     if (this.#closed) return;
     const span = Math.min(BACKOFF_MAX_MS, BACKOFF_START_MS * 2 ** this.#attempts++);
     const waitMs = leastMs + Math.random() * span;
-    this.#listener.onStatus('waiting', `Connection lost. Back in ${Math.max(1, Math.round(waitMs / 1000))} s…`);
+    this.#listener.onStatus('waiting', `Connection lost. Reconnecting in ${Math.max(1, Math.round(waitMs / 1000))} s…`);
     window.clearTimeout(this.#retry);
     this.#retry = window.setTimeout(() => void this.#open(), waitMs);
   }

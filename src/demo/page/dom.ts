@@ -1,38 +1,38 @@
 type Child = Node | string;
 
 /**
- * A new element. Properties are set as they are, `aria-…` and `data-…` as attributes; text children become text nodes,
- * so nothing that a user wrote is ever read as markup.
+ * Creates an element. Names with a hyphen (`aria-…`, `data-…`) are set as attributes, all others as properties. Text
+ * children become text nodes, so text from users is never parsed as markup.
  */
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   properties: Record<string, unknown> = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
+  const created = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
-    if (name.includes('-')) made.setAttribute(name, String(value));
-    else Object.assign(made, { [name]: value });
+    if (name.includes('-')) created.setAttribute(name, String(value));
+    else Object.assign(created, { [name]: value });
   }
-  made.append(...children);
-  return made;
+  created.append(...children);
+  return created;
 }
 
-/** The element of the page that has this id; the page is written so that it exists and is of that kind. */
+/** Returns the element with this id. Throws if the page has none of this kind. */
 export function byId<T extends HTMLElement>(id: string, kind: new () => T): T {
   const found = document.getElementById(id);
   if (!(found instanceof kind)) throw new Error(`the page has no ${kind.name} #${id}`);
   return found;
 }
 
-/** Ctrl+Enter and Cmd+Enter in a text field send its form. */
+/** Submits the field's form on Ctrl+Enter and Cmd+Enter. */
 export function submitByKey(field: HTMLTextAreaElement): void {
   field.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) field.form?.requestSubmit();
   });
 }
 
-/** When something was written, in the reader's own way of writing times. */
+/** A `<time>` element that shows an ISO time in the reader's locale and time zone. */
 export function timeElement(iso: string): HTMLTimeElement {
   const at = new Date(iso);
   const sameDay = at.toDateString() === new Date().toDateString();

@@ -7,7 +7,7 @@ import type { ListedThread, ServerEvent, Session } from './protocol.ts';
 import { ThreadCard } from './thread-card.ts';
 
 const ROOM = 'demo';
-const LOAD_AGAIN_MS = 2_000;
+const RELOAD_DELAY_MS = 2_000;
 
 const list = byId('threads', HTMLOListElement);
 const composer = byId('composer', HTMLFormElement);
@@ -22,8 +22,8 @@ const cards = new Map<string, ThreadCard>();
 const names = new Map<string, string>();
 let me = localStorage.getItem('collab-demo-user') ?? 'ann';
 let spot: Spot | null = null;
-/** Events that arrive while a list is on its way; null when none is. */
-let early: ServerEvent[] | null = null;
+/** Events that arrived while a list is being loaded; null when none is. */
+let buffered: ServerEvent[] | null = null;
 
 const users: Users = { currentUserId: () => me, nameOf: (userId) => names.get(userId) ?? userId };
 const actions: Actions = { perform, redraw };
@@ -53,20 +53,20 @@ async function openSession(): Promise<Session> {
 
 async function load(): Promise<void> {
   const meanwhile: ServerEvent[] = [];
-  early = meanwhile;
+  buffered = meanwhile;
   try {
-    // The first to join makes the room.
+    // Joining creates the room if it does not exist.
     await connection.request('room.join', { roomId: ROOM });
     const { threads } = (await connection.request('room.get', { roomId: ROOM, includeComments: true })) as { threads: ListedThread[] };
-    // A connection that was lost and came back meanwhile has started another one.
-    if (early !== meanwhile) return;
+    // The connection was lost and resumed meanwhile, which started another load.
+    if (buffered !== meanwhile) return;
     board.load(threads);
     for (const event of meanwhile) board.apply(event);
-    early = null;
+    buffered = null;
     redraw();
   } catch {
-    // Whoever has connected anew meanwhile loads by itself.
-    window.setTimeout(() => early === meanwhile && connection.restart(), LOAD_AGAIN_MS);
+    // If the connection was renewed meanwhile, that started its own load.
+    window.setTimeout(() => buffered === meanwhile && connection.restart(), RELOAD_DELAY_MS);
   }
 }
 
@@ -75,7 +75,7 @@ function receive(event: ServerEvent): void {
     const { userId, name } = event.data as { userId: string; name: string | null };
     if (name !== null) names.set(userId, name);
   }
-  if (early !== null) early.push(event);
+  if (buffered !== null) buffered.push(event);
   else {
     if (board.apply(event)) announce(event);
     redraw();
@@ -86,18 +86,18 @@ function redraw(): void {
   const hadFocus = list.contains(document.activeElement);
   const threads = board.threads;
   const numbers = pins.update(threads, users);
-  const gone = new Set(cards.keys());
+  const removed = new Set(cards.keys());
   let before: Element | null = list.firstElementChild;
-  for (const held of threads) {
-    const { id } = held.thread;
-    gone.delete(id);
+  for (const entry of threads) {
+    const { id } = entry.thread;
+    removed.delete(id);
     const card = cards.get(id) ?? new ThreadCard(id, users, actions);
     cards.set(id, card);
-    card.update(held, numbers.get(id) ?? null);
+    card.update(entry, numbers.get(id) ?? null);
     if (card.root === before) before = before.nextElementSibling;
     else list.insertBefore(card.root, before);
   }
-  for (const id of gone) {
+  for (const id of removed) {
     cards.get(id)?.root.remove();
     cards.delete(id);
   }
@@ -107,7 +107,7 @@ function redraw(): void {
 }
 
 async function perform(button: HTMLButtonElement, type: string, data: object): Promise<boolean> {
-  // Not `disabled`: that would take the keyboard's focus away.
+  // Not `disabled`: that would take the keyboard focus away from the button.
   if (button.ariaDisabled === 'true') return false;
   button.ariaDisabled = 'true';
   problem.hidden = true;
@@ -141,12 +141,12 @@ function showUsers(users: Session['users']): void {
   const choices = byId('users', HTMLFieldSetElement);
   if (choices.querySelector('input') !== null) return;
   for (const { userId, name } of users) {
-    const radio = element('input', { type: 'radio', name: 'user', value: userId, checked: userId === me, onchange: () => become(userId) });
+    const radio = element('input', { type: 'radio', name: 'user', value: userId, checked: userId === me, onchange: () => switchUser(userId) });
     choices.append(element('label', {}, radio, name));
   }
 }
 
-function become(userId: string): void {
+function switchUser(userId: string): void {
   me = userId;
   localStorage.setItem('collab-demo-user', userId);
   connection.close();
@@ -154,7 +154,7 @@ function become(userId: string): void {
   redraw();
 }
 
-const saying: Partial<Record<ServerEvent['type'], string>> = {
+const activityTexts: Partial<Record<ServerEvent['type'], string>> = {
   'thread.created': 'posted a thread',
   'thread.resolved': 'resolved a thread',
   'thread.reopened': 'reopened a thread',
@@ -164,11 +164,11 @@ const saying: Partial<Record<ServerEvent['type'], string>> = {
   'comment.deleted': 'deleted a comment',
 };
 
-/** Tells a screen reader what others did. */
+/** Announces to a screen reader what other users did. */
 function announce({ type, actor }: ServerEvent): void {
-  const what = saying[type];
+  const what = activityTexts[type];
   if (what === undefined || actor.userId === me) return;
-  announcer.textContent = `${actor.userId === null ? 'Somebody' : users.nameOf(actor.userId)} ${what}`;
+  announcer.textContent = `${actor.userId === null ? 'The server' : users.nameOf(actor.userId)} ${what}`;
 }
 
 async function getJson<T>(path: string): Promise<T> {

@@ -2,7 +2,7 @@ import type { Comment } from '../../model/comment.ts';
 import type { EventEnvelope } from '../../model/event.ts';
 import type { Thread } from '../../model/thread.ts';
 
-/** The answer of `/demo/session`: what it takes to connect as one of the demo's users. */
+/** The response of `/demo/session`: the credentials of one demo user, and what the page needs to know. */
 export interface Session {
   readonly publishableKey: string;
   readonly token: string;
@@ -11,10 +11,10 @@ export interface Session {
   readonly roomId: string;
 }
 
-/** A thread of the answer to `room.get`. */
+/** A thread in the reply to `room.get` with `includeComments`. */
 export type ListedThread = Thread & { readonly comments: readonly Comment[] };
 
-/** Data of the first frame of a connection. */
+/** Data of the `welcome` frame, the first of a connection. */
 export interface Welcome {
   readonly epoch: string;
   readonly seq: number;
@@ -22,10 +22,10 @@ export interface Welcome {
   readonly heartbeatMs: number;
 }
 
-/** A durable event: it has a position and a type with a dot in it. */
+/** An event of the environment's stream: it has a position (`seq`) and a type with a dot in it. */
 export type ServerEvent = EventEnvelope;
 
-/** Everything that the server sends over the WebSocket and this page understands. */
+/** The WebSocket frames that this page handles. */
 export type Frame =
   | { readonly type: 'welcome'; readonly data: Welcome }
   | { readonly type: 'ok'; readonly id: number; readonly data: unknown }

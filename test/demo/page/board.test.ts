@@ -21,7 +21,7 @@ function event(seq: number, type: EventType, threadId: string, data: unknown, ro
 }
 
 function bodies(board: Board): Record<string, string[]> {
-  return Object.fromEntries(board.threads.map((held) => [held.thread.id, held.comments.map(({ body }) => body)]));
+  return Object.fromEntries(board.threads.map((entry) => [entry.thread.id, entry.comments.map(({ body }) => body)]));
 }
 
 const history: ServerEvent[] = [
@@ -35,11 +35,11 @@ const history: ServerEvent[] = [
   event(8, 'thread.deleted', 't2', { threadId: 't2' }),
 ];
 
-t.test('events make the board, newest thread first', (t) => {
+t.test('events build the board, newest thread first', (t) => {
   const board = new Board('demo');
   for (const step of history.slice(0, 5)) t.equal(board.apply(step), true, step.type);
   t.same(bodies(board), { t2: ['three'], t1: ['one, edited', 'two'] });
-  t.same(board.threads.map((held) => [held.thread.id, held.thread.resolved]), [['t2', false], ['t1', true]]);
+  t.same(board.threads.map((entry) => [entry.thread.id, entry.thread.resolved]), [['t2', false], ['t1', true]]);
   for (const step of history.slice(5)) t.equal(board.apply(step), true, step.type);
   t.same(bodies(board), { t1: ['one, edited'] });
   t.end();
@@ -48,7 +48,7 @@ t.test('events make the board, newest thread first', (t) => {
 t.test('a list that is newer than the first events ends up right', (t) => {
   const inOrder = new Board('demo');
   for (const step of history) inOrder.apply(step);
-  const end: ListedThread[] = inOrder.threads.map((held) => ({ ...held.thread, comments: held.comments }));
+  const end: ListedThread[] = inOrder.threads.map((entry) => ({ ...entry.thread, comments: entry.comments }));
   for (let from = 0; from <= history.length; from++) {
     const board = new Board('demo');
     board.load(end);
