@@ -92,7 +92,7 @@ function workerEntry(): string {
 /** Runs this process as the worker that the primary forked it for. */
 export async function startWorker(role: string): Promise<void> {
   const { runWorkerProcess } = await import('./workers/worker-process.ts');
-  if (role === 'background') (await import('./lib/priority.ts')).lowerPriority();
+  if (role === 'background') (await import('./lib/process-priority.ts')).lowerPriority();
   runWorkerProcess(role === 'background' ? startBackgroundWorker : startWebWorker);
 }
 

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { version } from '../lib/version.ts';
+import { version } from '../model/version.ts';
 import { pathArgument } from './command.ts';
 import { asFailure, type Failure } from './failure.ts';
 import { Interrupted } from './terminal/interruption.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from '../observability/log.ts';
-import { isStopped } from '../lib/process-identity.ts';
+import { isStopped } from '../lib/process-stat.ts';
 import type { Worker } from './worker.ts';
 
 /** How often the primary pings each worker and looks for the answers. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { nearest } from '../lib/nearest.ts';
+import { closestMatch } from '../lib/closest-match.ts';
 import { ConfigError, type Problem, type Source } from './error.ts';
 import { groups, type OptionValue, options } from './option.ts';
 import type { Config } from './schema.ts';
@@ -151,7 +151,7 @@ function readFlags(flags: ConfigSources['flags'], reading: Reading): void {
 }
 
 function unknownOption(name: string, known: Iterable<string>): string {
-  const near = nearest(name, [...known].filter((candidate) => candidate !== ''));
+  const near = closestMatch(name, [...known].filter((candidate) => candidate !== ''));
   return near === undefined ? 'is no option; `collab config example` lists them all' : `is no option; did you mean ${near}?`;
 }
 

@@ -1,4 +1,7 @@
-/** A map of at most `capacity` entries. What was not used lately goes first: uses count once it is more than half full. */
+/**
+ * A map of at most `capacity` entries that evicts the least recently used one. Reads count as use once it is more than
+ * half full.
+ */
 export class BoundedMap<K, V> {
   readonly #capacity: number;
   readonly #entries = new Map<K, V>();
@@ -9,7 +12,7 @@ export class BoundedMap<K, V> {
 
   get(key: K): V | undefined {
     const value = this.#entries.get(key);
-    // Order only matters once something will have to go.
+      // Below half the capacity the order does not matter yet.
     if (value !== undefined && this.#entries.size > this.#capacity / 2) {
       this.#entries.delete(key);
       this.#entries.set(key, value);

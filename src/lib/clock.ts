@@ -1,4 +1,4 @@
-/** The one source of time. Tests pass a clock that they control. */
+/** The only source of time. Tests pass a clock that they control. */
 export interface Clock {
   /**
    * Wall-clock time in milliseconds since the epoch: for timestamps and expiry dates. It can jump in either direction when
@@ -6,12 +6,13 @@ export interface Clock {
    */
   now(): number;
   /**
-   * Milliseconds from an arbitrary origin, never going back: for durations and deadlines. All processes of one machine
-   * share the origin until the machine reboots, so a value may be kept in shared memory, but not on disk.
+   * Milliseconds from an arbitrary origin, never decreasing: for durations and deadlines. All processes of one machine
+   * share the origin until the machine reboots, so a value may be stored in shared memory, but not on disk.
    */
   monotonic(): number;
 }
 
+/** The clock of this machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   // `performance.now` reads the same clock, but counts from the start of this process.
@@ -24,7 +25,7 @@ export const systemClock: Clock = {
 let isoMs = Number.NaN;
 let iso = '';
 
-/** `ms` as ISO 8601 UTC with milliseconds, the only form of time that leaves the server. */
+/** `ms` as ISO 8601 UTC with milliseconds, the only time format that the server outputs. */
 export function timestamp(ms: number): string {
   if (ms !== isoMs) {
     isoMs = ms;

@@ -3,7 +3,7 @@ import * as zlib from 'node:zlib';
 /** The reversed polynomial of CRC-32 as in zip and gzip. */
 const POLYNOMIAL = 0xedb88320;
 
-/** The CRC-32 of bytes, an unsigned 32-bit number. By zlib, which Node has had since 20.15; else by a table, in the same way. */
+/** The CRC-32 of bytes as an unsigned 32-bit number. Uses zlib (Node 20.15 and later), otherwise a table. */
 export const crc32: (bytes: Uint8Array) => number = 'crc32' in zlib ? (bytes) => zlib.crc32(bytes) : crc32ByTable;
 
 const table = Uint32Array.from({ length: 256 }, (_, byte) => {
@@ -12,7 +12,7 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   return rest;
 });
 
-/** `crc32` without zlib. */
+/** `crc32` without zlib; the results are the same. */
 export function crc32ByTable(bytes: Uint8Array): number {
   let crc = 0xffffffff;
   for (const byte of bytes) crc = (crc >>> 8) ^ (table[(crc ^ byte) & 0xff] as number);

@@ -2,9 +2,9 @@ import { fsyncSync, openSync, closeSync } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-// A power cut takes what was not flushed: the bytes of a file by an fsync of the file, its name by one of its folder.
+// A power cut loses what was not flushed. An fsync of a file flushes its contents; an fsync of its folder flushes its name.
 
-/** Flushes the bytes of a file, or the names in a folder. */
+/** Flushes the contents of a file, or the names in a folder. */
 export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
@@ -14,7 +14,7 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** As `syncPath`; blocks until it is done. */
+/** As `syncPath`, synchronously. */
 export function syncPathSync(path: string): void {
   const file = openSync(path, 'r');
   try {
@@ -24,7 +24,7 @@ export function syncPathSync(path: string): void {
   }
 }
 
-/** Flushes a folder with every file and folder in it. Nothing in it may be removed meanwhile. */
+/** Flushes a folder and all files and folders below it. Nothing below it may be removed meanwhile. */
 export async function syncTree(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
@@ -35,10 +35,10 @@ export async function syncTree(folder: string): Promise<void> {
 }
 
 /**
- * Makes a folder (mode 0700) where there is none, with the folders above it, and flushes the names of those that it made.
+ * Creates a folder (mode 0700) and its missing parents, and flushes the names of those it creates.
  *
- * @throws {NodeJS.ErrnoException} when it cannot be made. `mkdir` with `recursive` tries for ever where the system refuses
- *   a folder with ENOENT, as in /proc.
+ * @throws {NodeJS.ErrnoException} if it cannot be created. Does not use `mkdir` with `recursive`, which loops forever where
+ *   the system refuses a folder with ENOENT, as in /proc.
  */
 export async function ensureFolder(path: string): Promise<void> {
   try {
@@ -54,8 +54,8 @@ export async function ensureFolder(path: string): Promise<void> {
 }
 
 /**
- * Writes a file (mode 0600) and its name to the disk: after a crash or a power cut it is there whole or not at all. A file
- * of that name is replaced.
+ * Writes a file (mode 0600) and flushes contents and name. After a crash or power cut the file is complete or absent.
+ * Replaces an existing file of that name.
  */
 export async function writeDurably(path: string, text: string): Promise<void> {
   const draft = `${path}.${process.pid}`;

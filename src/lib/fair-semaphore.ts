@@ -1,18 +1,18 @@
 /**
- * Lets at most so many pieces of work run at once. The others wait in the queue of their key, first in first out, and the
- * queues take turns (round robin): a key with one piece waits for at most two pieces of each other key.
+ * Runs at most `limit` tasks at once. Further tasks wait in the queue of their key, first in first out, and the queues are
+ * served round robin: a key with one task waits for at most two tasks of each other key.
  */
 export class FairSemaphore {
   #free: number;
-  /** The queues that are not empty, in the order of their turns. */
+  /** The queues that are not empty, in the order in which they are served. */
   readonly #queues = new Map<string, (() => void)[]>();
 
-  /** @param width how many may run at once, at least 1 */
-  constructor(width: number) {
-    this.#free = width;
+  /** @param limit how many tasks may run at once, at least 1 */
+  constructor(limit: number) {
+    this.#free = limit;
   }
 
-  /** Runs `work` when it is its turn, and gives what it gives or throws what it throws. */
+  /** Runs `work` once a place is free. Resolves and rejects as `work` does. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#queueOf(key).push(resolve));

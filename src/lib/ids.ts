@@ -3,9 +3,9 @@ import { randomBytes, randomInt } from 'node:crypto';
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Characters of the time at the start of an id: 45 bits of milliseconds, enough until the year 3084. */
+/** How many characters at the start of an id encode the time: 45 bits of milliseconds, enough until the year 3084. */
 export const TIME_LENGTH = 9;
-/** Ids of one process within one millisecond, at most: 15 bits. */
+/** The most ids of one process within one millisecond: 15 bits. */
 const COUNTS = 32_768;
 
 let lastMs = -1;
@@ -14,10 +14,10 @@ let randomPart = '';
 let counter = 0;
 
 /**
- * A new id: the prefix, then 20 characters of lower-case Crockford base 32: 45 bits of milliseconds, 40 of chance and 15
- * of count. Short, because ids are most of the names that the store handles; ordered by time, so that it appends.
+ * A new id: the prefix, then 20 characters of lower-case Crockford base 32: 45 bits of milliseconds, 40 random bits and a
+ * 15-bit counter. Short because most keys of the store consist of ids; ordered by time so that new keys are appended.
  *
- * @param prefix what kind of thing it names, with its underscore, e.g. `th_`
+ * @param prefix names the kind of thing, with its underscore, e.g. `th_`
  * @param now milliseconds since the epoch
  */
 export function newId(prefix: string, now: number): string {
@@ -25,13 +25,13 @@ export function newId(prefix: string, now: number): string {
   return prefix + timePart + randomPart + count;
 }
 
-/** As `newId`, in 16 characters with 20 bits of chance: unique within one thread, not within everything. */
+/** As `newId`, but 16 characters with 20 random bits: unique within one thread only. */
 export function newShortId(prefix: string, now: number): string {
   const count = nextCount(now);
   return prefix + timePart + randomPart.slice(0, 4) + count;
 }
 
-/** A time as the start of an id; texts order as the times do. */
+/** A time encoded as at the start of an id; the texts sort as the times do. */
 export function timeKey(now: number): string {
   return base32(now, TIME_LENGTH);
 }
@@ -41,7 +41,7 @@ function nextCount(now: number): string {
     lastMs = now;
     timePart = timeKey(now);
     randomPart = randomBase32(8);
-    // Two processes that start at the same count in the same millisecond would lean on chance alone.
+    // If two processes started at the same count in the same millisecond, only the random bits would tell their ids apart.
     counter = randomInt(COUNTS / 2);
   }
   return base32(counter++, 3);
@@ -62,7 +62,7 @@ function randomBase32(length: number): string {
   return text;
 }
 
-/** A secret of `bytes` random bytes as base 62 text, of a fixed length per size (32 bytes: 43 characters). */
+/** A secret of `bytes` random bytes as base 62 text of a fixed length per size (32 bytes: 43 characters). */
 export function randomSecret(bytes: number): string {
   let value = BigInt('0x' + randomBytes(bytes).toString('hex'));
   let text = '';

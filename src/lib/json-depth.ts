@@ -2,10 +2,10 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Whether JSON text nests arrays and objects more than `most` levels deep; `{}` and `[]` have one level. Reads the text
- * once, does not recurse and allocates nothing. Of text that is not JSON the answer means nothing, and costs as little.
+ * Whether JSON text nests arrays and objects more than `limit` levels deep; `{}` and `[]` have one level. Reads the text
+ * once, does not recurse and allocates nothing. The result for text that is not JSON is meaningless, but as cheap.
  */
-export function isDeeperThan(text: string, most: number): boolean {
+export function isDeeperThan(text: string, limit: number): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
@@ -14,7 +14,7 @@ export function isDeeperThan(text: string, most: number): boolean {
         break;
       case 0x5b: // [
       case 0x7b: // {
-        if (++depth > most) return true;
+        if (++depth > limit) return true;
         break;
       case 0x5d: // ]
       case 0x7d: // }
@@ -25,7 +25,7 @@ export function isDeeperThan(text: string, most: number): boolean {
   return false;
 }
 
-/** Where the string that begins at `start` has its closing quote; the end of the text when it has none. */
+/** The index of the closing quote of the string that begins at `start`; the length of the text if it has none. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let escapes = end;

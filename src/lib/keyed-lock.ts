@@ -1,11 +1,11 @@
 /**
- * Lets one piece of work at a time run per key, in the order of the calls. For work that would otherwise conflict with
- * itself in the store; across processes the store's own conflict detection remains.
+ * Runs one task at a time per key, in the order of the calls. For tasks that would otherwise conflict with each other in
+ * the store; conflicts between processes are still detected by the store.
  */
 export class KeyedLock {
   readonly #tails = new Map<string, Promise<void>>();
 
-  /** Runs `work` once everything called earlier under `key` has settled. Settles as `work` does. */
+  /** Runs `work` once every earlier task of `key` has settled. Resolves and rejects as `work` does. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#tails.get(key);
     let release = (): void => undefined;

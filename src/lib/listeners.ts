@@ -1,23 +1,25 @@
-/** Functions that are called one after the other, and can't harm each other or who calls them. */
+/** A set of functions that are called one after the other. If one throws, the error is reported and the others still run. */
 export class Listeners<Args extends readonly unknown[]> {
   readonly #listeners = new Set<(...args: Args) => void>();
   readonly #report: (error: unknown) => void;
 
-  /** @param report takes what a listener throws; must not throw */
+  /** @param report called with what a listener throws; must not throw */
   constructor(report: (error: unknown) => void) {
     this.#report = report;
   }
 
+  /** The number of listeners. */
   get size(): number {
     return this.#listeners.size;
   }
 
-  /** Returns the way to stop. */
+  /** Returns a function that removes the listener. */
   add(listener: (...args: Args) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
+  /** Calls every listener. */
   call(...args: Args): void {
     for (const listener of this.#listeners) {
       try {
@@ -29,15 +31,15 @@ export class Listeners<Args extends readonly unknown[]> {
   }
 }
 
-/** Where to report what listeners throw: to those who asked for it, or else as a warning of the process. */
-export class Faults {
+/** Passes the errors of listeners to the handlers, or emits a process warning if there are none. */
+export class ListenerErrors {
   readonly #handlers = new Set<(error: unknown) => void>();
   readonly report = (error: unknown): void => {
     if (this.#handlers.size === 0) process.emitWarning(error instanceof Error ? error : String(error));
     for (const handle of this.#handlers) handle(error);
   };
 
-  /** @param handle must not throw. Returns the way to stop. */
+  /** Adds a handler, which must not throw. Returns a function that removes it. */
   add(handle: (error: unknown) => void): () => void {
     this.#handlers.add(handle);
     return () => this.#handlers.delete(handle);

@@ -1,15 +1,16 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { readProcessStat } from './process-stat.ts';
 
-/** What tells one running process from every other, also from a later one with the same pid. */
+/** Distinguishes one running process from every other, including a later one with the same pid. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Clock ticks from boot to the start of the process; null where the system doesn't tell. */
+  /** Clock ticks from boot to the start of the process; null if the system has no /proc. */
   readonly startTime: string | null;
   readonly host: string;
-  /** Names this run of the kernel; null where the system doesn't tell. */
+  /** The boot id of the kernel; null if the system has no /proc. */
   readonly boot: string | null;
-  /** The namespace (container) in which the pid means something; null where the system doesn't tell. */
+  /** The pid namespace (container) that the pid belongs to; null if the system has no /proc. */
   readonly namespace: string | null;
 }
 
@@ -24,7 +25,7 @@ export function currentProcess(): ProcessIdentity {
   };
 }
 
-/** An identity from its JSON text; null when the text is none. */
+/** Parses the JSON text of an identity; null if it is not one. */
 export function parseProcessIdentity(text: string): ProcessIdentity | null {
   const parsed: unknown = tryTo(() => JSON.parse(text) as unknown);
   if (typeof parsed !== 'object' || parsed === null) return null;
@@ -32,7 +33,7 @@ export function parseProcessIdentity(text: string): ProcessIdentity | null {
   return Number.isSafeInteger(pid) && typeof host === 'string' ? (parsed as ProcessIdentity) : null;
 }
 
-/** Whether that process runs now; `unsure` when it would be out of our sight. */
+/** Whether the process is running now; `unsure` if it may be on another machine or in another container. */
 export function livenessOf(other: ProcessIdentity): 'alive' | 'dead' | 'unsure' {
   const self = currentProcess();
   if (other.boot !== self.boot) return other.host === self.host ? 'dead' : 'unsure';
@@ -49,23 +50,10 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Whether a signal such as SIGSTOP has stopped a process; false where the system doesn't tell. */
-export function isStopped(pid: number | undefined): boolean {
-  return pid !== undefined && statFields(pid)?.[0] === 'T';
-}
-
-/** Field 22 of /proc/<pid>/stat; null too for a process that has ended and waits for its parent to notice. */
+/** The start time, or null if the process does not exist or is a zombie. */
 function startTime(pid: number): string | null {
-  const fields = statFields(pid);
-  return fields === null || fields[0] === 'Z' ? null : (fields[19] ?? null);
-}
-
-/** The fields of /proc/<pid>/stat from the third, the state, on; the second, the program's name, may hold spaces and brackets. */
-function statFields(pid: number): string[] | null {
-  return tryTo(() => {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  });
+  const stat = readProcessStat(pid);
+  return stat === null || stat.state === 'Z' ? null : stat.startTime;
 }
 
 function tryTo<T>(read: () => T): T | null {

@@ -1,24 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import { readProcessStat } from './process-stat.ts';
 
-/** What the operating system tells of another process. */
+/** What the operating system says about another process. */
 export interface ProcessInfo {
-  /** Program and first argument, such as `collab tail`, without anything that may be secret; null where it is not told. */
+  /** Program and first argument, such as `collab tail`, without arguments that may be secret; null if unknown. */
   readonly command: string | null;
-  /** Whether it has been stopped, by SIGSTOP or Ctrl-Z. */
+  /** Whether it is stopped, by SIGSTOP, Ctrl-Z or a debugger. */
   readonly stopped: boolean;
 }
 
-/** Looks a process up in /proc; on systems without it, and for a process that has ended, nothing is known. */
+/** Reads /proc. If the system has none, or the process has ended, returns `{ command: null, stopped: false }`. */
 export function processInfo(pid: number): ProcessInfo {
-  const stat = read(`/proc/${pid}/stat`);
-  // The state follows the name, which stands in parentheses and may contain some.
-  const state = stat?.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3);
-  return { command: commandOf(read(`/proc/${pid}/cmdline`)), stopped: state === 'T' || state === 't' };
+  const state = readProcessStat(pid)?.state;
+  return { command: commandOf(readCommandLine(pid)), stopped: state === 'T' || state === 't' };
 }
 
-function commandOf(line: string | null): string | null {
-  const words = (line ?? '').split('\0').filter((word) => word !== '');
+function commandOf(line: string): string | null {
+  const words = line.split('\0').filter((word) => word !== '');
   const script = words.findIndex((word, at) => at > 0 && !word.startsWith('-'));
   const [program, argument] = /(?:^|\/)node$/.test(words[0] ?? '') && script > 0 ? words.slice(script) : words;
   if (program === undefined) return null;
@@ -26,10 +25,11 @@ function commandOf(line: string | null): string | null {
   return argument === undefined || argument.startsWith('-') ? name : `${name} ${argument}`;
 }
 
-function read(path: string): string | null {
+/** The arguments, each followed by a NUL; '' if unknown. */
+function readCommandLine(pid: number): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {
-    return null;
+    return '';
   }
 }

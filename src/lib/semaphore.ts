@@ -1,19 +1,19 @@
-/** Lets at most so many pieces of work run at once; the others wait, first come first served. */
+/** Runs at most `limit` tasks at once; further tasks wait, first come first served. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
-  /** @param width how many may run at once, at least 1 */
-  constructor(width: number) {
-    this.#free = width;
+  /** @param limit how many tasks may run at once, at least 1 */
+  constructor(limit: number) {
+    this.#free = limit;
   }
 
-  /** How many wait for room. */
+  /** How many tasks are waiting. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Runs `work` when there is room, and gives what it gives or throws what it throws. */
+  /** Runs `work` once a place is free. Resolves and rejects as `work` does. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type * as Core from 'uWebSockets.js';
-import { glibcVersion } from '../lib/glibc.ts';
+import { glibcVersion } from '../lib/glibc-version.ts';
 
 /** The build of uWebSockets.js for this platform and this version of Node: the core. */
 export interface NativeCore {

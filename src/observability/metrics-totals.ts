@@ -1,5 +1,5 @@
 import { BUCKETS, type CounterFamily, type Labels, metricFamilies, type MetricFamily, type MetricsReport, seriesOf } from './metrics.ts';
-import { version } from '../lib/version.ts';
+import { version } from '../model/version.ts';
 
 /** The content type of the text format 0.0.4. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';

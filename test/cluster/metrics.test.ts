@@ -3,7 +3,7 @@ import t from 'tap';
 import { MetricsTotals } from '../../src/observability/metrics-totals.ts';
 import { openMetrics } from '../../src/cluster/metrics-server.ts';
 import { metricFamilies, Metrics } from '../../src/observability/metrics.ts';
-import { version } from '../../src/lib/version.ts';
+import { version } from '../../src/model/version.ts';
 import { collab, initFolder, stablePort, startCluster, until } from '../helpers/cluster.ts';
 import { type Family, parsePrometheus } from '../helpers/prometheus.ts';
 import { readSource } from '../helpers/sources.ts';

@@ -1,5 +1,5 @@
 import { CollabError } from '../../src/model/errors.ts';
-import { Faults, Listeners } from '../../src/lib/listeners.ts';
+import { ListenerErrors, Listeners } from '../../src/lib/listeners.ts';
 import type { Entry, EventListener, OpenSnapshot, RangeOptions, RenderEvent, Store, StoredEvent, Transaction } from '../../src/ports/store.ts';
 import { type Emission, type GuardedRead, MemoryDatabase, type Operation } from './memory-database.ts';
 import { MemoryValueCache } from './memory-value-cache.ts';
@@ -23,7 +23,7 @@ export class MemoryStore implements Store {
   readonly #database: MemoryDatabase;
   readonly #valueCache: MemoryValueCache;
   readonly #followers = new Set<Follower>();
-  readonly #faults = new Faults();
+  readonly #faults = new ListenerErrors();
   readonly #flushListeners = new Listeners<[position: number, ms: number]>(this.#faults.report);
   readonly #stopListening: () => void;
   #closed = false;

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { BoundedMap } from '../../src/lib/bounded-map.ts';
 
-await t.test('a bounded map forgets what was not used for longest', async (t) => {
+await t.test('a bounded map evicts the least recently used entry', async (t) => {
   const map = new BoundedMap<string, number>(2);
   map.set('a', 1);
   map.set('b', 2);

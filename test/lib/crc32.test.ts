@@ -1,7 +1,7 @@
 import t from 'tap';
 import { crc32, crc32ByTable } from '../../src/lib/crc32.ts';
 
-t.test('both ways give the checksum of zip', async (t) => {
+t.test('both implementations give the checksum of zip', async (t) => {
   for (const sum of [crc32, crc32ByTable]) {
     t.equal(sum(Buffer.from('')), 0);
     t.equal(sum(Buffer.from('123456789')), 0xcbf43926);

@@ -4,7 +4,7 @@ import t from 'tap';
 import { ensureFolder, writeDurably } from '../../src/lib/durable-files.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-t.test('a folder is made with those above it, for its owner alone, and may be there already', async (t) => {
+t.test('a folder is created with its parents, for its owner only, and may exist already', async (t) => {
   const path = join(tempFolder(t), 'a', 'b', 'c');
   await Promise.all([ensureFolder(path), ensureFolder(path)]);
   await ensureFolder(path);
@@ -12,7 +12,7 @@ t.test('a folder is made with those above it, for its owner alone, and may be th
   await ensureFolder('/');
 });
 
-t.test('where a folder cannot be made, this is said at once', { skip: existsSync('/proc/self') ? false : 'there is no /proc' }, async (t) => {
+t.test('a folder that cannot be created is reported at once', { skip: existsSync('/proc/self') ? false : 'no /proc here' }, async (t) => {
   const folder = tempFolder(t);
   await t.rejects(ensureFolder('/proc/x'), { code: 'ENOENT' });
   await t.rejects(ensureFolder('/proc/x/y'), { code: 'ENOENT' });
@@ -23,7 +23,7 @@ t.test('where a folder cannot be made, this is said at once', { skip: existsSync
   await t.rejects(ensureFolder(join(folder, 'link')), { code: 'EEXIST' });
 });
 
-t.test('a file is replaced whole, and one that cannot be placed leaves nothing behind', async (t) => {
+t.test('a file is replaced as a whole, and a failed write leaves no file behind', async (t) => {
   const folder = tempFolder(t);
   const file = join(folder, 'file');
   await writeDurably(file, 'one');

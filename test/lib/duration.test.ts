@@ -7,7 +7,7 @@ t.test('a duration is a whole number and a unit', async (t) => {
   }
 });
 
-t.test('anything else is none', async (t) => {
+t.test('anything else is refused', async (t) => {
   for (const text of ['', '90', 'd', '0s', '-1h', '1.5h', '1h30m', '1w', '1 h', '99999999999d']) t.equal(parseDuration(text), undefined, text);
 });
 

@@ -9,7 +9,7 @@ t.test('levels of arrays and objects are counted', async (t) => {
   t.notOk(isDeeperThan(nested(64), 64));
   t.ok(isDeeperThan(nested(65), 64));
   t.ok(isDeeperThan(`{"a":${nested(64)}}`, 64));
-  t.notOk(isDeeperThan(`[${Array.from({ length: 1_000 }, () => '{"a":[]}').join(',')}]`, 3), 'neighbours do not add up');
+  t.notOk(isDeeperThan(`[${Array.from({ length: 1_000 }, () => '{"a":[]}').join(',')}]`, 3), 'siblings do not add up');
 });
 
 t.test('brackets in strings do not count, however the strings are escaped', async (t) => {
@@ -19,6 +19,6 @@ t.test('brackets in strings do not count, however the strings are escaped', asyn
   }
 });
 
-t.test('text that is not JSON ends too', async (t) => {
+t.test('text that is not JSON terminates too', async (t) => {
   for (const text of ['', '"', '"\\', '"\\"', ']]]', '["[']) t.notOk(isDeeperThan(text, 1), text);
 });

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { KeyedLock } from '../../src/lib/keyed-lock.ts';
 
-await t.test('work under one key runs one at a time and in order, also past a failure', async (t) => {
+await t.test('work of one key runs one at a time and in order, also after a failure', async (t) => {
   const lock = new KeyedLock();
   const seen: string[] = [];
   const work = (name: string, fail = false) => async (): Promise<string> => {

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CollabError } from '../../model/errors.ts';
-import { Faults, Listeners } from '../../lib/listeners.ts';
+import { ListenerErrors, Listeners } from '../../lib/listeners.ts';
 import type { Entry, EventListener, OpenSnapshot, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
 import { CheckpointPacer } from './engine/checkpoint-pacer.ts';
 import { Committer } from './engine/committer.ts';
@@ -51,7 +51,7 @@ export class LmdbStore implements Store {
   readonly #view: StoreView;
   readonly #pacer: CheckpointPacer;
   readonly #committer: Committer;
-  readonly #faults = new Faults();
+  readonly #faults = new ListenerErrors();
   readonly #flushListeners = new Listeners<[position: number, ms: number]>(this.#faults.report);
   readonly #snapshots: Snapshots;
   readonly #rotateBytes: number;

@@ -5,7 +5,7 @@ import { openBlobs, storeCopies } from '../../app.ts';
 import type { Config } from '../../config/schema.ts';
 import { RecordedFiles } from '../../domain/files/recorded-files.ts';
 import { ensureFolder, syncTree, writeDurably } from '../../lib/durable-files.ts';
-import { version } from '../../lib/version.ts';
+import { version } from '../../model/version.ts';
 import { copyFiles } from './backup-files.ts';
 import { BACKUP_FORMAT, FILES, MANIFEST, type Manifest, sha256Of, sizeOf, STORE, SUMS } from './backup-folder.ts';
 import { addCommand, pathArgument } from '../command.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { checkCore } from '../../net/core-check.ts';
-import { glibcVersion } from '../../lib/glibc.ts';
+import { glibcVersion } from '../../lib/glibc-version.ts';
 import { type Check, ok, warn } from './check.ts';
 import { judgeNode } from '../node-version.ts';
 

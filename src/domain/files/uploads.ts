@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { CollabError } from '../../model/errors.ts';
-import { AdmissionControl } from '../../lib/admissions.ts';
+import { AdmissionControl } from '../../lib/admission-control.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import { acceptedTypes, type Attachment, contradicts, type StoredFile } from '../../model/attachment.ts';

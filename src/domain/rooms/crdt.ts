@@ -1,5 +1,5 @@
 import { CollabError } from '../../model/errors.ts';
-import { AdmissionControl } from '../../lib/admissions.ts';
+import { AdmissionControl } from '../../lib/admission-control.ts';
 import { FairSemaphore } from '../../lib/fair-semaphore.ts';
 import type { Crdt, CrdtFault, CrdtOutcome } from '../../ports/crdt.ts';
 import { actorKey } from '../access/access.ts';

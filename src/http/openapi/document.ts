@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../model/errors.ts';
-import { version } from '../../lib/version.ts';
+import { version } from '../../model/version.ts';
 import { acceptedTypes } from '../../model/attachment.ts';
 import { API_PREFIX } from '../api/api-prefix.ts';
 import { operationExamples } from './examples/operations.ts';

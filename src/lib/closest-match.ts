@@ -1,8 +1,8 @@
 /**
- * The candidate most like `word`, to suggest after a misspelling; undefined when none is near: more than a third of its
- * letters would have to change. Case and separators (`.`, `_`, `-`) don't count.
+ * The candidate most like `word`, to suggest after a misspelling; undefined if more than a third of the letters of every
+ * candidate would have to change. Ignores case and separators (`.`, `_`, `-`).
  */
-export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+export function closestMatch(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let least = Infinity;
   for (const candidate of candidates) {
@@ -19,7 +19,7 @@ function plain(text: string): string {
   return text.toLowerCase().replace(/[._-]/g, '');
 }
 
-/** Levenshtein's distance, with two letters swapped as one change: letters inserted, dropped, replaced or swapped. */
+/** Damerau–Levenshtein distance: the number of letters inserted, deleted, replaced or swapped with their neighbour. */
 function editDistance(from: string, to: string): number {
   let beforeLast: readonly number[] = [];
   let last: readonly number[] = Array.from({ length: to.length + 1 }, (_, column) => column);

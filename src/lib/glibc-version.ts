@@ -1,4 +1,4 @@
-/** The version of the C library that this process runs with, such as `2.41`; null where it is not glibc. Takes tens of milliseconds. */
+/** The glibc version of this process, such as `2.41`; null with another C library. Takes tens of milliseconds. */
 export function glibcVersion(): string | null {
   const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
   return report.header?.glibcVersionRuntime ?? null;

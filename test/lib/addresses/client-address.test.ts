@@ -1,8 +1,8 @@
 import t from 'tap';
-import { addressBlock, clientAddress, normaliseAddress } from '../../src/lib/addresses/client-address.ts';
-import { Networks } from '../../src/lib/addresses/networks.ts';
+import { addressBlock, clientAddress, normaliseAddress } from '../../../src/lib/addresses/client-address.ts';
+import { Networks } from '../../../src/lib/addresses/networks.ts';
 
-t.test('every way to write an address comes to one form', (t) => {
+t.test('every spelling of an address is normalised to one form', (t) => {
   const cases: [text: string, form: string | null][] = [
     ['127.0.0.1', '127.0.0.1'],
     ['::ffff:10.1.2.3', '10.1.2.3'],
@@ -24,7 +24,7 @@ t.test('every way to write an address comes to one form', (t) => {
   t.end();
 });
 
-t.test('limits hold for one IPv4 address and for a /64 of IPv6', (t) => {
+t.test('limits apply to one IPv4 address and to a /64 of IPv6', (t) => {
   t.equal(addressBlock('10.1.2.3'), '10.1.2.3');
   t.equal(addressBlock('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64');
   t.end();

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { version } from '../../src/lib/version.ts';
+import { version } from '../../src/model/version.ts';
 import { readSource } from '../helpers/sources.ts';
 
 t.test('the version is that of package.json', async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { isPublicAddress, isPublicHost, publicFetch } from '../../src/lib/addresses/public-fetch.ts';
+import { isPublicAddress, isPublicHost, publicFetch } from '../../../src/lib/addresses/public-fetch.ts';
 
-await t.test('inner networks are told from the public internet', async (t) => {
+await t.test('addresses of private networks are not public', async (t) => {
   for (const address of ['8.8.8.8', '172.32.0.1', '2606:4700::1111']) t.ok(isPublicAddress(address), address);
   const inner = ['127.0.0.1', '10.1.1.1', '172.16.0.1', '192.168.1.1', '169.254.169.254', '100.64.0.1', '0.0.0.0', '224.0.0.1', '255.255.255.255'];
   for (const address of [...inner, '::', '::1', 'fe80::1', 'fd00::1', 'ff02::1', '::ffff:10.0.0.1', '64:ff9b::a00:1', 'x']) t.notOk(isPublicAddress(address), address);

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { Networks } from '../../src/lib/addresses/networks.ts';
+import { Networks } from '../../../src/lib/addresses/networks.ts';
 
-t.test('addresses are found in networks of their family', (t) => {
+t.test('an address matches networks of its family', (t) => {
   const networks = new Networks(['10.0.0.0/8', '192.168.1.7', '2001:db8::/32', '::1']);
   for (const inside of ['10.255.0.1', '192.168.1.7', '2001:db8:0:0:0:0:0:9', '0:0:0:0:0:0:0:1']) t.equal(networks.has(inside), true, inside);
   for (const outside of ['11.0.0.1', '192.168.1.8', '2001:db9:0:0:0:0:0:9', '0:0:0:0:0:0:0:2', '', 'x']) t.equal(networks.has(outside), false, outside);
@@ -10,7 +10,7 @@ t.test('addresses are found in networks of their family', (t) => {
   t.end();
 });
 
-t.test('what is no network is refused by name', (t) => {
+t.test('text that is no network is refused and quoted', (t) => {
   for (const bad of ['', 'x', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/-1', '10.0.0.0/1.5', '::/129', '10.0.0/8']) {
     t.throws(() => new Networks([bad]), { message: new RegExp(`^${bad.replaceAll('.', '\\.')}`) }, bad);
   }

@@ -1,14 +1,14 @@
 import t from 'tap';
 import { Semaphore } from '../../src/lib/semaphore.ts';
 
-await t.test('at most so many run at once, in the order they came', async (t) => {
-  const gate = new Semaphore(2);
+await t.test('at most `limit` tasks run at once, in the order of the calls', async (t) => {
+  const semaphore = new Semaphore(2);
   const running = new Set<number>();
   const begun: number[] = [];
   let most = 0;
   const results = await Promise.all(
     [0, 1, 2, 3, 4].map((n) =>
-      gate.run(async () => {
+      semaphore.run(async () => {
         begun.push(n);
         running.add(n);
         most = Math.max(most, running.size);
@@ -23,10 +23,10 @@ await t.test('at most so many run at once, in the order they came', async (t) =>
   t.equal(most, 2);
 });
 
-await t.test('work that fails makes room too', async (t) => {
-  const gate = new Semaphore(1);
-  const failed = gate.run(() => Promise.reject(new Error('broken')));
-  const after = gate.run(() => Promise.resolve('fine'));
+await t.test('work that fails frees its place', async (t) => {
+  const semaphore = new Semaphore(1);
+  const failed = semaphore.run(() => Promise.reject(new Error('broken')));
+  const after = semaphore.run(() => Promise.resolve('fine'));
   await t.rejects(failed, { message: 'broken' });
   t.equal(await after, 'fine');
 });

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { AdmissionControl } from '../../src/lib/admissions.ts';
+import { AdmissionControl } from '../../src/lib/admission-control.ts';
 
-t.test('requests and bytes are bounded by key and in all, and what leaves makes room', (t) => {
+t.test('requests and bytes are bounded per key and in total, and freed when a request ends', (t) => {
   const admissions = new AdmissionControl({ requests: 2, bytes: 100, bytesOfAll: 150 });
   const first = admissions.admit('a', 90);
   t.equal(admissions.admit('a', 11), null, 'too many bytes of one key');
@@ -11,8 +11,8 @@ t.test('requests and bytes are bounded by key and in all, and what leaves makes 
   const other = admissions.admit('b', 50);
   t.ok(first !== null && second !== null && other !== null);
   first?.();
-  t.ok(admissions.admit('a', 0), 'there is room again');
+  t.ok(admissions.admit('a', 0), 'admitted again');
   for (const leave of [second, other]) leave?.();
-  t.ok(admissions.admit('c', 1_000), 'one that finds nothing inside may bring any number of bytes');
+  t.ok(admissions.admit('c', 1_000), 'with nothing in progress any number of bytes is admitted');
   t.end();
 });

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+
+/** What /proc/<pid>/stat says about a process. */
+export interface ProcessStat {
+  /** One letter: `R` running, `S` sleeping, `T` stopped by a signal, `t` stopped by a debugger, `Z` zombie. */
+  readonly state: string;
+  /** Clock ticks from boot to the start of the process (field 22). */
+  readonly startTime: string;
+}
+
+/** Reads /proc/<pid>/stat. Null if the process does not exist or the system has no /proc. */
+export function readProcessStat(pid: number): ProcessStat | null {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return null;
+  }
+  // The second field, the program's name, is in parentheses and may itself contain spaces and parentheses.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state, startTime] = [fields[0], fields[19]];
+  return state === undefined || startTime === undefined ? null : { state, startTime };
+}
+
+/** Whether a signal such as SIGSTOP has stopped the process; false if unknown. */
+export function isStopped(pid: number | undefined): boolean {
+  return pid !== undefined && readProcessStat(pid)?.state === 'T';
+}
