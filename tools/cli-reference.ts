@@ -1,13 +1,13 @@
 import type { Command, Option } from 'commander';
 import { examplesOf } from '../src/cli/command.ts';
 
-/** Every command of the program as Markdown: how it is called, its options, its examples. */
+/** Renders every command of the program as Markdown: usage, options, examples. */
 export function renderCliReference(program: Command): string {
-  return leaves(program).map(renderCommand).join('\n\n');
+  return leafCommands(program).map(renderCommand).join('\n\n');
 }
 
-function leaves(command: Command): Command[] {
-  return command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
+function leafCommands(command: Command): Command[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(leafCommands);
 }
 
 function renderCommand(command: Command): string {

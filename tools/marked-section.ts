@@ -1,8 +1,8 @@
 /**
- * A Markdown page with the section called `name` replaced by `content`. The section stands between the comments
- * `<!-- name … -->` and `<!-- /name -->`, each on a line of its own; the rest of the page stays.
+ * Replaces the section called `name` of a Markdown page by `content`. The section is between the comments
+ * `<!-- name … -->` and `<!-- /name -->`, each on its own line; the rest of the page is unchanged.
  *
- * @throws when the page has no such section
+ * @throws {Error} if the page has no such section
  */
 export function withSection(page: string, name: string, content: string): string {
   const begin = new RegExp(`^<!-- ${name}\\b.*-->$`, 'm').exec(page);

@@ -1,5 +1,5 @@
-// Brings what is rendered from code up to date: config.example.json, docs/openapi.json and the references in
-// docs/configuration.md and docs/cli.md. Run it after a change of an option, a command or a route: node --import=tsx tools/render-docs.ts
+// Updates the files that are rendered from code: config.example.json, docs/openapi.json, and the references in
+// docs/configuration.md and docs/cli.md. Run it after changing an option, a command or a route: node --import=tsx tools/render-docs.ts
 import { writeFileSync } from 'node:fs';
 import { renderedFiles } from './rendered.ts';
 

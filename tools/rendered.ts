@@ -5,7 +5,7 @@ import { renderExample, renderReference } from '../src/config/example.ts';
 import { openapiDocument } from '../src/http/openapi/openapi.ts';
 import { withSection } from './marked-section.ts';
 
-/** The files that are rendered from code, wholly or in part: path -> what it has to hold. */
+/** The files that are rendered from code, completely or in part: expected content by path. */
 export async function renderedFiles(): Promise<Map<string, string>> {
   return new Map([
     ['config.example.json', renderExample()],

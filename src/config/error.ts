@@ -1,15 +1,16 @@
-/** Where a value came from, in words: `config.json`, `the variable COLLAB_PORT`, `the flag --port`. */
+/** Where a value was set, in words: `config.json`, `the variable COLLAB_PORT`, `the flag --port`. */
 export type Source = string;
 
+/** One fault of a configuration. */
 export interface Problem {
-  /** Path of the option, or '' when the whole source is at fault. */
+  /** Path of the option, or '' if the whole source is faulty. */
   readonly path: string;
-  /** What is wrong, without the path: `must be a whole number from 0 to 65535, not "http"`. */
+  /** The fault, without the path: `must be a whole number from 0 to 65535, not "http"`. */
   readonly reason: string;
   readonly source: Source;
 }
 
-/** The configuration cannot be used. Carries every problem found, not the first alone. */
+/** The configuration is invalid. Carries all problems found. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly Problem[];
@@ -20,7 +21,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** A problem as one line: `port must be a whole number from 0 to 65535, not "http" (in the variable COLLAB_PORT)`. */
+/** Formats a problem as one line: `port must be a whole number from 0 to 65535, not "http" (in the variable COLLAB_PORT)`. */
 export function renderProblem({ path, reason, source }: Problem): string {
   return `${path === '' ? '' : `${path} `}${reason} (in ${source})`;
 }

@@ -1,18 +1,18 @@
 import { groups, type Option, options } from './option.ts';
 
-/** The text of config.example.json: every option at its default. */
+/** Renders config.example.json: every option with its default. */
 export function renderExample(): string {
   return `${JSON.stringify(nested(''), null, 2)}\n`;
 }
 
-/** The options under a group as an object, in the order of the schema. */
+/** The options of a group as an object, in the order of the schema. */
 function nested(group: string): Record<string, unknown> {
   const prefix = group === '' ? '' : `${group}.`;
   const names = [...options.keys()].filter((path) => path.startsWith(prefix)).map((path) => path.slice(prefix.length).split('.')[0] ?? '');
   return Object.fromEntries([...new Set(names)].map((name) => [name, options.get(prefix + name)?.fallback ?? nested(prefix + name)]));
 }
 
-/** The reference of all options in Markdown: one table for the top, one per group. */
+/** Renders the reference of all options in Markdown: one table for the top level, one per group. */
 export function renderReference(): string {
   return [...groups]
     .map(([group, about]) => {

@@ -5,42 +5,43 @@ import { ConfigError, type Problem, type Source } from './error.ts';
 import { groups, type OptionValue, options } from './option.ts';
 import type { Config } from './schema.ts';
 
+/** Where `loadConfig` reads values. */
 export interface ConfigSources {
-  /** The folder that may hold config.json; `dataDir` is relative to it. */
+  /** The folder of config.json, if there is one; `dataDir` is relative to it. */
   readonly dir: string;
   /** Environment variables; those that begin with `COLLAB_` are read. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Texts of flags by the path of their option: `{ port: '8080' }`; undefined for a flag not given. */
+  /** Values of flags by option path: `{ port: '8080' }`; undefined for flags that are not set. */
   readonly flags: Readonly<Record<string, string | undefined>>;
 }
 
-/** A configuration, and where each value that is not a default came from. */
+/** A configuration, and the source of each value that is not a default. */
 export interface LoadedConfig {
   readonly config: Config;
   readonly sources: ReadonlyMap<string, Source>;
 }
 
 /**
- * The configuration of a folder: defaults, then config.json where there is one, then `COLLAB_*`, then flags.
- * `dataDir` comes out absolute.
+ * Loads the configuration of a folder: defaults, then config.json if it exists, then `COLLAB_*`, then flags. `dataDir` is
+ * made absolute.
  *
- * @throws {ConfigError} with every unknown option and every value out of bounds
+ * @throws {ConfigError} with every unknown option and every invalid value
  */
 export function loadConfig(from: ConfigSources): Config {
   return loadWithSources(from).config;
 }
 
-/** As `loadConfig`, and says where each value came from. */
+/** As `loadConfig`, and returns the source of each value. */
 export function loadWithSources({ dir, env, flags }: ConfigSources): LoadedConfig {
-  const reading = new Reading();
-  readConfigFile(join(dir, 'config.json'), reading);
-  readVariables(env, reading);
-  readFlags(flags, reading);
-  return reading.finish(dir);
+  const reader = new ConfigReader();
+  readConfigFile(join(dir, 'config.json'), reader);
+  readVariables(env, reader);
+  readFlags(flags, reader);
+  return reader.finish(dir);
 }
 
-/** Gathers values and problems from the sources, each later source over the earlier. */
-class Reading {
+/** Collects values and problems from the sources; later sources override earlier ones. */
+class ConfigReader {
   readonly #values = new Map<string, OptionValue>();
   readonly #sources = new Map<string, Source>();
   readonly #problems: Problem[] = [];
@@ -49,7 +50,7 @@ class Reading {
     this.#problems.push({ path, reason, source });
   }
 
-  /** Takes a value of an existing option; `shown` is what was written, for the refusal. */
+  /** Sets an option that exists if `value` is valid; `shown` is the text to quote otherwise. */
   take(path: string, value: unknown, shown: unknown, source: Source): void {
     const option = options.get(path);
     if (option === undefined) return;
@@ -79,7 +80,7 @@ class Reading {
       this.reject('shutdown.closeSpreadSeconds', reason, this.#sourceOf('shutdown.closeSpreadSeconds', 'shutdown.drainSeconds'));
     }
     if (config.turn.urls.length > 0 && config.turn.secret.length === 0) {
-      this.reject('turn.secret', 'must hold the secret of the servers in turn.urls', this.#sourceOf('turn.secret', 'turn.urls'));
+      this.reject('turn.secret', 'must contain the secret of the servers in turn.urls', this.#sourceOf('turn.secret', 'turn.urls'));
     }
     const { messagesPerSecond, messageBurst } = config.ws;
     if (messageBurst < messagesPerSecond) {
@@ -94,65 +95,65 @@ class Reading {
   }
 }
 
-function readConfigFile(file: string, reading: Reading): void {
+function readConfigFile(file: string, reader: ConfigReader): void {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    if (code !== 'ENOENT') reading.reject('', `The file cannot be read: ${code ?? String(error)}`, file);
+    if (code !== 'ENOENT') reader.reject('', `The file cannot be read: ${code ?? String(error)}`, file);
     return;
   }
   let content: unknown;
   try {
     content = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
-    reading.reject('', `The file is not valid JSON: ${(error as Error).message}`, file);
+    reader.reject('', `The file is not valid JSON: ${(error as Error).message}`, file);
     return;
   }
-  if (isObject(content)) readGroup(content, '', file, reading);
-  else reading.reject('', 'The file must hold a JSON object', file);
+  if (isObject(content)) readGroup(content, '', file, reader);
+  else reader.reject('', 'The file must contain a JSON object', file);
 }
 
-function readGroup(content: Readonly<Record<string, unknown>>, path: string, file: Source, reading: Reading): void {
+function readGroup(content: Readonly<Record<string, unknown>>, path: string, file: Source, reader: ConfigReader): void {
   for (const [name, value] of Object.entries(content)) {
     const inner = path === '' ? name : `${path}.${name}`;
-    if (options.has(inner)) reading.take(inner, value, value, file);
-    else if (!groups.has(inner)) reading.reject(inner, unknownOption(inner, [...options.keys(), ...groups.keys()]), file);
-    else if (isObject(value)) readGroup(value, inner, file, reading);
-    else reading.reject(inner, `must be an object of options, not ${abbreviated(value)}`, file);
+    if (options.has(inner)) reader.take(inner, value, value, file);
+    else if (!groups.has(inner)) reader.reject(inner, unknownOption(inner, [...options.keys(), ...groups.keys()]), file);
+    else if (isObject(value)) readGroup(value, inner, file, reader);
+    else reader.reject(inner, `must be an object of options, not ${abbreviated(value)}`, file);
   }
 }
 
-function readVariables(env: ConfigSources['env'], reading: Reading): void {
+function readVariables(env: ConfigSources['env'], reader: ConfigReader): void {
   const byVariable = new Map([...options.values()].map((option) => [option.variable, option]));
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith('COLLAB_') || text === undefined || text === '' || isServiceLink(variable, text)) continue;
     const option = byVariable.get(variable);
     const source = `the variable ${variable}`;
-    if (option === undefined) reading.reject(variable, unknownOption(variable, byVariable.keys()), source);
-    else reading.take(option.path, option.parse(text), text, source);
+    if (option === undefined) reader.reject(variable, unknownOption(variable, byVariable.keys()), source);
+    else reader.take(option.path, option.parse(text), text, source);
   }
 }
 
-/** Kubernetes puts such variables into every container beside a Service that is named `collab`. */
+/** Kubernetes sets such variables in every container of a namespace that has a Service named `collab`. */
 function isServiceLink(variable: string, text: string): boolean {
   return /^COLLAB_(SERVICE_(HOST|PORT)|PORT_\d+_)/.test(variable) || (variable === 'COLLAB_PORT' && /^(tcp|udp):\/\//.test(text));
 }
 
-function readFlags(flags: ConfigSources['flags'], reading: Reading): void {
+function readFlags(flags: ConfigSources['flags'], reader: ConfigReader): void {
   for (const [path, text] of Object.entries(flags)) {
     if (text === undefined) continue;
     const option = options.get(path);
     const source = `the flag --${path}`;
-    if (option === undefined) reading.reject(path, unknownOption(path, options.keys()), source);
-    else reading.take(path, option.parse(text), text, source);
+    if (option === undefined) reader.reject(path, unknownOption(path, options.keys()), source);
+    else reader.take(path, option.parse(text), text, source);
   }
 }
 
 function unknownOption(name: string, known: Iterable<string>): string {
   const near = closestMatch(name, [...known].filter((candidate) => candidate !== ''));
-  return near === undefined ? 'is no option; `collab config example` lists them all' : `is no option; did you mean ${near}?`;
+  return near === undefined ? 'is not an option; `collab config example` lists all options' : `is not an option; did you mean ${near}?`;
 }
 
 function place(tree: Record<string, unknown>, path: string, value: OptionValue): void {
@@ -171,7 +172,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A value as JSON, short enough for a line of log. */
+/** A value as JSON, shortened to fit a line. */
 function abbreviated(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;

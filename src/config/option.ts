@@ -2,10 +2,10 @@ import type { TSchema } from 'typebox';
 import { Networks } from '../lib/addresses/networks.ts';
 import { ConfigSchema } from './schema.ts';
 
-/** What an option's value can be. */
+/** The value of an option. */
 export type OptionValue = string | number | boolean | readonly string[];
 
-/** A JSON Schema as far as the options use it. */
+/** The part of JSON Schema that options use. */
 interface Rule {
   readonly type?: string;
   readonly const?: OptionValue;
@@ -24,28 +24,28 @@ interface Rule {
   readonly description?: string;
 }
 
-/** One option, as the schema describes it. */
+/** One option, derived from the schema. */
 export interface Option {
-  /** Where it stands in config.json: `rateLimit.perMinute`. */
+  /** Its path in config.json: `rateLimit.perMinute`. */
   readonly path: string;
   /** Its environment variable: `COLLAB_RATE_LIMIT_PER_MINUTE`. */
   readonly variable: string;
   readonly description: string;
   readonly fallback: OptionValue;
-  /** Whether its value is never to be shown. */
+  /** Whether its value must never be shown. */
   readonly secret: boolean;
-  /** What it accepts, to follow the words "must be": `a whole number from 0 to 65535`. */
+  /** What it accepts, to follow "must be": `a whole number from 0 to 65535`. */
   readonly accepts: string;
-  /** Whether a value read from JSON is acceptable. */
+  /** Whether a value read from JSON is valid. */
   readonly check: (value: unknown) => value is OptionValue;
-  /** The value that a text of a variable or a flag stands for; undefined when it stands for none. */
+  /** Parses the text of a variable or flag; undefined if it is not valid. */
   readonly parse: (text: string) => OptionValue | undefined;
 }
 
-/** The groups of options, `''` being the whole: path -> what it is about. */
+/** The groups of options by path ('' is the top level), with their descriptions. */
 export const groups = new Map<string, string>();
 
-/** Every option by its path, in the order of the schema. */
+/** Every option by path, in the order of the schema. */
 export const options: ReadonlyMap<string, Option> = new Map(collect(ConfigSchema, '').map((option) => [option.path, option]));
 
 function collect(schema: TSchema, path: string): Option[] {
@@ -80,9 +80,9 @@ function accepts(rule: Rule): string {
   if (rule.const !== undefined) return String(rule.const);
   if (rule.type === 'integer') return `a whole number from ${rule.minimum} to ${rule.maximum}`;
   if (rule.type === 'boolean') return 'true or false';
-  if (rule.type === 'array') return rule.items?.format === 'cidr' ? 'a list of networks such as 10.0.0.0/8 or fd00::/8' : `a list of ${rule.items?.description ?? 'texts'}`;
+  if (rule.type === 'array') return rule.items?.format === 'cidr' ? 'a list of networks such as 10.0.0.0/8 or fd00::/8' : `a list of ${rule.items?.description ?? 'strings'}`;
   if (rule.title !== undefined) return rule.title;
-  return `a text of ${rule.minLength} to ${rule.maxLength} characters`;
+  return `a string of ${rule.minLength} to ${rule.maxLength} characters`;
 }
 
 function listed(words: readonly string[]): string {

@@ -1,25 +1,27 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 
+/** The logger of pino. Modules import it from here, so that only this file names pino. */
 export type { Logger } from 'pino';
 
 /** Standard output or standard error, as a file descriptor. */
 export type LogOutput = 1 | 2;
 
+/** How a process logs. */
 export interface LogOptions {
-  /** Least weight that is logged, a level of pino or `silent`. */
+  /** The lowest level that is logged: a level of pino, or `silent`. */
   readonly level: string;
-  /** Who writes, bound to every line as `worker`: `primary`, `web-1`. */
+  /** The name of the process, in every line as `worker`: `primary`, `web-1`. */
   readonly name: string;
-  /** Where the lines go; standard output when absent. */
+  /** Where the lines are written; standard output when absent. */
   readonly output?: LogOutput;
-  /** In place of `output`. */
+  /** Replaces `output` in tests. */
   readonly destination?: DestinationStream;
 }
 
 /**
- * A log of one JSON object per line: level by name, ISO time, pid, `worker`, then what is given. Lines are written at
- * once, so that the last words of a process are not lost. No line holds a secret: values under the names of secrets and
- * everything that looks like a key, a token or a secret in a URL are blotted out of the finished line, wherever they stand.
+ * Creates a logger that writes one JSON object per line: level by name, ISO time, pid, `worker`, then the fields given.
+ * Writes are synchronous, so that the last lines of a dying process are not lost. Secrets are redacted in the finished
+ * line, wherever they occur: values under secret names, and everything that looks like a key, a token or a secret in a URL.
  */
 export function createLogger({ level, name, output = 1, destination }: LogOptions): Logger {
   return pino(
@@ -34,26 +36,26 @@ export function createLogger({ level, name, output = 1, destination }: LogOption
   );
 }
 
-const BLOT = '[redacted]';
+const REDACTED = '[redacted]';
 
 const NAMES =
   '(?:proxy[-_]?)?authorization|x[-_]?service[-_]?key|(?:set[-_]?)?cookie|[a-z_-]{0,40}(?:token|password|passphrase|secret|(?:secret|private)[-_]?key)';
-/** A name under which nothing is ever shown. */
+/** Names whose values are always redacted. */
 const SECRET_NAME = new RegExp(`^(?:${NAMES})$`, 'i');
-/** A pair in a query or a form. */
-const QUERIED = new RegExp(`\\b(${NAMES}|sig|signature)=[^&;#\\s"]+`, 'gi');
-/** A pair in JSON, inside a text. */
-const QUOTED = new RegExp(`"(${NAMES})"\\s*:\\s*(?:"(?:[^"\\\\]|\\\\.)*"|[^\\s"\\[{,}]+)`, 'gi');
+/** `name=value` in a query string or form. */
+const QUERY_PAIR = new RegExp(`\\b(${NAMES}|sig|signature)=[^&;#\\s"]+`, 'gi');
+/** `"name": "value"` in JSON that is part of a text. */
+const JSON_PAIR = new RegExp(`"(${NAMES})"\\s*:\\s*(?:"(?:[^"\\\\]|\\\\.)*"|[^\\s"\\[{,}]+)`, 'gi');
 /** The value of an Authorization header. */
-const SCHEME = /\b(Bearer\s+)[A-Za-z0-9._~+/=-]{8,}/gi;
-/** Our secret keys, admin tokens and webhook secrets, wherever they stand. */
+const BEARER = /\b(Bearer\s+)[A-Za-z0-9._~+/=-]{8,}/gi;
+/** Collab's secret keys, admin tokens and webhook secrets. */
 const KEY = /(?<![A-Za-z0-9])(sk|adm|whsec)_[A-Za-z0-9_+/=-]+/g;
-/** A compact JWS: the subprotocol that carries one has it after `collab.token.`. */
+/** A compact JWS, such as a user token, also inside the subprotocol `collab.token.…`. */
 const TOKEN = /eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g;
-/** Whether a line may hold any of these: most don't, and cost no more than this look. */
+/** Whether a line may contain any of these. Most lines do not, and this check is all they cost. */
 const SUSPECT = /authorization|service[-_]?key|cookie|token|password|passphrase|secret|private[-_]?key|bearer|sig(?:nature)?=|sk_|adm_|whsec_|eyJ/i;
 
-/** The line, one JSON object, without its secrets. */
+/** Returns the line (one JSON object) without its secrets. */
 export function redact(line: string): string {
   return SUSPECT.test(line) ? `${JSON.stringify(clean(JSON.parse(line)))}\n` : line;
 }
@@ -62,9 +64,9 @@ function clean(value: unknown): unknown {
   if (typeof value === 'string') return cleanText(value);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(clean);
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [cleanText(name), SECRET_NAME.test(name) ? BLOT : clean(inner)]));
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [cleanText(name), SECRET_NAME.test(name) ? REDACTED : clean(inner)]));
 }
 
 function cleanText(text: string): string {
-  return text.replace(SCHEME, `$1${BLOT}`).replace(KEY, `$1_${BLOT}`).replace(TOKEN, BLOT).replace(QUERIED, `$1=${BLOT}`).replace(QUOTED, `"$1":"${BLOT}"`);
+  return text.replace(BEARER, `$1${REDACTED}`).replace(KEY, `$1_${REDACTED}`).replace(TOKEN, REDACTED).replace(QUERY_PAIR, `$1=${REDACTED}`).replace(JSON_PAIR, `"$1":"${REDACTED}"`);
 }

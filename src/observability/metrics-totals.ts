@@ -1,7 +1,7 @@
 import { BUCKETS, type CounterFamily, type Labels, metricFamilies, type MetricFamily, type MetricsReport, seriesOf } from './metrics.ts';
 import { version } from '../model/version.ts';
 
-/** The content type of the text format 0.0.4. */
+/** The content type of the Prometheus text format 0.0.4. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 interface Distribution {
@@ -9,22 +9,23 @@ interface Distribution {
   sum: number;
 }
 
-/** The sums of what all processes of the cluster have counted since the server started, those included that have ended. */
+/** The totals of all processes of the cluster since the server started, including processes that have ended. */
 export class MetricsTotals {
   readonly #counters = new Map<string, number>();
   readonly #histograms = new Map<string, Distribution>();
-  /** Worker -> its gauges as it last reported them. */
+  /** By worker id: its gauges as last reported. */
   readonly #gauges = new Map<string, MetricsReport['gauges']>();
 
   constructor() {
     this.#gauges.set('', { [seriesOf('build_info', { version })]: 1 });
   }
 
-  /** Adds one to a counter of the primary itself. */
+  /** Increments a counter of the primary itself. */
   count(family: CounterFamily, labels: Labels): void {
     this.#increase(seriesOf(family, labels), 1);
   }
 
+  /** Adds a worker's report. Its gauges replace those of its last report. */
   add(workerId: string, report: MetricsReport): void {
     for (const [series, value] of Object.entries(report.counters)) this.#increase(series, value);
     for (const [series, { counts, sum }] of Object.entries(report.histograms)) {
@@ -38,12 +39,12 @@ export class MetricsTotals {
     this.#gauges.set(workerId, report.gauges);
   }
 
-  /** A worker has ended: what it counted stays, what it held is gone. */
+  /** Drops the gauges of a worker that has ended; its counts remain. */
   forget(workerId: string): void {
     this.#gauges.delete(workerId);
   }
 
-  /** Everything in the text format 0.0.4 of Prometheus. */
+  /** Renders everything in the Prometheus text format 0.0.4. */
   render(): string {
     const lines = new Map<MetricFamily, string[]>();
     const put = (series: string, text: string[]): void => {
@@ -51,7 +52,7 @@ export class MetricsTotals {
       lines.set(family, [...(lines.get(family) ?? []), ...text]);
     };
     for (const [series, value] of this.#counters) put(series, [`collab_${series} ${value}`]);
-    for (const [series, value] of this.#heldByAll()) put(series, [`collab_${series} ${value}`]);
+    for (const [series, value] of this.#gaugeSums()) put(series, [`collab_${series} ${value}`]);
     for (const [series, distribution] of this.#histograms) put(series, bucketLines(series, distribution));
     let text = '';
     for (const family of Object.keys(metricFamilies) as MetricFamily[]) {
@@ -66,7 +67,7 @@ export class MetricsTotals {
     this.#counters.set(series, (this.#counters.get(series) ?? 0) + by);
   }
 
-  #heldByAll(): Map<string, number> {
+  #gaugeSums(): Map<string, number> {
     const sums = new Map<string, number>();
     for (const gauges of this.#gauges.values()) {
       for (const [series, value] of Object.entries(gauges)) sums.set(series, (sums.get(series) ?? 0) + value);

@@ -1,43 +1,47 @@
-/** Every family of measurements that /metrics shows, under the prefix `collab_` (docs/operations.md, "Measurements"). */
+/** Every metric family of /metrics, under the prefix `collab_` (docs/operations.md, "Measurements"). */
 export const metricFamilies = {
-  build_info: { type: 'gauge', help: 'Always 1; the label says which version runs.' },
-  http_requests_total: { type: 'counter', help: 'Requests answered, by method, template of the route and status; status "aborted": the client went away first.' },
-  http_request_duration_seconds: { type: 'histogram', help: 'Time from a request’s head to the end of its answer, by template of the route.' },
-  ws_connections: { type: 'gauge', help: 'Authenticated WebSockets that are open, by environment.' },
+  build_info: { type: 'gauge', help: 'Always 1; the label is the running version.' },
+  http_requests_total: { type: 'counter', help: 'HTTP requests by method, route template and status; status "aborted": the client disconnected before the response.' },
+  http_request_duration_seconds: { type: 'histogram', help: 'Time from the end of a request’s head to the end of its response, by route template.' },
+  ws_connections: { type: 'gauge', help: 'Open authenticated WebSockets, by environment.' },
   ws_messages_total: { type: 'counter', help: 'WebSocket messages by direction (in, out) and type.' },
-  ws_closed_total: { type: 'counter', help: 'WebSockets closed, by close code.' },
-  ws_resume_total: { type: 'counter', help: 'Clients that came back with a position, by whether all they had missed could be sent.' },
-  events_total: { type: 'counter', help: 'Events committed, by type.' },
+  ws_closed_total: { type: 'counter', help: 'Closed WebSockets, by close code.' },
+  ws_resume_total: { type: 'counter', help: 'Clients that reconnected with a position, by whether all missed events could be replayed.' },
+  events_total: { type: 'counter', help: 'Committed events, by type.' },
   consumer_events_total: { type: 'counter', help: 'Events that a background consumer has finished with, by consumer and outcome (handled, retried, skipped, lost to retention).' },
   consumer_lag_events: { type: 'gauge', help: 'Events that a background consumer has yet to handle, by consumer, over all environments.' },
-  uploads_bytes_total: { type: 'counter', help: 'Bytes of files that were uploaded, by media type.' },
-  rate_limited_total: { type: 'counter', help: 'Requests and sockets refused for coming too often, by what they were counted on.' },
+  uploads_bytes_total: { type: 'counter', help: 'Bytes of uploaded files, by media type.' },
+  rate_limited_total: { type: 'counter', help: 'Requests and sockets refused by a rate limit, by what is counted.' },
   worker_restarts_total: { type: 'counter', help: 'Worker processes replaced because they ended or did not answer the primary, by role and reason (ended, hung).' },
-  lmdb_txn_duration_seconds: { type: 'histogram', help: 'Time of a group commit, from its begin until it is flushed to the disk.' },
+  lmdb_txn_duration_seconds: { type: 'histogram', help: 'Time of a group commit from its start until it is flushed to disk.' },
   lmdb_used_bytes: { type: 'gauge', help: 'Size of the store’s files.' },
-  lmdb_held_snapshot_seconds: { type: 'gauge', help: 'Time for which a process has held a snapshot of the store, by table (log, tree), pid and command; only past 10 s.' },
+  lmdb_held_snapshot_seconds: { type: 'gauge', help: 'How long a process has kept a snapshot of the store open, by table (log, tree), pid and command; only above 10 s.' },
 } as const satisfies Readonly<Record<string, { readonly type: 'counter' | 'gauge' | 'histogram'; readonly help: string }>>;
 
+/** The name of a metric family, without the prefix. */
 export type MetricFamily = keyof typeof metricFamilies;
 type FamilyOf<T> = { [F in MetricFamily]: (typeof metricFamilies)[F]['type'] extends T ? F : never }[MetricFamily];
+/** The name of a family of counters. */
 export type CounterFamily = FamilyOf<'counter'>;
+/** The labels of a series: name to value. */
 export type Labels = Readonly<Record<string, string>>;
 
 /** Upper bounds of the buckets of every histogram, in seconds. */
 export const BUCKETS: readonly number[] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** A number that only grows. Change it directly: it is read once a second. */
+/** A number that only grows. Callers increment `value` directly; it is read and reset once a second. */
 export interface Counter {
   value: number;
 }
 
-/** Observations by size. */
+/** Observed durations, counted by bucket. */
 export class Histogram {
-  /** Observations per bucket, the last for those past every bound. */
+  /** Observations per bucket; the last one counts those above every bound. */
   readonly counts = new Float64Array(BUCKETS.length + 1);
-  /** Of all observations, in seconds. */
+  /** The sum of all observations, in seconds. */
   sum = 0;
 
+  /** Counts one duration. */
   observe(seconds: number): void {
     let bucket = 0;
     while (bucket < BUCKETS.length && seconds > (BUCKETS[bucket] as number)) bucket++;
@@ -46,37 +50,38 @@ export class Histogram {
   }
 }
 
-/** What one process counted since its last report; keys are series, `family{label="value"}`. */
+/** The counts of one process since its last report. Keys are series: `family{label="value"}`. */
 export interface MetricsReport {
   readonly counters: Readonly<Record<string, number>>;
-  /** As they stand, all of them. */
+  /** The current values of all gauges. */
   readonly gauges: Readonly<Record<string, number>>;
   readonly histograms: Readonly<Record<string, { readonly counts: readonly number[]; readonly sum: number }>>;
 }
 
 type Gauges = () => Iterable<readonly [labels: Labels, value: number]>;
 
-/** The measurements of one process. Whoever measures keeps what it got from here and only adds to it. */
+/** The metrics of one process. Callers keep the counters and histograms they get from here and add to them. */
 export class Metrics {
   readonly #counters = new Map<string, Counter>();
   readonly #histograms = new Map<string, Histogram>();
   readonly #gauges: [family: MetricFamily, read: Gauges][] = [];
 
-  /** The counter of a series, the same at every call. Label values must come from a small set. */
+  /** The counter of a series; the same object at every call. Label values must come from a small set. */
   counter(family: FamilyOf<'counter'>, labels: Labels = {}): Counter {
-    return found(this.#counters, seriesOf(family, labels), () => ({ value: 0 }));
+    return getOrCreate(this.#counters, seriesOf(family, labels), () => ({ value: 0 }));
   }
 
+  /** The histogram of a series; the same object at every call. Label values must come from a small set. */
   histogram(family: FamilyOf<'histogram'>, labels: Labels = {}): Histogram {
-    return found(this.#histograms, seriesOf(family, labels), () => new Histogram());
+    return getOrCreate(this.#histograms, seriesOf(family, labels), () => new Histogram());
   }
 
-  /** Measures at each report by asking `read`. */
+  /** Registers a gauge: `read` is called at each report. */
   gauge(family: FamilyOf<'gauge'>, read: Gauges): void {
     this.#gauges.push([family, read]);
   }
 
-  /** What was counted since the last call. */
+  /** Returns the counts since the last call. */
   takeReport(): MetricsReport {
     const counters: Record<string, number> = {};
     for (const [series, counter] of this.#counters) {
@@ -107,8 +112,8 @@ function escaped(character: string): string {
   return character === '\n' ? '\\n' : `\\${character}`;
 }
 
-function found<T>(map: Map<string, T>, series: string, make: () => T): T {
+function getOrCreate<T>(map: Map<string, T>, series: string, create: () => T): T {
   let value = map.get(series);
-  if (value === undefined) map.set(series, (value = make()));
+  if (value === undefined) map.set(series, (value = create()));
   return value;
 }

@@ -49,8 +49,8 @@ t.test('check exits with 2 and tells every fault', async (t) => {
   writeFileSync(join(dir, 'config.json'), '{"port": "x", "hots": 1}');
   const { code, stdout, stderr } = await collab(['config', 'check', '--dir', dir, '--json']);
   t.equal(code, 2);
-  t.match(JSON.parse(stdout), { valid: false, problems: [{ path: 'port' }, { path: 'hots', reason: 'is no option; did you mean host?' }] });
-  t.match(stderr, /The configuration has 2 faults:\n {2}port must be .*\n {2}hots is no option/);
+  t.match(JSON.parse(stdout), { valid: false, problems: [{ path: 'port' }, { path: 'hots', reason: 'is not an option; did you mean host?' }] });
+  t.match(stderr, /The configuration has 2 faults:\n {2}port must be .*\n {2}hots is not an option/);
   t.match(await collab(['config', 'check', '--dir', dir]), { code: 2, stdout: '' });
 });
 

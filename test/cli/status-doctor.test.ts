@@ -87,7 +87,7 @@ t.test('doctor finds what an operator does wrong', async (t) => {
   t.match(checkIn(await look(), 'disk'), { level: 'fail', finding: /below storage\.minFreeMb/ });
 
   configure({ prot: 0 });
-  t.match(checkIn(await look(), 'config'), { level: 'fail', finding: /prot is no option; did you mean port/ });
+  t.match(checkIn(await look(), 'config'), { level: 'fail', finding: /prot is not an option; did you mean port/ });
 
   configure({ port: 0 });
   chmodSync(join(dir, 'data'), 0o755);

@@ -111,7 +111,7 @@ t.test('a command without a folder says so and how to make one', async (t) => {
 t.test('a faulty configuration exits with 2, naming option, reason and source', async (t) => {
   const { code, stderr } = await collab(['env', 'list', '--dir', tempFolder(t)], { env: { COLLAB_PROT: '1', COLLAB_WORKERS: '0' } });
   t.equal(code, 2);
-  t.match(stderr, /COLLAB_PROT is no option; did you mean COLLAB_PORT\?/);
+  t.match(stderr, /COLLAB_PROT is not an option; did you mean COLLAB_PORT\?/);
   t.match(stderr, /workers must be a whole number from 1 to 256 or auto, not "0" \(in the variable COLLAB_WORKERS\)/);
 });
 

@@ -22,7 +22,7 @@ function problems(from: ConfigSources): readonly Problem[] {
   return [];
 }
 
-t.test('without a file, variables and flags everything is at its default', async (t) => {
+t.test('without a file, variables and flags every option has its default', async (t) => {
   const dir = folder(t);
   const { config, sources } = loadWithSources({ dir, env: {}, flags: {} });
   t.match(config, {
@@ -78,7 +78,7 @@ t.test('an empty variable counts as not set', async (t) => {
   t.equal(loadConfig({ dir: folder(t), env: { COLLAB_PORT: '' }, flags: {} }).port, 8787);
 });
 
-t.test('what Kubernetes sets for a Service called collab is left aside', async (t) => {
+t.test('variables that Kubernetes sets for a Service called collab are ignored', async (t) => {
   const env = {
     COLLAB_PORT: 'tcp://10.0.0.7:8787',
     COLLAB_SERVICE_HOST: '10.0.0.7',
@@ -95,7 +95,7 @@ t.test('dataDir is relative to the folder, or absolute', async (t) => {
   t.equal(loadConfig({ dir, env: { COLLAB_DATA_DIR: '/srv/data' }, flags: {} }).dataDir, '/srv/data');
 });
 
-t.test('a value out of bounds is refused with the path, the bound and where it was written', async (t) => {
+t.test('a value out of bounds is refused with the path, the bound and the source', async (t) => {
   const dir = folder(t, { rateLimit: { perMinute: 0 } });
   const file = join(dir, 'config.json');
   t.strictSame(problems({ dir, env: {}, flags: {} }), [
@@ -106,7 +106,7 @@ t.test('a value out of bounds is refused with the path, the bound and where it w
   });
 });
 
-t.test('each kind of option says what it accepts', async (t) => {
+t.test('the refusal says what each kind of option accepts', async (t) => {
   const cases: [content: unknown, message: string][] = [
     [{ port: '8787' }, 'port must be a whole number from 0 to 65535, not "8787"'],
     [{ port: 80.5 }, 'port must be a whole number from 0 to 65535, not 80.5'],
@@ -114,13 +114,13 @@ t.test('each kind of option says what it accepts', async (t) => {
     [{ workers: 0 }, 'workers must be a whole number from 1 to 256 or auto, not 0'],
     [{ workers: 'many' }, 'workers must be a whole number from 1 to 256 or auto, not "many"'],
     [{ demo: 'yes' }, 'demo must be true or false, not "yes"'],
-    [{ host: '' }, 'host must be a text of 1 to 253 characters, not ""'],
+    [{ host: '' }, 'host must be a string of 1 to 253 characters, not ""'],
     [{ log: { level: 'loud' } }, 'log.level must be trace, debug, info, warn, error, fatal or silent, not "loud"'],
     [{ trustProxy: ['10.0.0.0/33'] }, 'trustProxy must be a list of networks such as 10.0.0.0/8 or fd00::/8, not ["10.0.0.0/33"]'],
     [{ trustProxy: '10.0.0.0/8' }, 'trustProxy must be a list of networks such as 10.0.0.0/8 or fd00::/8, not "10.0.0.0/8"'],
     [{ rateLimit: 100 }, 'rateLimit must be an object of options, not 100'],
-    [[], 'The file must hold a JSON object'],
-    [{ host: 'x'.repeat(300) }, `host must be a text of 1 to 253 characters, not "${'x'.repeat(56)}…`],
+    [[], 'The file must contain a JSON object'],
+    [{ host: 'x'.repeat(300) }, `host must be a string of 1 to 253 characters, not "${'x'.repeat(56)}…`],
   ];
   for (const [content, message] of cases) {
     const [problem] = problems({ dir: folder(t, content), env: {}, flags: {} });
@@ -128,14 +128,14 @@ t.test('each kind of option says what it accepts', async (t) => {
   }
 });
 
-t.test('an unknown option is an error that suggests the near name', async (t) => {
+t.test('an unknown option is refused with a suggestion', async (t) => {
   const cases: [content: Record<string, unknown>, reason: RegExp][] = [
-    [{ prot: 80 }, /^is no option; did you mean port\?$/],
-    [{ rateLimit: { perMinut: 5 } }, /^is no option; did you mean rateLimit\.perMinute\?$/],
-    [{ ratelimit: { perMinute: 5 } }, /^is no option; did you mean rateLimit\?$/],
-    [{ colour: 'blue' }, /^is no option; `collab config example` lists them all$/],
-    [JSON.parse('{"__proto__": {"port": 1}}') as Record<string, unknown>, /^is no option/],
-    [{ constructor: 1 }, /^is no option/],
+    [{ prot: 80 }, /^is not an option; did you mean port\?$/],
+    [{ rateLimit: { perMinut: 5 } }, /^is not an option; did you mean rateLimit\.perMinute\?$/],
+    [{ ratelimit: { perMinute: 5 } }, /^is not an option; did you mean rateLimit\?$/],
+    [{ colour: 'blue' }, /^is not an option; `collab config example` lists all options$/],
+    [JSON.parse('{"__proto__": {"port": 1}}') as Record<string, unknown>, /^is not an option/],
+    [{ constructor: 1 }, /^is not an option/],
   ];
   for (const [content, reason] of cases) {
     const dir = folder(t, JSON.stringify(content));
@@ -146,13 +146,13 @@ t.test('an unknown option is an error that suggests the near name', async (t) =>
   t.strictSame(problems({ dir: folder(t), env: { COLLAB_RATELIMIT_PERMINUTE: '5' }, flags: {} }), [
     {
       path: 'COLLAB_RATELIMIT_PERMINUTE',
-      reason: 'is no option; did you mean COLLAB_RATE_LIMIT_PER_MINUTE?',
+      reason: 'is not an option; did you mean COLLAB_RATE_LIMIT_PER_MINUTE?',
       source: 'the variable COLLAB_RATELIMIT_PERMINUTE',
     },
   ]);
 });
 
-t.test('all faults of all sources are told at once', async (t) => {
+t.test('all problems of all sources are reported at once', async (t) => {
   const dir = folder(t, { port: -1, hots: 'x' });
   const found = problems({ dir, env: { COLLAB_DEMO: '1' }, flags: { workers: '0' } });
   t.strictSame(found.map(({ path }) => path), ['port', 'hots', 'demo', 'workers']);
@@ -166,7 +166,7 @@ t.test('options that contradict each other are refused', async (t) => {
   ]);
 });
 
-t.test('a file that is no JSON, or cannot be read, is refused by name', async (t) => {
+t.test('a file that is not JSON, or cannot be read, is refused by name', async (t) => {
   const dir = folder(t, '{ "port": 80, }');
   t.match(problems({ dir, env: {}, flags: {} }), [{ path: '', reason: /not valid JSON/, source: join(dir, 'config.json') }]);
   const other = folder(t);
@@ -174,15 +174,15 @@ t.test('a file that is no JSON, or cannot be read, is refused by name', async (t
   t.match(problems({ dir: other, env: {}, flags: {} }), [{ reason: /cannot be read: EISDIR/ }]);
 });
 
-t.test('a byte order mark in front of the file does no harm', async (t) => {
+t.test('a byte order mark at the start of the file is ignored', async (t) => {
   t.equal(loadConfig({ dir: folder(t, '\uFEFF{"port": 80}'), env: {}, flags: {} }).port, 80);
 });
 
-t.test('TURN servers are addresses, and need a secret', (t) => {
+t.test('TURN servers must be valid addresses and need a secret', (t) => {
   const dir = folder(t);
   const turn = (urls: string, secret: string) => problems({ dir, env: {}, flags: { 'turn.urls': urls, 'turn.secret': secret } });
   t.strictSame(turn('turn:a.example:3478?transport=udp,turns:[::1]:5349', 'north,old'), []);
-  t.match(turn('turn:a.example', ''), [{ path: 'turn.secret', reason: 'must hold the secret of the servers in turn.urls' }]);
+  t.match(turn('turn:a.example', ''), [{ path: 'turn.secret', reason: 'must contain the secret of the servers in turn.urls' }]);
   for (const url of ['a.example', 'stun:a.example', 'turn://a.example', 'turn:a b', 'turn:a?transport=sctp']) {
     t.match(turn(url, 'north'), [{ path: 'turn.urls', reason: /^must be a list of addresses such as turn:/ }], url);
   }

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { options } from '../../src/config/option.ts';
 
-t.test('every option has a description and a default that is within its own bounds', async (t) => {
+t.test('every option has a description and a default within its bounds', async (t) => {
   t.ok(options.size > 20);
   for (const { path, description, fallback, check } of options.values()) {
     t.match(description, /\w.*\.$/, `${path} is described in a sentence`);
