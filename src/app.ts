@@ -1,9 +1,9 @@
-import type * as StoreCopies from './adapters/lmdb/backup.ts';
-import { storeFiles } from './adapters/lmdb/env/store-files.ts';
 import { realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type * as StoreCopies from './adapters/lmdb/backup.ts';
+import { storeFiles } from './adapters/lmdb/env/store-files.ts';
 import type { ProcessChannel } from './cluster/channel.ts';
-import type { Step } from './cluster/lifecycle.ts';
+import type { ShutdownStep } from './cluster/shutdown.ts';
 import type { Primary } from './cluster/primary.ts';
 import type { StartWorker } from './workers/worker-process.ts';
 import type { Config } from './config/schema.ts';
@@ -14,13 +14,13 @@ import type { Metrics } from './observability/metrics.ts';
 import type { LogOutput } from './observability/log.ts';
 import type { Blobs } from './ports/blobs.ts';
 
-// The composition root. Each function loads what it needs and no more: the primary must stay small, and a command must
-// not wait for what only workers need.
+// The composition root. Each function imports only what it needs: the primary must stay small, and a command must not load
+// what only workers need.
 
-/** The store, shared memory and files of a data folder, for one process; any number may have them open at once. */
+/** The store, shared memory and files of a data folder. Any number of processes may have them open at once. */
 export interface OpenContext {
   readonly ctx: Context;
-  /** Flushes and closes both. */
+  /** Flushes and closes the store and shared memory. */
   readonly close: () => Promise<void>;
 }
 
@@ -28,18 +28,18 @@ const storePath = (config: Config): string => join(config.dataDir, 'store');
 const minFreeBytes = (config: Config): number => config.storage.minFreeMb * 1024 * 1024;
 const sharedPath = (config: Config): string => join(config.dataDir, 'shared');
 
-/** What backup and restore do with whole stores, by their folders. */
+/** The functions of backup and restore that work on store folders. */
 export async function storeCopies(): Promise<typeof StoreCopies> {
   return import('./adapters/lmdb/backup.ts');
 }
 
-/** The files of a data folder, without its store. */
+/** Opens the files of a data folder, without its store. */
 export async function openBlobs(config: Config): Promise<Blobs> {
   const { LocalBlobs } = await import('./adapters/localfiles/blobs.ts');
   return new LocalBlobs({ path: join(config.dataDir, 'files'), minFreeBytes: minFreeBytes(config) });
 }
 
-/** Opens the data folder of a configuration, and makes it where there is none. Works beside a running server. */
+/** Opens the data folder of a configuration, and creates it if it does not exist. Works while a server is running. */
 export async function openContext(config: Config): Promise<OpenContext> {
   const [{ openLmdbStore }, { openLmdbShared }, { FallbackShared }, { LocalMedia }, { YjsThread }, { CrdtService }] = await Promise.all([
     import('./adapters/lmdb/store.ts'),
@@ -65,10 +65,10 @@ export async function openContext(config: Config): Promise<OpenContext> {
 }
 
 /**
- * Starts the server as this process and its children. Wait for `ready`, then for `ended`, which gives the exit code.
+ * Starts the server as this process and its children. Wait for `ready`, then for `ended`, which resolves with the exit code.
  *
- * @param output where all of them log
- * @throws {StartError} when another server has the data folder, or the port cannot be had
+ * @param output where all processes log
+ * @throws {StartError} if another server uses the data folder, or the port cannot be used
  */
 export async function startPrimary(config: Config, output: LogOutput): Promise<Primary> {
   const [{ runPrimary }, { forkWorker }] = await Promise.all([import('./cluster/primary.ts'), import('./cluster/fork.ts')]);
@@ -77,26 +77,26 @@ export async function startPrimary(config: Config, output: LogOutput): Promise<P
   return runPrimary({
     config,
     spawn: (role) => forkWorker(entry, role, output),
-    // Shared memory is never flushed, so after a power cut nobody can trust it; and what it holds is of the last run.
+    // Shared memory is never flushed, so after a power cut it may be damaged; and its contents belong to the last run.
     prepare: () => rmSync(sharedPath(config), { recursive: true, force: true }),
     openLog: async () => (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: 'primary', output }),
   });
 }
 
-/** The file that workers start from: it stands beside the one that this process was started with. */
+/** The file that workers start from, next to the one that this process was started from. */
 function workerEntry(): string {
   const own = realpathSync(process.argv[1] ?? '');
   return join(dirname(own), own.endsWith('.ts') ? 'worker.ts' : 'worker.cjs');
 }
 
-/** Runs this process as the worker that the primary forked it for. */
+/** Runs this process as a worker of the given role. */
 export async function startWorker(role: string): Promise<void> {
   const { runWorkerProcess } = await import('./workers/worker-process.ts');
   if (role === 'background') (await import('./lib/process-priority.ts')).lowerPriority();
   runWorkerProcess(role === 'background' ? startBackgroundWorker : startWebWorker);
 }
 
-/** A worker that serves HTTP and WebSocket, over the line to its primary. */
+/** Starts a web worker, which serves HTTP and WebSocket. */
 export const startWebWorker: StartWorker = async ({ config, workerId, port }, channel) => {
   const [{ createLogger }, { runWebWorker }, { ipcBus }, { ctx, close }] = await Promise.all([
     import('./observability/log.ts'),
@@ -105,7 +105,7 @@ export const startWebWorker: StartWorker = async ({ config, workerId, port }, ch
     openContext(config),
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
-  const { metrics, report } = await startMeasuring(config, channel);
+  const { metrics, report } = await startMetrics(config, channel);
   const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, workerId, port, metrics });
   return {
     ready: worker.ready,
@@ -114,7 +114,7 @@ export const startWebWorker: StartWorker = async ({ config, workerId, port }, ch
   };
 };
 
-/** A worker that does what may be slow, over the line to its primary. */
+/** Starts the background worker, which does slow work. */
 export const startBackgroundWorker: StartWorker = async ({ config, workerId }, channel) => {
   const [{ createLogger }, { runBackgroundWorker }, { ctx, close }] = await Promise.all([
     import('./observability/log.ts'),
@@ -122,7 +122,7 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId }, c
     openContext(config),
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
-  const { metrics, report } = await startMeasuring(config, channel);
+  const { metrics, report } = await startMetrics(config, channel);
   metrics?.gauge('lmdb_used_bytes', () => [[{}, storeFiles(storePath(config)).reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0)]]);
   const worker = runBackgroundWorker({ config, ctx, channel, log, metrics });
   return {
@@ -132,14 +132,14 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId }, c
   };
 };
 
-/** Where a worker counts, while metrics.port is set, and the last step in telling the primary. */
-async function startMeasuring(config: Config, channel: ProcessChannel): Promise<{ metrics: Metrics | undefined; report: Step }> {
-  const name = 'report the last measurements';
+/** Creates a worker's metrics if metrics.port is set, and the shutdown step that reports them a last time. */
+async function startMetrics(config: Config, channel: ProcessChannel): Promise<{ metrics: Metrics | undefined; report: ShutdownStep }> {
+  const name = 'report the last metrics';
   if (config.metrics.port === 0) return { metrics: undefined, report: { name, withinMs: 0, run: () => {} } };
   const [{ Metrics }, { reportMetrics }] = await Promise.all([import('./observability/metrics.ts'), import('./cluster/metrics-reporter.ts')]);
   const metrics = new Metrics();
   return { metrics, report: { name, withinMs: 1_000, run: reportMetrics(channel, metrics) } };
 }
 
-/** What closing the store may take at most. */
+/** How long closing the store may take. */
 const CLOSE_MS = 3_000;

@@ -1,22 +1,23 @@
 import type { ChildProcess } from 'node:child_process';
 import { type Message, readMessage } from './messages.ts';
 
-/** One end of the line between two processes of a cluster. Messages arrive in the order they were sent. */
+/** One end of the message channel between two processes of a cluster. Messages arrive in the order they were sent. */
 export interface ProcessChannel {
   /**
-   * Sends without waiting; once the line is closed the message is dropped.
-   * @param sent called once the message has left this process, or was dropped: the way to bound what waits
+   * Sends a message without waiting. Once the channel is closed, messages are dropped.
+   * @param sent called once the message has left this process or was dropped, so that the caller can bound what is queued
    */
   send(message: Message, sent?: () => void): void;
-  /** Messages that came before the first listener are kept for it. Returns the way to stop. */
+  /** Messages that arrive before the first listener are kept for it. Returns a function that removes the listener. */
   onMessage(listener: (message: Message) => void): () => void;
-  /** Called once when either end has closed, or at once when that has happened already. */
+  /** Called once when either end closes; at once if the channel is closed already. */
   onClose(listener: () => void): void;
+  /** Closes both ends. */
   close(): void;
 }
 
-/** The listeners of one end, shared by every kind of line. */
-class Listeners {
+/** The listeners of one end, shared by both kinds of channel. */
+class ChannelListeners {
   readonly #messages = new Set<(message: Message) => void>();
   readonly #closes = new Set<() => void>();
   readonly #early: Message[] = [];
@@ -52,7 +53,7 @@ class Listeners {
   }
 }
 
-/** What `process` in a forked child and a `ChildProcess` in its parent have in common. */
+/** What `process` in a forked child and `ChildProcess` in its parent have in common. */
 interface IpcEnd {
   readonly connected: boolean;
   send?(message: Message, sent: () => void): boolean;
@@ -61,24 +62,24 @@ interface IpcEnd {
   once(event: 'disconnect', listener: () => void): unknown;
 }
 
-/** The parent's end of the line to a process it has forked. */
+/** The parent's end of the channel to a process it has forked. */
 export function parentChannel(child: ChildProcess): ProcessChannel {
   return forkedChannel(child);
 }
 
-/** The child's end, in a process that was forked with a line to its parent. */
+/** The child's end of the channel to its parent. Throws if this process was not forked. */
 export function childChannel(): ProcessChannel {
-  if (process.send === undefined) throw new Error('this process was not forked: it has no line to a parent');
+  if (process.send === undefined) throw new Error('this process was not forked: it has no channel to a parent');
   return forkedChannel(process);
 }
 
 function forkedChannel(end: IpcEnd): ProcessChannel {
-  const listeners = new Listeners();
+  const listeners = new ChannelListeners();
   end.on('message', (raw) => listeners.receive(raw));
   end.once('disconnect', () => listeners.close());
   return {
     send(message, sent) {
-      // With a callback a line that has just broken is no event 'error', which would end the process.
+      // Without a callback, a channel that has just broken would emit 'error', which would end the process.
       if (end.connected) end.send?.(message, () => sent?.());
       else sent?.();
     },
@@ -90,18 +91,18 @@ function forkedChannel(end: IpcEnd): ProcessChannel {
   };
 }
 
-/** Two ends of a line inside one process: messages are copied and arrive in a later turn, as between processes. */
+/** Both ends of a channel within one process. As between processes, messages are copied and arrive asynchronously. */
 export function channelPair(): [ProcessChannel, ProcessChannel] {
-  const one = new Listeners();
-  const other = new Listeners();
+  const one = new ChannelListeners();
+  const other = new ChannelListeners();
   const close = (): void => {
     one.close();
     other.close();
   };
-  return [twinEnd(one, other, close), twinEnd(other, one, close)];
+  return [pairEnd(one, other, close), pairEnd(other, one, close)];
 }
 
-function twinEnd(mine: Listeners, theirs: Listeners, close: () => void): ProcessChannel {
+function pairEnd(mine: ChannelListeners, theirs: ChannelListeners, close: () => void): ProcessChannel {
   return {
     send(message, sent) {
       const copy: unknown = structuredClone(message);

@@ -1,4 +1,4 @@
-/** How the server ends, as the shell sees it (docs/cli.md). */
+/** The exit codes of the command `collab` (docs/cli.md). */
 export const ExitCode = {
   intended: 0,
   failure: 1,
@@ -6,17 +6,17 @@ export const ExitCode = {
 } as const;
 
 /**
- * How a worker ends, as the primary sees it. Not 0 and 1: an event loop that ran empty and a crash of Node itself end
- * with these, and neither is intended or logged.
+ * The exit codes of a worker, for the primary. Not 0 or 1, because Node itself exits with these when the event loop runs
+ * empty or an error is uncaught, which is neither intended nor logged.
  */
 export const WorkerExit = {
-  /** It was told to, and everything is closed. */
+  /** It was asked to drain and has closed everything. */
   intended: 80,
-  /** It failed and has said why in the log. */
+  /** It failed and has logged the reason. */
   logged: 81,
 } as const;
 
-/** The server cannot start. The message is for the operator: what is wrong and what to do. */
+/** The server cannot start. The message tells the operator what is wrong and what to do. */
 export class StartError extends Error {
   override readonly name = 'StartError';
   readonly exitCode: number;

@@ -4,33 +4,33 @@ import { parentChannel } from './channel.ts';
 import type { Role } from './messages.ts';
 import type { WorkerEnd, WorkerProcess } from './worker.ts';
 
-/** The environment variable that tells a worker process its role. */
+/** The environment variable with the role of a worker process. */
 export const ROLE_VARIABLE = 'COLLAB_ROLE';
 
 /**
- * V8 lets the room for new objects grow to 48 MB a process in a burst and never gives it back: with 4 MB halves a server
- * of 3 000 idle sockets is 20 MB smaller. Options of the operator come after and win.
+ * V8 lets the heap for new objects grow to 48 MB per process in a burst and never shrinks it. With semi-spaces of 4 MB a
+ * server with 3 000 idle sockets needs 20 MB less. Options that the operator sets come later and override these.
  */
-const SMALL_NURSERY = ['--max-semi-space-size=4'];
+const HEAP_OPTIONS = ['--max-semi-space-size=4'];
 
-/** Last words still in the line when a process has ended are waited for, this long at most. */
-const LAST_WORDS_MS = 1_000;
+/** After a process has exited, messages still in its channel are awaited for this long at most. */
+const FINAL_MESSAGES_MS = 1_000;
 
 /**
  * Starts `entry` as a worker process, which ends when this process does.
  *
- * @param output the file descriptor of this process that is its standard output, where its log goes
+ * @param output the file descriptor of this process that becomes the worker's standard output, for its log
  */
 export function forkWorker(entry: string, role: Role, output: LogOutput): WorkerProcess {
   const stdio: StdioOptions = ['inherit', output, 'inherit', 'ipc'];
-  const child = fork(entry, [], { stdio, execArgv: [...SMALL_NURSERY, ...process.execArgv], env: { ...process.env, [ROLE_VARIABLE]: role } });
+  const child = fork(entry, [], { stdio, execArgv: [...HEAP_OPTIONS, ...process.execArgv], env: { ...process.env, [ROLE_VARIABLE]: role } });
   const channel = parentChannel(child);
   const ended = new Promise<WorkerEnd>((resolve) => {
     child.once('exit', (code, signal) => {
       channel.onClose(() => resolve({ code, signal }));
-      setTimeout(resolve, LAST_WORDS_MS, { code, signal }).unref();
+      setTimeout(resolve, FINAL_MESSAGES_MS, { code, signal }).unref();
     });
-    // Without a pid the fork itself failed, and no exit follows.
+    // Without a pid the fork itself failed, and 'exit' will not follow.
     child.on('error', () => child.pid === undefined && resolve({ code: null, signal: null }));
   });
   return { pid: child.pid, channel, ended, kill: () => child.kill('SIGKILL') };

@@ -2,26 +2,26 @@ import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ExitCode, StartError } from './exit.ts';
 
-const LOOK_AGAIN_MS = 25;
+const RETRY_MS = 25;
 
 /**
- * Finds out whether a server can listen there, by binding alone and letting go. Workers share their port, so the
- * kernel would let a second server share it too, unnoticed: this is what notices.
+ * Checks that a server can listen on a host and port, by binding exclusively and closing again. Workers share their port,
+ * so without this check the kernel would let a second server share it too, unnoticed.
  *
- * @param port 0 lets the system choose
- * @param patienceMs how long a taken port may take to come free
+ * @param port 0 lets the system choose one
+ * @param timeoutMs how long to wait for a port in use to become free
  * @returns the port
- * @throws {StartError} that says why not
+ * @throws {StartError} with the reason, if it cannot listen
  */
-export async function findFreePort(host: string, port: number, patienceMs: number): Promise<number> {
-  const giveUp = performance.now() + patienceMs;
+export async function findFreePort(host: string, port: number, timeoutMs: number): Promise<number> {
+  const giveUpAt = performance.now() + timeoutMs;
   for (;;) {
     try {
       return await bindOnce(host, port);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'EADDRINUSE' || performance.now() >= giveUp) throw explainListen(code ?? String(error), host, port);
-      await delay(LOOK_AGAIN_MS);
+      if (code !== 'EADDRINUSE' || performance.now() >= giveUpAt) throw explainListen(code ?? String(error), host, port);
+      await delay(RETRY_MS);
     }
   }
 }
@@ -37,18 +37,18 @@ function bindOnce(host: string, port: number): Promise<number> {
   });
 }
 
-/** What an operator is told when nobody can listen there. `names`: how the host and the port are configured. */
+/** The error for a failed listen, for the operator. `names`: the names of the options that set the host and port. */
 export function explainListen(code: string, host: string, port: number, names = { host: 'host', port: '--port' }): StartError {
   switch (code) {
     case 'EADDRINUSE':
-      return new StartError(`Port ${port} on ${host} is in use by another program. Stop that, or choose another port with ${names.port}.`);
+      return new StartError(`Port ${port} on ${host} is in use by another program. Stop that program, or choose another port with ${names.port}.`);
     case 'EACCES':
-      return new StartError(`This user may not listen on port ${port}. Choose one of 1024 or above with ${names.port}, and let a proxy listen on ${port}.`);
+      return new StartError(`This user is not allowed to listen on port ${port}. Choose a port from 1024 up with ${names.port}, and put a proxy on port ${port}.`);
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
     case 'EINVAL':
-      return new StartError(`${names.host} ${host} is no address of this machine (${code}). Use 127.0.0.1, 0.0.0.0 or one of its own addresses.`, ExitCode.badConfiguration);
+      return new StartError(`${names.host} ${host} is not an address of this machine (${code}). Use 127.0.0.1, 0.0.0.0 or one of its own addresses.`, ExitCode.badConfiguration);
     default:
       return new StartError(`Cannot listen on ${host}, port ${port}: ${code}.`);
   }

@@ -2,61 +2,65 @@ import type { Config } from '../config/schema.ts';
 import type { MetricsReport } from '../observability/metrics.ts';
 import type { Publication } from '../ports/bus.ts';
 
+/** What a worker process does: serve clients, or background work. */
 export type Role = 'web' | 'background';
 
-/** What the primary tells a new worker process before anything else. */
+/** The first message of the primary to a new worker process. */
 export interface StartData {
   readonly config: Config;
-  /** Names the process in the log and owns its counts in shared memory; never used twice in the life of a primary. */
+  /** Names the process in the log and owns its counts in shared memory. Unique for the life of a primary. */
   readonly workerId: string;
-  /** The port to listen on, chosen already when the configuration says 0. */
+  /** The port to listen on; already chosen if the configuration says 0. */
   readonly port: number;
 }
 
+/** What a worker reports when it is ready. */
 export interface ReadyData {
-  /** Where a web worker listens; 0 from a background worker. */
+  /** The port that a web worker listens on; 0 from a background worker. */
   readonly port: number;
   /** File of the HTTP core; empty from a background worker. */
   readonly core: string;
-  /** Whether that is the old core of Node 20, which must not be exposed without a proxy. */
+  /** Whether it is the old core for Node 20, which must not be exposed without a proxy. */
   readonly oldCore: boolean;
 }
 
 /**
- * `stop`: the whole server ends, connections that idle are cut. `roll`: another worker has taken over, so this one
- * lingers until every connection has had its chance to hear `Connection: close`.
+ * `stop`: the whole server ends; idle connections are closed. `roll`: another worker has taken over, so this one keeps
+ * serving each open connection until it has sent it `Connection: close`.
  */
 export type DrainReason = 'stop' | 'roll';
 
-/** The registry: every message that processes of a cluster send each other, and what it carries. */
+/** The messages between the processes of a cluster: data by type. */
 interface Messages {
-  /** Primary to worker, first of all. */
+  /** Primary to worker, always first. */
   readonly start: StartData;
-  /** Worker to primary: it serves. */
+  /** Worker to primary: it is ready to serve. */
   readonly ready: ReadyData;
-  /** Worker to primary: it ends because of this. `permanent` when another attempt would fail in the same way. */
+  /** Worker to primary: it exits for this reason. `permanent`: a new worker would fail in the same way. */
   readonly failed: { readonly reason: string; readonly permanent: boolean };
-  /** Both ways: everything up to `position` is flushed, look at the log. */
+  /** Both ways, a hint: everything up to `position` is flushed and can be read from the log. */
   readonly announce: { readonly position: number };
-  /** Both ways: what one worker tells the others about rooms, as much as came up in a turn. */
+  /** Both ways: the publications of one event loop iteration. */
   readonly publish: { readonly publications: readonly Publication[] };
-  /** Primary to web worker, whenever it changes: so many others hear what it announces and publishes. */
-  readonly company: { readonly others: number };
-  /** Worker to primary, once a second while metrics.port is set: what it has counted since. */
+  /** Primary to web worker, whenever it changes: the number of other processes that receive its messages. */
+  readonly peers: { readonly count: number };
+  /** Worker to primary, once a second while metrics.port is set: its counts since the last report. */
   readonly metrics: MetricsReport;
   /** Primary to worker, every second: answer with a pong. */
   readonly ping: object;
-  /** Worker to primary: its event loop runs. */
+  /** Worker to primary: its event loop is running. */
   readonly pong: object;
-  /** Primary to worker: finish what runs, then exit. */
+  /** Primary to worker: finish the work in progress, then exit. */
   readonly drain: { readonly reason: DrainReason };
-  /** Primary to background worker: this process has ended, clean up after it. */
+  /** Primary to background worker: this worker has ended, clean up after it. */
   readonly ended: { readonly workerId: string };
   /** Background worker to primary: that is done. */
   readonly cleaned: { readonly workerId: string };
 }
 
+/** The names of the messages. */
 export type MessageType = keyof Messages;
+/** A message between processes of a cluster. */
 export type Message = { readonly [T in MessageType]: { readonly type: T; readonly data: Messages[T] } }[MessageType];
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -67,7 +71,7 @@ const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
   failed: ({ reason, permanent }) => typeof reason === 'string' && typeof permanent === 'boolean',
   announce: ({ position }) => typeof position === 'number',
   publish: ({ publications }) => Array.isArray(publications) && publications.every(isPublication),
-  company: ({ others }) => typeof others === 'number',
+  peers: ({ count }) => typeof count === 'number',
   metrics: ({ counters, gauges, histograms }) => isFields(counters) && isFields(gauges) && isFields(histograms),
   ping: () => true,
   pong: () => true,
@@ -76,7 +80,7 @@ const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
   cleaned: ({ workerId }) => typeof workerId === 'string',
 };
 
-/** What came through a channel as a message, or null when it is none of ours: such things are ignored, not guessed. */
+/** Checks what was received from a channel; null if it is not a well-formed message, which is then ignored. */
 export function readMessage(raw: unknown): Message | null {
   if (!isFields(raw) || typeof raw['type'] !== 'string' || !Object.hasOwn(wellFormed, raw['type'])) return null;
   const check = wellFormed[raw['type'] as MessageType];

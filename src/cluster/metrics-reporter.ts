@@ -1,12 +1,12 @@
 import type { Metrics } from '../observability/metrics.ts';
 import type { ProcessChannel } from './channel.ts';
 
-const EVERY_MS = 1_000;
+const REPORT_MS = 1_000;
 
-/** Tells the primary once a second what this process has counted. Returns the way to stop, which tells it the last. */
+/** Reports the metrics of this process to the primary once a second. Returns a function that sends a last report and stops. */
 export function reportMetrics(channel: ProcessChannel, metrics: Metrics): () => void {
   const report = (): void => channel.send({ type: 'metrics', data: metrics.takeReport() });
-  const timer = setInterval(report, EVERY_MS).unref();
+  const timer = setInterval(report, REPORT_MS).unref();
   return () => {
     clearInterval(timer);
     report();

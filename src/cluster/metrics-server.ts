@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.ts';
 import { explainListen } from './free-port.ts';
 import { METRICS_TYPE, MetricsTotals } from '../observability/metrics-totals.ts';
 
-/** The listener of /metrics, and what it shows. */
+/** The listener of /metrics, and the totals it serves. */
 export interface MetricsServer {
   readonly totals: MetricsTotals;
   readonly port: number;
@@ -13,9 +13,9 @@ export interface MetricsServer {
 }
 
 /**
- * Listens for Prometheus, apart from the API: `GET /metrics` and nothing else.
+ * Listens for Prometheus, separately from the API. Serves `GET /metrics` and nothing else.
  *
- * @throws {StartError} when the address cannot be had
+ * @throws {StartError} if it cannot listen
  */
 export async function openMetrics({ host, port, token }: Config['metrics']): Promise<MetricsServer> {
   const totals = new MetricsTotals();
@@ -40,13 +40,13 @@ function answer(totals: MetricsTotals, token: string, { method, url, headers }: 
     response.end(body);
   };
   const refuse = (status: number, error: string, more?: Record<string, string>): void => send(status, 'application/json; charset=utf-8', JSON.stringify({ error }), more);
-  if (url?.split('?')[0] !== '/metrics' || (method !== 'GET' && method !== 'HEAD')) refuse(404, 'There is nothing here but GET /metrics');
-  else if (token !== '' && !same(headers.authorization ?? '', `Bearer ${token}`)) refuse(401, 'Send the token of metrics.token as Authorization: Bearer …', { 'WWW-Authenticate': 'Bearer' });
+  if (url?.split('?')[0] !== '/metrics' || (method !== 'GET' && method !== 'HEAD')) refuse(404, 'Only GET /metrics is served here');
+  else if (token !== '' && !isEqual(headers.authorization ?? '', `Bearer ${token}`)) refuse(401, 'Send the value of metrics.token as Authorization: Bearer …', { 'WWW-Authenticate': 'Bearer' });
   else send(200, METRICS_TYPE, totals.render());
 }
 
-/** Compares in a time that tells nothing of where they differ. */
-function same(given: string, wanted: string): boolean {
+/** Compares in constant time. */
+function isEqual(given: string, wanted: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(wanted));
 }

@@ -5,25 +5,26 @@ import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../observability/log.ts';
 import { ExitCode, StartError } from './exit.ts';
 import { findFreePort } from './free-port.ts';
-import { type DataLock, lockDataFolder } from './lock.ts';
+import { type DataLock, lockDataFolder } from './data-folder-lock.ts';
 import type { Role } from './messages.ts';
 import type { MetricsServer } from './metrics-server.ts';
 import { Supervisor } from './supervisor.ts';
 import type { Spawn, WorkerProcess } from './worker.ts';
 
-/** How long orphaned workers of a killed primary may take to let go of the port. */
+/** How long the workers of a killed primary may take to release the port. */
 const ORPHANS_MS = 3_000;
 
+/** What a primary needs. */
 export interface PrimaryOptions {
   readonly config: Config;
   readonly spawn: Spawn;
-  /** Makes the data folder ready once it is ours: nothing in it is open yet. */
+  /** Prepares the data folder once it is locked, before anything in it is opened. */
   readonly prepare: () => void;
-  /** Loads the log while the workers start. */
+  /** Loads the logger while the workers start. */
   readonly openLog: () => Promise<Logger>;
 }
 
-/** What a server that serves says of itself. */
+/** What a server reports when it is ready. */
 export interface Ready {
   readonly url: string;
   readonly port: number;
@@ -32,24 +33,24 @@ export interface Ready {
   readonly core: string;
 }
 
-/** A server, as the process that was started knows it. */
+/** A running server, as seen by the process that was started. */
 export interface Primary {
   /**
-   * Resolves when all workers serve; null when it was told to stop before.
-   * Rejects with a `StartError` when it cannot start; then nothing of it runs any more.
+   * Resolves once all workers serve; with null if the server was stopped before that.
+   * Rejects with a `StartError` if the server cannot start; all its processes have then ended or been killed.
    */
   readonly ready: Promise<Ready | null>;
-  /** Resolves with the exit code when everything has ended. Never rejects. */
+  /** Resolves with the exit code once everything has ended. Never rejects. */
   readonly ended: Promise<number>;
-  /** Drains and ends; as SIGTERM does. */
+  /** Drains and ends, as on SIGTERM. */
   stop(): Promise<void>;
 }
 
 /**
- * Takes the data folder and the port, starts the workers and supervises them until SIGTERM or SIGINT drains them; a second
+ * Locks the data folder, checks the port, starts the workers and supervises them. SIGTERM or SIGINT drains them; a second
  * one ends at once. SIGHUP replaces the web workers one by one. Opens no store and parses no request.
  *
- * @throws {StartError} when the folder or the port is not to be had
+ * @throws {StartError} if the folder is in use or the port cannot be used
  */
 export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   const { config, prepare } = options;
@@ -69,7 +70,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
 
 async function supervise({ config, spawn, openLog }: PrimaryOptions, port: number, lock: DataLock, metrics: MetricsServer | null): Promise<Primary> {
   const webWorkers = config.workers === 'auto' ? availableParallelism() : config.workers;
-  const early = forkEarly(spawn, webWorkers);
+  const spawned = spawnAll(spawn, webWorkers);
   const log = await openLog();
   const supervisor = new Supervisor({
     config,
@@ -78,15 +79,15 @@ async function supervise({ config, spawn, openLog }: PrimaryOptions, port: numbe
     clock: systemClock,
     log,
     totals: metrics?.totals ?? null,
-    spawn: (role) => early[role].pop() ?? spawn(role),
+    spawn: (role) => spawned[role].pop() ?? spawn(role),
   });
 
-  let told = false;
-  const { promise: ended, resolve: end } = resolvable<number>();
+  let stopping = false;
+  const { promise: ended, resolve: end } = deferred<number>();
   const stop = async (): Promise<void> => {
-    if (told) return;
-    told = true;
-    log.info('stopping: requests are finished, sockets are closed');
+    if (stopping) return;
+    stopping = true;
+    log.info('stopping: finishing requests and closing sockets');
     await supervisor.stop();
     stopSignals();
     metrics?.close();
@@ -96,7 +97,7 @@ async function supervise({ config, spawn, openLog }: PrimaryOptions, port: numbe
   };
   const stopSignals = onSignals({
     end: () => {
-      if (!told) return void stop();
+      if (!stopping) return void stop();
       supervisor.kill();
       lock.release();
       process.exit(ExitCode.intended);
@@ -110,9 +111,9 @@ async function supervise({ config, spawn, openLog }: PrimaryOptions, port: numbe
       const facts = { url: urlOf(config.host, port), port, webWorkers, core };
       log.info({ ...facts, node: process.versions.node, dataDir: config.dataDir }, 'ready');
       if (oldCore && isExposed(config)) {
-        log.warn({ host: config.host }, 'the HTTP core for Node 20 is exposed: put a proxy in front and name it in trustProxy (docs/deploy), or run on Node 24');
+        log.warn({ host: config.host }, 'the HTTP core for Node 20 is reachable from other machines and must not be exposed without a proxy: put a proxy in front and list it in trustProxy (docs/deploy), or run on Node 24');
       }
-      if (config.turn.urls.length === 0) log.warn('turn.urls is empty: browsers behind strict networks cannot reach each other for peer-to-peer sync');
+      if (config.turn.urls.length === 0) log.warn('turn.urls is empty: peer-to-peer sync will not work between browsers behind strict firewalls; add TURN servers to turn.urls if you need it');
       return facts;
     },
     (error: unknown) => {
@@ -127,14 +128,14 @@ async function supervise({ config, spawn, openLog }: PrimaryOptions, port: numbe
   return { ready: Promise.race([ready, ended.then(() => null)]), ended, stop };
 }
 
-/** Whether others than this machine and the known proxies may connect. */
+/** Whether hosts other than this machine and the configured proxies can connect. */
 function isExposed({ host, trustProxy }: Config): boolean {
   const loopback = isIP(host) === 4 ? host.startsWith('127.') : host === '::1' || host === 'localhost';
   return !loopback && trustProxy.length === 0;
 }
 
-/** Workers take their time to boot: that begins before anything else is loaded here. */
-function forkEarly(spawn: Spawn, webWorkers: number): Record<Role, WorkerProcess[]> {
+/** Spawns all workers before this process loads anything else, because they take long to boot. */
+function spawnAll(spawn: Spawn, webWorkers: number): Record<Role, WorkerProcess[]> {
   return { web: Array.from({ length: webWorkers }, () => spawn('web')), background: [spawn('background')] };
 }
 
@@ -154,7 +155,7 @@ function urlOf(host: string, port: number): string {
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-function resolvable<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
   let resolve: (value: T) => void = () => {};
   const promise = new Promise<T>((done) => (resolve = done));
   return { promise, resolve };

@@ -2,31 +2,33 @@ import { BatchQueue } from '../lib/batch-queue.ts';
 import { MAX_WAITING, type Publication } from '../ports/bus.ts';
 import type { ProcessChannel } from './channel.ts';
 
+/** A worker that takes part, with what the others sent it. */
 interface Member {
   readonly channel: ProcessChannel;
-  /** What others published, on its way to it. */
+  /** Publications of others that are being sent to it. */
   readonly publications: BatchQueue<Publication>;
-  /** The highest position that others announced. */
-  announced: number;
-  /** The highest position that it was told. */
-  told: number;
-  /** A hint has been handed to the line and has not left yet. */
-  underWay: boolean;
+  /** The highest position announced by others. */
+  announcedPosition: number;
+  /** The highest position sent to it. */
+  sentPosition: number;
+  /** A hint is in its channel and has not left this process yet. */
+  sending: boolean;
 }
 
 /**
- * Passes what one worker says on to all others. Hints: one a tick to each, and never two waiting in one line.
- * Publications: what came in a tick goes as one message to each, and as many characters may wait as the bus lets wait.
- * Every worker is told how many others there are: one that is alone needs to say nothing.
+ * Passes the messages of each worker on to all others. Hints: at most one per event loop iteration and worker, and never
+ * two queued in one channel. Publications: those of one iteration are sent to each worker as one message, and at most as
+ * many characters are queued as the bus allows. Every worker is sent the number of the others, so that one that is alone
+ * need not send anything.
  */
 export class Relay {
   readonly #members = new Set<Member>();
-  #planned = false;
-
-  /** Lets a worker take part until its line closes. */
+  #scheduled = false;
+  /** Adds a worker, until its channel closes. */
+  /** Adds a worker until its channel closes. */
   add(channel: ProcessChannel): void {
     const publications = new BatchQueue<Publication>((items, sent) => channel.send({ type: 'publish', data: { publications: items } }, sent), sizeOf, MAX_WAITING);
-    const member: Member = { channel, publications, announced: 0, told: 0, underWay: false };
+    const member: Member = { channel, publications, announcedPosition: 0, sentPosition: 0, sending: false };
     this.#members.add(member);
     channel.onMessage((message) => {
       if (message.type === 'announce') this.#announce(member, message.data.position);
@@ -34,18 +36,18 @@ export class Relay {
     });
     channel.onClose(() => {
       this.#members.delete(member);
-      this.#tellCompany();
+      this.#sendPeerCounts();
     });
-    this.#tellCompany();
+    this.#sendPeerCounts();
   }
 
-  #tellCompany(): void {
-    for (const { channel } of this.#members) channel.send({ type: 'company', data: { others: this.#members.size - 1 } });
+  #sendPeerCounts(): void {
+    for (const { channel } of this.#members) channel.send({ type: 'peers', data: { count: this.#members.size - 1 } });
   }
 
   #announce(from: Member, position: number): void {
-    for (const member of this.#members) if (member !== from) member.announced = Math.max(member.announced, position);
-    this.#plan();
+    for (const member of this.#members) if (member !== from) member.announcedPosition = Math.max(member.announcedPosition, position);
+    this.#scheduleHints();
   }
 
   #publish(from: Member, publications: readonly Publication[]): void {
@@ -54,21 +56,21 @@ export class Relay {
     }
   }
 
-  #plan(): void {
-    if (this.#planned) return;
-    this.#planned = true;
+  #scheduleHints(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
     setImmediate(() => {
-      this.#planned = false;
-      for (const member of this.#members) if (member.announced > member.told && !member.underWay) this.#tell(member);
+      this.#scheduled = false;
+      for (const member of this.#members) if (member.announcedPosition > member.sentPosition && !member.sending) this.#sendHint(member);
     });
   }
 
-  #tell(member: Member): void {
-    member.told = member.announced;
-    member.underWay = true;
-    member.channel.send({ type: 'announce', data: { position: member.told } }, () => {
-      member.underWay = false;
-      if (member.announced > member.told) this.#plan();
+  #sendHint(member: Member): void {
+    member.sentPosition = member.announcedPosition;
+    member.sending = true;
+    member.channel.send({ type: 'announce', data: { position: member.sentPosition } }, () => {
+      member.sending = false;
+      if (member.announcedPosition > member.sentPosition) this.#scheduleHints();
     });
   }
 }

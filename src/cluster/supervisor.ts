@@ -10,13 +10,14 @@ import { Relay } from './relay.ts';
 import { Watchdog } from './watchdog.ts';
 import { type Spawn, Worker, type WorkerEnd } from './worker.ts';
 
-/** Ends in a row, of one worker, that make a start fail. */
+/** How often in a row a worker may end before it is ready until the start fails. */
 const START_ATTEMPTS = 3;
-/** What a drain may take past `shutdown.drainSeconds` and `shutdown.closeSpreadSeconds`. */
+/** Time for a drain beyond `shutdown.drainSeconds` and `shutdown.closeSpreadSeconds`. */
 const GRACE_MS = 5_000;
-/** What a replaced worker may take to wait for connections that idle. */
+/** Time for a replaced worker to wait for idle connections. */
 const LINGER_MS = 15_000;
 
+/** What a supervisor needs. */
 export interface SupervisorOptions {
   readonly config: Config;
   readonly port: number;
@@ -24,26 +25,26 @@ export interface SupervisorOptions {
   readonly spawn: Spawn;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Where the workers' measurements go; null while nobody asks for them. */
+  /** Receives the metrics of the workers; null while metrics are disabled. */
   readonly totals?: MetricsTotals | null;
 }
 
-/** The place of one worker: whoever fills it is replaced when it ends. */
+/** The slot of one worker: if its worker ends, another one takes its place. */
 interface Slot {
   readonly role: Role;
   readonly backoff: Backoff;
   worker: Worker;
-  /** Ends in a row without having been ready. */
+  /** How many workers in a row ended before they were ready. */
   failures: number;
 }
 
-/** Keeps one background worker and a number of web workers running, relays between them, and ends them in order. */
+/** Runs one background worker and a number of web workers, relays messages between them, and shuts them down in order. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #relay = new Relay();
   readonly #slots: Slot[] = [];
   readonly #running = new Set<Worker>();
-  /** Workers that have ended and left things in shared memory. */
+  /** Ids of ended workers whose entries in shared memory have not been cleaned up yet. */
   readonly #uncleaned = new Set<string>();
   readonly #watchdog: Watchdog;
   #stopWatchdog: () => void = () => {};
@@ -71,14 +72,14 @@ export class Supervisor {
   }
 
   /**
-   * Starts all workers at once and resolves when all serve, with what the first web worker reported.
+   * Starts all workers at once. Resolves once all are ready, with the report of the first web worker.
    *
-   * @throws {StartError} when one of them ended three times in a row before it served, or once for a permanent reason
+   * @throws {StartError} if a worker ended three times in a row before it was ready, or once for a permanent reason
    */
   async start(): Promise<ReadyData> {
     const failure = new Promise<never>((_, reject) => (this.#failStart = reject));
     const roles: Role[] = [...Array<Role>(this.#options.webWorkers).fill('web'), 'background'];
-    const ready = roles.map((role) => this.#fill(role));
+    const ready = roles.map((role) => this.#fillSlot(role));
     this.#stopWatchdog = this.#watchdog.start();
     const [first] = await Promise.race([Promise.all(ready), failure]);
     this.#started = true;
@@ -87,8 +88,8 @@ export class Supervisor {
   }
 
   /**
-   * Replaces the web workers one by one, each new one serving before the old one drains. Called meanwhile, goes round
-   * once more; called before all serve, does nothing.
+   * Replaces the web workers one by one; each new worker serves before the old one drains. A call during a restart makes it
+   * repeat once. Does nothing before all workers are ready.
    */
   async roll(): Promise<void> {
     if (!this.#started) return;
@@ -97,25 +98,25 @@ export class Supervisor {
     await this.#rolling;
   }
 
-  /** Drains the web workers, then the background worker. What is not done within the bound is killed. */
+  /** Drains the web workers, then the background worker. Kills those that exceed their time. */
   async stop(): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     this.#stopping.abort();
     const deadline = performance.now() + this.#drainMs + GRACE_MS;
     await this.#end('web', deadline);
-    // However long the web workers took, the background worker gets its chance.
+    // The background worker gets at least a second, however long the web workers took.
     await this.#end('background', Math.max(deadline, performance.now() + 1_000));
     this.#stopWatchdog();
   }
 
-  /** Ends every worker at once. */
+  /** Kills every worker. */
   kill(): void {
     this.#stopping.abort();
     this.#stopWatchdog();
     for (const worker of this.#running) worker.kill();
   }
 
-  #fill(role: Role): Promise<ReadyData> {
+  #fillSlot(role: Role): Promise<ReadyData> {
     return new Promise((resolve) => {
       const slot: Slot = { role, backoff: new Backoff(this.#options.clock), worker: this.#launch(role), failures: 0 };
       this.#slots.push(slot);
@@ -150,13 +151,13 @@ export class Supervisor {
   #onEnded(worker: Worker): void {
     this.#running.delete(worker);
     this.#uncleaned.add(worker.id);
-    this.#options.totals?.forget(worker.id);
+    this.#options.totals?.dropGauges(worker.id);
     for (const { worker: other } of this.#slots) {
       if (other.role === 'background' && other.isReady) other.channel.send({ type: 'ended', data: { workerId: worker.id } });
     }
   }
 
-  /** Follows a worker in its slot: tells when it serves, and replaces it when it ends without having been told to. */
+  /** Calls `onReady` when the worker of a slot is ready, and replaces it if it ends without having been asked to. */
   #watch(slot: Slot, worker: Worker, onReady: (data: ReadyData) => void): void {
     slot.backoff.started();
     void worker.ready.then((data) => {
@@ -201,7 +202,7 @@ export class Supervisor {
     const end = await Promise.race([next.ready.then(() => null), next.ended]);
     if (end !== null) {
       if (!this.#stopping.signal.aborted) {
-        this.#options.log.error({ reason: next.explain(end).reason }, 'the new worker cannot start: the old ones go on, not replaced');
+        this.#options.log.error({ reason: next.explain(end).reason }, 'a new worker cannot start: the rolling restart is aborted and the remaining old workers keep serving');
       }
       return false;
     }
@@ -220,12 +221,12 @@ export class Supervisor {
     await this.#waitOrKill(workers, deadline);
   }
 
-  /** Waits for the workers to end; those that still run at the deadline are killed. */
+  /** Waits for the workers to end, and kills those that are still running at the deadline. */
   async #waitOrKill(workers: readonly Worker[], deadline: number): Promise<void> {
     const timer = setTimeout(() => {
       for (const worker of workers) {
         if (!this.#running.has(worker)) continue;
-        this.#options.log.warn({ killed: worker.id, workerPid: worker.pid }, 'worker did not end in time and is killed');
+        this.#options.log.warn({ killed: worker.id, workerPid: worker.pid }, 'worker did not end in time and is killed (SIGKILL)');
         worker.kill();
       }
     }, deadline - performance.now());

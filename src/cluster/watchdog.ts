@@ -2,46 +2,48 @@ import type { Logger } from '../observability/log.ts';
 import { isStopped } from '../lib/process-stat.ts';
 import type { Worker } from './worker.ts';
 
-/** How often the primary pings each worker and looks for the answers. */
+/** How often the primary pings each worker and checks for the answers. */
 export const PING_MS = 1_000;
-/** A worker that starts may block for this long: opening the store waits up to 30 s for the commits of other processes. */
+/** How long a starting worker may block: opening the store waits up to 30 s for the commits of other processes. */
 const START_MS = 60_000;
-/** Looks after a kill before the next: a worker that waited for a lock of the killed one answers meanwhile. */
-const LOOKS_BETWEEN_KILLS = 2;
+/** Checks to skip after a kill: a worker that waited for a lock of the killed one can answer meanwhile. */
+const CHECKS_BETWEEN_KILLS = 2;
 
+/** What a watchdog needs. */
 export interface WatchdogOptions {
-  /** Milliseconds without an answer after which a worker that serves is killed; 0 for never. */
+  /** Milliseconds without an answer after which a worker that is ready is killed; 0 for never. */
   readonly timeoutMs: number;
   /** Milliseconds by a monotonic clock. */
   readonly now: () => number;
   readonly log: Logger;
-  /** Whether a process has been stopped by a signal; absent: as the system says. */
+  /** Whether a signal has stopped a process; by default /proc is read. */
   readonly isStopped?: (pid: number | undefined) => boolean;
 }
 
-/** What is known of one worker. */
+/** The state of one worker. */
 interface Watched {
   readonly worker: Worker;
-  /** A ping is under way. */
+  /** Whether a ping has not been answered yet. */
   unanswered: boolean;
-  /** For how long, in milliseconds of the primary's own running time. */
+  /** For how long, in milliseconds of the primary's running time. */
   silentMs: number;
 }
 
 /**
- * Kills workers that do not answer pings, from their fork to their end; the supervisor replaces what has ended.
+ * Kills workers that do not answer pings, from their fork to their end; the supervisor then replaces them.
  *
- * Only time in which the primary itself ran counts: after the whole group was stopped, or the machine slept, nobody is late.
+ * Only time in which the primary itself ran counts, so no worker is overdue after the whole process group was stopped or
+ * the machine was asleep.
  */
 export class Watchdog {
   readonly #options: WatchdogOptions;
   readonly #watched = new Set<Watched>();
-  #lastLook: number;
-  #looksToWait = 0;
+  #lastCheck: number;
+  #checksToSkip = 0;
 
   constructor(options: WatchdogOptions) {
     this.#options = options;
-    this.#lastLook = options.now();
+    this.#lastCheck = options.now();
   }
 
   /** Watches a worker until it ends. */
@@ -56,18 +58,18 @@ export class Watchdog {
     void worker.ended.then(() => this.#watched.delete(watched));
   }
 
-  /** Looks at all workers every second; does not keep the process alive. Returns the way to stop. */
+  /** Checks all workers every second; does not keep the process alive. Returns a function that stops it. */
   start(): () => void {
     if (this.#options.timeoutMs === 0) return () => {};
-    const timer = setInterval(() => this.look(), PING_MS).unref();
+    const timer = setInterval(() => this.check(), PING_MS).unref();
     return () => clearInterval(timer);
   }
 
-  /** Pings those that have answered, and kills those that are overdue. Tests call it as the timer does. */
-  look(): void {
+  /** Pings the workers that have answered, and kills those that are overdue. Called by the timer, and by tests. */
+  check(): void {
     const now = this.#options.now();
-    const passed = Math.min(now - this.#lastLook, PING_MS);
-    this.#lastLook = now;
+    const passed = Math.min(now - this.#lastCheck, PING_MS);
+    this.#lastCheck = now;
     for (const watched of this.#watched) {
       if (watched.unanswered) watched.silentMs += passed;
       else {
@@ -79,13 +81,13 @@ export class Watchdog {
   }
 
   /**
-   * A worker that hangs inside a transaction makes others wait for its lock, so they are late too although nothing is
-   * wrong with them. Stopped ones are killed at once, all of them; of others the one that has been silent for longest, and
-   * the rest get two more seconds.
+   * A worker that hangs inside a transaction makes healthy workers wait for its lock, so those are overdue too. Workers
+   * stopped by a signal are all killed at once. Otherwise only the one that was silent for longest is killed, and the
+   * others get two more seconds.
    */
   #killOverdue(): void {
-    if (this.#looksToWait > 0) {
-      this.#looksToWait--;
+    if (this.#checksToSkip > 0) {
+      this.#checksToSkip--;
       return;
     }
     const overdue = [...this.#watched].filter(({ worker, silentMs }) => !worker.isKilled && silentMs >= this.#limitOf(worker));
@@ -93,7 +95,7 @@ export class Watchdog {
     const longest = overdue.toSorted((a, b) => b.silentMs - a.silentMs).slice(0, 1);
     const chosen = stopped.length > 0 ? stopped : longest;
     for (const watched of chosen) this.#kill(watched, stopped.includes(watched));
-    if (chosen.length > 0) this.#looksToWait = LOOKS_BETWEEN_KILLS;
+    if (chosen.length > 0) this.#checksToSkip = CHECKS_BETWEEN_KILLS;
   }
 
   #limitOf(worker: Worker): number {
@@ -102,8 +104,8 @@ export class Watchdog {
 
   #kill({ worker, silentMs }: Watched, stopped: boolean): void {
     const seconds = Math.round(silentMs / 1_000);
-    const cause = stopped ? 'a signal had stopped it' : 'its event loop was blocked';
-    const next = worker.isDraining ? 'it was draining' : 'another one replaces it';
+    const cause = stopped ? 'it was stopped by a signal (SIGSTOP)' : 'its event loop was blocked';
+    const next = worker.isDraining ? 'it was draining' : 'a new worker replaces it';
     this.#options.log.error(
       { hung: worker.id, workerPid: worker.pid, silentMs, stopped },
       `worker ${worker.id} has not answered the primary for ${seconds} s and is killed (SIGKILL): ${cause}; ${next}`,

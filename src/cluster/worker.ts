@@ -2,31 +2,31 @@ import type { ProcessChannel } from './channel.ts';
 import { WorkerExit } from './exit.ts';
 import type { DrainReason, ReadyData, Role, StartData } from './messages.ts';
 
-/** What a worker that has failed may take to exit. */
-const LAST_MS = 500;
+/** How long a failed worker may take to exit. */
+const EXIT_MS = 500;
 
-/** How a process ended: its exit code, or the signal that killed it. */
+/** How a process ended: with an exit code, or by a signal. */
 export interface WorkerEnd {
   readonly code: number | null;
   readonly signal: string | null;
 }
 
-/** A worker process as the operating system, or a test, gives it. */
+/** A worker process, real or of a test. */
 export interface WorkerProcess {
   readonly pid: number | undefined;
   readonly channel: ProcessChannel;
   readonly ended: Promise<WorkerEnd>;
-  /** Ends it at once, without a word (SIGKILL). */
+  /** Sends SIGKILL. */
   kill(): void;
 }
 
 /** Starts a worker process of a role. */
 export type Spawn = (role: Role) => WorkerProcess;
 
-/** Why a worker ended before it was ready, or while it served. */
+/** Why a worker ended. */
 export interface WorkerFailure {
   readonly reason: string;
-  /** The worker has put it into the log by itself. */
+  /** The worker has logged the reason itself. */
   readonly logged: boolean;
   /** A new worker would fail in the same way. */
   readonly permanent: boolean;
@@ -37,7 +37,7 @@ export class Worker {
   readonly id: string;
   readonly role: Role;
   readonly channel: ProcessChannel;
-  /** Resolves once it serves; never when it ends before that, so watch `ended` too. */
+  /** Resolves once the worker is ready. Stays pending if it ends before that, so watch `ended` too. */
   readonly ready: Promise<ReadyData>;
   readonly ended: Promise<WorkerEnd>;
   readonly #process: WorkerProcess;
@@ -65,59 +65,62 @@ export class Worker {
     process.channel.send({ type: 'start', data: start });
   }
 
+  /** The process id; undefined if the fork failed. */
   get pid(): number | undefined {
     return this.#process.pid;
   }
 
+  /** Whether it has reported that it is ready. */
   get isReady(): boolean {
     return this.#isReady;
   }
 
-  /** It was told to end, so its end is no failure. */
+  /** Whether it was asked to drain, so that its end is no failure. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
 
-  /** Tells it to finish what runs and end. Wait for `ended`. */
+  /** Asks it to finish the work in progress and end. Wait for `ended`. */
   drain(reason: DrainReason): void {
     this.#isDraining = true;
     this.channel.send({ type: 'drain', data: { reason } });
   }
 
-  /** It did not answer and was killed for that. */
+  /** Whether it was killed because it did not answer. */
   get isHung(): boolean {
     return this.#isHung;
   }
 
-  /** SIGKILL is on its way: one that waits for a disk ends only when that answers. */
+  /** Whether SIGKILL was sent. A process that waits for a disk ends only when the disk answers. */
   get isKilled(): boolean {
     return this.#isKilled;
   }
 
+  /** Sends SIGKILL. */
   kill(): void {
     this.#isKilled = true;
     this.#process.kill();
   }
 
-  /** Kills it for not answering, which the caller has logged. */
+  /** Kills it because it does not answer. The caller has logged that. */
   killHung(reason: string): void {
     this.#isHung = true;
     this.#reported = reason;
     this.kill();
   }
 
-  /** It exits now by itself, unless that hangs: with a commit under way the native part of the store can. */
+  /** It now exits by itself. That can hang in the native part of the store if a commit is in progress, hence the timer. */
   #onFailed({ reason, permanent }: { reason: string; permanent: boolean }): void {
     this.#reported = reason;
     this.#isPermanent = permanent;
-    const timer = setTimeout(() => this.kill(), LAST_MS);
+    const timer = setTimeout(() => this.kill(), EXIT_MS);
     void this.ended.then(() => clearTimeout(timer));
   }
 
-  /** What to say of its end. */
+  /** Explains its end for the log. */
   explain({ code, signal }: WorkerEnd): WorkerFailure {
     if (this.#reported !== null) return { reason: this.#reported, logged: true, permanent: this.#isPermanent };
-    const how = signal === null ? `it exited with code ${code}` : `it was ended by ${signal}`;
+    const how = signal === null ? `it exited with code ${code}` : `it was killed by ${signal}`;
     return { reason: how, logged: code === WorkerExit.logged, permanent: false };
   }
 }

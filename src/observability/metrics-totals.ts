@@ -40,7 +40,7 @@ export class MetricsTotals {
   }
 
   /** Drops the gauges of a worker that has ended; its counts remain. */
-  forget(workerId: string): void {
+  dropGauges(workerId: string): void {
     this.#gauges.delete(workerId);
   }
 

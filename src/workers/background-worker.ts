@@ -4,38 +4,39 @@ import { releaseOwner } from '../domain/rooms/presence.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Logger } from '../observability/log.ts';
 import { eventTypes } from '../model/event.ts';
-import { reportFaults } from './store-faults.ts';
 import type { Consumer } from './background/consumer.ts';
 import { Consumers } from './background/consumers.ts';
+import { logListenerErrors } from './listener-errors.ts';
 import { FileJobs } from './background/file-jobs.ts';
 import { SnapshotWatch } from './background/snapshot-watch.ts';
 import { Sweeper } from './background/sweeper.ts';
 import { maintain, storeSweeps } from './background/sweeps.ts';
 import type { ProcessChannel } from '../cluster/channel.ts';
-import type { Step } from '../cluster/lifecycle.ts';
+import type { ShutdownStep } from '../cluster/shutdown.ts';
 
+/** What a background worker needs. */
 export interface BackgroundWorkerOptions {
   readonly config: Config;
   readonly ctx: Context;
   readonly channel: ProcessChannel;
   readonly log: Logger;
-  /** What handles every committed event; none when absent. */
+  /** Each handles every committed event. None if absent. */
   readonly consumers?: readonly Consumer[] | undefined;
-  /** Where events are counted; absent while nobody asks. */
+  /** Where events are counted; absent while metrics are disabled. */
   readonly metrics?: Metrics | undefined;
 }
 
-/** A worker that does what may be slow. */
+/** A running background worker. */
 export interface BackgroundWorker {
-  /** The steps by which it ends with its work done or put down safely. */
-  drain(): readonly Step[];
+  /** The steps of its shutdown: it finishes its work or leaves it to be resumed. */
+  drain(): readonly ShutdownStep[];
 }
 
-/** Sweeps, and cleans up after processes that the primary says have ended. */
+/** Starts the sweeps, file jobs and consumers of events, and cleans up after workers that the primary reports as ended. */
 export function runBackgroundWorker({ config, ctx, channel, log, metrics, ...options }: BackgroundWorkerOptions): BackgroundWorker {
   const snapshots = new SnapshotWatch(ctx.store, log);
   const consumers = new Consumers(options.consumers ?? [], { ctx, log, metrics });
-  const sweeps = [...storeSweeps(ctx, config, consumers), { name: 'snapshots that are held', everyMs: 1_000, run: () => snapshots.look() }];
+  const sweeps = [...storeSweeps(ctx, config, consumers), { name: 'snapshots that are open for long', everyMs: 1_000, run: () => snapshots.check() }];
   const sweeper = new Sweeper(sweeps, { clock: ctx.clock, log });
   const stopCleaning = channel.onMessage((message) => {
     if (message.type === 'ended') void cleanUp(message.data.workerId);
@@ -47,9 +48,9 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics, ...opt
   if (metrics !== undefined) {
     countEvents(ctx, metrics);
     metrics.gauge('consumer_lag_events', () => [...consumers.lags()].map(([consumer, lag]) => [{ consumer }, lag]));
-    metrics.gauge('lmdb_held_snapshot_seconds', () => snapshots.held.map(({ table, pid, command, heldMs }) => [{ table, pid: String(pid), command: command ?? '' }, heldMs / 1_000]));
+    metrics.gauge('lmdb_held_snapshot_seconds', () => snapshots.longOpen.map(({ table, pid, command, heldMs }) => [{ table, pid: String(pid), command: command ?? '' }, heldMs / 1_000]));
   }
-  reportFaults(ctx.store, log);
+  logListenerErrors(ctx.store, log);
 
   async function cleanUp(workerId: string): Promise<void> {
     try {
@@ -57,14 +58,14 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics, ...opt
       await maintain(ctx);
       channel.send({ type: 'cleaned', data: { workerId } });
     } catch (error) {
-      log.error({ err: error, ended: workerId }, 'could not clean up after a worker');
+      log.error({ err: error, ended: workerId }, 'cleaning up after an ended worker failed: its connections and counts stay in shared memory until the next background worker starts');
     }
   }
 
   return {
     drain: () => [
       {
-        name: 'finish the work that runs',
+        name: 'finish the work in progress',
         withinMs: config.shutdown.drainSeconds * 1_000,
         run: async () => {
           stopCleaning();
@@ -75,7 +76,7 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics, ...opt
   };
 }
 
-/** Every event reaches every process: counted by one, writing them costs nobody anything. */
+/** Counts committed events. Every process sees all events, so this one counts them and writes cost nothing extra. */
 function countEvents({ store }: Context, metrics: Metrics): void {
   const counters = new Map(eventTypes.map((type) => [type as string, metrics.counter('events_total', { type })]));
   const start = '{"type":"'.length;

@@ -11,45 +11,46 @@ import type { Logger } from '../observability/log.ts';
 import type { Bus } from '../ports/bus.ts';
 import { attachRealtime, type Realtime } from '../realtime/server.ts';
 import { StartError } from '../cluster/exit.ts';
-import { quietMoment, type Step } from '../cluster/lifecycle.ts';
-import { reportFaults } from './store-faults.ts';
+import { idleIteration, type ShutdownStep } from '../cluster/shutdown.ts';
+import { logListenerErrors } from './listener-errors.ts';
 import type { DrainReason, ReadyData } from '../cluster/messages.ts';
 
-/** How often a worker looks for changes that nobody announces: those of the command line. */
+/** How often a worker checks for commits that no hint announces: those of CLI commands. */
 const POLL_MS = 250;
-/** How late the last use of a key may stand in lists. */
+/** How old the time of a key's last use may be in lists. */
 const KEY_USES_MS = 5_000;
-/** The core ends an HTTP connection that idles for 10 s: until then it may send one more request. */
+/** The HTTP core closes a connection that was idle for 10 s; until then the client may send another request. */
 const IDLE_CONNECTION_MS = 10_500;
-/** For the last answers and close frames to get from the kernel to the network before their connections are cut. */
+/** Time for the last responses and close frames to get from the kernel to the network before connections are closed. */
 const LAST_BYTES_MS = 50;
-/** For requests that came on kept connections after all others were answered. */
+/** Time for requests that arrived on open connections after all others were answered. */
 const LAST_REQUESTS_MS = 500;
-/** The environment of the demo page: the one that a new folder starts with. */
+/** The environment of the demo page, which every new data folder has. */
 const DEMO_ENVIRONMENT = 'default';
 
+/** What a web worker needs. */
 export interface WebWorkerOptions {
   readonly config: Config;
   readonly ctx: Context;
   readonly bus: Bus;
   readonly log: Logger;
-  /** Owns this worker's counts in shared memory. */
+  /** The owner of this worker's entries in shared memory. */
   readonly workerId: string;
-  /** Port to listen on, shared with the other workers; 0 takes one that is not shared. */
+  /** Port to listen on, shared with the other workers; 0 takes a free one that is not shared. */
   readonly port: number;
-  /** Where everything is counted; absent while nobody asks. */
+  /** Absent while metrics are disabled. */
   readonly metrics?: Metrics | undefined;
 }
 
-/** A worker that serves HTTP and WebSocket. */
+/** A running web worker. */
 export interface WebWorker {
-  /** Where it listens, and on what core. */
+  /** Where it listens, and on which core. */
   readonly ready: ReadyData;
-  /** The steps by which it ends: nothing that was accepted is refused or cut off, as far as the bounds allow. */
-  drain(reason: DrainReason): readonly Step[];
+  /** The steps of its shutdown. Within their time limits, every accepted request is answered and no connection is cut off. */
+  drain(reason: DrainReason): readonly ShutdownStep[];
 }
 
-/** What a worker has to wind up. */
+/** The parts of a worker that its shutdown stops. */
 interface Parts {
   readonly config: Config;
   readonly status: ServerStatus;
@@ -61,10 +62,10 @@ interface Parts {
 }
 
 /**
- * Serves on the configured host and the given port, and carries hints between the store and the bus.
+ * Serves HTTP and WebSocket on the configured host and the given port, and passes hints between the store and the bus.
  *
- * @throws {StartError} when the HTTP core does not run here, or corrupts what it sends
- * @throws {Error} when it cannot listen, in words for the operator
+ * @throws {StartError} if the HTTP core does not run here, or corrupts responses
+ * @throws {Error} if it cannot listen, with a message for the operator
  */
 export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics }: WebWorkerOptions): Promise<WebWorker> {
   await requireCore();
@@ -74,8 +75,8 @@ export async function runWebWorker({ config, ctx, bus, log, workerId, port, metr
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? (await import('../demo/demo.ts')).createDemo(ctx, DEMO_ENVIRONMENT) : undefined;
   const http = attachHttp(server.app, { ctx, config, log, status, metrics, demo, onInput });
-  reportFaults(ctx.store, log);
-  const disconnectStore = connectStore(ctx, bus);
+  logListenerErrors(ctx.store, log);
+  const disconnectStore = connectStoreToBus(ctx, bus);
   if (metrics !== undefined) timeCommits(ctx, metrics);
   const stopRecording = recordKeyUses(ctx, log);
   const { file, old } = nativeCore();
@@ -85,7 +86,7 @@ export async function runWebWorker({ config, ctx, bus, log, workerId, port, metr
   };
 }
 
-/** Throws a `StartError` where the server would corrupt what it sends. */
+/** Throws a `StartError` if the HTTP core does not run here or corrupts responses. */
 async function requireCore(): Promise<void> {
   const { level, finding, remedy } = await checkCore();
   if (level === 'fail') throw new StartError(`${finding}. ${remedy ?? ''}`);
@@ -97,7 +98,7 @@ function timeCommits({ store }: Context, metrics: Metrics): void {
 }
 
 /** Announces each flush to other processes, and polls the store at each announcement and periodically. Returns a function that stops it. */
-function connectStore({ store }: Context, bus: Bus): () => void {
+function connectStoreToBus({ store }: Context, bus: Bus): () => void {
   const stopAnnouncing = store.onFlushed((position) => bus.announce(position));
   const stopListening = bus.onAnnounce(() => store.poll());
   const poll = setInterval(() => store.poll(), POLL_MS);
@@ -108,13 +109,13 @@ function connectStore({ store }: Context, bus: Bus): () => void {
   };
 }
 
-/** Writes now and then when keys were last used: no request waits for that. Returns the way to stop, with what is left written. */
+/** Regularly records when keys were last used, outside of requests. Returns a function that stops it and records the rest. */
 function recordKeyUses(ctx: Context, log: Logger): () => Promise<void> {
   const write = async (): Promise<void> => {
     try {
       await writeKeyUses(ctx);
     } catch (error) {
-      log.warn({ err: error }, 'the last uses of keys could not be written; they are tried again');
+      log.warn({ err: error }, 'the times when keys were last used could not be written; they will be retried');
     }
   };
   const timer = setInterval(() => void write(), KEY_USES_MS);
@@ -124,36 +125,36 @@ function recordKeyUses(ctx: Context, log: Logger): () => Promise<void> {
   };
 }
 
-function drainSteps({ config, status, server, http, realtime, stopRecording, disconnectStore }: Parts, reason: DrainReason): Step[] {
+function drainSteps({ config, status, server, http, realtime, stopRecording, disconnectStore }: Parts, reason: DrainReason): ShutdownStep[] {
   const drainMs = config.shutdown.drainSeconds * 1_000;
   const spreadMs = config.shutdown.closeSpreadSeconds * 1_000;
   const stopListening = async (): Promise<void> => {
-    await quietMoment();
+    await idleIteration();
     server.stopListening();
-    // Not before: clients that hear `Connection: close` connect again, and could get this worker once more.
+    // Not earlier: clients that receive `Connection: close` reconnect, and could reach this worker again.
     status.draining = true;
   };
   const finish = async (): Promise<void> => {
     http.endStreams();
     await Promise.all([http.whenIdle(drainMs), realtime.close(spreadMs, drainMs)]);
   };
-  // Whoever sends one more request on a connection that was idle gets it answered, and hears that it was the last.
+  // A request on a connection that was idle is still answered, with `Connection: close`.
   const linger = async (): Promise<void> => {
     await delay(IDLE_CONNECTION_MS);
     await http.whenIdle(drainMs);
   };
   const cut = async (): Promise<void> => {
     await delay(LAST_BYTES_MS);
-    // A request on a connection that was kept may have come meanwhile: it is answered, like all that were read.
+    // Requests that arrived on open connections in the meantime are answered as well.
     await http.whenIdle(LAST_REQUESTS_MS);
     server.close();
     disconnectStore();
   };
   return [
-    { name: 'accept no more connections', withinMs: 2_000, run: stopListening },
+    { name: 'stop accepting connections', withinMs: 2_000, run: stopListening },
     { name: 'finish requests and close sockets', withinMs: spreadMs + drainMs + 500, run: finish },
     ...(reason === 'roll' ? [{ name: 'wait for idle connections', withinMs: IDLE_CONNECTION_MS + drainMs, run: linger }] : []),
-    { name: 'write when keys were last used', withinMs: 1_000, run: stopRecording },
-    { name: 'end the connections that are left', withinMs: 1_000, run: cut },
+    { name: 'write the times when keys were last used', withinMs: 1_000, run: stopRecording },
+    { name: 'close the remaining connections', withinMs: 1_000, run: cut },
   ];
 }

@@ -19,12 +19,12 @@ t.test('a stopped process that holds a snapshot is named by status, doctor and t
   t.match((await collab(['status', '--dir', dir])).stdout, new RegExp(`Warning: process ${pid} \\(snapshot-holder .*, stopped\\) holds a snapshot of the log`));
   const report = JSON.parse((await collab(['doctor', '--dir', dir, '--json'])).stdout) as { checks: { name: string; level: string; finding: string; remedy: string }[] };
   t.match(report.checks.filter(({ name }) => name === 'snapshots'), [{ level: 'warn', finding: new RegExp(`process ${pid} `), remedy: new RegExp(`kill -CONT ${pid}`) }]);
-  await until(() => server.errors().includes('a process holds a snapshot of the store'), 60_000);
-  const line = server.errors().split('\n').find((text) => text.includes('a process holds a snapshot of the store')) ?? '';
+  await until(() => server.errors().includes('a process keeps a snapshot of the store open'), 60_000);
+  const line = server.errors().split('\n').find((text) => text.includes('a process keeps a snapshot of the store open')) ?? '';
   t.match(JSON.parse(line), { table: 'log', pid, stopped: true });
 
   process.kill(pid, 'SIGKILL');
-  await until(() => server.errors().includes('has been released'), 60_000);
+  await until(() => server.errors().includes('has been closed'), 60_000);
   t.same((await collabJson<{ heldSnapshots: object[] }>(t, ['status', '--dir', dir])).heldSnapshots, []);
   t.equal(await server.end(), 0);
 });

@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, s
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { readSums } from '../../src/cli/backup/backup-folder.ts';
-import { lockDataFolder } from '../../src/cluster/lock.ts';
+import { lockDataFolder } from '../../src/cluster/data-folder-lock.ts';
 import { collab, collabCommand, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { withoutStrace } from '../helpers/unflushed.ts';

@@ -2,7 +2,7 @@ import t from 'tap';
 import { Backoff } from '../../src/cluster/backoff.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 
-t.test('the first replacement comes at once, then waits double from 100 ms to 30 s, and begin anew after 60 s alive', (t) => {
+t.test('the first replacement is immediate, then delays double from 100 ms to 30 s, and reset after a life of 60 s', (t) => {
   const clock = new ManualClock(0);
   const backoff = new Backoff(clock);
   const waits = Array.from({ length: 12 }, () => {

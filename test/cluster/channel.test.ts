@@ -15,14 +15,14 @@ const received = (channel: ProcessChannel, count: number): Promise<Message[]> =>
     });
   });
 
-t.test('what is no message of ours is ignored', (t) => {
+t.test('values that are not messages are ignored', (t) => {
   const strange = [null, 7, 'announce', {}, { type: 'unheard-of', data: {} }, { type: 'toString', data: {} }, { type: 'announce' }, { type: 'drain', data: { reason: 'why not' } }];
   for (const raw of strange) t.equal(readMessage(raw), null, JSON.stringify(raw));
   t.same(readMessage({ type: 'announce', data: { position: 3 } }), hint(3));
   t.end();
 });
 
-t.test('twins deliver copies, in order, in a later turn', async (t) => {
+t.test('a channel pair delivers copies, in order and asynchronously', async (t) => {
   const [one, other] = channelPair();
   const arrival = received(other, 3);
   const message = { type: 'announce', data: { position: 1 } } as const;
@@ -37,7 +37,7 @@ t.test('twins deliver copies, in order, in a later turn', async (t) => {
   t.equal(left, 1, 'the sender is told');
 });
 
-t.test('messages that come before anybody listens are kept', async (t) => {
+t.test('messages that arrive before the first listener are kept', async (t) => {
   const [one, other] = channelPair();
   one.send(hint(1));
   await new Promise(setImmediate);
@@ -58,7 +58,7 @@ t.test('closing one end closes both, and later messages are dropped', async (t) 
   t.equal(late, 1, 'who asks after the close is told at once');
 });
 
-t.test('a forked process talks the same way, and hears when its parent hangs up', async (t) => {
+t.test('a forked process uses the same channel, and notices when its parent closes it', async (t) => {
   const child = fork(fileURLToPath(new URL('../fixtures/echo-worker.ts', import.meta.url)));
   const channel = parentChannel(child);
   const echo = received(channel, 2);

@@ -9,7 +9,7 @@ const WORKER_KILLS_A_LIFE = 3;
 const THREADS = 8;
 const WRITERS = 6;
 
-/** Sends JSON; the status and body of the answer, or null when there was none. */
+/** Sends JSON. Returns the status and body of the response, or null if there was none. */
 function send(url: string, key: string, agent: Agent, body: object, method = 'POST'): Promise<{ status: number; body: string } | null> {
   return new Promise((resolve) => {
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
@@ -24,7 +24,7 @@ function send(url: string, key: string, agent: Agent, body: object, method = 'PO
   });
 }
 
-t.test('workers and primaries killed under load: what was answered is there, and no event is lost or doubled', { timeout: 110_000 }, async (t) => {
+t.test('when workers and primaries are killed under load, every answered write is stored, and no event is lost or duplicated', { timeout: 110_000 }, async (t) => {
   const folder = await initFolder({ shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } });
   const { secretKey, publishableKey } = folder.keys;
   let server: Cluster = await startCluster({ folder, port: await stablePort() });

@@ -3,7 +3,7 @@ import t from 'tap';
 import { collab, initFolder, startCluster, until } from '../helpers/cluster.ts';
 import { SocketWriter } from '../helpers/socket-writer.ts';
 
-t.test('a WebSocket write under way during a roll or a stop gets its answer before the socket is closed', async (t) => {
+t.test('a WebSocket write in progress during a rolling restart or a stop gets its reply before the socket is closed', async (t) => {
   const config = { shutdown: { drainSeconds: 10, closeSpreadSeconds: 1 }, rateLimit: { exempt: ['127.0.0.1'] }, ws: { messagesPerSecond: 10_000, messageBurst: 10_000 } };
   const folder = await initFolder(config);
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));

@@ -8,29 +8,29 @@ async function occupy(): Promise<{ port: number; leave: () => Promise<void> }> {
   return { port: (server.address() as AddressInfo).port, leave: () => new Promise((done) => server.close(() => done())) };
 }
 
-t.test('port 0 gives a free one, and that one can be had', async (t) => {
+t.test('port 0 returns a free port that can be used', async (t) => {
   const port = await findFreePort('127.0.0.1', 0, 0);
   t.ok(port > 0);
   t.equal(await findFreePort('127.0.0.1', port, 0), port);
 });
 
-t.test('a taken port is refused by name, with what to do', async (t) => {
+t.test('a port in use is refused by number, with advice', async (t) => {
   const { port, leave } = await occupy();
   await t.rejects(findFreePort('127.0.0.1', port, 0), {
     name: 'StartError',
     exitCode: 1,
-    message: `Port ${port} on 127.0.0.1 is in use by another program. Stop that, or choose another port with --port.`,
+    message: `Port ${port} on 127.0.0.1 is in use by another program. Stop that program, or choose another port with --port.`,
   });
   await leave();
 });
 
-t.test('a port that comes free in time is taken', async (t) => {
+t.test('a port that becomes free in time is returned', async (t) => {
   const { port, leave } = await occupy();
   const found = findFreePort('127.0.0.1', port, 10_000);
   await leave();
   t.equal(await found, port);
 });
 
-t.test('a host that is not of this machine is a fault of the configuration', async (t) => {
-  await t.rejects(findFreePort('192.0.2.1', 0, 0), { name: 'StartError', exitCode: 2, message: /^host 192\.0\.2\.1 is no address of this machine/ });
+t.test('a host that is not an address of this machine is a configuration error', async (t) => {
+  await t.rejects(findFreePort('192.0.2.1', 0, 0), { name: 'StartError', exitCode: 2, message: /^host 192\.0\.2\.1 is not an address of this machine/ });
 });

@@ -11,11 +11,11 @@ interface Answer {
   readonly status: number;
   readonly code: string | null;
   readonly text: string;
-  /** Names the worker that answered. */
+  /** Identifies the worker that answered. */
   readonly worker: string;
 }
 
-/** Asks on a connection of its own, so that any worker may get it. */
+/** Sends a request on a new connection, so that any worker may get it. */
 async function ask({ url, keys }: Cluster, method: string, path: string, body?: object): Promise<Answer> {
   const answer = await fetch(path.startsWith('//') ? url + path.slice(1) : `${url}/api/v1${path}`, {
     method,
@@ -26,7 +26,7 @@ async function ask({ url, keys }: Cluster, method: string, path: string, body?: 
   return { status: answer.status, code: answer.headers.get('x-error-code'), text: await answer.text(), worker };
 }
 
-/** Asks until each of the two workers has answered, and gives what they said. */
+/** Repeats a request until each of the two workers has answered. Returns both responses. */
 async function askBoth(server: Cluster, method: string, path: string, body?: object): Promise<Answer[]> {
   const answers = new Map<string, Answer>();
   await until(async () => {
@@ -55,8 +55,8 @@ async function started(t: Test, disk: SmallDisk, config: object): Promise<{ serv
 }
 
 /**
- * Fills the disk, and holds that whatever is written is either refused or kept, that all can be read, and that writing goes
- * on with space.
+ * Fills the disk, and asserts that every write is either refused or stored, that everything can be read, and that writes
+ * succeed again once there is space.
  *
  * @param room what may still be written: nothing below a floor; on a full disk what fits where other things have been
  */
@@ -102,19 +102,19 @@ async function refusesWritesAndReads(t: Test, { server, thread, socket }: Awaite
   t.equal((await server.stop()).code, 0);
 }
 
-t.test('below storage.minFreeMb writes are refused and reads go on; with space they come back', { skip: noSmallDisk, timeout: 60_000 }, async (t) => {
+t.test('below storage.minFreeMb writes are refused and reads continue; with space, writes succeed again', { skip: noSmallDisk, timeout: 60_000 }, async (t) => {
   const disk = smallDisk(t, 48);
   const scene = await started(t, disk, { storage: { minFreeMb: 16 }, rateLimit: { exempt: ['127.0.0.1'] } });
   await refusesWritesAndReads(t, scene, disk, 36 * MB, 'nothing');
 });
 
-t.test('a disk that is full to the last byte refuses writes and keeps reads, also where requests are counted', { skip: noSmallDisk, timeout: 60_000 }, async (t) => {
+t.test('on a completely full disk writes are refused and reads continue, including rate-limited requests', { skip: noSmallDisk, timeout: 60_000 }, async (t) => {
   const disk = smallDisk(t, 48);
   const scene = await started(t, disk, { storage: { minFreeMb: 0 }, rateLimit: { perMinute: 100_000 } });
   await refusesWritesAndReads(t, scene, disk, undefined, 'what fits');
 });
 
-t.test('a server that is started below its floor serves reads, refuses writes and is not ready', { timeout: 60_000 }, async (t) => {
+t.test('a server started below storage.minFreeMb serves reads, refuses writes and is not ready', { timeout: 60_000 }, async (t) => {
   const config = { shutdown: { closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } };
   const folder = await initFolder(config);
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));

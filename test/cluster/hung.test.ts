@@ -18,7 +18,7 @@ async function cluster(t: Test, config: object = {}): Promise<Cluster> {
   return server;
 }
 
-/** One that has ended meanwhile doesn't matter. */
+// The process may have ended already.
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -41,7 +41,7 @@ function isAnswered({ port }: Cluster): Promise<boolean> {
   });
 }
 
-/** Lets real time pass: of processes that are stopped there is nothing to wait for. */
+/** Lets real time pass, because a stopped process offers no condition to wait for. */
 const pass = (seconds: number): Promise<void> => {
   const begun = performance.now();
   return until(() => performance.now() - begun >= seconds * 1_000, 2 * seconds * 1_000);
@@ -57,7 +57,7 @@ t.test('a web worker that is stopped is killed and replaced: new connections are
   process.kill(stopped, 'SIGSTOP');
   await until(async () => (await countAnswered(server, 20)) < 20, 10_000);
   const line = await server.logged(({ hung }) => hung !== undefined);
-  t.match(line, { level: 'error', workerPid: stopped, stopped: true, msg: /^worker web-\d has not answered the primary for [23] s and is killed \(SIGKILL\): a signal had stopped it; another one replaces it$/ });
+  t.match(line, { level: 'error', workerPid: stopped, stopped: true, msg: /^worker web-\d has not answered the primary for [23] s and is killed \(SIGKILL\): it was stopped by a signal \(SIGSTOP\); a new worker replaces it$/ });
   await until(() => server.pids('web').length === 2 && !server.pids('web').includes(stopped));
   await until(async () => (await countAnswered(server, 20)) === 20);
   t.match(await server.logged(({ ended }) => ended === line['hung']), { level: 'warn', reason: /it did not answer the primary for [23] s/ });
@@ -65,7 +65,7 @@ t.test('a web worker that is stopped is killed and replaced: new connections are
   t.same(metrics.get('collab_worker_restarts_total')?.samples.map(({ labels, value }) => ({ labels, value })), [{ labels: { role: 'web', reason: 'hung' }, value: 1 }]);
 });
 
-t.test('a worker that is stopped amid writes holds the others up for no longer than the timeout', { timeout: 60_000 }, async (t) => {
+t.test('a worker that is stopped during writes delays the others no longer than the timeout', { timeout: 60_000 }, async (t) => {
   const server = await cluster(t);
   const headers = { Authorization: `Bearer ${server.keys.secretKey}`, 'Content-Type': 'application/json' };
   const call = async (method: string, path: string, body: object): Promise<Record<string, { id: string }>> =>
@@ -99,7 +99,7 @@ t.test('a background worker that is stopped is killed and replaced', async (t) =
   t.equal((await server.stop()).code, 0);
 });
 
-t.test('a server that was stopped as a whole goes on with the workers that it has', async (t) => {
+t.test('a server that was stopped as a whole keeps its workers when it resumes', async (t) => {
   const server = await cluster(t);
   const pids = [server.primary.pid ?? 0, ...server.pids('web'), ...server.pids('background')];
   for (const pid of pids) process.kill(pid, 'SIGSTOP');

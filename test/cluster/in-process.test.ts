@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { ipcBus } from '../../src/adapters/ipc/bus.ts';
 import { openContext } from '../../src/app.ts';
 import { channelPair } from '../../src/cluster/channel.ts';
-import { shutDown } from '../../src/cluster/lifecycle.ts';
+import { shutDown } from '../../src/cluster/shutdown.ts';
 import { Relay } from '../../src/cluster/relay.ts';
 import { runWebWorker } from '../../src/workers/web-worker.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -14,7 +14,7 @@ import { mintUserToken } from '../../src/domain/access/tokens.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { isEvent, TestSocket } from '../helpers/socket.ts';
 
-/** A whole cluster of two web workers in this process: each has the store open by itself, hints go through the relay. */
+/** A cluster of two web workers in this process. Each opens the store separately; hints pass through the relay. */
 async function twoWorkers(t: Test) {
   const dir = t.testdir();
   const config = { ...loadConfig({ dir, env: {}, flags: { dataDir: join(dir, 'data'), 'rateLimit.exempt': '127.0.0.1' } }), shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 } };
@@ -70,7 +70,7 @@ t.test('writes on both workers reach the sockets of both, in order, once', async
   await Promise.all(sockets.map((socket) => socket.close()));
 });
 
-t.test('a worker that drains tells its sockets to come back, and answers no more', async (t) => {
+t.test('a draining worker asks its sockets to reconnect, and stops answering', async (t) => {
   const { one, two, join } = await twoWorkers(t);
   const [ours, others] = await Promise.all([join(one.url), join(two.url)]);
   await one.end();

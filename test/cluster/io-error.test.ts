@@ -15,7 +15,7 @@ const compiler = (() => {
   }
 })();
 
-/** A server whose next write of a meta page of `file` (in the store) fails when `break` is called. */
+/** A server. After `break` is called, the next write of a meta page of `file` (in the store) fails. */
 async function started(t: Test, file: string) {
   const folder = realpathSync(tempFolder(t));
   const [dir, library, flag] = [join(folder, 'collab'), join(folder, 'eio.so'), join(folder, 'flag')];
@@ -27,16 +27,16 @@ async function started(t: Test, file: string) {
     fetch(`${server.url}/api/v1/users/${name}`, { method: 'PUT', headers: { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json', Connection: 'close' }, body: `{"name":"${name}"}` });
   const log = (): { worker: string; msg: string; err?: { message: string } }[] =>
     server.errors().split('\n').filter((line) => line.startsWith('{"level"')).map((line) => JSON.parse(line));
-  const failures = () => log().filter(({ msg }) => msg === 'this worker has failed and ends');
+  const failures = () => log().filter(({ msg }) => msg === 'this worker has failed and exits');
   return { server, dir, put, log, failures, breakDisk: () => writeFileSync(flag, ''), broken: () => !existsSync(flag) };
 }
 
-t.test('a background worker whose tree is lost to an I/O error ends with a clear line and is replaced', { skip: compiler ?? false }, async (t) => {
+t.test('a background worker whose base table fails with an I/O error ends with a clear log line and is replaced', { skip: compiler ?? false }, async (t) => {
   const { server, dir, put, log, failures, breakDisk, broken } = await started(t, 'data.mdb');
   t.equal((await put('ann')).status, 200);
   breakDisk();
   t.equal((await put('bob')).status, 200);
-  // The log is folded when it is 5 s old.
+  // A checkpoint runs when the log is 5 s old.
   await until(broken, 30_000);
   await until(() => log().some(({ msg }) => /is replaced/.test(msg)), 30_000);
   t.match(failures(), [{ worker: /^background/, err: { message: /data\.mdb any more: an I\/O error .*\(MDB_PANIC\).*dmesg/ } }]);
@@ -46,7 +46,7 @@ t.test('a background worker whose tree is lost to an I/O error ends with a clear
   t.equal(await server.end(), 0);
 });
 
-t.test('a web worker whose log is lost to an I/O error says that it is one, and is replaced', { skip: compiler ?? false }, async (t) => {
+t.test('a web worker whose write-ahead log fails with an I/O error logs that, and is replaced', { skip: compiler ?? false }, async (t) => {
   const { server, put, log, failures, breakDisk } = await started(t, 'log/data.mdb');
   t.equal((await put('ann')).status, 200);
   breakDisk();

@@ -16,7 +16,7 @@ function total(families: Map<string, Family>, name: string, labels: Readonly<Rec
   return fits.reduce((sum, { value }) => sum + value, 0);
 }
 
-t.test('what workers count is added up, and outlives them; what they hold does not', (t) => {
+t.test('counts of workers are added up and outlive them; their gauges do not', (t) => {
   const totals = new MetricsTotals();
   const workers = ['web-1', 'web-2'].map((id) => ({ id, metrics: new Metrics(), open: 3 }));
   for (const { id, metrics, open } of workers) {
@@ -34,14 +34,14 @@ t.test('what workers count is added up, and outlives them; what they hold does n
   t.equal(total(families, 'lmdb_txn_duration_seconds', {}, '_sum'), 140.004);
   t.equal(total(families, 'lmdb_txn_duration_seconds', { le: '0.0025' }, '_bucket'), 2);
   t.equal(total(families, 'build_info', { version }), 1);
-  totals.forget('web-1');
+  totals.dropGauges('web-1');
   families = parsePrometheus(totals.render());
   t.equal(total(families, 'ws_connections'), 3);
   t.equal(total(families, 'ws_closed_total'), 4);
   t.end();
 });
 
-t.test('the docs name exactly what there is, and the dashboard asks for nothing else', (t) => {
+t.test('the docs list exactly the existing metrics, and the dashboard uses no others', (t) => {
   const named = (path: string): Set<string> => new Set([...readSource(path).matchAll(/collab_([a-z_]+?)(?:_bucket)?(?=[^a-z_])/g)].map(([, name = '']) => name));
   const families = new Set(Object.keys(metricFamilies));
   const listed = [...readSource('docs/operations.md').matchAll(/^\| `collab_([a-z_]+)` \| (\w+)/gm)].map(([, name = '', type = '']) => `${name} ${type}`);
@@ -53,7 +53,7 @@ t.test('the docs name exactly what there is, and the dashboard asks for nothing 
   t.end();
 });
 
-t.test('the listener answers GET /metrics, with the token where there is one', async (t) => {
+t.test('the listener answers GET /metrics, and requires the token if one is set', async (t) => {
   const server = await openMetrics({ host: '127.0.0.1', port: 0, token: 'open sesame' });
   t.teardown(() => server.close());
   const ask = (path: string, init?: RequestInit): Promise<Response> => fetch(`http://127.0.0.1:${server.port}${path}`, init);
@@ -69,14 +69,14 @@ t.test('the listener answers GET /metrics, with the token where there is one', a
   t.equal((await ask('/metrics', { method: 'POST', headers })).status, 404);
 });
 
-t.test('a taken port is a clear start-up error', async (t) => {
+t.test('a port in use is a clear start error', async (t) => {
   const taken = createServer();
   t.teardown(() => void taken.close());
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   const { port } = taken.address() as { port: number };
   const folder = await initFolder({ metrics: { port } });
   const end = await collab('start', '--dir', folder.dir, '--port', '0', '--workers', '1');
-  t.match(end, { code: 1, stderr: new RegExp(`Port ${port} on 127.0.0.1 is in use by another program. Stop that, or choose another port with metrics.port`) });
+  t.match(end, { code: 1, stderr: new RegExp(`Port ${port} on 127.0.0.1 is in use by another program. Stop that program, or choose another port with metrics.port`) });
   t.match(await collab('status', '--dir', folder.dir, '--json'), { stdout: /"running":false/ }, 'and nothing runs');
 });
 

@@ -6,7 +6,7 @@ import { type Frame, TestSocket } from '../helpers/socket.ts';
 type Row = { readonly userId: string; readonly connections: number };
 
 const GRACE_MS = 10_000;
-/** So many that one worker having them all is as good as impossible. */
+/** Enough that one worker is practically certain not to have them all. */
 const WATCHERS = 16;
 
 async function cluster(t: Test): Promise<Cluster> {
@@ -19,7 +19,7 @@ async function cluster(t: Test): Promise<Cluster> {
   return running;
 }
 
-/** Opens sockets of a user, each of which joins the room. Which worker gets which, the system decides. */
+/** Opens sockets of a user that join the room. The system decides which worker gets which socket. */
 async function enter(server: Cluster, userId: string, count = 1): Promise<TestSocket[]> {
   const minted = await collab('token', 'create', '--env', 'default', '--user', userId, '--dir', server.dir, '--json');
   const { token } = JSON.parse(minted.stdout) as { token: string };
@@ -34,13 +34,13 @@ async function enter(server: Cluster, userId: string, count = 1): Promise<TestSo
 }
 
 async function present({ url, keys }: Cluster): Promise<string[]> {
-  // A connection of its own each time, so that every worker is asked now and then.
+  // A new connection each time, so that every worker is asked now and then.
   const answer = await fetch(`${url}/api/v1/rooms/lobby/presence`, { headers: { Authorization: `Bearer ${keys.secretKey}`, Connection: 'close' } });
   const { items } = (await answer.json()) as { items: Row[] };
   return items.map(({ userId, connections }) => `${userId} ${connections}`).toSorted();
 }
 
-/** Resolves when the answer was the same ten times in a row, whoever gave it. */
+/** Resolves once the answer was the same ten times in a row, from whichever worker. */
 async function settled(server: Cluster, ...expected: string[]): Promise<void> {
   let right = 0;
   await until(async () => {
@@ -51,7 +51,7 @@ async function settled(server: Cluster, ...expected: string[]): Promise<void> {
 
 const heard = (socket: TestSocket, type: string): string[] => socket.frames.filter((frame: Frame) => frame.type === type).map(({ data }) => String(data?.['userId']));
 
-t.test('who was on a killed worker leaves after the grace, who comes back was never away', { timeout: 90_000 }, async (t) => {
+t.test('users of a killed worker leave after the grace period, unless they reconnect', { timeout: 90_000 }, async (t) => {
   const server = await cluster(t);
   const watchers = await enter(server, 'watcher', WATCHERS);
   const [ann] = await enter(server, 'ann');
@@ -70,7 +70,7 @@ t.test('who was on a killed worker leaves after the grace, who comes back was ne
   const left = watchers.filter((watcher) => !cut.has(watcher));
   t.ok(left.length > 0 && left.length < WATCHERS, `both workers had sockets, ${left.length} are left`);
 
-  // Bob comes back at once, wherever he was. Ann doesn't, though she may have been on the other worker.
+  // Bob reconnects at once, whichever worker he was on. Ann does not, though she may have been on the other worker.
   const [back] = await enter(server, 'bob');
   if (!cut.has(ann)) await ann.close();
   await until(async () => {
@@ -90,7 +90,7 @@ t.test('who was on a killed worker leaves after the grace, who comes back was ne
   t.equal((await server.stop()).code, 0);
 });
 
-t.test('a rolling restart loses nobody who comes back', { timeout: 90_000 }, async (t) => {
+t.test('a rolling restart keeps every user that reconnects present', { timeout: 90_000 }, async (t) => {
   const server = await cluster(t);
   const before = server.pids('web');
   const ann = await enter(server, 'ann');

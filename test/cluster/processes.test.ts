@@ -1,14 +1,14 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { lockHolder } from '../../src/cluster/lock.ts';
+import { lockOwner } from '../../src/cluster/data-folder-lock.ts';
 import { type Cluster, type ClusterOptions, collab, initFolder, isRunning, startCluster, until } from '../helpers/cluster.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 import { TestSocket } from '../helpers/socket.ts';
 
 const quick = { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } };
 
-/** A cluster that ends with the test, whatever happens. */
+/** A cluster that ends with the test in any case. */
 async function cluster(t: Test, options: ClusterOptions = {}): Promise<Cluster> {
   const running = await startCluster({ ...options, config: { ...quick, ...options.config } });
   t.teardown(async () => {
@@ -74,7 +74,7 @@ const refusesConnections = ({ port }: Cluster): Promise<boolean> =>
     () => true,
   );
 
-t.test('a start: all workers serve, and the primary has nothing heavy loaded', async (t) => {
+t.test('after a start all workers serve, and the primary has loaded no heavy modules', async (t) => {
   const server = await cluster(t);
   t.equal(server.pids('web').length, 2);
   t.equal(server.pids('background').length, 1);
@@ -82,7 +82,7 @@ t.test('a start: all workers serve, and the primary has nothing heavy loaded', a
   t.match(server.log().filter(({ msg }) => msg === 'ready'), [
     { level: 'info', worker: 'primary', url: `http://127.0.0.1:${server.port}`, webWorkers: 2, core: /^uws_/, node: process.versions.node, dataDir: join(server.dir, 'data') },
   ]);
-  t.equal(lockHolder(join(server.dir, 'data'))?.pid, server.primary.pid);
+  t.equal(lockOwner(join(server.dir, 'data'))?.pid, server.primary.pid);
   const loaded = readFileSync(`/proc/${server.primary.pid}/maps`, 'utf8');
   t.notMatch(loaded, /lmdb|uws_/, 'neither the store nor the HTTP core');
   const text = server.log().map((line) => JSON.stringify(line)).join('\n');
@@ -92,7 +92,7 @@ t.test('a start: all workers serve, and the primary has nothing heavy loaded', a
   t.notOk(existsSync(server.dir));
 });
 
-t.test('a crashed worker is replaced, and what it held is given back', async (t) => {
+t.test('a crashed worker is replaced, and its entries in shared memory are freed', async (t) => {
   const server = await cluster(t);
   const socket = await connect(server, 'ann');
   const user = async (): Promise<boolean> => (await api<{ user: { online: boolean } }>(server, 'GET', '/users/ann')).body.user.online;
@@ -110,7 +110,7 @@ t.test('a crashed worker is replaced, and what it held is given back', async (t)
   t.equal((await server.stop()).code, 0);
 });
 
-t.test('SIGTERM finishes the request that runs, closes sockets with 1012 and ends with 0', async (t) => {
+t.test('SIGTERM finishes the request in progress, closes sockets with 1012 and exits with 0', async (t) => {
   const folder = await initFolder(quick);
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const server = await cluster(t, { folder });
@@ -125,14 +125,14 @@ t.test('SIGTERM finishes the request that runs, closes sockets with 1012 and end
   t.equal(answer.status, 201);
   t.equal(answer.headers['connection'], 'close');
   t.match(await server.ended, { code: 0, signal: null });
-  t.equal(lockHolder(join(server.dir, 'data')), null);
+  t.equal(lockOwner(join(server.dir, 'data')), null);
 
   const again = await cluster(t, { folder });
   t.same(await bodies(again, threadId), ['first', 'in flight']);
   t.equal((await again.stop()).code, 0);
 });
 
-t.test('a drain ends in time though a request never does, and a second SIGTERM ends it at once', async (t) => {
+t.test('a drain ends in time although a request never does, and a second SIGTERM ends it at once', async (t) => {
   const server = await cluster(t, { config: { shutdown: { drainSeconds: 1, closeSpreadSeconds: 0 } } });
   const threadId = await startThread(server);
   await halfARequest(server, threadId, 'never finished');
@@ -151,7 +151,7 @@ t.test('a drain ends in time though a request never does, and a second SIGTERM e
   await until(() => !pids.some(isRunning));
 });
 
-t.test('a second start on the same folder is refused, and the first goes on', async (t) => {
+t.test('a second start on the same folder is refused, and the first server keeps running', async (t) => {
   const server = await cluster(t);
   const second = await collab('start', '--dir', server.dir, '--port', '0');
   t.equal(second.code, 1);
@@ -160,7 +160,7 @@ t.test('a second start on the same folder is refused, and the first goes on', as
   await server.stop();
 });
 
-t.test('a port that is taken is refused, also by a second server of ours', async (t) => {
+t.test('a port in use is refused, also if a second Collab server uses it', async (t) => {
   const server = await cluster(t);
   const other = await initFolder(quick);
   t.teardown(() => rmSync(other.dir, { recursive: true, force: true }));
@@ -188,7 +188,7 @@ t.test('when the primary is killed its workers end, and the next start takes ove
   t.equal((await next.stop()).code, 0);
 });
 
-t.test('a start that cannot succeed says why and ends with 1', async (t) => {
+t.test('a start that fails reports the reason and exits with 1', async (t) => {
   const folder = await initFolder(quick);
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const store = join(folder.dir, 'data', 'store');
@@ -200,7 +200,7 @@ t.test('a start that cannot succeed says why and ends with 1', async (t) => {
   t.notOk(existsSync(join(folder.dir, 'data', 'collab.lock')));
 });
 
-t.test('what the command line changes reaches open sockets', async (t) => {
+t.test('changes made by CLI commands reach open sockets', async (t) => {
   const server = await cluster(t);
   const socket = await connect(server, 'ann');
   t.equal((await collab('user', 'add', 'zoe', '--name', 'Zoe', '--env', 'default', '--dir', server.dir)).code, 0);

@@ -6,7 +6,7 @@ import { RawConnection } from '../helpers/raw-http.ts';
 const MEGABYTE = 1024 * 1024;
 const body = Buffer.alloc(30 * MEGABYTE, 'x');
 
-/** Bytes of memory that a process has had at most, since 5 was written to its clear_refs. */
+/** The peak memory of a process in bytes since 5 was written to its clear_refs. */
 function peakMemory(pid: number): number {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kilobytes) * 1024;

@@ -16,7 +16,7 @@ interface Stream {
   readonly close: () => void;
 }
 
-t.test('beside a running server an environment is deleted and imported: every worker follows its new stream, and lists are new', async (t) => {
+t.test('an environment is deleted and imported while a server is running: every worker follows its new stream, and lists are fresh', async (t) => {
   const server = await startCluster({ config: { rateLimit: { exempt: ['127.0.0.1'] }, shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 } } });
   t.teardown(async () => {
     if (server.primary.exitCode === null) server.primary.kill('SIGKILL');
@@ -29,7 +29,7 @@ t.test('beside a running server an environment is deleted and imported: every wo
     return stdout;
   };
 
-  /** Opens streams until each worker has one. */
+  /** Opens event streams until each worker has one. */
   const follow = async (): Promise<Stream[]> => {
     const found = new Map<string, Stream>();
     while (found.size < 2) {

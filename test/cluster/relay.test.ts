@@ -22,21 +22,21 @@ async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise(setImmediate);
 }
 
-t.test('a hint reaches all workers but the one who gave it', async (t) => {
+t.test('a hint reaches all workers except its sender', async (t) => {
   const { buses, heard } = cluster(3);
   buses[1]?.announce(5);
   await turns(8);
   t.same(heard, [[5], undefined, [5]]);
 });
 
-t.test('hints of one turn travel as one, the highest', async (t) => {
+t.test('hints of one event loop iteration are sent as one, the highest', async (t) => {
   const { buses, heard } = cluster(2);
   for (const position of [3, 9, 7]) buses[0]?.announce(position);
   await turns(8);
   t.same(heard[1], [9]);
 });
 
-t.test('a hint for what others know already is not sent again', async (t) => {
+t.test('a hint that the others have received already is not sent again', async (t) => {
   const { buses, heard } = cluster(2);
   buses[0]?.announce(9);
   await turns(8);
@@ -46,7 +46,7 @@ t.test('a hint for what others know already is not sent again', async (t) => {
   t.same(heard[1], [9]);
 });
 
-t.test('a worker that has left is not in the way of others', async (t) => {
+t.test('a worker that has left does not affect the others', async (t) => {
   const { buses, heard, leave } = cluster(3);
   leave(2);
   await turns(3);
@@ -56,7 +56,7 @@ t.test('a worker that has left is not in the way of others', async (t) => {
   t.equal(heard[2], undefined);
 });
 
-t.test('a worker that is alone sends nothing; what it has announced is heard by the next one that joins', async (t) => {
+t.test('a worker that is alone sends nothing; the next worker that joins receives what it announced', async (t) => {
   const relay = new Relay();
   const [primary, end] = channelPair();
   const sent: string[] = [];
@@ -83,7 +83,7 @@ t.test('a worker that is alone sends nothing; what it has announced is heard by 
   t.same(sent, ['announce'], 'alone again');
 });
 
-t.test('what is published reaches all workers but its own, in order, a turn of it at once', async (t) => {
+t.test('publications reach all workers except their sender, in order, batched per event loop iteration', async (t) => {
   const { buses } = cluster(3);
   const got: string[][] = [[], [], []];
   buses.forEach((bus, index) => bus.onPublish(({ topic, text }) => got[index]?.push(`${topic} ${text}`)));

@@ -8,11 +8,11 @@ import { startTestServer } from '../helpers/http.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { epochOf, streamOf } from '../../src/domain/events/streams.ts';
 
-// A client has an event from one worker and comes back to another, which nobody has told of it yet: no hint, no poll.
+// A client has an event from one worker and reconnects to another one that has not learned of it yet, by hint or poll.
 
 const ROUNDS = 40;
 
-t.test('a position that another worker has given is known at once, over SSE and the WebSocket', async (t) => {
+t.test('a position that another worker returned is accepted at once, over SSE and the WebSocket', async (t) => {
   const path = tempFolder(t);
   const [writing, serving] = [await openLmdbStore({ path, minFreeBytes: 0 }), await openLmdbStore({ path, minFreeBytes: 0 })];
   const server = await startTestServer(t, { store: serving });

@@ -35,7 +35,7 @@ t.test('SIGHUP replaces every web worker: no request is refused, and clients tha
   const loads = [
     startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true }),
     startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: false, pauseMs: 2 }),
-    // Idles between requests for longer than it takes to replace a worker, but not for as long as the core lets it.
+    // Idle between requests for longer than it takes to replace a worker, but shorter than the core's idle timeout.
     startLoad({ url: `${server.url}/livez`, expect: 200, keepAlive: true, pauseMs: 4_000 }),
     startLoad({ url: comments, method: 'POST', headers, body, expect: 201, keepAlive: true, pauseMs: 5 }),
     startLoad({ url: comments, method: 'POST', headers, body, expect: 201, keepAlive: false, pauseMs: 10 }),

@@ -5,7 +5,7 @@ import { type Cluster, startCluster } from '../helpers/cluster.ts';
 
 const BYTES = 'application/octet-stream';
 
-/** A server with one web worker, so that every request is its. It ends with the test. */
+/** A server with one web worker, which gets every request. It ends with the test. */
 async function oneWorker(t: Test, mergeSecondsPerMinute: number): Promise<Cluster> {
   const server = await startCluster({ workers: 1, config: { shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] }, crdt: { mergeSecondsPerMinute } } });
   t.teardown(() => server.stop());
@@ -17,7 +17,7 @@ function ask({ url, keys }: Cluster, method: string, path: string, body?: Uint8A
   return fetch(`${url}/api/v1${path}`, { method, headers, body: body === undefined ? undefined : new Uint8Array(body) });
 }
 
-/** How many other requests the worker answers, one after the other, while this one is under way. */
+/** How many other requests the worker answers, one after another, while this one is in progress. */
 async function answersDuring(server: Cluster, request: Promise<Response>): Promise<number> {
   let isOver = false;
   void request.finally(() => (isOver = true));
@@ -28,7 +28,7 @@ async function answersDuring(server: Cluster, request: Promise<Response>): Promi
   }
 }
 
-t.test('a hundredth merge that takes a minute to compact is refused, and holds up no other request', async (t) => {
+t.test('a hundredth merge that takes a minute to compact is refused, and delays no other request', async (t) => {
   const server = await oneWorker(t, 0);
   const path = '/rooms/board/p2p/state';
   const merge = (bytes: Uint8Array): Promise<Response> => ask(server, 'PUT', `${path}?merge=yjs`, bytes);
@@ -48,7 +48,7 @@ t.test('a hundredth merge that takes a minute to compact is refused, and holds u
   t.equal((await merge(tiny())).status, 200);
 });
 
-t.test('a state that takes seconds to compare holds up no other request, and is charged to who asks', async (t) => {
+t.test('a state that takes seconds to compare delays no other request, and is charged to the requester', async (t) => {
   const server = await oneWorker(t, 1);
   const path = '/rooms/board/p2p/state';
   t.equal((await ask(server, 'PUT', path, structPerClient(550_000))).status, 200);

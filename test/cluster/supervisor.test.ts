@@ -8,7 +8,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import { createLogger } from '../../src/observability/log.ts';
 
-/** A worker process that exists only as the far end of a channel. */
+/** A worker process that is only the other end of a channel. */
 class FakeWorker {
   readonly role: Role;
   readonly channel: ProcessChannel;
@@ -65,7 +65,7 @@ function cluster(t: Test, webWorkers = 2) {
       return { pid: 1_000 + workers.length, channel: primary, ended: worker.ended, kill: () => worker.exit(null, 'SIGKILL') };
     },
   });
-  /** The `index`th process that was started, waited for. */
+  /** Waits for the `index`th process to be started. */
   const worker = async (index: number): Promise<FakeWorker> => {
     for (;;) {
       const found = workers[index];
@@ -73,7 +73,7 @@ function cluster(t: Test, webWorkers = 2) {
       await new Promise<void>((resolve) => arrivals.push(resolve));
     }
   };
-  /** Starts, and lets all workers serve. */
+  /** Starts the supervisor and reports all workers as ready. */
   const started = async (): Promise<void> => {
     const start = supervisor.start();
     for (const each of workers) each.ready();
@@ -82,12 +82,12 @@ function cluster(t: Test, webWorkers = 2) {
   return { supervisor, workers, worker, lines, started };
 }
 
-/** Ends a worker as soon as it is told to. */
+/** Ends a worker as soon as it is asked to drain. */
 const endWhenTold = (...workers: FakeWorker[]): void => {
   for (const worker of workers) void worker.got('drain').then(() => worker.exit(WorkerExit.intended));
 };
 
-/** Lets a worker report why it fails, and end. */
+/** Makes a worker report a failure and end. */
 async function fail(worker: FakeWorker, data: { reason: string; permanent: boolean }): Promise<void> {
   worker.channel.send({ type: 'failed', data });
   await new Promise(setImmediate);
@@ -95,7 +95,7 @@ async function fail(worker: FakeWorker, data: { reason: string; permanent: boole
   worker.exit(WorkerExit.logged);
 }
 
-t.test('all workers are started at once, and the start is over when all serve', async (t) => {
+t.test('all workers are started at once, and the start completes once all are ready', async (t) => {
   const { supervisor, workers } = cluster(t);
   const start = supervisor.start();
   t.same(workers.map(({ role }) => role), ['web', 'web', 'background']);
@@ -109,7 +109,7 @@ t.test('all workers are started at once, and the start is over when all serve', 
   t.same(workers.map(({ id }) => id), ['web-1', 'web-2', 'background-3']);
 });
 
-t.test('a worker that ends three times before it serves makes the start fail with its reason', async (t) => {
+t.test('a worker that ends three times before it is ready makes the start fail with its reason', async (t) => {
   const { supervisor, worker } = cluster(t, 1);
   const start = supervisor.start();
   for (const index of [0, 2, 3]) {
@@ -131,7 +131,7 @@ t.test('a worker that fails for a permanent reason makes the start fail at once'
   t.equal(workers.length, 2, 'none was started after it');
 });
 
-t.test('a worker that crashes is replaced under a new name, and cleaned up after', async (t) => {
+t.test('a crashed worker is replaced by one with a new id, and is cleaned up after', async (t) => {
   const { workers, worker, started, lines } = cluster(t);
   await started();
   workers[0]?.exit(null, 'SIGSEGV');
@@ -144,7 +144,7 @@ t.test('a worker that crashes is replaced under a new name, and cleaned up after
   t.match(lines.find(({ level }) => level === 'error'), { ended: 'web-1', signal: 'SIGSEGV', replacedInMs: 0 });
 });
 
-t.test('what the background worker was not there to clean up waits for the next one', async (t) => {
+t.test('workers that end while there is no background worker are cleaned up by the next one', async (t) => {
   const { workers, worker, started } = cluster(t);
   await started();
   workers[2]?.exit(1);
@@ -157,7 +157,7 @@ t.test('what the background worker was not there to clean up waits for the next 
   t.same(named?.toSorted((a, b) => a.localeCompare(b)), ['background-3', 'web-1']);
 });
 
-t.test('hints are relayed between web workers, also to those that came later', async (t) => {
+t.test('hints are relayed between web workers, also to those started later', async (t) => {
   const { workers, worker, started } = cluster(t);
   await started();
   workers[0]?.exit(1);
@@ -200,7 +200,7 @@ t.test('a worker that does not end within the bound is killed', async (t) => {
   t.ok(lines.some(({ killed }) => killed === 'web-1'));
 });
 
-t.test('a roll replaces one worker after the other, each new one serving before the old one drains', async (t) => {
+t.test('a rolling restart replaces one worker after another, each new one serving before the old one drains', async (t) => {
   const { supervisor, workers, worker, started } = cluster(t);
   await started();
   const [one, two] = workers;
@@ -222,7 +222,7 @@ t.test('a roll replaces one worker after the other, each new one serving before 
   t.same(Object.keys(supervisor.pids), ['background-3', 'web-4', 'web-5']);
 });
 
-t.test('a roll whose new worker cannot start leaves the old ones as they are', async (t) => {
+t.test('a rolling restart whose new worker cannot start leaves the old ones running', async (t) => {
   const { supervisor, workers, worker, started, lines } = cluster(t);
   await started();
   const roll = supervisor.roll();
@@ -233,7 +233,7 @@ t.test('a roll whose new worker cannot start leaves the old ones as they are', a
   t.ok(lines.some(({ level, reason }) => level === 'error' && reason === 'it exited with code 1'));
 });
 
-t.test('a second roll during a roll goes round once more', async (t) => {
+t.test('a rolling restart requested during another one repeats it once', async (t) => {
   const { supervisor, workers, worker, started } = cluster(t, 1);
   await started();
   if (workers[0] !== undefined) endWhenTold(workers[0]);
@@ -248,7 +248,7 @@ t.test('a second roll during a roll goes round once more', async (t) => {
   t.same(Object.keys(supervisor.pids), ['background-2', 'web-4']);
 });
 
-t.test('a stop in the middle of a roll ends old and new', async (t) => {
+t.test('a stop during a rolling restart ends old and new workers', async (t) => {
   const { supervisor, workers, worker, started } = cluster(t, 1);
   await started();
   const roll = supervisor.roll();

@@ -5,7 +5,7 @@ import { type Cluster, type ClusterOptions, collab, startCluster } from '../help
 import { type Connection, connectToBoth, type WorkerAnswer } from '../helpers/connections.ts';
 import { TestSocket } from '../helpers/socket.ts';
 
-// What two workers, which are processes of their own, have to get right together.
+// What two workers, in separate processes, have to get right together.
 
 const WRITES = 1_000;
 const unlimited = { rateLimit: { exempt: ['127.0.0.1'] } };
@@ -44,12 +44,12 @@ async function tokenOf({ dir }: Cluster): Promise<string> {
   return (JSON.parse(stdout) as { token: string }).token;
 }
 
-/** Opens sockets as ann until both workers hold at least two. */
+/** Opens sockets as ann until both workers have at least two. */
 async function sockets(t: Test, server: Cluster): Promise<TestSocket[]> {
   const token = await tokenOf(server);
-  const before = held(server);
+  const before = connectionCounts(server);
   const opened: TestSocket[] = [];
-  while (held(server).some((now, worker) => now < (before[worker] ?? 0) + 2)) {
+  while (connectionCounts(server).some((now, worker) => now < (before[worker] ?? 0) + 2)) {
     const socket = new TestSocket(`${server.url.replace('http', 'ws')}${API}/ws`, { headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token } });
     t.teardown(() => socket.terminate());
     await socket.frame('welcome');
@@ -58,8 +58,8 @@ async function sockets(t: Test, server: Cluster): Promise<TestSocket[]> {
   return opened;
 }
 
-/** How many connections each web worker holds. */
-function held({ port, pids }: Cluster): number[] {
+/** How many connections each web worker has. */
+function connectionCounts({ port, pids }: Cluster): number[] {
   const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n').map((line) => line.trim().split(/\s+/));
   const inodes = new Set(lines.filter(([, local = '', , state]) => state === '01' && local.endsWith(`:${port.toString(16).toUpperCase().padStart(4, '0')}`)).map((fields) => fields[9]));
   return pids('web').map((pid) => readdirSync(`/proc/${pid}/fd`).filter((fd) => inodes.has(/^socket:\[(\d+)\]$/.exec(linkOf(pid, fd))?.[1])).length);
@@ -104,7 +104,7 @@ t.test('1 000 writes over both workers reach the sockets of both: all, in order,
   t.equal((await server.stop()).code, 0);
 });
 
-t.test('of 300 requests within a minute, over many connections to both workers, exactly 100 are answered', { timeout: 60_000 }, async (t) => {
+t.test('of 300 requests within a minute, over many connections to both workers, exactly 100 are allowed', { timeout: 60_000 }, async (t) => {
   const server = await cluster(t, {});
   const opened = await connections(t, server, 6);
   const began = performance.now();
@@ -139,7 +139,7 @@ t.test('of 300 requests within a minute, over many connections to both workers, 
   t.equal((await server.stop()).code, 0);
 });
 
-t.test('requests repeated with one Idempotency-Key over both workers at once do their work once', { timeout: 60_000 }, async (t) => {
+t.test('requests repeated with one Idempotency-Key on both workers at once are executed once', { timeout: 60_000 }, async (t) => {
   const server = await cluster(t, unlimited);
   const opened = await connections(t, server, 4);
   const thread = await startThread(at(opened, 0));
@@ -158,7 +158,7 @@ t.test('requests repeated with one Idempotency-Key over both workers at once do 
   t.equal((await server.stop()).code, 0);
 });
 
-t.test('no request ends a worker, whatever it is', { timeout: 60_000 }, async (t) => {
+t.test('no request, however malformed, ends a worker', { timeout: 60_000 }, async (t) => {
   const server = await cluster(t, unlimited);
   const opened = await connections(t, server, 1);
   const thread = await startThread(at(opened, 0));
@@ -173,7 +173,7 @@ t.test('no request ends a worker, whatever it is', { timeout: 60_000 }, async (t
   t.equal((await server.stop()).code, 0);
 });
 
-/** Some hundred things that are no proper request, or only a part of one. */
+/** Some hundred malformed or partial requests. */
 function hostileBytes({ keys }: Cluster, thread: string, token: string): Buffer[] {
   const head = (lines: readonly string[], method = 'POST', path = `${API}/threads/${thread}/comments`): string =>
     [`${method} ${path} HTTP/1.1`, 'Host: localhost', `Authorization: Bearer ${keys.secretKey}`, 'Content-Type: application/json', ...lines, '', ''].join('\r\n');
@@ -195,7 +195,7 @@ function hostileBytes({ keys }: Cluster, thread: string, token: string): Buffer[
   return [...[...texts, ...cut].map((text) => Buffer.from(text, 'latin1')), ...noise(120)];
 }
 
-/** Bytes of chance, the same in every run. */
+/** Pseudo-random bytes, the same in every run. */
 function noise(count: number): Buffer[] {
   let seed = 12_345;
   const next = (below: number): number => {
@@ -205,7 +205,7 @@ function noise(count: number): Buffer[] {
   return Array.from({ length: count }, () => Buffer.from(Array.from({ length: 1 + next(400) }, () => next(256))));
 }
 
-/** Sends bytes, and goes away at once, or when the other side does. */
+/** Sends bytes and closes the connection at once, or when the server does. */
 function throwAt(port: number, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {

@@ -10,7 +10,7 @@ interface FakeProcess {
   readonly worker: Worker;
   /** Whether it answers pings. */
   answers: boolean;
-  /** Answers the ping that it got last. */
+  /** Answers the last ping. */
   readonly answer: () => void;
   readonly killed: () => boolean;
   readonly pings: () => number;
@@ -28,7 +28,7 @@ function setUp(timeoutSeconds = 10) {
   });
   const config = loadConfig({ dir: t.testdirName, env: {}, flags: {} });
   let made = 0;
-  /** A worker that serves, unless told otherwise. */
+  /** A worker that is ready by default. */
   const add = ({ ready = true } = {}): FakeProcess => {
     const pid = ++made;
     const state = { killed: false, pings: 0 };
@@ -60,17 +60,17 @@ function setUp(timeoutSeconds = 10) {
     if (ready) receive({ type: 'ready', data: { port: 1, core: '', oldCore: false } });
     return fake;
   };
-  /** Lets seconds pass, with a look at the end of each. */
+  /** Advances the time by seconds, with a check at the end of each. */
   const pass = (seconds: number): void => {
     for (let i = 0; i < seconds; i++) {
       time.now += 1_000;
-      watchdog.look();
+      watchdog.check();
     }
   };
   return { watchdog, add, pass, time, stopped, lines };
 }
 
-t.test('a worker that answers is pinged every second and left alone', (t) => {
+t.test('a worker that answers is pinged every second and not killed', (t) => {
   const { add, pass, lines } = setUp();
   const one = add();
   pass(100);
@@ -80,7 +80,7 @@ t.test('a worker that answers is pinged every second and left alone', (t) => {
   t.end();
 });
 
-t.test('a worker that does not answer for the timeout is killed, and the log says which, for how long and what follows', async (t) => {
+t.test('a worker that does not answer for the timeout is killed, and the log says which, how long it was silent and what follows', async (t) => {
   const { add, pass, lines, stopped } = setUp();
   const [one, two] = [add(), add()];
   pass(1);
@@ -93,14 +93,14 @@ t.test('a worker that does not answer for the timeout is killed, and the log say
   t.equal(one.killed(), false);
   t.equal(two.pings(), 2, 'no ping while one is unanswered');
   t.match(lines, [{ level: 'error', hung: 'web-2', workerPid: 2, silentMs: 10_000, stopped: true }]);
-  t.equal(lines[0]?.['msg'], 'worker web-2 has not answered the primary for 10 s and is killed (SIGKILL): a signal had stopped it; another one replaces it');
+  t.equal(lines[0]?.['msg'], 'worker web-2 has not answered the primary for 10 s and is killed (SIGKILL): it was stopped by a signal (SIGSTOP); a new worker replaces it');
   t.same(two.worker.explain({ code: null, signal: 'SIGKILL' }), { reason: 'it did not answer the primary for 10 s', logged: true, permanent: false });
   await two.worker.ended;
   pass(30);
   t.equal(lines.length, 1, 'once');
 });
 
-t.test('one that is slow, but answers in time, starts anew', (t) => {
+t.test('a slow worker that answers in time is not killed, and its time starts over', (t) => {
   const { add, pass } = setUp();
   const one = add();
   one.answers = false;
@@ -125,7 +125,7 @@ t.test('time in which the primary did not run does not count', (t) => {
   t.end();
 });
 
-t.test('of several that wait for one another the longest silent is killed first, and the others get time to answer', (t) => {
+t.test('of several workers that wait for each other, the one silent for longest is killed first, and the others get time to answer', (t) => {
   const { add, pass } = setUp();
   const [holder, waiting] = [add(), add()];
   pass(1);
@@ -141,7 +141,7 @@ t.test('of several that wait for one another the longest silent is killed first,
   t.end();
 });
 
-t.test('one that was stopped is killed before one that waits for its lock, and all stopped ones are killed at once', (t) => {
+t.test('a stopped worker is killed before one that waits for its lock, and all stopped workers are killed at once', (t) => {
   const { add, pass, stopped } = setUp();
   const [waiting, first, second] = [add(), add(), add()];
   for (const each of [waiting, first, second]) each.answers = false;
@@ -151,7 +151,7 @@ t.test('one that was stopped is killed before one that waits for its lock, and a
   t.end();
 });
 
-t.test('a worker that starts gets a minute', (t) => {
+t.test('a starting worker gets a minute', (t) => {
   const { add, pass } = setUp();
   const starting = add({ ready: false });
   starting.answers = false;
@@ -162,7 +162,7 @@ t.test('a worker that starts gets a minute', (t) => {
   t.end();
 });
 
-t.test('a worker that hangs while it drains is killed too, and no other is promised', (t) => {
+t.test('a worker that hangs while it drains is killed too, and the log announces no replacement', (t) => {
   const { add, pass, lines } = setUp();
   const one = add();
   one.worker.drain('roll');

@@ -8,7 +8,7 @@ import { loadConfig } from '../../src/config/load.ts';
 
 const FIXTURE = fileURLToPath(new URL('../fixtures/worker-role.ts', import.meta.url));
 
-/** A process that runs as a worker, and is told to start. */
+/** Forks a process that runs as a worker, and sends it `start`. */
 function worker(t: Test, work = '') {
   const child = fork(FIXTURE, [work], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
   t.teardown(() => child.kill('SIGKILL'));
@@ -17,7 +17,7 @@ function worker(t: Test, work = '') {
   const texts = { stdout: '', stderr: '' };
   child.stdout?.on('data', (data: Buffer) => (texts.stdout += data.toString()));
   child.stderr?.on('data', (data: Buffer) => (texts.stderr += data.toString()));
-  // Not 'close', which never comes once the parent has hung up.
+  // Not 'close', which is never emitted once the parent has disconnected.
   const said = [child.stdout, child.stderr].map((stream) => new Promise((resolve) => stream?.once('end', resolve)));
   const ended = new Promise<number | string | null>((resolve) =>
     child.once('exit', (code, signal) => void Promise.all(said).then(() => resolve(code ?? signal))),
@@ -30,7 +30,7 @@ function worker(t: Test, work = '') {
   return { child, channel, messages, texts, ended, first };
 }
 
-t.test('it serves when told to start, and ends as intended when told to drain', async (t) => {
+t.test('it serves after `start`, and exits as intended after `drain`', async (t) => {
   const { channel, first, ended, texts } = worker(t);
   t.equal((await first).type, 'ready');
   channel.send({ type: 'drain', data: { reason: 'roll' } });
@@ -38,7 +38,7 @@ t.test('it serves when told to start, and ends as intended when told to drain', 
   t.match(texts.stdout, 'drained: roll');
 });
 
-t.test('signals to the whole group of processes are left to the primary', async (t) => {
+t.test('signals to the whole process group are left to the primary', async (t) => {
   const { child, channel, first, ended } = worker(t);
   await first;
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) child.kill(signal);
@@ -55,7 +55,7 @@ t.test('it stops at once when the primary is gone', async (t) => {
 });
 
 for (const work of ['throws later', 'rejects later']) {
-  t.test(`one that ${work} says why in the log and to the primary, and ends`, async (t) => {
+  t.test(`a worker that ${work} reports the reason in the log and to the primary, and exits`, async (t) => {
     const { ended, messages, texts } = worker(t, work);
     t.equal(await ended, WorkerExit.logged);
     t.match(messages.at(-1), { type: 'failed', data: { reason: /^nobody caught this/ } });
@@ -65,14 +65,14 @@ for (const work of ['throws later', 'rejects later']) {
   });
 }
 
-t.test('one that cannot start says why', async (t) => {
+t.test('a worker that cannot start reports the reason', async (t) => {
   const { ended, messages, texts } = worker(t, 'fails to start');
   t.equal(await ended, WorkerExit.logged);
   t.same(messages, [{ type: 'failed', data: { reason: 'no such disk', permanent: false } }]);
   t.match(texts.stderr, /no such disk[^]*worker-role\.ts/);
 });
 
-t.test('told to drain while it cannot start, it ends all the same', async (t) => {
+t.test('a worker that cannot start still exits when asked to drain', async (t) => {
   const { channel, ended } = worker(t, 'fails to start');
   channel.send({ type: 'drain', data: { reason: 'stop' } });
   const code = await ended;

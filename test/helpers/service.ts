@@ -3,7 +3,7 @@ import type { Test } from 'tap';
 import { ipcBus } from '../../src/adapters/ipc/bus.ts';
 import { openContext } from '../../src/app.ts';
 import { channelPair } from '../../src/cluster/channel.ts';
-import { shutDown } from '../../src/cluster/lifecycle.ts';
+import { shutDown } from '../../src/cluster/shutdown.ts';
 import { Relay } from '../../src/cluster/relay.ts';
 import { runWebWorker } from '../../src/workers/web-worker.ts';
 import { loadConfig } from '../../src/config/load.ts';

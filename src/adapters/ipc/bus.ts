@@ -6,7 +6,7 @@ export type BusMessage =
   | { readonly type: 'announce'; readonly data: { readonly position: number } }
   | { readonly type: 'publish'; readonly data: { readonly publications: readonly Publication[] } }
   /** The number of other processes on the bus. */
-  | { readonly type: 'company'; readonly data: { readonly others: number } };
+  | { readonly type: 'peers'; readonly data: { readonly count: number } };
 
 /** What the bus uses of a worker's channel to the primary, which carries messages of other types too. */
 interface Channel {
@@ -47,8 +47,8 @@ export function ipcBus(channel: Channel): Bus {
     const { type, data } = message as BusMessage;
     if (type === 'announce') for (const listener of announceListeners) listener(data.position);
     if (type === 'publish') for (const publication of data.publications) for (const listener of publishListeners) listener(publication);
-    if (type === 'company') {
-      alone = data.others === 0;
+    if (type === 'peers') {
+      alone = data.count === 0;
       sendAnnouncement();
     }
   });

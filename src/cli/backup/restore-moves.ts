@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartError } from '../../cluster/exit.ts';
-import { type DataLock, lockDataFolder } from '../../cluster/lock.ts';
+import { type DataLock, lockDataFolder } from '../../cluster/data-folder-lock.ts';
 import { ensureFolder, syncPath, syncTree } from '../../lib/durable-files.ts';
 import { Failure } from '../failure.ts';
 import { note } from '../terminal/output.ts';

@@ -2,7 +2,7 @@ import { realpath, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { storeCopies } from '../../app.ts';
-import { lockDataFolder } from '../../cluster/lock.ts';
+import { lockDataFolder } from '../../cluster/data-folder-lock.ts';
 import type { Config } from '../../config/schema.ts';
 import { RecordedFiles } from '../../domain/files/recorded-files.ts';
 import { ensureFolder } from '../../lib/durable-files.ts';

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { StartError } from '../../cluster/exit.ts';
-import { type DataLock, lockDataFolder } from '../../cluster/lock.ts';
+import { type DataLock, lockDataFolder } from '../../cluster/data-folder-lock.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Context } from '../../domain/context.ts';
 import { Import } from '../../domain/transfer/import.ts';

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { lockHolder } from '../../cluster/lock.ts';
+import { lockOwner } from '../../cluster/data-folder-lock.ts';
 
 /** How a running server can be reached, as it has written down for the other commands. */
 export interface Running {
@@ -25,7 +25,7 @@ export function clearRunning(dataDir: string): void {
 
 /** The server that runs on a data folder: its pid, and how it is reached once it is ready. Null when none runs. */
 export function findRunning(dataDir: string): { readonly pid: number; readonly reached: Running | null } | null {
-  const holder = lockHolder(dataDir);
+  const holder = lockOwner(dataDir);
   if (holder === null) return null;
   const written = readRunning(dataDir);
   return { pid: holder.pid, reached: written?.pid === holder.pid ? written : null };

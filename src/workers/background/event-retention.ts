@@ -2,10 +2,10 @@ import type { Context } from '../../domain/context.ts';
 import type { EventEnvelope } from '../../model/event.ts';
 import type { Store } from '../../ports/store.ts';
 
-/** What of a stream is kept: whatever either of the two keeps. */
+/** Which events of a stream are kept: those that either of the two limits keeps. */
 export interface Retention {
   readonly retentionHours: number;
-  /** The latest events that are kept, however old. */
+  /** The number of latest events that are kept however old they are. */
   readonly retentionCount: number;
 }
 
@@ -29,7 +29,7 @@ export async function retainEvents({ store, clock }: Context, stream: string, { 
   if (tooOld >= oldest) await store.trimEvents(stream, tooOld);
 }
 
-/** The last position from `oldest` to `newest` whose event happened before `time`; `oldest - 1` when none did. */
+/** Finds the last position from `oldest` to `newest` whose event is older than `time`; `oldest - 1` if there is none. */
 async function lastBefore(store: Store, stream: string, time: string, oldest: number, newest: number): Promise<number> {
   let low = oldest - 1;
   let high = newest;

@@ -4,16 +4,16 @@ import { type FileJob, deleteFileJobs, pendingFileJobs, runFileJob } from '../..
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Logger } from '../../observability/log.ts';
 
-/** Between two looks at what is left to do: somebody may be waiting for the thumbnail. */
-const LOOK_MS = 50;
-/** Pieces that are begun before what is left is read again; those of them that one owner has before others; and the time for it. */
-const SLICE = 12;
-const SLICE_OF_OWNER = 3;
-const SLICE_MS = 1_000;
-/** Pieces among which owners are looked for. */
-const LOOK_AHEAD = 500;
-/** One image is decoded while another is read and a third one written. */
-const AT_ONCE = 3;
+/** How often it checks for new jobs. Short, because a user may be waiting for a thumbnail. */
+const POLL_MS = 50;
+/** Jobs per batch, the first jobs of one owner that come before those of others, and the time to start them in. */
+const BATCH = 12;
+const BATCH_OF_OWNER = 3;
+const BATCH_MS = 1_000;
+/** How many pending jobs are read to find those of different owners. */
+const READ_AHEAD = 500;
+/** While one image is decoded, another one can be read and a third one written. */
+const CONCURRENCY = 3;
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 600_000;
 
@@ -23,13 +23,13 @@ interface Failure {
 }
 
 /**
- * Does the work on files that commits have left: thumbnails, and the bytes of files that are gone. Each piece at least
- * once; one that fails is logged and tried again after a growing wait, and holds no other up.
+ * Runs the jobs that commits have recorded: creating thumbnails, and deleting the contents of deleted files. Each job runs
+ * at least once. A job that fails is logged and retried after a growing delay; it does not delay others.
  */
 export class FileJobs {
   readonly #ctx: Context;
   readonly #log: Logger;
-  readonly #gate = new Semaphore(AT_ONCE);
+  readonly #semaphore = new Semaphore(CONCURRENCY);
   readonly #failures = new Map<string, Failure>();
   readonly #stop = new AbortController();
   #running: Promise<void> | null = null;
@@ -39,25 +39,25 @@ export class FileJobs {
     this.#log = log;
   }
 
-  /** Works until `stop`. */
+  /** Runs jobs until `stop`. */
   start(): void {
     this.#running ??= this.#loop();
   }
 
-  /** Finishes what runs and starts nothing more. */
+  /** Starts no more jobs. Resolves once the running ones are done. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
   }
 
-  /** Does everything that is due now. */
+  /** Runs all jobs that are due now. */
   async runDue(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      const pending = await pendingFileJobs(this.#ctx, LOOK_AHEAD + this.#failures.size);
-      const jobs = fairSlice(pending.filter((job) => this.#isDue(job)));
+      const pending = await pendingFileJobs(this.#ctx, READ_AHEAD + this.#failures.size);
+      const jobs = fairBatch(pending.filter((job) => this.#isDue(job)));
       if (jobs.length === 0) return;
-      const end = performance.now() + SLICE_MS;
-      const done = await Promise.all(jobs.map((job) => this.#gate.run(() => this.#run(job, end))));
+      const end = performance.now() + BATCH_MS;
+      const done = await Promise.all(jobs.map((job) => this.#semaphore.run(() => this.#run(job, end))));
       const finished = jobs.filter((_, index) => done[index]);
       if (finished.length > 0) await deleteFileJobs(this.#ctx, finished);
     }
@@ -68,10 +68,10 @@ export class FileJobs {
       try {
         await this.runDue();
       } catch (error) {
-        this.#log.error({ err: error }, 'the work on files could not be read or marked as done; it is tried again');
+        this.#log.error({ err: error }, 'the jobs for files could not be read or marked as done; they will be retried');
         await delay(FIRST_RETRY_MS);
       }
-      await delay(LOOK_MS);
+      await delay(POLL_MS);
     }
   }
 
@@ -79,7 +79,7 @@ export class FileJobs {
     return (this.#failures.get(key)?.dueAt ?? 0) <= this.#ctx.clock.monotonic();
   }
 
-  /** Whether the piece is done. It is not begun after `end`: others may have come meanwhile. */
+  /** Runs a job and returns whether it is done. Does not start it after `end`, because jobs of others may have arrived. */
   async #run(job: FileJob, end: number): Promise<boolean> {
     if (this.#stop.signal.aborted || performance.now() > end) return false;
     try {
@@ -90,21 +90,21 @@ export class FileJobs {
       const tries = (this.#failures.get(job.key)?.tries ?? 0) + 1;
       const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 4 ** (tries - 1));
       this.#failures.set(job.key, { tries, dueAt: this.#ctx.clock.monotonic() + wait });
-      this.#log.error({ err: error, job: job.kind, file: job.fileId, tries }, 'work on a file failed; it is tried again');
+      this.#log.error({ err: error, job: job.kind, file: job.fileId, tries }, 'a job for a file failed; it will be retried');
       return false;
     }
   }
 }
 
-/** The next pieces: in their order, but first those that are among the first few of their owner. */
-function fairSlice(jobs: readonly FileJob[]): FileJob[] {
+/** The next batch, in the order of the jobs, except that the first few jobs of each owner come first. */
+function fairBatch(jobs: readonly FileJob[]): FileJob[] {
   const seen = new Map<string, number>();
   const [first, later]: [FileJob[], FileJob[]] = [[], []];
   for (const job of jobs) {
     const ofOwner = seen.get(job.owner) ?? 0;
     seen.set(job.owner, ofOwner + 1);
-    (ofOwner < SLICE_OF_OWNER ? first : later).push(job);
-    if (first.length === SLICE) break;
+    (ofOwner < BATCH_OF_OWNER ? first : later).push(job);
+    if (first.length === BATCH) break;
   }
-  return [...first, ...later].slice(0, SLICE);
+  return [...first, ...later].slice(0, BATCH);
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observability/log.ts';
 
-/** Something to be done again and again. */
+/** A task that is repeated at an interval. */
 export interface Sweep {
   readonly name: string;
   readonly everyMs: number;
@@ -14,12 +14,12 @@ interface Job {
   running: boolean;
 }
 
-/** Shortest time between two looks at what is due. */
-const LOOK_MS = 250;
+/** How often the sweeper checks which sweeps are due. */
+const CHECK_MS = 250;
 
 /**
- * Runs sweeps when they are due, each by itself: one that fails is logged and runs again at its next time, one that
- * takes long is not started twice, and neither holds the others up.
+ * Runs sweeps when they are due, independently of each other. A sweep that fails is logged and runs again at its next
+ * time. A sweep that is still running is not started again. Neither delays the others.
  */
 export class Sweeper {
   readonly #jobs: readonly Job[];
@@ -34,12 +34,12 @@ export class Sweeper {
     this.#jobs = sweeps.map((sweep) => ({ sweep, dueAt: clock.monotonic() + sweep.everyMs, running: false }));
   }
 
-  /** Looks at what is due four times a second, until `stop`. */
+  /** Runs due sweeps, checking four times a second, until `stop`. */
   start(): void {
-    this.#timer ??= setInterval(() => this.runDue(), LOOK_MS);
+    this.#timer ??= setInterval(() => this.runDue(), CHECK_MS);
   }
 
-  /** Starts what is due now and not running. */
+  /** Starts the sweeps that are due and not running. */
   runDue(): void {
     const now = this.#clock.monotonic();
     for (const job of this.#jobs) {
@@ -51,14 +51,14 @@ export class Sweeper {
     }
   }
 
-  /** Starts nothing more. Resolves when what runs is done. */
+  /** Starts no more sweeps. Resolves once the running ones are done. */
   async stop(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
-    await this.settled();
+    await this.idle();
   }
 
-  /** Resolves when what runs now is done. */
-  async settled(): Promise<void> {
+  /** Resolves once the sweeps that are running now are done. */
+  async idle(): Promise<void> {
     await Promise.all(this.#running);
   }
 
@@ -67,7 +67,7 @@ export class Sweeper {
     try {
       await job.sweep.run();
     } catch (error) {
-      this.#log.error({ err: error, sweep: job.sweep.name }, 'a sweep failed; it runs again at its next time');
+      this.#log.error({ err: error, sweep: job.sweep.name }, 'a periodic task (sweep) failed; it will run again at its next time');
     } finally {
       job.running = false;
     }

@@ -18,21 +18,21 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** A window in which nobody was counted for so long is empty, whatever its length. */
+/** A rate window that was not used for this long is empty, whatever its length. */
 const IDLE_WINDOW_MS = 5 * MINUTE;
 
-/** Frees what processes that were killed have held, and folds the log when it is due. */
+/** Frees the shared memory of killed processes, and runs a checkpoint of the store if one is due. */
 export async function maintain({ store, shared }: Context): Promise<void> {
   shared.maintain();
   await store.maintain();
 }
 
-/** The upkeep of the store and of shared memory. */
+/** The sweeps of the store, shared memory and files. */
 export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, consumers: Pick<Consumers, 'lowestCursor'>): readonly Sweep[] {
   return [
-    { name: 'store upkeep', everyMs: SECOND / 4, run: () => maintain(ctx) },
+    { name: 'store maintenance', everyMs: SECOND / 4, run: () => maintain(ctx) },
     { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(ctx.clock.monotonic() - IDLE_WINDOW_MS) },
-    { name: 'connections that have left rooms', everyMs: MINUTE, run: () => sweepPresence(ctx) },
+    { name: 'memberships of lost connections', everyMs: MINUTE, run: () => sweepPresence(ctx) },
     {
       name: 'event retention',
       everyMs: MINUTE,
@@ -48,9 +48,9 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, co
         for (const { id } of await listEnvironments(ctx)) await sweepRemovals(ctx, id);
       },
     },
-    { name: 'leftovers of environments', everyMs: 10 * SECOND, run: () => sweepUnfinishedWork(ctx) },
+    { name: 'unfinished work on environments', everyMs: 10 * SECOND, run: () => sweepUnfinishedWork(ctx) },
     {
-      name: 'counts of what is stored',
+      name: 'counts for quotas',
       everyMs: 10 * SECOND,
       run: async () => {
         for (const { id } of await listEnvironments(ctx)) await ensureCounted(ctx, id);
@@ -64,7 +64,7 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, co
       },
     },
     {
-      name: 'files that nothing links',
+      name: 'files that no comment links',
       everyMs: HOUR,
       run: async () => {
         for (const { id } of await listEnvironments(ctx)) await sweepUnlinked(ctx, id);

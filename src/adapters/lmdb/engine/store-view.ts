@@ -1,4 +1,4 @@
-import { Faults } from '../../../lib/listeners.ts';
+import { ListenerErrors } from '../../../lib/listeners.ts';
 import type { Entry, EventListener, RangeOptions } from '../../../ports/store.ts';
 import { Arena } from './arena.ts';
 import { decodeBatch, type EncodedBatch, STREAM_END, textOf } from './batch.ts';
@@ -39,7 +39,7 @@ export class StoreView {
   #expected: { start: number; batch: EncodedBatch } | undefined;
 
   /** @param report called with what a follower throws */
-  constructor(database: Database, report = new Faults().report) {
+  constructor(database: Database, report = new ListenerErrors().report) {
     this.#database = database;
     this.#delivery = new EventDelivery(report);
     this.events = new EventLog(database, () => this.prepareTableRead());

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { quietMoment, shutDown } from '../../src/cluster/lifecycle.ts';
+import { idleIteration, shutDown } from '../../src/cluster/shutdown.ts';
 import { createLogger } from '../../src/observability/log.ts';
 
 function logging() {
@@ -7,7 +7,7 @@ function logging() {
   return { lines, log: createLogger({ level: 'info', name: 'web-1', destination: { write: (line: string) => void lines.push(line) } }) };
 }
 
-t.test('steps run one after the other', async (t) => {
+t.test('steps run one after another', async (t) => {
   const { log, lines } = logging();
   const order: string[] = [];
   const step = (name: string) => ({
@@ -24,7 +24,7 @@ t.test('steps run one after the other', async (t) => {
   t.same(lines, []);
 });
 
-t.test('a step that fails or hangs is named in the log and passed over', async (t) => {
+t.test('a step that fails or hangs is named in the log and skipped', async (t) => {
   const { log, lines } = logging();
   let reached = false;
   await shutDown(
@@ -37,12 +37,12 @@ t.test('a step that fails or hangs is named in the log and passed over', async (
     log,
   );
   t.ok(reached);
-  const told = lines.map((line) => JSON.parse(line) as { step: string; err: { message: string } }).map(({ step, err }) => `${step}: ${err.message}`);
-  t.same(told, ['throws: no', 'rejects: never', 'hangs: not done within 20 ms']);
+  const logged = lines.map((line) => JSON.parse(line) as { step: string; err: { message: string } }).map(({ step, err }) => `${step}: ${err.message}`);
+  t.same(logged, ['throws: no', 'rejects: never', 'hangs: not finished within 20 ms']);
 });
 
-t.test('a quiet moment comes soon in an idle loop, and within bounds in a busy one', async (t) => {
-  await quietMoment();
+t.test('an idle iteration comes soon in an idle loop, and within bounds in a busy one', async (t) => {
+  await idleIteration();
   let busy = true;
   const keepBusy = (): void => {
     const until = performance.now() + 3;
@@ -51,7 +51,7 @@ t.test('a quiet moment comes soon in an idle loop, and within bounds in a busy o
   };
   setImmediate(keepBusy);
   const begun = performance.now();
-  await quietMoment();
+  await idleIteration();
   busy = false;
   t.ok(performance.now() - begun < 2_000);
 });

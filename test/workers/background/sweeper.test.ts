@@ -1,7 +1,7 @@
 import t from 'tap';
-import { ManualClock } from '../doubles/manual-clock.ts';
-import { createLogger } from '../../src/observability/log.ts';
-import { type Sweep, Sweeper } from '../../src/workers/background/sweeper.ts';
+import { ManualClock } from '../../doubles/manual-clock.ts';
+import { createLogger } from '../../../src/observability/log.ts';
+import { type Sweep, Sweeper } from '../../../src/workers/background/sweeper.ts';
 
 function sweeping(...sweeps: Sweep[]) {
   const lines: string[] = [];
@@ -11,12 +11,12 @@ function sweeping(...sweeps: Sweep[]) {
   const pass = async (ms: number): Promise<void> => {
     clock.advance(ms);
     sweeper.runDue();
-    await sweeper.settled();
+    await sweeper.idle();
   };
   return { clock, sweeper, pass, lines };
 }
 
-t.test('each sweep runs at its own pace', async (t) => {
+t.test('each sweep runs at its own interval', async (t) => {
   const runs = { often: 0, seldom: 0 };
   const { pass } = sweeping(
     { name: 'often', everyMs: 250, run: () => void runs.often++ },
@@ -30,7 +30,7 @@ t.test('each sweep runs at its own pace', async (t) => {
   t.same(runs, { often: 9, seldom: 3 }, 'missed times are not made up for');
 });
 
-t.test('one that fails is logged, runs again, and stops no other', async (t) => {
+t.test('a sweep that fails is logged, runs again, and does not affect others', async (t) => {
   let healthy = 0;
   const { pass, lines } = sweeping(
     { name: 'throws', everyMs: 100, run: () => { throw new Error('at once'); } },
@@ -41,11 +41,11 @@ t.test('one that fails is logged, runs again, and stops no other', async (t) => 
   await pass(100);
   t.equal(healthy, 2);
   const logged = lines.map((line) => JSON.parse(line) as { sweep: string; level: string; err: { message: string } });
-  const told = logged.map(({ sweep, level, err }) => `${level} ${sweep}: ${err.message}`);
-  t.same(told.toSorted((a, b) => a.localeCompare(b)), ['error rejects: later', 'error rejects: later', 'error throws: at once', 'error throws: at once']);
+  const shown = logged.map(({ sweep, level, err }) => `${level} ${sweep}: ${err.message}`);
+  t.same(shown.toSorted((a, b) => a.localeCompare(b)), ['error rejects: later', 'error rejects: later', 'error throws: at once', 'error throws: at once']);
 });
 
-t.test('one that takes long is not started twice, and is waited for at the end', async (t) => {
+t.test('a long sweep is not started twice, and is awaited by stop', async (t) => {
   let started = 0;
   let finish = (): void => {};
   const { clock, sweeper } = sweeping({
@@ -69,7 +69,7 @@ t.test('one that takes long is not started twice, and is waited for at the end',
   await stop;
 });
 
-t.test('sweeps go on at their pace when the clock is set back a day', async (t) => {
+t.test('sweeps keep their interval when the clock is set back a day', async (t) => {
   let runs = 0;
   const { clock, pass } = sweeping({ name: 'often', everyMs: 250, run: () => void runs++ });
   await pass(250);

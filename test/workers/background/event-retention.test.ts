@@ -1,12 +1,12 @@
 import t, { type Test } from 'tap';
-import { MemoryShared } from '../../src/adapters/memory/shared.ts';
-import { MemoryStore } from '../doubles/memory-store.ts';
-import type { Context } from '../../src/domain/context.ts';
-import { timestamp } from '../../src/lib/clock.ts';
-import { ManualClock } from '../doubles/manual-clock.ts';
-import { newId } from '../../src/lib/ids.ts';
-import { renderEvent } from '../../src/model/event.ts';
-import { retainEvents } from '../../src/workers/background/event-retention.ts';
+import { MemoryShared } from '../../../src/adapters/memory/shared.ts';
+import { MemoryStore } from '../../doubles/memory-store.ts';
+import type { Context } from '../../../src/domain/context.ts';
+import { timestamp } from '../../../src/lib/clock.ts';
+import { ManualClock } from '../../doubles/manual-clock.ts';
+import { newId } from '../../../src/lib/ids.ts';
+import { renderEvent } from '../../../src/model/event.ts';
+import { retainEvents } from '../../../src/workers/background/event-retention.ts';
 
 const HOUR = 3_600_000;
 
@@ -32,24 +32,24 @@ async function log(t: Test, eventsPerHour: number, hours: number) {
 }
 
 // 48 hours with 10 events each; now is one hour after the last.
-t.test('events that are too old and too many are forgotten', async (t) => {
+t.test('events that are both too old and too many are deleted', async (t) => {
   const { retain } = await log(t, 10, 48);
-  t.same(await retain(24, 100), [241, 480], 'those of the last 24 hours are kept, though more than 100');
+  t.same(await retain(24, 100), [241, 480], 'those of the last 24 hours are kept, although more than 100');
 });
 
-t.test('the latest events are kept however old', async (t) => {
+t.test('the latest events are kept however old they are', async (t) => {
   const { retain } = await log(t, 10, 48);
   t.same(await retain(1, 100), [381, 480]);
 });
 
-t.test('nothing is forgotten while either of the two keeps it', async (t) => {
+t.test('no event is deleted that either limit keeps', async (t) => {
   const { retain } = await log(t, 10, 48);
   t.same(await retain(48, 100), [1, 480]);
   t.same(await retain(1, 480), [1, 480]);
   t.same(await retain(1, 10_000), [1, 480]);
 });
 
-t.test('an empty log stays as it is', async (t) => {
+t.test('an empty stream is unchanged', async (t) => {
   const { retain } = await log(t, 0, 1);
   t.same(await retain(24, 10), [1, 0]);
 });

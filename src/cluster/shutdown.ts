@@ -1,0 +1,69 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../observability/log.ts';
+
+/** One step of a shutdown. */
+export interface ShutdownStep {
+  readonly name: string;
+  readonly run: () => Promise<void> | void;
+  /** Milliseconds after which the next step starts even if this one has not finished. */
+  readonly withinMs: number;
+}
+
+/**
+ * Runs the steps in order. A step that throws or exceeds its time is logged and skipped, so that the last step is always
+ * reached in bounded time.
+ */
+export async function shutDown(steps: readonly ShutdownStep[], log: Logger): Promise<void> {
+  for (const { name, run, withinMs } of steps) {
+    try {
+      await within(withinMs, async () => run());
+    } catch (error) {
+      log.error({ err: error, step: name }, 'a step of the shutdown failed or took too long; the shutdown continues with the next step');
+    }
+  }
+}
+
+async function within(ms: number, run: () => Promise<void>): Promise<void> {
+  const timer = new AbortController();
+  const late = delay(ms, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`not finished within ${ms} ms`);
+  });
+  try {
+    await Promise.race([run(), late]);
+  } finally {
+    // After the race the timer's result no longer matters; aborting it must not count as an unhandled rejection.
+    late.catch(() => {});
+    timer.abort();
+  }
+}
+
+/** The longest duration of an event loop iteration that counts as idle. */
+const IDLE_MS = 0.03;
+/** For this long only such iterations count. A loop under full load has one every few milliseconds. */
+const STRICT_MS = 200;
+const TIMEOUT_MS = 1_000;
+
+/**
+ * Resolves right after an idle iteration of the event loop. Connections that were waiting have just been accepted then, so
+ * closing the listen socket resets at most those of the last few microseconds. After 200 ms longer iterations count too,
+ * with a bound that grows; after a second it resolves in any case.
+ */
+export function idleIteration(): Promise<void> {
+  return new Promise((resolve) => {
+    const begun = performance.now();
+    let last = begun;
+    const check = (): void => {
+      const now = performance.now();
+      const waited = now - begun;
+      const bound = Math.max(IDLE_MS, (waited - STRICT_MS) / 1_000);
+      if (now - last < bound || waited > TIMEOUT_MS) return resolve();
+      last = now;
+      setImmediate(check);
+    };
+    // The current iteration has already begun, so only the next one can be measured.
+    setImmediate(() => {
+      last = performance.now();
+      setImmediate(check);
+    });
+  });
+}
