@@ -1,4 +1,4 @@
-/** Measures Collab beside its peers in one run. See README.md for how to read what it prints. */
+/** Measures Collab and its peers in one run. README.md explains the output. */
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { burstCase } from './cases/burst.ts';
@@ -59,7 +59,7 @@ async function main(): Promise<void> {
   console.error(`Every run is in ${saveResults(plan, results)}`);
 }
 
-/** The plan of the arguments; ends with 2 and the usage when they make none. */
+/** Parses the arguments; exits with 2 and the usage if they are invalid. */
 function planOrUsage(): Plan {
   try {
     return readPlan(process.argv.slice(2));

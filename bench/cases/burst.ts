@@ -12,12 +12,12 @@ import { runWrk, threadsFile } from '../lib/wrk.ts';
 import type { BurstResult } from '../loads/protocol.ts';
 
 const sockets = 1000;
-/** Events of one burst; all are posted at once. */
+/** Events per burst; all are posted at once. */
 const burstEvents = 256;
 const burstsPerRound = 5;
 const singlesPerRound = 15;
 
-/** Events to 1 000 sockets: a burst of 256 posted at once, and one alone from its POST to the last socket. */
+/** Delivers events to 1 000 sockets: a burst of 256 posted at once, and a single one from its POST to the last socket. */
 export async function burstCase(plan: Plan): Promise<CaseResult> {
   const builds = await startBuilds(plan);
   const targets: Target[] = [...builds];
@@ -32,13 +32,13 @@ export async function burstCase(plan: Plan): Promise<CaseResult> {
     for (const target of targets) {
       const ids = await threadsOf(target);
       threads.set(target, ids[0]!);
-      // What makes a comment is compiled then, as it is in a server that has run for a minute.
+      // Compiles the code that creates comments, as in a server that has run for a minute.
       await runWrk('create', target, threadsFile(ids), plan.warmUpSeconds);
       const sink = startSink(target.name);
       sinks.set(target, sink);
       await openSockets(sink, target, sockets);
     }
-    // The very bytes of Collab's event are what the bare server publishes.
+    // The bare server publishes exactly the bytes of Collab's event.
     const collab = builds[0]!;
     const event = await sampleEvent(collab, threads.get(collab)!, sinks.get(collab)!);
     const fire = (target: Target, events: number): Promise<BurstResult> => {
@@ -74,7 +74,7 @@ export async function burstCase(plan: Plan): Promise<CaseResult> {
   };
 }
 
-/** Thread ids; the bare server takes any. */
+/** Thread ids; the bare server accepts any. */
 async function threadsOf(target: Target): Promise<string[]> {
   if (target.name === 'bare uWS') return ['none'];
   await seedUsers(target, 50);
@@ -89,7 +89,7 @@ async function sampleEvent(target: Target, threadId: string, sink: Sink): Promis
   return JSON.stringify(event);
 }
 
-/** A burst counts only when every socket got every event once. */
+/** A burst is valid only if every socket received every event exactly once. */
 async function checked(target: Target, burst: Promise<BurstResult>): Promise<BurstResult> {
   const result = await burst;
   if (result.incomplete > 0 || result.refused > 0) {

@@ -7,7 +7,7 @@ import { seedThreads, seedUsers } from '../lib/seed.ts';
 import type { Target } from '../lib/target.ts';
 import { runWrk, threadsFile } from '../lib/wrk.ts';
 
-/** Create comment: 64 connections, 500 threads, on disk before the 201. */
+/** Creates comments: 64 connections, 500 threads, on disk before the 201. */
 export async function createCase(plan: Plan): Promise<CaseResult> {
   const targets: Target[] = await startBuilds(plan);
   if (plan.before === null) targets.push(await startCollab(installCollab(plan.bin), 2), await startBareUws(), await startFastify());
@@ -37,7 +37,7 @@ export async function createCase(plan: Plan): Promise<CaseResult> {
   };
 }
 
-/** 500 thread ids; the bare server takes any. */
+/** 500 thread ids; the bare server accepts any. */
 async function threadsOf(target: Target): Promise<string[]> {
   if (target.name === 'bare uWS') return Array.from({ length: 500 }, (_, i) => `th_0123456789abcdef${String(i).padStart(4, '0')}`);
   await seedUsers(target, 50);

@@ -10,7 +10,7 @@ import { runWrk, threadsFile } from '../lib/wrk.ts';
 const threads = 100;
 const comments = 50;
 
-/** List 50 comments: 64 connections, 100 threads of 50 comments each; the bare server sends as many static bytes. */
+/** Lists 50 comments: 64 connections, 100 threads of 50 comments each; the bare server sends as many static bytes. */
 export async function listCase(plan: Plan): Promise<CaseResult> {
   const targets: Target[] = await startBuilds(plan);
   if (plan.before === null) targets.push(await startFastify());
@@ -54,7 +54,7 @@ export async function listCase(plan: Plan): Promise<CaseResult> {
   };
 }
 
-/** Size of the answer, after a look that it holds what is claimed. */
+/** Returns the size of the response, after checking its contents. */
 async function bytesOfList(target: Target, threadId: string): Promise<number> {
   const text = await getText(target, `/api/v1/threads/${threadId}/comments`);
   const { items } = JSON.parse(text) as { items: unknown[] };

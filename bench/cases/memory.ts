@@ -10,11 +10,11 @@ import { startSink } from '../lib/sink.ts';
 import { openSockets, socketsPerUser } from '../lib/sockets.ts';
 import type { Target } from '../lib/target.ts';
 
-/** Sockets that are opened and closed before the first look, so that code is loaded and compiled. */
+/** Sockets that are opened and closed before the first measurement, so that all code is loaded and compiled. */
 const warmUpSockets = 100;
 const warmUpTimes = 3;
 
-/** Idle memory: what the resident memory of all server processes grows by, per open authenticated socket. */
+/** Idle memory: the growth of the resident memory of all server processes per open authenticated socket. */
 export async function memoryCase(plan: Plan): Promise<CaseResult> {
   const perSocket = newRow('memory per idle socket', 'bytes', 0);
   const before = newRow('resident before', 'MB', 1);
@@ -40,7 +40,7 @@ export async function memoryCase(plan: Plan): Promise<CaseResult> {
   };
 }
 
-/** Resident bytes without and with the sockets, each once settled. */
+/** Resident bytes without and with the sockets, each after they became stable. */
 async function measure(target: Target, sockets: number): Promise<[empty: number, full: number]> {
   if (target.name.startsWith('collab')) await seedUsers(target, Math.ceil(sockets / socketsPerUser));
   const sink = startSink(target.name);
@@ -59,7 +59,7 @@ async function measure(target: Target, sockets: number): Promise<[empty: number,
   }
 }
 
-/** Resident bytes once they stayed within half a megabyte for three seconds; as they are after twenty, with a word on it. */
+/** Resident bytes once they have stayed within half a megabyte for three seconds; after twenty seconds as they are, with a warning. */
 async function settledBytes(target: Target): Promise<number> {
   const end = performance.now() + 20_000;
   let reference = residentBytes(target.server.pids());

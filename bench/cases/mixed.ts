@@ -9,11 +9,11 @@ import { keptFiles, runUploads, thumbnailsMade, uploadsFile } from '../lib/uploa
 import { runWrk, threadsFile } from '../lib/wrk.ts';
 
 const seconds = 1;
-/** Uploads begin so much earlier than the comments, and end so much later: the whole run of the comments is disturbed. */
+/** The uploads start this long before the comments and end this long after them, so that they overlap the whole run. */
 const marginSeconds = 0.5;
 const bound = 0.5;
 
-/** Create comments while uploads and thumbnails run as fast as they can, on the same core, beside nothing else. */
+/** Creates comments while uploads and thumbnails run as fast as they can on the same core, compared with creating comments alone. */
 export async function mixedCase(plan: Plan): Promise<CaseResult> {
   const builds = await startBuilds(plan);
   const uploads = uploadsFile(await makeImages(8, { width: 2400, height: 1800, bytes: 1024 * 1024 }));

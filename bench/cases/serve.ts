@@ -13,7 +13,7 @@ import { runScript } from '../lib/wrk.ts';
 
 const seconds = 1;
 
-/** Serve a file of 200 kB that was asked for before, with both credentials, over 64 connections. */
+/** Serves a file of 200 kB that was requested before, with both credentials, over 64 connections. */
 export async function serveCase(plan: Plan): Promise<CaseResult> {
   const files = newFolder('served');
   const builds = await startBuilds(plan);
@@ -57,7 +57,7 @@ export async function serveCase(plan: Plan): Promise<CaseResult> {
   };
 }
 
-/** Looks that the target answers with the very bytes. */
+/** Checks that the target responds with exactly these bytes. */
 async function checkFile(target: Target, path: string, expected: Buffer): Promise<void> {
   const headers = Object.fromEntries(headerLines(target).map((line) => line.split(': ') as [string, string]));
   const response = await fetch(`http://127.0.0.1:${target.server.port}${path}`, { headers });

@@ -6,7 +6,7 @@ import type { Target } from '../lib/target.ts';
 import { until } from '../lib/wait.ts';
 import { inRound } from '../lib/rounds.ts';
 
-/** Start to ready, two workers: from the spawn to the first 200 of /readyz, and to the line that says so. */
+/** Start to ready with two workers: from the spawn to the first 200 of /readyz, and to the line on standard output. */
 export async function startCase(plan: Plan): Promise<CaseResult> {
   const ready = newRow('start to the first 200 of /readyz', 'ms', 0);
   const line = newRow('start to the ready line', 'ms', 0);

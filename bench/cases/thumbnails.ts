@@ -6,12 +6,12 @@ import type { Plan } from '../lib/plan.ts';
 import { inRound, withTargets } from '../lib/rounds.ts';
 import { keptFiles, placedAt, thumbnailsMade, uploadAll } from '../lib/uploads.ts';
 
-/** Images that are uploaded for one turn. */
+/** Images that are uploaded per run. */
 const backlog = 96;
-/** Fewer that are left when the uploads have ended are too few to measure with. */
+/** If fewer thumbnails are left when the uploads have ended, the run is not valid. */
 const leastLeft = 32;
 
-/** Thumbnails of a backlog of 1 MiB JPEGs. */
+/** Creates the thumbnails of a backlog of 1 MiB JPEGs. */
 export async function thumbnailsCase(plan: Plan): Promise<CaseResult> {
   const builds = await startBuilds(plan);
   const images = await makeImages(8, { width: 2400, height: 1800, bytes: 1024 * 1024 });
@@ -29,7 +29,7 @@ export async function thumbnailsCase(plan: Plan): Promise<CaseResult> {
         await uploadAll(build, Array.from({ length: backlog }, (_, i) => images[i % images.length]!));
         const uploadedAt = Date.now();
         const { images: kept, thumbnails } = await thumbnailsMade(build.dir);
-        // In the order in which they were placed. The first after the uploads starts the clock: it may have begun before.
+        // In the order of their creation. The first one after the uploads starts the clock, because it may have been started earlier.
         const times = thumbnails.map(placedAt).filter((at) => at > uploadedAt).sort((a, b) => a - b);
         if (times.length < leastLeft) throw new Error(`only ${times.length} of ${backlog} thumbnails were left to make when the uploads had ended`);
         record(perSecond, build.name, ((times.length - 1) / (times.at(-1)! - times[0]!)) * 1000);

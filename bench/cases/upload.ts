@@ -10,10 +10,10 @@ import { interleave, withTargets } from '../lib/rounds.ts';
 import type { Target } from '../lib/target.ts';
 import { runUploads, thumbnailsMade, uploadsFile } from '../lib/uploads.ts';
 
-/** A run writes a gigabyte, and leaves seconds of thumbnails to make: longer ones would only fill the disk. */
+/** A run writes a gigabyte and leaves thumbnails for seconds; a longer one would only fill the disk. */
 const seconds = 1;
 
-/** Upload JPEGs of 1 MiB over 8 connections, on disk before the answer. */
+/** Uploads JPEGs of 1 MiB over 8 connections, on disk before the response. */
 export async function uploadCase(plan: Plan): Promise<CaseResult> {
   const data = newFolder('bare-files');
   const builds = await startBuilds(plan);
@@ -26,7 +26,7 @@ export async function uploadCase(plan: Plan): Promise<CaseResult> {
   const busy = newRow('core of the server busy', '%', 0);
 
   await withTargets(targets, async () => {
-    // What a turn leaves behind is done or gone before the next one begins.
+    // The work that a run leaves behind is done or deleted before the next one starts.
     const settle = async (): Promise<void> => {
       for (const { dir } of builds) await thumbnailsMade(dir);
       for (const file of readdirSync(data)) rmSync(join(data, file));

@@ -10,7 +10,7 @@ const entries = {
   sink: 'loads/sink.ts',
 };
 
-/** Compiles what runs in processes of its own, so that none of them carries a loader or its helpers. */
+/** Compiles the code that runs in separate processes, so that none of them needs a loader. */
 export async function buildAll(): Promise<void> {
   const entryPoints = Object.entries(entries).map(([out, file]) => ({ out, in: `${bench}${file}` }));
   await build({
@@ -26,7 +26,7 @@ export async function buildAll(): Promise<void> {
   });
 }
 
-/** The compiled file of an entry. */
+/** The compiled file of an entry point. */
 export function built(entry: keyof typeof entries): string {
   return `${bench}.build/${entry}.mjs`;
 }

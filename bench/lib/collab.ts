@@ -7,9 +7,9 @@ import { freePort, startServer } from './server-process.ts';
 import { commentPost, credentialHeaders, type Target, type TargetName } from './target.ts';
 import { mintToken } from './tokens.ts';
 
-/** A folder that `collab init` has made, and what init printed. */
+/** A folder created by `collab init`, and the output of init. */
 export interface Installation {
-  /** The built command that made it. */
+  /** The built command that created it. */
   readonly bin: string;
   readonly dir: string;
   readonly secretKey: string;
@@ -18,7 +18,7 @@ export interface Installation {
   readonly jwtKid: string;
 }
 
-/** Makes an environment with the defaults of the product; only the rate limit lets the load's address through. */
+/** Creates an environment with the default options; only the address of the load is exempt from the rate limit. */
 export function installCollab(bin: string): Installation {
   if (!existsSync(bin)) throw new Error(`${bin} is missing: run \`npm run build\` first`);
   const dir = newFolder('collab');
@@ -31,20 +31,20 @@ export function installCollab(bin: string): Installation {
   return { ...made, bin, dir };
 }
 
-/** A build of Collab that is measured, running. */
+/** A running build of Collab that is being measured. */
 export interface Collab extends Target {
   /** Its folder. */
   readonly dir: string;
 }
 
-/** The build that is measured and, where the plan has one, the earlier one, each in a folder of its own and started as by default. */
+/** Starts the build to measure and, if the plan has one, the earlier build, each in its own folder with default options. */
 export async function startBuilds({ bin, before }: Plan): Promise<Collab[]> {
   const builds = [await startCollab(installCollab(bin))];
   if (before !== null) builds.push(await startCollab(installCollab(before), 'auto', 'collab before'));
   return builds;
 }
 
-/** Starts Collab in the folder, as it is by default on the cores that it is given, or with two web workers. */
+/** Starts Collab in the folder, by default with as many web workers as cores, or with two. */
 export async function startCollab(installation: Installation, workers: 'auto' | 2 = 'auto', name: TargetName = workers === 2 ? 'collab, 2 workers' : 'collab'): Promise<Collab> {
   const port = await freePort();
   const { bin, dir, secretKey, publishableKey, jwtSecret, jwtKid } = installation;

@@ -1,4 +1,4 @@
-/** The core that holds every process of the server that is measured. */
+/** The core for all processes of the measured server. */
 export const serverCore = 0;
-/** The core that holds wrk, the sink and this harness. */
+/** The core for wrk, the sink and this harness. */
 export const loadCore = 1;

@@ -10,16 +10,16 @@ import type { Target, TargetName } from './target.ts';
 
 const run = promisify(execFile);
 
-/** The limit of uploads, writing into the folder. */
+/** Starts the reference for uploads, which writes into the folder. */
 export async function startBareFiles(data: string): Promise<Target> {
   const port = await freePort();
   return silentTarget('bare uWS', await startServer(port, [built('bare-files'), '--port', String(port), '--data', data]));
 }
 
-/** Debian's nginx, or null when it is not installed. Debian has it where only root's PATH leads. */
+/** The path of Debian's nginx, or null if it is not installed. It may be in a folder that only root's PATH contains. */
 const nginx = ['nginx', '/usr/sbin/nginx'].find((program) => spawnSync(program, ['-v']).error === undefined) ?? null;
 
-/** nginx in one process, sending the files of the folder by `sendfile`; null, and a line that says why, where there is none. */
+/** Starts nginx in one process, sending the files of the folder with `sendfile`; null, with a printed note, if it is not installed. */
 export async function startNginx(files: string): Promise<Target | null> {
   if (nginx === null) {
     console.error('nginx is not installed, so nothing is compared to it: apt-get install nginx-light');
@@ -54,7 +54,7 @@ export async function startNginx(files: string): Promise<Target | null> {
   return silentTarget('nginx', await startProgram(port, nginx, ['-p', folder, '-c', config, '-e', 'stderr']));
 }
 
-/** Makes a thumbnail of each image with sharp alone, on the server's core, and answers how many it makes in a second. */
+/** Creates a thumbnail of each image with sharp alone, on the server's core. Returns how many it creates per second. */
 export async function bareThumbnailsPerSecond(paths: readonly string[]): Promise<number> {
   const folder = newFolder('sharp');
   const list = join(folder, 'list');
@@ -63,7 +63,7 @@ export async function bareThumbnailsPerSecond(paths: readonly string[]): Promise
   return (paths.length / Number(stdout)) * 1000;
 }
 
-/** A server that has no sockets and asks for no credentials. */
+/** A server without sockets and credentials. */
 function silentTarget(name: TargetName, server: ServerProcess): Target {
   const none = (): never => {
     throw new Error(`${name} has no events`);

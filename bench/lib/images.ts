@@ -1,11 +1,11 @@
 import sharp from 'sharp';
 
-/** Shades that the large shapes of a picture have at its corners. */
+/** Brightness of the large shapes of a picture at its corners. */
 const coarse = 12;
 
 /**
- * JPEGs that look like photographs to a decoder, no two alike: large smooth shapes under fine noise. Each has at most
- * `bytes`, and at least 0.95 of that; the same arguments give the same images.
+ * Creates JPEGs that look like photographs to a decoder, all different: large smooth shapes under fine noise. Each has at
+ * most `bytes` bytes and at least 95 % of that; the same arguments give the same images.
  */
 export async function makeImages(count: number, { width, height, bytes }: { width: number; height: number; bytes: number }): Promise<Buffer[]> {
   const images: Buffer[] = [];
@@ -20,7 +20,7 @@ async function imageOf(seed: number, width: number, height: number, bytes: numbe
     .resize(width, height, { fit: 'fill', kernel: 'cubic' })
     .raw()
     .toBuffer();
-  // Rows of noise begin anywhere in a table: as good to an encoder, and much quicker than a number per sample.
+  // Rows of noise start anywhere in a table: as random to an encoder, but much faster than a number per sample.
   const table = Float32Array.from({ length: 65_536 }, () => (random() + random() + random() - 1.5) * 36);
   for (let at = 0, from = 0; at < smooth.length; at += 1) {
     if (at % (width * 3) === 0) from = Math.floor(random() * table.length);
@@ -29,7 +29,7 @@ async function imageOf(seed: number, width: number, height: number, bytes: numbe
   return ofSize(smooth, width, height, bytes);
 }
 
-/** The picture at the highest quality that fits. */
+/** Encodes the picture at the highest quality that fits. */
 async function ofSize(pixels: Buffer, width: number, height: number, bytes: number): Promise<Buffer> {
   let fitting: Buffer | null = null;
   for (let low = 20, high = 98; low <= high; ) {
@@ -46,7 +46,7 @@ async function ofSize(pixels: Buffer, width: number, height: number, bytes: numb
   return fitting;
 }
 
-/** Numbers from 0 to 1 that depend on the seed alone (mulberry32). */
+/** Pseudo-random numbers from 0 to 1, determined by the seed (mulberry32). */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,6 +1,6 @@
 import { names, type TargetName } from './target.ts';
 
-/** One measured thing: what every run of every target gave. */
+/** One measured quantity: the results of every run of every target. */
 export interface Row {
   readonly label: string;
   readonly unit: string;
@@ -8,7 +8,7 @@ export interface Row {
   readonly runs: Map<TargetName, number[]>;
 }
 
-/** What a case must reach. */
+/** A goal of a case. */
 export interface Goal {
   readonly label: string;
   readonly measured: number;
@@ -18,7 +18,7 @@ export interface Goal {
   readonly passed: boolean;
 }
 
-/** What one case measured, and what of it must reach a bound. */
+/** The measurements of one case, and its goals. */
 export interface CaseResult {
   readonly name: string;
   readonly title: string;
@@ -26,27 +26,27 @@ export interface CaseResult {
   readonly goals: readonly Goal[];
 }
 
-/** A case, and the share of the machine, in percent, that other processes used meanwhile. */
+/** A case, and the share of the machine in percent that other processes used during it. */
 export interface Observed extends CaseResult {
   readonly neighboursPercent: number;
 }
 
-/** A row without runs; figures are shown with this many decimals. */
+/** Creates a row without runs; its values are shown with this many decimals. */
 export function newRow(label: string, unit: string, digits: number): Row {
   return { label, unit, digits, runs: new Map() };
 }
 
-/** Notes the result of one run. */
+/** Adds the result of one run. */
 export function record(row: Row, target: TargetName, value: number): void {
   row.runs.set(target, [...(row.runs.get(target) ?? []), value]);
 }
 
-/** The median over the target's runs; NaN when there was none. */
+/** The median of the target's runs; NaN if there are none. */
 export function medianOf(row: Row, target: TargetName): number {
   return median(row.runs.get(target) ?? []);
 }
 
-/** The middle value, or the mean of the two in the middle; NaN of none. */
+/** The middle value, or the mean of the two in the middle; NaN for an empty list. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -54,13 +54,13 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** Collab's median over a peer's, against the ratio it must reach. */
+/** The goal that Collab's median is at least this ratio of a peer's. */
 export function ratioGoal(row: Row, peer: TargetName, bound: number): Goal {
   const measured = medianOf(row, 'collab') / medianOf(row, peer);
   return { label: `${row.label}: collab / ${peer}`, measured, bound, kind: 'at least', unit: 'x', passed: measured >= bound };
 }
 
-/** What a build may lose against the one before it: the noise of such a run. */
+/** The ratio that a build must reach compared with the earlier one; the rest is noise of such runs. */
 const leastOfBefore = 0.97;
 
 /**
@@ -74,7 +74,7 @@ export function beforeGoal(row: Row, target: TargetName = 'collab'): Goal {
   return { label: `${row.label}: now / before`, measured, bound: leastOfBefore, kind: 'at least', unit: 'x', passed: measured >= leastOfBefore };
 }
 
-/** Collab's median, under the name that it was measured as, against the value it must stay under. */
+/** The goal that Collab's median stays below this value. */
 export function ceilingGoal(row: Row, bound: number, target: TargetName = 'collab'): Goal {
   const measured = medianOf(row, target);
   return { label: row.label, measured, bound, kind: 'under', unit: row.unit, passed: measured < bound };

@@ -1,22 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
-/** Share of the machine, in percent, that processes outside of this bench used between two looks. */
+/** Measures the share of the machine that processes outside of this benchmark use. */
 export interface Neighbours {
-  /** The share since the watch began. Reads right only while none of the bench's children run: they count when they end. */
+  /** The share in percent since the start of the watch. Valid only while no child of the benchmark runs, because children count when they end. */
   share(): number;
 }
 
-/** Above this share, in percent, others took time from the server or the load, and the figures mislead. */
+/** Above this share, in percent, other processes took time from the server or the load, and the results are misleading. */
 export const disturbing = 5;
 
-/** Begins to watch, at a moment when no child of this process runs. */
+/** Starts a watch. Call it while no child of this process runs. */
 export function watchNeighbours(): Neighbours {
   const started = performance.now();
   const before = machineTicks() - ownTicks();
   return {
     share() {
-      // The kernel counts in hundredths of a second, so ticks are 10 ms of one core.
+      // The kernel counts in hundredths of a second, so one tick is 10 ms of one core.
       const capacity = ((performance.now() - started) / 10) * cpus().length;
       return Math.max(0, ((machineTicks() - ownTicks() - before) / capacity) * 100);
     },
@@ -32,7 +32,7 @@ function machineTicks(): number {
 /** Ticks of this process and of all its descendants that have ended. */
 function ownTicks(): number {
   const stat = readFileSync('/proc/self/stat', 'utf8');
-  // After the name in brackets, utime, stime, cutime and cstime are the 12th to the 15th field.
+  // After the name in parentheses, utime, stime, cutime and cstime are fields 12 to 15.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
 }

@@ -4,7 +4,7 @@ import { freePort, startServer } from './server-process.ts';
 import { commentPost, credentialHeaders, rawPost, type Target } from './target.ts';
 import { mintToken } from './tokens.ts';
 
-/** The limit; a GET answers this many bytes. */
+/** Starts the bare server; a GET responds with this many bytes. */
 export async function startBareUws(bytes = 2): Promise<Target> {
   const port = await freePort();
   return {
@@ -17,7 +17,7 @@ export async function startBareUws(bytes = 2): Promise<Target> {
   };
 }
 
-/** What a team would write, on an empty database. */
+/** Starts the server that a team would write, with an empty database. */
 export async function startFastify(): Promise<Target> {
   const port = await freePort();
   const secretKey = 'sk_bench_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG';

@@ -2,40 +2,40 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-/** The cases, in the order in which they run by default. */
+/** The cases, in their default order. */
 export const caseNames = ['create', 'list', 'burst', 'memory', 'start', 'upload', 'serve', 'thumbnails', 'mixed'] as const;
 export type CaseName = (typeof caseNames)[number];
 
-/** How much is measured. */
+/** What is measured, and how often. */
 export interface Plan {
   readonly cases: readonly CaseName[];
-  /** Rounds per case; in each, every target has its turn. */
+  /** Rounds per case; each round measures every target once. */
   readonly rounds: number;
-  /** Length of one run of wrk. */
+  /** Duration of one run of wrk. */
   readonly seconds: number;
-  /** Length of the run that warms a target up and isn't counted. */
+  /** Duration of the warm-up run of a target, which is not counted. */
   readonly warmUpSeconds: number;
   readonly idleSockets: number;
   readonly memoryRounds: number;
   readonly startRounds: number;
-  /** Folder below which data is written; the system's temporary one when null. */
+  /** Parent folder of all data; null for the system's temporary folder. */
   readonly data: string | null;
-  /** The built command of Collab that is measured. */
+  /** The built command of the Collab to measure. */
   readonly bin: string;
-  /** The built command of an earlier Collab, which is measured beside it instead of the peers; none when null. */
+  /** The built command of an earlier Collab, to compare with instead of the peers; null for none. */
   readonly before: string | null;
 }
 
-/** The options; printed with every refusal of an argument. */
+/** The usage text, printed when an argument is invalid. */
 export const usage = `npm run bench [-- --quick] [-- --only create,list] [-- --data FOLDER] [-- --bin FILE] [-- --before FILE] [-- --rounds N]
-  --quick        one short round of each case: shows that all runs, says little about speed
+  --quick        one short round of each case: checks that everything runs; says little about speed
   --only a,b     only these cases: ${caseNames.join(', ')}
   --data FOLDER  where the databases are written (the disk that is measured); default the temporary folder
   --bin FILE     the collab.js that is measured; default dist/bin/collab.js
   --rounds N     rounds per case, 1 to 100; default 5. More rounds make a comparison with --before more exact
-  --before FILE  the collab.js of an earlier build, measured in turns with the other one instead of the peers`;
+  --before FILE  the collab.js of an earlier build, measured alternately with the other one, instead of the peers`;
 
-/** @throws naming the option that is wrong */
+/** @throws {Error} naming the invalid option */
 export function readPlan(args: readonly string[]): Plan {
   const { values } = parseArgs({
     args: [...args],

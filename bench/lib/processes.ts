@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** A process and all that descend from it, as /proc shows them now. */
+/** A process and all its descendants, as /proc shows them now. */
 export function processTree(root: number): number[] {
   const children = new Map<number, number[]>();
   for (const entry of readdirSync('/proc')) {
@@ -14,12 +14,12 @@ export function processTree(root: number): number[] {
   return tree;
 }
 
-/** Resident memory of the processes together, in bytes. */
+/** Total resident memory of the processes in bytes. */
 export function residentBytes(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + residentBytesOf(pid), 0);
 }
 
-/** Time that the processes have spent on a core, in milliseconds, over all their threads. */
+/** CPU time of the processes in milliseconds, over all threads. */
 export function busyMs(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + busyMsOf(pid), 0);
 }
@@ -27,7 +27,7 @@ export function busyMs(pids: readonly number[]): number {
 function parentOf(pid: number): number | null {
   const stat = read(`/proc/${pid}/stat`);
   if (stat === null) return null;
-  // The name, in brackets, may hold anything; state and parent come after the last bracket.
+  // The name, in parentheses, may contain anything; state and parent come after the last parenthesis.
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
 }
 
@@ -48,7 +48,7 @@ function busyMsOf(pid: number): number {
   return sum;
 }
 
-/** A file of /proc, or null when its process has ended. */
+/** Reads a file of /proc; null if its process has ended. */
 function read(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');

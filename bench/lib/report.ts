@@ -7,7 +7,7 @@ import type { Plan } from './plan.ts';
 
 const resultFile = fileURLToPath(new URL('../results/latest.json', import.meta.url));
 
-/** The tables of a case, as markdown: medians, with the lowest and the highest run in brackets. */
+/** Formats the tables of a case as Markdown: medians, with the lowest and highest run in parentheses. */
 export function caseTables(result: CaseResult): string {
   const columns = columnsOf(result.rows);
   const head = [`| ${result.title} | ${columns.join(' | ')} |`, `|---|${columns.map(() => '---:|').join('')}`];
@@ -18,7 +18,7 @@ export function caseTables(result: CaseResult): string {
   return [...head, ...rows, ''].join('\n');
 }
 
-/** The table of the goals of all cases. A verdict that neighbours disturbed says so. */
+/** Formats the table of the goals of all cases. Marks verdicts of disturbed cases. */
 export function goalTable(results: readonly Observed[]): string {
   const goals = results.flatMap((result) => result.goals.map((goal) => ({ ...goal, disturbed: result.neighboursPercent > disturbing })));
   const rows = goals.map((goal) => {
@@ -29,7 +29,7 @@ export function goalTable(results: readonly Observed[]): string {
   return ['| must reach | measured | bound | |', '|---|---:|---:|---|', ...rows, ''].join('\n');
 }
 
-/** Writes every run of every row to results/latest.json and answers the file. */
+/** Writes every run of every row to results/latest.json. Returns the path of the file. */
 export function saveResults(plan: Plan, results: readonly Observed[]): string {
   const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, kernel: release(), node: process.version };
   const cases = results.map((result) => ({ ...result, rows: result.rows.map((row) => ({ ...row, runs: Object.fromEntries(row.runs) })) }));

@@ -15,7 +15,7 @@ export function inRound<T>(items: readonly T[], round: number): readonly T[] {
   return round % 2 === 0 ? items : items.toReversed();
 }
 
-/** Runs the work with the targets and ends them, whatever happens. */
+/** Runs the work with the targets, and ends them in any case. */
 export async function withTargets<T>(targets: readonly Target[], work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,14 +1,14 @@
 import type { Target } from './target.ts';
 
-/** Requests under way at the same time. */
+/** Concurrent requests. */
 const lanes = 16;
 
-/** Makes the users `user-0` … known. */
+/** Adds the users `user-0` and so on. */
 export async function seedUsers(target: Target, count: number): Promise<void> {
   await spread(count, (i) => send(target, 'PUT', `/api/v1/users/user-${i}`, { name: `User ${i}` }, 200));
 }
 
-/** Makes threads, ten to a room, each with this many comments, and answers their ids. */
+/** Creates threads, ten per room, each with this many comments. Returns their ids. */
 export async function seedThreads(target: Target, count: number, comments: number): Promise<string[]> {
   const ids: string[] = [];
   await spread(count, async (i) => {
@@ -20,7 +20,7 @@ export async function seedThreads(target: Target, count: number, comments: numbe
   return ids;
 }
 
-/** The text of a GET that must be answered by 200. */
+/** Returns the text of a GET, which must be answered with 200. */
 export async function getText(target: Target, path: string): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${target.server.port}${path}`, { headers: { authorization: target.authorization, 'accept-encoding': 'identity' } });
   const text = await response.text();

@@ -4,16 +4,16 @@ import { serverCore } from './cores.ts';
 import { processTree } from './processes.ts';
 import { answers, until } from './wait.ts';
 
-/** A server that runs, with all of its processes on the server's core. */
+/** A running server, with all its processes on the server's core. */
 export interface ServerProcess {
   readonly port: number;
   /** Milliseconds from the spawn to the first 200 of /readyz. */
   readonly readyMs: number;
-  /** Milliseconds from the spawn to the line that says it is ready; null when it has not said so yet. */
+  /** Milliseconds from the spawn to the line that reports the server as ready; null before that. */
   readyLineMs(): number | null;
-  /** The server's processes as they are now. */
+  /** The server's current processes. */
   pids(): number[];
-  /** Ends it by SIGTERM, and by SIGKILL after a bound. */
+  /** Ends it with SIGTERM, and after a timeout with SIGKILL. */
   stop(): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Starts `node <args>` on the server's core and resolves when /readyz answers 200. What it printed is in the error otherwise. */
+/** Starts `node <args>` on the server's core. Resolves when /readyz answers 200; otherwise the error contains the output. */
 export function startServer(port: number, args: readonly string[], limitMs = 20_000): Promise<ServerProcess> {
   return startProgram(port, process.execPath, args, limitMs);
 }
@@ -72,7 +72,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has ended already.
   }
 }
 

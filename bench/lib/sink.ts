@@ -3,11 +3,11 @@ import { loadCore } from './cores.ts';
 import { built } from './build.ts';
 import type { BurstResult, SinkAnswer, SinkCommand } from '../loads/protocol.ts';
 
-/** The sink of one target, in a process of its own on the load's core. */
+/** The sink of one target, in a separate process on the load's core. */
 export interface Sink {
-  /** Opens one socket per entry of `headers` and answers how many tries were cut off; throws when one fails three times. */
+  /** Opens one socket per entry of `headers`. Returns the number of failed attempts; throws if a socket fails three times. */
   open(command: Omit<SinkCommand & { do: 'open' }, 'do'>): Promise<number>;
-  /** Sends all requests at once and waits for the events at every socket. */
+  /** Sends all requests at once and waits for the events on every socket. */
   burst(port: number, requests: readonly string[]): Promise<BurstResult>;
   /** Closes the sockets. */
   close(): Promise<void>;
@@ -20,7 +20,7 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Starts a sink without sockets; `name` is the target in its errors. It is ended with the harness at the latest. */
+/** Starts a sink without sockets; `name` identifies the target in errors. It ends with the harness at the latest. */
 export function startSink(name: string): Sink {
   const child = spawn('taskset', ['-c', String(loadCore), process.execPath, built('sink')], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   running.add(child);

@@ -1,10 +1,10 @@
 import type { Sink } from './sink.ts';
 import type { Target } from './target.ts';
 
-/** Sockets that one user holds: the limit that Collab has by default. */
+/** Sockets per user: Collab's default limit. */
 export const socketsPerUser = 20;
 
-/** Opens authenticated sockets, twenty to a user, each with a token of its own as every page load has. */
+/** Opens authenticated sockets, twenty per user, each with its own token like each page load. */
 export async function openSockets(sink: Sink, target: Target, count: number): Promise<void> {
   const headers = Array.from({ length: count }, (_, i) => target.socketHeaders(`user-${Math.floor(i / socketsPerUser)}`));
   const lost = await sink.open({ port: target.server.port, path: '/api/v1/ws', headers, greeted: target.greets });

@@ -1,24 +1,24 @@
 import type { ServerProcess } from './server-process.ts';
 
-/** The columns of every table, in their order. */
+/** The columns of every table, in order. */
 export const names = ['collab', 'collab before', 'collab, 2 workers', 'bare uWS', 'Fastify + SQLite', 'nginx', 'bare sharp'] as const;
 export type TargetName = (typeof names)[number];
 
-/** A server that is measured, running. */
+/** A running server that is measured. */
 export interface Target {
   readonly name: TargetName;
   readonly server: ServerProcess;
-  /** Value of the Authorization header. */
+  /** The value of the Authorization header. */
   readonly authorization: string;
-  /** Header lines that let a socket of this user in; empty where nothing is asked. */
+  /** Header lines that authenticate a socket of this user; empty if none are needed. */
   socketHeaders(userId: string): string;
-  /** Whether a socket is greeted by a first frame. */
+  /** Whether the server greets a socket with a first frame. */
   readonly greets: boolean;
-  /** The request, head and body, whose effect is one event at every socket. */
+  /** The request (head and body) that sends one event to every socket. */
   eventRequest(threadId: string, event: string): string;
 }
 
-/** An HTTP request as its bytes go over the wire. */
+/** An HTTP request in its wire format. */
 export function rawPost(port: number, path: string, authorization: string, body: string): string {
   const length = Buffer.byteLength(body);
   return `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nAuthorization: ${authorization}\r\nContent-Length: ${length}\r\n\r\n${body}`;

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
-/** An HS256 user token that lives an hour, signed here as a backend would. No two are equal. */
+/** Signs an HS256 user token, valid for an hour, as a backend would. Every token is different. */
 export function mintToken(secret: string, kid: string, userId: string): string {
   const now = Math.floor(Date.now() / 1000);
   const header = encode({ alg: 'HS256', kid, typ: 'JWT' });

@@ -5,20 +5,20 @@ import type { Target } from './target.ts';
 import { until } from './wait.ts';
 import { runScript, type WrkRun } from './wrk.ts';
 
-/** Connections that upload at the same time. */
+/** Concurrent uploading connections. */
 const connections = 8;
 const boundary = '----collab-bench-5f1c0e9a7b3d';
 const contentType = `multipart/form-data; boundary=${boundary}`;
-/** Time that the background worker has for its thumbnails. */
+/** How long the background worker may take for its thumbnails. */
 const thumbnailsMs = 60_000;
 
-/** What the server has of files, as its folder shows it. */
+/** The files of the server, as found in its folder. */
 export interface KeptFiles {
   readonly images: readonly string[];
   readonly thumbnails: readonly string[];
 }
 
-/** Writes each image as a multipart body into a folder and answers the list of them that wrk reads. */
+/** Writes each image as a multipart body into a folder. Returns the list of these files for wrk. */
 export function uploadsFile(images: readonly Buffer[]): string {
   const folder = newFolder('uploads');
   const paths = images.map((image, i) => {
@@ -31,12 +31,12 @@ export function uploadsFile(images: readonly Buffer[]): string {
   return list;
 }
 
-/** Uploads from the load's core, as fast as the server takes it. */
+/** Uploads from the load's core, as fast as the server accepts it. */
 export function runUploads(target: Target, uploads: string, seconds: number): Promise<WrkRun> {
   return runScript('upload', target, { connections, seconds, args: [uploads, contentType, ...headerLines(target)] });
 }
 
-/** Uploads images, several at a time, and answers the paths that they are served at. */
+/** Uploads images, several at a time. Returns the paths under which they are served. */
 export async function uploadAll(target: Target, images: readonly Buffer[]): Promise<string[]> {
   const headers = Object.fromEntries(headerLines(target).map((line) => line.split(': ') as [string, string]));
   const bodies = images.map(bodyOf);
@@ -57,12 +57,12 @@ export async function uploadAll(target: Target, images: readonly Buffer[]): Prom
   return paths;
 }
 
-/** The header lines that let a user in. */
+/** The header lines that authenticate a user. */
 export function headerLines(target: Target): string[] {
   return target.socketHeaders('user-1').split('\r\n').filter((line) => line !== '');
 }
 
-/** What the installation in `dir` has of files. */
+/** The files of the installation in `dir`. */
 export function keptFiles(dir: string): KeptFiles {
   const root = join(dir, 'data', 'files');
   const names = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => /[/]file_[^/]+[/]file_[^/]+$/.test(name));

@@ -1,9 +1,9 @@
 import { get } from 'node:http';
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two checks. */
 const look = 5;
 
-/** Resolves when the condition holds; throws, naming what was awaited, when it doesn't within the limit. */
+/** Resolves once the condition is true. Throws after the timeout, naming what was awaited. */
 export async function until(what: string, limitMs: number, condition: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + limitMs;
   while (!(await condition())) {
@@ -12,7 +12,7 @@ export async function until(what: string, limitMs: number, condition: () => bool
   }
 }
 
-/** Whether a GET of the address is answered by 200 just now. */
+/** Whether a GET of the address is answered with 200 now. */
 export function answers(url: string): Promise<boolean> {
   return new Promise((resolve) => {
     const request = get(url, { agent: false, timeout: 1000 }, (response) => {

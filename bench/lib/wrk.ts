@@ -11,14 +11,14 @@ import type { Target } from './target.ts';
 const loads = fileURLToPath(new URL('../loads/', import.meta.url));
 const run = promisify(execFile);
 
-/** One run of wrk. */
+/** The result of one run of wrk. */
 export interface WrkRun {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Bytes that came, heads included, per answer. */
+  /** Received bytes per response, including heads. */
   readonly bytesPerAnswer: number;
-  /** Share of the server's core that its processes used, in percent. Far below 100, the load was the limit. */
+  /** Share of the server's core that its processes used, in percent. If it is far below 100, the load was the bottleneck. */
   readonly serverBusy: number;
 }
 
@@ -32,33 +32,33 @@ interface Summary {
   readonly socketErrors: number;
 }
 
-/** @throws when a tool that the harness calls is not installed, saying what installs it */
+/** @throws {Error} if a tool that the harness needs is not installed, naming its package */
 export function requireTools(): void {
   for (const [tool, source] of [['wrk', 'wrk'], ['taskset', 'util-linux']] as const) {
     if (spawnSync(tool, ['--version']).error !== undefined) throw new Error(`${tool} is not installed: apt-get install ${source}`);
   }
 }
 
-/** Writes the thread ids into a file that the Lua scripts read. */
+/** Writes the thread ids to a file for the Lua scripts. */
 export function threadsFile(ids: readonly string[]): string {
   const file = join(newFolder('threads'), 'ids');
   writeFileSync(file, `${ids.join('\n')}\n`);
   return file;
 }
 
-/** How a script is run: what it reads of its arguments stands at its start. */
+/** How a script is run; the comment at its start describes its arguments. */
 export interface ScriptOptions {
   readonly connections: number;
   readonly seconds: number;
   readonly args: readonly string[];
 }
 
-/** Runs a script over threads, with 64 connections; as `runScript`. */
+/** Runs a script over threads with 64 connections, as `runScript`. */
 export function runWrk(script: 'create' | 'list', target: Target, threads: string, seconds: number): Promise<WrkRun> {
   return runScript(script, target, { connections: 64, seconds, args: [threads, target.authorization] });
 }
 
-/** Runs wrk from the load's core. Any refused or failed request makes the run worthless: it throws. */
+/** Runs wrk on the load's core. Throws if any request was refused or failed, because that invalidates the run. */
 export async function runScript(script: 'create' | 'list' | 'upload' | 'serve', target: Target, { connections, seconds, args: scriptArgs }: ScriptOptions): Promise<WrkRun> {
   const pids = target.server.pids();
   const busyBefore = busyMs(pids);

@@ -1,5 +1,5 @@
--- LUA_PATH='<this folder>/?.lua' wrk -s create.lua <url> -- <file: a thread id a line> <authorization>
--- Creates comments, one after the other in another thread, by 50 users in turn.
+-- LUA_PATH='<this folder>/?.lua' wrk -s create.lua <url> -- <file: one thread id per line> <authorization>
+-- Creates comments in one thread after another, as 50 users in rotation.
 local requests = require('requests')
 local text = 'Could we move this button a little to the left? It hides the total when the window is narrow.'
 

@@ -1,30 +1,30 @@
-/** Where a reader stands in a stream of WebSocket frames: what is left of a head, and of a payload. */
+/** The position of a reader in a stream of WebSocket frames: an incomplete head, and the rest of a payload. */
 export interface FrameState {
-  /** The start of a frame whose head was cut by the end of a chunk; null when the chunk ended elsewhere. */
+  /** The start of a frame whose head was cut off at the end of a chunk; null otherwise. */
   carry: Buffer | null;
-  /** Bytes of payload still to pass over. */
+  /** Bytes of payload still to skip. */
   skip: number;
 }
 
-/** What the head of a text frame shows without parsing: `{"type":"comment.c`, by its 10th and 18th byte. */
+/** Identifies `{"type":"comment.c` in a text frame by its 10th and 18th byte, without parsing. */
 const markerEnd = 18;
 const letterC = 0x63;
 
-/** The longest head and the part of the payload that the marker lies in. */
+/** The longest head, plus the part of the payload with these bytes. */
 const longestLook = 10 + markerEnd;
 
-/** What a walk meets. */
+/** Receives the frames. */
 export interface FrameVisitor {
   /** A text frame; `marked` when it is an event `comment.created`. */
   onText(marked: boolean): void;
-  /** A ping; those of the servers measured here carry nothing. */
+  /** A ping; the pings of the measured servers are empty. */
   onPing(): void;
-  /** A close frame, with its code and as much of its reason as has come. */
+  /** A close frame, with its code and the received part of its reason. */
   onClose(code: number, reason: string): void;
 }
 
 /**
- * Walks over the frames in a chunk. Reads nothing of an event but the two bytes of the marker, so that counting costs the load little. Server frames are never masked and, of all servers measured here, never fragmented.
+ * Reads the frames in a chunk. Of an event it reads only two bytes, so that counting costs the load little. The frames of all measured servers are unmasked and unfragmented.
  */
 export function walkFrames(state: FrameState, incoming: Buffer, visitor: FrameVisitor): void {
   let chunk = incoming;

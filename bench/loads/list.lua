@@ -1,5 +1,5 @@
--- LUA_PATH='<this folder>/?.lua' wrk -s list.lua <url> -- <file: a thread id a line> <authorization>
--- Lists the comments of one thread after the other.
+-- LUA_PATH='<this folder>/?.lua' wrk -s list.lua <url> -- <file: one thread id per line> <authorization>
+-- Lists the comments of one thread after another.
 local requests = require('requests')
 
 function init(args)

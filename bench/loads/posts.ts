@@ -3,12 +3,12 @@ import { connect, type Socket } from 'node:net';
 /** A connection that carries one request. */
 export interface Post {
   send(): void;
-  /** Resolves with the status once the answer has come, or 0 when the connection closed without one. */
+  /** Resolves with the status of the response, or with 0 if the connection closed without one. */
   readonly status: Promise<number>;
   close(): void;
 }
 
-/** Opens one connection per request; nothing is sent yet. */
+/** Opens one connection per request without sending anything. */
 export async function preparePosts(port: number, requests: readonly string[]): Promise<Post[]> {
   return Promise.all(requests.map((request) => preparePost(port, Buffer.from(request))));
 }

@@ -2,27 +2,27 @@ import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { type FrameState, type FrameVisitor, walkFrames } from './frames.ts';
 
-/** One buffer for the reads of all sockets: what is read is walked over before the next read begins. */
+/** One buffer for the reads of all sockets: each read is processed before the next one. */
 const shared = Buffer.allocUnsafe(256 * 1024);
 
 /** A masked, empty pong. */
 const pong = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
 
-/** A WebSocket that only counts, and answers pings. */
+/** A WebSocket that only counts events and answers pings. */
 export interface RawSocket {
   readonly socket: Socket;
   readonly opened: Promise<void>;
-  /** Events `comment.created` seen. */
+  /** The number of `comment.created` events received. */
   events: number;
-  /** Text frames of any other kind seen. */
+  /** The number of other text frames received. */
   others: number;
-  /** Why it is closed; null while it is open. */
+  /** Why it was closed; null while it is open. */
   closed: string | null;
 }
 
 /**
- * Opens a WebSocket with further header lines (each ending in CRLF) and counts its frames.
- * `opened` resolves with the 101, or with the first text frame when `greeted`; it rejects on any other answer.
+ * Opens a WebSocket with additional header lines (each ending in CRLF) and counts its frames.
+ * `opened` resolves with the 101, or with the first text frame if `greeted`; it rejects on any other response.
  */
 export function openRawSocket(port: number, path: string, headers: string, greeted: boolean, onEvent: (socket: RawSocket) => void): RawSocket {
   let settle: { resolve: () => void; reject: (reason: Error) => void } | null = null;

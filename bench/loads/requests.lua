@@ -1,4 +1,4 @@
--- What both loads share: a shuffled round over prepared requests, and a summary as one line of JSON.
+-- Shared by all loads: a shuffled cycle of prepared requests, and a summary as one line of JSON.
 local M = {}
 
 function M.lines(file)

@@ -1,5 +1,5 @@
--- LUA_PATH='<this folder>/?.lua' wrk -s serve.lua <url> -- <path> [<a header line>…]
--- Asks for one file again and again.
+-- LUA_PATH='<this folder>/?.lua' wrk -s serve.lua <url> -- <path> [<header line>…]
+-- Requests one file repeatedly.
 local requests = require('requests')
 
 function init(args)

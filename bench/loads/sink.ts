@@ -1,16 +1,16 @@
-/** The load of the socket cases: holds raw sockets, fires bursts, and says when the last socket had the last event. */
+/** The load of the socket cases: keeps raw sockets open, fires bursts, and reports when the last socket has the last event. */
 import { openRawSocket, type RawSocket } from './raw-socket.ts';
 import { preparePosts } from './posts.ts';
 import type { BurstResult, SinkAnswer, SinkCommand } from './protocol.ts';
 
-/** Sockets whose handshake is under way at the same time. */
+/** Concurrent handshakes. */
 const openAtOnce = 64;
 const burstLimitMs = 30_000;
 
 let sockets: RawSocket[] = [];
 let expected = 0;
 let complete = 0;
-/** Tries to open a socket that the server cut off. */
+/** Attempts to open a socket that the server cuts off. */
 let lost = 0;
 let onAllComplete: () => void = () => undefined;
 
@@ -35,7 +35,7 @@ async function open(command: SinkCommand & { do: 'open' }): Promise<SinkAnswer> 
   return { done: 'open', milliseconds: performance.now() - started, lost };
 }
 
-/** A socket that is open, at the third try at the latest. */
+/** Opens a socket, with at most three attempts. */
 async function openPersistently(command: SinkCommand & { do: 'open' }, headers: string): Promise<RawSocket> {
   for (let tries = 1; ; tries += 1) {
     const raw = openRawSocket(command.port, command.path, headers, command.greeted, onEvent);

@@ -1,5 +1,5 @@
--- LUA_PATH='<this folder>/?.lua' wrk -s upload.lua <url> -- <file: the path of a body a line> <Content-Type> [<a header line>…]
--- Uploads one prepared multipart body after the other.
+-- LUA_PATH='<this folder>/?.lua' wrk -s upload.lua <url> -- <file: the path of one body per line> <Content-Type> [<header line>…]
+-- Uploads one prepared multipart body after another.
 local requests = require('requests')
 
 function init(args)

@@ -1,9 +1,9 @@
 /**
- * The limit of uploads: uWebSockets.js writes the bytes of a body to a file of its own as they come, flushes the file and
- * answers 200. It does not read them, and knows neither names nor users.
+ * The reference for uploads: uWebSockets.js writes the bytes of each body to its own file as they arrive, flushes the file
+ * and answers 200. It does not inspect them, and has no names or users.
  *
- * What comes is written at once, in the loop: that goes to memory, costs less than handing it to another thread, and
- * holds the client up by itself. The flush, which waits for the disk, is left to another thread.
+ * The bytes are written synchronously in the event loop: they go to memory, which costs less than handing them to another
+ * thread and also slows the client down. The flush, which waits for the disk, runs in another thread.
  */
 import { closeSync, fsync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * The limit of thumbnails: sharp alone, in one process, one image after the other, with the very calls that Collab makes.
- * It reads the images that `--list` names, a path a line, and writes a thumbnail of each into `--out`, without a flush.
- * Prints the milliseconds that took, after a few that only warm it up.
+ * The reference for thumbnails: sharp alone, in one process, one image after another, with the same calls as Collab.
+ * Reads the images listed in `--list`, one path per line, and writes a thumbnail of each to `--out`, without a flush.
+ * Prints the milliseconds taken, after a few images for warm-up.
  */
 import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';

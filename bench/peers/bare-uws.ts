@@ -1,8 +1,8 @@
 /**
- * The limit: what uWebSockets.js alone does with the same bytes. It checks nothing, stores nothing and knows nobody.
+ * The reference: uWebSockets.js alone with the same bytes. It checks nothing, stores nothing and has no users.
  *
  * - `POST /api/v1/threads/:id/comments` parses the JSON and answers 201 with it, stringified again.
- * - `GET /api/v1/threads/:id/comments` answers `--bytes` static bytes.
+ * - `GET /api/v1/threads/:id/comments` answers with `--bytes` static bytes.
  * - `POST /publish` publishes the body to every socket of `/api/v1/ws`.
  */
 import { parseArgs } from 'node:util';
@@ -12,7 +12,7 @@ const { values } = parseArgs({ options: { port: { type: 'string' }, bytes: { typ
 const page = Buffer.alloc(Number(values.bytes), 'x');
 const app = uWS.App();
 
-/** Hands the whole body over, in memory that the core takes back when `done` returns. */
+/** Calls `done` with the whole body, in memory that the core reuses after `done` returns. */
 function readBody(res: uWS.HttpResponse, done: (body: Buffer) => void): void {
   const chunks: Buffer[] = [];
   res.onAborted(() => undefined);
@@ -35,8 +35,8 @@ app.get('/api/v1/threads/:id/comments', (res) => {
 });
 
 /**
- * What arrived in this turn of the loop is published after it: inside a request's handler the core holds the only cork,
- * and every message past the 32nd of a turn would cost each socket a system call of its own.
+ * Publishes what arrived in this event loop iteration after it. Inside a request's handler the core holds the only cork,
+ * and every message past the 32nd of an iteration would cost a separate system call per socket.
  */
 let arrived: Buffer[] = [];
 function publishArrived(): void {

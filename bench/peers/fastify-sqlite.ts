@@ -1,6 +1,6 @@
 /**
- * What a team would write: Fastify, better-sqlite3 and ws in one process, doing the same job with the same answers.
- * It has no rate limit, no idempotency, no replay and no second process: all of that is left out in its favour.
+ * The server that a team would write: Fastify, better-sqlite3 and ws in one process, with the same functions and responses.
+ * It has no rate limit, idempotency, replay or second process, which is to its advantage.
  */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { join } from 'node:path';

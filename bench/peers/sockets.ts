@@ -1,15 +1,15 @@
-/** The live side that a team would write on ws: the token is checked at the upgrade, a change goes to every socket. */
+/** The real-time part that a team would write with ws: the token is checked at the upgrade, a change is sent to every socket. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';
 
-/** The sockets that are open. */
+/** The open sockets. */
 export interface Sockets {
-  /** Sends one text to every open socket; it is encoded once. */
+  /** Sends a text to every open socket; it is encoded once. */
   broadcast(text: string): void;
 }
 
-/** Serves `/api/v1/ws` on the server, to holders of the publishable key and an HS256 token of the secret. */
+/** Serves `/api/v1/ws` on the server, for clients with the publishable key and an HS256 token signed with the secret. */
 export function serveSockets(server: Server, credentials: { publishableKey: string; jwtSecret: string }): Sockets {
   const wss = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 64 * 1024 });
   const alive = new WeakSet<WebSocket>();

@@ -1,8 +1,8 @@
-/** The storage that a team would write on better-sqlite3: WAL, `synchronous=FULL`, every statement prepared once. */
+/** The storage that a team would write with better-sqlite3: WAL, `synchronous=FULL`, every statement prepared once. */
 import { randomBytes } from 'node:crypto';
 import Database from 'better-sqlite3';
 
-/** A comment with the fields that Collab answers with. */
+/** A comment with the fields of Collab's responses. */
 export interface Comment {
   readonly id: string;
   readonly threadId: string;
@@ -16,14 +16,14 @@ export interface Comment {
   readonly editedAt: string | null;
 }
 
-/** What a validated body holds. */
+/** The fields of a validated body. */
 export interface CommentInput {
   readonly userId: string;
   readonly body: string;
   readonly mentions?: readonly string[];
 }
 
-/** A comment that is on disk, and its place in the event log. */
+/** A stored comment, and its position in the event log. */
 export interface Written {
   readonly comment: Comment;
   readonly roomId: string;
@@ -101,7 +101,7 @@ export function openStorage(file: string) {
     putUser: (id: string, name: string | null): void => {
       putUser.run(id, name, new Date().toISOString());
     },
-    /** All comments of a thread, the oldest first; null when there is no such thread. */
+    /** All comments of a thread, oldest first; null if there is no such thread. */
     listComments: (threadId: string): Comment[] | null => {
       if (roomOfThread.get(threadId) === undefined) return null;
       return commentsOfThread.all(threadId).map(fromRow);
@@ -129,7 +129,7 @@ function fromRow(row: CommentRow): Comment {
   return { ...row, mentions, attachments: [], reactions: [], metadata: {} };
 }
 
-/** Ordered by time, so that the primary key's pages fill one after the other. */
+/** Ids ordered by time, so that the pages of the primary key fill up in sequence. */
 function newId(): string {
   return Date.now().toString(36).padStart(9, '0') + randomBytes(9).toString('base64url');
 }
