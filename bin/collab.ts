@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { refusalOfNode } from '../src/cli/node-version.ts';
+import { unsupportedNodeMessage } from '../src/cli/node-version.ts';
 
-const refusal = refusalOfNode();
+const refusal = unsupportedNodeMessage();
 
 if (refusal === null) {
   const { runCli } = await import('../src/cli/main.ts');

@@ -1,15 +1,15 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../model/version.ts';
-import { pathArgument } from './command.ts';
+import { pathArgument } from './option-values.ts';
 import { asFailure, type Failure } from './failure.ts';
 import { Interrupted } from './terminal/interruption.ts';
-import { note, renderFailure } from './terminal/output.ts';
+import { printNote, renderFailure } from './terminal/output.ts';
 
 type Register = (program: Command) => void;
 
 /**
- * The commands, each in a module of its own that is loaded only when its name is called: `start` must not wait for
- * what only others need.
+ * The commands. Each is in a module that is loaded only when the command is called, so that `start` does not wait for
+ * modules that only other commands need.
  */
 const modules: Readonly<Record<string, () => Promise<Register>>> = {
   init: async () => (await import('./commands/init.ts')).register,
@@ -31,23 +31,23 @@ const modules: Readonly<Record<string, () => Promise<Register>>> = {
   openapi: async () => (await import('./commands/openapi.ts')).register,
 };
 
-/** The exit code that shells show for a program whose reader has gone away: 128 and the number of SIGPIPE. */
+/** The exit code that shells show for a program whose output pipe was closed: 128 plus the number of SIGPIPE. */
 const CLOSED_OUTPUT = 141;
 
 /**
  * Runs one command line.
  *
- * @param argv what stands after the program's name
- * @returns the exit code: 0 as intended, 1 it failed, 2 it was called or configured wrongly, 130 or 143 a signal ended it,
- *   141 nobody reads its output any more. Everything to be printed has been printed.
+ * @param argv the arguments after the program's name
+ * @returns the exit code: 0 success, 1 failure, 2 wrong call or configuration, 130 or 143 ended by a signal, 141 the reader
+ *   of its output is gone. All output has been written.
  */
 export async function runCli(argv: readonly string[]): Promise<number> {
   const output = watchOutput();
   try {
     const program = await createProgram(argv);
     await program.parseAsync([...argv], { from: 'user' });
-    // A server goes on without its output, and has set its exit code; for anything else the output is the work.
-    return Number(process.exitCode ?? (await output.failed()));
+    // A server keeps running without its output, and has set its exit code. Other commands have failed if their output failed.
+    return Number(process.exitCode ?? (await output.exitCode()));
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
@@ -55,26 +55,26 @@ export async function runCli(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Prints why a command failed, and returns its exit code. */
+/** Prints why a command failed. Returns its exit code. */
 function report(error: unknown): number {
   const failure: Failure = asFailure(error);
-  note(renderFailure(failure));
+  printNote(renderFailure(failure));
   return failure.exitCode;
 }
 
-/** The program with the commands that `argv` may mean: those it names, or all when it names none. */
+/** Creates the program with the commands that `argv` names, or with all commands if it names none. */
 export async function createProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command('collab')
     .description('Self-hosted comments: threads pinned to a page, live in every browser.')
     .version(version, '-v, --version', 'Print the version.')
     .helpOption('-h, --help', 'Show help.')
-    .helpCommand('help [command]', 'Show help of a command.')
-    .option('--dir <folder>', 'Folder of config.json and the data (default: the current one if it holds a config.json, else ./collab).', pathOption)
+    .helpCommand('help [command]', 'Show help for a command.')
+    .option('--dir <folder>', 'Folder of config.json and the data (default: the current folder if it contains a config.json, else ./collab).', pathOption)
     .option('--json', 'Print one JSON document.')
     .configureHelp({ showGlobalOptions: true, helpWidth: 100 })
-    .showHelpAfterError('(add --help to see how it is called)')
+    .showHelpAfterError('(run it with --help to see its usage)')
     .exitOverride()
-    .addHelpText('after', '\nStart here:\n  $ collab start --demo\n\nEvery command has --help with examples.');
+    .addHelpText('after', '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.');
   const named = Object.keys(modules).filter((name) => argv.includes(name));
   for (const name of named.length > 0 ? named : Object.keys(modules)) {
     const register = await modules[name]?.();
@@ -87,14 +87,14 @@ function pathOption(text: string): string {
   return pathArgument('--dir', text);
 }
 
-/** Keeps a failed write to standard output or standard error from ending the process. */
-function watchOutput(): { failed(): Promise<number> } {
+/** Prevents a failed write to standard output or standard error from ending the process. */
+function watchOutput(): { exitCode(): Promise<number> } {
   let first: Error | undefined;
   process.stdout.on('error', (error) => (first ??= error));
   process.stderr.on('error', () => {});
   return {
-    /** The exit code after all that was printed: 0, or that of the first write to standard output that failed. */
-    async failed() {
+    /** Waits until all output is written. Returns 0, or the exit code for the first failed write to standard output. */
+    async exitCode() {
       await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
       if (first === undefined) return 0;
       return isClosedPipe(first) ? CLOSED_OUTPUT : report(first);

@@ -1,8 +1,8 @@
 const LINE_END = 0x0a;
 
 /**
- * The lines of a stream of UTF-8, without their ends. Only a line feed ends one: other characters that some count as line
- * ends may stand inside JSON. An empty last line is none.
+ * Yields the lines of a UTF-8 stream, without their line feeds. Only a line feed ends a line, because other line separators
+ * may occur within JSON. An empty last line is not yielded.
  */
 export async function* readLines(stream: AsyncIterable<Buffer>): AsyncIterable<string> {
   let parts: Buffer[] = [];

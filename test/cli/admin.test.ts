@@ -12,7 +12,7 @@ function admin<T>(...args: string[]): Promise<T> {
   return collabJson<T>(t, ['admin', ...args, '--dir', dir]);
 }
 
-t.test('an admin is made, listed and removed', async (t) => {
+t.test('an admin is created, listed and removed', async (t) => {
   t.strictSame(await admin('list'), { items: [] });
   const made = await admin<Admin>('create', 'Ops@Example.com', '--password', PASSWORD);
   t.strictSame(Object.keys(made), ['id', 'email', 'role', 'createdAt']);
@@ -26,17 +26,17 @@ t.test('an admin is made, listed and removed', async (t) => {
   t.match(await collab(['admin', 'remove', 'ops@example.com', '--yes', '--dir', dir]), { code: 1, stdout: '', stderr: /→ `collab admin list`/ });
 });
 
-t.test('what cannot be an admin is refused with what is wrong', async (t) => {
+t.test('an invalid admin is refused with the reason', async (t) => {
   const refuse = async (args: string[], stderr: RegExp): Promise<void> => {
     t.match(await collab(['admin', ...args, '--dir', dir]), { code: 2, stdout: '', stderr });
   };
   await refuse(['create', 'a@example.com', '--password', 'short'], /password must be at least 12 characters/);
   await refuse(['create', 'a@example.com', '--password', 'é'.repeat(513)], /password must be at most 1024 bytes/);
   await refuse(['create', 'no address', '--password', PASSWORD], /email must be an email address/);
-  await refuse(['create', 'a@example.com'], /no terminal to ask for the password on.*\n {2}→ Give it with --password/);
+  await refuse(['create', 'a@example.com'], /no terminal to ask for it.*\n {2}→ Pass it with --password/);
 });
 
-t.test('beside a running server, which follows at once', async (t) => {
+t.test('a running server applies changes at once', async (t) => {
   const server = await startServer(t, dir, ['--workers', '2'], { env: { COLLAB_RATE_LIMIT_EXEMPT: '127.0.0.1' } });
   const ask = (method: string, path: string, token: string | null, body?: unknown) =>
     fetch(`${server.url}/api/v1/admin${path}`, {

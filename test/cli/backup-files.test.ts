@@ -12,7 +12,7 @@ import { uploadSound } from '../helpers/upload.ts';
 const folder = tempFolder(t);
 const dir = join(folder, 'live');
 const BACKUPS = 3;
-/** Comments with a file that there are at any moment, or one more. */
+/** How many comments with a file there are at any moment (or one more). */
 const LIVING = 40;
 let keys: InitOutput;
 let token = '';
@@ -37,7 +37,7 @@ async function filesCheck(of: string): Promise<Check | undefined> {
   return (JSON.parse(stdout) as { checks: Check[] }).checks.find(({ name }) => name === 'files');
 }
 
-/** The files on the disk of a server. */
+/** The files on a server's disk. */
 const fileAt = (data: string, { id }: Pick<Attachment, 'id'>): string => join(data, 'files', keys.environment.id, id.slice(0, 10), id);
 
 t.before(async () => {
@@ -46,7 +46,7 @@ t.before(async () => {
   token = (await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir])).token;
 });
 
-t.test('backups of a server on which files are deleted all the time have every file that their records name', async (t) => {
+t.test('backups of a server that keeps deleting files contain every file that their records name', async (t) => {
   const server = await startServer(t, dir, ['--workers', '1']);
   await api(server, 'PUT', '/users/ann', { name: 'Ann' });
   const { thread } = await api<{ thread: { id: string } }>(server, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
@@ -84,11 +84,11 @@ t.test('backups of a server on which files are deleted all the time have every f
   for (let i = 0; i < BACKUPS; i++) {
     const to = join(folder, `restored${i}`);
     await collabJson(t, ['restore', join(folder, `backup${i}`), '--dir', to]);
-    t.match(await filesCheck(to), { level: 'ok', finding: `${made[i]?.files.count}, all with their record` });
+    t.match(await filesCheck(to), { level: 'ok', finding: `${made[i]?.files.count}, each with its record` });
   }
 });
 
-t.test('what the restored server shows can be loaded', async (t) => {
+t.test('every file that the restored server shows can be loaded', async (t) => {
   const to = join(folder, 'restored0');
   const server = await startServer(t, to, ['--workers', '1'], { env: { COLLAB_RATE_LIMIT_EXEMPT: '127.0.0.1' } });
   const { items } = await api<{ items: { id: string }[] }>(server, 'GET', '/rooms/lobby/threads');
@@ -103,7 +103,7 @@ t.test('what the restored server shows can be loaded', async (t) => {
   t.equal(await server.end(), 0);
 });
 
-t.test('a backup says which files the server itself has lost or damaged, and fails', async (t) => {
+t.test('a backup reports the files that the server itself has lost or damaged, and fails', async (t) => {
   const to = join(folder, 'faulty');
   const server = await startServer(t, dir, ['--workers', '1']);
   const [gone, flipped] = [await uploadSound(server, keys, token), await uploadSound(server, keys, token)];
@@ -118,13 +118,13 @@ t.test('a backup says which files the server itself has lost or damaged, and fai
   const missing = [`${keys.environment.id}/${gone.id}`];
   const damaged = [`${keys.environment.id}/${flipped.id.slice(0, 10)}/${flipped.id}`];
   t.match(JSON.parse(stdout), { verified: false, files: { missing, damaged } });
-  t.match(stderr, /The backup is complete, but one file is missing on the server \(env_\w+\/file_\w+\), and one file is damaged on the server: .*\n {2}→ /);
+  t.match(stderr, /The backup is complete, but one file is missing on the server \(env_\w+\/file_\w+\), and one file is damaged on the server \(.*\n {2}→ /);
   t.match(JSON.parse(readFileSync(join(to, 'manifest.json'), 'utf8')), { files: { missing, damaged } });
   t.match(readFileSync(join(to, 'SHA256SUMS'), 'utf8'), createHash('sha256').update(bytes).digest('hex'), 'it is in the backup as it is');
-  t.match(await collab(['restore', to, '--dir', join(folder, 'from faulty')]), { code: 0, stderr: /The backup lacks 2 files that its records name/ });
+  t.match(await collab(['restore', to, '--dir', join(folder, 'from faulty')]), { code: 0, stderr: /In the backup 2 files are missing or damaged/ });
 });
 
-t.test('a bit that flips in a backup is noticed when it is restored', async (t) => {
+t.test('a flipped bit in a backup is detected when it is restored', async (t) => {
   const bad = join(folder, 'backup1');
   const [line = ''] = readFileSync(join(bad, 'SHA256SUMS'), 'utf8').split('\n').slice(1);
   appendFileSync(join(bad, line.slice(66)), '!');

@@ -14,12 +14,12 @@ const good = join(folder, 'good');
 let keys: InitOutput;
 let token = '';
 let position = { epoch: '', seq: 0 };
-/** Of what a client is told as the epoch: the part that names the store. */
+/** The part of a client's epoch that identifies the store. */
 const storePart = (epoch: string): string => epoch.split('-', 1).join();
-/** Of the one file, in a backup and in a data folder. */
+/** The path of the only file, in a backup and in a data folder. */
 let filePath = '';
 
-/** A socket of ann on a server, from a position. */
+/** Opens a socket of ann on a server, from a position. */
 async function connect(t: Test, server: Server, since: { epoch: string; seq: number }): Promise<TestSocket> {
   const url = `${server.url.replace('http', 'ws')}/api/v1/ws?epoch=${since.epoch}&since=${since.seq}`;
   const socket = new TestSocket(url, { headers: { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token } });
@@ -45,7 +45,7 @@ t.before(async () => {
   token = (await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir])).token;
 });
 
-t.test('a server that is being written to is copied, and the copy says what it holds', async (t) => {
+t.test('a backup of a server under write load is complete, and its manifest describes it', async (t) => {
   const server = await startServer(t, dir, ['--workers', '2']);
   await api(server, 'PUT', '/users/ann', { name: 'Ann' });
   const { thread } = await api<{ thread: { id: string } }>(server, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'first' });
@@ -79,13 +79,13 @@ t.test('a server that is being written to is copied, and the copy says what it h
   t.equal(await server.end(), 0);
 });
 
-t.test('a backup never goes into a folder that holds something', async (t) => {
-  t.match(await collab(['backup', good, '--dir', dir]), { code: 1, stdout: '', stderr: /is not empty: nothing was written\.\n {2}→ Name one that is new or empty/ });
+t.test('a backup is never written into a folder that is not empty', async (t) => {
+  t.match(await collab(['backup', good, '--dir', dir]), { code: 1, stdout: '', stderr: /is not empty, so no backup was written\.\n {2}→ Choose a folder that is empty or does not exist/ });
   t.match(await collab(['backup', join(folder, 'x'), '--dir', join(folder, 'nothing')]), { code: 1, stdout: '', stderr: /There is no Collab folder/ });
   t.notOk(existsSync(join(folder, 'x')));
 });
 
-t.test('it is restored into a new folder, where clients are told to reload', async (t) => {
+t.test('it is restored into a new folder, where clients have to reload', async (t) => {
   const to = join(folder, 'restored');
   const done = await collabJson<{ epoch: string; movedAside: null; dataDir: string }>(t, ['restore', good, '--dir', to]);
   t.not(done.epoch, storePart(position.epoch));
@@ -105,12 +105,12 @@ t.test('it is restored into a new folder, where clients are told to reload', asy
   t.equal(await server.end(), 0);
 });
 
-t.test('over a folder with data only when told to, and never under a running server; the old data is moved aside', async (t) => {
+t.test('a restore over data needs a confirmation and a stopped server, and moves the old data aside', async (t) => {
   const to = join(folder, 'over');
   const own = await collabJson<InitOutput>(t, ['init', '--dir', to]);
-  t.match(await collab(['restore', good, '--dir', to]), { code: 2, stdout: '', stderr: /replaces the data in .*nothing was done.*\n {2}→ Add --yes/ });
+  t.match(await collab(['restore', good, '--dir', to]), { code: 2, stdout: '', stderr: /replaces the data in .*Nothing was changed.*\n {2}→ Add --yes/ });
   const server = await startServer(t, to, ['--workers', '1']);
-  t.match(await collab(['restore', good, '--dir', to, '--yes']), { code: 1, stdout: '', stderr: /A server runs on .*nothing was changed.*\n {2}→ Stop it first/ });
+  t.match(await collab(['restore', good, '--dir', to, '--yes']), { code: 1, stdout: '', stderr: /A server is running on .*nothing was restored.*\n {2}→ Stop it first/ });
   t.equal(await server.end(), 0);
   const { movedAside } = await collabJson<{ movedAside: string }>(t, ['restore', good, '--dir', to, '--yes']);
   t.ok(existsSync(join(movedAside, 'store/data.mdb')));
@@ -119,23 +119,23 @@ t.test('over a folder with data only when told to, and never under a running ser
   t.not(own.environment.id, keys.environment.id);
 });
 
-t.test('a backup that is not whole is refused, and nothing changes', async (t) => {
+t.test('an incomplete or damaged backup is refused, and nothing changes', async (t) => {
   const to = join(folder, 'untouched');
   const bad = join(folder, 'bad');
   const refuse = async (stderr: RegExp): Promise<void> => {
     t.match(await collab(['restore', bad, '--dir', to]), { code: 1, stdout: '', stderr });
     t.notOk(existsSync(join(to, 'data/store')));
   };
-  await refuse(/is no finished backup/);
+  await refuse(/is not a complete backup/);
   await collabJson(t, ['backup', bad, '--dir', dir]);
   appendFileSync(join(bad, filePath), '!');
-  await refuse(/is damaged: files\/env_\w+\/file_\w+\/file_\w+ is missing, a link, or not what it was\. Nothing was changed/);
+  await refuse(/is damaged: files\/env_\w+\/file_\w+\/file_\w+ is missing, is a symbolic link, or was changed\. Nothing was restored/);
   rmSync(join(bad, 'files'), { recursive: true });
   await refuse(/is damaged: files\/env_/);
   appendFileSync(join(bad, 'SHA256SUMS'), '\n');
   await refuse(/is damaged: SHA256SUMS/);
   writeFileSync(join(bad, 'manifest.json'), '{}');
-  await refuse(/is not what `collab backup` writes/);
+  await refuse(/was not written by `collab backup`/);
   writeFileSync(join(bad, 'manifest.json'), JSON.stringify({ ...(JSON.parse(readFileSync(join(good, 'manifest.json'), 'utf8')) as object), format: 99 }));
-  await refuse(/made by a newer Collab/);
+  await refuse(/created by a newer release of Collab/);
 });

@@ -5,7 +5,7 @@ import { renderExample } from '../../src/config/example.ts';
 import { collab, collabJson } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-t.test('the example can be used as it is', async (t) => {
+t.test('the example is a valid configuration', async (t) => {
   const dir = tempFolder(t);
   const { code, stdout } = await collab(['config', 'example']);
   t.equal(code, 0);
@@ -14,7 +14,7 @@ t.test('the example can be used as it is', async (t) => {
   t.match(await collabJson(t, ['config', 'check', '--dir', dir]), { valid: true, config: { port: 8787 } });
 });
 
-t.test('check shows each value and where it is from', async (t) => {
+t.test('check shows each value and its source', async (t) => {
   const dir = tempFolder(t);
   writeFileSync(join(dir, 'config.json'), '{"port": 9000}');
   const env = { COLLAB_RATE_LIMIT_PER_MINUTE: '7' };
@@ -30,31 +30,31 @@ t.test('check shows each value and where it is from', async (t) => {
   t.match(stdout, /host +127\.0\.0\.1 +default/);
 });
 
-t.test('check says when there is no file', async (t) => {
+t.test('check reports a missing file', async (t) => {
   const dir = tempFolder(t);
   t.match(await collabJson(t, ['config', 'check', '--dir', dir]), { valid: true, file: null });
   t.match(await collab(['config', 'check', '--dir', dir]), { code: 0, stdout: /There is no .*config\.json/ });
 });
 
-t.test('check says when there is no folder', async (t) => {
+t.test('check reports a missing folder', async (t) => {
   const dir = join(tempFolder(t), 'nowhere');
   const { code, stdout, stderr } = await collab(['config', 'check', '--dir', dir, '--json']);
   t.equal(code, 2);
-  t.match(JSON.parse(stdout), { valid: false, problems: [{ path: '', reason: /^There is no such folder/, source: dir }] });
-  t.match(stderr, /^collab: There is no such folder: .*nowhere\)\n {2}→ /);
+  t.match(JSON.parse(stdout), { valid: false, problems: [{ path: '', reason: /^The folder does not exist/, source: dir }] });
+  t.match(stderr, /^collab: The folder does not exist\. .*nowhere\)\n {2}→ /);
 });
 
-t.test('check exits with 2 and tells every fault', async (t) => {
+t.test('check exits with 2 and reports every problem', async (t) => {
   const dir = tempFolder(t);
   writeFileSync(join(dir, 'config.json'), '{"port": "x", "hots": 1}');
   const { code, stdout, stderr } = await collab(['config', 'check', '--dir', dir, '--json']);
   t.equal(code, 2);
   t.match(JSON.parse(stdout), { valid: false, problems: [{ path: 'port' }, { path: 'hots', reason: 'is not an option; did you mean host?' }] });
-  t.match(stderr, /The configuration has 2 faults:\n {2}port must be .*\n {2}hots is not an option/);
+  t.match(stderr, /The configuration has 2 problems:\n {2}port must be .*\n {2}hots is not an option/);
   t.match(await collab(['config', 'check', '--dir', dir]), { code: 2, stdout: '' });
 });
 
-t.test('secrets are never shown, not even wrong ones', async (t) => {
+t.test('secrets are never shown, not even invalid ones', async (t) => {
   const dir = tempFolder(t);
   writeFileSync(join(dir, 'config.json'), '{"turn": {"urls": ["turn:turn.example.com:3478?transport=udp"], "secret": ["north-pole", "old-pole"]}}');
   const json = await collab(['config', 'check', '--dir', dir, '--json']);

@@ -28,13 +28,13 @@ t.test('doctor --deep names the file, the record and the event that one flipped 
     const { checks } = JSON.parse(stdout) as { checks: { name: string; level: string; finding: string }[] };
     return { code, found: checks.filter(({ name }) => name === 'deep').map(({ finding }) => finding) };
   };
-  t.match(await look(), { code: 0, found: [/^\d+ records, \d+ events and 1 files are whole$/] });
+  t.match(await look(), { code: 0, found: [/^\d+ records, \d+ events and 1 files are intact$/] });
 
   const files = readdirSync(join(dir, 'data', 'files'), { recursive: true, encoding: 'utf8' });
   flip(join(dir, 'data', 'files', files.find((path) => path.endsWith(id)) ?? ''), (bytes) => bytes.byteLength >> 1);
   t.match(await look(), { code: 1, found: [`the file ${environment.id} ${id} does not have the SHA-256 of its record`] });
 
-  // The quote before the word, in the record of the comment and in its event.
+  // Flips the quote before the word, in the record of the comment and in its event.
   flip(join(dir, 'data', 'store', 'data.mdb'), (bytes) => bytes.indexOf('"needle"'));
   flip(join(dir, 'data', 'store', 'data.mdb'), (bytes) => bytes.lastIndexOf('"needle"'));
   const { code, found } = await look();

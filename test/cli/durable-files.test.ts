@@ -6,29 +6,29 @@ import { callsBeforeOutput, unflushed, withoutStrace } from '../helpers/unflushe
 
 const skip = withoutStrace();
 
-/** What a command has not flushed of `made`, which it makes, when it says that it is done. */
-async function leftBy(t: Test, made: string, args: readonly string[], end?: Parameters<typeof callsBeforeOutput>[2]): Promise<string[]> {
+/** The parts of `created` (a path that the command creates) that are not flushed when the command reports success. */
+async function leftBy(t: Test, created: string, args: readonly string[], end?: Parameters<typeof callsBeforeOutput>[2]): Promise<string[]> {
   const log = join(tempFolder(t), 'calls');
   const calls = await callsBeforeOutput(log, [...collabCommand, ...args, '--json'], end);
-  const { bytes, names } = unflushed(calls, made);
-  t.ok(calls.some(({ name, descriptors }) => name === 'fsync' && descriptors[0] === dirname(made)), 'its own name is flushed');
-  // What a start makes anew, or does without.
+  const { bytes, names } = unflushed(calls, created);
+  t.ok(calls.some(({ name, descriptors }) => name === 'fsync' && descriptors[0] === dirname(created)), 'its own name is flushed');
+  // Files that a start recreates or does not need.
   const needless = /\/(?:shared|opening|\.setup-\d+)(?:\/|$)|\/(?:lock\.mdb|collab\.lock|server\.json)$/;
-  return [...bytes, ...names].filter((path) => !needless.test(path)).map((path) => path.slice(made.length));
+  return [...bytes, ...names].filter((path) => !needless.test(path)).map((path) => path.slice(created.length));
 }
 
-t.test('all that init makes is on the disk when it shows the keys', { skip }, async (t) => {
+t.test('everything that init creates is on the disk when it shows the keys', { skip }, async (t) => {
   const dir = join(tempFolder(t), 'new', 'live');
   t.strictSame(await leftBy(t, dir, ['init', '--dir', dir]), []);
 });
 
-t.test('so is what the first start makes', { skip }, async (t) => {
+t.test('everything that the first start creates is on the disk', { skip }, async (t) => {
   const dir = join(tempFolder(t), 'live');
   const pidOf = (output: string): number => (JSON.parse(output) as { pid: number }).pid;
   t.strictSame(await leftBy(t, dir, ['start', '--dir', dir, '--port', '0', '--workers', '1'], { signal: 'SIGTERM', pidOf }), []);
 });
 
-t.test('so are an export, what an import makes of it, and a backup', { skip }, async (t) => {
+t.test('an export, its import, and a backup are on the disk', { skip }, async (t) => {
   const folder = tempFolder(t);
   const [dir, file, backup] = [join(folder, 'live'), join(folder, 'all.ndjson'), join(folder, 'backups', 'today')];
   await collabJson(t, ['init', '--dir', dir]);

@@ -12,7 +12,7 @@ const folder = tempFolder(t);
 const dir = join(folder, 'live');
 const file = join(folder, 'all.ndjson');
 let keys: InitOutput;
-/** Of the one who uploads, and where what they uploaded is served. */
+/** The token of the uploading user, and the URL of the uploaded file. */
 let userHeaders: Record<string, string>;
 let filePath: string;
 
@@ -28,7 +28,7 @@ t.before(async () => {
   userHeaders = { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token };
 });
 
-t.test('beside a running server everything is written to a file, which comes in elsewhere and goes out the same', async (t) => {
+t.test('a running server is exported to a file; importing that elsewhere and exporting again gives the same file', async (t) => {
   const server = await startServer(t, dir, ['--workers', '1']);
   const headers = { Authorization: `Bearer ${keys.secretKey}`, 'Content-Type': 'application/json' };
   for (let n = 0; n < 5; n++) await fetch(`${server.url}/api/v1/rooms/lobby/threads`, { method: 'POST', headers, body: JSON.stringify({ userId: 'ann', body: `thread ${n}` }) });
@@ -53,7 +53,7 @@ t.test('beside a running server everything is written to a file, which comes in 
   t.equal(await server.end(), 0);
 });
 
-t.test('a folder that is missing, empty or only configured is made by the import, and holds what the file does', async (t) => {
+t.test('an import creates a folder that is missing, empty or only configured, with the contents of the file', async (t) => {
   const missing = join(folder, 'new', 'folder');
   const taken = await collabJson<object>(t, ['import', file, '--dir', missing]);
   t.match(taken, { dir: missing, madeFolder: true, environments: [{ slug: 'default' }, { slug: 'staging' }], skipped: [] });
@@ -67,7 +67,7 @@ t.test('a folder that is missing, empty or only configured is made by the import
 
   const empty = join(folder, 'empty-folder');
   mkdirSync(empty);
-  t.match(await collab(['import', file, '--dir', empty]), { code: 0, stdout: new RegExp(`Made the folder ${empty} and took in 2 environments\\.[^]*collab(?:\\.js)?'? start --dir ${empty}`) });
+  t.match(await collab(['import', file, '--dir', empty]), { code: 0, stdout: new RegExp(`Created the folder ${empty} and imported 2 environments\\.[^]*collab(?:\\.js)?'? start --dir ${empty}`) });
   const configured = join(folder, 'configured');
   mkdirSync(configured);
   writeFileSync(join(configured, 'config.json'), '{ "dataDir": "./elsewhere" }');
@@ -75,22 +75,22 @@ t.test('a folder that is missing, empty or only configured is made by the import
   t.ok(existsSync(join(configured, 'elsewhere', 'store')));
 });
 
-t.test('an import into a new folder that fails leaves none, whatever came in before', async (t) => {
+t.test('a failed import into a new folder leaves no store, whatever was imported before', async (t) => {
   const cut = join(folder, 'half.ndjson');
   const lines = readFileSync(file, 'utf8').split('\n');
   writeFileSync(cut, lines.slice(0, -2).join('\n'));
   const dir = join(folder, 'failed');
-  t.match(await collab(['import', cut, '--dir', dir]), { code: 1, stdout: '', stderr: /in the middle of the environment staging\. Nothing was taken in\./ });
+  t.match(await collab(['import', cut, '--dir', dir]), { code: 1, stdout: '', stderr: /in the middle of the environment staging\. Nothing was imported\./ });
   t.notOk(existsSync(join(dir, 'config.json')));
   t.strictSame(readdirSync(join(dir, 'data')), []);
   t.match(await collab(['env', 'list', '--dir', dir]), { code: 1, stderr: /no Collab folder/ });
   mkdirSync(join(dir, 'data', 'files', 'env_old'), { recursive: true });
-  t.match(await collab(['import', file, '--dir', dir]), { code: 1, stderr: /data\/files is there, but no store beside it: nothing was taken in/ });
+  t.match(await collab(['import', file, '--dir', dir]), { code: 1, stderr: /data\/files exists, but there is no store next to it\. Nothing was imported/ });
   rmSync(join(dir, 'data', 'files'), { recursive: true });
   await collabJson(t, ['import', file, '--dir', dir]);
 });
 
-t.test('standard output and input work in pipes', (t) => {
+t.test('standard input and output work in pipes', (t) => {
   const other = join(folder, 'piped');
   const run = (command: string): string =>
     execFileSync('sh', ['-c', command], { encoding: 'utf8', env: { ...process.env, NODE: process.execPath, BIN: 'dist/bin/collab.js', FROM: dir, TO: other, FILE: file }, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -100,10 +100,10 @@ t.test('standard output and input work in pipes', (t) => {
   t.end();
 });
 
-t.test('what cannot be done is refused, and nothing is half done', async (t) => {
-  t.match(await collab(['export', file, '--dir', dir]), { code: 1, stdout: '', stderr: /is there already: nothing was written/ });
+t.test('impossible exports and imports are refused, and change nothing', async (t) => {
+  t.match(await collab(['export', file, '--dir', dir]), { code: 1, stdout: '', stderr: /exists already, so nothing was written/ });
   t.match(await collab(['export', join(folder, 'x'), '--env', 'nope', '--dir', dir]), { code: 1, stdout: '', stderr: /nope/ });
-  t.match(await collab(['import', file, '--dir', dir]), { code: 1, stdout: '', stderr: /Line 2: The environment default .* already exists\. Nothing was taken in\.\n {2}→ To leave it as it is .*--skip-existing/ });
+  t.match(await collab(['import', file, '--dir', dir]), { code: 1, stdout: '', stderr: /Line 2: The environment default .* already exists\. Nothing was imported\.\n {2}→ To keep it .*--skip-existing/ });
   t.match(await collab(['import', file, '--skip-existing', '--dir', dir]), { code: 0, stdout: /skipped +default, staging/ });
   t.match(await collab(['import', join(folder, 'absent'), '--dir', dir]), { code: 1, stdout: '', stderr: /ENOENT/ });
   const cut = join(folder, 'cut.ndjson');
@@ -112,6 +112,6 @@ t.test('what cannot be done is refused, and nothing is half done', async (t) => 
   const other = join(folder, 'empty');
   await collabJson(t, ['init', '--dir', other]);
   await collabJson(t, ['env', 'delete', 'default', '--yes', '--dir', other]);
-  t.match(await collab(['import', cut, '--dir', other]), { code: 1, stdout: '', stderr: /the file ends in the middle of the environment default\. Nothing was taken in\./ });
+  t.match(await collab(['import', cut, '--dir', other]), { code: 1, stdout: '', stderr: /the file ends in the middle of the environment default\. Nothing was imported\./ });
   t.strictSame(await collabJson(t, ['env', 'list', '--dir', other]), { items: [] });
 });

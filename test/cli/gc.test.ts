@@ -14,7 +14,7 @@ interface FilesCheck {
   readonly remedy: string | null;
 }
 
-t.test('files that nothing needs are found by doctor and removed by gc', async (t) => {
+t.test('files that are not needed are found by doctor and removed by gc', async (t) => {
   const dir = tempFolder(t);
   writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 } }));
   const { environment, publishableKey } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
@@ -35,7 +35,7 @@ t.test('files that nothing needs are found by doctor and removed by gc', async (
   const attachment = (await (await upload()).json()) as Attachment;
   const thumbnail = await fetch(attachment.thumbnailUrl ?? '', { headers });
   t.equal(thumbnail.status, 200, 'made by the background worker');
-  t.match(await filesCheck(), { level: 'ok', finding: '1, all with their record' });
+  t.match(await filesCheck(), { level: 'ok', finding: '1, each with its record' });
 
   const files = join(dir, 'data', 'files');
   const stray = join(files, environment.id, 'file_00000');

@@ -6,7 +6,7 @@ import { currentProcess } from '../../src/lib/process-identity.ts';
 import { collab, collabJson, type InitOutput, startCollab } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-t.test('init makes a folder and prints its keys as one object', async (t) => {
+t.test('init creates a folder and prints its keys as one object', async (t) => {
   const dir = join(tempFolder(t), 'new', 'folder');
   const made = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
   t.strictSame(Object.keys(made), ['dir', 'environment', 'secretKey', 'publishableKey', 'jwtSecret', 'jwtKid']);
@@ -21,7 +21,7 @@ t.test('init makes a folder and prints its keys as one object', async (t) => {
   t.equal(statSync(join(dir, 'data')).mode & 0o077, 0, 'others cannot read the data');
 });
 
-t.test('a second init changes nothing, says so, and shows no secret', async (t) => {
+t.test('a second init changes nothing, reports that, and shows no secret', async (t) => {
   const dir = tempFolder(t);
   const made = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
   const before = readFileSync(join(dir, 'config.json'), 'utf8');
@@ -29,14 +29,14 @@ t.test('a second init changes nothing, says so, and shows no secret', async (t) 
   t.strictSame(again, { dir, environment: made.environment, alreadyInitialised: true });
   const { code, stdout } = await collab(['init', '--dir', dir]);
   t.equal(code, 0);
-  t.match(stdout, /was made before: nothing was changed/);
+  t.match(stdout, /exists already: nothing was changed/);
   for (const secret of [made.secretKey, made.jwtSecret]) t.notOk(stdout.includes(secret));
   t.equal(readFileSync(join(dir, 'config.json'), 'utf8'), before);
   const { items } = await collabJson<{ items: unknown[] }>(t, ['key', 'list', '--env', 'default', '--dir', dir]);
   t.equal(items.length, 3, 'a secret, a publishable and a signing key');
 });
 
-t.test('for people it prints the keys and what to do next', async (t) => {
+t.test('as text it prints the keys and the next steps', async (t) => {
   const dir = tempFolder(t);
   const { code, stdout, stderr } = await collab(['init', '--dir', dir]);
   t.equal(code, 0);
@@ -46,7 +46,7 @@ t.test('for people it prints the keys and what to do next', async (t) => {
   t.match(stdout, new RegExp(`Next:\n {2}\\S.* start --dir ${dir}\n`));
 });
 
-t.test('without --dir it makes ./collab, and commands then work from inside and beside it', async (t) => {
+t.test('without --dir it creates ./collab, and commands then work inside of it and next to it', async (t) => {
   const cwd = tempFolder(t);
   const made = await collabJson<InitOutput>(t, ['init'], { cwd });
   t.ok(made.dir.endsWith('/collab'));
@@ -56,7 +56,7 @@ t.test('without --dir it makes ./collab, and commands then work from inside and 
   }
 });
 
-t.test('a config.json that is there already is kept and obeyed', async (t) => {
+t.test('an existing config.json is kept and used', async (t) => {
   const dir = tempFolder(t);
   const text = '{ "dataDir": "./elsewhere", "port": 9000 }';
   writeFileSync(join(dir, 'config.json'), text);
@@ -66,7 +66,7 @@ t.test('a config.json that is there already is kept and obeyed', async (t) => {
   t.notOk(existsSync(join(dir, 'data')));
 });
 
-t.test('a lost config.json is made again, the data stays', async (t) => {
+t.test('a lost config.json is recreated, and the data stays', async (t) => {
   const dir = tempFolder(t);
   const made = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
   rmSync(join(dir, 'config.json'));
@@ -74,7 +74,7 @@ t.test('a lost config.json is made again, the data stays', async (t) => {
   t.ok(existsSync(join(dir, 'config.json')));
 });
 
-t.test('a folder without config.json works: its options may come from variables', async (t) => {
+t.test('a folder without config.json works, because options may come from variables', async (t) => {
   const dir = tempFolder(t);
   await collabJson<InitOutput>(t, ['init', '--dir', dir]);
   rmSync(join(dir, 'config.json'));
@@ -83,7 +83,7 @@ t.test('a folder without config.json works: its options may come from variables'
   t.notOk(existsSync(join(dir, 'config.json')));
 });
 
-t.test('of two at once one makes the folder, and both end well', async (t) => {
+t.test('of two concurrent inits one creates the folder, and both succeed', async (t) => {
   const dir = tempFolder(t);
   const outputs = await Promise.all([1, 2].map(() => collabJson<Partial<InitOutput>>(t, ['init', '--dir', dir])));
   t.equal(outputs.filter(({ secretKey }) => secretKey !== undefined).length, 1);
@@ -91,7 +91,7 @@ t.test('of two at once one makes the folder, and both end well', async (t) => {
   t.equal(items.length, 1);
 });
 
-t.test('a place where no folder can be made is named', async (t) => {
+t.test('a path where no folder can be created is reported', async (t) => {
   const file = join(tempFolder(t), 'file');
   writeFileSync(file, '');
   const { code, stderr } = await collab(['init', '--dir', join(file, 'inside')]);
@@ -99,7 +99,7 @@ t.test('a place where no folder can be made is named', async (t) => {
   t.match(stderr, /ENOTDIR/);
 });
 
-t.test('an init that was killed midway leaves nothing that stays', async (t) => {
+t.test('what a killed init leaves is removed', async (t) => {
   const dir = tempFolder(t);
   const leftover = await killedMidway(t, dir);
   const { stdout } = await collab(['doctor', '--dir', dir, '--json']);
@@ -114,7 +114,7 @@ t.test('an init that was killed midway leaves nothing that stays', async (t) => 
   t.strictSame(setupsIn(dir), [], 'also beside a store that is whole');
 });
 
-t.test('an init that runs elsewhere at the same time is left alone', async (t) => {
+t.test('an init that is running elsewhere at the same time is not disturbed', async (t) => {
   const dir = tempFolder(t);
   const busy = join(dir, 'data', '.setup-2');
   mkdirSync(busy, { recursive: true });
@@ -126,7 +126,7 @@ t.test('an init that runs elsewhere at the same time is left alone', async (t) =
   t.strictSame(setupsIn(dir), []);
 });
 
-t.test('what is hinted at works when pasted, also with a space in the folder', async (t) => {
+t.test('the suggested commands work when pasted, also with a space in the folder', async (t) => {
   const dir = join(tempFolder(t), "Ann's comments");
   const { stdout } = await collab(['init', '--dir', dir]);
   const hint = /collab\.(?:js|ts)? ?start --dir .*$|start --dir .*$/m.exec(stdout)?.[0] ?? '';
@@ -139,7 +139,7 @@ t.test('what is hinted at works when pasted, also with a space in the folder', a
 
 const setupsIn = (dir: string): string[] => readdirSync(join(dir, 'data')).filter((name) => name.startsWith('.setup-'));
 
-/** Kills an init with SIGKILL while it fills the store aside; gives what it has left. */
+/** Kills an init with SIGKILL while it prepares the store. Returns what it has left. */
 async function killedMidway(t: Test, dir: string): Promise<string> {
   for (;;) {
     const { process: child, end } = startCollab(t, ['init', '--dir', dir]);
@@ -148,13 +148,13 @@ async function killedMidway(t: Test, dir: string): Promise<string> {
     }
     await end('SIGKILL');
     const [left] = existsSync(join(dir, 'data')) ? setupsIn(dir) : [];
-    // Without its owner it was ended while it cleared up.
+    // Without its owner file, it was killed while it cleaned up.
     if (left !== undefined && existsSync(join(dir, 'data', left, 'owner.json'))) return join(dir, 'data', left);
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
-/** A setup of a process that has ended, made elsewhere. */
+/** A setup folder of a process that has ended. */
 function endedSetup(t: Test): string {
   const folder = tempFolder(t);
   writeFileSync(join(folder, 'owner.json'), JSON.stringify({ ...currentProcess(), pid: 4_000_000 }));

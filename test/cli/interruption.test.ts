@@ -7,7 +7,7 @@ import { collabJson, type InitOutput, startCollab, startServer } from '../helper
 import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-/** The processes that have a place among the readers of the log or the tree, with a snapshot or without. */
+/** The processes registered as readers of the log or the base table, with or without a snapshot. */
 async function readersOf(store: string): Promise<number[]> {
   const { log, root } = await openDatabase(store);
   try {
@@ -17,7 +17,7 @@ async function readersOf(store: string): Promise<number[]> {
   }
 }
 
-t.test('an export that is interrupted leaves no reader and no file behind', async (t) => {
+t.test('an interrupted export leaves no reader and no file behind', async (t) => {
   const dir = tempFolder(t);
   const store = join(dir, 'data', 'store');
   const { secretKey } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
@@ -28,7 +28,7 @@ t.test('an export that is interrupted leaves no reader and no file behind', asyn
     t.ok(answer.ok, await answer.text());
   }
   for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143]] as const) {
-    // Nobody reads on, so it waits with most of it still to be read from the store.
+    // The pipe is not read any more, so the export waits before it has read most of the store.
     const running = startCollab(t, ['export', '-', '--dir', dir]);
     const { pid = 0, stdout } = running.process;
     stdout?.pause();

@@ -19,7 +19,7 @@ async function stateOf(id: unknown): Promise<string | undefined> {
   return items.find((item) => item.id === id)?.state;
 }
 
-t.test('a secret key has the rights it is given', async (t) => {
+t.test('a secret key has the given rights', async (t) => {
   const made = await create('--kind', 'secret', '--name', 'ci', '--scope', 'read', '--rooms', 'docs/*', '--expires', '90d', '--rate-limit', 'unlimited');
   t.strictSame(Object.keys(made).slice(0, 3), ['id', 'kind', 'secretKey']);
   t.match(made, { kind: 'secret', secretKey: /^sk_default_/, name: 'ci', scope: 'read', rooms: 'docs/*', rateLimit: 'unlimited' });
@@ -27,12 +27,12 @@ t.test('a secret key has the rights it is given', async (t) => {
   t.equal(Math.round(days), 90);
 });
 
-t.test('a plain secret key may do everything and counts on the address', async (t) => {
+t.test('a secret key may do everything by default and is limited per address', async (t) => {
   t.match(await create('--kind', 'secret'), { scope: 'full', rooms: null, rateLimit: null, expiresAt: null });
   t.match(await create('--kind', 'secret', '--rate-limit', '1000'), { rateLimit: 1000 });
 });
 
-t.test('a publishable key is no secret and stays visible', async (t) => {
+t.test('a publishable key is not secret and stays visible', async (t) => {
   const made = await create('--kind', 'publishable');
   t.strictSame(Object.keys(made).slice(0, 3), ['id', 'kind', 'publishableKey']);
   const { stdout } = await collab(['key', 'list', '--env', 'default', '--dir', dir]);
@@ -51,7 +51,7 @@ t.test('lists show no secret', async (t) => {
   }
 });
 
-t.test('a revoked key is listed as revoked; revoking again does no harm', async (t) => {
+t.test('a revoked key is listed as revoked; revoking it again has no effect', async (t) => {
   const { id } = await create('--kind', 'secret');
   t.match(await collab(['key', 'revoke', String(id), '--dir', dir]), { code: 2, stderr: /Add --yes/ });
   t.equal(await stateOf(id), 'active');
@@ -60,7 +60,7 @@ t.test('a revoked key is listed as revoked; revoking again does no harm', async 
   t.match(await collab(['key', 'revoke', 'key_none', '--yes', '--dir', dir]), { code: 1, stderr: /→ `collab key list/ });
 });
 
-t.test('rotation gives a key with the same rights; the old one works for the overlap', async (t) => {
+t.test('rotation creates a key with the same rights; the old one works for the overlap', async (t) => {
   const old = await create('--kind', 'secret', '--name', 'bot', '--scope', 'moderate', '--rooms', 'a*');
   const made = await collabJson<Record<string, unknown>>(t, ['key', 'rotate', String(old['id']), '--overlap', '1h', '--dir', dir]);
   t.match(made, { kind: 'secret', secretKey: /^sk_/, scope: 'moderate', rooms: 'a*', name: 'bot', replaces: old['id'] });
@@ -71,14 +71,14 @@ t.test('rotation gives a key with the same rights; the old one works for the ove
   t.ok(expiry > 3_500_000 && expiry <= 3_600_000, 'within the hour');
 });
 
-t.test('signing keys are secrets of ours or public keys of others', async (t) => {
+t.test('signing keys are secrets or public keys of an identity provider', async (t) => {
   const own = await create('--kind', 'signing', '--kid', 'mine');
   t.match(own, { id: 'mine', kind: 'signing', alg: 'HS256', source: 'secret' });
   t.ok(String(own['jwtSecret']).length >= 32);
   const file = join(dir, 'idp.pem');
   writeFileSync(file, generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }));
   t.match(await create('--kind', 'signing', '--alg', 'EdDSA', '--public-key', file, '--kid', 'idp'), { id: 'idp', alg: 'EdDSA', source: 'public' });
-  t.match(await collab(['key', 'rotate', 'idp', '--dir', dir]), { code: 2, stderr: /→ Register their new one beside it: .*collab.* key create --env default/ });
+  t.match(await collab(['key', 'rotate', 'idp', '--dir', dir]), { code: 2, stderr: /→ Add the provider's new key: .*collab.* key create --env default/ });
   t.match(await collab(['key', 'create', '--env', 'default', '--kind', 'signing', '--kid', 'mine', '--dir', dir]), { code: 1, stderr: /mine/ });
   t.strictSame(await collabJson(t, ['key', 'revoke', 'idp', '--yes', '--dir', dir]), { revoked: true, id: 'idp' });
   t.equal(await stateOf('idp'), undefined);
@@ -88,12 +88,12 @@ t.test('signing keys are secrets of ours or public keys of others', async (t) =>
   for (const kid of ['mine', String(made['id'])]) t.equal(await stateOf(kid), 'active', `${kid} verifies`);
 });
 
-t.test('an option of another kind of key is refused, not passed over', async (t) => {
+t.test('an option of another kind of key is refused, not ignored', async (t) => {
   const refuse = async (args: string[], stderr: RegExp): Promise<void> => {
     t.match(await collab(['key', 'create', '--env', 'default', ...args, '--dir', dir]), { code: 2, stdout: '', stderr });
   };
-  await refuse(['--kind', 'publishable', '--scope', 'read'], /--scope has no meaning for a publishable key/);
-  await refuse(['--kind', 'secret', '--public-key', 'x'], /--public-key has no meaning for a secret key/);
+  await refuse(['--kind', 'publishable', '--scope', 'read'], /--scope does not apply to publishable keys/);
+  await refuse(['--kind', 'secret', '--public-key', 'x'], /--public-key does not apply to secret keys/);
   await refuse(['--kind', 'signing', '--alg', 'RS256'], /--alg needs --public-key <file> or --jwks <url>/);
   await refuse(['--kind', 'signing', '--jwks', 'https://x'], /--alg is missing/);
   await refuse(['--kind', 'secret', '--rate-limit', '0'], /--rate-limit must be a whole number from 1 to 1000000, not "0"/);

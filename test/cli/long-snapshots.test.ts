@@ -5,7 +5,7 @@ import { until } from '../helpers/cluster.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-t.test('a stopped process that holds a snapshot is named by status, doctor and the log', async (t) => {
+t.test('a stopped process that keeps a snapshot open is named by status, doctor and the log', async (t) => {
   const dir = tempFolder(t);
   await collabJson<InitOutput>(t, ['init', '--dir', dir]);
   const server = await startServer(t, dir, ['--workers', '1']);
@@ -16,7 +16,7 @@ t.test('a stopped process that holds a snapshot is named by status, doctor and t
   process.kill(pid, 'SIGSTOP');
 
   t.match((await collabJson<{ heldSnapshots: object[] }>(t, ['status', '--dir', dir])).heldSnapshots, [{ table: 'log', pid, command: /^snapshot-holder/, stopped: true }]);
-  t.match((await collab(['status', '--dir', dir])).stdout, new RegExp(`Warning: process ${pid} \\(snapshot-holder .*, stopped\\) holds a snapshot of the log`));
+  t.match((await collab(['status', '--dir', dir])).stdout, new RegExp(`Warning: process ${pid} \\(snapshot-holder .*, stopped\\) keeps a snapshot of the log open`));
   const report = JSON.parse((await collab(['doctor', '--dir', dir, '--json'])).stdout) as { checks: { name: string; level: string; finding: string; remedy: string }[] };
   t.match(report.checks.filter(({ name }) => name === 'snapshots'), [{ level: 'warn', finding: new RegExp(`process ${pid} `), remedy: new RegExp(`kill -CONT ${pid}`) }]);
   await until(() => server.errors().includes('a process keeps a snapshot of the store open'), 60_000);

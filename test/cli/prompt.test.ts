@@ -9,15 +9,15 @@ function terminal(isTTY: boolean): { input: PassThrough & { isTTY: boolean }; ou
   return { input: Object.assign(new PassThrough(), { isTTY }), output: new PassThrough() };
 }
 
-t.test('goes ahead when the answer is typed', async (t) => {
+t.test('resolves when the required answer is typed', async (t) => {
   const { input, output } = terminal(true);
   const asked = confirmDestruction(question, { input, output });
   input.write('staging\n');
   await t.resolves(asked);
-  t.match(String(output.read()), /This deletes everything\.\nType staging to go ahead:/);
+  t.match(String(output.read()), /This deletes everything\.\nType staging to continue:/);
 });
 
-t.test('stops at any other answer, also at none', async (t) => {
+t.test('rejects any other answer, and an empty one', async (t) => {
   for (const answer of ['y\n', '\n', 'stagin\n']) {
     const { input, output } = terminal(true);
     const asked = confirmDestruction(question, { input, output });
@@ -26,17 +26,17 @@ t.test('stops at any other answer, also at none', async (t) => {
   }
 });
 
-t.test('stops when the terminal is closed instead of answered', async (t) => {
+t.test('rejects when the terminal is closed without an answer', async (t) => {
   const { input, output } = terminal(true);
   const asked = confirmDestruction(question, { input, output });
   input.end();
   await t.rejects(asked, { message: 'Nothing was changed.', exitCode: 1 });
 });
 
-t.test('without a terminal it refuses, and says how to go ahead', async (t) => {
+t.test('without a terminal it refuses, and says how to confirm', async (t) => {
   const refused: unknown = await confirmDestruction(question, terminal(false)).catch((error: unknown) => error);
   t.ok(refused instanceof Failure);
-  t.match(refused, { exitCode: 2, remedies: ['Add --yes to do it without being asked.'] });
+  t.match(refused, { exitCode: 2, remedies: ['Add --yes to confirm.'] });
 });
 
 t.test('with --yes nothing is asked', async (t) => {
@@ -45,7 +45,7 @@ t.test('with --yes nothing is asked', async (t) => {
   t.equal(output.read(), null);
 });
 
-/** Types an answer whenever it is asked, and gives what the terminal showed. */
+/** Types an answer after each question, and records what the terminal showed. */
 function typing({ input, output }: { input: PassThrough; output: PassThrough }, answers: string[]): { shown: string } {
   const seen = { shown: '' };
   output.on('data', (text: Buffer) => {
@@ -59,10 +59,10 @@ t.test('a password is asked for twice and not shown', async (t) => {
   const asked = terminal(true);
   const seen = typing(asked, ['correct horse', 'correct horse']);
   t.equal(await askPassword(asked), 'correct horse');
-  t.equal(seen.shown, 'Password (at least 12 characters): \nThe same again: \n');
+  t.equal(seen.shown, 'Password (at least 12 characters): \nRepeat the password: \n');
 });
 
-t.test('two passwords that differ are not taken', async (t) => {
+t.test('two passwords that differ are refused', async (t) => {
   const asked = terminal(true);
   typing(asked, ['correct horse', 'correct house']);
   await t.rejects(askPassword(asked), { message: 'The two passwords differ. Nothing was changed.' });
@@ -72,7 +72,7 @@ for (const [name, key, ends] of [
   ['Ctrl-C', '\u0003', { name: 'Interrupted', exitCode: 130 }],
   ['Ctrl-D', '\u0004', { name: 'Failure', exitCode: 1, message: 'Nothing was changed.' }],
 ] as const) {
-  t.test(`${name} is no password, and gives the terminal back`, async (t) => {
+  t.test(`${name} is not taken as a password, and restores the terminal`, async (t) => {
     // Ctrl-D within a line deletes a character.
     for (const before of name === 'Ctrl-C' ? ['', 'half'] : ['']) {
       const { input, output } = terminal(true);
@@ -82,12 +82,12 @@ for (const [name, key, ends] of [
       input.write(before + key);
       await t.rejects(asked, ends);
       t.strictSame(modes, [true, false]);
-      t.equal(String(output.read()), 'Password (at least 12 characters): \n', 'it is not asked for again');
+      t.equal(String(output.read()), 'Password (at least 12 characters): \n', 'it does not ask again');
     }
   });
 }
 
-t.test('Ctrl-C is no answer either', async (t) => {
+t.test('Ctrl-C is not taken as an answer', async (t) => {
   const { input, output } = terminal(true);
   const asked = confirmDestruction(question, { input, output: Object.assign(output, { isTTY: true, columns: 80 }) });
   input.write('staging\u0003');
@@ -96,5 +96,5 @@ t.test('Ctrl-C is no answer either', async (t) => {
 
 t.test('without a terminal no password is asked for', async (t) => {
   const refused: unknown = await askPassword(terminal(false)).catch((error: unknown) => error);
-  t.match(refused, { exitCode: 2, remedies: ['Give it with --password <text>.'] });
+  t.match(refused, { exitCode: 2, remedies: ['Pass it with --password <text>.'] });
 });

@@ -35,18 +35,18 @@ t.before(async () => {
 });
 
 /**
- * Restores over `dir` and kills the command as it is about to rename from one of `paths` (anything, when there are none) for the
- * `count`th time. Whether it came that far.
+ * Restores over `dir` and kills the command just before it renames one of `paths` (any path if there are none) for the
+ * `count`th time. Returns whether it got that far.
  */
 async function killAtRename(dir: string, count: number, paths: readonly string[]): Promise<boolean> {
-  // One thread for files, because strace counts the calls of each thread.
+  // One file system thread, because strace counts the calls of each thread separately.
   const args = ['-f', '-o', '/dev/null', ...paths.flatMap((path) => ['-P', join(dir, path)]), '-e', 'trace=rename', '-e', `inject=rename:signal=SIGKILL:when=${count}`, ...collabCommand, 'restore', backup, '--dir', dir, '--yes'];
   const child = spawn('strace', args, { stdio: 'ignore', env: { ...process.env, UV_THREADPOOL_SIZE: '1' } });
   const [code] = (await once(child, 'exit')) as [number | null];
   return code !== 0;
 }
 
-t.test('a restore that is killed before any of its moves is finished by the next command, or has changed nothing', { skip: withoutStrace() }, async (t) => {
+t.test('a restore that is killed before any of its moves is completed by the next command, or has changed nothing', { skip: withoutStrace() }, async (t) => {
   const tryAll = async (name: string, paths: readonly string[]): Promise<string[]> => {
     const outcomes: string[] = [];
     for (let count = 1; ; count++) {
@@ -61,13 +61,13 @@ t.test('a restore that is killed before any of its moves is finished by the next
       outcomes.push(is);
     }
   };
-  // The thread for files renames five times: it decides, then takes away old and brings new files, then the same of the store.
-  // The main thread, which opens the store, renames at first as often as twice.
+  // The file system thread renames five times: the commit, then the old and new files, then the old and new store.
+  // The main thread, which opens the store, renames up to twice before that.
   t.match((await tryAll('any', [])).join(' '), /^old .*new new new$/);
   t.strictSame(await tryAll('old', ['data/files', 'data/store']), ['new', 'new'], 'before the old files are taken away, and the old store');
 });
 
-t.test('start finishes it too, doctor says so, and a second restore begins anew', async (t) => {
+t.test('start completes it too, doctor reports it, and a second restore starts over', async (t) => {
   const dir = copyOfOld('half');
   const ready = join(dir, 'data', 'restoring-2026-01-02T03-04-05.678Z');
   const aside = join(dir, 'data', 'before-restore-2026-01-02T03-04-05.678Z');
@@ -80,7 +80,7 @@ t.test('start finishes it too, doctor says so, and a second restore begins anew'
   t.ok(existsSync(ready), 'doctor changes nothing');
 
   const lock = await lockDataFolder(join(dir, 'data'));
-  t.match(await collab(['start', '--dir', dir, '--port', '0']), { code: 1, stderr: /A restore of .* is under way: nothing was changed\.\n {2}→ Call the command again/ });
+  t.match(await collab(['start', '--dir', dir, '--port', '0']), { code: 1, stderr: /A restore of .* is in progress, so nothing was changed\.\n {2}→ Run the command again/ });
   lock.release();
   const server = await startServer(t, dir, ['--workers', '1']);
   t.match(server.errors(), /Finished a restore that was interrupted\. The old data is in .*before-restore-2026/);
@@ -91,17 +91,17 @@ t.test('start finishes it too, doctor says so, and a second restore begins anew'
   t.notOk(existsSync(join(dir, 'data', '.restore-1')), 'what an earlier one left is removed');
 });
 
-t.test('where the old data was moved aside and no store is there, none is made', async (t) => {
+t.test('no store is created where the old data was moved aside and there is no store', async (t) => {
   const dir = copyOfOld('aside');
   mkdirSync(join(dir, 'data', 'before-restore-x'));
   renameSync(join(dir, 'data', 'store'), join(dir, 'data', 'before-restore-x', 'store'));
   for (const command of [['start', '--port', '0'], ['init']]) {
-    t.match(await collab([...command, '--dir', dir]), { code: 1, stdout: '', stderr: /holds no store, but the data that a restore has moved aside: nothing was made\.\n {2}→ Restore the backup again/ });
+    t.match(await collab([...command, '--dir', dir]), { code: 1, stdout: '', stderr: /contains no store, only the data that a restore has moved aside\. No new store was created\.\n {2}→ Restore the backup again/ });
   }
   t.notOk(existsSync(join(dir, 'data', 'store')));
 });
 
-t.test('a backup can’t name files outside of itself', async (t) => {
+t.test('a backup cannot name files outside of itself', async (t) => {
   const evil = join(folder, 'evil');
   cpSync(backup, evil, { recursive: true });
   const secret = join(folder, 'secret');
@@ -116,17 +116,17 @@ t.test('a backup can’t name files outside of itself', async (t) => {
     t.match(await collab(['restore', evil, '--dir', to]), { code: 1, stdout: '', stderr });
     t.notOk(existsSync(join(to, 'data', 'store')));
   };
-  await refused(`${sums}${hash}  ../secret\n`, /SHA256SUMS is not what `collab backup` writes: it names "\.\.\/secret"\. Nothing was changed/);
+  await refused(`${sums}${hash}  ../secret\n`, /SHA256SUMS was not written by `collab backup`, or was changed: it contains "\.\.\/secret"\. Nothing was restored/);
   for (const name of ['files/../../secret', 'files/e/../../../secret', secret, 'files/e/d/../x', 'files/e/.holds/x', 'files//d/x', 'config.json', 'store/lock.mdb', 'store/../store/data.mdb', '']) {
     writeFileSync(join(evil, 'SHA256SUMS'), `${sums}${hash}  ${name}\n`);
-    await t.rejects(readSums(evil), { name: 'Failure', message: /is not what `collab backup` writes: it names / }, name);
+    await t.rejects(readSums(evil), { name: 'Failure', message: /was not written by `collab backup`, or was changed: it contains / }, name);
   }
-  await refused('', /names no store\. Nothing was changed/);
+  await refused('', /does not list the store\. Nothing was restored/);
   mkdirSync(join(evil, 'files', 'env_x'), { recursive: true });
   mkdirSync(join(folder, 'elsewhere'));
   writeFileSync(join(folder, 'elsewhere', 'file_x'), 'of this machine');
   symlinkSync(join(folder, 'elsewhere'), join(evil, 'files', 'env_x', 'linked'));
-  await refused(`${sums}${hash}  files/env_x/linked/file_x\n`, /is damaged: files\/env_x\/linked\/file_x is missing, a link, or not what it was/);
+  await refused(`${sums}${hash}  files/env_x/linked/file_x\n`, /is damaged: files\/env_x\/linked\/file_x is missing, is a symbolic link, or was changed/);
   mkdirSync(join(evil, 'files', 'env_x', 'file_'));
   symlinkSync(secret, join(evil, 'files', 'env_x', 'file_', 'file_x'));
   await refused(`${sums}${hash}  files/env_x/file_/file_x\n`, /is damaged: files\/env_x\/file_\/file_x/);

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { clearRunning, writeRunning } from '../../src/cli/shared/running.ts';
+import { removeServerFile, writeServerFile } from '../../src/cli/shared/running-server.ts';
 import { collab, collabJson, startCollab, startServer } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
@@ -16,7 +16,7 @@ const hasCurl = (() => {
   }
 })();
 
-/** Calls the API of a server; answers its status and body. */
+/** Calls the API of a server. Returns the status and body of the response. */
 async function api(url: string, key: string, method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }> {
   const answer = await fetch(`${url}/api/v1${path}`, {
     method,
@@ -26,7 +26,7 @@ async function api(url: string, key: string, method: string, path: string, body?
   return { status: answer.status, body: await answer.json() };
 }
 
-/** A port that is taken for as long as the test lasts. */
+/** A port that is in use until the end of the test. */
 async function takenPort(t: Test): Promise<number> {
   const server = createServer();
   t.teardown(() => void server.close());
@@ -35,7 +35,7 @@ async function takenPort(t: Test): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-t.test('the first start makes the folder, and says so once, with the keys', async (t) => {
+t.test('the first start creates the folder and shows the keys once', async (t) => {
   const dir = join(tempFolder(t), 'fresh');
   const first = await startServer(t, dir);
   t.match(first.ready, { dir, workers: Number, pid: first.process.pid, environment: { slug: 'default' }, secretKey: /^sk_/, publishableKey: /^pk_/, jwtKid: String });
@@ -48,7 +48,7 @@ t.test('the first start makes the folder, and says so once, with the keys', asyn
   t.equal(await second.end('SIGINT'), 0);
 });
 
-t.test('with --demo the line that it prints posts a thread when pasted', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {
+t.test('with --demo the printed command posts a thread when pasted', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {
   const dir = tempFolder(t);
   const server = startCollab(t, ['start', '--dir', dir, '--port', '0', '--demo']);
   const page = /^Open (http:\S+)\/ in a browser\.$/.exec(await server.line((line) => line.startsWith('Open')))?.[1] ?? '';
@@ -60,7 +60,7 @@ t.test('with --demo the line that it prints posts a thread when pasted', { skip:
   t.strictSame(items.map(({ userId }) => userId).toSorted(), ['ann', 'bob', 'ci-bot']);
 });
 
-t.test('without --demo the two lines that it prints do, in order', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {
+t.test('without --demo the two printed commands post a thread when pasted in order', { skip: hasCurl ? false : 'there is no curl here' }, async (t) => {
   const server = startCollab(t, ['start', '--dir', tempFolder(t), '--port', '0']);
   const answers = [];
   for (let i = 0; i < 2; i++) {
@@ -70,7 +70,7 @@ t.test('without --demo the two lines that it prints do, in order', { skip: hasCu
   t.match(answers, [{ user: { userId: 'ci-bot', kind: 'bot' } }, { thread: { roomId: 'demo' } }]);
 });
 
-t.test('flags win over variables and the file', async (t) => {
+t.test('flags override variables and the file', async (t) => {
   const dir = tempFolder(t);
   writeFileSync(join(dir, 'config.json'), '{"port": 1, "workers": 9}');
   const server = await startServer(t, dir, ['--workers', '1'], { env: { COLLAB_PORT: '2', COLLAB_WORKERS: '8' } });
@@ -78,7 +78,7 @@ t.test('flags win over variables and the file', async (t) => {
   t.ok(server.ready.port > 2);
 });
 
-t.test('a faulty flag or option ends with 2, its path and the reason; nothing is made', async (t) => {
+t.test('an invalid flag or option exits with 2, its path and the reason; nothing is created', async (t) => {
   const dir = join(tempFolder(t), 'none');
   t.match(await collab(['start', '--dir', dir, '--port', '70000']), {
     code: 2,
@@ -91,7 +91,7 @@ t.test('a faulty flag or option ends with 2, its path and the reason; nothing is
 
 const importing = (script: string) => ({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` });
 
-t.test('where there is no HTTP core for this Node, one line says so, and nothing is made or forked', async (t) => {
+t.test('without an HTTP core for this Node, one line reports it, and nothing is created or forked', async (t) => {
   const run = async (script: string, args: readonly string[] = ['start', '--port', '0']) => {
     const dir = join(tempFolder(t), 'none');
     const ended = await collab([...args, '--dir', dir], { env: importing(script) });
@@ -108,7 +108,7 @@ t.test('where there is no HTTP core for this Node, one line says so, and nothing
   t.match(await run(versioned('node', '18.20.0'), ['init']), { code: 1, stdout: '', stderr: /^collab: Node 18\.20\.0 / });
 });
 
-t.test('a core that corrupts what it sends makes the start fail at once, in one line after the keys of the folder that it made', async (t) => {
+t.test('a core that corrupts responses makes the start fail at once, with one line after the keys of the new folder', async (t) => {
   const corrupting = `
     import { createRequire } from 'node:module';
     const core = createRequire(${JSON.stringify(import.meta.url)})('uWebSockets.js');
@@ -126,7 +126,7 @@ t.test('a core that corrupts what it sends makes the start fail at once, in one 
   t.match(await run(), { code: 1, stderr: new RegExp(`^${refusal}`) });
 });
 
-t.test('a second start on the same folder is refused, and names the holder', async (t) => {
+t.test('a second start on the same folder is refused, naming the running process', async (t) => {
   const dir = tempFolder(t);
   const { ready } = await startServer(t, dir, ['--workers', '1']);
   const { code, stdout, stderr } = await collab(['start', '--dir', dir, '--port', '0']);
@@ -135,12 +135,12 @@ t.test('a second start on the same folder is refused, and names the holder', asy
   t.match(stderr, new RegExp(`in use by process ${ready.pid}`));
 });
 
-t.test('a port that is taken is refused; the keys of a folder that was made are shown all the same', async (t) => {
+t.test('a port in use is refused; the keys of a new folder are shown nevertheless', async (t) => {
   const port = await takenPort(t);
   t.match(await collab(['start', '--dir', tempFolder(t), '--port', String(port)]), { code: 1, stdout: '', stderr: new RegExp(`^secret key +sk_default_[^]*Port ${port} on 127\\.0\\.0\\.1 is in use`) });
 });
 
-t.test('what a command changes beside the server holds from the next request on', async (t) => {
+t.test('a change by a command applies to the running server from the next request on', async (t) => {
   const dir = tempFolder(t);
   const { url } = await startServer(t, dir, ['--workers', '2'], { env: { COLLAB_RATE_LIMIT_PER_MINUTE: '100000' } });
   const key = await collabJson<{ id: string; secretKey: string }>(t, ['key', 'create', '--env', 'default', '--kind', 'secret', '--dir', dir]);
@@ -158,7 +158,7 @@ t.test('what a command changes beside the server holds from the next request on'
   for (let i = 0; i < 8; i++) t.equal((await api(url, key.secretKey, 'GET', '/rooms')).status, 401, 'a revoked key is refused, in every worker');
 });
 
-t.test('what is left behind by a server that was killed does no harm', async (t) => {
+t.test('what a killed server leaves behind is ignored', async (t) => {
   const dir = tempFolder(t);
   const killed = await startServer(t, dir, ['--workers', '1']);
   t.match(JSON.parse(readFileSync(join(dir, 'data', 'server.json'), 'utf8')), { pid: killed.process.pid, address: killed.url });
@@ -186,14 +186,14 @@ t.test('with --json standard output is one document, and the log of all processe
   for (const [worker, msg] of [['primary', 'ready'], ['web-1', 'request'], ['primary', 'stopped']]) t.ok(log.some((line) => line.worker === worker && line.msg === msg), `${worker}: ${msg}`);
 });
 
-t.test('what another server has written of itself since is not removed', (t) => {
+t.test('the server.json of another server is not removed', (t) => {
   const dataDir = tempFolder(t);
   const running = { address: 'http://127.0.0.1:1', workers: 1, startedAt: '2026-01-02T03:04:05.678Z' };
-  writeRunning(dataDir, { pid: process.pid + 1, ...running });
-  clearRunning(dataDir);
+  writeServerFile(dataDir, { pid: process.pid + 1, ...running });
+  removeServerFile(dataDir);
   t.ok(existsSync(join(dataDir, 'server.json')));
-  writeRunning(dataDir, { pid: process.pid, ...running });
-  clearRunning(dataDir);
+  writeServerFile(dataDir, { pid: process.pid, ...running });
+  removeServerFile(dataDir);
   t.notOk(existsSync(join(dataDir, 'server.json')));
   t.end();
 });

@@ -9,7 +9,7 @@ interface Report {
   readonly checks: readonly { name: string; level: string; finding: string; remedy: string | null }[];
 }
 
-/** The check of a name in the report of a doctor that may have found a failure. */
+/** The check with a name in the report of doctor, which may have failed. */
 function checkIn({ stdout }: Finished, name: string): Report['checks'][number] | undefined {
   return (JSON.parse(stdout) as Report).checks.find((check) => check.name === name);
 }
@@ -31,7 +31,7 @@ t.test('status of a stopped server', async (t) => {
   t.match(await collab(['status', '--dir', dir]), { code: 0, stdout: /server +stopped[^]*Next:\n.*collab.* start --dir/ });
 });
 
-t.test('status and doctor beside a running server', async (t) => {
+t.test('status and doctor while a server is running', async (t) => {
   const dir = tempFolder(t);
   const { url, ready, process } = await startServer(t, dir, ['--workers', '1', '--demo']);
   const headers = { Authorization: `Bearer ${ready.secretKey}`, 'Content-Type': 'application/json' };
@@ -50,12 +50,12 @@ t.test('status and doctor beside a running server', async (t) => {
   t.match(await collab(['status', '--dir', dir]), { code: 0, stdout: /server +running and ready/ });
   const healthy = await collab(['doctor', '--dir', dir, '--json']);
   t.equal(healthy.code, 0, healthy.stdout);
-  t.match(checkIn(healthy, 'lock'), { level: 'ok', finding: `held by the running server, process ${process.pid}` });
+  t.match(checkIn(healthy, 'lock'), { level: 'ok', finding: `taken by the running server, process ${process.pid}` });
   t.match(checkIn(healthy, 'store'), { level: 'ok' });
   t.match(checkIn(healthy, 'ready'), { level: 'ok' });
 });
 
-t.test('doctor without a folder fails and says how to make one', async (t) => {
+t.test('doctor without a folder fails and says how to create one', async (t) => {
   const ended = await collab(['doctor', '--dir', tempFolder(t), '--json']);
   t.equal(ended.code, 1);
   t.match(checkIn(ended, 'node'), { level: 'ok' });
@@ -63,7 +63,7 @@ t.test('doctor without a folder fails and says how to make one', async (t) => {
   t.match(checkIn(ended, 'data folder'), { level: 'fail', remedy: /collab init --dir/ });
 });
 
-t.test('doctor finds what an operator does wrong', async (t) => {
+t.test('doctor finds mistakes of the operator', async (t) => {
   const dir = tempFolder(t);
   await collabJson(t, ['init', '--dir', dir]);
   const configure = (config: object): void => writeFileSync(join(dir, 'config.json'), JSON.stringify(config));
@@ -72,7 +72,7 @@ t.test('doctor finds what an operator does wrong', async (t) => {
   configure({ port: 0, host: '0.0.0.0' });
   const open = await look();
   t.equal(open.code, 0, 'a warning is no failure');
-  t.match(checkIn(open, 'exposure'), { level: 'warn', remedy: /proxy with TLS/ });
+  t.match(checkIn(open, 'exposure'), { level: 'warn', remedy: /TLS proxy/ });
 
   configure({ port: 0, host: '0.0.0.0', trustProxy: ['10.0.0.0/8'] });
   t.match(checkIn(await look(), 'exposure'), { level: 'ok' });

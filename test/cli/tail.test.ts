@@ -7,7 +7,7 @@ t.before(() => collabJson<InitOutput>(t, ['init', '--dir', dir]));
 
 const addUser = (id: string, name: string): Promise<unknown> => collabJson(t, ['user', 'add', id, '--name', name, '--env', 'default', '--dir', dir]);
 
-t.test('tail shows what is in the log, then what other processes commit, once and in order', async (t) => {
+t.test('tail shows the stored events, then those that other processes commit, once and in order', async (t) => {
   await addUser('ann', 'Ann');
   const tail = startCollab(t, ['tail', '--env', 'default', '--since', '0', '--json', '--dir', dir]);
   const next = async (): Promise<unknown> => JSON.parse(await tail.line(() => true));
@@ -19,14 +19,14 @@ t.test('tail shows what is in the log, then what other processes commit, once an
   t.equal(await tail.end('SIGINT'), 0);
 });
 
-t.test('for people it is one harmless line per event', async (t) => {
+t.test('as text it prints one line per event, without control characters', async (t) => {
   await addUser('mallory', 'Mallory');
   const tail = startCollab(t, ['tail', '--env', 'default', '--since', '0', '--dir', dir]);
   t.match(await tail.line(() => true), /^\d{4}-\d\d-\d\dT[\d:.]+Z {2}#1 {2}user\.updated {2}by backend \(cli\)$/);
-  t.match(tail.errors(), /Following the events of default after position 0\. Ctrl-C ends\./);
+  t.match(tail.errors(), /Following the events of default after position 0\. Press Ctrl-C to stop\./);
 });
 
-t.test('a reader that has seen enough ends it without a word, as SIGPIPE would', async (t) => {
+t.test('it ends silently when its output pipe is closed, as by SIGPIPE', async (t) => {
   const tail = startCollab(t, ['tail', '--env', 'default', '--since', '0', '--json', '--dir', dir]);
   await tail.line(() => true);
   tail.process.stdout?.destroy();

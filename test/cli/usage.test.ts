@@ -9,7 +9,7 @@ import type { Command } from 'commander';
 import { collab, collabCommand } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
-/** All commands that do something, by their words: `env create`. */
+/** All commands except groups, by their words: `env create`. */
 async function commands(): Promise<Map<string, Command>> {
   const found = new Map<string, Command>();
   const walk = (command: Command, words: readonly string[]): void => {
@@ -20,7 +20,7 @@ async function commands(): Promise<Map<string, Command>> {
   return found;
 }
 
-t.test('the commands are those of this version, without stubs for later ones', async (t) => {
+t.test('the commands are exactly those that are implemented', async (t) => {
   t.strictSame([...(await commands()).keys()], [
     'init',
     'start',
@@ -55,7 +55,7 @@ t.test('the commands are those of this version, without stubs for later ones', a
   ]);
 });
 
-t.test('every command has help with a sentence and examples that call it', async (t) => {
+t.test('the help of every command has a sentence and examples that call it', async (t) => {
   for (const [words, command] of await commands()) {
     t.match(command.description(), /^[A-Z].*\.$/s, `${words} is described`);
     t.ok(examplesOf(command).length > 0, `${words} has examples`);
@@ -63,7 +63,7 @@ t.test('every command has help with a sentence and examples that call it', async
   }
 });
 
-t.test('help shows the examples and the options that every command takes', async (t) => {
+t.test('help shows the examples and the global options', async (t) => {
   const { code, stdout } = await collab(['key', 'create', '--help']);
   t.equal(code, 0);
   t.match(stdout, /Examples:\n {2}\$ collab key create/);
@@ -75,7 +75,7 @@ t.test('the version goes to standard output', async (t) => {
   t.match(await collab(['--version']), { code: 0, stdout: /^\d+\.\d+\.\d+\n$/, stderr: '' });
 });
 
-t.test('wrong usage exits with 2 and says on standard error what is wrong', async (t) => {
+t.test('wrong usage exits with 2 and the reason on standard error', async (t) => {
   const cases: [args: string[], stderr: RegExp][] = [
     [[], /Usage: collab/],
     [['env'], /Usage: collab env/],
@@ -99,7 +99,7 @@ t.test('wrong usage exits with 2 and says on standard error what is wrong', asyn
   );
 });
 
-t.test('a command without a folder says so and how to make one', async (t) => {
+t.test('a command without a folder reports that and how to create one', async (t) => {
   const cwd = tempFolder(t);
   const { code, stdout, stderr } = await collab(['env', 'list'], { cwd });
   t.equal(code, 1);
@@ -108,34 +108,34 @@ t.test('a command without a folder says so and how to make one', async (t) => {
   t.match(stderr, /→ .*collab init --dir/);
 });
 
-t.test('a faulty configuration exits with 2, naming option, reason and source', async (t) => {
+t.test('an invalid configuration exits with 2, naming option, reason and source', async (t) => {
   const { code, stderr } = await collab(['env', 'list', '--dir', tempFolder(t)], { env: { COLLAB_PROT: '1', COLLAB_WORKERS: '0' } });
   t.equal(code, 2);
   t.match(stderr, /COLLAB_PROT is not an option; did you mean COLLAB_PORT\?/);
   t.match(stderr, /workers must be a whole number from 1 to 256 or auto, not "0" \(in the variable COLLAB_WORKERS\)/);
 });
 
-t.test('an empty path is refused, not taken for the current folder', async (t) => {
+t.test('an empty path is refused, not taken as the current folder', async (t) => {
   const cwd = tempFolder(t);
   for (const words of ['start', 'init', 'config check', 'env list', 'backup x', 'openapi']) {
-    t.match(await collab([...words.split(' '), '--dir', ''], { cwd }), { code: 2, stdout: '', stderr: /^collab: --dir must name a path: it is empty\.$/m }, words);
+    t.match(await collab([...words.split(' '), '--dir', ''], { cwd }), { code: 2, stdout: '', stderr: /^collab: --dir must be a path, but it is empty\.$/m }, words);
   }
   await collab(['init', '--dir', 'data'], { cwd });
   for (const [command, argument] of [['backup', '<folder>'], ['restore', '<backup>'], ['export', '<file>'], ['import', '<file>']] as const) {
-    t.match(await collab([command, '', '--dir', 'data'], { cwd }), { code: 2, stdout: '', stderr: `collab: ${argument} must name a path: it is empty.` });
+    t.match(await collab([command, '', '--dir', 'data'], { cwd }), { code: 2, stdout: '', stderr: `collab: ${argument} must be a path, but it is empty.` });
   }
   t.strictSame(readdirSync(cwd), ['data']);
 });
 
-t.test('where no folder can be made this is said at once', { skip: existsSync('/proc/self') ? false : 'there is no /proc' }, async (t) => {
+t.test('a folder that cannot be created is reported at once', { skip: existsSync('/proc/self') ? false : 'no /proc here' }, async (t) => {
   const dir = tempFolder(t);
   await collab(['init', '--dir', dir]);
   for (const args of [['start', '--dir', '/proc/x'], ['init', '--dir', '/proc/x'], ['backup', '/proc/x', '--dir', dir]]) {
-    t.match(await collab(args), { code: 1, stdout: '', stderr: /^collab: The folder \/proc\/x cannot be made: .*\n {2}→ Name another folder\.\n$/ }, args.join(' '));
+    t.match(await collab(args), { code: 1, stdout: '', stderr: /^collab: The folder \/proc\/x cannot be created: .*\n {2}→ Choose another folder\.\n$/ }, args.join(' '));
   }
 });
 
-/** Runs a command whose reader goes away after its first output. */
+/** Runs a command whose output pipe is closed after its first output. */
 async function cutOff(args: readonly string[]): Promise<{ code: number | null; stderr: string }> {
   const [node = '', ...rest] = collabCommand;
   const child = spawn(node, [...rest, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -146,7 +146,7 @@ async function cutOff(args: readonly string[]): Promise<{ code: number | null; s
   return { code, stderr };
 }
 
-t.test('a reader that has seen enough ends a command silently, as SIGPIPE would', async (t) => {
+t.test('a command ends silently when its output pipe is closed, as by SIGPIPE', async (t) => {
   const dir = join(tempFolder(t), 'live');
   const file = join(tempFolder(t), 'many.ndjson');
   await collab(['init', '--dir', join(dir, 'x')]);

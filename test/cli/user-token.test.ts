@@ -8,7 +8,7 @@ t.before(async () => {
   kid = (await collabJson<InitOutput>(t, ['init', '--dir', dir])).jwtKid;
 });
 
-t.test('a user is made known, changed, listed and shown', async (t) => {
+t.test('a user is added, changed, listed and shown', async (t) => {
   const add = (...args: string[]) => collabJson<object>(t, ['user', 'add', ...args, '--env', 'default', '--dir', dir]);
   t.match(await add('ci-bot', '--name', 'CI', '--bot'), { id: 'ci-bot', userId: 'ci-bot', name: 'CI', kind: 'bot' });
   t.match(await add('ann/Ångström', '--name', 'Ann', '--email', 'ann@example.com'), { userId: 'ann/Ångström', kind: 'user' });
@@ -21,14 +21,14 @@ t.test('a user is made known, changed, listed and shown', async (t) => {
   t.match(shown, { email: 'ann@example.com', online: false, lastSeenAt: null });
 });
 
-t.test('names that would steer a terminal are shown harmless', async (t) => {
+t.test('control characters in names are replaced', async (t) => {
   await collabJson(t, ['user', 'add', 'mallory', '--name', '\u001b[2JGone', '--env', 'default', '--dir', dir]);
   const { stdout } = await collab(['user', 'list', '--env', 'default', '--dir', dir]);
   t.notOk(stdout.includes('\u001b'));
   t.match(stdout, /mallory +·\[2JGone/);
 });
 
-t.test('an unknown user or environment is refused with what to do', async (t) => {
+t.test('an unknown user or environment is refused with advice', async (t) => {
   t.match(await collab(['user', 'show', 'nobody', '--env', 'default', '--dir', dir]), { code: 1, stdout: '', stderr: /→ `collab user list/ });
   t.match(await collab(['user', 'list', '--env', 'nowhere', '--dir', dir]), { code: 1, stdout: '', stderr: /→ `collab env list`/ });
 });

@@ -42,7 +42,7 @@ t.test('a background worker whose base table fails with an I/O error ends with a
   t.match(failures(), [{ worker: /^background/, err: { message: /data\.mdb any more: an I\/O error .*\(MDB_PANIC\).*dmesg/ } }]);
   await until(async () => (await fetch(`${server.url}/readyz`)).ok, 30_000);
   t.equal((await put('cid')).status, 200);
-  t.match(await collab(['doctor', '--dir', dir]), { code: 0, stdout: /ready +the server takes reads and writes/ });
+  t.match(await collab(['doctor', '--dir', dir]), { code: 0, stdout: /ready +the server accepts reads and writes/ });
   t.equal(await server.end(), 0);
 });
 

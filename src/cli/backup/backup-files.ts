@@ -1,19 +1,20 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordedFiles } from '../../domain/files/recorded-files.ts';
-import { copyFile, FILES, filesBelow, type Manifest } from './backup-folder.ts';
+import { FILES, type Manifest } from './backup-folder.ts';
+import { copyFile, filesBelow } from './copy-file.ts';
 import { bytesText, type Progress } from '../terminal/progress.ts';
 
 /** The files of a backup. */
 export interface CopiedFiles {
   readonly files: Manifest['files'];
-  /** Path in the backup -> SHA-256 (hex). */
+  /** SHA-256 (hex) by path in the backup. */
   readonly sums: ReadonlyMap<string, string>;
 }
 
 /**
- * Copies the files that `recorded` names, and their thumbnails, from the folder `from` into the backup `to`. One that is not
- * what its record says is read once more; if it still is not, it is copied as it is and named as damaged.
+ * Copies the files that `recorded` lists, and their thumbnails, from the folder `from` into the backup `to`. A file that
+ * differs from its record is read a second time; if it still differs, it is copied as it is and listed as damaged.
  */
 export async function copyFiles(from: string, to: string, recorded: RecordedFiles, progress: Progress): Promise<CopiedFiles> {
   const sums = new Map<string, string>();
@@ -35,14 +36,14 @@ export async function copyFiles(from: string, to: string, recorded: RecordedFile
     found.add(`${environmentId}/${fileId}`);
     sums.set(`${FILES}/${path}`, copied.sha256);
     bytes += copied.bytes;
-    progress.say(() => `files: ${sums.size}, ${bytesText(bytes)}`);
+    progress.update(() => `copying files: ${sums.size}, ${bytesText(bytes)}`);
   }
   const missing = [...recorded.all()].map((names) => names.join('/')).filter((name) => !found.has(name));
   return { files: { count: sums.size, bytes, missing, damaged }, sums };
 }
 
 /**
- * The recorded files that are not among the files of a backup, as `environment/file`.
+ * The recorded files that a backup lacks or has only damaged, as `environment/file`.
  *
  * @param sums as in `CopiedFiles`
  */
@@ -51,7 +52,7 @@ export function lostFiles(recorded: RecordedFiles, sums: ReadonlyMap<string, str
   return [...recorded.all()].filter(([environmentId, fileId]) => hashes.get(`${environmentId}/${fileId}`) !== recorded.hashOf(environmentId, fileId)).map((names) => names.join('/'));
 }
 
-/** Environment and name of the blob at a path below the folder of files. */
+/** The environment and name of the blob at a path below the folder of files. */
 function blobAt(path: string): [environmentId: string, name: string] {
   const parts = path.split('/');
   return [parts[0] ?? '', parts.at(-1) ?? ''];

@@ -7,49 +7,53 @@ import { RecordedFiles } from '../../domain/files/recorded-files.ts';
 import { ensureFolder, syncTree, writeDurably } from '../../lib/durable-files.ts';
 import { version } from '../../model/version.ts';
 import { copyFiles } from './backup-files.ts';
-import { BACKUP_FORMAT, FILES, MANIFEST, type Manifest, sha256Of, sizeOf, STORE, SUMS } from './backup-folder.ts';
-import { addCommand, pathArgument } from '../command.ts';
+import { BACKUP_FORMAT, FILES, MANIFEST, type Manifest, STORE, SUMS } from './backup-folder.ts';
+import { sha256Of, sizeOf } from './copy-file.ts';
+import { addCommand } from '../command.ts';
+import { pathArgument } from '../option-values.ts';
 import { Failure } from '../failure.ts';
-import { configOf, filesFolder, hasStore, invocation, missingFolder, storeFolder } from '../shared/folder.ts';
-import { facts, next, printResult } from '../terminal/output.ts';
+import { filesFolder, hasStore, noFolderFailure, storeFolder } from '../shared/folder.ts';
+import { loadFolderConfig } from '../shared/open-store.ts';
+import { invocationOf } from '../shared/invocation.ts';
+import { keyValues, nextSteps, printResult } from '../terminal/output.ts';
 import { bytesText, Progress } from '../terminal/progress.ts';
 
-/** How often the growth of the store's copy is looked at. */
-const LOOK_MS = 200;
-/** Names of missing and damaged files that people are shown; the manifest has all. */
+/** How often the size of the store's copy is checked. */
+const PROGRESS_MS = 200;
+/** How many missing or damaged files are shown by name; the manifest lists all. */
 const SHOWN_NAMES = 5;
 
 /** Adds `backup`. */
 export function register(program: Command): void {
   addCommand(program, 'backup <folder>', {
-    summary: 'Copy everything into a new folder, beside a running server or without one.',
+    summary: 'Copy the whole server into a new folder, while it is running or stopped.',
     details:
-      'The store is copied as it stands at one moment, opened and read whole; then the files that its records name are copied and compared with ' +
-      'their SHA-256. Until then no file is deleted. A folder with a manifest.json is a finished backup; exit code 1 with one says that the server ' +
-      'itself has lost files. config.json is not in it. It holds signing secrets: keep it as safe as the server.',
+      'Copies the store as of one moment and reads the copy completely; then copies the files that its records name and compares them with ' +
+      'their SHA-256. Until it is done, the server deletes no files. A folder with a manifest.json is a complete backup; exit code 1 with one means that the ' +
+      'server itself has lost files. A backup does not contain config.json. It contains signing secrets: keep it as safe as the server.',
     examples: ['collab backup /backups/collab-$(date +%F)', 'collab backup /mnt/backup/collab --dir /srv/collab --json'],
   }).action(backup);
 }
 
 async function backup(folder: string, _options: object, command: Command): Promise<void> {
-  const at = invocation(command);
-  const config = await configOf(at.dir);
-  if (!hasStore(config)) throw missingFolder(at.dir);
+  const at = invocationOf(command);
+  const config = await loadFolderConfig(at.dir);
+  if (!hasStore(config)) throw noFolderFailure(at.dir);
   const to = resolve(pathArgument('<folder>', folder));
-  await claim(to);
-  const manifest = await fill(to, config);
+  await claimEmptyFolder(to);
+  const manifest = await copyOrCleanUp(to, config);
   const faults = faultsOf(manifest);
   printResult(at.json, { folder: to, verified: faults === null, ...manifest }, () => describe(to, manifest));
-  if (faults !== null) throw new Failure(`The backup is complete, but ${faults}.`, ['Restore the files from an older backup, or delete their comments: `collab doctor` names them. The rest of this backup is good.']);
+  if (faults !== null) throw new Failure(`The backup is complete, but ${faults}.`, ['Restore these files from an older backup, or delete their comments; `collab doctor` lists them. Everything else in this backup is intact.']);
 }
 
-/** Makes the folder, or takes it when it is empty. */
-async function claim(to: string): Promise<void> {
+/** Creates the folder, or accepts an empty one. */
+async function claimEmptyFolder(to: string): Promise<void> {
   await ensureFolder(to);
-  if ((await readdir(to)).length > 0) throw new Failure(`The folder ${to} is not empty: nothing was written.`, ['Name one that is new or empty.']);
+  if ((await readdir(to)).length > 0) throw new Failure(`The folder ${to} is not empty, so no backup was written.`, ['Choose a folder that is empty or does not exist.']);
 }
 
-async function fill(to: string, config: Config): Promise<Manifest> {
+async function copyOrCleanUp(to: string, config: Config): Promise<Manifest> {
   const progress = new Progress();
   try {
     return await copyAll(to, config, progress);
@@ -63,11 +67,11 @@ async function fill(to: string, config: Config): Promise<Manifest> {
 
 async function copyAll(to: string, config: Config, progress: Progress): Promise<Manifest> {
   const recorded = new RecordedFiles();
-  const { store, copied } = await held(config, async () => ({
+  const { store, copied } = await whileFilesAreKept(config, async () => ({
     store: await copyStore(storeFolder(config), join(to, STORE), recorded, progress),
     copied: await copyFiles(filesFolder(config), to, recorded, progress),
   }));
-  // Read once more rather than hashed on its way: what is on the disk is what counts.
+  // Hashed by reading the copy, not while copying, because only what is on the disk matters.
   const { STORE_FILE } = await storeCopies();
   const storeFile = `${STORE}/${STORE_FILE}`;
   const sums = [[storeFile, await sha256Of(join(to, storeFile))], ...copied.sums];
@@ -86,8 +90,8 @@ async function copyAll(to: string, config: Config, progress: Progress): Promise<
   return manifest;
 }
 
-/** Runs `work` while no server removes a file that a record has named since its beginning. */
-async function held<T>(config: Config, work: () => Promise<T>): Promise<T> {
+/** Runs `work`. Meanwhile no server deletes a file that a record named at the start. */
+async function whileFilesAreKept<T>(config: Config, work: () => Promise<T>): Promise<T> {
   const hold = await (await openBlobs(config)).hold();
   try {
     return await work();
@@ -98,26 +102,26 @@ async function held<T>(config: Config, work: () => Promise<T>): Promise<T> {
 
 async function copyStore(from: string, to: string, recorded: RecordedFiles, progress: Progress): Promise<Manifest['store']> {
   const copies = await storeCopies();
-  const whole = await sizeOf(join(from, copies.STORE_FILE));
+  const total = await sizeOf(join(from, copies.STORE_FILE));
   const watch = setInterval(() => {
-    void sizeOf(join(to, copies.STORE_FILE)).then((bytes) => progress.say(() => `store: ${bytesText(bytes)} of ${bytesText(whole)}`));
-  }, LOOK_MS);
+    void sizeOf(join(to, copies.STORE_FILE)).then((bytes) => progress.update(() => `copying the store: ${bytesText(bytes)} of ${bytesText(total)}`));
+  }, PROGRESS_MS);
   try {
     await copies.copyStore(from, to);
   } finally {
     clearInterval(watch);
   }
-  progress.say(() => 'store: reading the copy');
+  progress.update(() => 'checking the copy of the store');
   return await copies.inspectStore(to, (partition, key, value) => recorded.add(partition, key, value));
 }
 
-/** What is wrong with the files of the server, as it shows in its backup; null when all is well. */
+/** Describes the server's missing and damaged files, as found by the backup; null if there are none. */
 function faultsOf({ files: { missing, damaged = [] } }: Manifest): string | null {
-  const faults = [named(missing, 'missing on the server'), named(damaged, 'damaged on the server: they are not what their records say')].filter((fault) => fault !== null);
+  const faults = [countAndName(missing, 'missing on the server'), countAndName(damaged, 'damaged on the server (they differ from their records)')].filter((fault) => fault !== null);
   return faults.length === 0 ? null : faults.join(', and ');
 }
 
-function named(names: readonly string[], fault: string): string | null {
+function countAndName(names: readonly string[], fault: string): string | null {
   if (names.length === 0) return null;
   const shown = names.slice(0, SHOWN_NAMES).join(', ') + (names.length > SHOWN_NAMES ? ', …' : '');
   return `${names.length === 1 ? 'one file is' : `${names.length} files are`} ${fault} (${shown})`;
@@ -125,9 +129,9 @@ function named(names: readonly string[], fault: string): string | null {
 
 function describe(to: string, { store, files }: Manifest): string {
   return [
-    `The backup is complete and was read back.`,
+    `The backup is complete and was verified.`,
     '',
-    facts([
+    keyValues([
       ['folder', to],
       ['environments', String(store.environments)],
       ['records', String(store.records)],
@@ -135,6 +139,6 @@ function describe(to: string, { store, files }: Manifest): string {
       ['store', bytesText(store.bytes)],
       ['files', `${files.count}, ${bytesText(files.bytes)}`],
     ]),
-    next(`collab restore ${to} --dir <folder>`),
+    nextSteps(`collab restore ${to} --dir <folder>`),
   ].join('\n');
 }

@@ -5,62 +5,62 @@ import { StartError } from '../../cluster/exit.ts';
 import { type DataLock, lockDataFolder } from '../../cluster/data-folder-lock.ts';
 import { ensureFolder, syncPath, syncTree } from '../../lib/durable-files.ts';
 import { Failure } from '../failure.ts';
-import { note } from '../terminal/output.ts';
+import { printNote } from '../terminal/output.ts';
 
-/** What a restore replaces in a data folder, in the order in which it is moved: where the store is, the folder counts as whole. */
+/** What a restore replaces in a data folder, in the order of the moves. The store is last: if it exists, the folder counts as complete. */
 const CONTENT = ['files', 'store'];
-/** Begins the name of a folder in which a restore copies and checks; one that is cut off there has changed nothing. */
-const DRAFT = '.restore-';
-/** Begins the name of a folder with all that is to be moved into place; such a restore is finished by the next command. */
+/** Prefix of the folder in which a restore copies and checks. A restore that is interrupted at that stage has changed nothing. */
+const STAGING = '.restore-';
+/** Prefix of the folder whose contents are to be moved into place. The next command completes such a restore. */
 const READY = 'restoring-';
-/** Begins the name of a folder with the data that a restore has replaced. */
+/** Prefix of the folder with the data that a restore has replaced. */
 const ASIDE = 'before-restore-';
 
-/** Makes an empty folder to restore into, and removes those that interrupted restores have left. The caller holds the lock of the data folder. */
-export async function makeDraft(dataDir: string): Promise<string> {
-  for (const name of namesIn(dataDir, DRAFT)) await rm(join(dataDir, name), { recursive: true, force: true });
-  const draft = join(dataDir, `${DRAFT}${process.pid}`);
-  await mkdir(draft, { mode: 0o700 });
-  return draft;
+/** Creates an empty staging folder, and removes those of interrupted restores. The caller has locked the data folder. */
+export async function createStagingFolder(dataDir: string): Promise<string> {
+  for (const name of namesIn(dataDir, STAGING)) await rm(join(dataDir, name), { recursive: true, force: true });
+  const staging = join(dataDir, `${STAGING}${process.pid}`);
+  await mkdir(staging, { mode: 0o700 });
+  return staging;
 }
 
 /**
- * Replaces the store and the files of a data folder by those in `draft`. From its first rename on the restore is decided:
- * when it is cut off after that, `finishRestore` does the rest. The caller holds the lock of the data folder.
+ * Replaces the store and the files of a data folder with those in `staging`. Once its first rename is done, the restore is
+ * committed: if it is interrupted after that, `finishRestore` completes it. The caller has locked the data folder.
  *
- * @returns the folder with the old data; null when there was none
+ * @returns the folder with the old data; null if there was none
  */
-export async function putInPlace(dataDir: string, draft: string): Promise<string | null> {
-  for (const name of CONTENT) await ensureFolder(join(draft, name));
-  await syncTree(draft);
+export async function replaceData(dataDir: string, staging: string): Promise<string | null> {
+  for (const name of CONTENT) await ensureFolder(join(staging, name));
+  await syncTree(staging);
   const time = new Date().toISOString().replaceAll(':', '-');
-  await rename(draft, join(dataDir, `${READY}${time}`));
+  await rename(staging, join(dataDir, `${READY}${time}`));
   await syncPath(dataDir);
-  return moveIn(dataDir, time);
+  return moveIntoPlace(dataDir, time);
 }
 
-/** Whether a restore of a data folder was cut off after it was decided, or is at it right now. */
+/** Whether a committed restore of a data folder was interrupted or is still running. */
 export function isRestoring(dataDir: string): boolean {
   return namesIn(dataDir, READY).length > 0;
 }
 
-/** What restores that were cut off before that have left. */
-export function restoreLeftovers(dataDir: string): string[] {
-  return namesIn(dataDir, DRAFT).map((name) => join(dataDir, name));
+/** The staging folders of restores that were interrupted before they were committed, or are still running. */
+export function abandonedRestores(dataDir: string): string[] {
+  return namesIn(dataDir, STAGING).map((name) => join(dataDir, name));
 }
 
 /**
- * Finishes a restore that was cut off.
+ * Completes an interrupted restore.
  *
- * @throws {Failure} when it is not cut off but still at it
+ * @throws {Failure} if the restore is still running
  */
 export async function finishRestore(dataDir: string): Promise<void> {
   if (!isRestoring(dataDir)) return;
-  const lock = await lockOf(dataDir);
+  const lock = await lockForRestore(dataDir);
   try {
     for (const name of namesIn(dataDir, READY)) {
-      const aside = await moveIn(dataDir, name.slice(READY.length));
-      note(`Finished a restore that was interrupted.${aside === null ? '' : ` The old data is in ${aside} now.`}`);
+      const aside = await moveIntoPlace(dataDir, name.slice(READY.length));
+      printNote(`Completed a restore that was interrupted.${aside === null ? '' : ` The old data is now in ${aside}.`}`);
     }
   } finally {
     lock.release();
@@ -68,23 +68,23 @@ export async function finishRestore(dataDir: string): Promise<void> {
 }
 
 /**
- * Refuses to make a store where a restore has taken the old one away and not put another in its place.
+ * Refuses to create a store where a restore has moved the old one aside without putting another one in its place.
  *
- * @throws {Failure} saying where the old data is
+ * @throws {Failure} naming the folder with the old data
  */
-export function refuseLostStore(dataDir: string): void {
-  if (isRestoring(dataDir)) throw underWay(dataDir);
+export function refuseMissingStore(dataDir: string): void {
+  if (isRestoring(dataDir)) throw restoreInProgress(dataDir);
   const aside = namesIn(dataDir, ASIDE).at(-1);
   if (aside === undefined) return;
-  throw new Failure(`${dataDir} holds no store, but the data that a restore has moved aside: nothing was made.`, [
+  throw new Failure(`${dataDir} contains no store, only the data that a restore has moved aside. No new store was created.`, [
     'Restore the backup again: collab restore <backup>',
-    `Or go back to the old data: move what is in ${join(dataDir, aside)} to ${dataDir}.`,
-    'Or, to begin with an empty store, move that folder elsewhere.',
+    `Or go back to the old data: move the contents of ${join(dataDir, aside)} to ${dataDir}.`,
+    'Or, to start with an empty store, move that folder elsewhere.',
   ]);
 }
 
-/** Moves what is not in its place yet, however far an earlier call came. Returns as `putInPlace`. */
-async function moveIn(dataDir: string, time: string): Promise<string | null> {
+/** Moves everything that is not in its place yet; an earlier call may have done part of it. Returns as `replaceData`. */
+async function moveIntoPlace(dataDir: string, time: string): Promise<string | null> {
   const ready = join(dataDir, `${READY}${time}`);
   const aside = join(dataDir, `${ASIDE}${time}`);
   for (const name of CONTENT) {
@@ -103,22 +103,22 @@ async function moveIn(dataDir: string, time: string): Promise<string | null> {
   return existsSync(aside) ? aside : null;
 }
 
-async function lockOf(dataDir: string): Promise<DataLock> {
+async function lockForRestore(dataDir: string): Promise<DataLock> {
   try {
     return await lockDataFolder(dataDir);
   } catch (error) {
-    throw error instanceof StartError ? underWay(dataDir) : error;
+    throw error instanceof StartError ? restoreInProgress(dataDir) : error;
   }
 }
 
-function underWay(dataDir: string): Failure {
-  return new Failure(`A restore of ${dataDir} is under way: nothing was changed.`, ['Call the command again when it has ended.']);
+function restoreInProgress(dataDir: string): Failure {
+  return new Failure(`A restore of ${dataDir} is in progress, so nothing was changed.`, ['Run the command again when it has finished.']);
 }
 
-/** The entries of a data folder that begin so, in order; none where it can't be read. */
-function namesIn(dataDir: string, start: string): string[] {
+/** The sorted entries of a data folder with this prefix; none if it cannot be read. */
+function namesIn(dataDir: string, prefix: string): string[] {
   try {
-    return readdirSync(dataDir).filter((name) => name.startsWith(start)).sort();
+    return readdirSync(dataDir).filter((name) => name.startsWith(prefix)).sort();
   } catch {
     return [];
   }

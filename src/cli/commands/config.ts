@@ -6,35 +6,36 @@ import { loadWithSources } from '../../config/load.ts';
 import { options, type OptionValue } from '../../config/option.ts';
 import type { Config } from '../../config/schema.ts';
 import { addCommand, addGroup } from '../command.ts';
-import { configFile, invocation } from '../shared/folder.ts';
-import { next, print, printResult, table } from '../terminal/output.ts';
+import { configFile } from '../shared/folder.ts';
+import { invocationOf } from '../shared/invocation.ts';
+import { nextSteps, print, printResult, table } from '../terminal/output.ts';
 
 /** Adds `config check|example`. */
 export function register(program: Command): void {
   const config = addGroup(program, 'config', 'The configuration: config.json, then COLLAB_* variables, then flags.');
 
   addCommand(config, 'check', {
-    summary: 'Check the configuration and show what it comes to.',
-    details: 'Exit code 2 when it has a fault. Reads config.json and the COLLAB_* variables of this shell; changes nothing.',
+    summary: 'Check the configuration and show the resulting values.',
+    details: 'Exit code 2 if it is invalid. Reads config.json and the COLLAB_* variables of this shell; changes nothing.',
     examples: ['collab config check', 'collab config check --dir /srv/collab --json'],
   }).action(check);
 
   addCommand(config, 'example', {
-    summary: 'Print a config.json with every option at its default.',
+    summary: 'Print a config.json with every option and its default.',
     examples: ['collab config example > config.json'],
   }).action(() => print(renderExample().trimEnd()));
 }
 
 function check(_options: object, command: Command): void {
-  const { dir, json } = invocation(command);
+  const { dir, json } = invocationOf(command);
   try {
-    if (!existsSync(dir)) throw new ConfigError([{ path: '', reason: 'There is no such folder: name the one that holds config.json with --dir', source: dir }]);
+    if (!existsSync(dir)) throw new ConfigError([{ path: '', reason: 'The folder does not exist. Name the folder of config.json with --dir', source: dir }]);
     const { config, sources } = loadWithSources({ dir, env: process.env, flags: {} });
     const file = existsSync(configFile(dir)) ? configFile(dir) : null;
     printResult(json, { valid: true, file, config: withoutSecrets(config), sources: Object.fromEntries(sources) }, () => {
-      const about = file === null ? `There is no ${configFile(dir)}: this is what holds without it.` : 'The configuration is valid.';
+      const about = file === null ? `There is no ${configFile(dir)}. These are the values without it.` : 'The configuration is valid.';
       const rows = [...options.values()].map(({ path, secret }) => [path, secret && sources.has(path) ? HIDDEN : shown(valueAt(config, path)), sources.get(path) ?? 'default']);
-      return `${about}\n\n${table(['option', 'value', 'from'], rows)}${next('A running server takes it up when it is restarted.')}`;
+      return `${about}\n\n${table(['option', 'value', 'from'], rows)}${nextSteps('Restart a running server to apply changes.')}`;
     });
   } catch (error) {
     if (json && error instanceof ConfigError) print(JSON.stringify({ valid: false, file: configFile(dir), problems: error.problems }));
@@ -44,7 +45,7 @@ function check(_options: object, command: Command): void {
 
 const HIDDEN = '(hidden)';
 
-/** A copy of the configuration that may be shown. */
+/** A copy of the configuration with its secrets hidden. */
 function withoutSecrets(config: Config): object {
   const copy = structuredClone(config) as object;
   for (const { path, secret } of options.values()) {

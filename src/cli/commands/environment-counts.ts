@@ -3,16 +3,16 @@ import { roomRecordsOf, roomsOf, STATS_KEY, unescapeId, usersOf } from '../../do
 import { streamOf } from '../../domain/events/streams.ts';
 import type { Environment } from '../../model/environment.ts';
 
-/** How much an environment holds. */
+/** How many things an environment contains. */
 export interface Counts {
   readonly rooms: number;
   readonly threads: number;
   readonly users: number;
-  /** Position of its last event. */
+  /** The position of its last event. */
   readonly seq: number;
 }
 
-/** Counts what an environment holds now. Reads a record per room. */
+/** Counts the contents of an environment. Reads a record per room. */
 export async function countEnvironment({ store }: Context, environment: Environment): Promise<Counts> {
   const { id } = environment;
   const rooms = await store.range(roomsOf(id));

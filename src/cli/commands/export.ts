@@ -9,10 +9,12 @@ import { findEnvironment, listEnvironments } from '../../domain/environments/env
 import { exportEnvironment, exportHead } from '../../domain/transfer/export.ts';
 import { syncPath } from '../../lib/durable-files.ts';
 import type { Environment } from '../../model/environment.ts';
-import { addCommand, pathArgument } from '../command.ts';
+import { addCommand } from '../command.ts';
+import { pathArgument } from '../option-values.ts';
 import { Failure } from '../failure.ts';
-import { invocation, withStore } from '../shared/folder.ts';
-import { facts, next, note, printResult } from '../terminal/output.ts';
+import { withStore } from '../shared/open-store.ts';
+import { invocationOf } from '../shared/invocation.ts';
+import { keyValues, nextSteps, printNote, printResult } from '../terminal/output.ts';
 import { bytesText, Progress } from '../terminal/progress.ts';
 
 interface ExportFlags {
@@ -30,58 +32,58 @@ interface Written {
 /** Adds `export`. */
 export function register(program: Command): void {
   addCommand(program, 'export <file>', {
-    summary: 'Write environments with all their content to a file, as JSON lines.',
+    summary: 'Export environments with all their contents to a file, as JSON lines.',
     details:
-      'The format is documented in docs/export-format.md. "-" writes to standard output. Beside a running server every thread is as it was at ' +
-      'one moment, the whole is not: for that, restore a backup elsewhere and export there. API keys and signing secrets are left out unless asked for.',
+      'docs/export-format.md describes the format. "-" writes to standard output. If a server is running, each thread is exported as of one ' +
+      'moment, but not the environment as a whole: for that, restore a backup into another folder and export there. API keys and signing secrets are left out by default.',
     examples: ['collab export all.ndjson', 'collab export staging.ndjson --env staging', 'collab export - --env default --with-secrets | gzip > default.ndjson.gz'],
   })
     .option('--env <slug>', 'Only this environment (default: all).')
-    .option('--with-secrets', 'With API keys and signing secrets, so that clients go on working: keep the file as safe as the server.')
+    .option('--with-secrets', 'Include API keys and signing secrets, so that clients keep working after an import. Keep the file as safe as the server.')
     .action(write);
 }
 
 async function write(file: string, flags: ExportFlags, command: Command): Promise<void> {
-  const at = invocation(command);
+  const at = invocationOf(command);
   const path = file === '-' ? null : resolve(pathArgument('<file>', file));
-  if (path !== null && existsSync(path)) throw new Failure(`${path} is there already: nothing was written.`, ['Name a file that is not there.']);
+  if (path !== null && existsSync(path)) throw new Failure(`${path} exists already, so nothing was written.`, ['Choose a file that does not exist.']);
   const written = await withStore(at, async (ctx) => {
     const environments = flags.env === undefined ? await listEnvironments(ctx) : [await findEnvironment(ctx, flags.env)];
     return path === null ? unlessFailed(process.stdout, writeTo(process.stdout, ctx, environments, flags)) : writeFile(path, ctx, environments, flags);
   });
-  for (const what of written.missing) note(`Left out, for it is not there any more: ${what}`);
+  for (const what of written.missing) printNote(`Left out because it was deleted or is missing: ${what}`);
   if (path === null) return;
   printResult(at.json, { file: path, withSecrets: flags.withSecrets === true, ...written }, () =>
     [
       `Wrote ${path}.`,
       '',
-      facts([['environments', String(written.environments)], ['lines', String(written.lines)], ['size', bytesText(written.bytes)], ['secrets', flags.withSecrets ? 'in it' : 'left out']]),
-      next(`collab import ${path} --dir <folder>`),
+      keyValues([['environments', String(written.environments)], ['lines', String(written.lines)], ['size', bytesText(written.bytes)], ['secrets', flags.withSecrets ? 'included' : 'left out']]),
+      nextSteps(`collab import ${path} --dir <folder>`),
     ].join('\n'),
   );
 }
 
-/** Writes aside, so that a file with the name is always a whole one. */
+/** Writes to a temporary file and renames it, so that a file with the final name is always complete. */
 async function writeFile(path: string, ctx: Context, environments: readonly Environment[], flags: ExportFlags): Promise<Written> {
-  const draft = `${path}.partial-${process.pid}`;
-  const handle = await open(draft, 'wx', 0o600);
+  const temporary = `${path}.partial-${process.pid}`;
+  const handle = await open(temporary, 'wx', 0o600);
   try {
-    const stream = createWriteStream(draft, { fd: handle.fd, autoClose: false });
+    const stream = createWriteStream(temporary, { fd: handle.fd, autoClose: false });
     const written = await unlessFailed(stream, writeTo(stream, ctx, environments, flags));
     await new Promise<void>((done) => stream.end(done));
     await handle.sync();
-    await rename(draft, path);
+    await rename(temporary, path);
     await syncPath(dirname(path));
     return written;
   } catch (error) {
-    await rm(draft, { force: true });
+    await rm(temporary, { force: true });
     throw error;
   } finally {
     await handle.close();
   }
 }
 
-/** Gives what `work` on a stream gives; rejects as soon as the stream fails, which `work` might wait for ever after. */
+/** Resolves as `work`, which writes to the stream. Rejects as soon as the stream fails, after which `work` could wait forever. */
 function unlessFailed<T>(stream: Writable, work: Promise<T>): Promise<T> {
   const failed = once(stream, 'error').then(([error]) => Promise.reject(error as Error));
   return Promise.race([work, failed]);
@@ -96,7 +98,7 @@ async function writeTo(stream: Writable, ctx: Context, environments: readonly En
     lines++;
     const data = Buffer.from(`${line}\n`);
     bytes += data.byteLength;
-    // Writing waits for the reader of a pipe.
+    // Writing may wait for the reader of a pipe, and must not keep a snapshot open meanwhile.
     ctx.store.releaseSnapshot();
     if (!stream.write(data)) await once(stream, 'drain');
   };
@@ -104,7 +106,7 @@ async function writeTo(stream: Writable, ctx: Context, environments: readonly En
   for (const environment of environments) {
     for await (const line of exportEnvironment(ctx, environment, { withSecrets: withSecrets === true, onMissing: (what) => missing.push(what) })) {
       await put(line);
-      progress.say(() => `${environment.slug}: ${lines} lines, ${bytesText(bytes)}`);
+      progress.update(() => `${environment.slug}: ${lines} lines, ${bytesText(bytes)}`);
     }
   }
   progress.end();

@@ -6,19 +6,20 @@ import { findOrphans, type Orphan, removeOrphans, STAGED_MS, sweepUnlinked } fro
 import { recountUsage } from '../../domain/quotas/usage-count.ts';
 import { addCommand } from '../command.ts';
 import { Failure } from '../failure.ts';
-import { invocation, withStore } from '../shared/folder.ts';
-import { callable, printResult } from '../terminal/output.ts';
+import { withStore } from '../shared/open-store.ts';
+import { invocationOf } from '../shared/invocation.ts';
+import { asInvoked, printResult } from '../terminal/output.ts';
 
 interface Options {
   readonly dryRun?: true;
 }
 
-/** What was removed, or would be. */
+/** What was removed, or would be without --dry-run. */
 interface Removed {
   readonly dryRun: boolean;
-  /** Uploads that no comment linked for a day. */
+  /** Uploads that no comment has linked for a day. */
   readonly unlinked: number;
-  /** Files without a record, and how much they hold. */
+  /** Files without a record, and their size. */
   readonly orphans: number;
   readonly orphanBytes: number;
   /** Uploads that were never finished. */
@@ -28,25 +29,25 @@ interface Removed {
 /** Adds `gc`. */
 export function register(program: Command): void {
   addCommand(program, 'gc', {
-    summary: 'Remove files that nothing needs.',
+    summary: 'Remove files that are not needed.',
     details:
-      'Uploads that no comment linked for 24 hours, files without a record (left by a crash), and uploads that were never finished. ' +
-      'A running server does the first and the last by itself, each hour. Also counts anew what quotas are measured by.',
+      'Removes uploads that no comment has linked for 24 hours, files without a record (left by a crash), and unfinished uploads. ' +
+      'A running server does the first and the last every hour. Also recounts the usage that quotas limit.',
     examples: ['collab gc --dry-run', 'collab gc'],
   })
-    .option('--dry-run', 'Only say what would be removed.')
+    .option('--dry-run', 'Only show what would be removed.')
     .action(gc);
 }
 
 async function gc(options: Options, command: Command): Promise<void> {
-  const at = invocation(command);
+  const at = invocationOf(command);
   const dryRun = options.dryRun === true;
   const removed = await withStore(at, (ctx) => collect(ctx, dryRun));
   printResult(at.json, removed, () => describe(removed));
 }
 
 async function collect(ctx: Context, dryRun: boolean): Promise<Removed> {
-  if (!dryRun && (await requireFileStorage(ctx).blobs.isHeld())) throw heldFailure();
+  if (!dryRun && (await requireFileStorage(ctx).blobs.isHeld())) throw backupRunningFailure();
   let unlinked = 0;
   for (const { id } of await listEnvironments(ctx)) {
     unlinked += await sweepUnlinked(ctx, id, dryRun);
@@ -55,12 +56,12 @@ async function collect(ctx: Context, dryRun: boolean): Promise<Removed> {
   if (!dryRun) await removeBytes(ctx);
   const orphans: Orphan[] = [];
   for await (const orphan of findOrphans(ctx)) orphans.push(orphan);
-  if (!dryRun && !(await removeOrphans(ctx, orphans))) throw heldFailure();
+  if (!dryRun && !(await removeOrphans(ctx, orphans))) throw backupRunningFailure();
   const staged = await requireFileStorage(ctx).blobs.sweepStaged(STAGED_MS, dryRun);
   return { dryRun, unlinked, orphans: orphans.length, orphanBytes: orphans.reduce((sum, { bytes }) => sum + bytes, 0), staged };
 }
 
-/** The files whose records are gone; a running server may be at it as well, which does no harm. */
+/** Deletes the contents of deleted files. A running server may do the same at the same time. */
 async function removeBytes(ctx: Context): Promise<void> {
   const jobs = (await pendingFileJobs(ctx)).filter(({ kind }) => kind === 'clear' || kind === 'remove');
   const done: FileJob[] = [];
@@ -68,17 +69,17 @@ async function removeBytes(ctx: Context): Promise<void> {
   await deleteFileJobs(ctx, done);
 }
 
-function heldFailure(): Failure {
-  return new Failure('A backup is under way: no file is removed until it has ended.', ['Call `collab gc` again then.']);
+function backupRunningFailure(): Failure {
+  return new Failure('A backup is running, and no file may be removed before it has finished.', ['Run `collab gc` again then.']);
 }
 
 function describe({ dryRun, unlinked, orphans, orphanBytes, staged }: Removed): string {
   if (unlinked + orphans + staged === 0) return 'There is nothing to remove.';
   const lines = [
     `${dryRun ? 'Would remove' : 'Removed'}:`,
-    `  ${unlinked} uploads that nothing linked for a day`,
+    `  ${unlinked} uploads that no comment has linked for a day`,
     `  ${orphans} files without a record (${Math.ceil(orphanBytes / 1024)} kB)`,
     `  ${staged} uploads that were never finished`,
   ];
-  return [...lines, ...(dryRun ? ['', callable('collab gc removes them.')] : [])].join('\n');
+  return [...lines, ...(dryRun ? ['', asInvoked('collab gc removes them.')] : [])].join('\n');
 }

@@ -9,24 +9,27 @@ import type { Context } from '../../domain/context.ts';
 import { Import } from '../../domain/transfer/import.ts';
 import { CollabError } from '../../model/errors.ts';
 import { ensureFolder } from '../../lib/durable-files.ts';
-import { addCommand, pathArgument } from '../command.ts';
+import { addCommand } from '../command.ts';
+import { pathArgument } from '../option-values.ts';
 import { Failure } from '../failure.ts';
-import { configOf, filesFolder, hasStore, invocation, useStore } from '../shared/folder.ts';
-import { readLines } from '../terminal/lines.ts';
-import { facts, next, printResult, shellWord } from '../terminal/output.ts';
+import { filesFolder, hasStore } from '../shared/folder.ts';
+import { loadFolderConfig, useStore } from '../shared/open-store.ts';
+import { invocationOf } from '../shared/invocation.ts';
+import { readLines } from '../../lib/read-lines.ts';
+import { keyValues, nextSteps, printResult, shellWord } from '../terminal/output.ts';
 import { bytesText, Progress } from '../terminal/progress.ts';
-import { makeFolder } from '../setup/setup.ts';
+import { createFolder } from '../setup/setup.ts';
 
-/** What is read. */
+/** The file to import. */
 interface Source {
   /** Null for standard input. */
   readonly path: string | null;
-  /** Its size, where that is known. */
+  /** Its size; null if unknown. */
   readonly bytes: number | null;
   readonly skipExisting: boolean;
 }
 
-interface Taken {
+interface ImportResult {
   readonly done: Import['done'];
   readonly skipped: Import['skipped'];
   readonly lines: number;
@@ -35,38 +38,38 @@ interface Taken {
 /** Adds `import`. */
 export function register(program: Command): void {
   addCommand(program, 'import <file>', {
-    summary: 'Take in the environments of an export.',
+    summary: 'Import the environments of an export.',
     details:
-      'Each environment comes whole or not at all: it appears when its last line was read, and what a broken import has left is removed by ' +
-      'the next one, or by a running server after an hour. A folder without data is made first, as `collab init` does, but without an ' +
-      'environment of its own; there the whole file comes in or nothing. "-" reads standard input. Works beside a running server. An environment that is here already is refused, unless told to skip it.',
+      'Each environment is imported completely or not at all: it appears once its last line was read. What an interrupted import has left is removed by ' +
+      'the next import, or by a running server after an hour. A folder without data is created first, as by `collab init`, but without a first ' +
+      'environment; there the whole file is imported or nothing. "-" reads standard input. Works while a server is running. An environment that exists already is refused, unless --skip-existing is given.',
     examples: ['collab import all.ndjson', 'collab import all.ndjson --dir /srv/new', 'collab import all.ndjson --skip-existing', 'gunzip -c default.ndjson.gz | collab import -'],
   })
-    .option('--skip-existing', 'Pass over environments that are here already: the way to call it again after a part of the file came in.')
-    .action(take);
+    .option('--skip-existing', 'Skip environments that exist already. Use it to repeat an import that imported only a part of the file.')
+    .action(importFile);
 }
 
-async function take(file: string, options: { skipExisting?: true }, command: Command): Promise<void> {
-  const at = invocation(command);
+async function importFile(file: string, options: { skipExisting?: true }, command: Command): Promise<void> {
+  const at = invocationOf(command);
   const path = file === '-' ? null : resolve(pathArgument('<file>', file));
   const source: Source = { path, bytes: path === null ? null : (await stat(path)).size, skipExisting: options.skipExisting === true };
-  const config = await configOf(at.dir);
+  const config = await loadFolderConfig(at.dir);
   const isNew = !hasStore(config);
-  const { done, skipped, lines } = isNew ? await intoNewFolder(at.dir, config, source) : await intoStore(config, source);
+  const { done, skipped, lines } = isNew ? await importIntoNewFolder(at.dir, config, source) : await importIntoStore(config, source);
   const environments = done.map(({ id, slug }) => ({ id, slug }));
   const dir = `--dir ${shellWord(at.dir)}`;
   printResult(at.json, { dir: at.dir, madeFolder: isNew, environments, skipped, lines }, () =>
     [
-      `${isNew ? `Made the folder ${at.dir} and took` : 'Took'} in ${done.length === 1 ? 'one environment' : `${done.length} environments`}.`,
+      `${isNew ? `Created the folder ${at.dir} and imported` : 'Imported'} ${done.length === 1 ? 'one environment' : `${done.length} environments`}.`,
       '',
-      facts([['taken in', done.map(({ slug }) => slug).join(', ') || 'none'], ['skipped', skipped.join(', ') || 'none'], ['lines', String(lines)]]),
-      next(`collab ${isNew ? 'start' : 'status'} ${dir}`, ...done.slice(0, 1).map(({ slug }) => `collab key create --env ${slug} --kind secret ${dir}`)),
+      keyValues([['imported', done.map(({ slug }) => slug).join(', ') || 'none'], ['skipped', skipped.join(', ') || 'none'], ['lines', String(lines)]]),
+      nextSteps(`collab ${isNew ? 'start' : 'status'} ${dir}`, ...done.slice(0, 1).map(({ slug }) => `collab key create --env ${slug} --kind secret ${dir}`)),
     ].join('\n'),
   );
 }
 
-async function intoStore(config: Config, source: Source): Promise<Taken> {
-  // Two imports at once could each take the other's work for leftovers.
+async function importIntoStore(config: Config, source: Source): Promise<ImportResult> {
+  // Of two imports at once, each could remove the work of the other one as that of an interrupted import.
   const lock = await lockImports(join(config.dataDir, 'import'));
   try {
     return await useStore(config, (ctx) => run(ctx, source, true));
@@ -75,16 +78,16 @@ async function intoStore(config: Config, source: Source): Promise<Taken> {
   }
 }
 
-/** Makes the folder, with what is read as all that it holds; when that fails there is none. */
-async function intoNewFolder(dir: string, config: Config, source: Source): Promise<Taken> {
+/** Creates the folder with the imported environments only. If the import fails, no store is created. */
+async function importIntoNewFolder(dir: string, config: Config, source: Source): Promise<ImportResult> {
   const files = filesFolder(config);
-  if (existsSync(files)) throw new Failure(`${files} is there, but no store beside it: nothing was taken in.`, ['Import into another folder, or move those files away.']);
-  // The lock of the whole folder: no server may begin to write into what is about to be moved there.
+  if (existsSync(files)) throw new Failure(`${files} exists, but there is no store next to it. Nothing was imported.`, ['Import into another folder, or move those files elsewhere.']);
+  // Lock the whole data folder, so that no server starts on it before the store is moved there.
   const lock = await lockImports(config.dataDir);
   try {
-    const taken = await makeFolder(dir, config, (ctx) => run(ctx, source, false));
-    if (taken === null) throw new Failure(`Another process has made the folder ${dir} meanwhile: nothing was taken in.`, ['Call it again to import into that one.']);
-    return taken;
+    const imported = await createFolder(dir, config, (ctx) => run(ctx, source, false));
+    if (imported === null) throw new Failure(`Another process has created the folder ${dir} in the meantime. Nothing was imported.`, ['Run the command again to import into that folder.']);
+    return imported;
   } finally {
     lock.release();
   }
@@ -96,12 +99,12 @@ async function lockImports(folder: string): Promise<DataLock> {
     return await lockDataFolder(folder);
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
-    throw new Failure('Another import runs on this folder: nothing was taken in.', ['Wait until it has ended.']);
+    throw new Failure('Another import into this folder is running. Nothing was imported.', ['Run the command again when it has finished.']);
   }
 }
 
-/** @param keeps whether environments that came in before a failure stay */
-async function run(ctx: Context, { path, bytes, skipExisting }: Source, keeps: boolean): Promise<Taken> {
+/** @param keeps whether environments imported before a failure are kept */
+async function run(ctx: Context, { path, bytes, skipExisting }: Source, keeps: boolean): Promise<ImportResult> {
   const work = new Import(ctx, { skipExisting });
   const progress = new Progress();
   let lines = 0;
@@ -116,7 +119,7 @@ async function run(ctx: Context, { path, bytes, skipExisting }: Source, keeps: b
     for await (const line of readLines(counted())) {
       lines++;
       await work.add(line);
-      progress.say(() => `${lines} lines, ${bytesText(read)}${bytes === null ? '' : ` of ${bytesText(bytes)}`}`);
+      progress.update(() => `${lines} lines, ${bytesText(read)}${bytes === null ? '' : ` of ${bytesText(bytes)}`}`);
     }
     work.finish();
     return { done: work.done, skipped: work.skipped, lines };
@@ -129,11 +132,11 @@ async function run(ctx: Context, { path, bytes, skipExisting }: Source, keeps: b
 }
 
 function refusal(error: CollabError, lines: number, done: Import['done']): Failure {
-  const come = done.length === 0 ? 'Nothing was taken in.' : `Taken in before: ${done.map(({ slug }) => slug).join(', ')}.`;
+  const effect = done.length === 0 ? 'Nothing was imported.' : `Imported before the error: ${done.map(({ slug }) => slug).join(', ')}.`;
   const remedies = {
-    id_taken: ['To leave it as it is and take in the others, add --skip-existing.', 'To replace it, delete it first: collab env delete <slug>'],
-    slug_taken: ['Import it into another folder, or delete the one that is here: collab env delete <slug>'],
+    id_taken: ['To keep it and import the others, add --skip-existing.', 'To replace it, delete it first: collab env delete <slug>'],
+    slug_taken: ['Import it into another folder, or delete the existing environment: collab env delete <slug>'],
   } as const;
   const remedy: readonly string[] = error.code === 'id_taken' || error.code === 'slug_taken' ? remedies[error.code] : ['docs/export-format.md describes every line.'];
-  return new Failure(`Line ${lines}: ${error.message}. ${come}`, remedy);
+  return new Failure(`Line ${lines}: ${error.message}. ${effect}`, remedy);
 }

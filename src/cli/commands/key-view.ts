@@ -1,63 +1,63 @@
 import { keyState } from '../../domain/access/key-view.ts';
 import type { ListedKey, NewKey, SecretKey, SigningKey } from '../../model/key.ts';
-import { facts, next } from '../terminal/output.ts';
+import { keyValues, nextSteps } from '../terminal/output.ts';
 
-/** A signing key for scripts; its secret only when asked for. */
+/** The JSON of a signing key; with its secret only if `withSecret`. */
 export function presentSigningKey(key: SigningKey, withSecret: boolean): Record<string, unknown> {
   const common = { id: key.kid, kind: 'signing', kid: key.kid, alg: key.alg, source: key.kind, state: 'active', createdAt: key.createdAt };
   if (key.kind === 'jwks') return { ...common, url: key.url };
   return key.kind === 'secret' && withSecret ? { ...common, jwtSecret: key.secret } : common;
 }
 
-/** A key just made, for people. */
+/** The text shown for a new key. */
 export function newKeyText({ key, value }: NewKey): string {
   const expiry = key.expiresAt ?? 'never';
   if (key.kind === 'publishable') {
     return [
-      'Made a publishable key.',
+      'Created a publishable key.',
       '',
-      facts([['id', key.id], ['publishable key', value], ['expires', expiry]]),
-      next('Put it into the page, as X-Service-Key beside the user token. It is no secret.'),
+      keyValues([['id', key.id], ['publishable key', value], ['expires', expiry]]),
+      nextSteps('Use it in your web page: send it as X-Service-Key, together with the user token. It is not secret.'),
     ].join('\n');
   }
   return [
-    'Made a secret key.',
+    'Created a secret key.',
     '',
-    facts([['id', key.id], ['secret key', value], ['rights', rights(key)], ['expires', expiry]]),
+    keyValues([['id', key.id], ['secret key', value], ['rights', rights(key)], ['expires', expiry]]),
     '',
-    'The key is not shown again. Keep it in your backend, never in a page.',
-    next(`Send it with each request: Authorization: Bearer ${value}`),
+    'The key is not shown again. Store it in your backend, never in a web page.',
+    nextSteps(`Send it with each request: Authorization: Bearer ${value}`),
   ].join('\n');
 }
 
-/** A signing key just made, for people. */
+/** The text shown for a new signing key. */
 export function signingKeyText(key: SigningKey): string {
   if (key.kind !== 'secret') {
-    return `Made the signing key ${key.kid}.${next(`Tokens signed with ${key.alg} must carry kid ${key.kid} and an aud of the environment’s id or slug.`)}`;
+    return `Created the signing key ${key.kid}.${nextSteps(`Tokens signed with ${key.alg} must carry kid ${key.kid} and an aud of the environment’s id or slug.`)}`;
   }
   return [
-    'Made a signing key.',
+    'Created a signing key.',
     '',
-    facts([['kid', key.kid], ['algorithm', key.alg], ['secret', key.secret]]),
+    keyValues([['kid', key.kid], ['algorithm', key.alg], ['secret', key.secret]]),
     '',
-    'The secret is not shown again. Keep it in the backend that signs user tokens.',
-    next(`Sign with HS256 and put "kid": "${key.kid}" into the header of the token.`),
+    'The secret is not shown again. Store it in the backend that signs your user tokens.',
+    nextSteps(`Sign with HS256 and set "kid": "${key.kid}" in the header of the token.`),
   ].join('\n');
 }
 
-/** A key as a row of the list. */
+/** The row of a key in the list. */
 export function keyRow(key: ListedKey, now: number): readonly string[] {
   const shown = key.kind === 'publishable' ? key.value : key.preview;
   return [key.id, key.kind, key.name, shown, key.kind === 'secret' ? rights(key) : 'page', stateText(key, now), key.lastUsedAt ?? 'never', key.createdAt];
 }
 
-/** A signing key as a row of the list. */
+/** The row of a signing key in the list. */
 export function signingKeyRow(key: SigningKey): readonly string[] {
   return [key.kid, 'signing', key.kind === 'jwks' ? key.url : '', `${key.alg} ${key.kind}`, 'verifies tokens', 'active', '', key.createdAt];
 }
 
 function rights(key: SecretKey): string {
-  const limit = key.rateLimit === null ? '' : `, ${key.rateLimit === 0 ? 'unlimited' : `${key.rateLimit} a minute`}`;
+  const limit = key.rateLimit === null ? '' : `, ${key.rateLimit === 0 ? 'unlimited' : `${key.rateLimit} per minute`}`;
   return `${key.scope}${key.rooms === null ? '' : ` in ${key.rooms}`}${limit}`;
 }
 

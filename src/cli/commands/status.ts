@@ -3,14 +3,15 @@ import { listEnvironments } from '../../domain/environments/environments.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { OpenSnapshot } from '../../ports/store.ts';
 import { addCommand } from '../command.ts';
-import { type Counts, countEnvironment } from './counts.ts';
-import { invocation, withStore } from '../shared/folder.ts';
-import { describeSnapshot, findHeldSnapshots } from '../doctor/held-snapshots.ts';
-import { facts, next, printResult, shellWord, table } from '../terminal/output.ts';
+import { type Counts, countEnvironment } from './environment-counts.ts';
+import { withStore } from '../shared/open-store.ts';
+import { invocationOf } from '../shared/invocation.ts';
+import { describeSnapshot, findLongSnapshots } from '../doctor/long-snapshots.ts';
+import { keyValues, nextSteps, printResult, shellWord, table } from '../terminal/output.ts';
 import { readinessOf } from '../shared/readiness.ts';
-import { findRunning } from '../shared/running.ts';
+import { findRunningServer } from '../shared/running-server.ts';
 
-/** What `status --json` prints. */
+/** The output of `status --json`. */
 interface Status {
   readonly dir: string;
   readonly running: boolean;
@@ -19,7 +20,7 @@ interface Status {
   readonly workers: number | null;
   readonly startedAt: string | null;
   readonly ready: boolean;
-  /** Processes that have held a snapshot of the store for a second and longer. */
+  /** Processes that have kept a snapshot of the store open for a second or longer. */
   readonly heldSnapshots: readonly Pick<OpenSnapshot, 'table' | 'pid' | 'command' | 'stopped'>[];
   readonly environments: readonly (Pick<Environment, 'id' | 'slug' | 'name' | 'disabled'> & Counts)[];
 }
@@ -27,16 +28,16 @@ interface Status {
 /** Adds `status`. */
 export function register(program: Command): void {
   addCommand(program, 'status', {
-    summary: 'Say whether the server runs, where, and what it holds.',
+    summary: 'Show whether the server is running, its address and its contents.',
     examples: ['collab status', 'collab status --json | jq .ready'],
   }).action(status);
 }
 
 async function status(_options: object, command: Command): Promise<void> {
-  const at = invocation(command);
+  const at = invocationOf(command);
   const found = await withStore(at, async (ctx, { dataDir }): Promise<Status> => {
-    const server = findRunning(dataDir);
-    const reached = server?.reached ?? null;
+    const server = findRunningServer(dataDir);
+    const endpoint = server?.endpoint ?? null;
     const environments = [];
     for (const environment of await listEnvironments(ctx)) {
       const { id, slug, name, disabled } = environment;
@@ -46,11 +47,11 @@ async function status(_options: object, command: Command): Promise<void> {
       dir: at.dir,
       running: server !== null,
       pid: server?.pid ?? null,
-      address: reached?.address ?? null,
-      workers: reached?.workers ?? null,
-      startedAt: reached?.startedAt ?? null,
-      ready: reached !== null && (await readinessOf(reached)).ready,
-      heldSnapshots: (await findHeldSnapshots(ctx.store)).map(({ table, pid, command, stopped }) => ({ table, pid, command, stopped })),
+      address: endpoint?.address ?? null,
+      workers: endpoint?.workers ?? null,
+      startedAt: endpoint?.startedAt ?? null,
+      ready: endpoint !== null && (await readinessOf(endpoint)).ready,
+      heldSnapshots: (await findLongSnapshots(ctx.store)).map(({ table, pid, command, stopped }) => ({ table, pid, command, stopped })),
       environments,
     };
   });
@@ -59,7 +60,7 @@ async function status(_options: object, command: Command): Promise<void> {
 
 function describe(status: Status): string {
   const { environments } = status;
-  const held = table(
+  const contents = table(
     ['environment', 'name', 'rooms', 'threads', 'users', 'last event'],
     environments.map(({ slug, name, disabled, rooms, threads, users, seq }) => [
       disabled ? `${slug} (disabled)` : slug,
@@ -70,14 +71,14 @@ function describe(status: Status): string {
       `#${seq}`,
     ]),
   );
-  const warnings = status.heldSnapshots.map((snapshot) => `\nWarning: ${describeSnapshot(snapshot)}; collab doctor says more.`);
-  return [serverText(status), ...warnings, '', environments.length === 0 ? 'There is no environment.' : held, nextText(status)].join('\n');
+  const warnings = status.heldSnapshots.map((snapshot) => `\nWarning: ${describeSnapshot(snapshot)}. Run collab doctor for details.`);
+  return [serverText(status), ...warnings, '', environments.length === 0 ? 'There are no environments.' : contents, nextText(status)].join('\n');
 }
 
 function serverText({ running, ready, address, workers, pid, startedAt, dir }: Status): string {
-  if (!running) return facts([['server', 'stopped'], ['folder', dir]]);
-  if (address === null) return facts([['server', 'starting'], ['process', String(pid)], ['folder', dir]]);
-  return facts([
+  if (!running) return keyValues([['server', 'stopped'], ['folder', dir]]);
+  if (address === null) return keyValues([['server', 'starting'], ['process', String(pid)], ['folder', dir]]);
+  return keyValues([
     ['server', ready ? 'running and ready' : 'running, but not ready'],
     ['address', address],
     ['workers', String(workers)],
@@ -88,6 +89,6 @@ function serverText({ running, ready, address, workers, pid, startedAt, dir }: S
 }
 
 function nextText({ running, ready, dir }: Status): string {
-  if (!running) return next(`collab start --dir ${shellWord(dir)}`);
-  return ready ? '' : next(`collab doctor --dir ${shellWord(dir)}`);
+  if (!running) return nextSteps(`collab start --dir ${shellWord(dir)}`);
+  return ready ? '' : nextSteps(`collab doctor --dir ${shellWord(dir)}`);
 }

@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
 import { findEnvironment } from '../../domain/environments/environments.ts';
 import { mintUserToken, type TokenRequest } from '../../domain/access/tokens.ts';
-import { addCommand, addGroup, choiceOption, durationOption, listOption } from '../command.ts';
-import { invocation, withStore } from '../shared/folder.ts';
-import { next, printResult } from '../terminal/output.ts';
+import { addCommand, addGroup } from '../command.ts';
+import { choiceOption, durationOption, listOption } from '../option-values.ts';
+import { withStore } from '../shared/open-store.ts';
+import { invocationOf } from '../shared/invocation.ts';
+import { nextSteps, printResult } from '../terminal/output.ts';
 
 const roles = ['viewer', 'member', 'moderator'] as const;
 
@@ -19,7 +21,7 @@ interface CreateOptions {
 
 /** Adds `token create`. */
 export function register(program: Command): void {
-  const token = addGroup(program, 'token', 'User tokens, as your backend would sign them: to try things out.');
+  const token = addGroup(program, 'token', 'User tokens, as your backend would sign them, for trying things out.');
 
   addCommand(token, 'create', {
     summary: 'Sign a token for a user with the signing secret of the environment.',
@@ -28,18 +30,18 @@ export function register(program: Command): void {
       'collab token create --env default --user ann --ttl 12h --role moderator --rooms "docs/*,home"',
     ],
   })
-    .requiredOption('--env <slug>', 'Environment that it is for.')
+    .requiredOption('--env <slug>', 'Environment of the user.')
     .requiredOption('--user <id>', 'Id of the user (sub).')
-    .option('--ttl <duration>', 'How long it is good for.', '1h')
+    .option('--ttl <duration>', 'Lifetime.', '1h')
     .option('--name <text>', 'Name of the user.')
-    .option('--avatar-url <url>', 'Address of a picture.')
+    .option('--avatar-url <url>', 'URL of a picture.')
     .option('--role <role>', `${roles.join(', ')} (default: member).`)
-    .option('--rooms <rooms>', 'Rooms or prefix* that it reaches, separated by commas (default: all).')
+    .option('--rooms <rooms>', 'Rooms or prefix* that the user can access, separated by commas (default: all).')
     .action(create);
 }
 
 async function create(options: CreateOptions, command: Command): Promise<void> {
-  const at = invocation(command);
+  const at = invocationOf(command);
   const { env, user, ttl, name, avatarUrl, role, rooms } = options;
   const request: TokenRequest = {
     userId: user,
@@ -49,8 +51,8 @@ async function create(options: CreateOptions, command: Command): Promise<void> {
     ...(role !== undefined && { role: choiceOption('role', role, roles) }),
     ...(rooms !== undefined && { rooms: listOption(rooms) }),
   };
-  const made = await withStore(at, async (ctx) => mintUserToken(ctx, await findEnvironment(ctx, env), request));
-  printResult(at.json, made, () =>
-    `${made.token}\n\nGood until ${made.expiresAt}.${next('Send it as X-Service-Token, beside the publishable key as X-Service-Key.')}`,
+  const token = await withStore(at, async (ctx) => mintUserToken(ctx, await findEnvironment(ctx, env), request));
+  printResult(at.json, token, () =>
+    `${token.token}\n\nValid until ${token.expiresAt}.${nextSteps('Send it as X-Service-Token, together with the publishable key as X-Service-Key.')}`,
   );
 }

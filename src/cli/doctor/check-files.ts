@@ -1,10 +1,10 @@
 import { type Context, requireFileStorage } from '../../domain/context.ts';
 import { checkFiles, findOrphans, STAGED_MS } from '../../domain/files/file-sweep.ts';
 import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
-import { useStore } from '../shared/folder.ts';
+import { useStore } from '../shared/open-store.ts';
 import { shellWord } from '../terminal/output.ts';
 
-/** Compares the files on the disk with their records, both ways. The store must open. */
+/** Compares the files on the disk with their records, both ways. The store must be openable. */
 export async function checkFilesOf({ dir, config }: Subject): Promise<Check> {
   try {
     return await useStore(config, (ctx) => compare(ctx, dir));
@@ -15,18 +15,18 @@ export async function checkFilesOf({ dir, config }: Subject): Promise<Check> {
 
 async function compare(ctx: Context, dir: string): Promise<Check> {
   const { files, lost } = await checkFiles(ctx);
-  const left = await leftoversIn(ctx);
+  const unneeded = await unneededFiles(ctx);
   const collect = `collab gc --dir ${shellWord(dir)}`;
   if (lost.length > 0) {
     const missing = `${lost.length} of ${files} files are missing on the disk, such as ${lost[0]}`;
-    const remedy = 'Put them back from a backup of the data folder: their comments still show them.';
-    return fail('files', [missing, ...left].join('; '), left.length === 0 ? remedy : `${remedy} What is left over goes by: ${collect}`);
+    const remedy = 'Restore them from a backup of the data folder; their comments still show them.';
+    return fail('files', [missing, ...unneeded].join('; '), unneeded.length === 0 ? remedy : `${remedy} To remove the files that are not needed: ${collect}`);
   }
-  return left.length === 0 ? ok('files', `${files}, all with their record`) : warn('files', left.join('; '), collect);
+  return unneeded.length === 0 ? ok('files', `${files}, each with its record`) : warn('files', unneeded.join('; '), collect);
 }
 
-/** What nothing needs, in words; empty when there is nothing. */
-async function leftoversIn(ctx: Context): Promise<string[]> {
+/** Describes the files that are not needed; empty if there are none. */
+async function unneededFiles(ctx: Context): Promise<string[]> {
   let orphans = 0;
   let bytes = 0;
   for await (const orphan of findOrphans(ctx)) {

@@ -2,19 +2,19 @@ import { existsSync, readFileSync } from 'node:fs';
 import { checkCore } from '../../net/core-check.ts';
 import { glibcVersion } from '../../lib/glibc-version.ts';
 import { type Check, ok, warn } from './check.ts';
-import { judgeNode } from '../node-version.ts';
+import { nodeSupport } from '../node-version.ts';
 
 const FEW_FILES = 4_096;
 
-/** Whether Linux hands connections that wait on a closed listen socket to the others that share its port; from 5.14 on. */
+/** The setting (Linux 5.14 and later) that moves queued connections of a closed listen socket to others that share its port. */
 const MIGRATION_SETTING = '/proc/sys/net/ipv4/tcp_migrate_req';
 
-/** The parts of Node's report that are looked at. */
+/** The part of Node's diagnostic report that is used. */
 interface Report {
   readonly userLimits?: { readonly open_files?: { readonly soft?: number | string } };
 }
 
-/** Looks at the machine: Node, the HTTP core, the limit of open files, what a rolling restart does to new connections. */
+/** Checks the machine: Node, the HTTP core, the limit of open files, and how rolling restarts affect new connections. */
 export async function checkMachine(): Promise<Check[]> {
   return [checkNode(), { name: 'http core', ...(await checkCore()) }, checkOpenFiles(process.report.getReport() as Report), checkMigration()];
 }
@@ -22,20 +22,20 @@ export async function checkMachine(): Promise<Check[]> {
 function checkNode(): Check {
   const libc = glibcVersion();
   const found = `${process.versions.node} on ${process.platform} ${process.arch}${libc === null ? '' : `, glibc ${libc}`}`;
-  if (judgeNode(process.versions.node) === 'tested') return ok('node', found);
-  return warn('node', `${found}: the tests do not run on this version`, 'Install Node 24, 22 or 20.');
+  if (nodeSupport(process.versions.node) === 'tested') return ok('node', found);
+  return warn('node', `${found}: Collab is not tested with this version`, 'Install Node 24, 22 or 20.');
 }
 
 function checkOpenFiles({ userLimits }: Report): Check {
   const soft = userLimits?.open_files?.soft;
   if (typeof soft !== 'number' && !/^\d+$/.test(String(soft))) return ok('open files', String(soft ?? 'unknown'));
   if (Number(soft) >= FEW_FILES) return ok('open files', `${soft} per process`);
-  return warn('open files', `only ${soft} per process: every socket is one`, 'Raise it: `ulimit -n 65536`, or LimitNOFILE=65536 in the systemd unit.');
+  return warn('open files', `only ${soft} per process; every socket needs one`, 'Raise the limit: `ulimit -n 65536`, or LimitNOFILE=65536 in the systemd unit.');
 }
 
 function checkMigration(): Check {
   const name = 'rolling restart';
-  if (!existsSync(MIGRATION_SETTING)) return ok(name, 'a SIGHUP can reset a few new connections under load');
-  if (readFileSync(MIGRATION_SETTING, 'utf8').trim() === '1') return ok(name, 'a SIGHUP resets no connection: net.ipv4.tcp_migrate_req is 1');
-  return ok(name, 'a SIGHUP can reset a few new connections under load; `sysctl -w net.ipv4.tcp_migrate_req=1` prevents it');
+  if (!existsSync(MIGRATION_SETTING)) return ok(name, 'SIGHUP may reset a few new connections under load');
+  if (readFileSync(MIGRATION_SETTING, 'utf8').trim() === '1') return ok(name, 'SIGHUP resets no connections: net.ipv4.tcp_migrate_req is 1');
+  return ok(name, 'SIGHUP may reset a few new connections under load; `sysctl -w net.ipv4.tcp_migrate_req=1` prevents it');
 }

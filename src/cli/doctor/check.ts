@@ -1,26 +1,29 @@
 import type { Config } from '../../config/schema.ts';
 
-/** What one look of `doctor` found. */
+/** The result of one check of `doctor`. */
 export interface Check {
   readonly name: string;
-  /** `warn`: it works and will hurt; `fail`: it does not work. */
+  /** `warn`: it works, but is likely to cause a problem; `fail`: it does not work. */
   readonly level: 'ok' | 'warn' | 'fail';
   readonly finding: string;
-  /** What to do, unless all is well. */
+  /** What to do; null if the level is `ok`. */
   readonly remedy: string | null;
 }
 
-/** The folder that is looked at, and its configuration. */
+/** The folder to check, and its configuration. */
 export interface Subject {
   readonly dir: string;
   readonly config: Config;
 }
 
+/** A check that passed. */
 export const ok = (name: string, finding: string): Check => ({ name, level: 'ok', finding, remedy: null });
+/** A check that found a likely problem. */
 export const warn = (name: string, finding: string, remedy: string): Check => ({ name, level: 'warn', finding, remedy });
+/** A check that failed. */
 export const fail = (name: string, finding: string, remedy: string): Check => ({ name, level: 'fail', finding, remedy });
 
-/** The first sentence of anything thrown. */
+/** The first line of the message of anything thrown. */
 export function reasonOf(thrown: unknown): string {
   const text = thrown instanceof Error ? thrown.message : String(thrown);
   return text.split('\n')[0] ?? text;

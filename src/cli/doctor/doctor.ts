@@ -10,22 +10,23 @@ import { checkMachine } from './check-machine.ts';
 import { checkServer } from './check-server.ts';
 import { addCommand } from '../command.ts';
 import { Failure } from '../failure.ts';
-import { configFile, invocation } from '../shared/folder.ts';
+import { configFile } from '../shared/folder.ts';
+import { invocationOf } from '../shared/invocation.ts';
 import { printable, printResult } from '../terminal/output.ts';
 
 /** Adds `doctor`. */
 export function register(program: Command): void {
   addCommand(program, 'doctor', {
-    summary: 'Look for what is wrong with the machine, the folder or the server, and say what to do.',
-    details: 'Exit code 1 when a check fails. Changes nothing.',
+    summary: 'Find problems of the machine, the folder and the server, and show what to do about them.',
+    details: 'Exit code 1 if a check fails. Changes nothing.',
     examples: ['collab doctor', 'collab doctor --deep', 'collab doctor --dir /srv/collab --json'],
   })
-    .option('--deep', 'Read every record, event and file, and compare files with their SHA-256; takes long on a large store.')
+    .option('--deep', 'Also read every record, event and file, and compare files with their SHA-256. Takes long on a large store.')
     .action(doctor);
 }
 
 async function doctor({ deep }: { deep?: true }, command: Command): Promise<void> {
-  const { dir, json } = invocation(command);
+  const { dir, json } = invocationOf(command);
   const checks = [...(await checkMachine()), ...(await checkConfigured(dir, deep === true))];
   const failed = checks.filter(({ level }) => level === 'fail').length;
   printResult(json, { ok: failed === 0, checks }, () => checks.map(line).join('\n'));
@@ -36,7 +37,7 @@ async function checkConfigured(dir: string, deep: boolean): Promise<Check[]> {
   const config = tryConfig(dir);
   if ('level' in config) return [config];
   const subject = { dir, config };
-  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and variables hold`), ...(await checkFolder(subject)), ...(await checkServer(subject)), ...(deep ? await checkDeep(subject) : [])];
+  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...(await checkFolder(subject)), ...(await checkServer(subject)), ...(deep ? await checkDeep(subject) : [])];
 }
 
 function tryConfig(dir: string): Config | Check {
@@ -45,7 +46,7 @@ function tryConfig(dir: string): Config | Check {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const more = error.problems.length > 1 ? ` (and ${error.problems.length - 1} more)` : '';
-    return fail('config', `${reasonOf(error)}${more}`, 'Correct it; `collab config check` shows all faults, `collab config example` all options.');
+    return fail('config', `${reasonOf(error)}${more}`, 'Correct it. `collab config check` shows all problems, `collab config example` all options.');
   }
 }
 

@@ -1,24 +1,24 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OpenSnapshot, Store } from '../../ports/store.ts';
 
-/** A snapshot that is still held after this is held for too long. */
+/** A snapshot that is open for longer is reported. */
 const LONG_MS = 1_000;
-const LOOK_AGAIN_MS = 50;
+const POLL_MS = 50;
 
-/** The snapshots of the store that other processes hold for a second and longer. Takes that second only when there may be some. */
-export async function findHeldSnapshots(store: Store): Promise<OpenSnapshot[]> {
-  // Processes that are well hold some too, other ones at every look.
-  let held = store.openSnapshots();
-  for (const begun = performance.now(); held.length > 0 && performance.now() - begun < LONG_MS; ) {
-    await delay(LOOK_AGAIN_MS);
-    const leastMs = performance.now() - begun;
-    held = store.openSnapshots().filter(({ heldMs }) => heldMs >= leastMs);
+/** Finds snapshots of the store that other processes keep open for a second or longer. Takes a second if any are open, else no time. */
+export async function findLongSnapshots(store: Store): Promise<OpenSnapshot[]> {
+  // Healthy processes have snapshots open too, but different ones at every check.
+  let open = store.openSnapshots();
+  for (const startedAt = performance.now(); open.length > 0 && performance.now() - startedAt < LONG_MS; ) {
+    await delay(POLL_MS);
+    const minMs = performance.now() - startedAt;
+    open = store.openSnapshots().filter(({ heldMs }) => heldMs >= minMs);
   }
-  return held;
+  return open;
 }
 
-/** A held snapshot in words: `process 4711 (collab tail, stopped) holds a snapshot of the log`. */
+/** Describes a snapshot: `process 4711 (collab tail, stopped) keeps a snapshot of the log open`. */
 export function describeSnapshot({ table, pid, command, stopped }: Omit<OpenSnapshot, 'heldMs'>): string {
   const about = [command, stopped ? 'stopped' : null].filter((part) => part !== null).join(', ');
-  return `process ${pid}${about === '' ? '' : ` (${about})`} holds a snapshot of the ${table}`;
+  return `process ${pid}${about === '' ? '' : ` (${about})`} keeps a snapshot of the ${table} open`;
 }

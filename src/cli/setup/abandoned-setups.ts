@@ -5,38 +5,38 @@ import { livenessOf, currentProcess, parseProcessIdentity } from '../../lib/proc
 
 const PREFIX = '.setup-';
 const OWNER = 'owner.json';
-/** Whoever can't be asked counts as ended when its folder was not touched for so long. */
+/** A setup whose process cannot be checked counts as ended if its folder was not touched for this long. */
 const SILENT_MS = 600_000;
-const BEAT_MS = 60_000;
+const TOUCH_MS = 60_000;
 
-/** Where this process fills a store aside, before it moves it into its place. */
+/** The folder in which this process prepares a store before it moves it into place. */
 export function setupFolder(dataDir: string): string {
   return join(dataDir, `${PREFIX}${process.pid}`);
 }
 
 /**
- * Says in a folder of `setupFolder` whose it is: whole or not at all, so that a killed process is known as one. The
- * folder is touched every minute, as long as it is there.
+ * Records this process as the owner of a `setupFolder`, atomically, so that a killed setup can be recognised. Touches the
+ * folder every minute while it exists.
  */
 export async function claimSetup(folder: string): Promise<void> {
-  const draft = join(folder, `${OWNER}.draft`);
-  await writeFile(draft, JSON.stringify(currentProcess()), { mode: 0o600 });
-  await rename(draft, join(folder, OWNER));
-  const beat = setInterval(() => void utimes(folder, new Date(), new Date()).catch(() => clearInterval(beat)), BEAT_MS);
-  beat.unref();
+  const temporary = join(folder, `${OWNER}.draft`);
+  await writeFile(temporary, JSON.stringify(currentProcess()), { mode: 0o600 });
+  await rename(temporary, join(folder, OWNER));
+  const touching = setInterval(() => void utimes(folder, new Date(), new Date()).catch(() => clearInterval(touching)), TOUCH_MS);
+  touching.unref();
 }
 
-/** What setups that were killed midway have left in a data folder; none where there is no such folder, or it can't be read. */
-export async function findLeftovers(dataDir: string): Promise<string[]> {
+/** The folders that killed setups left in a data folder; none if that folder does not exist or cannot be read. */
+export async function findAbandonedSetups(dataDir: string): Promise<string[]> {
   const names = await readdir(dataDir).catch((): string[] => []);
   const folders = names.filter((name) => name.startsWith(PREFIX)).map((name) => join(dataDir, name));
   const ended = await Promise.all(folders.map(hasEnded));
   return folders.filter((_, at) => ended[at]);
 }
 
-/** Removes it. A setup that still runs is left alone. */
-export async function removeLeftovers(dataDir: string): Promise<void> {
-  for (const folder of await findLeftovers(dataDir)) await rm(folder, { recursive: true, force: true });
+/** Removes these folders. Setups that are still running are not affected. */
+export async function removeAbandonedSetups(dataDir: string): Promise<void> {
+  for (const folder of await findAbandonedSetups(dataDir)) await rm(folder, { recursive: true, force: true });
 }
 
 async function hasEnded(folder: string): Promise<boolean> {

@@ -1,28 +1,28 @@
 import type { Setup } from './setup.ts';
-import { facts } from '../terminal/output.ts';
+import { keyValues } from '../terminal/output.ts';
 
-/** The keys of a new folder, and that they are not shown again. */
+/** Formats the keys of a new data folder, with the note that they are not shown again. */
 export function keysText(setup: Setup): string {
   return [
-    facts([
+    keyValues([
       ['secret key', setup.secretKey],
       ['publishable key', setup.publishableKey],
       ['signing secret', setup.jwtSecret],
-      ['its kid', setup.jwtKid],
+      ['kid', setup.jwtKid],
     ]),
     '',
-    'The secret key and the signing secret are not shown again. Keep them in your backend.',
+    'The secret key and the signing secret are not shown again. Store them in your backend.',
   ].join('\n');
 }
 
-/** A line for the shell that posts a thread as `userId`. */
-export function postingLine(address: string, secretKey: string, userId: string): string {
+/** A shell command that posts a thread as `userId`. */
+export function curlPostThread(address: string, secretKey: string, userId: string): string {
   const body = JSON.stringify({ userId, body: 'Hello from curl' });
   return `curl ${address}/api/v1/rooms/demo/threads -H 'Authorization: Bearer ${secretKey}' -H 'Content-Type: application/json' -d '${body}'`;
 }
 
-/** A line for the shell that makes `userId` known, so that it may be an author. */
-export function userLine(address: string, secretKey: string, userId: string): string {
+/** A shell command that adds the user `userId`, so that it can be an author. */
+export function curlPutUser(address: string, secretKey: string, userId: string): string {
   const body = JSON.stringify({ name: 'CI', kind: 'bot' });
   return `curl -X PUT ${address}/api/v1/users/${userId} -H 'Authorization: Bearer ${secretKey}' -H 'Content-Type: application/json' -d '${body}'`;
 }

@@ -7,22 +7,23 @@ import { createKey } from '../../domain/access/keys.ts';
 import { addSigningKey } from '../../domain/access/signing-keys.ts';
 import { putUser } from '../../domain/users/users.ts';
 import { ensureFolder, syncPath, syncTree, writeDurably } from '../../lib/durable-files.ts';
-import { operator } from '../shared/actor.ts';
-import { configFile, filesFolder, hasStore, storeFolder, useStore } from '../shared/folder.ts';
-import { refuseLostStore } from '../backup/restore-moves.ts';
-import { claimSetup, removeLeftovers, setupFolder } from './setup-leftovers.ts';
+import { operatorActor } from '../shared/operator.ts';
+import { configFile, filesFolder, hasStore, storeFolder } from '../shared/folder.ts';
+import { useStore } from '../shared/open-store.ts';
+import { refuseMissingStore } from '../backup/replace-data.ts';
+import { claimSetup, removeAbandonedSetups, setupFolder } from './abandoned-setups.ts';
 
-/** The environment that a new folder starts with. */
+/** The slug of the environment that every new data folder has. */
 export const FIRST_ENVIRONMENT = 'default';
 
-/** Who can be an author on a new demo server before anybody has connected. */
+/** Users of a new demo server that can be authors before anyone has connected. */
 const demoUsers = [
   { id: 'ann', fields: { name: 'Ann' } },
   { id: 'bob', fields: { name: 'Bob' } },
   { id: 'ci-bot', fields: { name: 'CI', kind: 'bot' } },
 ] as const;
 
-/** What a new folder was given. The secrets are known here and now, and not shown again. */
+/** The first environment of a new data folder and its secrets, which cannot be shown again later. */
 export interface Setup {
   readonly environment: { readonly id: string; readonly slug: string };
   readonly secretKey: string;
@@ -32,68 +33,68 @@ export interface Setup {
 }
 
 /**
- * Makes what a folder lacks, as `makeFolder`, with the first environment.
+ * Creates what a folder lacks, as `createFolder`, with the first environment in a new store.
  *
- * @param demo whether to make the users of the demo too
- * @returns the keys, or null when there was a store already; that one is left as it is
+ * @param demo whether to create the users of the demo too
+ * @returns the keys, or null if there was a store already, which is left unchanged
  */
 export function setUp(dir: string, config: Config, demo: boolean): Promise<Setup | null> {
-  return makeFolder(dir, config, (ctx) => fillFirst(ctx, demo));
+  return createFolder(dir, config, (ctx) => fillFirstEnvironment(ctx, demo));
 }
 
 /**
- * Makes what a folder lacks: config.json, and the store with what `fill` puts into it. Each appears whole or not at all,
- * and all of it is on the disk when this resolves: after a crash or a power cut in between, a start finds no half-made
- * folder. Leftovers of an earlier setup are removed. When `fill` rejects, nothing is made.
+ * Creates what a folder lacks: config.json, and the store with what `fill` puts into it. Each appears complete or not at all,
+ * and all of it is on the disk when this resolves, so after a crash or power cut there is no partly created folder.
+ * Removes abandoned setups. If `fill` rejects, no store is created.
  *
- * @returns what `fill` gave, or null when there was a store already, or suddenly; that one is left as it is
+ * @returns the result of `fill`, or null if there was a store already or another process created one meanwhile; it is unchanged
  */
-export async function makeFolder<T>(dir: string, config: Config, fill: (ctx: Context) => Promise<T>): Promise<T | null> {
+export async function createFolder<T>(dir: string, config: Config, fill: (ctx: Context) => Promise<T>): Promise<T | null> {
   await ensureFolder(dir);
-  await removeLeftovers(config.dataDir);
-  const filled = hasStore(config) ? null : await makeStore(config, fill);
+  await removeAbandonedSetups(config.dataDir);
+  const filled = hasStore(config) ? null : await createStore(config, fill);
   if (!existsSync(configFile(dir))) await writeConfig(dir, config);
   return filled;
 }
 
-/** Fills a store aside and moves it into its place when it is complete. */
-async function makeStore<T>(config: Config, fill: (ctx: Context) => Promise<T>): Promise<T | null> {
-  refuseLostStore(config.dataDir);
+/** Fills a store in a separate folder and moves it into place when it is complete. */
+async function createStore<T>(config: Config, fill: (ctx: Context) => Promise<T>): Promise<T | null> {
+  refuseMissingStore(config.dataDir);
   await ensureFolder(config.dataDir);
-  const aside = { ...config, dataDir: setupFolder(config.dataDir) };
-  await rm(aside.dataDir, { recursive: true, force: true });
+  const staging = { ...config, dataDir: setupFolder(config.dataDir) };
+  await rm(staging.dataDir, { recursive: true, force: true });
   try {
-    await mkdir(aside.dataDir, { mode: 0o700 });
-    await claimSetup(aside.dataDir);
-    const filled = await useStore(aside, fill);
-    // LMDB flushes the bytes of its files, not their names; files of the content are flushed as they come.
-    await syncTree(storeFolder(aside));
-    return (await place(aside, config)) ? filled : null;
+    await mkdir(staging.dataDir, { mode: 0o700 });
+    await claimSetup(staging.dataDir);
+    const filled = await useStore(staging, fill);
+    // LMDB flushes the contents of its files, but not their names. Uploaded files are flushed as they are written.
+    await syncTree(storeFolder(staging));
+    return (await moveIntoPlace(staging, config)) ? filled : null;
   } finally {
-    await rm(aside.dataDir, { recursive: true, force: true });
+    await rm(staging.dataDir, { recursive: true, force: true });
   }
 }
 
-/** False when another process was faster, whose store stays. */
-async function place(from: Config, to: Config): Promise<boolean> {
-  // A restore that began meanwhile has taken the store away that this one must not stand in for.
-  refuseLostStore(to.dataDir);
+/** Returns false if another process was faster; its store stays. */
+async function moveIntoPlace(from: Config, to: Config): Promise<boolean> {
+  // A restore that started meanwhile may have moved the store aside; a new store must not take its place.
+  refuseMissingStore(to.dataDir);
   const hasFiles = existsSync(filesFolder(from));
-  // The store last: where it is, the data folder counts as whole.
-  if (hasFiles && !(await moveUnlessTaken(filesFolder(from), filesFolder(to)))) return false;
-  const placed = await moveUnlessTaken(storeFolder(from), storeFolder(to));
+  // The store is last: if it exists, the data folder counts as complete.
+  if (hasFiles && !(await renameUnlessExists(filesFolder(from), filesFolder(to)))) return false;
+  const placed = await renameUnlessExists(storeFolder(from), storeFolder(to));
   if (hasFiles && !placed) await rename(filesFolder(to), filesFolder(from));
   await syncPath(to.dataDir);
   return placed;
 }
 
-async function fillFirst(ctx: Context, demo: boolean): Promise<Setup> {
+async function fillFirstEnvironment(ctx: Context, demo: boolean): Promise<Setup> {
   const environment = await createEnvironment(ctx, { slug: FIRST_ENVIRONMENT, name: 'Default' });
   const secret = await createKey(ctx, environment, { kind: 'secret', name: 'first' });
   const publishable = await createKey(ctx, environment, { kind: 'publishable', name: 'first' });
   const signing = await addSigningKey(ctx, environment, { kind: 'secret' });
-  if (signing.kind !== 'secret') throw new Error('a signing secret was asked for');
-  for (const { id, fields } of demo ? demoUsers : []) await putUser(ctx, operator(environment), id, fields);
+  if (signing.kind !== 'secret') throw new Error('addSigningKey returned another kind of key than requested');
+  for (const { id, fields } of demo ? demoUsers : []) await putUser(ctx, operatorActor(environment), id, fields);
   return {
     environment: { id: environment.id, slug: environment.slug },
     secretKey: secret.value,
@@ -103,8 +104,8 @@ async function fillFirst(ctx: Context, demo: boolean): Promise<Setup> {
   };
 }
 
-/** False when there is something already. */
-async function moveUnlessTaken(from: string, to: string): Promise<boolean> {
+/** Renames a folder; returns false if the target exists and is not empty. */
+async function renameUnlessExists(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to);
     return true;
@@ -115,7 +116,7 @@ async function moveUnlessTaken(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Only what an operator will want to see first: what is left out keeps its default, also the default of later versions. */
+/** Writes the options that operators change first. All others keep their defaults, including those of later releases. */
 async function writeConfig(dir: string, { host, port }: Config): Promise<void> {
   await writeDurably(configFile(dir), `${JSON.stringify({ host, port }, null, 2)}\n`);
 }

@@ -1,22 +1,22 @@
-import type { Running } from './running.ts';
+import type { RunningServer } from './running-server.ts';
 
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
-/** What /readyz of a running server answers: whether it is ready, and why not, in its own words. */
+/** The response of /readyz of a running server. */
 export interface Readiness {
   readonly ready: boolean;
-  /** The checks of the answer, such as `store: failed`; empty when it is ready. */
+  /** The checks in the response, such as `store: failed`; empty if the server is ready. */
   readonly reason: string;
 }
 
-/** Asks a running server whether it is ready. Never rejects: one that does not answer is not. */
-export async function readinessOf({ address }: Running): Promise<Readiness> {
+/** Asks a running server whether it is ready. Never rejects: a server that does not answer is not ready. */
+export async function readinessOf({ address }: RunningServer): Promise<Readiness> {
   try {
-    const answer = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(PATIENCE_MS) });
+    const answer = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
     const { checks = {} } = (await answer.json()) as { checks?: Readonly<Record<string, unknown>> };
     if (answer.ok) return { ready: true, reason: '' };
     return { ready: false, reason: Object.entries(checks).map(([name, found]) => `${name}: ${String(found)}`).join(', ') };
   } catch {
-    return { ready: false, reason: `/readyz did not answer within ${PATIENCE_MS / 1_000} s` };
+    return { ready: false, reason: `/readyz did not answer within ${TIMEOUT_MS / 1_000} s` };
   }
 }

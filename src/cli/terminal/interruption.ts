@@ -1,13 +1,13 @@
-/** How long the work of an interrupted command may take to end once its store is closed. */
-const LAST_MS = 1_000;
+/** How long an interrupted command may take to end after its store is closed. */
+const EXIT_MS = 1_000;
 
-/** The signals that end a command, and their numbers. */
+/** The signals that interrupt a command, with their numbers. */
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 
-/** A signal has ended a command before its work was done: nothing is printed, the shell sees the exit code. */
+/** A signal has interrupted a command. Nothing is printed; the shell gets the exit code. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
-  /** 128 and the number of the signal, as shells count: 130 for SIGINT, 143 for SIGTERM. */
+  /** 128 plus the number of the signal, as usual in shells: 130 for SIGINT, 143 for SIGTERM. */
   readonly exitCode: number;
 
   constructor(signal: keyof typeof SIGNALS) {
@@ -16,16 +16,17 @@ export class Interrupted extends Error {
   }
 }
 
-/** Watches for signals until `done`. */
+/** A watch for signals. */
 export interface InterruptionWatch {
-  /** The signal that came; null when none did. */
+  /** The interruption, if there was a signal; otherwise null. */
   interrupted(): Interrupted | null;
+  /** Stops watching. */
   done(): void;
 }
 
 /**
- * Calls `close` at SIGINT or SIGTERM, which makes the work of a command fail at its next read of the store. Work that goes
- * on all the same, such as waiting for a pipe, is ended after a second; a second signal ends it at once.
+ * Calls `close` on SIGINT or SIGTERM, which makes the command fail at its next read of the store. If the command has not
+ * ended a second later, for example because it waits for a pipe, the process exits. A second signal makes it exit at once.
  */
 export function watchForInterruption(close: () => Promise<void>): InterruptionWatch {
   let interrupted: Interrupted | null = null;
@@ -33,7 +34,7 @@ export function watchForInterruption(close: () => Promise<void>): InterruptionWa
     const { exitCode } = (interrupted ??= new Interrupted(signal));
     const exit = (): void => process.exit(exitCode);
     process.once(signal, exit);
-    void close().then(() => setTimeout(exit, LAST_MS).unref(), exit);
+    void close().then(() => setTimeout(exit, EXIT_MS).unref(), exit);
   };
   const signals = Object.keys(SIGNALS) as (keyof typeof SIGNALS)[];
   for (const signal of signals) process.once(signal, onSignal);

@@ -3,10 +3,11 @@ import { Writable } from 'node:stream';
 import { Failure, usageFailure } from '../failure.ts';
 import { Interrupted } from './interruption.ts';
 
+/** A destructive action that needs a confirmation. */
 export interface Destruction {
-  /** What will be gone, as a sentence: `This deletes the environment staging with all its threads.` */
+  /** What will be lost, as a sentence: `This deletes the environment staging with all its threads.` */
   readonly warning: string;
-  /** What has to be typed to go ahead. */
+  /** What the user has to type to confirm. */
   readonly answer: string;
   /** Whether --yes was given. */
   readonly yes: boolean;
@@ -18,43 +19,43 @@ export interface Terminal {
   readonly output: NodeJS.WritableStream;
 }
 
-/** Standard error, so that standard output holds the result alone. */
-const ours: Terminal = { input: process.stdin, output: process.stderr };
+/** Asks on standard error, so that standard output contains only the result. */
+const standardTerminal: Terminal = { input: process.stdin, output: process.stderr };
 
 /**
- * Asks before something is destroyed. Returns when the answer was given or `yes` is set.
+ * Asks for the confirmation of a destructive action. Resolves once it is confirmed, or at once if `yes` is set.
  *
- * @throws {Failure} when another answer was given or none (Ctrl-D), and without a terminal to ask on
- * @throws {Interrupted} at Ctrl-C
+ * @throws {Failure} on another answer or none (Ctrl-D), and if there is no terminal
+ * @throws {Interrupted} on Ctrl-C
  */
-export async function confirmDestruction({ warning, answer, yes }: Destruction, { input, output }: Terminal = ours): Promise<void> {
+export async function confirmDestruction({ warning, answer, yes }: Destruction, { input, output }: Terminal = standardTerminal): Promise<void> {
   if (yes) return;
   if (input.isTTY !== true) {
-    throw usageFailure(`${warning} There is no terminal to ask on, so nothing was done.`, 'Add --yes to do it without being asked.');
+    throw usageFailure(`${warning} It needs a confirmation, but there is no terminal to ask on. Nothing was changed.`, 'Add --yes to confirm.');
   }
-  const given = await ask(`${warning}\nType ${answer} to go ahead: `, { input, output });
+  const given = await ask(`${warning}\nType ${answer} to continue: `, { input, output });
   if (given.trim() !== answer) throw new Failure('Nothing was changed.');
 }
 
 /**
- * Asks for a new password, twice, without showing what is typed. It is not checked otherwise.
+ * Asks for a new password twice, without echo. Does not check the password itself.
  *
- * @throws {Failure} when the two differ or one is not given (Ctrl-D), and without a terminal to ask on
- * @throws {Interrupted} at Ctrl-C
+ * @throws {Failure} if the two differ or one is missing (Ctrl-D), and if there is no terminal
+ * @throws {Interrupted} on Ctrl-C
  */
-export async function askPassword({ input, output }: Terminal = ours): Promise<string> {
-  if (input.isTTY !== true) throw usageFailure('There is no terminal to ask for the password on.', 'Give it with --password <text>.');
-  const first = await askUnseen('Password (at least 12 characters): ', { input, output });
-  const second = await askUnseen('The same again: ', { input, output });
+export async function askPassword({ input, output }: Terminal = standardTerminal): Promise<string> {
+  if (input.isTTY !== true) throw usageFailure('A password is required, but there is no terminal to ask for it.', 'Pass it with --password <text>.');
+  const first = await askHidden('Password (at least 12 characters): ', { input, output });
+  const second = await askHidden('Repeat the password: ', { input, output });
   if (first !== second) throw new Failure('The two passwords differ. Nothing was changed.');
   return first;
 }
 
-/** As `ask`, and nothing that is typed appears: readline takes the stream that it writes to for the terminal, and nothing reads that. */
-async function askUnseen(question: string, { input, output }: Terminal): Promise<string> {
-  const unseen = Object.assign(new Writable({ write: (_chunk, _encoding, done) => done() }), { isTTY: true, columns: 80 });
-  // The question comes after, when the terminal has stopped echoing by itself.
-  const typed = ask('', { input, output: unseen });
+/** As `ask`, without echo: readline echoes to a stream that nothing reads. */
+async function askHidden(question: string, { input, output }: Terminal): Promise<string> {
+  const sink = Object.assign(new Writable({ write: (_chunk, _encoding, done) => done() }), { isTTY: true, columns: 80 });
+  // Written after readline has turned off the terminal's own echo.
+  const typed = ask('', { input, output: sink });
   output.write(question);
   try {
     return await typed;
@@ -63,7 +64,7 @@ async function askUnseen(question: string, { input, output }: Terminal): Promise
   }
 }
 
-/** The line typed. Rejects at Ctrl-C and when the terminal is closed (Ctrl-D); readline alone would wait for ever then. */
+/** Asks for a line. Rejects on Ctrl-C and when the input ends (Ctrl-D), where readline alone would wait forever. */
 async function ask(question: string, terminal: Terminal): Promise<string> {
   const lines = createInterface(terminal);
   const ended = new Promise<never>((_, reject) => {
@@ -73,7 +74,7 @@ async function ask(question: string, terminal: Terminal): Promise<string> {
   try {
     return await Promise.race([lines.question(question), ended]);
   } finally {
-    // Gives the terminal back as it was.
+    // Restores the mode of the terminal.
     lines.close();
   }
 }

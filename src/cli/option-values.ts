@@ -1,0 +1,63 @@
+import { parseDuration } from '../lib/duration.ts';
+import { usageFailure } from './failure.ts';
+
+/**
+ * Parses a duration option into seconds.
+ *
+ * @throws {Failure} naming the option and the expected format
+ */
+export function durationOption(name: string, text: string): number {
+  const seconds = parseDuration(text);
+  if (seconds === undefined) throw usageFailure(`--${name} must be a duration such as 45s, 30m, 1h or 90d, not "${text}".`);
+  return seconds;
+}
+
+/**
+ * Parses a whole number option.
+ *
+ * @throws {Failure} naming the option and its bounds
+ */
+export function integerOption(name: string, text: string, min: number, max: number): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw usageFailure(`--${name} must be a whole number from ${min} to ${max}, not "${text}".`);
+  }
+  return value;
+}
+
+/**
+ * Parses a boolean option.
+ *
+ * @throws {Failure} naming the option
+ */
+export function booleanOption(name: string, text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw usageFailure(`--${name} must be true or false, not "${text}".`);
+  return text === 'true';
+}
+
+/**
+ * Checks an option that accepts a fixed set of values.
+ *
+ * @throws {Failure} naming the option and the values it accepts
+ */
+export function choiceOption<T extends string>(name: string, text: string, choices: readonly T[]): T {
+  const choice = choices.find((candidate) => candidate === text);
+  if (choice === undefined) throw usageFailure(`--${name} must be one of ${choices.join(', ')}, not "${text}".`);
+  return choice;
+}
+
+/**
+ * Checks the path of an option or argument. An empty one, such as from an unset variable in a script, would mean the
+ * current folder.
+ *
+ * @throws {Failure} naming the option if it is empty
+ */
+export function pathArgument(name: string, text: string): string {
+  if (text === '') throw usageFailure(`${name} must be a path, but it is empty.`);
+  return text;
+}
+
+/** Splits a comma-separated option; trims its parts and drops empty ones. */
+export function listOption(text: string): string[] {
+  return text.split(',').map((part) => part.trim()).filter((part) => part !== '');
+}
