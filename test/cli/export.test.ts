@@ -90,6 +90,15 @@ t.test('a failed import into a new folder leaves no store, whatever was imported
   await collabJson(t, ['import', file, '--dir', dir]);
 });
 
+t.test('a file whose content contradicts its type is refused with the number of its line', async (t) => {
+  const lines = readFileSync(file, 'utf8').split('\n');
+  const at = lines.findIndex((line) => line.startsWith('{"type":"file"'));
+  const forged = join(folder, 'forged.ndjson');
+  writeFileSync(forged, lines.with(at, (lines[at] ?? '').replace('"type":"audio"', '"type":"video"').replaceAll('audio/wav', 'video/mp4')).join('\n'));
+  const stderr = new RegExp(`Line ${at + 1}: data\\.attachment\\.mimeType is wrong\\. The content is audio/wav, not video/mp4 as declared\\. Nothing was imported\\.`);
+  t.match(await collab(['import', forged, '--dir', join(folder, 'refused')]), { code: 1, stdout: '', stderr });
+});
+
 t.test('standard input and output work in pipes', (t) => {
   const other = join(folder, 'piped');
   const run = (command: string): string =>

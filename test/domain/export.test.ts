@@ -219,7 +219,7 @@ t.test('a line that is wrong is refused with what is wrong about it', async (t) 
     [changed('comment', (line) => ((line['data'] as Record<string, unknown>)['threadId'] = 'th_other')), /a comment must follow the line of its thread/],
     [changed('thread', (line) => ((line['data'] as Record<string, unknown>)['id'] = '../x')), /data\.id must match/],
     [changed('thread', (line) => ((line['data'] as Record<string, unknown>)['roomId'] = 'elsewhere')), /a thread must follow the line of its room/],
-    [changed('chunk', (line) => (line['data'] = 'AAAA')), /the chunks of the file \w+ do not have its sizeBytes and sha256/],
+    [changed('chunk', (line) => (line['data'] = 'AAAA')), /data\.attachment\.sizeBytes and data\.sha256 must be those of the chunks/],
     [changed('key', (line) => ((line['data'] as Record<string, unknown>)['environmentId'] = 'env_other')), /data\.environmentId must be env_/],
     [changed('end', (line) => (line['lines'] = 3)), /has \d+ lines before its end, not 3/],
     [lines.filter((line) => !line.startsWith('{"type":"comment"') || !line.includes(comment.id)), /lines before its end, not/],

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
+import { LocalMedia } from '../../src/adapters/media/media.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { deleteEnvironment, listEnvironments } from '../../src/domain/environments/environments.ts';
 import { Import } from '../../src/domain/transfer/import.ts';
@@ -69,6 +70,36 @@ t.test('a whole environment is taken', async (t) => {
   const ctx = await createContext(t);
   await take(ctx, rendered(goodLines()));
   t.match(await listEnvironments(ctx), [{ id: 'env_mine' }]);
+});
+
+t.test('a file whose content contradicts its declared type is refused, as an upload is', async (t) => {
+  const gif = Buffer.from('R0lGODlhAQABAAAAACwAAAAAAQABAAACAkQBADs=', 'base64');
+  const webp = Buffer.from('UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==', 'base64');
+  const contents: readonly (readonly [content: Buffer, detected: string])[] = [
+    [gif, 'The content is image/gif, not image/png as declared'],
+    [webp, 'The content is image/webp, not image/png as declared'],
+    [Buffer.from('%PDF-1.7\n%âãÏÓ\n'), 'The content is application/pdf, not image/png as declared'],
+    [Buffer.from('\ufeff \n<!doctype html><script>alert(1)</script>'), 'The content is not image/png: it begins like HTML or XML'],
+  ];
+  for (const [content, reason] of contents) {
+    const ctx = { ...(await createContext(t)), media: new LocalMedia() };
+    const lines = goodLines();
+    lines.file.data.sha256 = hash('sha256', content, 'hex');
+    lines.file.data.attachment.sizeBytes = content.length;
+    lines.chunk.data = content.toString('base64');
+    const at = rendered(lines).findIndex((line) => line.startsWith('{"type":"file"')) + 1;
+    await t.rejects(take(ctx, rendered(lines)), { code: 'unsupported_media', line: at, message: `data.attachment.mimeType is wrong. ${reason}` }, reason);
+    t.strictSame(await listEnvironments(ctx), []);
+    t.equal(await ctx.blobs?.sweepStaged(0, true), 0, 'nothing is staged');
+    t.strictSame(await ctx.blobs?.environments(), []);
+  }
+});
+
+t.test('a file whose chunks are not its content is refused with its line', async (t) => {
+  const ctx = await createContext(t);
+  const lines = goodLines();
+  lines.chunk.data = Buffer.from('other').toString('base64');
+  await t.rejects(take(ctx, rendered(lines)), { code: 'invalid_request', line: 7, message: 'data.attachment.sizeBytes and data.sha256 must be those of the chunks' });
 });
 
 /** Sets a value at a path such as `comment.data.reactions.0.emoji`; undefined removes it. */

@@ -7,6 +7,7 @@ import { type DataLock, lockDataFolder } from '../../cluster/data-folder-lock.ts
 import type { Config } from '../../config/schema.ts';
 import type { Context } from '../../domain/context.ts';
 import { Import } from '../../domain/transfer/import.ts';
+import { ImportError } from '../../domain/transfer/import-error.ts';
 import { CollabError } from '../../model/errors.ts';
 import { ensureFolder } from '../../lib/durable-files.ts';
 import { addCommand } from '../command.ts';
@@ -125,18 +126,19 @@ async function run(ctx: Context, { path, bytes, skipExisting }: Source, keeps: b
     return { done: work.done, skipped: work.skipped, lines };
   } catch (error) {
     await work.abandon();
-    throw error instanceof CollabError ? refusal(error, lines, keeps ? work.done : []) : error;
+    const line = error instanceof ImportError ? error.line : lines;
+    throw error instanceof CollabError ? refusal(error, line, keeps ? work.done : []) : error;
   } finally {
     progress.end();
   }
 }
 
-function refusal(error: CollabError, lines: number, done: Import['done']): Failure {
+function refusal(error: CollabError, line: number, done: Import['done']): Failure {
   const effect = done.length === 0 ? 'Nothing was imported.' : `Imported before the error: ${done.map(({ slug }) => slug).join(', ')}.`;
   const remedies = {
     id_taken: ['To keep it and import the others, add --skip-existing.', 'To replace it, delete it first: collab env delete <slug>'],
     slug_taken: ['Import it into another folder, or delete the existing environment: collab env delete <slug>'],
   } as const;
   const remedy: readonly string[] = error.code === 'id_taken' || error.code === 'slug_taken' ? remedies[error.code] : ['docs/export-format.md describes every line.'];
-  return new Failure(`Line ${lines}: ${error.message}. ${effect}`, remedy);
+  return new Failure(`Line ${line}: ${error.message}. ${effect}`, remedy);
 }

@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto';
 import { CollabError } from '../../model/errors.ts';
 import { AdmissionControl } from '../../lib/admission-control.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
-import { acceptedTypes, type Attachment, contradicts, type StoredFile } from '../../model/attachment.ts';
+import { acceptedTypes, type Attachment, type StoredFile } from '../../model/attachment.ts';
 import type { Environment, MediaType } from '../../model/environment.ts';
-import type { StagedBlob } from '../../ports/blobs.ts';
-import { HEAD_BYTES, type MediaFile } from '../../ports/media.ts';
 import { actorKey, requireWrite } from '../access/access.ts';
 import { type ActorBudget, spendBudget } from '../quotas/budgets.ts';
 import type { UserActor } from '../access/actor.ts';
@@ -14,6 +11,7 @@ import { type Context, requireFileStorage } from '../context.ts';
 import { putFileJob } from './file-jobs.ts';
 import { filePath } from './file-urls.ts';
 import { safeFilename } from './filenames.ts';
+import { StagedFile } from './staged-file.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
 import { chargeUsage, requireQuotaLeft } from '../quotas/usage.ts';
 
@@ -56,7 +54,7 @@ export async function beginUpload(ctx: Context, actor: UserActor, config: Upload
   if (!environment.settings.media[type]) throw new CollabError('media_disabled', `${mediaLabels[type]} uploads are disabled for this environment`);
   if (minBytes > maxBytes(environment)) throw tooLarge(environment);
   await requireQuotaLeft(ctx, actor, 'uploadBytes', minBytes);
-  const staged = await requireFileStorage(ctx).blobs.stage();
+  const staged = new StagedFile(await requireFileStorage(ctx).blobs.stage());
   return new Upload(ctx, actor, pixelBudget(config), staged, { type, mimeType, filename: safeFilename(filename, mimeType) });
 }
 
@@ -65,16 +63,10 @@ export class Upload {
   readonly #ctx: Context;
   readonly #actor: UserActor;
   readonly #pixels: ActorBudget;
-  readonly #staged: StagedBlob;
+  readonly #staged: StagedFile;
   readonly #declared: Pick<Attachment, 'type' | 'mimeType' | 'filename'>;
-  readonly #hash = createHash('sha256');
-  #size = 0;
-  /** The first byte that is not white space; null before there is one. */
-  #firstByte: number | null = null;
-  #head: Buffer = Buffer.alloc(0);
-  #tail: Buffer = Buffer.alloc(0);
 
-  constructor(ctx: Context, actor: UserActor, pixels: ActorBudget, staged: StagedBlob, declared: Pick<Attachment, 'type' | 'mimeType' | 'filename'>) {
+  constructor(ctx: Context, actor: UserActor, pixels: ActorBudget, staged: StagedFile, declared: Pick<Attachment, 'type' | 'mimeType' | 'filename'>) {
     this.#ctx = ctx;
     this.#actor = actor;
     this.#pixels = pixels;
@@ -87,13 +79,9 @@ export class Upload {
    * as the file would exceed a quota together with what is stored now.
    */
   async write(chunk: Buffer): Promise<void> {
-    this.#size += chunk.byteLength;
-    if (this.#size > maxBytes(this.#actor.environment)) throw tooLarge(this.#actor.environment);
-    await requireQuotaLeft(this.#ctx, this.#actor, 'uploadBytes', this.#size);
-    this.#firstByte ??= chunk.find((byte) => !isBlank(byte)) ?? null;
-    this.#hash.update(chunk);
-    if (this.#head.length < HEAD_BYTES) this.#head = Buffer.concat([this.#head, chunk.subarray(0, HEAD_BYTES - this.#head.length)]);
-    this.#tail = Buffer.concat([this.#tail, chunk.subarray(-2)]).subarray(-2);
+    const size = this.#staged.size + chunk.byteLength;
+    if (size > maxBytes(this.#actor.environment)) throw tooLarge(this.#actor.environment);
+    await requireQuotaLeft(this.#ctx, this.#actor, 'uploadBytes', size);
     await this.#staged.write(chunk);
   }
 
@@ -103,7 +91,7 @@ export class Upload {
    * once or more pixels per minute than a user may upload, `quota_exceeded`, `storage_full`.
    */
   async finish(): Promise<Attachment> {
-    if (this.#size === 0) throw new CollabError('invalid_request', 'The file is empty');
+    if (this.#staged.size === 0) throw new CollabError('invalid_request', 'The file is empty');
     const [facts] = await Promise.all([this.#checkContent(), this.#staged.flush()]);
     const now = this.#ctx.clock.now();
     const id = newId('file_', now);
@@ -111,8 +99,8 @@ export class Upload {
     const url = filePath(environment.id, id);
     const { type, filename, mimeType } = this.#declared;
     const thumbnail = type === 'image' ? { thumbnailUrl: `${url}?thumb=1` } : {};
-    const attachment: Attachment = { id, type, filename, mimeType, sizeBytes: this.#size, url, ...thumbnail, ...facts };
-    await this.#store({ attachment, uploadedBy: userId, commentId: null, sha256: this.#hash.digest('hex'), createdAt: timestamp(now) });
+    const attachment: Attachment = { id, type, filename, mimeType, sizeBytes: this.#staged.size, url, ...thumbnail, ...facts };
+    await this.#store({ attachment, uploadedBy: userId, commentId: null, sha256: this.#staged.sha256(), createdAt: timestamp(now) });
     return attachment;
   }
 
@@ -125,18 +113,18 @@ export class Upload {
     const release = contentChecks.admit(actorKey(this.#actor), 0);
     if (release === null) throw new CollabError('rate_limited', `At most ${MAX_CONTENT_CHECKS} files of one user are checked at once. Try again in 1s`, 1);
     try {
-      return await this.#readFacts({ path: this.#staged.path, head: this.#head, tail: this.#tail, owner: actorKey(this.#actor) });
+      return await this.#readFacts(actorKey(this.#actor));
     } finally {
       release();
     }
   }
 
-  async #readFacts(file: MediaFile): Promise<MediaFacts> {
+  async #readFacts(owner: string): Promise<MediaFacts> {
     const { media } = requireFileStorage(this.#ctx);
     const { type, mimeType } = this.#declared;
-    if (this.#firstByte === 0x3c) throw unsupported(`The content is not ${mimeType}: it begins like HTML or XML`);
-    const detected = await media.sniff(file);
-    if (detected !== undefined && contradicts(detected, mimeType)) throw unsupported(`The content is ${detected}, not ${mimeType} as declared`);
+    const contradiction = await this.#staged.contradictionOf(mimeType, media, owner);
+    if (contradiction !== null) throw unsupported(contradiction);
+    const file = this.#staged.mediaFile(owner);
     if (type !== 'image') return { durationMs: await media.duration(file, mimeType) };
     const image = await media.image(file, (pixels) => spendBudget(this.#ctx, this.#actor, this.#pixels, pixels / MEGAPIXEL));
     if (image === null) throw unsupported('The image cannot be decoded: it is damaged, cut off or has more than 50 million pixels');
@@ -171,9 +159,4 @@ const maxBytes = ({ settings }: Environment): number => settings.maxFileSizeMb *
 
 function tooLarge({ settings }: Environment): CollabError {
   return new CollabError('file_too_large', `File too large (max ${settings.maxFileSizeMb}MB)`);
-}
-
-/** Whether a byte is white space, or part of the byte order mark of UTF-8. */
-function isBlank(byte: number): boolean {
-  return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d) || byte === 0xef || byte === 0xbb || byte === 0xbf;
 }

@@ -11,6 +11,14 @@ import type { ContentLine, LineOf } from './export-format.ts';
 import { FileImport } from './file-import.ts';
 import { RecordImport } from './record-import.ts';
 
+/** Where a line is from. */
+export interface SourceLine {
+  /** Its number in the export, from 1. */
+  readonly number: number;
+  /** Its length in characters. */
+  readonly length: number;
+}
+
 /** The import of one environment, which `finish` makes visible. */
 export class EnvironmentImport {
   readonly environment: Environment;
@@ -37,14 +45,14 @@ export class EnvironmentImport {
     return new EnvironmentImport(ctx, { ...environment, streamId: newStreamId() }, marker);
   }
 
-  /** Imports a checked line of `length` characters. Throws `invalid_request` for a misplaced one. */
-  async add(line: ContentLine, length: number): Promise<void> {
+  /** Imports a checked line. Throws `invalid_request` for a misplaced one, and as `FileImport.close` for the file before it. */
+  async add(line: ContentLine, { number, length }: SourceLine): Promise<void> {
     if (line.type !== 'chunk') await this.#files.close();
     this.#lines++;
     if (line.type === 'chunk') await this.#files.write(line.data);
     else if (line.type === 'key') this.#addKey(line.data);
     else {
-      if (line.type === 'file') await this.#files.open(line.data);
+      if (line.type === 'file') await this.#files.open(line.data, number);
       this.#records.add(line);
     }
     await this.#marker.refresh();
@@ -53,7 +61,8 @@ export class EnvironmentImport {
 
   /**
    * Makes the environment visible, with everything that gives access to it. Throws `invalid_request` unless it has as many
-   * `lines` as its last line says, `id_taken`, `slug_taken`, and `internal` if files were removed during the import.
+   * `lines` as its last line says, `id_taken`, `slug_taken`, `internal` if files were removed during the import, and as
+   * `FileImport.close` for the last file.
    */
   async finish(lines: number): Promise<void> {
     const { id, slug } = this.environment;

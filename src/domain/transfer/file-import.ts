@@ -1,14 +1,15 @@
-import { createHash, type Hash } from 'node:crypto';
 import { CollabError } from '../../model/errors.ts';
-import type { StagedBlob } from '../../ports/blobs.ts';
+import { userKey } from '../access/access.ts';
 import { type Context, requireFileStorage } from '../context.ts';
+import { StagedFile } from '../files/staged-file.ts';
 import type { LineOf } from './export-format.ts';
+import { ImportError } from './import-error.ts';
 
+/** The file whose chunks are being read, and the number of its line. */
 interface OpenFile {
-  readonly file: LineOf<'file'>['data'];
-  readonly staged: StagedBlob;
-  readonly hash: Hash;
-  bytes: number;
+  readonly data: LineOf<'file'>['data'];
+  readonly line: number;
+  readonly staged: StagedFile;
 }
 
 /** Writes the files of one environment from the chunks of an export. */
@@ -23,31 +24,32 @@ export class FileImport {
     this.#environmentId = environmentId;
   }
 
-  /** Begins a file, whose chunks follow. Close the one before it first. */
-  async open(file: LineOf<'file'>['data']): Promise<void> {
-    const staged = await requireFileStorage(this.#ctx).blobs.stage();
-    this.#open = { file, staged, hash: createHash('sha256'), bytes: 0 };
+  /** Begins a file, whose chunks follow. Close the one before it first. `line` is the number of its line. */
+  async open(data: LineOf<'file'>['data'], line: number): Promise<void> {
+    const blob = await requireFileStorage(this.#ctx).blobs.stage();
+    this.#open = { data, line, staged: new StagedFile(blob) };
   }
 
   /** Appends a chunk, given as base64, to the open file. Throws `invalid_request` if there is none. */
   async write(chunk: string): Promise<void> {
-    const open = this.#open;
-    if (open === null) throw invalid('a chunk must follow the line of its file');
-    const bytes = Buffer.from(chunk, 'base64');
-    open.bytes += bytes.byteLength;
-    open.hash.update(bytes);
-    await open.staged.write(bytes);
+    if (this.#open === null) throw new CollabError('invalid_request', 'a chunk must follow the line of its file');
+    await this.#open.staged.write(Buffer.from(chunk, 'base64'));
   }
 
-  /** Stores the open file, if there is one. Throws `invalid_request` unless its chunks have the size and SHA-256 of its line. */
+  /**
+   * Stores the open file, if there is one. Throws an `ImportError` with `invalid_request` unless its chunks have the size and
+   * SHA-256 of its line, and with `unsupported_media` if they contradict the MIME type of its line.
+   */
   async close(): Promise<void> {
-    const open = this.#open;
-    if (open === null) return;
-    const { attachment, sha256 } = open.file;
-    if (open.bytes !== attachment.sizeBytes || open.hash.digest('hex') !== sha256) {
-      throw invalid(`the chunks of the file ${attachment.id} do not have its sizeBytes and sha256`);
+    if (this.#open === null) return;
+    const { data, line, staged } = this.#open;
+    const { id, mimeType, sizeBytes } = data.attachment;
+    if (staged.size !== sizeBytes || staged.sha256() !== data.sha256) {
+      throw new ImportError(line, 'invalid_request', 'data.attachment.sizeBytes and data.sha256 must be those of the chunks');
     }
-    await open.staged.commit(this.#environmentId, attachment.id);
+    const contradiction = await staged.contradictionOf(mimeType, requireFileStorage(this.#ctx).media, userKey(this.#environmentId, data.uploadedBy));
+    if (contradiction !== null) throw new ImportError(line, 'unsupported_media', `data.attachment.mimeType is wrong. ${contradiction}`);
+    await staged.commit(this.#environmentId, id);
     this.#written++;
     this.#open = null;
   }
@@ -68,8 +70,4 @@ export class FileImport {
     await this.#open?.staged.discard();
     this.#open = null;
   }
-}
-
-function invalid(message: string): CollabError {
-  return new CollabError('invalid_request', message);
 }

@@ -23,6 +23,7 @@ export class Import {
   readonly done: Environment[] = [];
   /** The slugs of the environments that existed before and were skipped. */
   readonly skipped: string[] = [];
+  #lines = 0;
   #hasHeader = false;
   #skipping = false;
   #current: EnvironmentImport | null = null;
@@ -33,8 +34,12 @@ export class Import {
     this.#skipExisting = skipExisting;
   }
 
-  /** Imports the next line. Throws `invalid_request` for a malformed or misplaced line, `slug_taken`, `id_taken`. */
+  /**
+   * Imports the next line. Throws `invalid_request` for a malformed or misplaced line, `slug_taken`, `id_taken`, and
+   * `unsupported_media` for a file whose content contradicts its MIME type. An error about an earlier line is an `ImportError`.
+   */
   async add(text: string): Promise<void> {
+    this.#lines++;
     const parsed = parse(text);
     const type = String(parsed['type']);
     if (!this.#hasHeader) return this.#readHeader(type, parsed);
@@ -46,7 +51,7 @@ export class Import {
     const current = this.#current;
     if (current === null) throw invalid(`a line of the type ${type} must follow one of the type environment`);
     checkLine(line, current.environment);
-    if (line.type !== 'end') return current.add(line, text.length);
+    if (line.type !== 'end') return current.add(line, { number: this.#lines, length: text.length });
     await current.finish(line.lines);
     this.#current = null;
     this.done.push(current.environment);
