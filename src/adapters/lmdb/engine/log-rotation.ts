@@ -7,8 +7,9 @@ import type { StoreView } from './store-view.ts';
 import { DATA_FILE, logFolder } from '../env/store-files.ts';
 
 /**
- * The file of the log is reused and takes about 100 MB at most. It grows larger only while a process holds a snapshot of
- * it; at this size it is replaced, so that the snapshot keeps one file from being reused and no more.
+ * The file of the log is reused and takes about 100 MB at most, or 133 MB with commits of 1 MB. It grows larger only while
+ * a process holds a snapshot of it; at this size it is replaced, so that the snapshot keeps one file from being reused and
+ * no more.
  */
 export const ROTATE_BYTES = 192 * 1024 * 1024;
 
