@@ -83,7 +83,7 @@ t.test('start completes it too, doctor reports it, and a second restore starts o
   t.match(await collab(['start', '--dir', dir, '--port', '0']), { code: 1, stderr: /A restore of .* is in progress, so nothing was changed\.\n {2}→ Run the command again/ });
   lock.release();
   const server = await startServer(t, dir, ['--workers', '1']);
-  t.match(server.errors(), /Finished a restore that was interrupted\. The old data is in .*before-restore-2026/);
+  t.match(server.errors(), /Completed a restore that was interrupted\. The old data is now in .*before-restore-2026/);
   t.equal(server.ready.secretKey, undefined, 'no new environment was made');
   t.equal(await server.end(), 0);
   t.equal(await environmentOf(t, dir), restored.environment.id);
