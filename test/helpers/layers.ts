@@ -40,6 +40,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   yjs: ['src/adapters/yjs/'],
   pino: ['src/observability/log.ts'],
   commander: ['src/cli/', 'tools/'],
+  'ipaddr.js': ['src/lib/addresses/'],
   sharp: ['src/adapters/media/images.ts'],
 };
 

@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId, randomSecret } from '../../lib/ids.ts';
-import { isPublicHost } from '../../lib/addresses/public-fetch.ts';
+import { isPublicHost } from '../../lib/addresses/public-address.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { SigningAlgorithm, SigningKey } from '../../model/key.ts';
 import type { Transaction } from '../../ports/store.ts';

@@ -14,10 +14,15 @@ t.test('every spelling of an address is normalised to one form', (t) => {
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2:3:4:5:6'],
     ['fe80::1%eth0', 'fe80:0:0:0:0:0:0:1'],
     ['64:ff9b::1.2.3.4', '64:ff9b:0:0:0:0:102:304'],
+    ['::1.2.3.4', '0:0:0:0:0:0:102:304'],
     ['', null],
     ['unknown', null],
     ['1.2.3', null],
     ['1.2.3.4.5', null],
+    ['010.1.2.3', null],
+    ['1.2.3.4%eth0', null],
+    ['0x7f.0.0.1', null],
+    ['2130706433', null],
     ['::g', null],
   ];
   for (const [text, form] of cases) t.equal(normaliseAddress(text), form, text);
