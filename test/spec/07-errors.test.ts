@@ -83,7 +83,7 @@ t.test('404 | not found | whatever an id looks like', async (t) => {
   }
 });
 
-t.test('404 | an unknown path, or a known one with another method (decisions R3)', async (t) => {
+t.test('404 | an unknown path, or a known one with another method', async (t) => {
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
   for (const path of new Set(apiRoutes.map((route) => route.path))) {
     for (const method of methods) {

@@ -25,7 +25,7 @@ t.test('File serving at /files is outside the prefix', async (t) => {
   t.equal((await tenant.request('GET', `//files/${tenant.environment.id}/x`, { key: null })).status, 401, 'it wants its credentials');
 });
 
-t.test('health is outside the prefix, for everybody (decisions R7, §16)', async (t) => {
+t.test('health is outside the prefix, for everybody', async (t) => {
   for (const path of ['/livez', '/readyz', '/healthz']) {
     t.equal((await tenant.request('GET', `/${path}`, { key: null })).status, 200, path);
     t.equal((await tenant.request('GET', path)).status, 404, `/api/v1${path}`);

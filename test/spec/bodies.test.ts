@@ -11,7 +11,7 @@ import type { Failure } from '../helpers/writer.ts';
 // 400 for missing and invalid parameters: for every field of every JSON body, from the schemas of
 // the route table.
 
-/** Decisions §10: 256 KiB. */
+/** 256 KiB. */
 const MAX_JSON_BODY_BYTES = 262_144;
 
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);

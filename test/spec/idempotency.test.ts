@@ -6,7 +6,7 @@ import { adminSession, bodyOf, callOf, type RouteCall, seedFor, successes, title
 import { startService } from '../helpers/service.ts';
 import { addThread, addUser, done, type Failure } from '../helpers/writer.ts';
 
-// Decisions §9: Idempotency-Key on all POST, for every such route of the table, over two workers.
+// Idempotency-Key on all POST, for every such route of the table, over two workers.
 
 const AT_ONCE = 50;
 const DAY_MS = 24 * 3_600_000;

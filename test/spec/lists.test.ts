@@ -4,7 +4,7 @@ import type { Thread } from '../../src/model/thread.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 import { addComment, addThread, addUser, done, type Failure } from '../helpers/writer.ts';
 
-// Decisions §1: pagination, filters, sort of every list.
+// Pagination, filters, sort of every list.
 
 interface Listed {
   readonly id: string;

@@ -7,7 +7,7 @@ import { startService, type Tenant } from '../helpers/service.ts';
 import { addUser, type CreatedThread, done } from '../helpers/writer.ts';
 import { epochOf } from '../../src/domain/events/streams.ts';
 
-// Decisions §1, §3: who reads the log, or hears it on a socket, knows what the API answers, deletions included. Many
+// A client that reads the event log, or receives it over a socket, knows the same as the API answers, deletions included. Many
 // writers at once on two workers, then three pictures must be one: the API's, the log's, a browser's.
 
 const PEOPLE = ['ann', 'bob', 'eve'];
