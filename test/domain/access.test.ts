@@ -18,7 +18,7 @@ const allowed = (check: () => void): boolean => {
   }
 };
 
-await t.test('who may read, create, change, and change what others wrote', async (t) => {
+await t.test('who may read, create, change, and change content of others', async (t) => {
   const rows: [BackendActor | UserActor, boolean, boolean, boolean, boolean][] = [
     [backend('full'), true, true, true, true],
     [backend('moderate'), true, false, true, true],
@@ -37,7 +37,7 @@ await t.test('who may read, create, change, and change what others wrote', async
   }
 });
 
-await t.test('a scope of rooms confines everything', async (t) => {
+await t.test('a scope of rooms applies to every operation', async (t) => {
   for (const actor of [backend('full', ['a', 'b/*']), user('moderator', ['a', 'b/*'])]) {
     for (const check of [requireRead, requireWrite, requireChange]) {
       for (const roomId of ['a', 'b/', 'b/1']) t.ok(allowed(() => check(actor, roomId)));
@@ -47,14 +47,14 @@ await t.test('a scope of rooms confines everything', async (t) => {
   t.notOk(allowed(() => requireRead(user('member', []), 'a')), 'no rooms at all');
 });
 
-await t.test('what needs a backend refuses people, and writing needs the scope', async (t) => {
+await t.test('operations for backends refuse users, and writing needs the scope full', async (t) => {
   t.ok(allowed(() => requireBackend(backend('read'), 'read')));
   t.notOk(allowed(() => requireBackend(backend('read'), 'write')));
   t.ok(allowed(() => requireBackend(backend('full'), 'write')));
   t.notOk(allowed(() => requireBackend(user('moderator'), 'read')));
 });
 
-await t.test('an event names the person who acted, and nobody for a backend', async (t) => {
+await t.test('an event names the user who acted, and null for a backend', async (t) => {
   t.equal(actingUserId(user('member')), 'ann');
   t.equal(actingUserId(backend('full')), null);
 });

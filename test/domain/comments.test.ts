@@ -34,7 +34,7 @@ await t.test('a created comment has every field, in order, and its event carries
   t.match(room, { lastActivityAt: at, threadCount: 1, openThreadCount: 1 });
 });
 
-await t.test('of a comment that cannot be, nothing is kept', async (t) => {
+await t.test('nothing is stored of an invalid comment', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   const create = (thread: string, fields: object) => createComment(world.ctx, world.backend, thread, { userId: 'ann', body: 'x', ...fields }, null);
@@ -50,7 +50,7 @@ await t.test('of a comment that cannot be, nothing is kept', async (t) => {
   await t.resolves(create(threadId, { body: 'x'.repeat(10_000) }));
 });
 
-await t.test('the author of what a person writes is the person, whatever the input says', async (t) => {
+await t.test('the author of what a user writes is the user, whatever the input says', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   for (const userId of ['bob', 7, undefined]) {
@@ -61,7 +61,7 @@ await t.test('the author of what a person writes is the person, whatever the inp
   t.equal((await world.ctx.store.events(streamOf(world.environment), 0, 100)).filter(({ text }) => text.includes('"user.updated"')).length, 3, 'a person with a token is known');
 });
 
-await t.test('where known users are not required, writing makes the user', async (t) => {
+await t.test('without requireKnownUsers, a write creates the user', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   const environment = await updateEnvironment(world.ctx, world.environment.id, { settings: { requireKnownUsers: false, limits: { commentsPerThread: 3 } } });
@@ -71,7 +71,7 @@ await t.test('where known users are not required, writing makes the user', async
   await t.rejects(createComment(world.ctx, actor, threadId, { userId: 'cy', body: 'x' }, null), { message: 'A thread holds at most 3 comments' });
 });
 
-await t.test('an id that the client chose is kept, and taken once', async (t) => {
+await t.test('an id chosen by the client is used, and only once', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   t.equal((await addComment(world, threadId, { id: 'my-comment_1' })).id, 'my-comment_1');
@@ -80,7 +80,7 @@ await t.test('an id that the client chose is kept, and taken once', async (t) =>
   t.equal(racing.filter(({ status }) => status === 'fulfilled').length, 1);
 });
 
-await t.test('an edit sets editedAt and leaves absent mentions alone', async (t) => {
+await t.test('an edit sets editedAt and keeps mentions that are absent', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   const comment = await addComment(world, threadId, { mentions: ['bob'], metadata: { a: 1 } });
@@ -96,7 +96,7 @@ await t.test('an edit sets editedAt and leaves absent mentions alone', async (t)
   await t.rejects(editComment(world.ctx, world.backend, 'cm_unknown', { body: 'x' }), { code: 'comment_not_found', message: 'Comment not found' });
 });
 
-await t.test('deleting the last comment deletes the thread, and tells of both', async (t) => {
+await t.test('deleting the last comment deletes the thread, with events for both', async (t) => {
   const world = await createWorld(t);
   const { threadId, commentId } = await startThread(world);
   const second = await addComment(world, threadId);
@@ -112,7 +112,7 @@ await t.test('deleting the last comment deletes the thread, and tells of both', 
   t.match(JSON.parse((await getRoom(world.ctx, world.backend, 'room', { includeComments: false })).text), { room: { threadCount: 0, openThreadCount: 0 }, threads: [] });
 });
 
-await t.test('of many deletions at once on two workers, exactly one takes the thread along', async (t) => {
+await t.test('of many concurrent deletions on two workers, exactly one deletes the thread', async (t) => {
   const world = await createWorld(t);
   const { threadId, commentId } = await startThread(world);
   const ids = [commentId];
@@ -126,7 +126,7 @@ await t.test('of many deletions at once on two workers, exactly one takes the th
   t.same(await world.ctx.store.range(`e/${world.environment.id}/c`), []);
 });
 
-await t.test('creations, edits, resolves and deletions at once leave counts that are true', async (t) => {
+await t.test('concurrent creations, edits, resolves and deletions leave correct counts', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   const victims = await Promise.all(Array.from({ length: 6 }, () => addComment(world, threadId)));
@@ -143,7 +143,7 @@ await t.test('creations, edits, resolves and deletions at once leave counts that
   t.match(JSON.parse((await getRoom(world.peer, world.backend, 'room', { includeComments: false })).text), { room: { threadCount: 1, openThreadCount: 0 } });
 });
 
-await t.test('a thread that is deleted while comments are written keeps none of them', async (t) => {
+await t.test('a thread that is deleted while comments are written has no comments left', async (t) => {
   for (let round = 0; round < 5; round++) {
     const world = await createWorld(t);
     const { threadId } = await startThread(world);
@@ -157,7 +157,7 @@ await t.test('a thread that is deleted while comments are written keeps none of 
   }
 });
 
-await t.test('comments list in the order of the conversation, page by page, filtered', async (t) => {
+await t.test('comments are listed oldest first, in pages and filtered', async (t) => {
   const world = await createWorld(t);
   const { threadId, commentId } = await startThread(world);
   const ids = [commentId];
@@ -195,7 +195,7 @@ await t.test('comments list in the order of the conversation, page by page, filt
   await t.rejects(listComments(world.ctx, world.backend, 'th_unknown', query('comments')), { code: 'thread_not_found' });
 });
 
-await t.test('a cursor fits only the list, filters and order that it came from', async (t) => {
+await t.test('a cursor is valid only for its list, filters and order', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   await addComment(world, threadId);
@@ -213,7 +213,7 @@ await t.test('a cursor fits only the list, filters and order that it came from',
   }
 });
 
-await t.test('past the cap of the environment a list without limit goes on by cursor', async (t) => {
+await t.test('a list without a limit continues with a cursor after the cap of the environment', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   for (let i = 0; i < 4; i++) await addComment(world, threadId);
@@ -226,7 +226,7 @@ await t.test('past the cap of the environment a list without limit goes on by cu
   t.equal(rest.nextCursor, null);
 });
 
-await t.test('a request with an Idempotency-Key does its work once, also when repeated at once on two workers', async (t) => {
+await t.test('a request with an Idempotency-Key is done once, also when repeated concurrently on two workers', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   const request = { key: 'k1', method: 'POST', path: `/api/v1/threads/${threadId}/comments`, bodyHash: 'abc' };
@@ -247,14 +247,14 @@ await t.test('a request with an Idempotency-Key does its work once, also when re
   t.notOk((await post(world.ctx, { key: 'k2' })).replayed, 'a refused request leaves its key free');
 });
 
-await t.test('the header is bare or quoted', async (t) => {
+await t.test('the Idempotency-Key header may be bare or quoted', async (t) => {
   t.equal(parseIdempotencyKey('abc'), 'abc');
   t.equal(parseIdempotencyKey('"abc"'), 'abc');
   t.equal(parseIdempotencyKey('x'.repeat(255)), 'x'.repeat(255));
   for (const header of ['', '""', 'a b', 'x'.repeat(256), 'ü']) t.throws(() => parseIdempotencyKey(header), { code: 'invalid_request', message: /^Idempotency-Key must be 1 to 255/ });
 });
 
-await t.test('a credential confined to rooms reaches no comment elsewhere', async (t) => {
+await t.test('a credential confined to rooms has no access to comments of other rooms', async (t) => {
   const world = await createWorld(t);
   const { threadId, commentId } = await startThread(world, 'secret');
   for (const actor of [{ ...world.backend, rooms: ['open/*'] }, { ...world.ann, rooms: ['open/*'] }]) {

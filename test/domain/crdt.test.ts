@@ -15,7 +15,7 @@ const UPDATE = Uint8Array.from([1, 2, 3]);
 
 const merge = (ctx: Context, actor: Actor, roomId: string, bytes: Uint8Array = UPDATE) => writeState(ctx, actor, roomId, bytes, true, always);
 
-/** An engine whose work lasts until the test ends it, and takes as long as the test says. */
+/** A CRDT implementation whose operations run until the test ends them, and report the duration that the test sets. */
 class HeldCrdt implements Crdt {
   readonly begun: string[] = [];
   readonly #ends: (() => void)[] = [];
@@ -37,12 +37,12 @@ class HeldCrdt implements Crdt {
     return Promise.resolve();
   }
 
-  /** Waits until work has begun. */
+  /** Waits until an operation has begun. */
   async untilBegun(): Promise<void> {
     while (this.begun.length === 0) await turnOver();
   }
 
-  /** Ends work for as long as any begins before `done` settles, and gives what it gives. */
+  /** Ends operations as they begin until `done` settles, and returns its result. */
   async endAll<T>(done: Promise<T>): Promise<T> {
     let isOver = false;
     const settled = done.finally(() => (isOver = true));
@@ -60,14 +60,14 @@ class HeldCrdt implements Crdt {
   }
 }
 
-function desk(crdt: Crdt, mergeSecondsPerMinute = 0): CrdtService {
+function createService(crdt: Crdt, mergeSecondsPerMinute = 0): CrdtService {
   return new CrdtService(crdt, { crdt: { mergeSecondsPerMinute } });
 }
 
-t.test('users take turns: one that floods does not keep others waiting', async (t) => {
+t.test('users are served in turn: one with many requests does not delay others', async (t) => {
   const world = await createWorld(t);
   const engine = new HeldCrdt();
-  const ctx: Context = { ...world.ctx, crdt: desk(engine) };
+  const ctx: Context = { ...world.ctx, crdt: createService(engine) };
   const flood = Array.from({ length: 20 }, (_, i) => merge(ctx, world.ann, `room${i}`, Buffer.from('ann')));
   await engine.untilBegun();
   const bob = merge(ctx, world.bob, 'other', Buffer.from('bob'));
@@ -76,11 +76,11 @@ t.test('users take turns: one that floods does not keep others waiting', async (
   await engine.endAll(Promise.all(flood));
 });
 
-t.test('the time of each user is counted, and refused with a wait once it is used up', async (t) => {
+t.test('the time of each user is counted; once it is used up, requests are refused with Retry-After', async (t) => {
   const world = await createWorld(t);
   const engine = new HeldCrdt();
   engine.ms = 6_000;
-  const ctx: Context = { ...world.ctx, crdt: desk(engine, 10) };
+  const ctx: Context = { ...world.ctx, crdt: createService(engine, 10) };
   await engine.endAll(merge(ctx, world.ann, 'room1'));
   const refused = { code: 'rate_limited', message: 'Merging and comparing shared states took more than 10s within a minute. Try again in 12s', retryAfter: 12 };
   const [, late] = await engine.endAll(Promise.allSettled([merge(ctx, world.ann, 'room2'), merge(ctx, world.ann, 'room3')]));
@@ -94,10 +94,10 @@ t.test('the time of each user is counted, and refused with a wait once it is use
   await t.resolves(engine.endAll(merge(ctx, world.ann, 'room4')));
 });
 
-t.test('what one user may have waiting is bounded in requests and bytes', async (t) => {
+t.test('the waiting requests of one user are bounded in number and bytes', async (t) => {
   const world = await createWorld(t);
   const engine = new HeldCrdt();
-  const ctx: Context = { ...world.ctx, crdt: desk(engine) };
+  const ctx: Context = { ...world.ctx, crdt: createService(engine) };
   const refused = { code: 'rate_limited', message: /^Too many shared states wait to be merged: at most 32 requests with 32 MB per user/, retryAfter: 1 };
   const many = Array.from({ length: 32 }, () => merge(ctx, world.ann, 'room'));
   await t.rejects(merge(ctx, world.ann, 'room'), refused);
@@ -106,11 +106,11 @@ t.test('what one user may have waiting is bounded in requests and bytes', async 
   await engine.endAll(Promise.all([...many, ...large]));
 });
 
-t.test('work that passes its bounds is refused, and the state stays as it is', async (t) => {
+t.test('work that exceeds its bounds is refused, and the state does not change', async (t) => {
   const world = await createWorld(t);
   const crdt = new YjsThread({ timeMs: () => 1_500 });
   t.teardown(() => crdt.close());
-  const ctx: Context = { ...world.ctx, crdt: desk(crdt) };
+  const ctx: Context = { ...world.ctx, crdt: createService(crdt) };
   await merge(ctx, world.ann, 'room', baseText(16_000));
   const small = (): Uint8Array => Y.encodeStateAsUpdate(documentWith('a'));
   for (let i = 2; i < COMPACT_EVERY; i++) await merge(ctx, world.ann, 'room', small());

@@ -22,7 +22,7 @@ interface Scene {
   readonly ctx: WithBlobs;
 }
 
-/** The records and files of the environment that are there, wherever they are read. */
+/** The names of all records and files of the environment. */
 async function leftOf({ world, ctx }: Scene): Promise<string[]> {
   const { id } = world.environment;
   const found = await ctx.blobs.environments();
@@ -51,14 +51,14 @@ async function putBlob({ blobs }: WithBlobs, environmentId: string): Promise<voi
   await staged.commit(environmentId, 'file_1');
 }
 
-/** What a process sees that ends at a moment of its deletion. */
+/** The error in a process that is killed at some point of a deletion. */
 const crashes: Record<string, (ctx: WithBlobs) => WithBlobs> = {
   'before the files go': (ctx) => ({ ...ctx, blobs: failing(ctx.blobs, 'removeAll', 0) }),
   'before the records go': (ctx) => ({ ...ctx, store: failing(ctx.store, 'partitions', 0) }),
   'before the last commit': (ctx) => ({ ...ctx, store: failing(ctx.store, 'transact', 2) }),
 };
 
-/** The same, but a method fails once it was called so many times. */
+/** The same object, but one method fails after a number of calls. */
 function failing<T extends Store | Blobs>(real: T, method: keyof T, calls: number): T {
   let left = calls;
   return new Proxy(real, {
@@ -70,7 +70,7 @@ function failing<T extends Store | Blobs>(real: T, method: keyof T, calls: numbe
   });
 }
 
-t.test('a deletion that a crash interrupts is finished by the sweep, or by the second call', async (t) => {
+t.test('a deletion interrupted by a crash is finished by the sweep or by a second call', async (t) => {
   for (const [moment, crash] of Object.entries(crashes)) {
     for (const finish of ['sweep', 'second call'] as const) {
       await t.test(`${moment}, ${finish}`, async (t) => {
@@ -91,7 +91,7 @@ t.test('a deletion that a crash interrupts is finished by the sweep, or by the s
   }
 });
 
-t.test('what a request writes late, after all was removed, is removed an hour later; and no note stays', async (t) => {
+t.test('late writes of a request are removed an hour after the deletion, and no record is left', async (t) => {
   const made = await scene(t);
   const { ctx, world } = made;
   await deleteEnvironment(ctx, world.environment.id);
@@ -112,7 +112,7 @@ async function exported(ctx: Context, world: World): Promise<string[]> {
   return lines;
 }
 
-t.test('an environment that is imported again has another stream, which begins at 1', async (t) => {
+t.test('an environment that is imported again has a new stream, which begins at 1', async (t) => {
   const { ctx, world } = await scene(t);
   const lines = await exported(ctx, world);
   t.notOk(lines.some((line) => line.includes('streamId')), 'the stream is not in the export');
@@ -138,7 +138,7 @@ t.test('an environment that is imported again has another stream, which begins a
   t.not((await ctx.store.range(`e/${again.id}/keys`)).length, 0);
 });
 
-t.test('what an import that has ended in the middle has left is removed after an hour; one that goes on is left alone', async (t) => {
+t.test('the records of an interrupted import are removed after an hour, those of a running import are not', async (t) => {
   const made = await scene(t);
   const { ctx, world } = made;
   const lines = await exported(ctx, world);
@@ -146,7 +146,7 @@ t.test('what an import that has ended in the middle has left is removed after an
   const padding = JSON.stringify({ type: 'user', data: { ...JSON.parse(lines.find((line) => line.includes('"user"')) ?? '').data, metadata: {} } });
   const dies = new Import(ctx, { skipExisting: false });
   for (const line of lines.slice(0, 3)) await dies.add(line);
-  // Enough for a commit of its own.
+  // Long enough for a separate commit.
   for (let n = 0; n < 3_000; n++) await dies.add(padding);
   t.not((await leftOf(made)).length, 0);
   for (let minutes = 0; minutes < 180; minutes += 30) {

@@ -23,7 +23,7 @@ await t.test('an environment is found by id and slug, and slugs are unique', asy
   t.same((await listEnvironments(ctx)).map(({ slug }) => slug), ['dev', 'prod']);
 });
 
-await t.test('an update changes what is given, at once, on every worker', async (t) => {
+await t.test('an update changes the given fields, immediately and on every worker', async (t) => {
   const { ctx, peer, environment, clock } = await createWorld(t);
   await environmentById(peer, environment.id);
   clock.advance(5);
@@ -46,7 +46,7 @@ await t.test('an update changes what is given, at once, on every worker', async 
   await t.rejects(updateEnvironment(ctx, 'env_none', {}), { code: 'environment_not_found' });
 });
 
-await t.test('a key authenticates until it is revoked, from the next request on in every worker', async (t) => {
+await t.test('a key authenticates until it is revoked, which applies to the next request in every worker', async (t) => {
   const { ctx, peer, environment } = await createWorld(t);
   const { key, value } = await createKey(ctx, environment, { kind: 'secret', name: 'ci', scope: 'moderate', rooms: 'a/*', rateLimit: 500 });
   t.match(value, /^sk_dev_[0-9A-Za-z]{43}$/);
@@ -64,7 +64,7 @@ await t.test('a key authenticates until it is revoked, from the next request on 
   await t.rejects(revokeKey(ctx, 'key_none'), { code: 'key_not_found' });
 });
 
-await t.test('what is no key, or one of the other kind, is refused', async (t) => {
+await t.test('text that is not a key, and a key of the other kind, are refused', async (t) => {
   const { ctx, environment } = await createWorld(t);
   const secret = await createKey(ctx, environment, { kind: 'secret' });
   const publishable = await createKey(ctx, environment, { kind: 'publishable' });
@@ -79,7 +79,7 @@ await t.test('what is no key, or one of the other kind, is refused', async (t) =
   t.ok(stored.some((entry) => entry.value.includes(hash('sha256', secret.value, 'base64url'))));
 });
 
-await t.test('a key expires, and a rotated one works through its overlap', async (t) => {
+await t.test('a key expires, and a rotated key works during its overlap', async (t) => {
   const { ctx, peer, environment, clock } = await createWorld(t);
   const works = async (worker: Context, value: string): Promise<boolean> => {
     try {
@@ -105,7 +105,7 @@ await t.test('a key expires, and a rotated one works through its overlap', async
   await t.rejects(createKey(ctx, environment, { kind: 'secret', expiresInSeconds: 0 }), { code: 'invalid_request' });
 });
 
-await t.test('a disabled environment refuses its keys, and one that is enabled again takes them', async (t) => {
+await t.test('a disabled environment refuses its keys, and accepts them once it is enabled again', async (t) => {
   const { ctx, peer, environment } = await createWorld(t);
   const { value } = await createKey(ctx, environment, { kind: 'secret' });
   await authenticateSecretKey(peer, value, 'rest');
@@ -115,7 +115,7 @@ await t.test('a disabled environment refuses its keys, and one that is enabled a
   await t.resolves(async () => authenticateSecretKey(peer, value, 'rest'));
 });
 
-await t.test('a deleted environment leaves nothing of itself, and others alone', async (t) => {
+await t.test('a deleted environment leaves no records, and other environments do not change', async (t) => {
   const world = await createWorld(t);
   const { ctx, peer, environment } = world;
   const other = await createEnvironment(ctx, { slug: 'other' });

@@ -15,7 +15,7 @@ import { startService, type Service, type Tenant } from '../helpers/service.ts';
 import { getFile, upload } from '../helpers/upload.ts';
 import { addComment, addThread, addUser, done } from '../helpers/writer.ts';
 
-/** An environment with one of everything that a store can hold. */
+/** An environment with one of each kind of record. */
 interface Everything {
   readonly tenant: Tenant;
   readonly comment: Comment;
@@ -82,7 +82,7 @@ async function take(ctx: Context, lines: readonly string[], skipExisting = false
   }
 }
 
-/** The names of all partitions of a store and how many records each has. */
+/** The names of all partitions of a store, with the number of records in each. */
 async function inventory({ store }: Context, prefix = ''): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   for (const partition of await store.partitions(prefix)) {
@@ -92,7 +92,7 @@ async function inventory({ store }: Context, prefix = ''): Promise<Map<string, n
   return found;
 }
 
-t.test('every kind of record that a store can hold is known to the export', async (t) => {
+t.test('the export knows every kind of record', async (t) => {
   const service = await startService(t);
   const { ctx } = service;
   await everything(service, 'one');
@@ -118,7 +118,7 @@ t.test('every kind of record that a store can hold is known to the export', asyn
   await t.rejects(linesOf(ctx), /which this version cannot export/);
 });
 
-t.test('out, in and out again gives the same bytes, and everything works as before', async (t) => {
+t.test('export, import and export again give the same bytes, and everything works as before', async (t) => {
   const from = await startService(t);
   const { tenant, comment, threadId, picture } = await everything(from, 'one');
   await everything(from, 'two');
@@ -141,7 +141,7 @@ t.test('out, in and out again gives the same bytes, and everything works as befo
   t.strictSame([...after], [...before], 'all else is there, but for leftovers of a deleted room and the guard of deletions');
 
   const moved: Tenant = { ...tenant, service: to, request: (method, path, options) => askAt(to, tenant, method, path, options?.body) };
-  // The URLs of files begin with the address of the server that is asked.
+  // The URLs of files begin with the address of the server that answers.
   const paths = ({ text }: { text: string }): unknown => JSON.parse(text.replaceAll(/"http:\/\/127\.0\.0\.1:\d+/g, '"'));
   const same = async (path: string): Promise<boolean> => t.strictSame(paths(await moved.request('GET', path)), paths(await tenant.request('GET', path)), path);
   for (const path of ['/rooms', '/users', `/threads/${threadId}`, '/rooms/room%2F%C3%BC%201', '/rooms/room%2F%C3%BC%201/threads', '/threads/thread-by-client', '/rooms/only-state']) await same(path);
@@ -153,7 +153,7 @@ t.test('out, in and out again gives the same bytes, and everything works as befo
   t.equal((await to.ctx.store.range('filejobs')).length, 4, 'thumbnails are made anew');
 });
 
-t.test('without secrets no key and no signing secret leaves', async (t) => {
+t.test('without secrets, no key and no signing secret is exported', async (t) => {
   const service = await startService(t);
   const { tenant } = await everything(service, 'one');
   const lines = await linesOf(service.ctx, false);
@@ -166,7 +166,7 @@ t.test('without secrets no key and no signing secret leaves', async (t) => {
   t.equal((await askAt(to, tenant, 'GET', '/rooms')).status, 401);
 });
 
-t.test('an environment comes whole or not at all, and a broken import can be repeated', async (t) => {
+t.test('an environment is imported completely or not at all, and an interrupted import can be repeated', async (t) => {
   const from = await startService(t);
   await everything(from, 'one');
   await everything(from, 'two');
@@ -191,7 +191,7 @@ t.test('an environment comes whole or not at all, and a broken import can be rep
   await t.rejects(take(to.ctx, lines, true), { code: 'slug_taken' });
 });
 
-t.test('a line that is wrong is refused with what is wrong about it', async (t) => {
+t.test('an invalid line is refused with the reason', async (t) => {
   const from = await startService(t);
   const { comment } = await everything(from, 'one');
   const lines = await linesOf(from.ctx);
@@ -229,7 +229,7 @@ t.test('a line that is wrong is refused with what is wrong about it', async (t) 
   t.equal((await inventory(to.ctx, 'e/')).size, 0);
 });
 
-/** Asks another service with the key of a tenant. */
+/** Sends a request to another service with the key of a tenant. */
 async function askAt<T>(service: Service, tenant: Tenant, method: string, path: string, body?: unknown): Promise<{ status: number; headers: Headers; text: string; json: T }> {
   const answer = await fetch(`${service.urls[0]}/api/v1${path}`, {
     method,

@@ -27,7 +27,7 @@ t.test('the address under which a file was uploaded is replaced', (t) => {
   t.end();
 });
 
-t.test('nothing that users write is changed', (t) => {
+t.test('content of users is not changed', (t) => {
   const text = JSON.stringify(comment([image]));
   const texts = [
     comment([], { body: text }),
@@ -46,7 +46,7 @@ t.test('nothing that users write is changed', (t) => {
   t.end();
 });
 
-t.test('any configured address leaves the text JSON', (t) => {
+t.test('with any configured address, the text stays valid JSON', (t) => {
   t.match(rewritten(comment([sound]), 'https://a"b\\c'), { attachments: [{ url: 'https://a"b\\c/files/env_1/file_2' }] });
   t.match(rewritten(comment([sound]), 'https://a/$&$1'), { attachments: [{ url: 'https://a/$&$1/files/env_1/file_2' }] });
   t.end();

@@ -24,7 +24,7 @@ const HOUR = 3_600_000;
 const unlimited: UploadConfig = { uploads: { megapixelsPerMinute: 0 } };
 const log = createLogger({ level: 'silent', name: 'test' });
 
-/** Media that takes everything for what it was declared as. */
+/** Media that accepts any content as its declared type. */
 const trusting: Media = {
   sniff: async () => undefined,
   image: async () => ({ mimeType: 'image/png', width: 3, height: 2 }),
@@ -34,7 +34,7 @@ const trusting: Media = {
 
 interface FileWorld extends World {
   readonly ctx: Context & Required<Pick<Context, 'blobs' | 'media'>>;
-  /** Does the work on files that is due. */
+  /** Does the pending file jobs. */
   work(): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ async function blobsOf({ ctx, environment }: FileWorld): Promise<string[]> {
 
 const commentIn = (body: string): Comment => (JSON.parse(body) as { comment: Comment }).comment;
 
-t.test('an upload is linked by the comment that names it, and shown in it', async (t) => {
+t.test('an upload is linked by the comment that names it, which shows it', async (t) => {
   const world = await createFileWorld(t);
   const { ctx, backend, ann } = world;
   const { threadId } = await startThread(world);
@@ -81,7 +81,7 @@ t.test('an upload is linked by the comment that names it, and shown in it', asyn
   t.match(event?.data, { comment: { attachments: [{ type: 'image' }] } }, 'events show them');
 });
 
-t.test('what can’t be linked is refused, and nothing is written', async (t) => {
+t.test('uploads that cannot be linked are refused, and nothing is written', async (t) => {
   const world = await createFileWorld(t);
   const { ctx, backend, ann, bob } = world;
   const { threadId } = await startThread(world);
@@ -126,7 +126,7 @@ t.test('an edit keeps, replaces or removes attachments', async (t) => {
   await t.rejects(edit({ attachmentIds: [two.id] }), { code: 'unknown_attachment' }, 'a removed file does not come back');
 });
 
-t.test('files go with their comment, thread and environment, after the commit', async (t) => {
+t.test('files are removed with their comment, thread and environment, after the commit', async (t) => {
   const world = await createFileWorld(t);
   const { ctx, backend, ann, environment } = world;
   const first = await startThread(world);
@@ -148,7 +148,7 @@ t.test('files go with their comment, thread and environment, after the commit', 
   t.strictSame(await blobsOf(world), []);
 });
 
-t.test('while the files are held nothing is removed, and thumbnails are still made', async (t) => {
+t.test('while the blobs are held, nothing is removed and thumbnails are still made', async (t) => {
   const world = await createFileWorld(t);
   const { ctx, backend, ann, environment, clock } = world;
   const { threadId } = await startThread(world);
@@ -168,7 +168,7 @@ t.test('while the files are held nothing is removed, and thumbnails are still ma
   t.strictSame(await pendingFileJobs(ctx), []);
 });
 
-t.test('the files of an environment that was deleted while they were held go later, unless it is back', async (t) => {
+t.test('files of an environment deleted while the blobs were held are removed later, unless it was imported again', async (t) => {
   const world = await createFileWorld(t);
   const { ctx, ann, environment } = world;
   const record = await ctx.store.get('envs', environment.id);
@@ -189,7 +189,7 @@ t.test('the files of an environment that was deleted while they were held go lat
   t.strictSame(await blobsOf(world), []);
 });
 
-t.test('uploads that nothing links for 24 hours are swept', async (t) => {
+t.test('uploads that no comment links within 24 hours are removed', async (t) => {
   const world = await createFileWorld(t);
   const { ctx, ann, clock, environment } = world;
   const { threadId } = await startThread(world);
@@ -240,7 +240,7 @@ t.test('bytes without a record are found, and records without bytes', async (t) 
   t.strictSame(await checkFiles(ctx), { files: 1, lost: [known.id] });
 });
 
-t.test('work that fails is tried again later and holds no other up', async (t) => {
+t.test('a failed job is retried later and does not delay others', async (t) => {
   let broken = true;
   const media: Media = {
     ...trusting,
@@ -266,7 +266,7 @@ t.test('work that fails is tried again later and holds no other up', async (t) =
   t.strictSame(await blobsOf(world), [image.id, thumbnailName(image.id)]);
 });
 
-t.test('work done twice, or of a file that is gone, does no harm', async (t) => {
+t.test('a job that is done twice, or for a deleted file, has no effect', async (t) => {
   const world = await createFileWorld(t, { ...trusting, thumbnail: async () => null });
   const { ctx, ann, environment } = world;
   const { id } = await put(world, ann);
@@ -320,7 +320,7 @@ for (const quota of ['userUploadMb', 'uploadMb'] as const) {
   });
 }
 
-t.test('names are harmless and not longer than 255 bytes', (t) => {
+t.test('file names are safe and at most 255 bytes long', (t) => {
   t.equal(safeFilename(`${'😀'.repeat(100)}.png`, 'image/png'), `${'😀'.repeat(62)}.png`);
   t.equal(safeFilename(`x.${'y'.repeat(300)}`, 'image/png'), `x.${'y'.repeat(253)}`);
   t.equal(safeFilename('/', 'image/png'), 'file.png');
@@ -328,7 +328,7 @@ t.test('names are harmless and not longer than 255 bytes', (t) => {
   t.end();
 });
 
-t.test('the pixels of a user are counted, and refused with a wait once they are used up', async (t) => {
+t.test('the pixels of a user are counted; once they are used up, images are refused with Retry-After', async (t) => {
   const sizes = [[3_000, 3_000], [1_000, 1_000], [1_000, 500], [1_000, 500]];
   let decoded = 0;
   const world = await createFileWorld(t, {
@@ -372,7 +372,7 @@ t.test('the files of one user that are checked at once are bounded, those of oth
   await t.resolves(again);
 });
 
-t.test('thumbnails of different users take turns', async (t) => {
+t.test('thumbnails of different users are made in turn', async (t) => {
   const made: number[] = [];
   const world = await createFileWorld(t, { ...trusting, thumbnail: async (image) => (made.push(image.length), Buffer.from('thumbnail')) });
   for (let i = 0; i < 40; i++) await put(world, world.ann);

@@ -24,7 +24,7 @@ const attachment = {
 };
 const reaction = { id: 're_1_c1', reactionId: 're_1_c1', commentId: 'c1', threadId: 't1', userId: 'ann', emoji: '👍', createdAt: AT };
 
-/** A whole environment, one line of each type. */
+/** A complete environment, with one line of each type. */
 function goodLines() {
   const times = { createdAt: AT, updatedAt: AT };
   return {
@@ -66,7 +66,7 @@ async function take(ctx: Context, lines: readonly string[]): Promise<void> {
   }
 }
 
-t.test('a whole environment is taken', async (t) => {
+t.test('a complete environment is imported', async (t) => {
   const ctx = await createContext(t);
   await take(ctx, rendered(goodLines()));
   t.match(await listEnvironments(ctx), [{ id: 'env_mine' }]);
@@ -116,7 +116,7 @@ function changed(path: string, value: unknown): Lines {
 const long = 'x'.repeat(10_001);
 const manyKeys = Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`k${i}`, 1]));
 
-/** Where, what, and the refusal. */
+/** Invalid values, with their path and the expected message. */
 const faults: readonly (readonly [path: string, value: unknown, message: RegExp])[] = [
   ['environment.data.name', '', /data\.name must be 1 to 128 characters/],
   ['environment.data.slug', 'Mine!', /data\.slug must be 1 to 63 lower-case/],
@@ -189,7 +189,7 @@ const faults: readonly (readonly [path: string, value: unknown, message: RegExp]
   ['comment.data.metadata', manyKeys, /data\.metadata must hold at most 50 keys/],
 ];
 
-t.test('what the API would refuse is refused, with the field and its bound, and leaves nothing', async (t) => {
+t.test('what the API would refuse is refused with the field and its bound, and nothing is stored', async (t) => {
   const ctx = await createContext(t);
   for (const [path, value, message] of faults) {
     await t.rejects(take(ctx, rendered(changed(path, value))), { code: 'invalid_request', message }, `${path} ${JSON.stringify(value)?.slice(0, 60)}`);
@@ -201,7 +201,7 @@ t.test('what the API would refuse is refused, with the field and its bound, and 
   t.strictSame(await listEnvironments(ctx), []);
 });
 
-t.test('what was written under larger limits, or before they were lowered, is taken', async (t) => {
+t.test('content from before limits were lowered is imported', async (t) => {
   const ctx = await createContext(t);
   const raised = changed('comment.data.body', long);
   raised.environment.data.settings.limits = { bodyLength: 20_000 };
@@ -212,7 +212,7 @@ t.test('what was written under larger limits, or before they were lowered, is ta
   await take(ctx, rendered(lowered));
 });
 
-t.test('a key that leads to another environment is not taken over', async (t) => {
+t.test('a key of another environment is refused', async (t) => {
   const ctx = await createContext(t);
   await take(ctx, rendered(goodLines()));
   const copy = rendered(goodLines()).map((line) => line.replaceAll('env_mine', 'env_copy').replaceAll('"slug":"mine"', '"slug":"copy"'));

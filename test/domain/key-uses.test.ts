@@ -34,7 +34,7 @@ await t.test('the last use of a key is written at most once a minute, over all w
   t.equal(await lastUse(), iso(START + MINUTE), 'the other worker wrote half a minute ago');
 });
 
-await t.test('publishable keys are seen too, refused ones are not', async (t) => {
+await t.test('uses of publishable keys are recorded too, uses of refused keys are not', async (t) => {
   const { ctx, environment, clock } = await createWorld(t);
   const page = await createKey(ctx, environment, { kind: 'publishable' });
   const short = await createKey(ctx, environment, { kind: 'secret', expiresInSeconds: 1 });
@@ -45,7 +45,7 @@ await t.test('publishable keys are seen too, refused ones are not', async (t) =>
   t.strictSame([...(await lastUses(ctx, environment.id))], [[page.key.id, iso(START)]]);
 });
 
-await t.test('what is used last leaves nothing behind a deleted environment', async (t) => {
+await t.test('no key use is written for a deleted environment', async (t) => {
   const { ctx, peer, environment } = await createWorld(t);
   const { value } = await createKey(ctx, environment, { kind: 'secret' });
   await authenticateSecretKey(ctx, value, 'rest');

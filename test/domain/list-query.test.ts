@@ -2,7 +2,7 @@ import t from 'tap';
 import { isUnfilteredFirstPage, parseListQuery } from '../../src/domain/lists/list-query.ts';
 import { query } from './world.ts';
 
-await t.test('without parameters a list is whole, in its own order', async (t) => {
+await t.test('without parameters, a list is complete and in its default order', async (t) => {
   t.same(query('comments'), { list: 'comments', limit: null, cursor: null, sort: 'createdAt', order: 'asc', filters: {} });
   for (const list of ['threads', 'rooms', 'users'] as const) t.match(query(list), { limit: null, sort: 'createdAt', order: 'desc' });
   t.ok(isUnfilteredFirstPage(query('threads', 'limit=5&sort=updatedAt&order=asc')));
@@ -19,7 +19,7 @@ await t.test('limit is 1 to 1000, more counts as 1000', async (t) => {
   }
 });
 
-await t.test('every filter of every list is read, others are ignored', async (t) => {
+await t.test('each list parses its filters and ignores others', async (t) => {
   t.same(query('threads', 'resolved=false&userId=ann&participantId=bob&mentions=cy&metadata.b=2&metadata.a=1&q=no&x=y').filters, {
     resolved: false,
     userId: 'ann',
@@ -32,7 +32,7 @@ await t.test('every filter of every list is read, others are ignored', async (t)
   t.same(query('users', 'q=An&kind=bot&seenSince=2026-01-01T01:00:00%2B01:00').filters, { q: 'An', kind: 'bot', seenSince: '2026-01-01T00:00:00.000Z' });
 });
 
-await t.test('a bad value of a known parameter names it', async (t) => {
+await t.test('an invalid value of a known parameter is refused with its name', async (t) => {
   const cases: [Parameters<typeof query>[0], string, RegExp][] = [
     ['threads', 'sort=name', /^sort must be one of createdAt, updatedAt$/],
     ['threads', 'order=up', /^order must be one of asc, desc$/],

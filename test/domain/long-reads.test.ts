@@ -14,7 +14,7 @@ import { addComment, createWorld, itemsOf, query, startThread, type World } from
 const LONG = 'x'.repeat(10_000);
 const tooLong = (): CollabError => new CollabError('payload_too_large', 'too long');
 
-/** Counts what is read of a store from now on. */
+/** Counts the reads of a store from now on. */
 function countReads(store: Store): { chars: number; gets: number } {
   const reads = { chars: 0, gets: 0 };
   const [range, get] = [store.range.bind(store), store.get.bind(store)];
@@ -60,7 +60,7 @@ await t.test('a room that is too long is refused after reading little more than 
   t.match(JSON.parse(one.text), { threads: [{ comments: Array }], nextCursor: String });
 });
 
-await t.test('a room that is longer than a page goes on with nextCursor; a thread that no page can hold is refused', async (t) => {
+await t.test('a room that is longer than a page continues with nextCursor; a thread that is longer than a page is refused', async (t) => {
   const world = await createWorld(t);
   const ids = new Set<string>();
   for (let i = 0; i < 10; i++) ids.add(await longThread(world, 'room', 200));
@@ -84,7 +84,7 @@ await t.test('a room that is longer than a page goes on with nextCursor; a threa
   t.match(itemsOf(await listThreads(world.ctx, world.backend, 'huge', query('threads'))), [{ commentCount: 1_700 }]);
 });
 
-await t.test('a page of users costs a page, in the order of their creation', async (t) => {
+await t.test('a page of users reads only that page, ordered by creation', async (t) => {
   const world = await createWorld(t);
   const { ctx, backend, clock, environment } = world;
   for (let i = 0; i < 300; i++) {
@@ -106,7 +106,7 @@ await t.test('a page of users costs a page, in the order of their creation', asy
   t.strictSame(idsOf(await list(`limit=10&cursor=${first.nextCursor}`)), whole.slice(10, 20));
   t.ok(reads.gets <= 30 && reads.chars < 20_000, `${reads.gets} reads of ${reads.chars} characters`);
 
-  // As a store of an earlier version has it.
+  // As in a store of an earlier version.
   const order = await ctx.store.range(userOrderOf(environment.id));
   await ctx.store.transact(async (tx) => {
     for (const { key } of order) tx.delete(userOrderOf(environment.id), key);

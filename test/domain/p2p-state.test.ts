@@ -18,7 +18,7 @@ async function bytesOf(ctx: Context, actor: Actor, roomId = 'room', stateVector:
   return base64 === null ? null : Buffer.from(base64, 'base64');
 }
 
-/** A document that holds a text, by a client of its own. */
+/** A document with a text, from a new client. */
 function documentWith(text: string): Y.Doc {
   const document = new Y.Doc();
   document.getText('text').insert(0, text);
@@ -31,7 +31,7 @@ async function stored({ ctx, backend }: World): Promise<Y.Doc> {
   return document;
 }
 
-await t.test('a room without state has none, and need not exist', async (t) => {
+await t.test('the state of a room without one is empty, and the room need not exist', async (t) => {
   const world = await createWorld(t);
   const state = await readState(world.ctx, world.ann, 'ro/öm', null, always);
   t.equal(renderState('ro/öm', state), '{"roomId":"ro/öm","state":null,"version":0,"sizeBytes":0,"contentType":"application/octet-stream","updatedAt":null,"updatedBy":null}');
@@ -39,7 +39,7 @@ await t.test('a room without state has none, and need not exist', async (t) => {
   t.strictSame(itemsOf(await listRooms(world.ctx, world.backend, query('rooms'))), []);
 });
 
-await t.test('a write replaces whatever is there, makes the room, and tells of all but the bytes', async (t) => {
+await t.test('a write replaces the state, creates the room, and emits an event without the bytes', async (t) => {
   const world = await createWorld(t);
   world.clock.advance(1000);
   const first = await put(world.ctx, world.ann, Buffer.from([0, 1, 2, 0xff]));
@@ -62,7 +62,7 @@ await t.test('a write replaces whatever is there, makes the room, and tells of a
   t.equal(String(await bytesOf(world.ctx, world.ann)), 'other');
 });
 
-await t.test('clearing leaves no state, goes on counting, and tells of it once', async (t) => {
+await t.test('clearing removes the state, increments the version, and emits one event', async (t) => {
   const world = await createWorld(t);
   t.equal(await clearState(world.ctx, world.backend, 'room'), '{"deleted":true}');
   t.strictSame(await world.events(), []);
@@ -75,7 +75,7 @@ await t.test('clearing leaves no state, goes on counting, and tells of it once',
   t.equal((await put(world.ctx, world.ann, Buffer.from('x'))).record.version, 3);
 });
 
-await t.test('who may: members and full keys write, everybody reads within their rooms, keys clear', async (t) => {
+await t.test('permissions: members and full keys write, all actors read within their rooms, keys clear', async (t) => {
   const world = await createWorld(t);
   const viewer = { ...world.ann, role: 'viewer' as const };
   const elsewhere = { ...world.ann, rooms: ['docs/*'] };
@@ -90,7 +90,7 @@ await t.test('who may: members and full keys write, everybody reads within their
   await t.rejects(put(world.ctx, world.backend, Buffer.from('x'), 'r'.repeat(129)), { message: 'roomId must be 1 to 128 characters' });
 });
 
-await t.test('a write under a condition that does not hold writes nothing', async (t) => {
+await t.test('a write whose precondition fails writes nothing', async (t) => {
   const world = await createWorld(t);
   const under = (precondition: Parameters<typeof writeState>[5]) => writeState(world.ctx, world.backend, 'room', Buffer.from('x'), false, precondition);
   await under((etag, exists) => !exists && etag === '"0-e3b0c44298fc1c14"');
@@ -101,7 +101,7 @@ await t.test('a write under a condition that does not hold writes nothing', asyn
   t.equal((await world.events()).length, 2);
 });
 
-await t.test('sizes: empty and too large are refused, the bound is that of the environment', async (t) => {
+await t.test('an empty state and one above the bound of the environment are refused', async (t) => {
   const world = await createWorld(t);
   await t.rejects(put(world.ctx, world.backend, new Uint8Array()), { code: 'invalid_request', message: 'The state must not be empty' });
   await t.resolves(put(world.ctx, world.backend, Buffer.alloc(10 * 1024 * 1024)));
@@ -115,7 +115,7 @@ await t.test('sizes: empty and too large are refused, the bound is that of the e
   await t.rejects(merge(world.ctx, small, halves[1] ?? new Uint8Array(), 'merged'), { message: 'State too large (max 1MB)' });
 });
 
-await t.test('merging keeps what both have, in whatever order they come', async (t) => {
+await t.test('merging keeps the content of both documents, in any order', async (t) => {
   const world = await createWorld(t);
   const [one, two] = [documentWith('one'), documentWith('two')];
   await merge(world.ctx, world.ann, Y.encodeStateAsUpdate(one));
@@ -135,7 +135,7 @@ await t.test('merging keeps what both have, in whatever order they come', async 
   t.ok((lacking?.byteLength ?? Infinity) < (before.base64?.length ?? 0));
 });
 
-await t.test('what is no update is refused, and nothing of it is stored', async (t) => {
+await t.test('invalid updates are refused, and nothing is stored', async (t) => {
   const world = await createWorld(t);
   const good = Y.encodeStateAsUpdate(documentWith('a text of some length'));
   const garbage: [name: string, bytes: Uint8Array][] = [
@@ -161,7 +161,7 @@ await t.test('what is no update is refused, and nothing of it is stored', async 
   await t.rejects(bytesOf(world.ctx, world.ann, 'opaque', Buffer.from([0])), notYjs);
 });
 
-await t.test('every hundredth merge leaves only what the document is', async (t) => {
+await t.test('every hundredth merge compacts the document', async (t) => {
   const world = await createWorld(t);
   const document = new Y.Doc();
   const text = document.getText('text');
@@ -180,7 +180,7 @@ await t.test('every hundredth merge leaves only what the document is', async (t)
   t.equal((await stored(world)).getText('text').toJSON(), text.toJSON());
 });
 
-await t.test('two people who write at once on two workers lose nothing', async (t) => {
+await t.test('concurrent merges on two workers lose nothing', async (t) => {
   const world = await createWorld(t);
   const [one, two] = [new Y.Doc(), new Y.Doc()];
   const write = async (ctx: Context, actor: Actor, document: Y.Doc, name: string): Promise<void> => {

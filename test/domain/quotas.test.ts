@@ -14,7 +14,7 @@ import { addComment, createWorld, startThread, type World } from './world.ts';
 const always = (): boolean => true;
 const MB = 1024 * 1024;
 
-/** The actor in the same environment with these quotas. */
+/** The actor, in the same environment with other quotas. */
 function under<A extends Actor>(actor: A, quotas: Partial<Quotas>): A {
   const environment: Environment = { ...actor.environment, settings: { ...actor.environment.settings, quotas } };
   return { ...actor, environment };
@@ -25,14 +25,14 @@ async function usages({ ctx, environment }: World): Promise<{ total: Usage; ann:
   return { total: total as Usage, ann: ann as Usage, bob: bob as Usage };
 }
 
-/** Counts anew, and shows that nothing changes by it. */
+/** Asserts that a recount changes nothing. */
 async function countsHold(t: Parameters<typeof createWorld>[0], world: World, what: string): Promise<void> {
   const before = await world.ctx.store.range(usageOf(world.environment.id));
   await recountUsage(world.ctx, world.environment.id);
   t.strictSame(await world.ctx.store.range(usageOf(world.environment.id)), before, what);
 }
 
-await t.test('comments are counted for environment and author, and deleted ones no longer', async (t) => {
+await t.test('comments are counted for the environment and the author until they are deleted', async (t) => {
   const world = await createWorld(t);
   const { ctx, backend, ann, bob } = world;
   const { threadId } = await startThread(world);
@@ -53,7 +53,7 @@ await t.test('comments are counted for environment and author, and deleted ones 
   await countsHold(t, world, 'still the same');
 });
 
-await t.test('a user past the quota of comments is refused, a backend is not', async (t) => {
+await t.test('a user above the quota of comments is refused, a backend is not', async (t) => {
   const world = await createWorld(t);
   const { ctx } = world;
   const quotas = { userComments: 2 };
@@ -73,7 +73,7 @@ await t.test('a user past the quota of comments is refused, a backend is not', a
   await createComment(ctx, under(world.ann, { userComments: null }), threadId, { body: 'no bound' }, null);
 });
 
-await t.test('the quota of the environment holds for everybody', async (t) => {
+await t.test('the quota of the environment applies to all actors', async (t) => {
   const world = await createWorld(t);
   const quotas = { comments: 1 };
   const { threadId } = await startThread(world);
@@ -107,7 +107,7 @@ await t.test('shared states are counted for the user who wrote them last', async
   t.match(await usages(world), { total: { stateBytes: MB }, ann: { stateBytes: 0 }, bob: { stateBytes: 0 } });
 });
 
-await t.test('a store without counts is counted, with what is written meanwhile', async (t) => {
+await t.test('a store without counts is counted, with concurrent writes', async (t) => {
   const world = await createWorld(t);
   const { ctx, environment } = world;
   const { threadId } = await startThread(world);
@@ -123,7 +123,7 @@ await t.test('a store without counts is counted, with what is written meanwhile'
   t.equal(await ensureCounted(ctx, environment.id), false, 'once');
 });
 
-await t.test('a user writes so often a minute, a backend as often as it likes', async (t) => {
+await t.test('the writes of a user per minute are bounded, those of a backend are not', async (t) => {
   const world = await createWorld(t);
   const [ann, bob, backend] = [world.ann, world.bob, world.backend].map((actor) => under(actor, { userWritesPerMinute: 60 }));
   for (let i = 0; i < 60; i++) countWrite(world.ctx, ann as Actor);

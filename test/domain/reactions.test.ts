@@ -16,7 +16,7 @@ async function commentsOf({ peer, backend }: World, threadId: string): Promise<C
   return itemsOf<Comment>(await listComments(peer, backend, threadId, query('comments')));
 }
 
-await t.test('a reaction has every field, stands in its comment, and is told of', async (t) => {
+await t.test('a reaction has every field, is part of its comment, and emits an event', async (t) => {
   const world = await createWorld(t);
   const { threadId, commentId } = await startThread(world);
   world.clock.advance(1000);
@@ -30,7 +30,7 @@ await t.test('a reaction has every field, stands in its comment, and is told of'
   t.match(JSON.parse(room), { room: { lastActivityAt: reaction.createdAt }, threads: [{ updatedAt: reaction.createdAt, comments: [{ editedAt: null, reactions: [reaction] }] }] });
 });
 
-await t.test('the same reaction again is answered with the one that is there, and tells nobody', async (t) => {
+await t.test('the same reaction again returns the existing one and emits no event', async (t) => {
   const world = await createWorld(t);
   const { commentId } = await startThread(world);
   const add = (emoji: string, userId = 'ann') => addReaction(world.ctx, world.backend, commentId, { userId, emoji }, null);
@@ -44,7 +44,7 @@ await t.test('the same reaction again is answered with the one that is there, an
   t.equal((await add('🎉')).status, 201);
 });
 
-await t.test('an Idempotency-Key repeats the first answer, whatever happened since', async (t) => {
+await t.test('an Idempotency-Key returns the first answer, whatever happened since', async (t) => {
   const world = await createWorld(t);
   const { commentId } = await startThread(world);
   const once: Idempotency = { key: 'k', method: 'POST', path: '/p', bodyHash: 'h' };
@@ -54,7 +54,7 @@ await t.test('an Idempotency-Key repeats the first answer, whatever happened sin
   await t.rejects(addReaction(world.ctx, world.backend, commentId, { userId: 'ann', emoji: '👍' }, { ...once, bodyHash: 'other' }), { code: 'idempotency_key_reused' });
 });
 
-await t.test('what is no reaction is refused with what is wrong', async (t) => {
+await t.test('an invalid reaction is refused with the reason', async (t) => {
   const world = await createWorld(t);
   const { commentId } = await startThread(world);
   const cases: [input: unknown, code: string, message: RegExp][] = [
@@ -74,7 +74,7 @@ await t.test('what is no reaction is refused with what is wrong', async (t) => {
   t.equal((await world.events()).length, 1);
 });
 
-await t.test('a comment takes 20 different emoji, and the same ones from everybody', async (t) => {
+await t.test('a comment can have 20 different emoji, each from any number of users', async (t) => {
   const world = await createWorld(t);
   const { commentId } = await startThread(world);
   const add = (emoji: string, userId = 'ann') => addReaction(world.ctx, world.backend, commentId, { userId, emoji }, null);
@@ -86,7 +86,7 @@ await t.test('a comment takes 20 different emoji, and the same ones from everybo
   await t.rejects(addReaction(world.ctx, { ...world.backend, environment }, commentId, { userId: 'bob', emoji: ':e8:' }, null), { message: 'A comment takes at most 21 reactions' });
 });
 
-await t.test('people react as themselves, and remove what is their own; moderators and backends remove any', async (t) => {
+await t.test('users react as themselves and remove their own reactions; moderators and backends remove any', async (t) => {
   const world = await createWorld(t);
   const { threadId, commentId } = await startThread(world);
   const byAnn = reactionOf(await addReaction(world.ctx, world.ann, commentId, { userId: 'bob', emoji: '👍' }, null));
@@ -120,7 +120,7 @@ await t.test('an unknown reaction is not found, whatever its id looks like', asy
   }
 });
 
-await t.test('reactions stay through an edit and go with their comment, whoever chose its id', async (t) => {
+await t.test('reactions survive an edit and are deleted with their comment, with any kind of id', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world, 'room', { id: 'my-thread' });
   const { id: commentId } = await addComment(world, threadId, { id: 'my_comment-1' });
@@ -135,7 +135,7 @@ await t.test('reactions stay through an edit and go with their comment, whoever 
   await t.rejects(removeReaction(world.ctx, world.backend, another), { code: 'reaction_not_found' });
 });
 
-await t.test('all who react at once, on two workers, while the comment is edited, are there', async (t) => {
+await t.test('concurrent reactions on two workers during an edit are all kept', async (t) => {
   const world = await createWorld(t);
   const { threadId, commentId } = await startThread(world);
   const users = Array.from({ length: 20 }, (_, i) => `user-${i}`);

@@ -11,7 +11,7 @@ import { addComment, createWorld, itemsOf, query, startThread } from './world.ts
 
 const always = (): boolean => true;
 
-await t.test('a deleted room is gone at once, with its threads, comments and state, and each thread is told of', async (t) => {
+await t.test('a deleted room is unreachable immediately, with its threads, comments and state, and each thread has an event', async (t) => {
   const world = await createWorld(t);
   const { ctx, peer, backend } = world;
   const kept = await startThread(world, 'kept');
@@ -29,14 +29,14 @@ await t.test('a deleted room is gone at once, with its threads, comments and sta
     await t.rejects(listComments(peer, backend, threadId, query('comments')), { code: 'thread_not_found' });
   }
   t.equal((await readState(peer, backend, 'room', null, always)).record.version, 0);
-  const told = (await world.events()).slice(before);
-  t.strictSame(told.map(({ type }) => type), ['thread.deleted', 'thread.deleted', 'thread.deleted', 'p2p.state.cleared']);
-  t.strictSame(told.slice(0, 3).map(({ data }) => data), threads.map(({ threadId }) => ({ threadId })));
+  const emitted = (await world.events()).slice(before);
+  t.strictSame(emitted.map(({ type }) => type), ['thread.deleted', 'thread.deleted', 'thread.deleted', 'p2p.state.cleared']);
+  t.strictSame(emitted.slice(0, 3).map(({ data }) => data), threads.map(({ threadId }) => ({ threadId })));
   await t.rejects(deleteRoom(ctx, backend, 'room'), { code: 'room_not_found' });
   t.match(JSON.parse(await getThread(peer, backend, kept.threadId)), { thread: { roomId: 'kept' } });
 });
 
-await t.test('what nobody can reach any more is removed afterwards, and only that', async (t) => {
+await t.test('unreachable comments are removed afterwards, and only those', async (t) => {
   const world = await createWorld(t);
   const { ctx, backend } = world;
   const { threadId } = await startThread(world, 'room', { id: 'my-thread' });
@@ -54,7 +54,7 @@ await t.test('what nobody can reach any more is removed afterwards, and only tha
   t.equal(itemsOf(await listComments(ctx, backend, kept.threadId, query('comments'))).length, 1);
 });
 
-await t.test('the next thread makes the room anew', async (t) => {
+await t.test('the next thread creates the room again', async (t) => {
   const world = await createWorld(t);
   await startThread(world);
   await patchRoom(world.ctx, world.backend, 'room', { metadata: { old: true } });
@@ -64,7 +64,7 @@ await t.test('the next thread makes the room anew', async (t) => {
   t.match(JSON.parse((await getRoom(world.ctx, world.backend, 'room', { includeComments: false })).text), { room: { threadCount: 1, openThreadCount: 1, metadata: {} }, threads: [{}] });
 });
 
-await t.test('threads and comments that are made while the room is deleted are in it or gone with it', async (t) => {
+await t.test('threads and comments created while the room is deleted are either kept or deleted with it', async (t) => {
   const world = await createWorld(t);
   const { ctx, peer, backend } = world;
   for (let round = 0; round < 8; round++) {
@@ -92,13 +92,13 @@ await t.test('threads and comments that are made while the room is deleted are i
     const living = new Set<string>();
     for (const { type, threadId: id = '' } of events) {
       if (type === 'thread.created') living.add(id);
-      if (type === 'thread.deleted') t.ok(living.delete(id), 'told of as deleted once, after it was made');
+      if (type === 'thread.deleted') t.ok(living.delete(id), 'deleted once, after it was made');
     }
     t.strictSame([...living].toSorted(), listed.map(({ id }) => id).toSorted(), 'the log comes to what is there');
   }
 });
 
-await t.test('a room gets metadata, by which rooms are found', async (t) => {
+await t.test('rooms can have metadata and be filtered by them', async (t) => {
   const world = await createWorld(t);
   const { ctx, peer, backend } = world;
   await startThread(world, 'a');
@@ -116,7 +116,7 @@ await t.test('a room gets metadata, by which rooms are found', async (t) => {
   t.strictSame(emptied.room.metadata, {}, 'metadata are replaced as a whole');
 });
 
-await t.test('rooms are changed and deleted by keys that may, where they are', async (t) => {
+await t.test('only keys with the permission change and delete rooms, and only existing ones', async (t) => {
   const world = await createWorld(t);
   await startThread(world);
   const { ctx, backend } = world;

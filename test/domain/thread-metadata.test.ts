@@ -5,7 +5,7 @@ import type { Comment } from '../../src/model/comment.ts';
 import type { Thread } from '../../src/model/thread.ts';
 import { addComment, createWorld, itemsOf, query, startThread } from './world.ts';
 
-await t.test('PATCH replaces the metadata of a thread, tells of it, and answers as ever', async (t) => {
+await t.test('PATCH replaces the metadata of a thread and emits an event; its response has no metadata', async (t) => {
   const world = await createWorld(t);
   const { ctx, peer, backend } = world;
   const { threadId } = await startThread(world, 'room', { metadata: { old: 1 } });
@@ -31,7 +31,7 @@ await t.test('both at once are one commit with two events', async (t) => {
   t.equal(await patchThread(world.ctx, world.backend, threadId, { metadata: { a: 2 } }), `{"threadId":"${threadId}","resolved":true}`);
 });
 
-await t.test('a change of nothing, or of what may not be, is refused', async (t) => {
+await t.test('an empty or forbidden change is refused', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   const patch = (input: unknown, actor = world.backend as Parameters<typeof patchThread>[1]) => patchThread(world.ctx, actor, threadId, input);
@@ -45,7 +45,7 @@ await t.test('a change of nothing, or of what may not be, is refused', async (t)
   await t.rejects(patchThread(world.ctx, world.backend, 'th_unknown', { metadata: {} }), { code: 'thread_not_found' });
 });
 
-await t.test('threads and comments are found by their metadata', async (t) => {
+await t.test('threads and comments can be filtered by their metadata', async (t) => {
   const world = await createWorld(t);
   const { ctx, backend } = world;
   const { threadId } = await startThread(world, 'room', { metadata: { ticket: 'A-1' } });

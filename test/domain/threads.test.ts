@@ -9,7 +9,7 @@ import { addComment, createWorld, itemsOf, query, START, startThread } from './w
 
 const at = (offset: number): string => new Date(START + offset).toISOString();
 
-await t.test('a created thread answers with its first comment, and its event carries both', async (t) => {
+await t.test('creating a thread returns it with its first comment, and the event contains both', async (t) => {
   const world = await createWorld(t);
   const position = { y: 1, x: 0, path: '/body', selector: '#x', elementOffsetX: -3.5, scrollY: 1e9, surprise: 1 };
   const input = { userId: 'ann', body: 'first', mentions: ['bob'], position, metadata: { build: 'a' } };
@@ -43,7 +43,7 @@ await t.test('a created thread answers with its first comment, and its event car
   t.same(JSON.parse(await getThread(world.peer, world.backend, thread.id)), { thread: listed, comments: [comment] });
 });
 
-await t.test('a thread without a position has its keys, null', async (t) => {
+await t.test('a thread without a position has null for its coordinates', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   t.match(JSON.parse(await getThread(world.ctx, world.backend, threadId)), { thread: { position: null, positionX: null, positionY: null } });
@@ -62,7 +62,7 @@ await t.test('bad rooms, authors, positions and taken ids are refused, and leave
   await t.rejects(createThread(world.ctx, { ...world.backend, rooms: ['b'] }, 'room', {}, null), { code: 'forbidden' });
 });
 
-await t.test('resolving and reopening tell once, and again changes nothing', async (t) => {
+await t.test('resolving and reopening emit one event, and repeating them changes nothing', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   world.clock.advance(10);
@@ -71,9 +71,9 @@ await t.test('resolving and reopening tell once, and again changes nothing', asy
   t.equal(await setResolved(world.peer, world.bob, threadId, true), `{"threadId":"${threadId}","resolved":true}`);
   const resolved = JSON.parse(await getThread(world.ctx, world.backend, threadId)) as { thread: Thread };
   t.match(resolved.thread, { resolved: true, resolvedAt: at(10), resolvedBy: 'ann', updatedAt: at(10) });
-  const told = (await world.events()).filter(({ type }) => type === 'thread.resolved');
-  t.equal(told.length, 1);
-  t.same(told[0]?.data, resolved.thread);
+  const emitted = (await world.events()).filter(({ type }) => type === 'thread.resolved');
+  t.equal(emitted.length, 1);
+  t.same(emitted[0]?.data, resolved.thread);
   await setResolved(world.ctx, world.backend, threadId, false);
   const reopened = JSON.parse(await getThread(world.ctx, world.backend, threadId)) as { thread: Thread };
   t.match(reopened.thread, { resolved: false, resolvedAt: null, resolvedBy: null, updatedAt: at(20) });
@@ -83,7 +83,7 @@ await t.test('resolving and reopening tell once, and again changes nothing', asy
   await t.rejects(patchThread(world.ctx, { ...world.ann, role: 'viewer' }, threadId, {}), { code: 'forbidden' });
 });
 
-await t.test('many that resolve and reopen at once all succeed', async (t) => {
+await t.test('many concurrent resolves and reopens all succeed', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   await Promise.all(Array.from({ length: 20 }, (_, i) => setResolved(i % 2 === 0 ? world.ctx : world.peer, world.backend, threadId, i % 4 < 2)));
@@ -92,7 +92,7 @@ await t.test('many that resolve and reopen at once all succeed', async (t) => {
   t.equal(room.openThreadCount, thread.resolved ? 0 : 1);
 });
 
-await t.test('a deleted thread takes its comments along and lowers the room, which stays', async (t) => {
+await t.test('deleting a thread deletes its comments and lowers the counts of the room, which stays', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   const kept = await startThread(world);
@@ -112,7 +112,7 @@ await t.test('a deleted thread takes its comments along and lowers the room, whi
   t.match(JSON.parse((await getRoom(world.ctx, world.backend, 'room', { includeComments: false })).text), { room: { threadCount: 0 }, threads: [] });
 });
 
-await t.test('the threads of a room are listed newest first, page by page, and by every filter', async (t) => {
+await t.test('the threads of a room are listed newest first, in pages and with every filter', async (t) => {
   const world = await createWorld(t);
   t.same(itemsOf(await listThreads(world.ctx, world.backend, 'unused', query('threads'))), []);
   const ids: string[] = [];
@@ -152,7 +152,7 @@ await t.test('the threads of a room are listed newest first, page by page, and b
   }
 });
 
-await t.test('what is remembered of lists and threads follows every change at once, on every worker', async (t) => {
+await t.test('cached lists and threads follow every change immediately, on every worker', async (t) => {
   const world = await createWorld(t);
   const { threadId, commentId } = await startThread(world);
   const read = async (): Promise<string> => {
@@ -179,7 +179,7 @@ await t.test('what is remembered of lists and threads follows every change at on
   t.equal(seen.size, changes.length + 1);
 });
 
-await t.test('rooms are listed by scope and filter, and one comes with its threads and comments', async (t) => {
+await t.test('rooms are listed by scope and filter, and one room is read with its threads and comments', async (t) => {
   const world = await createWorld(t);
   for (const roomId of ['a/1', 'a/2', 'b~ü']) {
     world.clock.advance(10);

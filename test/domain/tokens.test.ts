@@ -10,7 +10,7 @@ const SECRET = 'a secret of at least thirty-two bytes';
 const now = Math.floor(START / 1000);
 const base64 = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** A token put together by hand, so that it can be wrong in any way. */
+/** A token assembled by hand, so that it can be invalid in any way. */
 function token(payload: object, header: object = { alg: 'HS256', kid: 'k1' }, secret: string | Buffer = SECRET): string {
   const signed = `${base64(header)}.${base64(payload)}`;
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
@@ -23,7 +23,7 @@ function signedWith(key: KeyObject, header: object, payload: object): string {
 
 const good = { sub: 'ann', exp: now + 3600, iat: now };
 
-await t.test('a good token gives its claims', async (t) => {
+await t.test('a valid token gives its claims', async (t) => {
   const { ctx, environment } = await createWorld(t);
   await addSigningKey(ctx, environment, { kind: 'secret', secret: SECRET, kid: 'k1' });
   t.same(await verifyUserToken(ctx, environment, token(good)), {
@@ -43,7 +43,7 @@ await t.test('a good token gives its claims', async (t) => {
   t.match(await verifyUserToken(ctx, environment, token(good, { alg: 'HS256' })), { userId: 'ann' }, 'no kid is needed with one key');
 });
 
-await t.test('whatever is wrong with a token, it is refused with the reason', async (t) => {
+await t.test('an invalid token is refused with the reason', async (t) => {
   const { ctx, environment } = await createWorld(t);
   await addSigningKey(ctx, environment, { kind: 'secret', secret: SECRET, kid: 'k1' });
   const { sub: _, ...nobody } = good;
@@ -74,7 +74,7 @@ await t.test('whatever is wrong with a token, it is refused with the reason', as
   for (const [name, text, message] of cases) await t.rejects(verifyUserToken(ctx, environment, text), { code: 'invalid_token', message }, name);
 });
 
-await t.test('a token is good until thirty seconds past its time, remembered or not', async (t) => {
+await t.test('a token is valid until thirty seconds after its expiry, cached or not', async (t) => {
   const { ctx, peer, environment, clock } = await createWorld(t);
   await addSigningKey(ctx, environment, { kind: 'secret', secret: SECRET, kid: 'k1' });
   const text = token({ ...good, exp: now + 10 });
@@ -86,7 +86,7 @@ await t.test('a token is good until thirty seconds past its time, remembered or 
   await t.rejects(verifyUserToken(peer, environment, text), expired);
 });
 
-await t.test('with several keys a token names its own, and a removed key is void at once', async (t) => {
+await t.test('with several keys a token must name its key, and a removed key stops working immediately', async (t) => {
   const { ctx, peer, environment } = await createWorld(t);
   await t.rejects(verifyUserToken(ctx, environment, token(good)), { code: 'invalid_token', message: /no signing key/ });
   await addSigningKey(ctx, environment, { kind: 'secret', secret: SECRET, kid: 'k1' });
@@ -109,7 +109,7 @@ await t.test('an issuer that the environment requires is required', async (t) =>
   await t.resolves(verifyUserToken(ctx, strict, token({ ...good, iss: 'https://id.example' })));
 });
 
-await t.test('public keys verify with their one algorithm and a named audience', async (t) => {
+await t.test('public keys verify only with their own algorithm and an audience', async (t) => {
   const { ctx, environment } = await createWorld(t);
   const pairs = {
     RS256: generateKeyPairSync('rsa', { modulusLength: 2048 }),
@@ -129,7 +129,7 @@ await t.test('public keys verify with their one algorithm and a named audience',
   }
 });
 
-await t.test('a key set verifies what its provider signs, and its failures are refusals', async (t) => {
+await t.test('a key set verifies the tokens of its provider, and its failures refuse the token', async (t) => {
   const world = await createWorld(t);
   const { environment } = world;
   const provider = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -148,7 +148,7 @@ await t.test('a key set verifies what its provider signs, and its failures are r
   await t.rejects(verifyUserToken(ctx, environment, signed({ ...good, aud: 'dev' }, 'unknown')), { code: 'invalid_token' });
 });
 
-await t.test('a key set finds new keys of its provider although the clock was set back', async (t) => {
+await t.test('a key set finds new keys of its provider after the clock was set back', async (t) => {
   const { ctx: base, clock, environment } = await createWorld(t);
   const first = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const second = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -164,7 +164,7 @@ await t.test('a key set finds new keys of its provider although the clock was se
   await t.resolves(verifyUserToken(ctx, environment, rotated));
 });
 
-await t.test('keys that cannot be are refused when they are registered', async (t) => {
+await t.test('invalid signing keys are refused when they are registered', async (t) => {
   const { ctx, environment } = await createWorld(t);
   const rsa = generateKeyPairSync('rsa', { modulusLength: 1024 });
   const ed = generateKeyPairSync('ed25519');
@@ -201,7 +201,7 @@ await t.test('a minted token verifies, and its bounds are checked', async (t) =>
   await t.rejects(mint({ userId: '' }), { message: 'userId must be 1 to 128 characters' });
 });
 
-await t.test('a publishable key and a token make a person', async (t) => {
+await t.test('a publishable key and a token authenticate a user', async (t) => {
   const { ctx, environment } = await createWorld(t);
   const { value } = await createKey(ctx, environment, { kind: 'publishable' });
   await addSigningKey(ctx, environment, { kind: 'secret', secret: SECRET, kid: 'k1' });

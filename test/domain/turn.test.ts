@@ -5,12 +5,12 @@ import { createWorld, START } from './world.ts';
 const urls = ['turn:turn.example.com:3478?transport=udp', 'turns:turn.example.com:5349?transport=tcp'];
 const stunUrls = ['stun:turn.example.com:3478'];
 
-t.test('the password is the HMAC that TURN servers make too', (t) => {
+t.test('the password is the HMAC that TURN servers compute', (t) => {
   t.equal(turnPassword('north', '1735412345:alice'), '5ewl+WmUEHitaXhvToHQzNAcUrM=');
   t.end();
 });
 
-t.test('credentials are those of who asks, in both shapes, until they expire', async (t) => {
+t.test('credentials are those of the actor, in both forms, until they expire', async (t) => {
   const world = await createWorld(t);
   const config = { urls, stunUrls, secret: ['north', 'old'] };
   const expires = Math.floor(START / 1000) + 3600;
@@ -31,7 +31,7 @@ t.test('credentials are those of who asks, in both shapes, until they expire', a
   t.throws(() => turnCredentials(world.ctx, world.backend, config, '', 60), { code: 'invalid_request', message: 'userId must be 1 to 128 characters' });
 });
 
-t.test('without a TURN server there are none, and nothing pretends otherwise', async (t) => {
+t.test('without a TURN server there are no credentials', async (t) => {
   const world = await createWorld(t);
   const none = { username: null, password: null, ttl: 0, uris: [] };
   t.strictSame(turnCredentials(world.ctx, world.ann, { urls: [], stunUrls, secret: ['north'] }, null, 60), { iceServers: [{ urls: stunUrls }], ...none });

@@ -8,7 +8,7 @@ import type { User } from '../../src/model/user.ts';
 import { createWorld, itemsOf, query, START, startThread } from './world.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
 
-await t.test('an erased user is unknown, and told of without personal data; what they wrote stays', async (t) => {
+await t.test('an erased user is unknown, the event has no personal data, and their content stays', async (t) => {
   const world = await createWorld(t);
   const { ctx, peer, backend } = world;
   const { threadId, commentId } = await startThread(world);

@@ -14,7 +14,7 @@ async function userEvents(world: World): Promise<EventEnvelope[]> {
   return events.map(({ text }) => JSON.parse(text) as EventEnvelope).filter(({ type }) => type === 'user.updated');
 }
 
-await t.test('PUT makes a user and changes what is given; again it changes nothing', async (t) => {
+await t.test('PUT creates a user or changes the given fields; repeating it changes nothing', async (t) => {
   const world = await createWorld(t);
   const put = async (fields: object) => JSON.parse(await putUser(world.ctx, world.backend, 'cy/ü', fields)) as { user: User };
   const { user } = await put({ name: 'Cy', email: 'cy@example.com', kind: 'bot', metadata: { team: 'a' } });
@@ -44,7 +44,7 @@ await t.test('PUT makes a user and changes what is given; again it changes nothi
   t.notOk('roomId' in (last ?? {}));
 });
 
-await t.test('bad fields of a user are named', async (t) => {
+await t.test('invalid fields of a user are named', async (t) => {
   const world = await createWorld(t);
   const cases: [object, string][] = [
     [{ avatarUrl: 'javascript:alert(1)' }, 'avatarUrl must be an http or https address'],
@@ -58,7 +58,7 @@ await t.test('bad fields of a user are named', async (t) => {
   await t.rejects(putUser(world.ctx, { ...world.backend, scope: 'moderate' }, 'ann', {}), { code: 'forbidden' });
 });
 
-await t.test('e-mail addresses are shown to backends only', async (t) => {
+await t.test('email addresses are shown to backends only', async (t) => {
   const world = await createWorld(t);
   await putUser(world.ctx, world.backend, 'ann', { email: 'ann@example.com' });
   t.match(JSON.parse(await getUser(world.ctx, world.backend, 'ann')), { user: { email: 'ann@example.com' } });
@@ -67,7 +67,7 @@ await t.test('e-mail addresses are shown to backends only', async (t) => {
   await t.rejects(getUser(world.ctx, world.backend, 'nobody'), { code: 'user_not_found', message: 'User not found' });
 });
 
-await t.test('a person who shows up is known by the claims, which absent ones do not erase', async (t) => {
+await t.test('a user who authenticates gets the fields of the claims; absent claims change nothing', async (t) => {
   const world = await createWorld(t);
   const claims = { userId: 'dee', role: 'member', rooms: null, expiresAt: 0 } as const;
   await Promise.all(Array.from({ length: 10 }, (_, i) => recordUserFromToken(i % 2 === 0 ? world.ctx : world.peer, world.environment, { ...claims, name: 'Dee' }, 'ws')));
@@ -82,7 +82,7 @@ await t.test('a person who shows up is known by the claims, which absent ones do
   t.match(await recordUserFromToken(world.ctx, world.environment, { ...claims, userId: 'ann' }, 'ws'), { name: 'Ann', firstSeenAt: at(60_000) }, 'made by PUT before');
 });
 
-await t.test('a user is online while a connection is held anywhere', async (t) => {
+await t.test('a user is online while a connection is open on any worker', async (t) => {
   const world = await createWorld(t);
   t.equal(countConnections(world.ctx, world.environment, 'ann', 'w1', 1), 1);
   t.equal(countConnections(world.peer, world.environment, 'ann', 'w2', 1), 2);
@@ -92,7 +92,7 @@ await t.test('a user is online while a connection is held anywhere', async (t) =
   t.notOk(isOnline(world.ctx, world.environment, 'ann'));
 });
 
-await t.test('users are listed newest first, page by page, and filtered', async (t) => {
+await t.test('users are listed newest first, in pages and filtered', async (t) => {
   const world = await createWorld(t);
   world.clock.advance(10);
   await putUser(world.ctx, world.backend, 'zed', { name: 'Änn Two', kind: 'bot' });
@@ -108,7 +108,7 @@ await t.test('users are listed newest first, page by page, and filtered', async 
   t.same(await idsOf(`limit=2&cursor=${page.nextCursor}`), ['ann']);
 });
 
-await t.test('the log is read from a position, with what lies ahead', async (t) => {
+await t.test('events are read from a position, with the end of the stream', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world, 'a');
   await addComment(world, threadId);
@@ -127,7 +127,7 @@ await t.test('the log is read from a position, with what lies ahead', async (t) 
   t.same((await read(0, 100, { ...world.backend, rooms: ['b'] })).items.map(({ seq }) => seq), [5]);
   await world.ctx.store.trimEvents(streamOf(world.environment), 3);
   t.match(await read(0, 1), { items: [{ seq: 4 }], oldestSeq: 4 });
-  // A trim just before the events are read, and one just after.
+  // Trims just before and just after the events are read.
   for (const moment of ['before', 'after'] as const) {
     await addComment(world, threadId);
     const oldest = await world.ctx.store.oldestSeq(streamOf(world.environment));

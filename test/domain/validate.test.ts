@@ -12,7 +12,7 @@ const patch = new InputSchema(ThreadPatchSchema);
 const user = new InputSchema(UserPutSchema);
 const good = { userId: 'ann', body: 'hi' };
 
-await t.test('a refusal names the field and the bound', async (t) => {
+await t.test('an error names the field and the bound', async (t) => {
   const cases: [InputSchema<never>, unknown, string][] = [
     [comment, {}, 'userId is required'],
     [comment, { userId: 'ann' }, 'body is required'],
@@ -41,7 +41,7 @@ await t.test('a refusal names the field and the bound', async (t) => {
   for (const [schema, value, message] of cases) t.throws(() => validate(schema, value), { code: 'invalid_request', message }, message);
 });
 
-await t.test('a body that is no object is refused as such', async (t) => {
+await t.test('a body that is not an object is refused', async (t) => {
   for (const value of [null, [], 'text', 3, true, undefined]) {
     t.throws(() => validate(comment, value), { code: 'invalid_json', message: 'The body must be a JSON object' });
   }
@@ -64,7 +64,7 @@ await t.test('a long key in a message is cut', async (t) => {
   t.throws(() => validate(comment, { ...good, metadata: { ['k'.repeat(5000)]: [] } }), { message: /^metadata\.k{60}… must be/ });
 });
 
-await t.test('texts, ids, mentions, metadata and positions keep the limits of the environment', async (t) => {
+await t.test('texts, ids, mentions, metadata and positions are checked against the limits of the environment', async (t) => {
   const limits = { ...defaultLimits, bodyLength: 3, mentions: 2, metadataKeys: 1, metadataValueLength: 2, metadataKeyLength: 2, selectorLength: 2, idLength: 4 };
   t.doesNotThrow(() => checkBody('abc', limits));
   for (const body of ['', 'abcd']) t.throws(() => checkBody(body, limits), { message: 'body must be 1 to 3 characters' });

@@ -17,7 +17,7 @@ import type { Environment } from '../../src/model/environment.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
 
-/** An environment with the users ann and bob, seen from two workers. */
+/** An environment with the users ann and bob, and the contexts of two workers. */
 export interface World {
   readonly ctx: Context;
   /** Another worker over the same records. */
@@ -28,7 +28,7 @@ export interface World {
   readonly backend: BackendActor;
   readonly ann: UserActor;
   readonly bob: UserActor;
-  /** The events so far, without those of users. */
+  /** The events so far, without user events. */
   events(): Promise<EventEnvelope[]>;
 }
 
@@ -64,20 +64,20 @@ export async function createWorld(t: Test): Promise<World> {
   };
 }
 
-/** Starts a thread by ann and gives its id and that of its first comment. */
+/** Creates a thread by ann and returns its id and that of its first comment. */
 export async function startThread(world: World, roomId = 'room', fields: object = {}): Promise<{ threadId: string; commentId: string }> {
   const outcome = await createThread(world.ctx, world.backend, roomId, { userId: 'ann', body: 'first', ...fields }, null);
   const { thread } = JSON.parse(outcome.body) as { thread: { id: string; comments: Comment[] } };
   return { threadId: thread.id, commentId: thread.comments[0]?.id ?? '' };
 }
 
-/** Adds a comment by ann and gives it. */
+/** Adds a comment by ann and returns it. */
 export async function addComment(world: World, threadId: string, fields: object = {}): Promise<Comment> {
   const outcome = await createComment(world.ctx, world.backend, threadId, { userId: 'ann', body: 'more', ...fields }, null);
   return (JSON.parse(outcome.body) as { comment: Comment }).comment;
 }
 
-/** The query of a list from the text after the question mark. */
+/** Parses the query of a list, given without the question mark. */
 export function query(list: ListKind, search = ''): ListQuery {
   return parseListQuery(new URLSearchParams(search), list);
 }

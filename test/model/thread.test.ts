@@ -15,7 +15,7 @@ const record: ThreadRecord = {
   resolvedBy: null,
 };
 
-await t.test('a thread shows its position whole and by coordinate', async (t) => {
+await t.test('a thread shows its position and its coordinates', async (t) => {
   t.same(presentThread(record, { commentCount: 3, updatedAt: '2026-01-01T00:00:00.001Z' }), {
     id: 'th_1',
     roomId: 'room',
@@ -33,12 +33,12 @@ await t.test('a thread shows its position whole and by coordinate', async (t) =>
   });
 });
 
-await t.test('without a position its keys are null, and later comments move updatedAt', async (t) => {
+await t.test('without a position the coordinates are null, and later comments change updatedAt', async (t) => {
   const thread = presentThread({ ...record, position: null }, { commentCount: 1, updatedAt: '2026-01-01T00:00:09.000Z' });
   t.match(thread, { position: null, positionX: null, positionY: null, updatedAt: '2026-01-01T00:00:09.000Z' });
 });
 
-await t.test('a room has its id twice and the later of its times', async (t) => {
+await t.test('a room has its id twice and the later of its update times', async (t) => {
   const room = { roomId: 'r', metadata: {}, createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' };
   const stats = { threadCount: 2, openThreadCount: 1, lastActivityAt: '2026-01-02T00:00:00.000Z' };
   t.same(Object.entries(presentRoom(room, stats)), [

@@ -3,16 +3,16 @@ import type { Reader, Store } from '../../ports/store.ts';
 import { cursorsOf, CONSUMERS, ENVIRONMENTS } from '../records/partitions.ts';
 import { streamOf } from './streams.ts';
 
-/** How far a consumer has come in the stream of an environment. */
+/** The position of a consumer in the stream of an environment. */
 interface StoredCursor {
-  /** The stream that the position is of: a deleted and imported environment has a new one. */
+  /** The stream of the position. An environment that was deleted and imported again has a new stream. */
   readonly stream: string;
   readonly seq: number;
 }
 
 /**
- * The position up to which a consumer has handled every event of the current stream of an environment; undefined when it
- * has never handled one.
+ * The position up to which a consumer has handled all events of the current stream of an environment; undefined if it has
+ * not handled any.
  */
 export async function readCursor(reader: Pick<Reader, 'get'>, environment: Environment, consumer: string): Promise<number | undefined> {
   const stored = await reader.get(cursorsOf(environment.id), consumer);
@@ -21,7 +21,7 @@ export async function readCursor(reader: Pick<Reader, 'get'>, environment: Envir
   return stream === streamOf(environment) ? seq : undefined;
 }
 
-/** Stores the position of a consumer. Does nothing once the environment has been deleted. */
+/** Stores the position of a consumer. No effect if the environment was deleted. */
 export async function writeCursor(store: Store, environment: Environment, consumer: string, seq: number): Promise<void> {
   await store.transact(async (tx) => {
     if ((await tx.get(ENVIRONMENTS, environment.id)) === undefined) return;
@@ -30,7 +30,7 @@ export async function writeCursor(store: Store, environment: Environment, consum
   });
 }
 
-/** Records that a consumer exists, unless it is recorded. Returns since when it does, as an ISO 8601 time. */
+/** Registers a consumer, unless it is registered already. `now` and the result, the time of its registration, are ISO 8601 times. */
 export async function registerConsumer(store: Store, consumer: string, now: string): Promise<string> {
   return store.transact(async (tx) => {
     const since = await tx.get(CONSUMERS, consumer);

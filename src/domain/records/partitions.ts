@@ -63,7 +63,7 @@ export const filesOf = (environmentId: string): string => `e/${environmentId}/fi
 export const unlinkedOf = (environmentId: string): string => `e/${environmentId}/unlinked`;
 /** hash -> IdempotencyRecord. */
 export const idempotencyRecordsOf = (environmentId: string): string => `e/${environmentId}/idem`;
-/** How far durable consumers have come in the event stream of an environment. */
+/** Consumer -> StoredCursor: the positions of durable consumers in the stream of the environment (cursors.ts). */
 export const cursorsOf = (environmentId: string): string => `e/${environmentId}/cursors`;
 
 export const ROOM_KEY = 'room';
