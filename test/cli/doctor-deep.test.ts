@@ -2,6 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { userUsageKey } from '../../src/domain/quotas/usage.ts';
+import { usageOf } from '../../src/domain/records/partitions.ts';
 import type { Attachment } from '../../src/model/attachment.ts';
 import { wav } from '../fixtures/media.ts';
 import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
@@ -40,6 +42,33 @@ t.test('doctor --deep names the file, the record and the event that one flipped 
   const { code, found } = await look();
   t.equal(code, 1);
   t.match(found.join('\n'), /the (?:record|event) \S+ \S+ is not valid JSON/);
+});
+
+t.test('doctor --deep compares the counts for quotas with what is stored, and gc corrects them', async (t) => {
+  const dir = tempFolder(t);
+  const { secretKey, environment } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  await collabJson(t, ['user', 'add', 'ann', '--env', 'default', '--name', 'Ann', '--dir', dir]);
+  const server = await startServer(t, dir, ['--workers', '1']);
+  const headers = { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json' };
+  await fetch(`${server.url}/api/v1/rooms/lobby/threads`, { method: 'POST', headers, body: '{"userId":"ann","body":"one"}' });
+  t.equal(await server.end(), 0);
+
+  const check = async () => {
+    const { code, stdout } = await collab(['doctor', '--deep', '--dir', dir, '--json']);
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; level: string; finding: string; remedy: string | null }[] };
+    return { code, quotas: checks.filter(({ name }) => name === 'quotas') };
+  };
+  t.strictSame(await check(), { code: 0, quotas: [{ name: 'quotas', level: 'ok', finding: 'the usage counts of 1 environments match what is stored', remedy: null }] });
+
+  const store = await openLmdbStore({ path: join(dir, 'data', 'store'), minFreeBytes: 0 });
+  await store.transact(async (tx) => tx.put(usageOf(environment.id), userUsageKey('ann'), '41 0 0'));
+  await store.close();
+  const wrong = await check();
+  t.equal(wrong.code, 0);
+  t.match(wrong.quotas, [{ level: 'warn', finding: /^the usage counts of default are wrong: user ann has 41 comments counted, but 1 stored$/, remedy: /^Recount: collab gc --dir / }]);
+
+  await collabJson(t, ['gc', '--dir', dir]);
+  t.match((await check()).quotas, [{ level: 'ok' }]);
 });
 
 /** Changes one bit of a file. */

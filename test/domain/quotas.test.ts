@@ -6,6 +6,7 @@ import { clearState, writeState } from '../../src/domain/rooms/p2p-state.ts';
 import { deleteRoom, sweepRemovals } from '../../src/domain/rooms/room-removal.ts';
 import { deleteThread } from '../../src/domain/comments/threads.ts';
 import { countWrite, readUsage, TOTAL_KEY, type Usage, userUsageKey } from '../../src/domain/quotas/usage.ts';
+import { findUsageDifferences } from '../../src/domain/quotas/usage-check.ts';
 import { ensureCounted, recountUsage } from '../../src/domain/quotas/usage-count.ts';
 import type { Environment } from '../../src/model/environment.ts';
 import type { Quotas } from '../../src/model/quotas.ts';
@@ -121,6 +122,50 @@ await t.test('a store without counts is counted, with concurrent writes', async 
   t.equal(await ensureCounted(ctx, environment.id), true);
   t.match(await usages(world), { total: { comments: 22 }, ann: { comments: 22 } });
   t.equal(await ensureCounted(ctx, environment.id), false, 'once');
+});
+
+await t.test('counts that differ from what is stored are found, and a recount corrects them', async (t) => {
+  const world = await createWorld(t);
+  const { ctx, environment } = world;
+  const { threadId } = await startThread(world);
+  await addComment(world, threadId);
+  const differences = () => findUsageDifferences(ctx, environment.id);
+  t.strictSame(await differences(), []);
+
+  await ctx.store.transact(async (tx) => {
+    tx.put(usageOf(environment.id), userUsageKey('ann'), '5 7 0');
+    tx.put(usageOf(environment.id), userUsageKey('gone'), '0 0 9');
+  });
+  t.strictSame(await differences(), [
+    { userId: 'ann', kind: 'comments', counted: 5, stored: 2 },
+    { userId: 'ann', kind: 'uploadBytes', counted: 7, stored: 0 },
+    { userId: 'gone', kind: 'stateBytes', counted: 9, stored: 0 },
+  ]);
+  await ctx.store.transact(async (tx) => tx.delete(usageOf(environment.id), TOTAL_KEY));
+  t.match(await differences(), [{ userId: null, kind: 'comments', counted: 0, stored: 2 }, { userId: 'ann' }, { userId: 'ann' }, { userId: 'gone' }]);
+
+  await recountUsage(ctx, environment.id);
+  t.strictSame(await differences(), []);
+});
+
+await t.test('a count that changes during the comparison is no difference, and neither is an environment without counts', async (t) => {
+  const world = await createWorld(t);
+  const { ctx, environment } = world;
+  const { threadId } = await startThread(world);
+  const partitions = ctx.store.partitions.bind(ctx.store);
+  ctx.store.partitions = async (...args) => {
+    const found = await partitions(...args);
+    await addComment(world, threadId);
+    return found;
+  };
+  t.strictSame(await findUsageDifferences(ctx, environment.id), []);
+  ctx.store.partitions = partitions;
+
+  const counts = await ctx.store.range(usageOf(environment.id));
+  await ctx.store.transact(async (tx) => {
+    for (const { key } of counts) tx.delete(usageOf(environment.id), key);
+  });
+  t.strictSame(await findUsageDifferences(ctx, environment.id), [], 'a store of an earlier version, before its first count');
 });
 
 await t.test('the writes of a user per minute are bounded, those of a backend are not', async (t) => {

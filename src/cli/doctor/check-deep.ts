@@ -2,6 +2,7 @@ import { type Damage, type DeepCounts, findDamage } from '../../domain/records/d
 import { type Check, fail, ok, reasonOf, type Subject } from './check.ts';
 import { hasStore } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
+import { Interrupted } from '../terminal/interruption.ts';
 import { Progress } from '../terminal/progress.ts';
 
 /** How many faults are listed one by one. */
@@ -23,6 +24,7 @@ export async function checkDeep({ config }: Subject): Promise<Check[]> {
       for await (const damage of findDamage(ctx, counts)) found.push(damage);
     });
   } catch (error) {
+    if (error instanceof Interrupted) throw error;
     return [fail('deep', `reading stopped after ${text()}: ${reasonOf(error)}`, REMEDY)];
   } finally {
     clearInterval(timer);

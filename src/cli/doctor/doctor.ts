@@ -7,6 +7,7 @@ import { type Check, fail, ok, reasonOf } from './check.ts';
 import { checkDeep } from './check-deep.ts';
 import { checkFolder } from './check-folder.ts';
 import { checkMachine } from './check-machine.ts';
+import { checkQuotas } from './check-quotas.ts';
 import { checkServer } from './check-server.ts';
 import { addCommand } from '../command.ts';
 import { Failure } from '../failure.ts';
@@ -21,7 +22,7 @@ export function register(program: Command): void {
     details: 'Exit code 1 if a check fails. Changes nothing.',
     examples: ['collab doctor', 'collab doctor --deep', 'collab doctor --dir /srv/collab --json'],
   })
-    .option('--deep', 'Also read every record, event and file, and compare files with their SHA-256. Takes long on a large store.')
+    .option('--deep', 'Also read every record, event and file, compare files with their SHA-256, and compare the counts for quotas with what is stored. Takes long on a large store.')
     .action(doctor);
 }
 
@@ -37,7 +38,7 @@ async function checkConfigured(dir: string, deep: boolean): Promise<Check[]> {
   const config = tryConfig(dir);
   if ('level' in config) return [config];
   const subject = { dir, config };
-  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...(await checkFolder(subject)), ...(await checkServer(subject)), ...(deep ? await checkDeep(subject) : [])];
+  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...(await checkFolder(subject)), ...(await checkServer(subject)), ...(deep ? [...(await checkDeep(subject)), ...(await checkQuotas(subject))] : [])];
 }
 
 function tryConfig(dir: string): Config | Check {

@@ -8,11 +8,12 @@ import { scanEntries, scanPartitions } from '../records/scan.ts';
 import { noUsage, parseUsage, renderUsage, TOTAL_KEY, type Usage, type UsageKind, userUsageKey } from './usage.ts';
 
 /** Exists once everything was counted: stores of earlier versions have content without counts. */
-const COUNTED_KEY = 'counted';
+export const COUNTED_KEY = 'counted';
 /** Counts corrected in one transaction. */
 const SLICE = 500;
 
-type Counts = Map<string, Usage>;
+/** Usage by key: `TOTAL_KEY` or a `userUsageKey`. */
+export type Counts = Map<string, Usage>;
 
 /** Marks the counts of an environment as complete. */
 export function markCounted(tx: Transaction, environmentId: string): void {
@@ -48,7 +49,8 @@ export async function recountUsage(ctx: Context, environmentId: string): Promise
   }
 }
 
-async function countAll(store: Store, environmentId: string): Promise<Counts> {
+/** Counts everything that an environment and each of its users have stored, by reading all of it in slices. */
+export async function countAll(store: Store, environmentId: string): Promise<Counts> {
   const counts: Counts = new Map();
   for await (const partition of scanPartitions(store, threadRecordsOf(environmentId, ''))) {
     for await (const { value } of scanEntries(store, partition, COMMENT_PREFIX)) add(counts, (JSON.parse(value) as Comment).userId, 'comments', 1);
