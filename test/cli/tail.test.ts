@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import t from 'tap';
 import { collab, collabJson, type InitOutput, startCollab } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
@@ -38,4 +39,18 @@ t.test('it ends silently when its output pipe is closed, as by SIGPIPE', async (
 
 t.test('an environment that does not exist is refused', async (t) => {
   t.match(await collab(['tail', '--env', 'nowhere', '--dir', dir]), { code: 1, stdout: '', stderr: /→ `collab env list`/ });
+});
+
+t.test('it ends with 0 and says so when its environment is deleted, also when it is imported again', async (t) => {
+  await collabJson(t, ['env', 'create', 'doomed', '--dir', dir]);
+  await collabJson(t, ['user', 'add', 'ann', '--env', 'doomed', '--dir', dir]);
+  const file = join(tempFolder(t), 'doomed.ndjson');
+  await collabJson(t, ['export', file, '--env', 'doomed', '--dir', dir]);
+  const tails = [[], ['--json']].map((form) => startCollab(t, ['tail', '--env', 'doomed', '--since', '0', ...form, '--dir', dir]));
+  const ended = tails.map(({ process }) => new Promise<number | null>((resolve) => process.once('exit', resolve)));
+  for (const tail of tails) await tail.line((line) => line.includes('user.updated'));
+  await collabJson(t, ['env', 'delete', 'doomed', '--yes', '--dir', dir]);
+  await collabJson(t, ['import', file, '--dir', dir]);
+  t.strictSame(await Promise.all(ended), [0, 0]);
+  for (const tail of tails) t.match(tail.errors(), /The environment doomed was deleted, so there are no more events to follow\.\n$/);
 });

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
+import type { Context } from '../../domain/context.ts';
 import { findEnvironment } from '../../domain/environments/environments.ts';
 import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import type { Environment } from '../../model/environment.ts';
+import { CollabError } from '../../model/errors.ts';
 import type { EventEnvelope } from '../../model/event.ts';
 import type { Store } from '../../ports/store.ts';
 import { addCommand } from '../command.ts';
@@ -21,7 +23,7 @@ const SHOWN_LENGTH = 80;
 export function register(program: Command): void {
   addCommand(program, 'tail', {
     summary: 'Follow the events of an environment.',
-    details: 'Shows the events from now on, or after a position, until Ctrl-C. With --json each event is one line.',
+    details: 'Shows the events from now on, or after a position, until Ctrl-C or until the environment is deleted; both exit with 0. With --json each event is one line.',
     examples: ['collab tail --env default', 'collab tail --env default --since 0', 'collab tail --env default --json | jq .type'],
   })
     .requiredOption('--env <slug>', 'Environment to follow.')
@@ -40,7 +42,8 @@ async function tail({ env, since }: { env: string; since?: string }, command: Co
     const start = from ?? (await store.lastSeq(stream));
     await warnOfGap(store, stream, start);
     printNote(`Following the events of ${env} after position ${start}. Press Ctrl-C to stop.`);
-    await follow(store, environment, start, stop, (text) => print(at.json ? text : line(JSON.parse(text) as EventEnvelope)));
+    const deleted = await follow(ctx, environment, start, stop, (text) => print(at.json ? text : line(JSON.parse(text) as EventEnvelope)));
+    if (deleted) printNote(`The environment ${env} was deleted, so there are no more events to follow.`);
   });
   // A signal is the normal way to end this command.
   await work.catch((error: unknown) => {
@@ -53,18 +56,37 @@ async function warnOfGap(store: Store, stream: string, since: number): Promise<v
   if (since + 1 < oldest) printNote(`The events before position ${oldest} are no longer stored: the first ${oldest - since - 1} are missing.`);
 }
 
-/** Shows each event after `since` once and in order, until `stop`. Polls, because other processes write the events. */
-async function follow(store: Store, environment: Environment, since: number, stop: AbortSignal, show: (text: string) => void): Promise<void> {
+/**
+ * Shows each event after `since` once and in order, until `stop` or until the environment is deleted. Polls, because other
+ * processes write the events.
+ *
+ * @returns whether the environment was deleted
+ */
+async function follow(ctx: Context, environment: Environment, since: number, stop: AbortSignal, show: (text: string) => void): Promise<boolean> {
+  const { store } = ctx;
   let position = since;
   while (!stop.aborted) {
     const events = await redactErasedUsers(store, environment.id, await store.events(streamOf(environment), position, BATCH));
+    const deleted = events.length === 0 && (await isDeleted(ctx, environment));
     // Printing may wait for the reader of a pipe, and must not keep a snapshot open meanwhile.
     store.releaseSnapshot();
+    if (deleted) return true;
     for (const { seq, text } of events) {
       show(text);
       position = seq;
     }
     if (events.length === 0) await delay(POLL_MS, undefined, { signal: stop }).catch(() => undefined);
+  }
+  return false;
+}
+
+/** Whether the environment no longer exists with this stream. It has another one if it was deleted and imported again. */
+async function isDeleted(ctx: Context, environment: Environment): Promise<boolean> {
+  try {
+    return streamOf(await findEnvironment(ctx, environment.id)) !== streamOf(environment);
+  } catch (error) {
+    if (error instanceof CollabError && error.code === 'environment_not_found') return true;
+    throw error;
   }
 }
 
