@@ -2,6 +2,7 @@ import { type Context, requireFileStorage } from '../../domain/context.ts';
 import { checkFiles, findOrphans, STAGED_MS } from '../../domain/files/file-sweep.ts';
 import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
 import { useStore } from '../shared/open-store.ts';
+import { Interrupted } from '../terminal/interruption.ts';
 import { shellWord } from '../terminal/output.ts';
 
 /** Compares the files on the disk with their records, both ways. The store must be openable. */
@@ -9,6 +10,7 @@ export async function checkFilesOf({ dir, config }: Subject): Promise<Check> {
   try {
     return await useStore(config, (ctx) => compare(ctx, dir));
   } catch (error) {
+    if (error instanceof Interrupted) throw error;
     return fail('files', reasonOf(error), 'Make the files in the data folder readable for this user.');
   }
 }

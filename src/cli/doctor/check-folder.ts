@@ -9,6 +9,7 @@ import { checkFilesOf } from './check-files.ts';
 import { storeFolder } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
 import { describeSnapshot, findLongSnapshots } from './long-snapshots.ts';
+import { Interrupted } from '../terminal/interruption.ts';
 import { shellWord } from '../terminal/output.ts';
 import { isRestoring, abandonedRestores } from '../backup/replace-data.ts';
 import { findAbandonedSetups } from '../setup/abandoned-setups.ts';
@@ -87,6 +88,7 @@ async function checkStore({ dir, config }: Subject): Promise<Check[]> {
   try {
     return await useStore(config, inspectStore);
   } catch (error) {
+    if (error instanceof Interrupted) throw error;
     return [fail('store', reasonOf(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup (collab restore).')];
   }
 }
