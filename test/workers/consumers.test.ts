@@ -154,6 +154,49 @@ t.test('an environment that is created later is handled from its first event', a
   t.equal(await readCursor(world.ctx.store, environment, 'recorder'), await world.ctx.store.lastSeq(streamOf(environment)));
 });
 
+t.test('a comment that is written while consumers start brings back no history, and is handled once', async (t) => {
+  const world = await createWorld(t);
+  for (let n = 0; n < 20; n++) await createEnvironment(world.ctx, { slug: `other-${n}` });
+  const environment = await createEnvironment(world.ctx, { slug: 'last' });
+  const last: World = { ...world, environment, backend: { ...world.backend, environment } };
+  await putUser(world.ctx, last.backend, 'ann', { name: 'Ann' });
+  const { threadId } = await startThread(last);
+  await addComment(last, threadId, { body: 'history' });
+  const { consumers, comments } = running(t, world);
+  const starting = consumers.start();
+  await addComment(last, threadId, { body: 'during' });
+  await starting;
+  await addComment(last, threadId, { body: 'after' });
+  await until(() => comments().some((event) => bodyOf(event) === 'after'));
+  await consumers.stop();
+  const bodies = comments().map(bodyOf);
+  t.notOk(bodies.includes('history'));
+  t.same(bodies, [...new Set(bodies)], 'each at most once');
+});
+
+t.test('a consumer that throws when it learns of lost events goes on with the others', async (t) => {
+  const world = await createWorld(t);
+  const { threadId } = await startThread(world);
+  const { store } = world.ctx;
+  const stream = streamOf(world.environment);
+  const first = running(t, world);
+  await first.consumers.start();
+  await first.consumers.stop();
+  for (let n = 0; n < 5; n++) await addComment(world, threadId, { body: String(n) });
+  const cursor = await readCursor(store, world.environment, 'recorder');
+  await store.trimEvents(stream, (cursor ?? 0) + 2);
+  const second = running(t, world, {
+    onLost: () => {
+      throw new Error('not prepared for that');
+    },
+  });
+  await second.consumers.start();
+  await until(() => second.comments().length === 3);
+  await second.consumers.stop();
+  t.equal(second.metrics.counter('consumer_events_total', { consumer: 'recorder', outcome: 'lost' }).value, 2);
+  t.ok(second.lines.some((line) => line.includes('not prepared for that')));
+});
+
 t.test('a deleted environment leaves no cursor behind', async (t) => {
   const world = await createWorld(t);
   const { consumers, handled } = running(t, world);

@@ -8,7 +8,7 @@ export interface ConsumedEvent {
 
 /** Something that handles every committed event: notifications, webhooks, audit. */
 export interface Consumer {
-  /** Names its cursor, forever. Matches `CONSUMER_NAME`. */
+  /** Identifies its cursors, so it must never change. Matches `CONSUMER_NAME`. */
   readonly name: string;
   /** Events that are handled at once in one environment, 1 to 64. Events of one thread are never among them together. */
   readonly concurrency: number;
@@ -22,14 +22,14 @@ export interface Consumer {
    * tried again. Events of one thread come in the order of their commits; while one of them waits for a retry, the later
    * ones wait too, and other threads go on.
    *
-   * @param signal aborted when the process shuts down: what has not resolved by then comes again after the next start
+   * @param signal aborted when the process shuts down: an event that is not finished by then comes again after the next start
    */
   handle(event: ConsumedEvent, signal: AbortSignal): Promise<void>;
-  /** Called when retention has removed events that were not handled yet: those from `first` to `last`. */
+  /** Called when retention has removed the events from `first` to `last` before they were handled. What it throws is logged. */
   onLost?(environmentId: string, first: number, last: number): void;
 }
 
-/** What the name of a consumer has to look like. */
+/** The form of a consumer's name. */
 export const CONSUMER_NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
 const FOREVER_FIRST_MS = 1_000;

@@ -12,8 +12,8 @@ import { openReader, type StreamReader, type StreamReaderDeps } from './stream-r
 const MAX_CONCURRENCY = 64;
 
 /**
- * Feeds the events of every environment to durable consumers: at least once, in order per thread, each consumer from a
- * cursor of its own. A consumer that is new begins with the events after its first start.
+ * Feeds the events of every environment to durable consumers: at least once, in order per thread, each consumer from its own
+ * cursor. A new consumer begins with the events after its first start (decision 29).
  */
 export class Consumers {
   readonly #consumers: readonly Consumer[];
@@ -22,9 +22,11 @@ export class Consumers {
   readonly #readers = new Map<string, readonly StreamReader[]>();
   /** Position of the last event of each stream. */
   readonly #lastSeqs = new Map<string, number>();
-  #since = new Map<string, string>();
+  /** Since when each consumer is registered, as an ISO 8601 time. */
+  readonly #since = new Map<string, string>();
   #unfollow: () => void = () => {};
-  #finding: Promise<void> = Promise.resolve();
+  /** Ends when the last opening of streams does. Never rejects. */
+  #opening: Promise<void> = Promise.resolve();
   #stopped = false;
 
   /** @throws {Error} for a name or a concurrency out of bounds, and for two consumers of one name */
@@ -46,29 +48,36 @@ export class Consumers {
     };
   }
 
-  /** Registers the consumers, and reads until `stop`. Does nothing without consumers. */
+  /** Registers the consumers, and reads until `stop`. Does nothing without consumers. Rejects if the store cannot be read or written; then nothing is read. */
   async start(): Promise<void> {
     if (this.#consumers.length === 0) return;
     const { store, clock } = this.#deps.ctx;
     const now = timestamp(clock.now());
     for (const { name } of this.#consumers) this.#since.set(name, await registerConsumer(store, name, now));
-    // Before the environments are listed: one that is created in between is found by its first event.
+    // Followed before the environments are listed, so that the first event of a later one finds it.
     this.#unfollow = store.follow((stream, event) => {
       if (event === null) this.#close(stream);
       else this.#notify(stream, event.seq);
     });
-    for (const environment of await listEnvironments(this.#deps.ctx)) await this.#open(environment, false);
+    // Later openings wait for this one, so that they see every environment that it opens.
+    const opening = this.#openMissing(false);
+    this.#opening = opening.catch(() => {
+      // What is opened after a failure would count as created since, and its history as new.
+      this.#stopped = true;
+      this.#unfollow();
+    });
+    await opening;
   }
 
   /** Starts no further event, and stores the cursors once those under way have ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#unfollow();
-    await this.#finding;
+    await this.#opening;
     await Promise.all([...this.#readers.values()].flat().map((reader) => reader.stop()));
   }
 
-  /** The lowest position in a stream that a consumer still stands at; Infinity when no consumer reads the stream. */
+  /** The position up to which every consumer has handled a stream; Infinity if no consumer reads it. */
   lowestCursor(stream: string): number {
     return Math.min(...(this.#readers.get(stream) ?? []).map(({ cursor }) => cursor));
   }
@@ -87,30 +96,34 @@ export class Consumers {
     this.#lastSeqs.set(stream, seq);
     const readers = this.#readers.get(stream);
     if (readers !== undefined) for (const reader of readers) reader.notify();
-    else this.#findNew();
+    else this.#opening = this.#opening.then(() => this.#openCreated());
   }
 
-  /** Opens the streams of environments that were created or imported since. */
-  #findNew(): void {
-    this.#finding = this.#finding.then(async () => {
+  /** Opens the streams of environments that were created or imported since the start. */
+  async #openCreated(): Promise<void> {
+    try {
+      await this.#openMissing(true);
+    } catch (error) {
+      this.#deps.log.error({ err: error }, 'a new environment could not be opened for consumers; its next event tries again');
+    }
+  }
+
+  /** @param created as for `#open` */
+  async #openMissing(created: boolean): Promise<void> {
+    for (const environment of await listEnvironments(this.#deps.ctx)) {
       if (this.#stopped) return;
-      try {
-        const environments = await listEnvironments(this.#deps.ctx);
-        for (const environment of environments) if (!this.#readers.has(streamOf(environment))) await this.#open(environment, true);
-      } catch (error) {
-        this.#deps.log.error({ err: error }, 'a new environment could not be opened for consumers; its next event tries again');
-      }
-    });
+      if (!this.#readers.has(streamOf(environment))) await this.#open(environment, created);
+    }
   }
 
-  /** @param isNew whether the environment came while this process ran: then all of its events are to be handled */
-  async #open(environment: Environment, isNew: boolean): Promise<void> {
+  /** @param created whether the environment was created or imported while this process ran: then all of its events are handled */
+  async #open(environment: Environment, created: boolean): Promise<void> {
     const stream = streamOf(environment);
     const last = await this.#deps.ctx.store.lastSeq(stream);
     this.#lastSeqs.set(stream, Math.max(last, this.#lastSeqs.get(stream) ?? 0));
     const readers = await Promise.all(
       this.#consumers.map((consumer) => {
-        const startsAtZero = isNew || environment.createdAt > (this.#since.get(consumer.name) ?? '');
+        const startsAtZero = created || environment.createdAt > (this.#since.get(consumer.name) ?? '');
         return openReader(consumer, environment, startsAtZero ? 0 : last, this.#deps);
       }),
     );

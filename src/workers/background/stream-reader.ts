@@ -9,14 +9,14 @@ import type { EventEnvelope } from '../../model/event.ts';
 import type { Logger } from '../../observability/log.ts';
 import { type Consumer, retryDelay } from './consumer.ts';
 
-/** Events that may be read ahead of the cursor: bounds what one event that keeps failing holds in memory, and what a crash repeats. */
+/** Events that may be read ahead of the cursor. Bounds the memory while one event keeps failing, and what a crash repeats. */
 const WINDOW = 1_000;
 const READ_LIMIT = 200;
-/** How often a cursor that moved is stored: a flushed commit each. */
+/** How often a cursor that moved is stored, in milliseconds: each time costs a flushed commit. */
 const SAVE_MS = 250;
 const READ_RETRY_MS = 1_000;
 
-/** How an event ended for a consumer. */
+/** What became of an event, or of an attempt at it. */
 export type ConsumerOutcome = 'handled' | 'retried' | 'skipped' | 'lost';
 
 export interface StreamReaderDeps {
@@ -33,52 +33,51 @@ export class StreamReader {
   readonly #deps: StreamReaderDeps;
   readonly #semaphore: Semaphore;
   readonly #stop = new AbortController();
-  /** Of each thread with events under way, the end of its last one. */
-  readonly #lastOf = new Map<string, Promise<void>>();
-  /** Positions past the cursor that are finished, while an earlier one is not. */
-  readonly #finished = new Set<number>();
-  /** Up to here every event is finished. */
-  #cursor: number;
-  /** Up to here the cursor is stored. */
+  /** The last task of each thread that has unfinished events; tasks of events without a thread by position. */
+  readonly #tasks = new Map<string, Promise<void>>();
+  /** The positions of the unfinished events, ascending. */
+  readonly #unfinished = new Set<number>();
+  /** The stored cursor. */
   #saved: number;
-  /** Up to here events have been read. */
+  /** Position of the last event that was read. */
   #read: number;
   #signalled = true;
   #wakeUp: (() => void) | null = null;
   #running: Promise<void> | null = null;
   #saving: Promise<void> | null = null;
 
-  /** @param start position up to which the consumer has handled everything, or does not want to */
+  /** @param start position after which the consumer begins */
   constructor(consumer: Consumer, environment: Environment, start: number, deps: StreamReaderDeps) {
     this.consumer = consumer;
     this.environment = environment;
     this.#deps = deps;
     this.#semaphore = new Semaphore(consumer.concurrency);
-    this.#cursor = this.#saved = this.#read = start;
+    this.#saved = this.#read = start;
   }
 
   /** The position up to which every event is finished. */
   get cursor(): number {
-    return this.#cursor;
+    for (const first of this.#unfinished) return first - 1;
+    return this.#read;
   }
 
-  /** Begins to read, until `stop`. */
+  /** Reads until `stop`. */
   start(): void {
     this.#running ??= this.#loop();
   }
 
-  /** Says that the stream has grown. */
+  /** Must be called when the stream has grown. */
   notify(): void {
     this.#signalled = true;
     this.#wakeUp?.();
   }
 
-  /** Starts no further event, aborts those under way, waits for them and stores the cursor. */
+  /** Starts no more events, aborts and awaits the running ones, and stores the cursor. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.notify();
     await this.#running;
-    await Promise.all(this.#lastOf.values());
+    await Promise.all(this.#tasks.values());
     await this.#saving;
     await this.#save();
   }
@@ -106,44 +105,47 @@ export class StreamReader {
     this.#signalled = false;
   }
 
-  /** Reads until the end of the stream, or until the window is full: then the next event that finishes signals. */
+  /** Reads to the end of the stream, or until the window is full. Then the next event that finishes signals. */
   async #readOn(): Promise<void> {
     const { store } = this.#deps.ctx;
     const stream = streamOf(this.environment);
     while (!this.#stop.signal.aborted) {
-      const limit = Math.min(READ_LIMIT, this.#cursor + WINDOW - this.#read);
+      const limit = Math.min(READ_LIMIT, this.cursor + WINDOW - this.#read);
       if (limit <= 0) return;
       const events = await redactErasedUsers(store, this.environment.id, await store.events(stream, this.#read, limit));
       if (events.length === 0) return;
-      this.#noteGap(events[0]?.seq ?? 0);
       for (const { seq, text } of events) {
-        this.#read = seq;
+        if (seq > this.#read + 1) this.#skipLost(seq - 1);
         this.#begin(seq, JSON.parse(text) as EventEnvelope);
       }
     }
   }
 
-  #noteGap(first: number): void {
-    const lost = first - this.#read - 1;
-    if (lost <= 0) return;
-    const from = this.#read + 1;
-    this.#deps.log.error({ ...this.#names(), from, to: first - 1 }, 'events were removed by retention before a consumer had handled them; raise events.retentionCount or find out why it is slow');
-    this.#deps.onOutcome(this.consumer.name, 'lost', lost);
-    this.consumer.onLost?.(this.environment.id, from, first - 1);
-    for (let seq = from; seq < first; seq++) this.#finished.add(seq);
-    this.#advance();
+  /** Reports the events up to `last` that retention has removed, and continues after them. */
+  #skipLost(last: number): void {
+    const first = this.#read + 1;
+    this.#read = last;
+    this.#scheduleSave();
+    this.#deps.log.error({ ...this.#names(), from: first, to: last }, 'events were removed by retention before a consumer had handled them; raise events.retentionCount or find out why it is slow');
+    this.#deps.onOutcome(this.consumer.name, 'lost', last - first + 1);
+    try {
+      this.consumer.onLost?.(this.environment.id, first, last);
+    } catch (error) {
+      this.#deps.log.error({ err: error, ...this.#names() }, 'a consumer failed to handle the loss of events');
+    }
   }
 
+  /** Handles an event once the earlier ones of its thread are finished; at once if it has no thread. */
   #begin(seq: number, event: EventEnvelope): void {
-    const key = event.threadId ?? '';
-    const before = key === '' ? undefined : this.#lastOf.get(key);
-    const work = (before ?? Promise.resolve()).then(() => this.#handle(seq, event));
-    // Events of no thread are independent: each waits under a key of its own.
-    const kept = key === '' ? `#${seq}` : key;
-    const last = work.then(() => {
-      if (this.#lastOf.get(kept) === last) this.#lastOf.delete(kept);
-    });
-    this.#lastOf.set(kept, last);
+    this.#unfinished.add(seq);
+    this.#read = seq;
+    const key = event.threadId ?? `#${seq}`;
+    const task = (this.#tasks.get(key) ?? Promise.resolve())
+      .then(() => this.#handle(seq, event))
+      .then(() => {
+        if (this.#tasks.get(key) === task) this.#tasks.delete(key);
+      });
+    this.#tasks.set(key, task);
   }
 
   /** Handles an event until it succeeds, its attempts are used up, or the process shuts down. */
@@ -172,25 +174,25 @@ export class StreamReader {
   }
 
   #finish(seq: number, outcome: ConsumerOutcome): void {
-    this.#finished.add(seq);
+    const wasFull = this.#read - this.cursor >= WINDOW;
+    this.#unfinished.delete(seq);
     this.#deps.onOutcome(this.consumer.name, outcome, 1);
-    const wasFull = this.#read - this.#cursor >= WINDOW;
-    this.#advance();
+    this.#scheduleSave();
     if (wasFull) this.notify();
   }
 
-  #advance(): void {
-    while (this.#finished.delete(this.#cursor + 1)) this.#cursor++;
+  /** Stores the cursor in a moment, and again for as long as it moves or cannot be stored. */
+  #scheduleSave(): void {
     this.#saving ??= this.#pause(SAVE_MS)
       .then(() => this.#save())
-      .finally(() => {
+      .then(() => {
         this.#saving = null;
-        if (this.#cursor > this.#saved && !this.#stop.signal.aborted) this.#advance();
+        if (this.cursor > this.#saved && !this.#stop.signal.aborted) this.#scheduleSave();
       });
   }
 
   async #save(): Promise<void> {
-    const seq = this.#cursor;
+    const seq = this.cursor;
     if (seq === this.#saved) return;
     try {
       await writeCursor(this.#deps.ctx.store, this.environment, this.consumer.name, seq);
@@ -200,7 +202,7 @@ export class StreamReader {
     }
   }
 
-  /** Waits; less when the process shuts down. */
+  /** Waits, but not beyond `stop`. */
   async #pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.#stop.signal }).catch(() => undefined);
   }
@@ -210,7 +212,11 @@ export class StreamReader {
   }
 }
 
-/** The reader of an environment's stream for a consumer, from where it stands. `fallback` is where it starts without a cursor. */
+/**
+ * Opens the stream of an environment for a consumer at its stored cursor.
+ *
+ * @param fallback the position to start after, and to store, if there is no cursor
+ */
 export async function openReader(consumer: Consumer, environment: Environment, fallback: number, deps: StreamReaderDeps): Promise<StreamReader> {
   const cursor = await readCursor(deps.ctx.store, environment, consumer.name);
   if (cursor === undefined) await writeCursor(deps.ctx.store, environment, consumer.name, fallback);
