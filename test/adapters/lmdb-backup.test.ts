@@ -72,7 +72,7 @@ t.test('renewEpoch changes the epoch and nothing else', async (t) => {
   const copy = join(folder, 'copy');
   await copyStore(join(folder, 'live'), copy);
   const before = await inspectStore(copy);
-  t.match(before, { epoch: store.epoch, environments: 1, records: 1, events: 1, format: 3 });
+  t.match(before, { epoch: store.epoch, environments: 1, records: 1, events: 1, format: 4 });
   const epoch = await renewEpoch(copy);
   t.not(epoch, store.epoch);
   t.match(await inspectStore(copy), { epoch, environments: 1, records: 1, events: 1 });

@@ -25,7 +25,16 @@ function folderOfFormat2(t: Test): string {
   return path;
 }
 
-const folders = [[1, folderOfFormat1], [2, folderOfFormat2]] as const;
+/** The same in format 3, whose base table, with the first 40 of these, has no checksums. */
+function folderOfFormat3(t: Test): string {
+  const path = tempFolder(t);
+  mkdirSync(join(path, 'log'));
+  writeFileSync(join(path, 'data.mdb'), gunzipSync(readFileSync('test/fixtures/store-format-3.mdb.gz')));
+  writeFileSync(join(path, 'log', 'data.mdb'), gunzipSync(readFileSync('test/fixtures/store-format-3-log.mdb.gz')));
+  return path;
+}
+
+const folders = [[1, folderOfFormat1], [2, folderOfFormat2], [3, folderOfFormat3]] as const;
 
 async function verify(t: Test, store: LmdbStore): Promise<void> {
   const records = await store.range('p/folded');
@@ -50,12 +59,35 @@ for (const [format, folderOf] of folders) {
     t.equal(await again.lastSeq('env_1'), 51);
     t.equal(again.epoch, stores[0].epoch);
     await again.close();
-    t.notOk(existsSync(join(path, 'log')), 'the log of the older format is gone');
+    if (format < 3) t.notOk(existsSync(join(path, 'log')), 'the log of the older format is gone');
   });
 
   t.test(`a copy of format ${format} can be restored`, async (t) => {
     const path = folderOf(t);
     const epoch = await renewEpoch(path);
-    t.match(await inspectStore(path), { epoch, format: 3, records: 51, events: 50 });
+    t.match(await inspectStore(path), { epoch, format: 4, records: 51, events: 50 });
   });
 }
+
+t.test('the records of a store of format 3 get checksums in steps, during maintenance', async (t) => {
+  const path = folderOfFormat3(t);
+  const store = await openLmdbStore({ path, minFreeBytes: 0 });
+  const marked = (): number => readFileSync(join(path, 'data.mdb')).toString('latin1').split('\xff').length;
+  await verify(t, store);
+  await store.maintain();
+  await verify(t, store);
+  t.ok(marked() > 40, 'every record was written again');
+  await store.close();
+
+  const file = join(path, 'data.mdb');
+  const bytes = readFileSync(file);
+  // The text of the 23rd record, also in free pages.
+  for (let at = bytes.indexOf('p/folded k023'); at >= 0; at = bytes.indexOf('p/folded k023', at + 1)) bytes.write('"99"', bytes.indexOf('"23"', at));
+  writeFileSync(file, bytes);
+  const damaged = await openLmdbStore({ path, minFreeBytes: 0 });
+  await t.rejects(async () => damaged.get('p/folded', 'k023'), { name: 'DataError', message: /the record p\/folded k023 is not what was written/ });
+  const faults: object[] = [];
+  for await (const fault of damaged.faults()) faults.push(fault);
+  t.same(faults, [{ name: 'base table, p/folded k023', fault: 'is not what was written' }]);
+  await damaged.close();
+});

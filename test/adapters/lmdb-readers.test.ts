@@ -87,14 +87,14 @@ t.test('the shared memory holds no snapshot between calls either', async (t) => 
   const shared = openLmdbShared({ path });
   const root = openEnvironment({ path, noSubdir: false, maxReaders: 1024, maxDbs: 4, overlappingSync: false, noSync: true }, (environment) => environment);
   t.teardown(() => Promise.all([shared.close(), root.close()]));
-  shared.put({ key: 'k', name: 'n', owner: 'w', text: 't' });
-  shared.hit('k', 5, 1_000, Date.now());
-  t.same(shared.list('k').length, 1);
-  t.same(shared.listByOwner('w').length, 1);
-  t.equal(shared.total('k'), 0);
-  shared.sweepWindows(0);
+  await shared.put({ key: 'k', name: 'n', owner: 'w', text: 't' });
+  await shared.hit('k', 5, 1_000, Date.now());
+  t.same((await shared.list('k')).length, 1);
+  t.same((await shared.listByOwner('w')).length, 1);
+  t.equal(await shared.total('k'), 0);
+  await shared.sweepWindows(0);
   t.match(root.readerList(), /^[^]*\d+ \S+ -\s*$/);
-  shared.maintain();
+  await shared.maintain();
 });
 
 t.test('probe fails when the log has had no checkpoint for long', async (t) => {

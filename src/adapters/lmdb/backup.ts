@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as nextIteration } from 'node:timers/promises';
-import { open, type Database as Table } from 'lmdb';
+import { asBinary, open, type Database as Table } from 'lmdb';
 import { syncTree } from '../../lib/durable-files.ts';
-import { type Database, FORMAT_VERSION, openDatabase, openTables } from './env/database.ts';
+import { type CheckedValue, encodeValue, textOfValue } from './env/checked-value.ts';
+import { type Database, FORMAT_VERSION, formatText, openDatabase, openTables, tableKey } from './env/database.ts';
 import { OPTIONS } from './env/environment.ts';
 import { recordRotation } from './engine/log-rotation.ts';
 import { StoreView } from './engine/store-view.ts';
 import { decodeEventChunk } from './engine/event-chunk.ts';
 import { DATA_FILE, logFolder, logGenerations, OPENING_FOLDER, storeFiles } from './env/store-files.ts';
+import { entriesOf } from './env/table-entries.ts';
 import { openLmdbStore } from './store.ts';
 
 /** The result of reading a whole store. */
@@ -32,8 +33,6 @@ export type RecordListener = (partition: string, key: string, value: string) => 
 export const STORE_FILE = DATA_FILE;
 const LOCK_FILE = 'lock.mdb';
 const ENVIRONMENTS = 'envs';
-/** Records read without a break for other work of the process. */
-const BATCH = 5_000;
 
 /**
  * Copies the store in folder `path` into the empty folder `to`, as of one moment, while any number of processes read and
@@ -71,18 +70,36 @@ async function emptyFolder(path: string): Promise<void> {
   for (const name of await readdir(path)) await rm(join(path, name), { recursive: true });
 }
 
+/** The records of a copy that no other process has open. */
+export interface CopiedRecords {
+  get(partition: string, key: string): string | undefined;
+  put(partition: string, key: string, value: string): void;
+}
+
 /**
  * Migrates a copy to the current format and gives it a new epoch, so that no client resumes in it with positions of the
  * original store. Returns the epoch. The caller flushes the file.
+ *
+ * @param change changes records of the copy
  */
-export async function renewEpoch(path: string): Promise<string> {
+export async function renewEpoch(path: string, change: (records: CopiedRecords) => void = () => {}): Promise<string> {
   await checkpointCopy(path);
   const epoch = randomBytes(8).toString('hex');
   const root = open({ ...OPTIONS, path, maxDbs: 8 });
   try {
-    const { meta } = openTables(root);
-    const format = JSON.parse(meta.get('format') ?? '{}') as object;
-    meta.putSync('format', JSON.stringify({ ...format, epoch }));
+    const { meta, table } = openTables(root);
+    change({
+      get: (partition, key) => {
+        const name = tableKey(partition, key);
+        const value = table.get(name);
+        return value === undefined ? undefined : textOfValue(name, value);
+      },
+      put: (partition, key, value) => {
+        const name = tableKey(partition, key);
+        table.putSync(name, asBinary(encodeValue(name, Buffer.from(value))) as unknown as CheckedValue);
+      },
+    });
+    meta.putSync('format', formatText({ version: FORMAT_VERSION, epoch }));
   } finally {
     await root.close();
   }
@@ -133,21 +150,10 @@ async function walk({ table, eventChunks }: Pick<Database, 'table' | 'eventChunk
     if (space < 0) throw new Error(`a record has the impossible name ${key}`);
     const partition = key.slice(0, space);
     if (partition === ENVIRONMENTS) environments++;
-    onRecord(partition, key.slice(space + 1), value);
+    onRecord(partition, key.slice(space + 1), textOfValue(key, value));
     records++;
   }
   return { environments, records, events: await countEvents(eventChunks) };
-}
-
-/** The entries of a table in order. Lets other work of the process run after each batch. */
-async function* entriesOf(table: Table<string, string>): AsyncIterable<{ key: string; value: string }> {
-  for (let after: string | undefined; ; await nextIteration()) {
-    const from = after;
-    const batch = [...table.getRange(from === undefined ? { limit: BATCH } : { start: from, limit: BATCH + 1 })].filter(({ key }) => key !== from);
-    yield* batch;
-    after = batch.at(-1)?.key;
-    if (batch.length < BATCH) return;
-  }
 }
 
 /** Counts the events. Throws unless each chunk of a stream begins where the chunk before it ended. */

@@ -2,11 +2,13 @@ import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CollabError } from '../../model/errors.ts';
 import { ListenerErrors, Listeners } from '../../lib/listeners.ts';
-import type { Entry, EventListener, OpenSnapshot, RangeOptions, Store, StoredEvent, Transaction } from '../../ports/store.ts';
+import type { Entry, EventListener, Growth, OpenSnapshot, RangeOptions, Store, StoredEvent, StoreFault, Transaction } from '../../ports/store.ts';
 import { CheckpointPacer } from './engine/checkpoint-pacer.ts';
 import { Committer } from './engine/committer.ts';
+import { upgradeChecksums } from './env/checksum-upgrade.ts';
 import { type Database, openDatabase } from './env/database.ts';
 import { checkpoint } from './engine/checkpoint.ts';
+import { findFaults } from './engine/integrity.ts';
 import { logBytes, recordRotation, ROTATE_BYTES, rotateLog } from './engine/log-rotation.ts';
 import { partitionNames } from './engine/partition-names.ts';
 import { StoreView } from './engine/store-view.ts';
@@ -52,7 +54,7 @@ export class LmdbStore implements Store {
   readonly #pacer: CheckpointPacer;
   readonly #committer: Committer;
   readonly #faults = new ListenerErrors();
-  readonly #flushListeners = new Listeners<[position: number, ms: number]>(this.#faults.report);
+  readonly #flushListeners = new Listeners<[growth: Growth, ms: number]>(this.#faults.report);
   readonly #snapshots: Snapshots;
   readonly #rotateBytes: number;
   readonly #stalledMs: number;
@@ -72,7 +74,7 @@ export class LmdbStore implements Store {
     this.#view = new StoreView(database, this.#faults.report);
     this.#pacer = new CheckpointPacer(this.#view, () => this.checkpoint());
     this.#committer = new Committer(database, this.#view, {
-      flushed: (position, ms) => this.#flushListeners.call(position, ms),
+      flushed: (growth, ms) => this.#flushListeners.call(growth, ms),
       throttle: () => this.#pacer.throttle(),
       freeLogSpace: () => this.#pacer.waitForCheckpoint(),
     });
@@ -139,11 +141,11 @@ export class LmdbStore implements Store {
     return this.#view.follow(listener);
   }
 
-  poll(): void {
-    if (!this.#closed) this.#view.renew();
+  poll(growth: Growth | null = null): void {
+    if (!this.#closed && !this.#view.has(growth)) this.#view.renew();
   }
 
-  onFlushed(listener: (position: number, ms: number) => void): () => void {
+  onFlushed(listener: (growth: Growth, ms: number) => void): () => void {
     return this.#flushListeners.add(listener);
   }
 
@@ -175,6 +177,7 @@ export class LmdbStore implements Store {
     this.poll();
     if (this.#pacer.isDue) await this.checkpoint();
     await this.#rotateWhenDue();
+    await upgradeChecksums(this.#database);
   }
 
   /** Moves the changes of the log into the base table now. */
@@ -194,6 +197,11 @@ export class LmdbStore implements Store {
     if (waiting > this.#stalledMs) throw new Error(`The store’s log has had no checkpoint for ${Math.round(waiting / 1_000)} s: the background worker fails or is too slow`);
     await this.#database.log.transaction(() => {});
     await this.#database.root.transaction(() => void this.#database.meta.put('probe', String(process.pid)));
+  }
+
+  faults(): AsyncIterable<StoreFault> {
+    this.#refresh();
+    return findFaults(this.#database, () => this.#requireOpen());
   }
 
   async close(): Promise<void> {

@@ -3,7 +3,9 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { DataError } from '../../model/errors.ts';
 import type { StoredFile } from '../../model/attachment.ts';
 import type { Environment } from '../../model/environment.ts';
-import type { StoredEvent } from '../../ports/store.ts';
+import type { Store, StoredEvent } from '../../ports/store.ts';
+import type { AuditChain } from '../audit/chain.ts';
+import { verifyChain } from '../audit/verify.ts';
 import { type Context, requireFileStorage } from '../context.ts';
 import { listEnvironments } from '../environments/environments.ts';
 import { filesOf } from './partitions.ts';
@@ -14,8 +16,8 @@ const CHUNK_BYTES = 1024 * 1024;
 
 /** A stored item that differs from what was written. */
 export interface Damage {
-  readonly kind: 'record' | 'event' | 'file';
-  /** Identifies the item: partition and key, environment and position, or environment and file. */
+  readonly kind: 'record' | 'event' | 'file' | 'stored data' | 'audit log';
+  /** Identifies the item: partition and key, environment and position, environment and file, or a part of the store. */
   readonly name: string;
   /** The predicate of a sentence about the item, e.g. `is not valid JSON`. */
   readonly fault: string;
@@ -29,18 +31,26 @@ export interface DeepCounts {
 }
 
 /**
- * Reads everything in the store: records and events must be valid JSON, an event must contain its position, and the bytes of
- * a file must have the SHA-256 of its record. Commits in the log, and events, have checksums that every read verifies. A
- * changed character in a record of the base table is not detected if the record is still valid JSON.
+ * Reads everything in the store: records and events must be what was written (`Store.faults`) and valid JSON, an event must
+ * contain its position, the bytes of a file must have the SHA-256 of its record, and audit logs must be
+ * intact.
  *
  * @param counts updated while reading, to show progress
  */
 export async function* findDamage(ctx: Context, counts: DeepCounts): AsyncIterable<Damage> {
+  for await (const { name, fault } of ctx.store.faults()) yield { kind: 'stored data', name: `(${name})`, fault };
   yield* damagedRecords(ctx, counts);
+  yield* damagedChain(ctx, null);
   for (const environment of await listEnvironments(ctx)) {
     yield* damagedEvents(ctx, environment, counts);
     yield* damagedFiles(ctx, environment.id, counts);
+    yield* damagedChain(ctx, environment.id);
   }
+}
+
+async function* damagedChain(ctx: Context, chain: AuditChain): AsyncIterable<Damage> {
+  const { faults } = await verifyChain(ctx, chain);
+  for (const fault of faults) yield { kind: 'audit log', name: chain === null ? 'of the server' : `of ${chain}`, fault: `is not intact: ${fault}` };
 }
 
 async function* damagedRecords({ store }: Context, counts: DeepCounts): AsyncIterable<Damage> {
@@ -48,13 +58,22 @@ async function* damagedRecords({ store }: Context, counts: DeepCounts): AsyncIte
     for (const partition of names) {
       // Lets timers and signal handlers run.
       await yieldToEventLoop();
-      for (let after: string | undefined, page = await store.range(partition, { limit: PAGE }); page.length > 0; page = await store.range(partition, { after, limit: PAGE })) {
-        for (const { key, value } of page) if (/^[[{]/.test(value) && !isJson(value)) yield { kind: 'record', name: `${partition} ${key}`, fault: 'is not valid JSON' };
-        counts.records += page.length;
-        after = page.at(-1)?.key;
-      }
+      yield* damagedIn(store, partition, counts);
     }
     name = names.at(-1);
+  }
+}
+
+async function* damagedIn(store: Store, partition: string, counts: DeepCounts): AsyncIterable<Damage> {
+  try {
+    for (let after: string | undefined, page = await store.range(partition, { limit: PAGE }); page.length > 0; page = await store.range(partition, { after, limit: PAGE })) {
+      for (const { key, value } of page) if (/^[[{]/.test(value) && !isJson(value)) yield { kind: 'record', name: `${partition} ${key}`, fault: 'is not valid JSON' };
+      counts.records += page.length;
+      after = page.at(-1)?.key;
+    }
+  } catch (error) {
+    if (!(error instanceof DataError)) throw error;
+    yield { kind: 'record', name: `${partition} ...`, fault: `cannot be read: ${error.message}` };
   }
 }
 

@@ -3,11 +3,24 @@
  * `escapeId`, so that names are printable ASCII and no id can lead into another partition.
  */
 
-/** Text as a part of a partition name or key: percent-encoded UTF-8. Throws `URIError` on a lone surrogate. */
-export const escapeId = (id: string): string => encodeURIComponent(id);
+/** The longest percent-encoded form: that of 128 characters of three bytes each. Stores from before long room ids have no other. */
+const MAX_PERCENT_ENCODED = 1_152;
+/** Begins the base64 form. Percent-encoding never leaves this character as it is. */
+const BASE64_MARK = '=';
+
+/**
+ * Text as a part of a partition name or key: percent-encoded UTF-8, or base64url of it where that would be too long. Throws
+ * `URIError` on a lone surrogate.
+ */
+export function escapeId(id: string): string {
+  const encoded = encodeURIComponent(id);
+  return encoded.length <= MAX_PERCENT_ENCODED ? encoded : BASE64_MARK + Buffer.from(id).toString('base64url');
+}
 
 /** The inverse of `escapeId`. */
-export const unescapeId = (escaped: string): string => decodeURIComponent(escaped);
+export function unescapeId(escaped: string): string {
+  return escaped.startsWith(BASE64_MARK) ? Buffer.from(escaped.slice(BASE64_MARK.length), 'base64url').toString() : decodeURIComponent(escaped);
+}
 
 /** envId -> Environment. */
 export const ENVIRONMENTS = 'envs';
@@ -29,6 +42,8 @@ export const ADMIN_FAILURES = 'adminfail';
 export const ADMIN_IDEMPOTENCY = 'adminidem';
 /** Name of a durable consumer -> when it was first started. */
 export const CONSUMERS = 'consumers';
+/** `<plugin>~<queue>~<environmentId>~<group>` -> JobCounts: what the queues of plugins contain (plugins/jobs.ts). */
+export const PLUGIN_QUEUES = 'pluginqueues';
 
 /** Prefix of the partitions that belong to one environment. */
 export const environmentPrefix = (environmentId: string): string => `e/${environmentId}/`;
@@ -65,7 +80,41 @@ export const unlinkedOf = (environmentId: string): string => `e/${environmentId}
 export const idempotencyRecordsOf = (environmentId: string): string => `e/${environmentId}/idem`;
 /** Consumer -> StoredCursor: the positions of durable consumers in the stream of the environment (cursors.ts). */
 export const cursorsOf = (environmentId: string): string => `e/${environmentId}/cursors`;
+/** `<held|reported|decided>/<time>~<itemId>` -> ModerationItem: by creation, or by decision (queue.ts). */
+export const moderationOf = (environmentId: string): string => `e/${environmentId}/moderation`;
+/** Keys of items by id, target and author, the ids that held content reserves, and the sizes of the queue (queue.ts). */
+export const moderationIndexOf = (environmentId: string): string => `e/${environmentId}/modindex`;
+/** `<commentId>/<hash of the reporter>` -> Report. */
+export const reportsOf = (environmentId: string): string => `e/${environmentId}/reports`;
+/** `auditKey` -> AuditRecord: the audit log of an environment, or of the server for null (audit.ts). */
+export const auditOf = (environmentId: string | null): string => (environmentId === null ? 'audit' : `e/${environmentId}/audit`);
+/** `head` -> AuditHead. */
+export const auditHeadOf = (environmentId: string | null): string => (environmentId === null ? 'audithead' : `e/${environmentId}/audithead`);
+/** The environment whose `auditHeadOf` a partition is, null for the server; undefined for any other partition. */
+export function chainOfHead(partition: string): string | null | undefined {
+  if (partition === auditHeadOf(null)) return null;
+  return /^e\/([^/]+)\/audithead$/.exec(partition)?.[1];
+}
+/** Key -> JSON text: the storage of a plugin (plugins/kv.ts). */
+export const pluginKvOf = (environmentId: string, plugin: string): string => `e/${environmentId}/pk/${plugin}`;
+/** `j/<id>` -> StoredJob, and its indexes (plugins/jobs.ts). */
+export const pluginJobsOf = (environmentId: string, plugin: string, queue: string): string => `e/${environmentId}/pq/${plugin}/${queue}`;
 
+/**
+ * The inbox of a user: `n/<time>~<hash>` -> Notification (`h/…` for one that the inbox does not show), `u/<time>~<hash>` -> the
+ * room as JSON, for each unread one that it shows, `unread` -> their number (notification-records.ts).
+ */
+export const inboxOf = (environmentId: string, userId: string): string => `e/${environmentId}/inbox/${escapeId(userId)}`;
+/** `<commentId>~<seq>~<n>` -> NotifiedUsers: who was notified of each comment of a thread (notified-users.ts). */
+export const notifiedOf = (environmentId: string, threadId: string): string => `e/${environmentId}/notified/${threadId}`;
+/** Who follows a thread: `p/<escapeId(userId)>` -> participation, `s/<escapeId(userId)>` -> Subscription, `complete` (followers.ts). */
+export const followersOf = (environmentId: string, threadId: string): string => `e/${environmentId}/followers/${threadId}`;
+/** escapeId(userId) -> notification settings that differ from the defaults. */
+export const notificationSettingsOf = (environmentId: string): string => `e/${environmentId}/notifyset`;
+
+/** The key of the record at a position of a chain. */
+export const auditKey = (seq: number): string => String(seq).padStart(12, '0');
+export const AUDIT_HEAD_KEY = 'head';
 export const ROOM_KEY = 'room';
 export const THREAD_KEY = 'thread';
 export const STATS_KEY = 'stats';

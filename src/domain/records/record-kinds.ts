@@ -27,7 +27,10 @@ const globalKinds: readonly RecordKind[] = [
   { name: 'admin', partition: /^admins$/, treatment: 'dropped' },
   { name: 'session of an admin', partition: /^adminsess$/, treatment: 'dropped' },
   { name: 'failed login', partition: /^adminfail$/, treatment: 'dropped' },
+  { name: 'audit record of the server', partition: /^audit$/, treatment: 'dropped' },
+  { name: 'end of the audit log of the server', partition: /^audithead$/, treatment: 'dropped' },
   { name: 'consumer of events', partition: /^consumers$/, treatment: 'dropped' },
+  { name: 'contents of a queue of a plugin', partition: /^pluginqueues$/, treatment: 'dropped' },
   { name: 'stored answer to an admin', partition: /^adminidem$/, treatment: 'dropped' },
 ];
 
@@ -49,8 +52,24 @@ const environmentKinds: readonly RecordKind[] = [
   { name: 'shared state', partition: /^p2p\//, key: /^(?:record|bytes)$/, treatment: 'exported' },
   { name: 'file', partition: /^files$/, treatment: 'exported' },
   { name: 'upload without a comment', partition: /^unlinked$/, treatment: 'derived' },
+  // Plugins keep what is meaningful in this server only: secrets shared with other servers, what they have sent already.
+  { name: 'storage of a plugin', partition: /^pk\//, treatment: 'dropped' },
+  { name: 'job of a plugin', partition: /^pq\//, treatment: 'dropped' },
   { name: 'position of a consumer', partition: /^cursors$/, treatment: 'dropped' },
+  { name: 'notification', partition: /^inbox\//, key: /^[nh]\//, treatment: 'exported' },
+  { name: 'count and order of unread notifications', partition: /^inbox\//, key: /^(?:u\/|unread$)/, treatment: 'derived' },
+  { name: 'notified users of a comment', partition: /^notified\//, treatment: 'derived' },
+  { name: 'subscription to a thread', partition: /^followers\//, key: /^s\//, treatment: 'exported' },
+  { name: 'participants of a thread', partition: /^followers\//, key: /^(?:p\/|complete$)/, treatment: 'derived' },
+  { name: 'notification settings', partition: /^notifyset$/, treatment: 'exported' },
   { name: 'unfinished removal of a room', partition: /^removals$/, treatment: 'dropped' },
+  { name: 'undecided item of the moderation queue', partition: /^moderation$/, key: /^(?:held|reported)\//, treatment: 'exported' },
+  { name: 'decided item of the moderation queue', partition: /^moderation$/, key: /^decided\//, treatment: 'dropped' },
+  { name: 'index of the moderation queue', partition: /^modindex$/, treatment: 'derived' },
+  { name: 'report of a comment', partition: /^reports$/, treatment: 'exported' },
+  // The audit log describes acts on one server. `collab audit export` exports it.
+  { name: 'audit record', partition: /^audit$/, treatment: 'dropped' },
+  { name: 'end of the audit log', partition: /^audithead$/, treatment: 'dropped' },
   { name: 'stored answer', partition: /^idem$/, treatment: 'dropped' },
 ];
 

@@ -1,5 +1,6 @@
 import { asBinary } from 'lmdb';
-import { type Database, checkpointText, recordCheckpoint, tableKey } from '../env/database.ts';
+import { type CheckedValue, encodeValue } from '../env/checked-value.ts';
+import { type Database, checkpointPosition, checkpointText, recordCheckpoint, tableKey } from '../env/database.ts';
 import { recordGeneration } from '../env/log-file.ts';
 import type { Slot } from './batch.ts';
 import type { StoreView } from './store-view.ts';
@@ -18,11 +19,12 @@ export async function checkpoint(database: Database, view: StoreView): Promise<v
   await database.root.transaction(() => {
     const from = view.checkpointed;
     const to = view.head;
-    if (Number(checkpointText(database) ?? 0) !== from) return;
+    if (checkpointPosition(checkpointText(database)) !== from) return;
     for (const [partition, key, slot] of view.memtable.all()) {
       if (slot.position <= from || slot.position > to) continue;
-      if (slot.end < slot.start) void database.table.remove(tableKey(partition, key));
-      else void database.table.put(tableKey(partition, key), bytesOf(slot));
+      const name = tableKey(partition, key);
+      if (slot.end < slot.start) void database.table.remove(name);
+      else void database.table.put(name, valueOf(name, slot));
     }
     view.events.checkpoint(from, to);
     recordCheckpoint(database, to);
@@ -32,7 +34,7 @@ export async function checkpoint(database: Database, view: StoreView): Promise<v
   view.renew();
 }
 
-/** The text as the base table would encode it, without decoding it to a string first. */
-function bytesOf({ bytes, start, end }: Slot): string {
-  return asBinary(bytes.subarray(start, end)) as unknown as string;
+/** The value as the base table has it, without decoding its text to a string first. */
+function valueOf(key: string, { bytes, start, end }: Slot): CheckedValue {
+  return asBinary(encodeValue(key, bytes.subarray(start, end))) as unknown as CheckedValue;
 }

@@ -1,4 +1,5 @@
 import { CollabError } from '../../../model/errors.ts';
+import type { Growth } from '../../../ports/store.ts';
 import { type Batch, type LoggedEvent, STREAM_END } from './batch.ts';
 import type { StoreView } from './store-view.ts';
 import type { LmdbTransaction } from './transaction.ts';
@@ -46,6 +47,11 @@ export class CommitGroup {
     } catch (error) {
       return { kind: 'failed', error };
     }
+  }
+
+  /** The streams to which events were added, or that end. */
+  growth(): Growth {
+    return new Map([...this.#lastSeq].map(([stream, seq]) => [stream, seq === STREAM_END ? null : seq]));
   }
 
   /** Everything that has been added. */

@@ -120,6 +120,21 @@ export function readLog(log: LogEnvironment, start: number, arena: Arena, expect
   return bytes;
 }
 
+/**
+ * Checks that the log ends at `head`: a later WAL record means that the one at `head` is lost, and commits with it.
+ *
+ * @throws {DataError} when there is one
+ */
+export function requireEnd(log: LogEnvironment, head: number): void {
+  // A commit since the log was read is no damage.
+  if (recordAt(log, head) !== undefined) return;
+  for (const index of log.getKeys({ start: (head % RING_RECORDS) + 1, limit: 1 })) {
+    const record = log.getBinaryFast(index);
+    const found = record === undefined ? undefined : readHeader(record);
+    if (found === undefined || found > head) throw damaged(head);
+  }
+}
+
 function writeRecords(log: LogEnvironment, start: number, bytes: Buffer): void {
   const end = endOf(start, bytes.byteLength);
   // Always the full size, so that LMDB can overwrite the record in place when the ring wraps.

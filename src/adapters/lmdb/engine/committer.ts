@@ -1,4 +1,5 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
+import type { Growth } from '../../../ports/store.ts';
 import { encodeBatch } from './batch.ts';
 import { refusalOf } from '../env/commit-failure.ts';
 import { appendToLog, endOf, hasSpace, LARGEST_BATCH_BYTES, LogRotated } from './commit-log.ts';
@@ -16,8 +17,8 @@ interface PendingCommit {
 
 /** What the committer needs of the store. */
 export interface CommitterHooks {
-  /** Called when a commit is on disk up to `position`, with the milliseconds that it took. */
-  flushed(position: number, ms: number): void;
+  /** Called when a commit is on disk, with the streams that it made grow and the milliseconds that it took. */
+  flushed(growth: Growth, ms: number): void;
   /** Resolves when the next group may be written; undefined if it may be written now. Never rejects. */
   throttle(): Promise<void> | undefined;
   /** Called when the log is full; resolves after a checkpoint. */
@@ -100,10 +101,9 @@ export class Committer {
     const begun = performance.now();
     try {
       const { log } = this.#database;
-      const position = await log.transaction(() => this.#write(log, pending, group));
+      const written = await log.transaction(() => this.#write(log, pending, group));
       this.#view.resolveExpected(true);
-      if (position === undefined) return pending.length - group.size;
-      this.#hooks.flushed(position, performance.now() - begun);
+      if (written) this.#hooks.flushed(group.growth(), performance.now() - begun);
     } catch (error) {
       this.#view.resolveExpected(false);
       if (error instanceof LogRotated) {
@@ -128,10 +128,10 @@ export class Committer {
   }
 
   /**
-   * Inside the write transaction of `log`: validates the transactions of the group and appends them. Returns the position
-   * after the group; undefined when nothing was written.
+   * Inside the write transaction of `log`: validates the transactions of the group and appends them. Returns whether
+   * anything was written.
    */
-  #write(log: LogEnvironment, pending: PendingCommit[], group: CommitGroup): number | undefined {
+  #write(log: LogEnvironment, pending: PendingCommit[], group: CommitGroup): boolean {
     // Since this transaction was requested, a read may have moved this process to another generation of the log.
     if (log !== this.#database.log) throw new LogRotated(this.#database.generation);
     this.#view.catchUp();
@@ -140,7 +140,7 @@ export class Committer {
       commit.outcome = group.add(commit.transaction);
     }
     const batch = group.batch();
-    if (batch.writes.size === 0 && batch.events.length === 0) return undefined;
+    if (batch.writes.size === 0 && batch.events.length === 0) return false;
     const encoded = encodeBatch(batch, this.#view.arena);
     if (encoded.bytes.byteLength > LARGEST_BATCH_BYTES) throw new Error(`a commit of ${encoded.bytes.byteLength} bytes does not fit into the log`);
     const start = this.#view.head;
@@ -148,7 +148,7 @@ export class Committer {
     if (!hasSpace(this.#view.checkpointed, end)) throw new LogFull();
     this.#view.expect(encoded);
     appendToLog(log, start, encoded.bytes);
-    return end;
+    return true;
   }
 }
 

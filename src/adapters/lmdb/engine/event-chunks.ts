@@ -52,7 +52,8 @@ export class EventChunks {
   append(stream: string, firstSeq: number, slots: readonly Slot[]): void {
     for (let i = 0; i < slots.length; i += CHUNK_EVENTS) {
       const texts = slots.slice(i, i + CHUNK_EVENTS).map((slot) => textOf(slot) ?? '');
-      void this.#table.put(chunkKey(stream, firstSeq + i), encodeEventChunk(texts));
+      const key = chunkKey(stream, firstSeq + i);
+      void this.#table.put(key, encodeEventChunk(key, texts));
     }
   }
 

@@ -16,6 +16,11 @@ export class EventDelivery {
     return this.#followers.size > 0;
   }
 
+  /** Whether followers are yet to be called. */
+  get isBehind(): boolean {
+    return this.#queue.length > 0;
+  }
+
   /** As `Store.follow`. */
   follow(listener: EventListener): () => void {
     return this.#followers.add(listener);

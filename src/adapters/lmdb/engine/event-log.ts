@@ -32,6 +32,11 @@ export class EventLog {
     return this.#tail(stream).last;
   }
 
+  /** Whether the event at a position was read from the log. False for events that only the chunks have. */
+  isKnownUpTo(stream: string, seq: number): boolean {
+    return (this.#tails.get(stream)?.last ?? 0) >= seq;
+  }
+
   /** Adds an event of the log that was committed at `position`. Returns false if it is known already or the stream has ended. */
   append(stream: string, seq: number, slot: Slot, position: number): boolean {
     if (this.#ends.has(stream)) return false;

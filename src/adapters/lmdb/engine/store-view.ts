@@ -1,9 +1,10 @@
 import { ListenerErrors } from '../../../lib/listeners.ts';
-import type { Entry, EventListener, RangeOptions } from '../../../ports/store.ts';
+import type { Entry, EventListener, Growth, RangeOptions } from '../../../ports/store.ts';
 import { Arena } from './arena.ts';
 import { decodeBatch, type EncodedBatch, STREAM_END, textOf } from './batch.ts';
-import { bytesBetween, endOf, LogRotated, readLog, LogOverwritten } from './commit-log.ts';
-import { type Database, checkpointText, switchLog, tableKey } from '../env/database.ts';
+import { bytesBetween, endOf, LogRotated, readLog, LogOverwritten, requireEnd } from './commit-log.ts';
+import { textOfValue } from '../env/checked-value.ts';
+import { type Database, checkpointPosition, checkpointText, switchLog, tableKey } from '../env/database.ts';
 import { EventDelivery } from './event-delivery.ts';
 import { EventLog } from './event-log.ts';
 import { Freshness } from './freshness.ts';
@@ -44,9 +45,10 @@ export class StoreView {
     this.#delivery = new EventDelivery(report);
     this.events = new EventLog(database, () => this.prepareTableRead());
     this.#checkpointText = checkpointText(database);
-    this.#checkpointed = Number(this.#checkpointText ?? 0);
+    this.#checkpointed = checkpointPosition(this.#checkpointText);
     this.#head = this.#dropped = this.#checkpointed;
     this.#catchUpAcrossRotations();
+    requireEnd(database.log, this.#head);
     this.release();
   }
 
@@ -95,6 +97,12 @@ export class StoreView {
   /** As `Store.expireOnInput`. */
   expireOnInput(): () => void {
     return this.#freshness.expireOnInput();
+  }
+
+  /** Whether this view shows the announced growth, and the followers were called with it; false if that is not known. */
+  has(growth: Growth | null): boolean {
+    if (growth === null || this.#delivery.isBehind) return false;
+    return [...growth].every(([stream, seq]) => (seq === null ? this.events.hasEnded(stream) : this.events.isKnownUpTo(stream, seq)));
   }
 
   /** Ends the read transactions; the next read brings the view up to date and begins new ones. */
@@ -245,18 +253,22 @@ export class StoreView {
   #applyCheckpoint(): void {
     const text = checkpointText(this.#database);
     if (text === this.#checkpointText) return;
-    if (Number(text) > this.#head) throw new LogOverwritten(`the base table has the log up to ${text}, this process has read it up to ${this.#head}`);
+    const position = checkpointPosition(text);
+    if (position > this.#head) throw new LogOverwritten(`the base table has the log up to ${position}, this process has read it up to ${this.#head}`);
     this.#checkpointText = text;
     // What the checkpoint before wrote is kept until now: commits that began in between are validated against it.
     this.#drop(this.#checkpointed);
-    this.#checkpointed = Number(text);
+    this.#checkpointed = position;
     this.#backlogSince = performance.now();
   }
 
   #readTable(partition: string, key: string): string | undefined {
     this.prepareTableRead();
     const slot = this.memtable.get(partition, key);
-    return slot === undefined ? this.#database.table.get(tableKey(partition, key)) : textOf(slot);
+    if (slot !== undefined) return textOf(slot);
+    const name = tableKey(partition, key);
+    const value = this.#database.table.get(name);
+    return value === undefined ? undefined : textOfValue(name, value);
   }
 
   #drop(position: number): void {
@@ -272,7 +284,7 @@ export class StoreView {
     this.#tableCache.clear();
     this.valueCache.clear();
     this.#checkpointText = checkpointText(this.#database);
-    this.#checkpointed = Number(this.#checkpointText ?? 0);
+    this.#checkpointed = checkpointPosition(this.#checkpointText);
     this.#head = this.#dropped = this.#checkpointed;
     for (const [stream, event] of this.events.reloadFromChunks()) if (this.#delivery.hasFollowers) this.#delivery.add(stream, event);
     this.arena.release(this.#checkpointed);
@@ -295,7 +307,7 @@ export class StoreView {
         ? { start: past === undefined || past > high ? high : past, end: low, inclusiveEnd: true, reverse, ...bounded }
         : { start: past === undefined || past < low ? low : past, end: high, ...bounded };
     for (const { key, value } of this.#database.table.getRange(range)) {
-      if (key !== past) yield { key: key.slice(skip), value };
+      if (key !== past) yield { key: key.slice(skip), value: textOfValue(key, value) };
     }
   }
 }

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Database as Table, RootDatabase } from 'lmdb';
+import { DataError } from '../../../model/errors.ts';
+import { type CheckedValue, decodeNumber, encodeNumber, sumOf, valueEncoder } from './checked-value.ts';
 import { openEnvironment, OPTIONS, ownCommitsDone } from './environment.ts';
 import { type LogEnvironment, openLog, recordedGeneration } from './log-file.ts';
 import { type MigrationTarget, migrations } from './migrations.ts';
@@ -22,17 +24,23 @@ export interface Database {
   /** The environment of the tables below. */
   readonly root: RootDatabase;
   /** The base table: `partition key` -> value. */
-  readonly table: Table<string, string>;
+  readonly table: Table<CheckedValue, string>;
   /** The event chunks: `stream first-seq` -> events, one per line. */
   readonly eventChunks: Table<string, string>;
-  /** `format`: layout version and epoch; `folded`: position of the last checkpoint; `log`: generation of the log. */
+  /**
+   * `format`: layout version and epoch; `folded`: position of the last checkpoint; `log`: generation of the log;
+   * `unchecked`: see checksum-upgrade.ts.
+   */
   readonly meta: Table<string, string>;
   /** As `Store.epoch`. */
   readonly epoch: string;
 }
 
 /** Version of the layout that this code reads and writes. A change of it needs a step in migrations.ts. */
-export const FORMAT_VERSION = 3;
+export const FORMAT_VERSION = 4;
+
+/** Name of the record of the last checkpoint. */
+const CHECKPOINT = 'folded';
 
 interface Format {
   readonly version: number;
@@ -87,23 +95,35 @@ async function openCurrentLog(tables: Pick<Database, 'root' | 'meta'>, path: str
 export function openTables(root: RootDatabase): Pick<Database, 'root' | 'table' | 'eventChunks' | 'meta'> {
   return {
     root,
-    table: root.openDB<string, string>('tree', { encoding: 'string' }),
+    table: root.openDB<CheckedValue, string>('tree', tableOptions),
     eventChunks: root.openDB<string, string>('segments', { encoding: 'string' }),
     meta: root.openDB<string, string>('meta', { encoding: 'string' }),
   };
 }
 
+// A variable, because the type of the parameter wants a function `encode` of values.
+const tableOptions = { encoder: valueEncoder } as object;
+
 /**
- * The recorded position of the log up to which the base table has everything; undefined before the first checkpoint. Its
- * stored name, `folded`, is older than the term that the code uses.
+ * The record of the last checkpoint, which changes with every one; undefined before the first. Its stored name, `folded`, is
+ * older than the term that the code uses.
  */
 export function checkpointText({ meta }: Pick<Database, 'meta'>): string | undefined {
-  return meta.get('folded');
+  return meta.get(CHECKPOINT);
+}
+
+/**
+ * The position of the log up to which the base table has everything, from the record of the last checkpoint.
+ *
+ * @throws {DataError} when the record is damaged
+ */
+export function checkpointPosition(text: string | undefined): number {
+  return text === undefined ? 0 : decodeNumber(CHECKPOINT, text);
 }
 
 /** Records that the base table has everything up to `position`; inside the write transaction of the checkpoint. */
 export function recordCheckpoint({ meta }: Pick<Database, 'meta'>, position: number): void {
-  void meta.put('folded', String(position));
+  void meta.put(CHECKPOINT, encodeNumber(CHECKPOINT, position));
 }
 
 /** Brings the database to the current format, and returns that. */
@@ -121,7 +141,7 @@ async function migrate(database: MigrationTarget): Promise<Format> {
     }
     if (found.version < FORMAT_VERSION) step?.run();
     const current = { version: FORMAT_VERSION, epoch: found.epoch };
-    if (found.version !== FORMAT_VERSION || database.meta.get('format') === undefined) void database.meta.put('format', JSON.stringify(current));
+    if (found.version !== FORMAT_VERSION || database.meta.get('format') === undefined) void database.meta.put('format', formatText(current));
     return current;
   });
   await step?.done();
@@ -130,7 +150,17 @@ async function migrate(database: MigrationTarget): Promise<Format> {
 
 function formatOf({ meta }: Pick<Database, 'meta'>): Format {
   const text = meta.get('format');
-  return text === undefined ? { version: FORMAT_VERSION, epoch: randomBytes(8).toString('hex') } : (JSON.parse(text) as Format);
+  if (text === undefined) return { version: FORMAT_VERSION, epoch: randomBytes(8).toString('hex') };
+  const format = JSON.parse(text) as Format;
+  if (format.version === FORMAT_VERSION && text !== formatText(format)) {
+    throw new DataError('The store is damaged: its format is not what was written. Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).');
+  }
+  return format;
+}
+
+/** The text of a format, which older and newer versions can read too. */
+export function formatText({ version, epoch }: Format): string {
+  return JSON.stringify({ version, epoch, check: sumOf('format', `${version} ${epoch}`) });
 }
 
 /** The key in the base table. A space sorts before every character of names and keys, so the keys of a partition are adjacent. */

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database as Table, RootDatabase } from 'lmdb';
+import { decodeNumber, encodeNumber } from './checked-value.ts';
 import { openEnvironment, OPTIONS } from './environment.ts';
 import { logFolder } from './store-files.ts';
 
@@ -40,10 +41,11 @@ export function makeLog(path: string, generation: number, write: (log: LogEnviro
  * sealed it may be one behind: a process that reads that log to its end finds the seal.
  */
 export function recordedGeneration({ meta }: Meta): number {
-  return Number(meta.get('log') ?? 0);
+  const text = meta.get('log');
+  return text === undefined ? 0 : decodeNumber('log', text);
 }
 
 /** Records that commits go to a generation of the log; inside a write transaction of the base table. */
 export function recordGeneration(database: Meta, generation: number): void {
-  if (recordedGeneration(database) < generation) void database.meta.put('log', String(generation));
+  if (recordedGeneration(database) < generation) void database.meta.put('log', encodeNumber('log', generation));
 }

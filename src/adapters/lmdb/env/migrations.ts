@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import type { Database as Table, RootDatabase } from 'lmdb';
 import { FRAME_BYTES } from '../engine/batch.ts';
 import { appendToLog, endOf, hasSpace } from '../engine/commit-log.ts';
-import { type LogEnvironment, makeLog, openLog, recordGeneration } from './log-file.ts';
+import { encodeNumber } from './checked-value.ts';
+import { UNCHECKED } from './checksum-upgrade.ts';
+import { type LogEnvironment, makeLog, openLog } from './log-file.ts';
 import { logFolder } from './store-files.ts';
 
 /** A database to migrate: the base environment is open, no log is. */
@@ -22,7 +24,7 @@ export interface Migration {
 }
 
 /** `migrations[n]` migrates a database of format n to the current one; called outside of any transaction. */
-export const migrations: Readonly<Record<number, (database: MigrationTarget) => Migration>> = { 1: fromTable, 2: fromPlainLog };
+export const migrations: Readonly<Record<number, (database: MigrationTarget) => Migration>> = { 1: fromTable, 2: fromPlainLog, 3: fromPlainTable };
 
 /** In formats 1 and 2 the log was a ring of records of this size too. */
 const RING_RECORDS = 32_768;
@@ -43,6 +45,7 @@ function fromTable(database: MigrationTarget): Migration {
     run() {
       const checkpointed = checkpointOf(database);
       log = rewrite(database, checkpointed, batchesOf1(old, checkpointed));
+      checkNumbers(database);
       for (const key of [...old.getKeys()]) void old.remove(key);
     },
     done: async () => log?.close(),
@@ -57,6 +60,7 @@ function fromPlainLog(database: MigrationTarget): Migration {
     run() {
       const checkpointed = checkpointOf(database);
       log = rewrite(database, checkpointed, batchesOf2(old, checkpointed));
+      checkNumbers(database);
     },
     async done() {
       await log?.close();
@@ -64,6 +68,20 @@ function fromPlainLog(database: MigrationTarget): Migration {
       rmSync(join(database.path, logFolder(0)), { recursive: true, force: true });
     },
   };
+}
+
+/** Format 3 had no checksums in the base table. Its records get them in steps (checksum-upgrade.ts). */
+function fromPlainTable(database: MigrationTarget): Migration {
+  return { run: () => checkNumbers(database), done: () => Promise.resolve() };
+}
+
+/** Adds checksums to the numbers beside the base table, and records that its records may have none. */
+function checkNumbers({ meta }: MigrationTarget): void {
+  for (const key of ['folded', 'log']) {
+    const value = meta.get(key);
+    if (value !== undefined) void meta.put(key, encodeNumber(key, Number(value)));
+  }
+  void meta.put(UNCHECKED, '');
 }
 
 function checkpointOf({ meta }: MigrationTarget): number {
@@ -81,7 +99,7 @@ function rewrite(database: MigrationTarget, checkpointed: number, batches: reado
       position = end;
     }
   });
-  recordGeneration(database, GENERATION);
+  void database.meta.put('log', String(GENERATION));
   return log;
 }
 
