@@ -3,7 +3,6 @@ import { openLmdbShared } from '../../src/adapters/lmdb/shared.ts';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { FallbackShared } from '../../src/adapters/fallback/shared.ts';
 import { sharedConformance } from '../conformance/shared.ts';
-import { until } from '../helpers/cluster.ts';
 import { noSmallDisk, smallDisk } from '../helpers/small-disk.ts';
 
 let folder = 0;
@@ -20,39 +19,32 @@ await t.test('on a full disk it counts locally, and writes its changes when ther
   const disk = smallDisk(t, 2);
   const path = `${disk.path}/shared`;
   const [shared, peer] = [new FallbackShared(openLmdbShared({ path })), openLmdbShared({ path })];
-  shared.hit('before', 2, 60_000, 1_000);
-  shared.count('conn', 'w1', 2);
-  shared.put({ key: 'room', name: 'gone', owner: 'w1', text: 'x' });
+  await shared.hit('before', 2, 60_000, 1_000);
+  await shared.count('conn', 'w1', 2);
+  await shared.put({ key: 'room', name: 'gone', owner: 'w1', text: 'x' });
   disk.fill();
-  const allowed = Array.from({ length: 5 }, (_, i) => shared.hit('ip', 3, 60_000, 1_000 + i).allowed);
-  t.strictSame(allowed, [true, true, true, false, false], 'the limit holds in each process');
-  t.equal(shared.count('conn', 'w1', 1), 3);
-  t.equal(shared.count('conn', 'w1', -2), 1);
-  t.equal(shared.total('conn'), 1);
-  shared.put({ key: 'room', name: 'new', owner: 'w1', text: 'y' });
-  shared.put({ key: 'room', name: 'new', owner: 'w1', text: 'z' });
-  shared.delete('room', 'gone');
-  t.equal(peer.total('conn'), 2, 'other processes do not see it');
+  const hits = await Promise.all(Array.from({ length: 5 }, (_, i) => shared.hit('ip', 3, 60_000, 1_000 + i)));
+  t.strictSame(hits.map(({ allowed }) => allowed), [true, true, true, false, false], 'the limit holds in each process');
+  t.equal(await shared.count('conn', 'w1', 1), 3);
+  t.equal(await shared.count('conn', 'w1', -2), 1);
+  t.equal(await shared.total('conn'), 1);
+  await shared.put({ key: 'room', name: 'new', owner: 'w1', text: 'y' });
+  await shared.put({ key: 'room', name: 'new', owner: 'w1', text: 'z' });
+  await shared.delete('room', 'gone');
+  t.equal(await peer.total('conn'), 2, 'other processes do not see it');
   disk.empty();
-  await until(() => {
-    shared.hit('ip', 3, 60_000, 2_000);
-    return peer.total('conn') === 1;
-  });
-  t.equal(shared.total('conn'), 1);
-  t.strictSame(peer.list('room'), [{ key: 'room', name: 'new', owner: 'w1', text: 'z' }]);
+  while ((await peer.total('conn')) !== 1) await shared.hit('ip', 3, 60_000, 2_000);
+  t.equal(await shared.total('conn'), 1);
+  t.strictSame(await peer.list('room'), [{ key: 'room', name: 'new', owner: 'w1', text: 'z' }]);
   await Promise.all([shared.close(), peer.close()]);
 });
 
 await t.test('any other error is thrown', async (t) => {
   const broken = Object.assign(new MemoryShared(), {
-    hit: () => {
-      throw new Error('closed');
-    },
-    count: () => {
-      throw new Error('closed');
-    },
+    hit: () => Promise.reject(new Error('closed')),
+    count: () => Promise.reject(new Error('closed')),
   });
   const shared = new FallbackShared(broken);
-  t.throws(() => shared.hit('k', 1, 1, 1), { message: 'closed' });
-  t.throws(() => shared.count('k', 'w', 1), { message: 'closed' });
+  await t.rejects(shared.hit('k', 1, 1, 1), { message: 'closed' });
+  await t.rejects(shared.count('k', 'w', 1), { message: 'closed' });
 });

@@ -1,7 +1,10 @@
 import t from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { MemoryDatabase } from '../doubles/memory-database.ts';
+import { DelayedShared } from '../doubles/delayed-shared.ts';
 import { MemoryStore } from '../doubles/memory-store.ts';
+import { blobsConformance } from '../conformance/blobs.ts';
+import { MemoryBlobs, MemoryBucket } from '../doubles/memory-blobs.ts';
 import { sharedConformance } from '../conformance/shared.ts';
 import { storeConformance } from '../conformance/store.ts';
 
@@ -21,5 +24,20 @@ await t.test('MemoryShared keeps the contract of Shared memory', (t) =>
   sharedConformance(t, () => {
     const shared = new MemoryShared();
     return Promise.resolve({ shared, peer: shared });
+  }),
+);
+
+await t.test('MemoryBlobs keeps the contract of Blobs', (t) =>
+  blobsConformance(t, (_t, full = false) => {
+    const bucket = new MemoryBucket();
+    bucket.full = full;
+    return Promise.resolve({ blobs: new MemoryBlobs(bucket), peer: new MemoryBlobs(bucket) });
+  }),
+);
+
+await t.test('DelayedShared keeps the contract of Shared memory', (t) =>
+  sharedConformance(t, () => {
+    const memory = new MemoryShared();
+    return Promise.resolve({ shared: new DelayedShared(memory), peer: new DelayedShared(memory) });
   }),
 );

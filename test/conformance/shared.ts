@@ -10,7 +10,7 @@ export async function sharedConformance(t: Test, open: () => Promise<{ shared: S
     for (let i = 0, now = 1_000_000, seed = 7; i < 4_000; i++) {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
       now += seed % 400;
-      if ((i % 2 === 0 ? shared : peer).hit('ip', 100, 60_000, now).allowed) allowed.push(now);
+      if ((await (i % 2 === 0 ? shared : peer).hit('ip', 100, 60_000, now)).allowed) allowed.push(now);
     }
     const most = Math.max(...allowed.map((start) => allowed.filter((at) => at >= start && at < start + 60_000).length));
     t.equal(most, 100);
@@ -19,48 +19,48 @@ export async function sharedConformance(t: Test, open: () => Promise<{ shared: S
 
   await t.test('remaining and resetMs are exact, and refused hits are not counted', async (t) => {
     const { shared, peer } = await open();
-    t.same(shared.hit('k', 2, 1_000, 5_000), { allowed: true, remaining: 1, resetMs: 1_000 });
-    t.same(peer.hit('k', 2, 1_000, 5_400), { allowed: true, remaining: 0, resetMs: 600 });
-    t.same(shared.hit('k', 2, 1_000, 5_500), { allowed: false, remaining: 0, resetMs: 500 });
-    t.same(shared.hit('k', 2, 1_000, 5_999), { allowed: false, remaining: 0, resetMs: 1 });
-    t.same(peer.hit('k', 2, 1_000, 6_000), { allowed: true, remaining: 0, resetMs: 400 });
-    t.equal(shared.hit('other', 2, 1_000, 6_000).remaining, 1, 'keys are separate');
-    shared.sweepWindows(6_001);
-    t.same(peer.hit('k', 2, 1_000, 6_100), { allowed: true, remaining: 1, resetMs: 1_000 });
+    t.same(await shared.hit('k', 2, 1_000, 5_000), { allowed: true, remaining: 1, resetMs: 1_000 });
+    t.same(await peer.hit('k', 2, 1_000, 5_400), { allowed: true, remaining: 0, resetMs: 600 });
+    t.same(await shared.hit('k', 2, 1_000, 5_500), { allowed: false, remaining: 0, resetMs: 500 });
+    t.same(await shared.hit('k', 2, 1_000, 5_999), { allowed: false, remaining: 0, resetMs: 1 });
+    t.same(await peer.hit('k', 2, 1_000, 6_000), { allowed: true, remaining: 0, resetMs: 400 });
+    t.equal((await shared.hit('other', 2, 1_000, 6_000)).remaining, 1, 'keys are separate');
+    await shared.sweepWindows(6_001);
+    t.same(await peer.hit('k', 2, 1_000, 6_100), { allowed: true, remaining: 1, resetMs: 1_000 });
   });
 
   await t.test('budgets refill evenly, in both processes together, and refused amounts are not counted', async (t) => {
     const { shared, peer } = await open();
     const spend = (view: Shared, amount: number, now: number, overdraw?: boolean) => view.spend('k', { amount, limit: 100, windowMs: 1_000, now, overdraw });
-    t.same(spend(shared, 60, 5_000), { allowed: true, remaining: 40, resetMs: 600 });
-    t.same(spend(peer, 50, 5_000), { allowed: false, remaining: 40, resetMs: 100 });
-    t.same(spend(peer, 50, 5_100), { allowed: true, remaining: 0, resetMs: 1_000 });
-    t.same(spend(shared, 250, 6_000), { allowed: false, remaining: 90, resetMs: 100 });
-    t.same(spend(shared, 250, 6_100), { allowed: true, remaining: 0, resetMs: 2_500 }, 'an amount above the limit needs a full budget');
-    t.same(spend(peer, 10, 8_000), { allowed: true, remaining: 30, resetMs: 700 });
-    t.same(shared.spend('other', { amount: 1, limit: 1, windowMs: 1_000, now: 8_000 }), { allowed: true, remaining: 0, resetMs: 1_000 });
-    t.same(shared.hit('other', 1, 1_000, 8_000).allowed, true, 'hits are separate');
-    t.same(spend(shared, 200, 20_000, true), { allowed: true, remaining: 0, resetMs: 2_000 });
-    t.same(spend(peer, 100, 20_000, true), { allowed: false, remaining: 0, resetMs: 2_000 }, 'an overdraft is counted');
-    t.equal(spend(shared, 1, 22_009).allowed, false);
-    shared.sweepWindows(22_900);
-    t.equal(spend(shared, 1, 22_009).allowed, false, 'budgets that are not full are kept');
-    shared.sweepWindows(23_001);
-    t.same(peer.spend('k', { amount: 1, limit: 1, windowMs: 1_000, now: 22_009 }), { allowed: true, remaining: 0, resetMs: 1_000 });
+    t.same(await spend(shared, 60, 5_000), { allowed: true, remaining: 40, resetMs: 600 });
+    t.same(await spend(peer, 50, 5_000), { allowed: false, remaining: 40, resetMs: 100 });
+    t.same(await spend(peer, 50, 5_100), { allowed: true, remaining: 0, resetMs: 1_000 });
+    t.same(await spend(shared, 250, 6_000), { allowed: false, remaining: 90, resetMs: 100 });
+    t.same(await spend(shared, 250, 6_100), { allowed: true, remaining: 0, resetMs: 2_500 }, 'an amount above the limit needs a full budget');
+    t.same(await spend(peer, 10, 8_000), { allowed: true, remaining: 30, resetMs: 700 });
+    t.same(await shared.spend('other', { amount: 1, limit: 1, windowMs: 1_000, now: 8_000 }), { allowed: true, remaining: 0, resetMs: 1_000 });
+    t.same((await shared.hit('other', 1, 1_000, 8_000)).allowed, true, 'hits are separate');
+    t.same(await spend(shared, 200, 20_000, true), { allowed: true, remaining: 0, resetMs: 2_000 });
+    t.same(await spend(peer, 100, 20_000, true), { allowed: false, remaining: 0, resetMs: 2_000 }, 'an overdraft is counted');
+    t.equal((await spend(shared, 1, 22_009)).allowed, false);
+    await shared.sweepWindows(22_900);
+    t.equal((await spend(shared, 1, 22_009)).allowed, false, 'budgets that are not full are kept');
+    await shared.sweepWindows(23_001);
+    t.same(await peer.spend('k', { amount: 1, limit: 1, windowMs: 1_000, now: 22_009 }), { allowed: true, remaining: 0, resetMs: 1_000 });
   });
 
   await t.test('counts add up over owners, and those of an ended owner are deleted', async (t) => {
     const { shared, peer } = await open();
-    t.equal(shared.total('conn/a'), 0);
-    t.equal(shared.count('conn/a', 'w1', 1), 1);
-    t.equal(peer.count('conn/a', 'w2', 2), 3);
-    t.equal(shared.count('conn/ab', 'w2', 1), 1);
-    t.equal(shared.total('conn/a'), 3);
-    t.equal(shared.count('conn/a', 'w1', -1), 2);
-    t.equal(shared.count('conn/a', 'w1', -1), 2, 'a count does not go below 0');
-    peer.deleteOwner('w2');
-    t.equal(shared.total('conn/a'), 0);
-    t.equal(shared.total('conn/ab'), 0);
+    t.equal(await shared.total('conn/a'), 0);
+    t.equal(await shared.count('conn/a', 'w1', 1), 1);
+    t.equal(await peer.count('conn/a', 'w2', 2), 3);
+    t.equal(await shared.count('conn/ab', 'w2', 1), 1);
+    t.equal(await shared.total('conn/a'), 3);
+    t.equal(await shared.count('conn/a', 'w1', -1), 2);
+    t.equal(await shared.count('conn/a', 'w1', -1), 2, 'a count does not go below 0');
+    await peer.deleteOwner('w2');
+    t.equal(await shared.total('conn/a'), 0);
+    t.equal(await shared.total('conn/ab'), 0);
   });
 
   await t.test('records are visible to every process by key and name, and are replaced whatever their owner is', async (t) => {
@@ -68,34 +68,90 @@ export async function sharedConformance(t: Test, open: () => Promise<{ shared: S
     const record = { key: 'room/a', name: 'two', owner: 'w1', text: 'any text {"with":"spaces"} \u2713' };
     const other = { key: 'room/a', name: 'one', owner: 'w2', text: '' };
     const longer = { key: 'room/ab', name: 'one', owner: 'w2', text: 'of another key' };
-    shared.put(record);
-    peer.put(other);
-    peer.put(longer);
-    for (const view of [shared, peer]) t.strictSame(view.list('room/a'), [other, record]);
-    t.strictSame(shared.list('room'), []);
-    for (const view of [shared, peer]) t.strictSame(view.get('room/a', 'two'), record);
-    for (const [key, name] of [['room/a', 'three'], ['room/ab', 'two'], ['room', 'a two']] as const) t.equal(shared.get(key, name), undefined);
+    await shared.put(record);
+    await peer.put(other);
+    await peer.put(longer);
+    for (const view of [shared, peer]) t.strictSame(await view.list('room/a'), [other, record]);
+    t.strictSame(await shared.list('room'), []);
+    for (const view of [shared, peer]) t.strictSame(await view.get('room/a', 'two'), record);
+    for (const [key, name] of [['room/a', 'three'], ['room/ab', 'two'], ['room', 'a two']] as const) t.equal(await shared.get(key, name), undefined);
 
     const taken = { ...record, owner: '', text: 'without an owner' };
-    peer.put(taken);
-    t.strictSame(shared.list('room/a'), [other, taken]);
-    shared.delete('room/a', 'one');
-    shared.delete('room/a', 'unknown');
-    t.equal(peer.get('room/a', 'one'), undefined);
-    t.strictSame(shared.get('room/a', 'two'), taken);
-    t.strictSame(peer.list('room/a'), [taken]);
-    t.strictSame(peer.list('room/ab'), [longer]);
+    await peer.put(taken);
+    t.strictSame(await shared.list('room/a'), [other, taken]);
+    await shared.delete('room/a', 'one');
+    await shared.delete('room/a', 'unknown');
+    t.equal(await peer.get('room/a', 'one'), undefined);
+    t.strictSame(await shared.get('room/a', 'two'), taken);
+    t.strictSame(await peer.list('room/a'), [taken]);
+    t.strictSame(await peer.list('room/ab'), [longer]);
   });
 
   await t.test('the records of an ended owner are deleted, and no others', async (t) => {
     const { shared, peer } = await open();
     const of = (owner: string, key: string) => ({ key, name: `n${owner}`, owner, text: owner });
-    for (const key of ['k1', 'k2']) for (const owner of ['w1', 'w11', '']) shared.put(of(owner, key));
-    t.strictSame(peer.listByOwner('w1'), [of('w1', 'k1'), of('w1', 'k2')]);
-    t.strictSame(peer.listByOwner(''), [of('', 'k1'), of('', 'k2')]);
-    peer.deleteOwner('w1');
-    t.strictSame(shared.listByOwner('w1'), []);
-    t.strictSame(shared.list('k1'), [of('', 'k1'), of('w11', 'k1')]);
-    t.equal(shared.listByOwner('w11').length, 2);
+    for (const key of ['k1', 'k2']) for (const owner of ['w1', 'w11', '']) await shared.put(of(owner, key));
+    t.strictSame(await peer.listByOwner('w1'), [of('w1', 'k1'), of('w1', 'k2')]);
+    t.strictSame(await peer.listByOwner(''), [of('', 'k1'), of('', 'k2')]);
+    await peer.deleteOwner('w1');
+    t.strictSame(await shared.listByOwner('w1'), []);
+    t.strictSame(await shared.list('k1'), [of('', 'k1'), of('w11', 'k1')]);
+    t.equal((await shared.listByOwner('w11')).length, 2);
+  });
+
+  await t.test('calls that are not awaited take effect in their order', async (t) => {
+    const { shared, peer } = await open();
+    const record = (name: string, text: string, owner = 'w1') => ({ key: 'k', name, owner, text });
+    const calls = [
+      shared.put(record('a', '1')),
+      shared.put(record('b', '1')),
+      shared.put(record('a', '2', '')),
+      shared.delete('k', 'b'),
+      shared.put(record('b', '2')),
+      shared.count('c', 'w1', 3),
+      shared.deleteOwner('w1'),
+      shared.put(record('c', '1', 'w2')),
+      shared.count('c', 'w1', 1),
+      shared.hit('h', 1, 1_000, 5_000),
+      shared.hit('h', 1, 1_000, 5_000),
+    ];
+    const [listed, got, total] = [shared.list('k'), shared.get('k', 'b'), shared.total('c')];
+    t.strictSame(await listed, [record('a', '2', ''), record('c', '1', 'w2')]);
+    t.equal(await got, undefined);
+    t.equal(await total, 1);
+    const answers = await Promise.all(calls);
+    t.match(answers.slice(-2), [{ allowed: true }, { allowed: false }]);
+    t.strictSame(await peer.list('k'), await listed);
+  });
+
+  await t.test('exactly the limit of concurrent calls of both processes is allowed', async (t) => {
+    const { shared, peer } = await open();
+    const views = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? shared : peer));
+    const hits = await Promise.all(views.map((view) => view.hit('h', 7, 1_000, 5_000)));
+    t.equal(hits.filter(({ allowed }) => allowed).length, 7);
+    const spent = await Promise.all(views.map((view) => view.spend('s', { amount: 10, limit: 100, windowMs: 1_000, now: 5_000 })));
+    t.equal(spent.filter(({ allowed }) => allowed).length, 10);
+    const totals = await Promise.all(views.map((view, i) => view.count('c', `w${i % 2}`, 1)));
+    t.strictSame(totals.sort((a, b) => a - b), views.map((_, i) => i + 1), 'each call returns the total after it');
+  });
+
+  await t.test('close waits for the calls that were made before', async (t) => {
+    const { shared, peer } = await open();
+    const record = { key: 'k', name: 'n', owner: 'w', text: 't' };
+    const put = shared.put(record);
+    const total = shared.count('c', 'w', 1);
+    const listed = shared.list('k');
+    await shared.close();
+    await put;
+    t.equal(await total, 1);
+    t.strictSame(await listed, [record]);
+    if (shared !== peer) t.strictSame(await peer.list('k'), [record]);
+  });
+
+  await t.test('maintain changes nothing that is shown', async (t) => {
+    const { shared, peer } = await open();
+    await shared.put({ key: 'k', name: 'n', owner: 'w', text: 't' });
+    await shared.maintain();
+    t.equal((await peer.list('k')).length, 1);
   });
 }

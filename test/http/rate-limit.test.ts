@@ -1,8 +1,8 @@
 import t from 'tap';
-import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { MemoryStore } from '../doubles/memory-store.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import { startTestServer, TEST_START } from '../helpers/http.ts';
+import { newShared } from '../helpers/new-shared.ts';
 
 const limited = { 'rateLimit.exempt': '' };
 const behindProxy = { ...limited, trustProxy: '127.0.0.1' };
@@ -10,7 +10,7 @@ const behindProxy = { ...limited, trustProxy: '127.0.0.1' };
 t.test('the limit applies across all workers, in any minute', async (t) => {
   const clock = new ManualClock(TEST_START);
   const store = new MemoryStore();
-  const shared = new MemoryShared();
+  const shared = newShared();
   t.teardown(() => store.close());
   const one = await startTestServer(t, { clock, store, shared, flags: { ...limited, 'rateLimit.perMinute': '10' } });
   const two = await startTestServer(t, { clock, store, shared, environment: one.environment, flags: { ...limited, 'rateLimit.perMinute': '10' } });

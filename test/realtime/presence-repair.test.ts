@@ -13,12 +13,12 @@ class WatchedShared extends MemoryShared {
   lists = 0;
   failing = false;
 
-  override get(key: string, name: string): SharedRecord | undefined {
+  override async get(key: string, name: string): Promise<SharedRecord | undefined> {
     this.#check();
     return super.get(key, name);
   }
 
-  override list(key: string): SharedRecord[] {
+  override async list(key: string): Promise<SharedRecord[]> {
     this.#check();
     this.lists++;
     return super.list(key);

@@ -5,6 +5,13 @@ import { MemoryShared } from '../memory/shared.ts';
 /** After a failed write the next one is not attempted for this long: each attempt costs a write to a full disk. */
 const RETRY_MS = 250;
 
+/** An amount to be added to a count. */
+interface PendingCount {
+  readonly key: string;
+  readonly owner: string;
+  delta: number;
+}
+
 /**
  * Shared memory that keeps working while its disk is full or fails, so that requests are answered and sockets stay open:
  * what cannot be written then counts in this process only, and is written when the disk works again.
@@ -13,10 +20,11 @@ export class FallbackShared implements Shared {
   readonly #shared: Shared;
   /** Hits and budgets that could not be counted in the shared memory. */
   readonly #local = new MemoryShared();
-  /** Changes to be written; the key says what they are about. */
-  readonly #pendingChanges = new Map<string, () => void>();
-  /** `key owner` -> amount to be added to the count. */
-  readonly #pendingCounts = new Map<string, { readonly key: string; readonly owner: string; delta: number }>();
+  /** Changes to be written, in their order; the key says what they are about. */
+  readonly #pendingChanges = new Map<string, () => Promise<void>>();
+  /** By `key owner`. Never with a delta of 0. */
+  readonly #pendingCounts = new Map<string, PendingCount>();
+  #writing: Promise<void> | undefined;
   #failedAt = Number.NEGATIVE_INFINITY;
 
   /** @param shared the memory that is written to a disk */
@@ -24,109 +32,149 @@ export class FallbackShared implements Shared {
     this.#shared = shared;
   }
 
-  hit(key: string, limit: number, windowMs: number, now: number): RateWindow {
-    if (this.#pendingCounts.size > 0 || this.#pendingChanges.size > 0) this.#writePending();
+  async hit(key: string, limit: number, windowMs: number, now: number): Promise<RateWindow> {
+    if (this.#hasPending) await this.#writePending();
     try {
-      return this.#shared.hit(key, limit, windowMs, now);
+      return await this.#shared.hit(key, limit, windowMs, now);
     } catch (error) {
-      requireDiskFailure(error);
+      if (!isDiskFailure(error)) throw error;
       return this.#local.hit(key, limit, windowMs, now);
     }
   }
 
-  spend(key: string, budget: Budget): RateWindow {
+  async spend(key: string, budget: Budget): Promise<RateWindow> {
     try {
-      return this.#shared.spend(key, budget);
+      return await this.#shared.spend(key, budget);
     } catch (error) {
-      requireDiskFailure(error);
+      if (!isDiskFailure(error)) throw error;
       return this.#local.spend(key, budget);
     }
   }
 
-  sweepWindows(before: number): void {
-    this.#local.sweepWindows(before);
-    this.#try(() => this.#shared.sweepWindows(before));
+  async sweepWindows(before: number): Promise<void> {
+    await this.#local.sweepWindows(before);
+    await this.#try(() => this.#shared.sweepWindows(before));
   }
 
-  count(key: string, owner: string, delta: number): number {
-    const name = `${key} ${owner}`;
-    const pending = this.#pendingCounts.get(name) ?? { key, owner, delta: 0 };
-    pending.delta += delta;
-    this.#pendingCounts.set(name, pending);
-    this.#writePending();
+  async count(key: string, owner: string, delta: number): Promise<number> {
+    if (!this.#isBehind) {
+      try {
+        return await this.#shared.count(key, owner, delta);
+      } catch (error) {
+        this.#requireDiskFailure(error);
+      }
+    }
+    this.#addPending({ key, owner, delta });
+    await this.#writePending();
     return this.total(key);
   }
 
-  total(key: string): number {
-    let total = this.#shared.total(key);
-    for (const pending of this.#pendingCounts.values()) if (pending.key === key) total += pending.delta;
-    return Math.max(0, total);
+  async total(key: string): Promise<number> {
+    const written = this.#shared.total(key);
+    let pending = 0;
+    for (const count of this.#pendingCounts.values()) if (count.key === key) pending += count.delta;
+    return Math.max(0, (await written) + pending);
   }
 
-  put(record: SharedRecord): void {
-    this.#change(`${record.key} ${record.name}`, () => this.#shared.put(record));
+  put(record: SharedRecord): Promise<void> {
+    return this.#change(`${record.key} ${record.name}`, () => this.#shared.put(record));
   }
 
-  delete(key: string, name: string): void {
-    this.#change(`${key} ${name}`, () => this.#shared.delete(key, name));
+  delete(key: string, name: string): Promise<void> {
+    return this.#change(`${key} ${name}`, () => this.#shared.delete(key, name));
   }
 
-  list(key: string): SharedRecord[] {
+  async list(key: string): Promise<SharedRecord[]> {
+    await this.#writing;
     return this.#shared.list(key);
   }
 
-  get(key: string, name: string): SharedRecord | undefined {
+  async get(key: string, name: string): Promise<SharedRecord | undefined> {
+    await this.#writing;
     return this.#shared.get(key, name);
   }
 
-  listByOwner(owner: string): SharedRecord[] {
+  async listByOwner(owner: string): Promise<SharedRecord[]> {
+    await this.#writing;
     return this.#shared.listByOwner(owner);
   }
 
-  deleteOwner(owner: string): void {
-    this.#change(` ${owner}`, () => this.#shared.deleteOwner(owner));
+  deleteOwner(owner: string): Promise<void> {
+    return this.#change(` ${owner}`, () => this.#shared.deleteOwner(owner));
   }
 
-  maintain(): void {
-    this.#shared.maintain();
+  maintain(): Promise<void> {
+    return this.#shared.maintain();
   }
 
   async close(): Promise<void> {
+    await this.#writing;
     await this.#shared.close();
   }
 
+  get #hasPending(): boolean {
+    return this.#pendingCounts.size > 0 || this.#pendingChanges.size > 0;
+  }
+
+  /** Whether the disk has failed, and not everything has been written since. */
+  get #isBehind(): boolean {
+    return this.#hasPending || this.#writing !== undefined;
+  }
+
+  #addPending({ key, owner, delta }: PendingCount): void {
+    const name = `${key} ${owner}`;
+    const sum = delta + (this.#pendingCounts.get(name)?.delta ?? 0);
+    if (sum === 0) this.#pendingCounts.delete(name);
+    else this.#pendingCounts.set(name, { key, owner, delta: sum });
+  }
+
   /** Makes a change now, or when the disk works again. A later change with the same subject replaces it. */
-  #change(subject: string, change: () => void): void {
+  async #change(subject: string, change: () => Promise<void>): Promise<void> {
+    // An earlier change that has failed in the meantime is not to be made after a later one.
+    if (!this.#isBehind && (await this.#try(change))) return void this.#pendingChanges.delete(subject);
     this.#pendingChanges.delete(subject);
     this.#pendingChanges.set(subject, change);
-    this.#writePending();
+    await this.#writePending();
   }
 
-  #writePending(): void {
-    if (performance.now() - this.#failedAt < RETRY_MS) return;
-    for (const [name, { key, owner, delta }] of this.#pendingCounts) {
-      if (delta !== 0 && !this.#try(() => this.#shared.count(key, owner, delta))) return;
-      this.#pendingCounts.delete(name);
-    }
-    for (const [subject, change] of this.#pendingChanges) {
-      if (!this.#try(change)) return;
-      this.#pendingChanges.delete(subject);
-    }
+  /** Resolves once everything pending is written, or the disk has failed. */
+  async #writePending(): Promise<void> {
+    while (this.#hasPending && performance.now() - this.#failedAt >= RETRY_MS) await (this.#writing ??= this.#write());
   }
 
-  /** Returns false if the disk has failed; throws any other error. */
-  #try(change: () => void): boolean {
+  /** Writes what is pending, until the disk fails. Runs once at a time, so that changes take effect in their order. */
+  async #write(): Promise<void> {
     try {
-      change();
+      for (const [name, count] of this.#pendingCounts) {
+        // Not pending while it is being written, or `total` would count it twice.
+        this.#pendingCounts.delete(name);
+        if (await this.#try(() => this.#shared.count(count.key, count.owner, count.delta))) continue;
+        this.#addPending(count);
+        return;
+      }
+      for (const [subject, change] of this.#pendingChanges) {
+        if (!(await this.#try(change))) return;
+        if (this.#pendingChanges.get(subject) === change) this.#pendingChanges.delete(subject);
+      }
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+
+  /** Returns false if the disk has failed; rejects with any other error. */
+  async #try(change: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await change();
       return true;
     } catch (error) {
-      requireDiskFailure(error);
-      this.#failedAt = performance.now();
+      this.#requireDiskFailure(error);
       return false;
     }
   }
-}
 
-function requireDiskFailure(error: unknown): void {
-  if (!isDiskFailure(error)) throw error;
+  /** Throws any other error. */
+  #requireDiskFailure(error: unknown): void {
+    if (!isDiskFailure(error)) throw error;
+    this.#failedAt = performance.now();
+  }
 }

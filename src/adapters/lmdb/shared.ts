@@ -32,7 +32,7 @@ export function openLmdbShared({ path }: { path: string }): Shared {
   };
 
   return {
-    hit(key, limit, windowMs, now) {
+    async hit(key, limit, windowMs, now) {
       return root.transactionSync(() => {
         const { window, hits } = countHit(windows.get(key), limit, windowMs, now);
         if (window.allowed) windows.putSync(key, hits);
@@ -40,7 +40,7 @@ export function openLmdbShared({ path }: { path: string }): Shared {
       });
     },
 
-    spend(key, budget) {
+    async spend(key, budget) {
       return root.transactionSync(() => {
         const name = `${BUDGET}${key}`;
         const { window, fullAt } = spendFrom(windows.get(name)?.readDoubleLE(0), budget);
@@ -51,7 +51,7 @@ export function openLmdbShared({ path }: { path: string }): Shared {
       });
     },
 
-    sweepWindows(before) {
+    async sweepWindows(before) {
       for (const key of reading(() => [...windows.getKeys()])) {
         root.transactionSync(() => {
           const hits = windows.get(key);
@@ -60,7 +60,7 @@ export function openLmdbShared({ path }: { path: string }): Shared {
       }
     },
 
-    count(key, owner, delta) {
+    async count(key, owner, delta) {
       return root.transactionSync(() => {
         const name = `${key} ${owner}`;
         const count = Number(counts.get(name) ?? 0) + delta;
@@ -70,40 +70,40 @@ export function openLmdbShared({ path }: { path: string }): Shared {
       });
     },
 
-    total(key) {
+    async total(key) {
       return reading(() => totalOf(key));
     },
 
-    put({ key, name, owner, text }) {
+    async put({ key, name, owner, text }) {
       root.transactionSync(() => records.putSync(`${key} ${name}`, `${owner} ${text}`));
     },
 
-    delete(key, name) {
+    async delete(key, name) {
       root.transactionSync(() => records.removeSync(`${key} ${name}`));
     },
 
-    list(key) {
+    async list(key) {
       return reading(() => [...records.getRange({ start: `${key} `, end: `${key}!` })].map(readRecord));
     },
 
-    get(key, name) {
+    async get(key, name) {
       root.resetReadTxn();
       const value = records.get(`${key} ${name}`);
       return value === undefined ? undefined : readRecord({ key: `${key} ${name}`, value });
     },
 
-    listByOwner(owner) {
+    async listByOwner(owner) {
       return reading(() => [...records.getRange({})].filter(({ value }) => value.startsWith(`${owner} `)).map(readRecord));
     },
 
-    deleteOwner(owner) {
+    async deleteOwner(owner) {
       root.transactionSync(() => {
         for (const key of [...counts.getKeys()]) if (key.endsWith(` ${owner}`)) counts.removeSync(key);
         for (const { key, value } of [...records.getRange({})]) if (value.startsWith(`${owner} `)) records.removeSync(key);
       });
     },
 
-    maintain() {
+    async maintain() {
       root.readerCheck();
     },
 

@@ -12,7 +12,7 @@ export class MemoryShared implements Shared {
   /** key -> name -> record. */
   readonly #records = new Map<string, Map<string, SharedRecord>>();
 
-  hit(key: string, limit: number, windowMs: number, now: number): RateWindow {
+  async hit(key: string, limit: number, windowMs: number, now: number): Promise<RateWindow> {
     const hits = (this.#hits.get(key) ?? []).filter((at) => at > now - windowMs);
     const allowed = hits.length < limit;
     if (allowed) hits.push(now);
@@ -21,20 +21,20 @@ export class MemoryShared implements Shared {
     return { allowed, remaining: Math.max(0, limit - hits.length), resetMs: (leaving ?? now) + windowMs - now };
   }
 
-  spend(key: string, budget: Budget): RateWindow {
+  async spend(key: string, budget: Budget): Promise<RateWindow> {
     const { window, fullAt } = spendFrom(this.#budgets.get(key), budget);
     this.#budgets.set(key, fullAt);
     return window;
   }
 
-  sweepWindows(before: number): void {
+  async sweepWindows(before: number): Promise<void> {
     for (const [key, fullAt] of this.#budgets) if (fullAt < before) this.#budgets.delete(key);
     for (const [key, hits] of this.#hits) {
       if ((hits.at(-1) ?? Number.NEGATIVE_INFINITY) < before) this.#hits.delete(key);
     }
   }
 
-  count(key: string, owner: string, delta: number): number {
+  async count(key: string, owner: string, delta: number): Promise<number> {
     let owners = this.#counts.get(key);
     if (owners === undefined) this.#counts.set(key, (owners = new Map<string, number>()));
     const count = (owners.get(owner) ?? 0) + delta;
@@ -44,45 +44,45 @@ export class MemoryShared implements Shared {
     return this.total(key);
   }
 
-  total(key: string): number {
+  async total(key: string): Promise<number> {
     let total = 0;
     for (const count of this.#counts.get(key)?.values() ?? []) total += count;
     return total;
   }
 
-  put(record: SharedRecord): void {
+  async put(record: SharedRecord): Promise<void> {
     let records = this.#records.get(record.key);
     if (records === undefined) this.#records.set(record.key, (records = new Map<string, SharedRecord>()));
     records.set(record.name, record);
   }
 
-  delete(key: string, name: string): void {
-    const records = this.#records.get(key);
-    records?.delete(name);
-    if (records?.size === 0) this.#records.delete(key);
+  async delete(key: string, name: string): Promise<void> {
+    this.#deleteRecord(key, name);
   }
 
-  list(key: string): SharedRecord[] {
-    return [...(this.#records.get(key)?.values() ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
+  async list(key: string): Promise<SharedRecord[]> {
+    return this.#recordsOf(key);
   }
 
-  get(key: string, name: string): SharedRecord | undefined {
+  async get(key: string, name: string): Promise<SharedRecord | undefined> {
     return this.#records.get(key)?.get(name);
   }
 
-  listByOwner(owner: string): SharedRecord[] {
-    return [...this.#records.keys()].flatMap((key) => this.list(key)).filter((record) => record.owner === owner);
+  async listByOwner(owner: string): Promise<SharedRecord[]> {
+    return [...this.#records.keys()].flatMap((key) => this.#recordsOf(key)).filter((record) => record.owner === owner);
   }
 
-  deleteOwner(owner: string): void {
-    for (const { key, name } of this.listByOwner(owner)) this.delete(key, name);
+  async deleteOwner(owner: string): Promise<void> {
+    for (const [key, records] of this.#records) {
+      for (const record of records.values()) if (record.owner === owner) this.#deleteRecord(key, record.name);
+    }
     for (const [key, owners] of this.#counts) {
       owners.delete(owner);
       if (owners.size === 0) this.#counts.delete(key);
     }
   }
 
-  maintain(): void {
+  async maintain(): Promise<void> {
     // There are no other processes.
   }
 
@@ -91,5 +91,15 @@ export class MemoryShared implements Shared {
     this.#budgets.clear();
     this.#counts.clear();
     this.#records.clear();
+  }
+
+  #recordsOf(key: string): SharedRecord[] {
+    return [...(this.#records.get(key)?.values() ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  #deleteRecord(key: string, name: string): void {
+    const records = this.#records.get(key);
+    records?.delete(name);
+    if (records?.size === 0) this.#records.delete(key);
   }
 }

@@ -4,6 +4,7 @@ import { timestamp } from '../../lib/clock.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { type Admin, type AdminSession, LoginSchema, type StoredAdmin } from '../../model/admin.ts';
 import { adminKeyOf, findAdmin, presentAdmin } from './admins.ts';
+import { recordAct } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { ADMIN_FAILURES, ADMIN_SESSIONS, ADMINS } from '../records/partitions.ts';
 import { hashPassword, isOutdated, passwordMatches } from './passwords.ts';
@@ -63,8 +64,11 @@ export async function authenticateAdmin(ctx: Context, token: string): Promise<Au
 }
 
 /** Ends a session, effective with the next request in every worker. Returns `{"deleted":true}`. */
-export async function logout(ctx: Context, { session }: AuthenticatedAdmin): Promise<string> {
-  await ctx.store.transact((tx) => Promise.resolve(tx.delete(ADMIN_SESSIONS, session)));
+export async function logout(ctx: Context, { admin, session }: AuthenticatedAdmin): Promise<string> {
+  await ctx.store.transact(async (tx) => {
+    tx.delete(ADMIN_SESSIONS, session);
+    await recordAct(ctx, tx, null, { action: 'admin.logout', target: { kind: 'admin', id: admin.id }, actor: { kind: 'admin', id: admin.id } });
+  });
   return '{"deleted":true}';
 }
 
@@ -104,6 +108,7 @@ async function openSession(ctx: Context, adminKey: string, verified: StoredAdmin
     const at = timestamp(now);
     const session: AdminSession = { adminId: verified.id, adminKey, passwordVersion: verified.passwordVersion, createdAt: at, lastUsedAt: at };
     tx.put(ADMIN_SESSIONS, hash('sha256', token, 'base64url'), JSON.stringify(session));
+    await recordAct(ctx, tx, null, { action: 'admin.login', target: { kind: 'admin', id: verified.id }, actor: { kind: 'admin', id: verified.id } });
     return { token, expiresAt: timestamp(now + LIFETIME_MS), admin: presentAdmin(verified) };
   });
 }

@@ -28,17 +28,17 @@ const exemptions = new WeakMap<readonly string[], Networks>();
  * `rateLimit.exempt` and keys with the limit 0 are not counted. Files and logins have separate windows; logins are always
  * counted.
  */
-export function countRequest(ctx: Context, config: RateLimitConfig, subject: RateSubject): CountedWindow {
-  if (subject.kind === 'key') return subject.limit === 0 ? UNLIMITED : countIn(ctx, 'default', `rate/k/${subject.keyId}`, subject.limit);
+export function countRequest(ctx: Context, config: RateLimitConfig, subject: RateSubject): Promise<CountedWindow> {
+  if (subject.kind === 'key') return subject.limit === 0 ? Promise.resolve(UNLIMITED) : countIn(ctx, 'default', `rate/k/${subject.keyId}`, subject.limit);
   const address = normaliseAddress(subject.address) ?? subject.address;
   if (subject.kind === 'login') return countIn(ctx, 'login', `rate/l/${addressBlock(address)}`, LOGINS_PER_MINUTE);
-  if (exemptNetworks(config).has(address)) return UNLIMITED;
+  if (exemptNetworks(config).has(address)) return Promise.resolve(UNLIMITED);
   if (subject.kind === 'files') return countIn(ctx, 'files', `rate/f/${addressBlock(address)}`, config.rateLimit.files);
   return countIn(ctx, 'default', `rate/a/${addressBlock(address)}`, config.rateLimit.perMinute);
 }
 
-function countIn(ctx: Context, policy: CountedWindow['policy'], key: string, limit: number): CountedWindow {
-  const { allowed, remaining, resetMs } = ctx.shared.hit(key, limit, WINDOW_MS, ctx.clock.monotonic());
+async function countIn(ctx: Context, policy: CountedWindow['policy'], key: string, limit: number): Promise<CountedWindow> {
+  const { allowed, remaining, resetMs } = await ctx.shared.hit(key, limit, WINDOW_MS, ctx.clock.monotonic());
   return { allowed, remaining, resetMs, policy, limit };
 }
 

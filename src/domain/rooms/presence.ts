@@ -4,7 +4,7 @@ import type { Presence, PresenceState } from '../../model/presence.ts';
 import type { User } from '../../model/user.ts';
 import type { SharedRecord } from '../../ports/shared.ts';
 import { requireRead } from '../access/access.ts';
-import { checkId } from '../input/bounds.ts';
+import { checkRoomId } from '../input/bounds.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
@@ -49,53 +49,57 @@ export type Profile = Pick<User, 'name' | 'avatarUrl'>;
 /** The key of a room in shared memory, and the name of its topic on the bus. */
 export const presenceKey = (environmentId: string, roomId: string): string => `room/${environmentId}/${escapeId(roomId)}`;
 
-/** Adds a connection to a room. A user who is present already, or within the grace period, keeps `joinedAt`. */
-export function addMembership(ctx: Context, owner: string, key: string, connection: Pick<Membership, 'userId' | 'connectionId'>, state: PresenceState | undefined): Membership {
-  const now = ctx.clock.now();
+/** The membership of a connection that joins now as the first one of its user, for `putMembership`. */
+export function newMembership({ clock }: Context, connection: Pick<Membership, 'userId' | 'connectionId'>, state: PresenceState | undefined): Membership {
   const { userId, connectionId } = connection;
-  const prefix = recordPrefix(userId);
-  const [present] = groupByUser(ctx.shared.list(key).filter(({ text }) => text.startsWith(prefix)).map(parseMembership), ctx.clock.monotonic());
-  const membership = { userId, connectionId, joinedAt: present?.joinedAt ?? now, activeAt: now, state: state ?? {}, stateAt: state === undefined ? 0 : ctx.clock.monotonic(), leftAt: null };
-  return putMembership(ctx, owner, key, membership);
+  const now = clock.now();
+  return { userId, connectionId, joinedAt: now, activeAt: now, state: state ?? {}, stateAt: state === undefined ? 0 : clock.monotonic(), leftAt: null };
 }
 
-/** Writes a membership and returns it. */
-export function putMembership(ctx: Context, owner: string, key: string, membership: Membership): Membership {
-  ctx.shared.put({ key, name: membership.connectionId, owner, text: renderMembership(membership) });
-  return membership;
+/** When a user who is in a room, or within the grace period, joined it; null for one who is not. */
+export async function joinedAtOf(ctx: Context, key: string, userId: string): Promise<number | null> {
+  const prefix = recordPrefix(userId);
+  const records = await ctx.shared.list(key);
+  const [present] = groupByUser(records.filter(({ text }) => text.startsWith(prefix)).map(parseMembership), ctx.clock.monotonic());
+  return present?.joinedAt ?? null;
+}
+
+/** Writes a membership, in place of an earlier one of the connection. */
+export function putMembership(ctx: Context, owner: string, key: string, membership: Membership): Promise<void> {
+  return ctx.shared.put({ key, name: membership.connectionId, owner, text: renderMembership(membership) });
 }
 
 /** Records that a connection was lost. The grace period begins, unless the user has another connection in the room. */
-export function markDisconnected(ctx: Context, key: string, membership: Membership): void {
-  putMembership(ctx, NO_OWNER, key, { ...membership, leftAt: ctx.clock.monotonic() });
+export function markDisconnected(ctx: Context, key: string, membership: Membership): Promise<void> {
+  return putMembership(ctx, NO_OWNER, key, { ...membership, leftAt: ctx.clock.monotonic() });
 }
 
 /** Removes a connection that leaves a room, without a grace period. */
-export function deleteMembership(ctx: Context, key: string, { connectionId }: Membership): void {
-  ctx.shared.delete(key, connectionId);
+export function deleteMembership(ctx: Context, key: string, { connectionId }: Membership): Promise<void> {
+  return ctx.shared.delete(key, connectionId);
 }
 
 /** Removes the lost connections of a user from a room before their grace period ends. Returns their connection ids. */
-export function deleteDisconnected(ctx: Context, key: string, userId: string): string[] {
+export async function deleteDisconnected(ctx: Context, key: string, userId: string): Promise<string[]> {
   const prefix = recordPrefix(userId);
-  const disconnected = ctx.shared.list(key).filter(({ owner, text }) => owner === NO_OWNER && text.startsWith(prefix));
-  for (const { name } of disconnected) ctx.shared.delete(key, name);
+  const disconnected = (await ctx.shared.list(key)).filter(({ owner, text }) => owner === NO_OWNER && text.startsWith(prefix));
+  await Promise.all(disconnected.map(({ name }) => ctx.shared.delete(key, name)));
   return disconnected.map(({ name }) => name);
 }
 
 /** The users who are in a room now, in the order in which they joined. */
-export function presentUsers(ctx: Context, key: string): PresentUser[] {
-  return groupByUser(listMemberships(ctx, key), ctx.clock.monotonic());
+export async function presentUsers(ctx: Context, key: string): Promise<PresentUser[]> {
+  return groupByUser(await listMemberships(ctx, key), ctx.clock.monotonic());
 }
 
 /** The memberships of a room as of now, in the order of their connection ids. */
-export function listMemberships(ctx: Context, key: string): Membership[] {
-  return ctx.shared.list(key).map(parseMembership);
+export async function listMemberships(ctx: Context, key: string): Promise<Membership[]> {
+  return (await ctx.shared.list(key)).map(parseMembership);
 }
 
 /** The membership of one connection as of now; undefined if it is not in the room. */
-export function membershipOf(ctx: Context, key: string, connectionId: string): Membership | undefined {
-  const record = ctx.shared.get(key, connectionId);
+export async function membershipOf(ctx: Context, key: string, connectionId: string): Promise<Membership | undefined> {
+  const record = await ctx.shared.get(key, connectionId);
   return record === undefined ? undefined : parseMembership(record);
 }
 
@@ -105,9 +109,9 @@ export function isExpired({ leftAt }: Membership, now: number): boolean {
 }
 
 /** Whether a connection is in a room. `connectionId` may be any text, since clients send it. */
-export function isPresent(ctx: Context, key: string, connectionId: string): boolean {
+export async function isPresent(ctx: Context, key: string, connectionId: string): Promise<boolean> {
   if (!/^[\x21-\x7e]{1,64}$/.test(connectionId)) return false;
-  const record = ctx.shared.get(key, connectionId);
+  const record = await ctx.shared.get(key, connectionId);
   return record !== undefined && record.owner !== NO_OWNER;
 }
 
@@ -140,9 +144,9 @@ export function presenceOf(user: PresentUser, { name, avatarUrl }: Profile): Pre
 /** The users in a room, without erased ones: `{"items":[…]}`, empty for an unknown room. Throws `forbidden`, `invalid_request`. */
 export async function listPresence(ctx: Context, actor: Actor, roomId: string): Promise<string> {
   requireRead(actor, roomId);
-  checkId('roomId', roomId, limitsOf(actor.environment));
+  checkRoomId(roomId, limitsOf(actor.environment));
   const { id } = actor.environment;
-  const users = presentUsers(ctx, presenceKey(id, roomId));
+  const users = await presentUsers(ctx, presenceKey(id, roomId));
   const rows = await Promise.all(
     users.map(async (user) => {
       const profile = await findProfile(ctx, id, user.userId);
@@ -153,17 +157,18 @@ export async function listPresence(ctx: Context, actor: Actor, roomId: string): 
 }
 
 /** Releases the shared memory of a worker that has ended. Its connections count as lost: their users leave after the grace period. */
-export function releaseOwner(ctx: Context, owner: string): void {
-  for (const record of ctx.shared.listByOwner(owner)) markDisconnected(ctx, record.key, parseMembership(record));
-  ctx.shared.deleteOwner(owner);
+export async function releaseOwner(ctx: Context, owner: string): Promise<void> {
+  const records = await ctx.shared.listByOwner(owner);
+  await Promise.all(records.map((record) => markDisconnected(ctx, record.key, parseMembership(record))));
+  await ctx.shared.deleteOwner(owner);
 }
 
 /** Removes the lost connections whose grace period is over. */
-export function sweepPresence(ctx: Context): void {
+export async function sweepPresence(ctx: Context): Promise<void> {
   const end = ctx.clock.monotonic() - GRACE_MS;
-  for (const record of ctx.shared.listByOwner(NO_OWNER)) {
+  for (const record of await ctx.shared.listByOwner(NO_OWNER)) {
     const { leftAt, connectionId } = parseMembership(record);
-    if (leftAt !== null && leftAt <= end) ctx.shared.delete(record.key, connectionId);
+    if (leftAt !== null && leftAt <= end) await ctx.shared.delete(record.key, connectionId);
   }
 }
 
