@@ -22,6 +22,8 @@ export interface ReadyData {
   readonly core: string;
   /** Whether it is the old core for Node 20, which must not be exposed without a proxy. */
   readonly oldCore: boolean;
+  /** Whether it takes part in the bus. */
+  readonly usesBus: boolean;
 }
 
 /**
@@ -38,11 +40,11 @@ interface Messages {
   readonly ready: ReadyData;
   /** Worker to primary: it exits for this reason. `permanent`: a new worker would fail in the same way. */
   readonly failed: { readonly reason: string; readonly permanent: boolean };
-  /** Both ways, a hint: everything up to `position` is flushed and can be read from the log. */
-  readonly announce: { readonly position: number };
+  /** Both ways, a hint: these streams have grown up to these positions (null: ended); null if any stream may have grown. */
+  readonly announce: { readonly streams: readonly (readonly [stream: string, seq: number | null])[] | null };
   /** Both ways: the publications of one event loop iteration. */
   readonly publish: { readonly publications: readonly Publication[] };
-  /** Primary to web worker, whenever it changes: the number of other processes that receive its messages. */
+  /** Primary to each worker on the bus, whenever it changes: the number of other processes that receive its messages. */
   readonly peers: { readonly count: number };
   /** Worker to primary, once a second while metrics.port is set: its counts since the last report. */
   readonly metrics: MetricsReport;
@@ -67,9 +69,9 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
   start: ({ config, workerId, port }) => typeof config === 'object' && typeof workerId === 'string' && typeof port === 'number',
-  ready: ({ port, core, oldCore }) => typeof port === 'number' && typeof core === 'string' && typeof oldCore === 'boolean',
+  ready: ({ port, core, oldCore, usesBus }) => typeof port === 'number' && typeof core === 'string' && typeof oldCore === 'boolean' && typeof usesBus === 'boolean',
   failed: ({ reason, permanent }) => typeof reason === 'string' && typeof permanent === 'boolean',
-  announce: ({ position }) => typeof position === 'number',
+  announce: ({ streams }) => streams === null || (Array.isArray(streams) && streams.every(isStreamPosition)),
   publish: ({ publications }) => Array.isArray(publications) && publications.every(isPublication),
   peers: ({ count }) => typeof count === 'number',
   metrics: ({ counters, gauges, histograms }) => isFields(counters) && isFields(gauges) && isFields(histograms),
@@ -86,6 +88,12 @@ export function readMessage(raw: unknown): Message | null {
   const check = wellFormed[raw['type'] as MessageType];
   const data = raw['data'];
   return check(isFields(data) ? data : {}) ? (raw as unknown as Message) : null;
+}
+
+function isStreamPosition(value: unknown): boolean {
+  if (!Array.isArray(value)) return false;
+  const [stream, seq] = value as unknown[];
+  return typeof stream === 'string' && (seq === null || typeof seq === 'number');
 }
 
 function isPublication(value: unknown): value is Publication {

@@ -1,5 +1,6 @@
 import { BatchQueue } from '../lib/batch-queue.ts';
-import { MAX_WAITING, type Publication } from '../ports/bus.ts';
+import { MergeQueue } from '../lib/merge-queue.ts';
+import { laterPosition, MAX_ANNOUNCED, MAX_WAITING, type Publication } from '../ports/bus.ts';
 import type { ProcessChannel } from './channel.ts';
 
 /** A worker that takes part, with what the others sent it. */
@@ -7,31 +8,28 @@ interface Member {
   readonly channel: ProcessChannel;
   /** Publications of others that are being sent to it. */
   readonly publications: BatchQueue<Publication>;
-  /** The highest position announced by others. */
-  announcedPosition: number;
-  /** The highest position sent to it. */
-  sentPosition: number;
-  /** A hint is in its channel and has not left this process yet. */
-  sending: boolean;
+  /** Hints of others that are being sent to it. */
+  readonly hints: MergeQueue<number | null>;
 }
 
 /**
- * Passes the messages of each worker on to all others. Hints: at most one per event loop iteration and worker, and never
- * two queued in one channel. Publications: those of one iteration are sent to each worker as one message, and at most as
- * many characters are queued as the bus allows. Every worker is sent the number of the others, so that one that is alone
- * need not send anything.
+ * Passes the messages of each worker on to all others. Hints: those of one event loop iteration are merged into one for
+ * each worker, and never two are queued in one channel. Publications: those of one iteration are sent to each worker as one
+ * message, and at most as many characters are queued as the bus allows. Every worker is sent the number of the others, so
+ * that one that is alone need not send anything.
  */
 export class Relay {
   readonly #members = new Set<Member>();
-  #scheduled = false;
-  /** Adds a worker, until its channel closes. */
+
   /** Adds a worker until its channel closes. */
   add(channel: ProcessChannel): void {
     const publications = new BatchQueue<Publication>((items, sent) => channel.send({ type: 'publish', data: { publications: items } }, sent), sizeOf, MAX_WAITING);
-    const member: Member = { channel, publications, announcedPosition: 0, sentPosition: 0, sending: false };
+    const sendHint = (streams: ReadonlyMap<string, number | null> | null, sent: () => void): void =>
+      channel.send({ type: 'announce', data: { streams: streams === null ? null : [...streams] } }, sent);
+    const member: Member = { channel, publications, hints: new MergeQueue(sendHint, laterPosition, MAX_ANNOUNCED) };
     this.#members.add(member);
     channel.onMessage((message) => {
-      if (message.type === 'announce') this.#announce(member, message.data.position);
+      if (message.type === 'announce') this.#announce(member, message.data.streams);
       if (message.type === 'publish') this.#publish(member, message.data.publications);
     });
     channel.onClose(() => {
@@ -45,33 +43,14 @@ export class Relay {
     for (const { channel } of this.#members) channel.send({ type: 'peers', data: { count: this.#members.size - 1 } });
   }
 
-  #announce(from: Member, position: number): void {
-    for (const member of this.#members) if (member !== from) member.announcedPosition = Math.max(member.announcedPosition, position);
-    this.#scheduleHints();
+  #announce(from: Member, streams: readonly (readonly [stream: string, seq: number | null])[] | null): void {
+    for (const member of this.#members) if (member !== from) member.hints.add(streams);
   }
 
   #publish(from: Member, publications: readonly Publication[]): void {
     for (const member of this.#members) {
       if (member !== from) for (const publication of publications) member.publications.add(publication);
     }
-  }
-
-  #scheduleHints(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      for (const member of this.#members) if (member.announcedPosition > member.sentPosition && !member.sending) this.#sendHint(member);
-    });
-  }
-
-  #sendHint(member: Member): void {
-    member.sentPosition = member.announcedPosition;
-    member.sending = true;
-    member.channel.send({ type: 'announce', data: { position: member.sentPosition } }, () => {
-      member.sending = false;
-      if (member.announcedPosition > member.sentPosition) this.#scheduleHints();
-    });
   }
 }
 

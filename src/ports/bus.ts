@@ -1,28 +1,34 @@
+import type { Growth } from './store.ts';
+
 /** A message to the other processes of a cluster. */
 export interface Publication {
   readonly topic: string;
   readonly text: string;
 }
 
+/** The streams that have grown, with their last positions; null if any stream may have grown. */
+export type Announcement = Growth | null;
+
 /**
  * The Bus carries announcements and publications between the processes of a cluster; a process does not receive its own.
- * An announcement says that a process has flushed commits, so that the others look for them (`Store.poll`). Announcements
- * may be lost, repeated and reordered: the store has the truth, and every process also polls it periodically. A publication
- * is about nothing that is stored. It arrives at most once, and the publications of one process arrive in its order.
- * `test/conformance/bus.ts` asserts every sentence below for every adapter.
+ * An announcement says which event streams have grown by flushed commits, and how far, so that the others look for the
+ * events (`Store.poll`). Announcements may be lost, repeated and reordered: the store has the truth, and every process also
+ * polls it periodically. A publication is about nothing that is stored. It arrives at most once, and the publications of one
+ * process arrive in its order. `test/conformance/bus.ts` asserts every sentence below for every adapter.
  */
 export interface Bus {
   /**
-   * Announces to every other process that this one has flushed everything up to `position` (`Store.onFlushed`). Calls
-   * within one event loop iteration are sent as one, with the highest position. A position that is not above all earlier
-   * ones of this process is not sent.
+   * Announces to every other process which streams this one has made grow (`Store.onFlushed`). Calls within one event loop
+   * iteration are sent as one, with the highest position of each stream, or its end. If more than `MAX_ANNOUNCED` streams
+   * wait to be sent, null is sent in their place. An announcement of no stream is not sent.
    */
-  announce(position: number): void;
+  announce(announcement: Announcement): void;
   /**
-   * Calls `listener`, which must not throw, with the positions that other processes announce. Returns a function that
-   * unsubscribes it.
+   * Calls `listener`, which must not throw, with what other processes announce: each stream that they have named, or null.
+   * Announcements that arrive together may be merged in the same way. A listener may ignore streams that it does not follow.
+   * Returns a function that unsubscribes it.
    */
-  onAnnounce(listener: (position: number) => void): () => void;
+  onAnnounce(listener: (announcement: Announcement) => void): () => void;
 
   /**
    * Sends a publication to every other process. It is lost if it would make more than `MAX_WAITING` characters wait to be
@@ -36,5 +42,13 @@ export interface Bus {
   onPublish(listener: (publication: Publication) => void): () => void;
 }
 
+/** Maximum number of streams that may wait to be announced from one process to the next. */
+export const MAX_ANNOUNCED = 64;
+
 /** Maximum number of characters, of topics and texts, that may wait to be sent from one process to the next. */
 export const MAX_WAITING = 8 * 1024 * 1024;
+
+/** The position to announce in place of two positions of one stream: the end, or else the higher one. */
+export function laterPosition(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : Math.max(one, other);
+}

@@ -72,6 +72,17 @@ export interface StoredEvent {
  */
 export type EventListener = (stream: string, event: StoredEvent | null) => void;
 
+/** Streams that have grown: by name, the position of the last event; null if the stream has ended. */
+export type Growth = ReadonlyMap<string, number | null>;
+
+/** A part of the stored data that differs from what was written. */
+export interface StoreFault {
+  /** Identifies it, e.g. by table and key. */
+  readonly name: string;
+  /** The predicate of a sentence about it, e.g. `is not what was written`. */
+  readonly fault: string;
+}
+
 /** A snapshot that another process holds: the space of what it shows cannot be reused until it is released. */
 export interface OpenSnapshot {
   /** `log`: the write-ahead log; `tree`: the base table. Tools show these names, so they stay. */
@@ -115,6 +126,9 @@ export interface Store extends Reader {
    * is not kept, nor is a rejection. Values may be evicted at any time.
    *
    * `compute` returns a promise and reads only from `partitions`. The value is shared: no caller may change it.
+   *
+   * An adapter that cannot see the commits of other processes without waiting asks before it returns a cached value, such as
+   * for the version of each partition. Announcements (`Bus`) do not replace that: they may be late or lost.
    */
   cached<T>(key: string, partitions: readonly string[], compute: () => Promise<T>): Promise<T>;
   /**
@@ -146,14 +160,17 @@ export interface Store extends Reader {
   /**
    * Looks for commits of other processes and calls the followers with their events; it may return before that. Call it when
    * another process announces a commit, and periodically, because announcements can be lost. No effect after `close`.
+   *
+   * @param growth what was announced: the store looks for the events of these streams up to these positions, and may look
+   *   for others. It need not look for what the followers have received. Absent or null: it looks in every stream
    */
-  poll(): void;
+  poll(growth?: Growth | null): void;
   /**
-   * Calls `listener` after each flushed commit of this process, with a position that grows with every commit and the
-   * milliseconds that the commit took. What it throws goes to `onListenerError` and affects neither the commit nor other
-   * listeners. Returns a function that unsubscribes it.
+   * Calls `listener` after each flushed commit of this process, which may be that of several transactions, with the streams
+   * that have grown or ended by it (empty if it has no events) and the milliseconds that it took. What the listener throws
+   * goes to `onListenerError` and affects neither the commit nor other listeners. Returns a function that unsubscribes it.
    */
-  onFlushed(listener: (position: number, ms: number) => void): () => void;
+  onFlushed(listener: (growth: Growth, ms: number) => void): () => void;
   /**
    * Calls `handle` with what a listener of `follow` or `onFlushed` throws; without a handler it becomes a process warning.
    * `handle` must not throw. Returns a function that unsubscribes it.
@@ -191,6 +208,11 @@ export interface Store extends Reader {
   maintain(): Promise<void>;
   /** Rejects unless a read and a write would succeed now and upkeep is done in time; the message says why not. */
   probe(): Promise<void>;
+  /**
+   * Reads everything that is on disk and yields each fault, also those that no read would show, such as a record that is
+   * whole but cannot be found. Takes as long as reading the whole store.
+   */
+  faults(): AsyncIterable<StoreFault>;
   /**
    * Closes the store. A pending transaction is either committed and resolves, or rejects and has written nothing. Later reads
    * and writes throw or reject. No effect when called again.

@@ -40,17 +40,24 @@ await t.test('the bus over process channels and the relay keeps the contract', (
 
 await t.test('while an announcement is being sent, later ones become one', async (t) => {
   const { bus, sent, finishNext } = slowBus();
-  bus.announce(1);
+  bus.announce(new Map([['a', 1]]));
   await iterations(2);
   for (let position = 2; position <= 50; position++) {
-    bus.announce(position);
+    bus.announce(new Map([[position % 2 === 0 ? 'a' : 'b', position]]));
     await iterations(1);
   }
-  const announce = (position: number): BusMessage => ({ type: 'announce', data: { position } });
-  t.strictSame(sent, [announce(1)], 'a slow channel has one at a time');
+  const announce = (streams: readonly (readonly [string, number])[]): BusMessage => ({ type: 'announce', data: { streams } });
+  t.strictSame(sent, [announce([['a', 1]])], 'a slow channel has one at a time');
   finishNext();
   await iterations(2);
-  t.strictSame(sent, [announce(1), announce(50)]);
+  t.strictSame(sent, [announce([['a', 1]]), announce([['a', 50], ['b', 49]])]);
+  finishNext();
+  for (let i = 0; i < 10_000; i++) bus.announce(new Map([[`s${i}`, 1]]));
+  await iterations(2);
+  t.strictSame(sent.at(-1), { type: 'announce', data: { streams: null } }, 'of many streams only that some have grown');
+  finishNext();
+  await iterations(2);
+  t.equal(sent.length, 3, 'once');
 });
 
 await t.test('while a batch of publications is being sent, later ones wait up to the bound', async (t) => {

@@ -4,7 +4,7 @@ import t from 'tap';
 import { type ProcessChannel, parentChannel, channelPair } from '../../src/cluster/channel.ts';
 import { type Message, readMessage } from '../../src/cluster/messages.ts';
 
-const hint = (position: number): Message => ({ type: 'announce', data: { position } });
+const hint = (position: number): Message => ({ type: 'announce', data: { streams: [['a', position]] } });
 
 const received = (channel: ProcessChannel, count: number): Promise<Message[]> =>
   new Promise((resolve) => {
@@ -16,16 +16,17 @@ const received = (channel: ProcessChannel, count: number): Promise<Message[]> =>
   });
 
 t.test('values that are not messages are ignored', (t) => {
-  const strange = [null, 7, 'announce', {}, { type: 'unheard-of', data: {} }, { type: 'toString', data: {} }, { type: 'announce' }, { type: 'drain', data: { reason: 'why not' } }];
+  const strange = [null, 7, 'announce', {}, { type: 'unheard-of', data: {} }, { type: 'toString', data: {} }, { type: 'announce' }, { type: 'announce', data: { streams: ['a'] } }, { type: 'announce', data: { streams: [[1, 2]] } }, { type: 'drain', data: { reason: 'why not' } }];
   for (const raw of strange) t.equal(readMessage(raw), null, JSON.stringify(raw));
-  t.same(readMessage({ type: 'announce', data: { position: 3 } }), hint(3));
+  t.same(readMessage({ type: 'announce', data: { streams: [['a', 3]] } }), hint(3));
+  for (const streams of [null, [], [['a', null]]]) t.ok(readMessage({ type: 'announce', data: { streams } }), JSON.stringify(streams));
   t.end();
 });
 
 t.test('a channel pair delivers copies, in order and asynchronously', async (t) => {
   const [one, other] = channelPair();
   const arrival = received(other, 3);
-  const message = { type: 'announce', data: { position: 1 } } as const;
+  const message = hint(1);
   let left = 0;
   one.send(message, () => left++);
   one.send(hint(2));

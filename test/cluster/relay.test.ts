@@ -2,7 +2,7 @@ import t from 'tap';
 import { ipcBus } from '../../src/adapters/ipc/bus.ts';
 import { channelPair } from '../../src/cluster/channel.ts';
 import { Relay } from '../../src/cluster/relay.ts';
-import type { Bus } from '../../src/ports/bus.ts';
+import type { Announcement, Bus } from '../../src/ports/bus.ts';
 
 /** A cluster of buses around one relay. */
 function cluster(size: number): { buses: Bus[]; heard: (number[] | undefined)[]; leave: (index: number) => void } {
@@ -14,7 +14,7 @@ function cluster(size: number): { buses: Bus[]; heard: (number[] | undefined)[];
     return worker;
   });
   const buses = ends.map((end) => ipcBus(end));
-  buses.forEach((bus, index) => bus.onAnnounce((position) => (heard[index] ??= []).push(position)));
+  buses.forEach((bus, index) => bus.onAnnounce((announcement) => (heard[index] ??= []).push(announcement?.get('a') ?? 0)));
   return { buses, heard, leave: (index) => ends[index]?.close() };
 }
 
@@ -24,39 +24,37 @@ async function turns(count: number): Promise<void> {
 
 t.test('a hint reaches all workers except its sender', async (t) => {
   const { buses, heard } = cluster(3);
-  buses[1]?.announce(5);
+  buses[1]?.announce(new Map([['a', 5]]));
   await turns(8);
   t.same(heard, [[5], undefined, [5]]);
 });
 
-t.test('hints of one event loop iteration are sent as one, the highest', async (t) => {
+t.test('hints of one event loop iteration are sent as one, the highest of each stream', async (t) => {
   const { buses, heard } = cluster(2);
-  for (const position of [3, 9, 7]) buses[0]?.announce(position);
+  for (const position of [3, 9, 7]) buses[0]?.announce(new Map([['a', position]]));
   await turns(8);
   t.same(heard[1], [9]);
 });
 
-t.test('a hint that the others have received already is not sent again', async (t) => {
-  const { buses, heard } = cluster(2);
-  buses[0]?.announce(9);
+t.test('hints of several workers are merged', async (t) => {
+  const { buses, heard } = cluster(3);
+  buses[0]?.announce(new Map([['a', 9]]));
+  buses[1]?.announce(new Map([['a', 4]]));
   await turns(8);
-  buses[0]?.announce(9);
-  buses[0]?.announce(4);
-  await turns(8);
-  t.same(heard[1], [9]);
+  t.same(heard, [[4], [9], [9]]);
 });
 
 t.test('a worker that has left does not affect the others', async (t) => {
   const { buses, heard, leave } = cluster(3);
   leave(2);
   await turns(3);
-  buses[0]?.announce(1);
+  buses[0]?.announce(new Map([['a', 1]]));
   await turns(8);
   t.same(heard[1], [1]);
   t.equal(heard[2], undefined);
 });
 
-t.test('a worker that is alone sends nothing; the next worker that joins receives what it announced', async (t) => {
+t.test('a worker that is alone sends nothing; the next worker that joins is told that it announced something', async (t) => {
   const relay = new Relay();
   const [primary, end] = channelPair();
   const sent: string[] = [];
@@ -64,21 +62,21 @@ t.test('a worker that is alone sends nothing; the next worker that joins receive
   const bus = ipcBus(end);
   relay.add(primary);
   await turns(3);
-  bus.announce(7);
+  bus.announce(new Map([['a', 7]]));
   bus.publish({ topic: 'room', text: 'x' });
   await turns(8);
   t.same(sent, []);
 
   const [otherPrimary, other] = channelPair();
-  const heard: number[] = [];
-  ipcBus(other).onAnnounce((position) => heard.push(position));
+  const heard: Announcement[] = [];
+  ipcBus(other).onAnnounce((announcement) => heard.push(announcement));
   relay.add(otherPrimary);
   await turns(12);
   t.same(sent, ['announce']);
-  t.same(heard, [7]);
+  t.same(heard, [null], 'which may be any stream');
   other.close();
   await turns(3);
-  bus.announce(8);
+  bus.announce(new Map([['a', 8]]));
   await turns(8);
   t.same(sent, ['announce'], 'alone again');
 });

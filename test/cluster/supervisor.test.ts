@@ -37,8 +37,8 @@ class FakeWorker {
     }
   }
 
-  ready(): void {
-    this.channel.send({ type: 'ready', data: { port: 8787, core: 'fake', oldCore: false } });
+  ready(usesBus = this.role === 'web'): void {
+    this.channel.send({ type: 'ready', data: { port: 8787, core: 'fake', oldCore: false, usesBus } });
   }
 
   exit(code: number | null, signal: string | null = null): void {
@@ -105,7 +105,7 @@ t.test('all workers are started at once, and the start completes once all are re
   for (let i = 0; i < 5; i++) await new Promise(setImmediate);
   t.equal(over, false, 'one is not ready');
   workers[0]?.ready();
-  t.same(await start, { port: 8787, core: 'fake', oldCore: false });
+  t.same(await start, { port: 8787, core: 'fake', oldCore: false, usesBus: true });
   t.same(workers.map(({ id }) => id), ['web-1', 'web-2', 'background-3']);
 });
 
@@ -157,7 +157,7 @@ t.test('workers that end while there is no background worker are cleaned up by t
   t.same(named?.toSorted((a, b) => a.localeCompare(b)), ['background-3', 'web-1']);
 });
 
-t.test('hints are relayed between web workers, also to those started later', async (t) => {
+t.test('hints are relayed between the workers that use the bus, also to those started later', async (t) => {
   const { workers, worker, started } = cluster(t);
   await started();
   workers[0]?.exit(1);
@@ -165,10 +165,10 @@ t.test('hints are relayed between web workers, also to those started later', asy
   next.ready();
   await new Promise(setImmediate);
   await new Promise(setImmediate);
-  workers[1]?.channel.send({ type: 'announce', data: { position: 12 } });
-  t.same(await next.got('announce'), { type: 'announce', data: { position: 12 } });
+  workers[1]?.channel.send({ type: 'announce', data: { streams: [['a', 12]] } });
+  t.same(await next.got('announce'), { type: 'announce', data: { streams: [['a', 12]] } });
   t.notOk(workers[1]?.received.some(({ type }) => type === 'announce'), 'not back to where it came from');
-  t.notOk(workers[2]?.received.some(({ type }) => type === 'announce'), 'nobody follows the log in the background yet');
+  t.notOk(workers[2]?.received.some(({ type }) => type === 'announce'), 'nor to a background worker without consumers');
 });
 
 t.test('a stop drains the web workers first, then the background worker', async (t) => {

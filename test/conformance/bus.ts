@@ -1,11 +1,14 @@
 import type { Test } from 'tap';
-import { type Bus, MAX_WAITING } from '../../src/ports/bus.ts';
+import { type Announcement, type Bus, laterPosition, MAX_ANNOUNCED, MAX_WAITING } from '../../src/ports/bus.ts';
+import type { Growth } from '../../src/ports/store.ts';
 import { until } from '../helpers/cluster.ts';
 
 /** The bus of one process, with what it has received since it was opened. */
 interface Member {
   readonly bus: Bus;
-  readonly positions: number[];
+  readonly announcements: Announcement[];
+  /** The highest announced position of each stream; null for its end. */
+  readonly positions: Map<string, number | null>;
   /** `topic text` */
   readonly publications: string[];
 }
@@ -24,6 +27,10 @@ async function drain(members: Members): Promise<void> {
   await until(() => members.every(({ publications }, i) => publications.filter((line) => line === END).length === (before[i] ?? 0) + 2));
 }
 
+/** An announcement of streams, by name. */
+const growth = (positions: Readonly<Record<string, number | null>>): Growth => new Map(Object.entries(positions));
+const textOf = (announcement: Announcement): string => JSON.stringify(announcement === null ? null : Object.fromEntries(announcement));
+
 const textsOf = ({ publications }: Member): string[] => publications.filter((line) => line !== END);
 
 /**
@@ -35,8 +42,11 @@ export async function busConformance(t: Test, open: (t: Test) => Promise<readonl
   const withMembers = (name: string, run: (t: Test, members: Members) => Promise<void>): Promise<unknown> =>
     t.test(name, async (t) => {
       const [one, two, three] = (await open(t)).map((bus): Member => {
-        const member: Member = { bus, positions: [], publications: [] };
-        bus.onAnnounce((position) => member.positions.push(position));
+        const member: Member = { bus, announcements: [], positions: new Map(), publications: [] };
+        bus.onAnnounce((announcement) => {
+          member.announcements.push(announcement);
+          for (const [stream, seq] of announcement ?? []) member.positions.set(stream, laterPosition(member.positions.get(stream) ?? 0, seq));
+        });
         bus.onPublish(({ topic, text }) => member.publications.push(`${topic} ${text}`));
         return member;
       });
@@ -46,25 +56,52 @@ export async function busConformance(t: Test, open: (t: Test) => Promise<readonl
 
   await withMembers('an announcement reaches every other process', async (t, members) => {
     const [one, two, three] = members;
-    one.bus.announce(5);
-    await until(() => [two, three].every(({ positions }) => positions.includes(5)));
-    two.bus.announce(7);
-    await until(() => [one, three].every(({ positions }) => positions.includes(7)));
+    one.bus.announce(growth({ a: 5 }));
+    await until(() => [two, three].every(({ positions }) => positions.get('a') === 5));
+    two.bus.announce(growth({ a: 7, b: 1 }));
+    await until(() => [one, three].every(({ positions }) => positions.get('a') === 7));
     await drain(members);
-    // Announcements may be repeated.
-    t.strictSame(members.map(({ positions }) => [...new Set(positions)]), [[7], [5], [5, 7]], 'and not its sender');
+    t.strictSame(members.map(({ positions }) => Object.fromEntries(positions)), [{ a: 7, b: 1 }, { a: 5 }, { a: 7, b: 1 }], 'and not its sender');
   });
 
-  await withMembers('announcements of one event loop iteration are sent as the highest, lower ones later not at all', async (t, members) => {
+  await withMembers('announcements of one event loop iteration are sent as one, with the highest position of each stream', async (t, members) => {
     const [one, two, three] = members;
-    for (const position of [3, 9, 7]) one.bus.announce(position);
-    await until(() => [two, three].every(({ positions }) => positions.includes(9)));
-    one.bus.announce(9);
-    one.bus.announce(4);
+    for (const [stream, position] of [['a', 3], ['b', 1], ['a', 9], ['a', 7], ['b', 2]] as const) one.bus.announce(growth({ [stream]: position }));
     await drain(members);
-    one.bus.announce(10);
-    await until(() => [two, three].every(({ positions }) => positions.includes(10)));
-    t.strictSame([two, three].map(({ positions }) => [...new Set(positions)]), [[9, 10], [9, 10]]);
+    for (const { announcements } of [two, three]) t.strictSame([...new Set(announcements.map(textOf))], ['{"a":9,"b":2}'], 'repeated at most');
+    one.bus.announce(growth({ a: 10 }));
+    await drain(members);
+    for (const { announcements } of [two, three]) t.equal(textOf(announcements.at(-1) ?? null), '{"a":10}', 'only what is new');
+  });
+
+  await withMembers('the end of a stream stands for every position of it', async (t, members) => {
+    const [one, two, three] = members;
+    for (const seq of [3, null, 4]) one.bus.announce(growth({ a: seq }));
+    await drain(members);
+    for (const { positions } of [two, three]) t.equal(positions.get('a'), null);
+  });
+
+  await withMembers('more than MAX_ANNOUNCED streams are announced as any stream', async (t, members) => {
+    const [one, two, three] = members;
+    for (let i = 0; i < MAX_ANNOUNCED; i++) one.bus.announce(growth({ [`s${i}`]: i }));
+    await until(() => [two, three].every(({ positions }) => positions.size === MAX_ANNOUNCED));
+    for (let i = 0; i <= MAX_ANNOUNCED; i++) one.bus.announce(growth({ [`t${i}`]: i }));
+    await until(() => [two, three].every(({ announcements }) => announcements.includes(null)));
+    one.bus.announce(growth({ later: 1 }));
+    await until(() => [two, three].every(({ positions }) => positions.get('later') === 1));
+    t.strictSame([two, three].map(({ positions }) => positions.size), [MAX_ANNOUNCED + 1, MAX_ANNOUNCED + 1]);
+  });
+
+  await withMembers('an announcement of any stream is passed on, one of no stream is not', async (t, members) => {
+    const [one, two, three] = members;
+    one.bus.announce(new Map());
+    await drain(members);
+    for (const { announcements } of members) t.strictSame(announcements, []);
+    one.bus.announce(growth({ a: 1 }));
+    one.bus.announce(null);
+    await until(() => [two, three].every(({ announcements }) => announcements.includes(null)));
+    await drain(members);
+    t.strictSame(one.announcements, []);
   });
 
   await withMembers('a publication reaches every other process once, in the order of its sender', async (t, members) => {
@@ -101,18 +138,18 @@ export async function busConformance(t: Test, open: (t: Test) => Promise<readonl
 
   await withMembers('a listener is called until it unsubscribes, beside other listeners', async (t, members) => {
     const [one, two] = members;
-    const received: (string | number)[] = [];
-    const stops = [two.bus.onAnnounce((position) => received.push(position)), two.bus.onPublish(({ text }) => received.push(text))];
-    one.bus.announce(1);
-    await until(() => two.positions.length > 0);
+    const received: string[] = [];
+    const stops = [two.bus.onAnnounce((announcement) => received.push(textOf(announcement))), two.bus.onPublish(({ text }) => received.push(text))];
+    one.bus.announce(growth({ a: 1 }));
+    await until(() => two.announcements.length > 0);
     one.bus.publish({ topic: 'a', text: 'while subscribed' });
     await until(() => textsOf(two).length === 1);
-    t.strictSame([...new Set(received)], [1, 'while subscribed']);
+    t.strictSame([...new Set(received)], ['{"a":1}', 'while subscribed']);
     for (const stop of stops) stop();
     const count = received.length;
-    one.bus.announce(2);
+    one.bus.announce(growth({ a: 2 }));
     one.bus.publish({ topic: 'a', text: 'afterwards' });
-    await until(() => two.positions.includes(2) && textsOf(two).length === 2);
+    await until(() => two.positions.get('a') === 2 && textsOf(two).length === 2);
     t.equal(received.length, count);
   });
 }

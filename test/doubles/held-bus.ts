@@ -1,4 +1,4 @@
-import type { Bus, Publication } from '../../src/ports/bus.ts';
+import type { Announcement, Bus, Publication } from '../../src/ports/bus.ts';
 
 /** A bus whose publications a test can hold back, and then send late, in another order or never. */
 export class HeldBus implements Bus {
@@ -11,11 +11,11 @@ export class HeldBus implements Bus {
     this.#bus = bus;
   }
 
-  announce(position: number): void {
-    this.#bus.announce(position);
+  announce(announcement: Announcement): void {
+    this.#bus.announce(announcement);
   }
 
-  onAnnounce(listener: (position: number) => void): () => void {
+  onAnnounce(listener: (announcement: Announcement) => void): () => void {
     return this.#bus.onAnnounce(listener);
   }
 

@@ -1,6 +1,6 @@
 import { CollabError } from '../../src/model/errors.ts';
 import { ListenerErrors, Listeners } from '../../src/lib/listeners.ts';
-import type { Entry, EventListener, OpenSnapshot, RangeOptions, RenderEvent, Store, StoredEvent, Transaction } from '../../src/ports/store.ts';
+import type { Entry, EventListener, Growth, OpenSnapshot, RangeOptions, RenderEvent, Store, StoredEvent, StoreFault, Transaction } from '../../src/ports/store.ts';
 import { type Emission, type GuardedRead, MemoryDatabase, type Operation } from './memory-database.ts';
 import { MemoryValueCache } from './memory-value-cache.ts';
 
@@ -24,7 +24,7 @@ export class MemoryStore implements Store {
   readonly #valueCache: MemoryValueCache;
   readonly #followers = new Set<Follower>();
   readonly #faults = new ListenerErrors();
-  readonly #flushListeners = new Listeners<[position: number, ms: number]>(this.#faults.report);
+  readonly #flushListeners = new Listeners<[growth: Growth, ms: number]>(this.#faults.report);
   readonly #stopListening: () => void;
   #closed = false;
 
@@ -57,10 +57,10 @@ export class MemoryStore implements Store {
       if (this.#database.full) throw new CollabError('storage_full', 'The server’s disk is full: nothing was written');
       const committed = this.#database.commit(tx.reads, tx.operations, tx.emissions);
       if (committed) {
-        const { position } = this.#database;
+        const growth = this.#growthOf(tx.emissions);
         await randomDelay();
         this.#deliver();
-        this.#flushListeners.call(position, 0);
+        this.#flushListeners.call(growth, 0);
         return result;
       }
       for (let pause = 0; pause < attempt; pause++) await randomDelay();
@@ -108,7 +108,7 @@ export class MemoryStore implements Store {
     if (!this.#closed) this.#deliver();
   }
 
-  onFlushed(listener: (position: number, ms: number) => void): () => void {
+  onFlushed(listener: (growth: Growth, ms: number) => void): () => void {
     return this.#flushListeners.add(listener);
   }
 
@@ -143,6 +143,8 @@ export class MemoryStore implements Store {
     if (this.#database.full) throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
   }
 
+  async *faults(): AsyncIterable<StoreFault> {}
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#stopListening();
@@ -155,6 +157,12 @@ export class MemoryStore implements Store {
     const value = read();
     await randomDelay();
     return value;
+  }
+
+  /** Right after the commit of the emissions. */
+  #growthOf(emissions: readonly Emission[]): Growth {
+    const ended = new Set(this.#database.ended());
+    return new Map(emissions.map(({ stream }) => [stream, ended.has(stream) ? null : this.#database.lastSeq(stream)]));
   }
 
   #deliver(): void {

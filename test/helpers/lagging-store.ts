@@ -1,9 +1,11 @@
-import type { EventListener, Store, StoredEvent } from '../../src/ports/store.ts';
+import type { EventListener, Growth, Store, StoredEvent } from '../../src/ports/store.ts';
 
-/** A store as another worker sees it: its followers hear of events only when told to catch up. */
+/** A store as another worker sees it: its followers receive events late. */
 export interface LaggingStore {
   readonly store: Store;
-  /** Holds events back from now on. */
+  /** What `poll` was called with. */
+  readonly polls: (Growth | null | undefined)[];
+  /** Holds events back from now on, until the next `poll`, and again after that. */
   hold(): void;
   /** Hands on what was held back, and everything from now on. */
   release(): void;
@@ -12,7 +14,16 @@ export interface LaggingStore {
 export function laggingStore(store: Store): LaggingStore {
   const held: [stream: string, event: StoredEvent | null][] = [];
   const listeners = new Set<EventListener>();
+  const polls: (Growth | null | undefined)[] = [];
   let holding = false;
+  const deliver = (): void => {
+    for (const [stream, event] of held.splice(0)) for (const listener of listeners) listener(stream, event);
+  };
+  const poll = (growth?: Growth | null): void => {
+    polls.push(growth);
+    store.poll(growth);
+    deliver();
+  };
   store.follow((stream, event) => {
     if (holding) held.push([stream, event]);
     else for (const listener of listeners) listener(stream, event);
@@ -25,16 +36,18 @@ export function laggingStore(store: Store): LaggingStore {
     store: new Proxy(store, {
       get: (target, name) => {
         if (name === 'follow') return follow;
+        if (name === 'poll') return poll;
         const member: unknown = Reflect.get(target, name, target);
         return typeof member === 'function' ? member.bind(target) : member;
       },
     }),
+    polls,
     hold: () => {
       holding = true;
     },
     release: () => {
       holding = false;
-      for (const [stream, event] of held.splice(0)) for (const listener of listeners) listener(stream, event);
+      deliver();
     },
   };
 }

@@ -1,9 +1,10 @@
 import { BatchQueue } from '../../lib/batch-queue.ts';
-import { type Bus, MAX_WAITING, type Publication } from '../../ports/bus.ts';
+import { MergeQueue } from '../../lib/merge-queue.ts';
+import { type Announcement, type Bus, laterPosition, MAX_ANNOUNCED, MAX_WAITING, type Publication } from '../../ports/bus.ts';
 
 /** The messages that the bus of a worker and the relay in the primary exchange. */
 export type BusMessage =
-  | { readonly type: 'announce'; readonly data: { readonly position: number } }
+  | { readonly type: 'announce'; readonly data: { readonly streams: readonly (readonly [stream: string, seq: number | null])[] | null } }
   | { readonly type: 'publish'; readonly data: { readonly publications: readonly Publication[] } }
   /** The number of other processes on the bus. */
   | { readonly type: 'peers'; readonly data: { readonly count: number } };
@@ -17,46 +18,43 @@ interface Channel {
 
 /**
  * Makes a bus over the channel to the primary, which relays. At most one announcement is being sent at a time: positions
- * announced meanwhile are sent as one after it, so a slow primary costs no memory. Publications are sent in batches,
+ * announced meanwhile are merged into one after it, so a slow primary costs little memory. Publications are sent in batches,
  * one at a time as well. While there is no other process nothing is sent: a message to the primary costs as much as a few
  * comments.
  */
 export function ipcBus(channel: Channel): Bus {
-  const announceListeners = new Set<(position: number) => void>();
+  const announceListeners = new Set<(announcement: Announcement) => void>();
   const publishListeners = new Set<(publication: Publication) => void>();
   const batches = new BatchQueue<Publication>((publications, sent) => channel.send({ type: 'publish', data: { publications } }, sent), lengthOf, MAX_WAITING);
-  let highestAnnounced = 0;
-  let highestSent = 0;
-  let sending = false;
+  const announcements = new MergeQueue<number | null>(
+    (streams, sent) => channel.send({ type: 'announce', data: { streams: streams === null ? null : [...streams] } }, sent),
+    laterPosition,
+    MAX_ANNOUNCED,
+  );
   let alone = false;
-
-  const sendAnnouncement = (): void => {
-    if (sending || alone || highestAnnounced <= highestSent) return;
-    sending = true;
-    setImmediate(() => {
-      highestSent = highestAnnounced;
-      channel.send({ type: 'announce', data: { position: highestSent } }, () => {
-        sending = false;
-        sendAnnouncement();
-      });
-    });
-  };
+  /** Whether anything was announced while there was no other process. */
+  let unsent = false;
 
   channel.onMessage((message) => {
     // Messages of other types match none of the cases.
     const { type, data } = message as BusMessage;
-    if (type === 'announce') for (const listener of announceListeners) listener(data.position);
+    if (type === 'announce') {
+      const announcement = data.streams === null ? null : new Map(data.streams);
+      for (const listener of announceListeners) listener(announcement);
+    }
     if (type === 'publish') for (const publication of data.publications) for (const listener of publishListeners) listener(publication);
     if (type === 'peers') {
       alone = data.count === 0;
-      sendAnnouncement();
+      if (alone || !unsent) return;
+      unsent = false;
+      announcements.add(null);
     }
   });
 
   return {
-    announce(position) {
-      highestAnnounced = Math.max(highestAnnounced, position);
-      sendAnnouncement();
+    announce(announcement) {
+      if (!alone) announcements.add(announcement);
+      else if (announcement === null || announcement.size > 0) unsent = true;
     },
     onAnnounce: (listener) => subscribe(announceListeners, listener),
     publish(publication) {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Growth } from '../../../src/ports/store.ts';
 import { until } from '../../helpers/cluster.ts';
 import { type Cases, emit } from './cases.ts';
 
@@ -21,15 +22,55 @@ export const listenerCases: Cases = {
     t.strictSame(received, [1, 2, 3]);
   },
 
-  'onFlushed reports each commit of its own process, with a growing position and a duration': async (t, { store, peer }) => {
-    const flushed: [position: number, ms: number][] = [];
-    const stop = store.onFlushed((position, ms) => flushed.push([position, ms]));
+  'onFlushed reports each commit of its own process, with the streams that have grown and a duration': async (t, { store, peer }) => {
+    const flushed: [growth: object, ms: number][] = [];
+    const stop = store.onFlushed((growth, ms) => flushed.push([Object.fromEntries(growth), ms]));
     for (const view of [store, peer, store, peer, store]) await emit(view, 'stream');
-    t.equal(flushed.length, 3);
-    t.ok(flushed.every(([position, ms], i) => position > (flushed[i - 1]?.[0] ?? 0) && ms >= 0), JSON.stringify(flushed));
+    await store.transact(async (tx) => {
+      tx.emit('other', (seq) => `{"seq":${seq}}`);
+      for (let i = 0; i < 2; i++) tx.emit('stream', (seq) => `{"seq":${seq}}`);
+    });
+    await store.transact(async (tx) => tx.put('p', 'k', 'v'));
+    await store.transact(async (tx) => {
+      tx.emit('stream', (seq) => `{"seq":${seq}}`);
+      tx.endStream('stream');
+    });
+    t.strictSame(flushed.map(([growth]) => growth), [{ stream: 1 }, { stream: 3 }, { stream: 5 }, { other: 1, stream: 7 }, {}, { stream: null }]);
+    t.ok(flushed.every(([, ms]) => ms >= 0));
     stop();
-    await emit(store, 'stream');
-    t.equal(flushed.length, 3);
+    await emit(store, 'other');
+    t.equal(flushed.length, 6);
+  },
+
+  'what onFlushed reports of concurrent commits covers every event': async (t, { store }) => {
+    const last = new Map<string, number>();
+    store.onFlushed((growth) => {
+      for (const [stream, seq] of growth) last.set(stream, Math.max(seq ?? 0, last.get(stream) ?? 0));
+    });
+    await Promise.all(Array.from({ length: 60 }, (_, i) => emit(store, `s${i % 3}`)));
+    t.strictSame(last, new Map([['s0', 20], ['s1', 20], ['s2', 20]]));
+  },
+
+  'a poll finds what was announced, whether or not its followers have received a part of it': async (t, { store, peer }) => {
+    const received: string[] = [];
+    peer.follow((stream, event) => received.push(`${stream} ${event?.seq ?? 'end'}`));
+    const announced: Growth[] = [];
+    store.onFlushed((growth) => announced.push(growth));
+    await emit(store, 'a');
+    await emit(store, 'b');
+    for (const growth of announced) peer.poll(growth);
+    await until(() => received.length === 2);
+    await emit(store, 'a');
+    peer.poll(new Map([['a', 1]]));
+    peer.poll(announced.at(-1));
+    await until(() => received.length === 3);
+    await store.transact(async (tx) => tx.endStream('b'));
+    peer.poll(announced.at(-1));
+    await until(() => received.length === 4);
+    await emit(store, 'a');
+    peer.poll(null);
+    await until(() => received.length === 5);
+    t.strictSame(received, ['a 1', 'b 1', 'a 2', 'b end', 'a 3']);
   },
 
   'a listener that throws affects neither the commit nor other listeners': async (t, { store, peer }) => {
