@@ -13,8 +13,11 @@ export interface BlobHold {
 export interface StagedBlob {
   /** Appends. Resolves once the bytes are handed to the operating system: await it before the next write (backpressure). */
   write(chunk: Uint8Array): Promise<void>;
-  /** Path of the file that has the bytes so far, for readers of media metadata in the same process. */
-  readonly path: string;
+  /**
+   * As `BlobReader.read`, of the bytes written so far. Call it after the last `write` and before `commit` or `discard`: an
+   * adapter may have to complete its upload first.
+   */
+  read(offset: number, length: number): Promise<Buffer>;
   /** Flushes what has been written, so that `commit` has less to do. */
   flush(): Promise<void>;
   /** Flushes the blob and makes it visible under its name, atomically and durably. */

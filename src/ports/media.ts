@@ -9,8 +9,10 @@ export interface ImageFacts {
 
 /** A file, with the parts of it that the caller has read already. */
 export interface MediaFile {
-  /** Path of the file on this machine. */
-  readonly path: string;
+  /** Size in bytes. */
+  readonly size: number;
+  /** Reads `length` bytes at `offset`, fewer only at the end. */
+  read(offset: number, length: number): Promise<Buffer>;
   /** Its first `HEAD_BYTES` bytes; fewer only if the file is shorter. */
   readonly head: Buffer;
   /** Its last two bytes. */
@@ -33,10 +35,11 @@ export interface Media {
    * Returns the properties of an image that can be decoded; null for one that cannot, is truncated, or has more than
    * 50 million pixels.
    *
-   * @param admit called with the number of pixels before they are decoded. If it throws, nothing is decoded and the call
-   *   rejects with the error. Not called for a JPEG, of which only the beginning and the end are read
+   * @param admit called with the number of pixels before they are decoded, here or for the thumbnail. If it rejects, nothing
+   *   is decoded and the call rejects with the error. Not called for a JPEG that is not progressive: only its beginning and
+   *   end are read, and its thumbnail takes a sixth of the time that other images of its size take
    */
-  image(file: MediaFile, admit: (pixels: number) => void): Promise<ImageFacts | null>;
+  image(file: MediaFile, admit: (pixels: number) => Promise<void>): Promise<ImageFacts | null>;
   /** Returns the duration of audio or video in milliseconds; undefined if it cannot be determined within 2 seconds. */
   duration(file: MediaFile, mimeType: string): Promise<number | undefined>;
   /**

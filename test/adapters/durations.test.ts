@@ -1,21 +1,10 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { LocalMedia } from '../../src/adapters/media/media.ts';
 import { contradicts } from '../../src/model/attachment.ts';
-import { HEAD_BYTES, type MediaFile } from '../../src/ports/media.ts';
 import { durationCases, durationFile } from '../fixtures/durations.ts';
-import { tempFolder } from '../helpers/temp-folder.ts';
+import { mediaFile } from '../helpers/media-file.ts';
 
 const media = new LocalMedia();
-
-const mediaFile = (path: string, bytes: Buffer): MediaFile => ({ path, head: bytes.subarray(0, HEAD_BYTES), tail: bytes.subarray(-2), owner: 'ann' });
-
-function written(t: Test, bytes: Buffer): MediaFile {
-  const path = join(tempFolder(t), 'x');
-  writeFileSync(path, bytes);
-  return mediaFile(path, bytes);
-}
 
 /** A chunk of a WAV file, of an even size. */
 function chunk(type: string, content: Buffer, size = content.length): Buffer {
@@ -30,8 +19,7 @@ const pageOf = (bytes: Buffer, from: number): number => bytes.indexOf('OggS', fr
 
 t.test('durations equal those of ffprobe, for every accepted type', async (t) => {
   for (const { name, mimeType, ms, withinMs } of durationCases) {
-    const { path, bytes } = durationFile(name);
-    const file = mediaFile(path, bytes);
+    const file = mediaFile(durationFile(name).bytes);
     const duration = await media.duration(file, mimeType);
     t.ok(duration !== undefined && Math.abs(duration - ms) <= withinMs, `${name}: ${duration}, by ffprobe ${ms}`);
     const shown = await media.sniff(file);
@@ -41,37 +29,37 @@ t.test('durations equal those of ffprobe, for every accepted type', async (t) =>
 
 t.test('a truncated WAV file has the duration of its content, and invalid ones have none', async (t) => {
   const { bytes } = durationFile('s16.wav');
-  t.equal(await media.duration(written(t, bytes.subarray(0, -4_000)), 'audio/wav'), 450);
+  t.equal(await media.duration(mediaFile(bytes.subarray(0, -4_000)), 'audio/wav'), 450);
   const riff = Buffer.from('RIFF\xff\xff\xff\xffWAVE', 'latin1');
   const format = Buffer.from('01000100401f0000401f000001000800', 'hex');
   const listed = Buffer.concat([riff, chunk('LIST', Buffer.alloc(300_001)), Buffer.alloc(1), chunk('fmt ', format), chunk('data', Buffer.alloc(4_000))]);
-  t.equal(await media.duration(written(t, listed), 'audio/wav'), 500, 'after a long chunk of an odd size');
+  t.equal(await media.duration(mediaFile(listed), 'audio/wav'), 500, 'after a long chunk of an odd size');
   for (const [name, parts] of Object.entries({
     'no data': [chunk('fmt ', format)],
     'no format': [chunk('data', Buffer.alloc(4_000))],
     'no rate': [chunk('fmt ', Buffer.alloc(16)), chunk('data', Buffer.alloc(4_000))],
     nothing: [],
   })) {
-    t.equal(await media.duration(written(t, Buffer.concat([riff, ...parts])), 'audio/wav'), undefined, name);
+    t.equal(await media.duration(mediaFile(Buffer.concat([riff, ...parts])), 'audio/wav'), undefined, name);
   }
 });
 
 t.test('a truncated Ogg file has the duration up to its last complete page, and invalid ones have none', async (t) => {
   const { bytes } = durationFile('vorbis.ogg');
-  const half = await media.duration(written(t, bytes.subarray(0, bytes.lastIndexOf('OggS') + 20)), 'audio/ogg');
+  const half = await media.duration(mediaFile(bytes.subarray(0, bytes.lastIndexOf('OggS') + 20)), 'audio/ogg');
   t.ok(half !== undefined && half > 0 && half < 2_500, `${half}`);
   const headers = bytes.subarray(0, pageOf(bytes, pageOf(bytes, 4) + 4));
-  t.equal(await media.duration(written(t, headers), 'audio/ogg'), undefined, 'only headers');
-  t.equal(await media.duration(written(t, Buffer.concat([headers, Buffer.alloc(9_000_000, 'OggS')])), 'audio/ogg'), undefined, 'no valid pages');
-  t.equal(await media.duration(written(t, bytes.subarray(1)), 'audio/ogg'), undefined, 'no page at its start');
-  t.equal(await media.duration(written(t, Buffer.alloc(0)), 'audio/ogg'), undefined, 'empty');
+  t.equal(await media.duration(mediaFile(headers), 'audio/ogg'), undefined, 'only headers');
+  t.equal(await media.duration(mediaFile(Buffer.concat([headers, Buffer.alloc(9_000_000, 'OggS')])), 'audio/ogg'), undefined, 'no valid pages');
+  t.equal(await media.duration(mediaFile(bytes.subarray(1)), 'audio/ogg'), undefined, 'no page at its start');
+  t.equal(await media.duration(mediaFile(Buffer.alloc(0)), 'audio/ogg'), undefined, 'empty');
   const trailed = Buffer.concat([bytes, Buffer.alloc(300_000)]);
-  t.equal(await media.duration(written(t, trailed), 'audio/ogg'), 2_500, 'other bytes follow');
+  t.equal(await media.duration(mediaFile(trailed), 'audio/ogg'), 2_500, 'other bytes follow');
 });
 
 t.test('an MP4 file without a duration in its header has that of its longest track', async (t) => {
   const { bytes } = durationFile('silent.mp4');
   const silenced = Buffer.from(bytes);
   silenced.writeUInt32BE(0xffffffff, bytes.indexOf('mvhd') + 4 + 16);
-  t.equal(await media.duration(written(t, silenced), 'video/mp4'), 2_000);
+  t.equal(await media.duration(mediaFile(silenced), 'video/mp4'), 2_000);
 });

@@ -1,8 +1,17 @@
 import type { Test } from 'tap';
 import type { Blobs } from '../../src/ports/blobs.ts';
 
-/** Asserts every sentence of ports/blobs.ts for an adapter. `open` opens new, empty blobs twice, like two processes. */
-export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blobs: Blobs; peer: Blobs }>): Promise<void> {
+/**
+ * Asserts every sentence of ports/blobs.ts for an adapter. `open` opens new, empty blobs twice, like two processes; with
+ * `full` as on a full disk.
+ */
+export async function blobsConformance(t: Test, open: (t: Test, full?: boolean) => Promise<{ blobs: Blobs; peer: Blobs }>): Promise<void> {
+  await t.test('nothing is staged on a full disk', async (t) => {
+    const { blobs } = await open(t, true);
+    await t.rejects(blobs.stage(), { code: 'storage_full' });
+    t.same(await blobs.environments(), []);
+  });
+
   await t.test('a blob is visible, complete, once it is committed', async (t) => {
     const { blobs, peer } = await open(t);
     const staged = await blobs.stage();
@@ -27,6 +36,19 @@ export async function blobsConformance(t: Test, open: (t: Test) => Promise<{ blo
     t.equal((await reader.read(10, 1)).length, 0);
     await reader.close();
     await t.rejects(blobs.open('env', 'absent'));
+  });
+
+  await t.test('what was written is readable before it is committed, by its writer', async (t) => {
+    const { blobs } = await open(t);
+    const staged = await blobs.stage();
+    await staged.write(Buffer.from('01234'));
+    await staged.write(Buffer.from('56789'));
+    t.equal((await staged.read(3, 4)).toString(), '3456');
+    await staged.flush();
+    t.equal((await staged.read(8, 100)).toString(), '89');
+    t.equal((await staged.read(10, 1)).length, 0);
+    await staged.commit('env', 'digits');
+    t.equal(await textOf(blobs, 'env', 'digits'), '0123456789');
   });
 
   await t.test('an open blob stays readable after it is removed', async (t) => {

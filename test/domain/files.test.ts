@@ -335,7 +335,7 @@ t.test('the pixels of a user are counted; once they are used up, images are refu
     ...trusting,
     image: async (_file, admit) => {
       const [width = 0, height = 0] = sizes[decoded] ?? [];
-      admit(width * height);
+      await admit(width * height);
       decoded += 1;
       return { mimeType: 'image/png', width, height };
     },
@@ -343,7 +343,7 @@ t.test('the pixels of a user are counted; once they are used up, images are refu
   const config = { uploads: { megapixelsPerMinute: 10 } };
   await put(world, world.ann, 'image/png', config);
   await put(world, world.ann, 'image/png', config);
-  const refused = { code: 'rate_limited', message: 'PNG, GIF and WebP images of more than 10 megapixels in a minute. Try again in 3s', retryAfter: 3 };
+  const refused = { code: 'rate_limited', message: 'PNG, GIF, WebP and progressive JPEG images of more than 10 megapixels in a minute. Try again in 3s', retryAfter: 3 };
   await t.rejects(put(world, world.ann, 'image/png', config), refused);
   t.equal(decoded, 2, 'it was not decoded');
   await put(world, world.bob, 'image/png', config);

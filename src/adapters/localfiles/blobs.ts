@@ -6,7 +6,7 @@ import { CollabError } from '../../model/errors.ts';
 import type { BlobHold, BlobReader, Blobs, BlobStat, StagedBlob } from '../../ports/blobs.ts';
 import { FolderSync } from './folder-sync.ts';
 import { createHold, hasHold } from './holds.ts';
-import { isMissing, StagedFile } from './staged-file.ts';
+import { isMissing, readAt, StagedFile } from './staged-file.ts';
 
 /** Where blobs are stored. */
 export interface LocalBlobsOptions {
@@ -85,6 +85,8 @@ export class LocalBlobs implements Blobs {
       if (!dryRun) await rm(path, { force: true });
       swept++;
     }
+    // Fails while there are files in it.
+    if (!dryRun) await rmdir(folder).catch(() => undefined);
     return swept;
   }
 
@@ -145,15 +147,8 @@ class LocalReader implements BlobReader {
     this.#handle = handle;
   }
 
-  async read(offset: number, length: number): Promise<Buffer> {
-    const buffer = Buffer.allocUnsafeSlow(length);
-    let filled = 0;
-    while (filled < length) {
-      const { bytesRead } = await this.#handle.read(buffer, filled, length - filled, offset + filled);
-      if (bytesRead === 0) break;
-      filled += bytesRead;
-    }
-    return buffer.subarray(0, filled);
+  read(offset: number, length: number): Promise<Buffer> {
+    return readAt(this.#handle, offset, length);
   }
 
   close(): Promise<void> {

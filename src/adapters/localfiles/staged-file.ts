@@ -6,9 +6,11 @@ import type { StagedBlob } from '../../ports/blobs.ts';
 /** Moves a finished file to its final path, durably. */
 export type Place = (path: string, environmentId: string, name: string) => Promise<void>;
 
+const ATTEMPTS = 3;
+
 /** A file in the staging folder. */
 export class StagedFile implements StagedBlob {
-  readonly path: string;
+  readonly #path: string;
   readonly #handle: FileHandle;
   readonly #place: Place;
   #open = true;
@@ -16,19 +18,21 @@ export class StagedFile implements StagedBlob {
   #flushed = false;
 
   private constructor(path: string, handle: FileHandle, place: Place) {
-    this.path = path;
+    this.#path = path;
     this.#handle = handle;
     this.#place = place;
   }
 
   /** Creates a file at `path`, and its folder if that is missing. Rejects with `storage_full` on a full disk. */
   static async create(path: string, place: Place): Promise<StagedFile> {
-    try {
-      return new StagedFile(path, await open(path, 'wx', 0o600), place);
-    } catch (error) {
-      if (!isMissing(error)) throw asRefusal(error);
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      return new StagedFile(path, await open(path, 'wx', 0o600), place);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return new StagedFile(path, await open(path, 'wx+', 0o600), place);
+      } catch (error) {
+        // A sweep may remove the folder, when it is empty, right after it was created.
+        if (!isMissing(error) || attempt === ATTEMPTS) throw asRefusal(error);
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      }
     }
   }
 
@@ -39,6 +43,10 @@ export class StagedFile implements StagedBlob {
     } catch (error) {
       throw asRefusal(error);
     }
+  }
+
+  read(offset: number, length: number): Promise<Buffer> {
+    return readAt(this.#handle, offset, length);
   }
 
   async flush(): Promise<void> {
@@ -54,7 +62,7 @@ export class StagedFile implements StagedBlob {
     if (!this.#flushed) await this.flush();
     try {
       await this.#close();
-      await this.#place(this.path, environmentId, name);
+      await this.#place(this.#path, environmentId, name);
       this.#placed = true;
     } catch (error) {
       throw asRefusal(error);
@@ -63,7 +71,7 @@ export class StagedFile implements StagedBlob {
 
   async discard(): Promise<void> {
     await this.#close();
-    if (!this.#placed) await rm(this.path, { force: true });
+    if (!this.#placed) await rm(this.#path, { force: true });
   }
 
   async #close(): Promise<void> {
@@ -71,6 +79,18 @@ export class StagedFile implements StagedBlob {
     this.#open = false;
     await this.#handle.close();
   }
+}
+
+/** Reads `length` bytes at `offset`, fewer only at the end of the file. */
+export async function readAt(handle: FileHandle, offset: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafeSlow(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await handle.read(buffer, filled, length - filled, offset + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return buffer.subarray(0, filled);
 }
 
 /** Whether a call failed because a file or folder is missing. */

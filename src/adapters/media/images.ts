@@ -8,25 +8,35 @@ const options = { failOn: 'error', limitInputPixels: MAX_PIXELS, sequentialRead:
 
 const types: Readonly<Record<string, string>> = { jpeg: 'image/jpeg', png: 'image/png', gif: 'image/gif', webp: 'image/webp' };
 
+/** What the header of an image says. */
+export interface ImageHeader {
+  readonly facts: ImageFacts;
+  /** Whether every part of the file has detail of the whole image, so that no decoder can skip any. */
+  readonly isProgressive: boolean;
+}
+
 // One thread per image and no cache, because this process also serves requests.
 sharp.concurrency(1);
 sharp.cache(false);
 
-/** Reads the properties of an image from its header; null if its type is not accepted or it has too many pixels. */
-export async function imageFacts(path: string): Promise<ImageFacts | null> {
+/**
+ * Reads the properties of an image, given as its content or the path of a file, from its header. Returns null if its type is not
+ * accepted, or it has too many pixels.
+ */
+export async function imageHeader(image: Buffer | string): Promise<ImageHeader | null> {
   try {
-    const { format, autoOrient } = await sharp(path, options).metadata();
+    const { format, autoOrient, isProgressive } = await sharp(image, options).metadata();
     const mimeType = types[format];
-    return mimeType === undefined ? null : { mimeType, width: autoOrient.width, height: autoOrient.height };
+    return mimeType === undefined ? null : { facts: { mimeType, width: autoOrient.width, height: autoOrient.height }, isProgressive };
   } catch {
     return null;
   }
 }
 
-/** Whether the pixels of an image can be decoded. */
-export async function imageDecodes(path: string): Promise<boolean> {
+/** Whether the pixels of an image, given as its content or the path of a file, can be decoded. */
+export async function imageDecodes(image: Buffer | string): Promise<boolean> {
   try {
-    await limited(sharp(path, options)).resize(16, 16, { fit: 'fill' }).raw().toBuffer();
+    await limited(sharp(image, options)).resize(16, 16, { fit: 'fill' }).raw().toBuffer();
     return true;
   } catch {
     return false;

@@ -19,10 +19,11 @@ interface Walk {
  * Whether a JPEG has its end marker, so that it is not truncated. Bytes after that, as in motion photos of phones, are
  * ignored. Reads the file at most once, in parts, and takes time in proportion to its size.
  */
-export async function jpegIsComplete({ path, head, tail }: MediaFile): Promise<boolean> {
+export async function jpegIsComplete(file: MediaFile): Promise<boolean> {
+  const { head, tail } = file;
   // Most files end with the marker, and then their scans need not be searched.
   if (tail.equals(END_OF_IMAGE) && walkSegments(head, FIRST_SEGMENT).stoppedBy === 'scan') return true;
-  return FileWindow.use(path, endsAfterScan);
+  return endsAfterScan(new FileWindow(file));
 }
 
 async function endsAfterScan(file: FileWindow): Promise<boolean> {

@@ -1,19 +1,12 @@
 import { FairSemaphore } from '../../lib/fair-semaphore.ts';
 import type { ImageFacts, Media, MediaFile } from '../../ports/media.ts';
-import type { parseFromTokenizer } from 'music-metadata';
-import type { fromFile } from 'strtok3';
 import { FileWindow } from './file-window.ts';
+import { withImageInput } from './image-input.ts';
 import { jpegIsComplete } from './jpeg-end.ts';
 import { mp4Duration } from './mp4-duration.ts';
 import { oggDuration } from './ogg-duration.ts';
 import { wavDuration } from './wav-duration.ts';
 import { webmDuration } from './webm-duration.ts';
-
-/** The parser of MP3 files, which have frames of many kinds. */
-interface Parser {
-  readonly parseFromTokenizer: typeof parseFromTokenizer;
-  readonly fromFile: typeof fromFile;
-}
 
 const DURATION_TIMEOUT_MS = 2_000;
 const MAX_CONCURRENT_READS = 4;
@@ -36,18 +29,22 @@ export class LocalMedia implements Media {
     }
   }
 
-  async image(file: MediaFile, admit: (pixels: number) => void): Promise<ImageFacts | null> {
-    const { imageFacts, imageDecodes } = await import('./images.ts');
-    const { owner, path } = file;
-    const facts = await this.#reads.run(owner, () => imageFacts(path));
-    if (facts === null) return null;
+  async image(file: MediaFile, admit: (pixels: number) => Promise<void>): Promise<ImageFacts | null> {
+    const { imageHeader, imageDecodes } = await import('./images.ts');
+    const { owner, head } = file;
+    // Of most types the first bytes are enough.
+    const header = await this.#reads.run(owner, async () => (await imageHeader(head)) ?? (await withImageInput(file, imageHeader)));
+    if (header === null) return null;
+    const { facts, isProgressive } = header;
+    const pixels = facts.width * facts.height;
+    const isJpeg = facts.mimeType === 'image/jpeg';
+    // The thumbnail of any other JPEG is decoded at an eighth of its size, in a sixth of the time.
+    if (!isJpeg || isProgressive) await admit(pixels);
     // The decoder ignores damage inside the scans of a JPEG. So its header and end marker say as much as decoding all of it,
     // at a twentieth of the cost.
-    if (facts.mimeType === 'image/jpeg') return (await jpegIsComplete(file)) ? facts : null;
-    const pixels = facts.width * facts.height;
-    admit(pixels);
+    if (isJpeg) return (await jpegIsComplete(file)) ? facts : null;
     const decoders = pixels <= SMALL_PIXELS ? this.#smallDecoders : this.#decoders;
-    return (await decoders.run(owner, () => imageDecodes(path))) ? facts : null;
+    return (await decoders.run(owner, () => withImageInput(file, imageDecodes))) ? facts : null;
   }
 
   async thumbnail(image: Buffer): Promise<Buffer | null> {
@@ -55,13 +52,15 @@ export class LocalMedia implements Media {
     return this.#decoders.run('', () => makeThumbnail(image));
   }
 
-  duration({ owner, path }: MediaFile, mimeType: string): Promise<number | undefined> {
-    return this.#reads.run(owner, () => durationOf(path, mimeType));
+  duration(file: MediaFile, mimeType: string): Promise<number | undefined> {
+    return this.#reads.run(file.owner, () => durationOf(file, mimeType));
   }
 }
 
-/** The readers of durations by declared MIME type; MP3 has the parser. */
-const durationReaders: Readonly<Record<string, (file: FileWindow, mayContinue: () => boolean) => Promise<number | undefined>>> = {
+type DurationReader = (file: FileWindow, mayContinue: () => boolean) => Promise<number | undefined>;
+
+/** The readers of durations by declared MIME type; the others are read as MP3. */
+const durationReaders: Readonly<Record<string, DurationReader>> = {
   'audio/mp4': mp4Duration,
   'video/mp4': mp4Duration,
   'audio/webm': webmDuration,
@@ -70,36 +69,13 @@ const durationReaders: Readonly<Record<string, (file: FileWindow, mayContinue: (
   'audio/wav': wavDuration,
 };
 
-async function durationOf(path: string, mimeType: string): Promise<number | undefined> {
-  const readDuration = durationReaders[mimeType];
+async function durationOf(file: MediaFile, mimeType: string): Promise<number | undefined> {
   // Loaded outside of the time limit: on a busy machine that can take as long as the limit.
-  const parser = readDuration === undefined ? await loadParser() : null;
+  const readDuration = durationReaders[mimeType] ?? (await import('./mp3-duration.ts')).mp3Duration;
   return withTimeout(DURATION_TIMEOUT_MS, async (signal) => {
-    if (parser !== null) return parse(parser, path, signal);
-    return FileWindow.use(path, async (file) => readDuration?.(file, () => !signal.aborted)).catch(() => undefined);
+    // Files that cannot be parsed, and reads after the file was closed, make a reader throw.
+    return readDuration(new FileWindow(file), () => !signal.aborted).catch(() => undefined);
   });
-}
-
-async function loadParser(): Promise<Parser> {
-  const [{ parseFromTokenizer }, { fromFile }] = await Promise.all([import('music-metadata'), import('strtok3')]);
-  return { parseFromTokenizer, fromFile };
-}
-
-async function parse({ parseFromTokenizer, fromFile }: Parser, path: string, signal: AbortSignal): Promise<number | undefined> {
-  const file = await fromFile(path);
-  // The parser has no way to stop it, and a file that only resembles audio keeps it busy for minutes. This makes its next read fail.
-  signal.addEventListener('abort', () => void file.close());
-  try {
-    signal.throwIfAborted();
-    const { format } = await parseFromTokenizer(file, { duration: true, skipCovers: true });
-    const ms = Math.round((format.duration ?? 0) * 1000);
-    return ms > 0 && Number.isSafeInteger(ms) ? ms : undefined;
-  } catch {
-    // The parser throws on files that it cannot parse.
-    return undefined;
-  } finally {
-    await file.close();
-  }
 }
 
 /** Returns the result of `work`; undefined if it takes longer than `ms` milliseconds, which aborts its signal. */

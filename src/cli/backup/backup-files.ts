@@ -1,8 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordedFiles } from '../../domain/files/recorded-files.ts';
-import { FILES, type Manifest } from './backup-folder.ts';
-import { copyFile, filesBelow } from './copy-file.ts';
+import type { Blobs } from '../../ports/blobs.ts';
+import { blobAt, FILES, type Manifest, pathOfBlob } from './backup-folder.ts';
+import { blobToFile } from './copy-blob.ts';
 import { bytesText, type Progress } from '../terminal/progress.ts';
 
 /** The files of a backup. */
@@ -13,33 +14,42 @@ export interface CopiedFiles {
 }
 
 /**
- * Copies the files that `recorded` lists, and their thumbnails, from the folder `from` into the backup `to`. A file that
- * differs from its record is read a second time; if it still differs, it is copied as it is and listed as damaged.
+ * Copies the blobs that `recorded` lists, and their thumbnails, into the backup `to`. A file that differs from its record is
+ * read a second time; if it still differs, it is copied as it is and listed as damaged.
  */
-export async function copyFiles(from: string, to: string, recorded: RecordedFiles, progress: Progress): Promise<CopiedFiles> {
+export async function copyFiles(blobs: Blobs, to: string, recorded: RecordedFiles, progress: Pick<Progress, 'update'>): Promise<CopiedFiles> {
   const sums = new Map<string, string>();
   const damaged: string[] = [];
   const found = new Set<string>();
   let bytes = 0;
-  for (const path of await filesBelow(from)) {
-    const [environmentId, fileId] = blobAt(path);
-    if (!recorded.has(environmentId, fileId)) continue;
-    const target = join(to, FILES, path);
-    const expected = recorded.hashOf(environmentId, fileId);
-    let copied = await copyFile(join(from, path), target);
+  for await (const [environmentId, name] of namesOf(blobs)) {
+    if (!recorded.has(environmentId, name)) continue;
+    const path = pathOfBlob(environmentId, name);
+    const target = join(to, path);
+    const expected = recorded.hashOf(environmentId, name);
+    let copied = await blobToFile(blobs, environmentId, name, target);
     if (copied !== null && expected !== undefined && copied.sha256 !== expected) {
       await rm(target);
-      copied = await copyFile(join(from, path), target);
+      copied = await blobToFile(blobs, environmentId, name, target);
     }
     if (copied === null) continue;
-    if (expected !== undefined && copied.sha256 !== expected) damaged.push(path);
-    found.add(`${environmentId}/${fileId}`);
-    sums.set(`${FILES}/${path}`, copied.sha256);
+    if (expected !== undefined && copied.sha256 !== expected) damaged.push(path.slice(FILES.length + 1));
+    found.add(`${environmentId}/${name}`);
+    sums.set(path, copied.sha256);
     bytes += copied.bytes;
     progress.update(() => `copying files: ${sums.size}, ${bytesText(bytes)}`);
   }
   const missing = [...recorded.all()].map((names) => names.join('/')).filter((name) => !found.has(name));
   return { files: { count: sums.size, bytes, missing, damaged }, sums };
+}
+
+/** All blobs, in order. */
+async function* namesOf(blobs: Blobs): AsyncIterable<[environmentId: string, name: string]> {
+  for (const environmentId of (await blobs.environments()).sort()) {
+    const names: string[] = [];
+    for await (const name of blobs.list(environmentId)) names.push(name);
+    for (const name of names.sort()) yield [environmentId, name];
+  }
 }
 
 /**
@@ -48,12 +58,6 @@ export async function copyFiles(from: string, to: string, recorded: RecordedFile
  * @param sums as in `CopiedFiles`
  */
 export function lostFiles(recorded: RecordedFiles, sums: ReadonlyMap<string, string>): string[] {
-  const hashes = new Map([...sums].filter(([path]) => path.startsWith(`${FILES}/`)).map(([path, sha256]) => [blobAt(path.slice(FILES.length + 1)).join('/'), sha256]));
+  const hashes = new Map([...sums].map(([path, sha256]) => [blobAt(path)?.join('/'), sha256]));
   return [...recorded.all()].filter(([environmentId, fileId]) => hashes.get(`${environmentId}/${fileId}`) !== recorded.hashOf(environmentId, fileId)).map((names) => names.join('/'));
-}
-
-/** The environment and name of the blob at a path below the folder of files. */
-function blobAt(path: string): [environmentId: string, name: string] {
-  const parts = path.split('/');
-  return [parts[0] ?? '', parts.at(-1) ?? ''];
 }

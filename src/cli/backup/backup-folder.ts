@@ -6,8 +6,10 @@ import { Failure } from '../failure.ts';
 
 /** The folder of the store, in a backup and in a data folder. */
 export const STORE = 'store';
-/** The folder of the uploaded files, in a backup and in a data folder. */
+/** The folder of the uploaded files in a backup. */
 export const FILES = 'files';
+/** The files of an environment whose names begin alike share a folder of a backup. */
+const FOLDER_LETTERS = 10;
 /** The file with the checksums, one line per file, in the format of `sha256sum -c`. */
 export const SUMS = 'SHA256SUMS';
 /** The manifest file. It is written last: a folder without it is not a complete backup. */
@@ -17,6 +19,17 @@ export const BACKUP_FORMAT = 1;
 const STORE_FILE = 'data.mdb';
 /** Matches the paths of the files of a backup: the store, and `files/<environment>/<folder>/<name>` (names as in ports/blobs.ts). */
 const CONTENT = /^(?:store\/data\.mdb|files(?:\/[!-\-0-~][!-.0-~]{0,127}){3})$/;
+
+/** The path in a backup of a blob (names as in ports/blobs.ts). */
+export function pathOfBlob(environmentId: string, name: string): string {
+  return `${FILES}/${environmentId}/${name.slice(0, FOLDER_LETTERS)}/${name}`;
+}
+
+/** Environment and name of the blob at a path in a backup; null for any other file. */
+export function blobAt(path: string): [environmentId: string, name: string] | null {
+  const [folder, environmentId, , name] = path.split('/');
+  return folder === FILES && environmentId !== undefined && name !== undefined ? [environmentId, name] : null;
+}
 
 const count = () => Type.Integer({ minimum: 0 });
 
@@ -44,6 +57,8 @@ const ManifestSchema = Type.Object({
     /** Files that differ from their record, on the server and therefore in the backup; absent in older backups. */
     damaged: Type.Optional(Type.Array(Type.String())),
   }),
+  /** The heads of the audit logs, that of the server with null; absent in older backups. */
+  audit: Type.Optional(Type.Array(Type.Object({ environmentId: Type.Union([Type.String(), Type.Null()]), seq: count(), hash: Type.String() }))),
   /** SHA-256 of SHA256SUMS, hex. */
   sumsSha256: Type.String(),
 });

@@ -3,20 +3,25 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { openBlobs, storeCopies } from '../../app.ts';
 import type { Config } from '../../config/schema.ts';
+import { chainOfHead } from '../../domain/records/partitions.ts';
 import { RecordedFiles } from '../../domain/files/recorded-files.ts';
 import { ensureFolder, syncTree, writeDurably } from '../../lib/durable-files.ts';
+import type { AuditHead } from '../../model/audit.ts';
 import { version } from '../../model/version.ts';
+import type { Blobs } from '../../ports/blobs.ts';
 import { copyFiles } from './backup-files.ts';
 import { BACKUP_FORMAT, FILES, MANIFEST, type Manifest, STORE, SUMS } from './backup-folder.ts';
 import { sha256Of, sizeOf } from './copy-file.ts';
 import { addCommand } from '../command.ts';
 import { pathArgument } from '../option-values.ts';
 import { Failure } from '../failure.ts';
-import { filesFolder, hasStore, noFolderFailure, storeFolder } from '../shared/folder.ts';
+import { hasStore, noFolderFailure, storeFolder } from '../shared/folder.ts';
 import { loadFolderConfig } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { keyValues, nextSteps, printResult } from '../terminal/output.ts';
 import { bytesText, Progress } from '../terminal/progress.ts';
+
+type AuditHeads = NonNullable<Manifest['audit']>;
 
 /** How often the size of the store's copy is checked. */
 const PROGRESS_MS = 200;
@@ -67,9 +72,11 @@ async function copyOrCleanUp(to: string, config: Config): Promise<Manifest> {
 
 async function copyAll(to: string, config: Config, progress: Progress): Promise<Manifest> {
   const recorded = new RecordedFiles();
-  const { store, copied } = await whileFilesAreKept(config, async () => ({
-    store: await copyStore(storeFolder(config), join(to, STORE), recorded, progress),
-    copied: await copyFiles(filesFolder(config), to, recorded, progress),
+  const audit: AuditHeads = [];
+  const blobs = await openBlobs(config);
+  const { store, copied } = await whileFilesAreKept(blobs, async () => ({
+    store: await copyStore(storeFolder(config), join(to, STORE), { recorded, audit }, progress),
+    copied: await copyFiles(blobs, to, recorded, progress),
   }));
   // Hashed by reading the copy, not while copying, because only what is on the disk matters.
   const { STORE_FILE } = await storeCopies();
@@ -84,6 +91,7 @@ async function copyAll(to: string, config: Config, progress: Progress): Promise<
     createdAt: new Date().toISOString(),
     store,
     files: copied.files,
+    audit,
     sumsSha256: await sha256Of(join(to, SUMS)),
   };
   await writeDurably(join(to, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
@@ -91,8 +99,8 @@ async function copyAll(to: string, config: Config, progress: Progress): Promise<
 }
 
 /** Runs `work`. Meanwhile no server deletes a file that a record named at the start. */
-async function whileFilesAreKept<T>(config: Config, work: () => Promise<T>): Promise<T> {
-  const hold = await (await openBlobs(config)).hold();
+async function whileFilesAreKept<T>(blobs: Blobs, work: () => Promise<T>): Promise<T> {
+  const hold = await blobs.hold();
   try {
     return await work();
   } finally {
@@ -100,7 +108,8 @@ async function whileFilesAreKept<T>(config: Config, work: () => Promise<T>): Pro
   }
 }
 
-async function copyStore(from: string, to: string, recorded: RecordedFiles, progress: Progress): Promise<Manifest['store']> {
+/** Copies the store, and adds what its copy contains to `found`. */
+async function copyStore(from: string, to: string, found: { recorded: RecordedFiles; audit: AuditHeads }, progress: Progress): Promise<Manifest['store']> {
   const copies = await storeCopies();
   const total = await sizeOf(join(from, copies.STORE_FILE));
   const watch = setInterval(() => {
@@ -112,7 +121,11 @@ async function copyStore(from: string, to: string, recorded: RecordedFiles, prog
     clearInterval(watch);
   }
   progress.update(() => 'checking the copy of the store');
-  return await copies.inspectStore(to, (partition, key, value) => recorded.add(partition, key, value));
+  return await copies.inspectStore(to, (partition, key, value) => {
+    found.recorded.add(partition, key, value);
+    const environmentId = chainOfHead(partition);
+    if (environmentId !== undefined) found.audit.push({ environmentId, ...(JSON.parse(value) as AuditHead) });
+  });
 }
 
 /** Describes the server's missing and damaged files, as found by the backup; null if there are none. */

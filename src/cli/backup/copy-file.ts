@@ -1,24 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
-import { createReadStream, type Dirent } from 'node:fs';
-import { mkdir, open, readdir, stat } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
 const COPY_BYTES = 1024 * 1024;
-
-/** The files below a folder as sorted relative paths; none if the folder does not exist. Skips names that begin with a dot. */
-export async function filesBelow(folder: string): Promise<string[]> {
-  const found: string[] = [];
-  const visit = async (at: string): Promise<void> => {
-    const entries: Dirent[] = await readdir(at, { withFileTypes: true }).catch(() => []);
-    for (const entry of entries) {
-      if (entry.name.startsWith('.')) continue;
-      if (entry.isDirectory()) await visit(join(at, entry.name));
-      else if (entry.isFile()) found.push(relative(folder, join(at, entry.name)));
-    }
-  };
-  await visit(folder);
-  return found.sort();
-}
 
 /** Copies a file to a path that must not exist, and flushes it. Returns its SHA-256 (hex) and size; null if the file no longer exists. */
 export async function copyFile(from: string, to: string, onBytes: (bytes: number) => void = () => {}): Promise<{ sha256: string; bytes: number } | null> {

@@ -1,13 +1,17 @@
 import { realpath, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { storeCopies } from '../../app.ts';
+import { openBlobs, storeCopies } from '../../app.ts';
 import { lockDataFolder } from '../../cluster/data-folder-lock.ts';
 import type { Config } from '../../config/schema.ts';
+import { addToChain } from '../../domain/audit/chain.ts';
+import { AUDIT_HEAD_KEY, auditHeadOf, auditKey, auditOf } from '../../domain/records/partitions.ts';
 import { RecordedFiles } from '../../domain/files/recorded-files.ts';
 import { ensureFolder } from '../../lib/durable-files.ts';
+import type { Blobs } from '../../ports/blobs.ts';
 import { lostFiles } from './backup-files.ts';
-import { type Manifest, readManifest, readSums, STORE, SUMS } from './backup-folder.ts';
+import { blobAt, type Manifest, readManifest, readSums, STORE, SUMS } from './backup-folder.ts';
+import { fileToBlob } from './copy-blob.ts';
 import { copyFile, sha256Of } from './copy-file.ts';
 import { addCommand } from '../command.ts';
 import { pathArgument } from '../option-values.ts';
@@ -19,6 +23,7 @@ import { keyValues, nextSteps, printNote, printResult, shellWord } from '../term
 import { bytesText, Progress } from '../terminal/progress.ts';
 import { confirmDestruction } from '../terminal/prompt.ts';
 import { createStagingFolder, replaceData } from './replace-data.ts';
+import { operatorName } from '../shared/operator.ts';
 import { findRunningServer } from '../shared/running-server.ts';
 
 /** Adds `restore`. */
@@ -66,14 +71,17 @@ async function restore(backup: string, options: { yes?: true }, command: Command
 }
 
 /** Copies the backup into a staging folder, checks it, and moves it into place. No server can start meanwhile. */
-async function copyAndReplace(from: string, manifest: Manifest, { dataDir }: Config): Promise<{ epoch: string; aside: string | null }> {
+async function copyAndReplace(from: string, manifest: Manifest, config: Config): Promise<{ epoch: string; aside: string | null }> {
+  const { dataDir } = config;
   await ensureFolder(dataDir);
   const lock = await lockDataFolder(dataDir);
   const progress = new Progress();
   let staging: string | undefined;
   try {
     staging = await createStagingFolder(dataDir);
-    const sums = await copyChecked(from, staging, manifest, progress);
+    const blobs = await openBlobs({ ...config, dataDir: staging });
+    const sums = await copyChecked(from, staging, blobs, manifest, progress);
+    await blobs.sweepStaged(0);
     const epoch = await checkStore(join(staging, STORE), manifest, sums);
     const aside = await replaceData(dataDir, staging);
     return { epoch, aside };
@@ -84,7 +92,7 @@ async function copyAndReplace(from: string, manifest: Manifest, { dataDir }: Con
   }
 }
 
-async function copyChecked(from: string, staging: string, manifest: Manifest, progress: Progress): Promise<ReadonlyMap<string, string>> {
+async function copyChecked(from: string, staging: string, blobs: Blobs, manifest: Manifest, progress: Progress): Promise<ReadonlyMap<string, string>> {
   if ((await sha256Of(join(from, SUMS)).catch(() => '')) !== manifest.sumsSha256) throw damaged(from, SUMS);
   const total = manifest.store.bytes + manifest.files.bytes;
   let done = 0;
@@ -93,26 +101,57 @@ async function copyChecked(from: string, staging: string, manifest: Manifest, pr
   for (const [name, sha256] of sums) {
     // A symbolic link could point to any file of this machine, which would then be served to users.
     if ((await realpath(join(from, name)).catch(() => null)) !== join(root, name)) throw damaged(from, name);
-    const copied = await copyFile(join(from, name), join(staging, name), (bytes) => (done += bytes));
-    if (copied?.sha256 !== sha256) throw damaged(from, name);
+    const bytes = await copyInto(join(from, name), join(staging, name), sha256, blobs, blobAt(name));
+    if (bytes === null) throw damaged(from, name);
+    done += bytes;
     progress.update(() => `${bytesText(done)} of ${bytesText(total)}`);
   }
   return sums;
 }
 
+/** Copies the store's file, or a file that becomes a blob. Returns its size; null if it is missing or has another SHA-256. */
+async function copyInto(from: string, to: string, sha256: string, blobs: Blobs, blob: [environmentId: string, name: string] | null): Promise<number | null> {
+  if (blob !== null) return fileToBlob(from, sha256, blobs, ...blob);
+  const copied = await copyFile(from, to);
+  return copied?.sha256 === sha256 ? copied.bytes : null;
+}
+
 /** Gives the store a new epoch, and reads all of it to compare it with the manifest. Returns the epoch. */
-async function checkStore(path: string, { store }: Manifest, sums: ReadonlyMap<string, string>): Promise<string> {
+async function checkStore(path: string, manifest: Manifest, sums: ReadonlyMap<string, string>): Promise<string> {
   const { renewEpoch, inspectStore } = await storeCopies();
-  const epoch = await renewEpoch(path);
+  const { store } = manifest;
+  let added = 0;
+  const epoch = await renewEpoch(path, (records) => (added = recordRestore(records, manifest)));
   const recorded = new RecordedFiles();
   const found = await inspectStore(path, (partition, key, value) => recorded.add(partition, key, value));
-  const same = found.environments === store.environments && found.records === store.records && found.events === store.events && found.epoch === epoch;
+  const same = found.environments === store.environments && found.records - added === store.records && found.events === store.events && found.epoch === epoch;
   if (!same) {
     throw new Failure(`The restored store has ${found.records} records and ${found.events} events, but the backup's manifest says ${store.records} and ${store.events}. Nothing was changed.`);
   }
   const lost = lostFiles(recorded, sums).length;
   if (lost > 0) printNote(`In the backup ${lost === 1 ? 'one file is' : `${lost} files are`} missing or damaged: their comments will show files that cannot be loaded. \`collab doctor\` lists them.`);
   return epoch;
+}
+
+/** The records of the copied store. */
+interface CopiedRecords {
+  get(partition: string, key: string): string | undefined;
+  put(partition: string, key: string, value: string): void;
+}
+
+/** Adds the restore to the audit log of the restored server. Returns how many records the store has more. */
+function recordRestore(records: CopiedRecords, { createdAt, version }: Manifest): number {
+  const stored = records.get(auditHeadOf(null), AUDIT_HEAD_KEY);
+  const { text, head } = addToChain(null, stored, {
+    at: new Date().toISOString(),
+    actor: { kind: 'cli', id: operatorName() },
+    action: 'server.restore',
+    target: { kind: 'server', id: 'server' },
+    details: { backup: createdAt, version },
+  });
+  records.put(auditOf(null), auditKey(head.seq), text);
+  records.put(auditHeadOf(null), AUDIT_HEAD_KEY, JSON.stringify(head));
+  return stored === undefined ? 2 : 1;
 }
 
 function damaged(from: string, name: string): Failure {

@@ -39,7 +39,8 @@ export async function openFile(
 ): Promise<ServedFile> {
   if (actor.environment.id !== environmentId) throw new CollabError('forbidden', 'The credentials belong to a different environment than the file');
   const file = await requireFile(ctx, environmentId, fileId);
-  if (actor.rooms !== null && file.commentId !== null) await requireLinkedCommentAccess(ctx, actor, file.commentId);
+  if (file.held === true) requireHeldFileAccess(actor, file);
+  else if (actor.rooms !== null && file.commentId !== null) await requireLinkedCommentAccess(ctx, actor, file.commentId);
   const { mimeType, filename, type } = file.attachment;
   const tag = file.sha256.slice(0, 32);
   if (!thumbnail) return { environmentId, blob: fileId, mimeType, filename, tag, isThumbnail: false };
@@ -72,6 +73,11 @@ async function requireFile(ctx: Context, environmentId: string, fileId: string):
   const stored = /^[A-Za-z0-9_-]{1,64}$/.test(fileId) ? await ctx.store.get(filesOf(environmentId), fileId) : undefined;
   if (stored === undefined) throw fileNotFound();
   return JSON.parse(stored) as StoredFile;
+}
+
+/** A file of held content exists only for the user who uploaded it, and for moderators. */
+function requireHeldFileAccess(actor: UserActor, { uploadedBy }: StoredFile): void {
+  if (actor.userId !== uploadedBy && actor.role !== 'moderator') throw fileNotFound();
 }
 
 async function requireLinkedCommentAccess(ctx: Context, actor: UserActor, commentId: string): Promise<void> {

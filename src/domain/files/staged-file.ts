@@ -39,7 +39,7 @@ export class StagedFile {
 
   /** The file for `Media`. `owner` identifies the user, as `MediaFile.owner`. */
   mediaFile(owner: string): MediaFile {
-    return { path: this.#blob.path, head: this.#head, tail: this.#tail, owner };
+    return { size: this.#size, read: (offset, length) => this.#blob.read(offset, length), head: this.#head, tail: this.#tail, owner };
   }
 
   /** How the content contradicts the declared MIME type, as a sentence without a full stop; null if it does not. */

@@ -2,12 +2,13 @@ import { CollabError } from '../../model/errors.ts';
 import { AdmissionControl } from '../../lib/admission-control.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
-import { acceptedTypes, type Attachment, type StoredFile } from '../../model/attachment.ts';
+import { acceptedType, acceptedTypes, type Attachment, type StoredFile } from '../../model/attachment.ts';
 import type { Environment, MediaType } from '../../model/environment.ts';
 import { actorKey, requireWrite } from '../access/access.ts';
 import { type ActorBudget, spendBudget } from '../quotas/budgets.ts';
 import type { UserActor } from '../access/actor.ts';
 import { type Context, requireFileStorage } from '../context.ts';
+import { requirePassing } from '../filtering.ts';
 import { putFileJob } from './file-jobs.ts';
 import { filePath } from './file-urls.ts';
 import { safeFilename } from './filenames.ts';
@@ -18,7 +19,7 @@ import { chargeUsage, requireQuotaLeft } from '../quotas/usage.ts';
 /** What is known of a file before its first byte. */
 export interface UploadHead {
   readonly filename: string;
-  /** The declared MIME type, with parameters. */
+  /** The declared MIME type, with parameters; '' if it is not known. */
   readonly contentType: string;
   /** A lower bound of its size in bytes; 0 or less if unknown. */
   readonly minBytes: number;
@@ -43,19 +44,21 @@ const unsupported = (message: string): CollabError => new CollabError('unsupport
 
 /**
  * Begins an upload of a user after checking, in the documented order, what is known before the content. Throws `forbidden`,
- * `unsupported_media`, `media_disabled`, `file_too_large`, `quota_exceeded`, `storage_full`.
+ * `unsupported_media`, `media_disabled`, `file_too_large`, `quota_exceeded`, `content_rejected`, `storage_full`.
  */
 export async function beginUpload(ctx: Context, actor: UserActor, config: UploadConfig, { filename, contentType, minBytes }: UploadHead): Promise<Upload> {
   requireWrite(actor);
-  const mimeType = contentType.split(';', 1).join().trim().toLowerCase();
-  const type = Object.hasOwn(acceptedTypes, mimeType) ? acceptedTypes[mimeType] : undefined;
-  if (type === undefined) throw unsupported(`Unsupported MIME type: ${mimeType.slice(0, 100) || 'none'}. Accepted are ${Object.keys(acceptedTypes).join(', ')}`);
+  const accepted = acceptedType(contentType);
+  if (accepted === undefined) throw unsupported(`Unsupported MIME type: ${contentType.slice(0, 100) || 'none'}. Accepted are ${Object.keys(acceptedTypes).join(', ')}`);
+  const { type, mimeType } = accepted;
   const { environment } = actor;
   if (!environment.settings.media[type]) throw new CollabError('media_disabled', `${mediaLabels[type]} uploads are disabled for this environment`);
   if (minBytes > maxBytes(environment)) throw tooLarge(environment);
   await requireQuotaLeft(ctx, actor, 'uploadBytes', minBytes);
+  const name = safeFilename(filename, mimeType);
+  await requirePassing(ctx, actor, 'upload.create', { userId: actor.userId, filename: name, mimeType, sizeBytes: minBytes > 0 ? minBytes : null });
   const staged = new StagedFile(await requireFileStorage(ctx).blobs.stage());
-  return new Upload(ctx, actor, pixelBudget(config), staged, { type, mimeType, filename: safeFilename(filename, mimeType) });
+  return new Upload(ctx, actor, pixelBudget(config), staged, { type, mimeType, filename: name });
 }
 
 /** A file that is being received. End it with `finish` or `discard`. */
@@ -152,7 +155,7 @@ export class Upload {
 }
 
 function pixelBudget({ uploads: { megapixelsPerMinute } }: UploadConfig): ActorBudget {
-  return { name: 'pixels', perMinute: megapixelsPerMinute, refusal: `PNG, GIF and WebP images of more than ${megapixelsPerMinute} megapixels in a minute` };
+  return { name: 'pixels', perMinute: megapixelsPerMinute, refusal: `PNG, GIF, WebP and progressive JPEG images of more than ${megapixelsPerMinute} megapixels in a minute` };
 }
 
 const maxBytes = ({ settings }: Environment): number => settings.maxFileSizeMb * MEGABYTE;

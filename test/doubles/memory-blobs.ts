@@ -1,0 +1,112 @@
+import { CollabError } from '../../src/model/errors.ts';
+import type { BlobHold, BlobReader, Blobs, BlobStat, StagedBlob } from '../../src/ports/blobs.ts';
+
+interface Staged {
+  bytes: Buffer;
+  writtenAt: number;
+}
+
+/** The content that several `MemoryBlobs` share, as processes share a bucket. */
+export class MemoryBucket {
+  /** While true, writes are refused as on a full disk. */
+  full = false;
+  readonly blobs = new Map<string, Map<string, Buffer>>();
+  readonly staged = new Set<Staged>();
+  readonly holds = new Set<object>();
+}
+
+/** Blobs without any file: proves that no caller needs a path. */
+export class MemoryBlobs implements Blobs {
+  readonly #bucket: MemoryBucket;
+
+  constructor(bucket = new MemoryBucket()) {
+    this.#bucket = bucket;
+  }
+
+  async stage(): Promise<StagedBlob> {
+    const { staged, blobs } = this.#bucket;
+    const own: Staged = { bytes: Buffer.alloc(0), writtenAt: performance.now() };
+    this.#requireSpace();
+    staged.add(own);
+    return {
+      write: async (chunk) => {
+        this.#requireSpace();
+        own.bytes = Buffer.concat([own.bytes, chunk]);
+        own.writtenAt = performance.now();
+      },
+      read: async (offset, length) => Buffer.from(own.bytes.subarray(offset, offset + length)),
+      flush: async () => this.#requireSpace(),
+      commit: async (environmentId, name) => {
+        checkName(environmentId, name);
+        this.#requireSpace();
+        if (!staged.delete(own)) throw new Error('the staged blob is gone');
+        const environment = blobs.get(environmentId) ?? new Map<string, Buffer>();
+        blobs.set(environmentId, environment.set(name, own.bytes));
+      },
+      discard: async () => void staged.delete(own),
+    };
+  }
+
+  async stat(environmentId: string, name: string): Promise<BlobStat | undefined> {
+    const bytes = this.#find(environmentId, name);
+    return bytes === undefined ? undefined : { size: bytes.length };
+  }
+
+  async open(environmentId: string, name: string): Promise<BlobReader> {
+    const bytes = this.#find(environmentId, name);
+    if (bytes === undefined) throw new Error(`there is no blob ${environmentId}/${name}`);
+    return { read: async (offset, length) => Buffer.from(bytes.subarray(offset, offset + length)), close: async () => undefined };
+  }
+
+  async remove(environmentId: string, name: string): Promise<void> {
+    checkName(environmentId, name);
+    const environment = this.#bucket.blobs.get(environmentId);
+    environment?.delete(name);
+    if (environment?.size === 0) this.#bucket.blobs.delete(environmentId);
+  }
+
+  async *list(environmentId: string): AsyncIterable<string> {
+    checkName(environmentId);
+    yield* [...(this.#bucket.blobs.get(environmentId)?.keys() ?? [])];
+  }
+
+  async environments(): Promise<string[]> {
+    return [...this.#bucket.blobs.keys()];
+  }
+
+  async sweepStaged(ageMs: number, dryRun = false): Promise<number> {
+    const old = [...this.#bucket.staged].filter(({ writtenAt }) => performance.now() - writtenAt >= ageMs);
+    if (!dryRun) for (const staged of old) this.#bucket.staged.delete(staged);
+    return old.length;
+  }
+
+  async hold(): Promise<BlobHold> {
+    const { holds } = this.#bucket;
+    const hold = {};
+    holds.add(hold);
+    return { release: async () => void holds.delete(hold) };
+  }
+
+  async isHeld(): Promise<boolean> {
+    return this.#bucket.holds.size > 0;
+  }
+
+  async removeAll(environmentId: string): Promise<void> {
+    checkName(environmentId);
+    this.#bucket.blobs.delete(environmentId);
+  }
+
+  #find(environmentId: string, name: string): Buffer | undefined {
+    checkName(environmentId, name);
+    return this.#bucket.blobs.get(environmentId)?.get(name);
+  }
+
+  #requireSpace(): void {
+    if (this.#bucket.full) throw new CollabError('storage_full', 'The disk is full');
+  }
+}
+
+/** Throws if a name breaks the rules of the port. */
+function checkName(...names: readonly string[]): void {
+  for (const name of names) if (!/^[!-\-0-~][!-.0-~]{0,127}$/.test(name)) throw new TypeError(`invalid blob name or environment id: ${JSON.stringify(name)}`);
+}
