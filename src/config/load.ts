@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { closestMatch } from '../lib/closest-match.ts';
 import { ConfigError, type Problem, type Source } from './error.ts';
 import { groups, type OptionValue, options } from './option.ts';
+import { resolveEntry } from './plugin-entries.ts';
 import type { Config } from './schema.ts';
 
 /** Where `loadConfig` reads values. */
@@ -55,6 +56,8 @@ class ConfigReader {
     const option = options.get(path);
     if (option === undefined) return;
     if (!option.check(value)) {
+      const fault = option.fault(value);
+      if (fault !== null && value !== undefined) return this.reject(path + fault.path, fault.reason, source);
       this.reject(path, `must be ${option.accepts}${option.secret ? '' : `, not ${abbreviated(shown)}`}`, source);
       return;
     }
@@ -70,7 +73,7 @@ class ConfigReader {
     const config = tree as Config;
     this.#crossCheck(config);
     if (this.#problems.length > 0) throw new ConfigError(this.#problems);
-    return { config: { ...config, dataDir: resolve(dir, config.dataDir) }, sources: this.#sources };
+    return { config: { ...config, dataDir: resolve(dir, config.dataDir), plugins: config.plugins.map((entry) => resolveEntry(entry, dir)) }, sources: this.#sources };
   }
 
   #crossCheck(config: Config): void {

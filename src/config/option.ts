@@ -1,14 +1,15 @@
 import type { TSchema } from 'typebox';
 import { Networks } from '../lib/addresses/networks.ts';
+import { entriesFault, type EntryFault, parseEntries, type PluginEntry } from './plugin-entries.ts';
 import { ConfigSchema } from './schema.ts';
 
 /** The value of an option. */
-export type OptionValue = string | number | boolean | readonly string[];
+export type OptionValue = string | number | boolean | readonly string[] | readonly PluginEntry[];
 
 /** The part of JSON Schema that options use. */
 interface Rule {
   readonly type?: string;
-  readonly const?: OptionValue;
+  readonly const?: string | number | boolean;
   readonly anyOf?: readonly Rule[];
   readonly items?: Rule;
   readonly format?: string;
@@ -38,9 +39,14 @@ export interface Option {
   readonly accepts: string;
   /** Whether a value read from JSON is valid. */
   readonly check: (value: unknown) => value is OptionValue;
+  /** The part of an invalid value that is at fault, if the option is a list of objects; null otherwise. */
+  readonly fault: (value: unknown) => EntryFault | null;
   /** Parses the text of a variable or flag; undefined if it is not valid. */
   readonly parse: (text: string) => OptionValue | undefined;
 }
+
+/** The format of the list of plugins. */
+const PLUGINS = 'plugins';
 
 /** The groups of options by path ('' is the top level), with their descriptions. */
 export const groups = new Map<string, string>();
@@ -66,6 +72,7 @@ function describe(rule: Rule, path: string): Option {
     secret: rule.writeOnly === true,
     accepts: accepts(rule),
     check: (value): value is OptionValue => fits(rule, value),
+    fault: (value) => (rule.format === PLUGINS ? entriesFault(value) : null),
     parse: (text) => parse(rule, text),
   };
 }
@@ -76,6 +83,7 @@ function variableName(path: string): string {
 }
 
 function accepts(rule: Rule): string {
+  if (rule.format === PLUGINS) return 'a list of plugins, or names separated by commas';
   if (rule.anyOf !== undefined) return listed(rule.anyOf.map(accepts));
   if (rule.const !== undefined) return String(rule.const);
   if (rule.type === 'integer') return `a whole number from ${rule.minimum} to ${rule.maximum}`;
@@ -90,6 +98,7 @@ function listed(words: readonly string[]): string {
 }
 
 function fits(rule: Rule, value: unknown): boolean {
+  if (rule.format === PLUGINS) return entriesFault(value) === null;
   if (rule.anyOf !== undefined) return rule.anyOf.some((choice) => fits(choice, value));
   if (rule.const !== undefined) return value === rule.const;
   if (rule.type === 'integer') return Number.isSafeInteger(value) && between(rule.minimum, rule.maximum, value as number);
@@ -114,6 +123,7 @@ function isNetwork(text: string): boolean {
 }
 
 function parse(rule: Rule, text: string): OptionValue | undefined {
+  if (rule.format === PLUGINS) return parseEntries(text);
   const candidates: OptionValue[] = [text];
   if (/^-?\d+$/.test(text)) candidates.unshift(Number(text));
   if (text === 'true' || text === 'false') candidates.unshift(text === 'true');

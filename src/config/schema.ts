@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { PluginEntrySchema } from './plugin-entries.ts';
 
 const group = <T extends Parameters<typeof Type.Object>[0]>(description: string, properties: T) =>
   Type.Object(properties, { description, additionalProperties: false });
@@ -44,6 +45,12 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     description: 'Public address of the server; the URLs of files begin with it. If empty, the address that each request or socket was sent to (Host) is used in its responses.',
   }),
   demo: flag(false, 'Serves the demo page at /. Every visitor can write to the environment `default`: never enable it on a public server.'),
+  plugins: Type.Array(PluginEntrySchema, {
+    default: [],
+    format: 'plugins',
+    writeOnly: true,
+    description: 'Plugins to load, in order ([plugins](plugins.md)). An entry is `{ "use", "enabled", "optional", "isolation", "allowPrivate", "priority", "config", "environments" }`; the variable takes names separated by commas, or JSON. `webhook` is loaded without being named.',
+  }),
   docs: flag(true, 'Serves the API reference at /docs, without authentication. The OpenAPI document at /api/v1/openapi.json is always served.'),
   log: group('The log: one JSON object per line on standard output, or on standard error with `start --json`.', {
     level: Type.Union(
@@ -86,7 +93,7 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     mergeSecondsPerMinute: whole(0, 3_600, 10, 'Seconds per minute that merging and comparing Yjs documents may take for one user or one secret key, over all workers; 0 for no limit.'),
   }),
   uploads: group('Uploads of files.', {
-    megapixelsPerMinute: whole(0, 1_000_000, 1_000, 'Megapixels of PNG, GIF and WebP images (which are decoded on upload) that one user may upload per minute, over all workers. The default allows 20 images of the largest size; 0 for no limit.'),
+    megapixelsPerMinute: whole(0, 1_000_000, 1_000, 'Megapixels of PNG, GIF, WebP and progressive JPEG images (which are decoded in full) that one user may upload per minute, over all workers. The default allows 20 images of the largest size; 0 for no limit.'),
   }),
   turn: group('TURN and STUN servers for peer-to-peer sync between browsers, such as coturn with `use-auth-secret`.', {
     urls: strings(

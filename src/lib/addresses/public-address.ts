@@ -1,9 +1,17 @@
 import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { parseAddress } from './parse-address.ts';
+
+const { IPv4, IPv6 } = ipaddr;
+
+/** The only IPv6 addresses that are assigned to the public internet (RFC 4291, section 2.4). Others, such as `::127.0.0.1`, may mean anything. */
+const GLOBAL_UNICAST = IPv6.parseCIDR('2000::/3');
 
 /** Whether the text is an IP address of the public internet: not private, local, reserved, multicast or of a translation range. */
 export function isPublicAddress(text: string): boolean {
-  return parseAddress(text)?.range() === 'unicast';
+  const address = parseAddress(text);
+  if (address?.range() !== 'unicast') return false;
+  return address instanceof IPv4 || address.match(GLOBAL_UNICAST);
 }
 
 /**

@@ -6,7 +6,7 @@ import { timestamp } from '../../lib/clock.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
-import { type Consumer, CONSUMER_NAME } from './consumer.ts';
+import { type BatchConsumer, type Consumer, CONSUMER_NAME } from './consumer.ts';
 import { openReader, type StreamReader, type StreamReaderDeps } from './stream-reader.ts';
 
 const MAX_CONCURRENCY = 64;
@@ -16,7 +16,7 @@ const MAX_CONCURRENCY = 64;
  * cursor. A new consumer begins with the events after its first start (decision 29).
  */
 export class Consumers {
-  readonly #consumers: readonly Consumer[];
+  readonly #consumers: readonly (Consumer | BatchConsumer)[];
   readonly #deps: StreamReaderDeps;
   /** By stream. */
   readonly #readers = new Map<string, readonly StreamReader[]>();
@@ -30,9 +30,11 @@ export class Consumers {
   #stopped = false;
 
   /** @throws {Error} for a name or a concurrency out of bounds, and for two consumers of one name */
-  constructor(consumers: readonly Consumer[], { ctx, log, metrics }: { ctx: Context; log: Logger; metrics?: Metrics | undefined }) {
+  constructor(consumers: readonly (Consumer | BatchConsumer)[], { ctx, log, metrics }: { ctx: Context; log: Logger; metrics?: Metrics | undefined }) {
     const names = new Set<string>();
-    for (const { name, concurrency } of consumers) {
+    for (const consumer of consumers) {
+      const { name } = consumer;
+      const concurrency = 'concurrency' in consumer ? consumer.concurrency : 1;
       if (!CONSUMER_NAME.test(name)) throw new Error(`the name of a consumer must match ${CONSUMER_NAME.source}, which "${name}" does not`);
       if (names.has(name)) throw new Error(`two consumers are named ${name}`);
       if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY) throw new Error(`the concurrency of consumer ${name} must be from 1 to ${MAX_CONCURRENCY}`);

@@ -5,9 +5,11 @@ import { streamOf } from '../../domain/events/streams.ts';
 import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Environment } from '../../model/environment.ts';
-import type { EventEnvelope } from '../../model/event.ts';
+import { CollabError } from '../../model/errors.ts';
+import { type EventEnvelope, type EventType, typeOfEvent } from '../../model/event.ts';
+import type { StoredEvent } from '../../ports/store.ts';
 import type { Logger } from '../../observability/log.ts';
-import { type Consumer, retryDelay } from './consumer.ts';
+import { type BatchConsumer, type Consumer, retryDelay } from './consumer.ts';
 
 /** Events that may be read ahead of the cursor. Bounds the memory while one event keeps failing, and what a crash repeats. */
 const WINDOW = 1_000;
@@ -15,6 +17,8 @@ const READ_LIMIT = 200;
 /** How often a cursor that moved is stored, in milliseconds: each time costs a flushed commit. */
 const SAVE_MS = 250;
 const READ_RETRY_MS = 1_000;
+/** How long events collect, in milliseconds, after a batch consumer has handled all: under load it then needs fewer commits. */
+const COLLECT_MS = 100;
 
 /** What became of an event, or of an attempt at it. */
 export type ConsumerOutcome = 'handled' | 'retried' | 'skipped' | 'lost';
@@ -28,7 +32,7 @@ export interface StreamReaderDeps {
 
 /** Feeds the events of one environment to one consumer, from its cursor on. */
 export class StreamReader {
-  readonly consumer: Consumer;
+  readonly consumer: Consumer | BatchConsumer;
   readonly environment: Environment;
   readonly #deps: StreamReaderDeps;
   readonly #semaphore: Semaphore;
@@ -47,11 +51,11 @@ export class StreamReader {
   #saving: Promise<void> | null = null;
 
   /** @param start position after which the consumer begins */
-  constructor(consumer: Consumer, environment: Environment, start: number, deps: StreamReaderDeps) {
+  constructor(consumer: Consumer | BatchConsumer, environment: Environment, start: number, deps: StreamReaderDeps) {
     this.consumer = consumer;
     this.environment = environment;
     this.#deps = deps;
-    this.#semaphore = new Semaphore(consumer.concurrency);
+    this.#semaphore = new Semaphore('concurrency' in consumer ? consumer.concurrency : 1);
     this.#saved = this.#read = start;
   }
 
@@ -86,7 +90,9 @@ export class StreamReader {
     while (!this.#stop.signal.aborted) {
       await this.#waitUntilSignalled();
       try {
+        if (await this.#passOver()) continue;
         await this.#readOn();
+        if ('handleBatch' in this.consumer) await this.#pause(COLLECT_MS);
       } catch (error) {
         this.#deps.log.error({ err: error, ...this.#names() }, 'events could not be read for a consumer; they are tried again');
         this.#signalled = true;
@@ -105,6 +111,20 @@ export class StreamReader {
     this.#signalled = false;
   }
 
+  /** Passes over the events up to now if the consumer does not want them. Returns whether it does not. */
+  async #passOver(): Promise<boolean> {
+    if (this.consumer.wants === undefined || (await this.consumer.wants(this.environment))) return false;
+    const last = await this.#deps.ctx.store.lastSeq(streamOf(this.environment));
+    // Asked again, or an event that was committed together with the reason to want it could be missed.
+    if (await this.consumer.wants(this.environment)) return false;
+    if (last > this.#read) {
+      this.#read = last;
+      // Or a consumer that wants events after a crash would be given those that it was not to have.
+      this.#scheduleSave();
+    }
+    return true;
+  }
+
   /** Reads to the end of the stream, or until the window is full. Then the next event that finishes signals. */
   async #readOn(): Promise<void> {
     const { store } = this.#deps.ctx;
@@ -114,11 +134,67 @@ export class StreamReader {
       if (limit <= 0) return;
       const events = await redactErasedUsers(store, this.environment.id, await store.events(stream, this.#read, limit));
       if (events.length === 0) return;
+      const { consumer } = this;
+      if ('handleBatch' in consumer) {
+        await this.#handlePage(consumer, events);
+        continue;
+      }
       for (const { seq, text } of events) {
         if (seq > this.#read + 1) this.#skipLost(seq - 1);
-        this.#begin(seq, JSON.parse(text) as EventEnvelope);
+        this.#begin(consumer, seq, JSON.parse(text) as EventEnvelope);
       }
     }
+  }
+
+  /** Handles consecutive events as one batch. */
+  async #handlePage(consumer: BatchConsumer, events: readonly StoredEvent[]): Promise<void> {
+    const [first, last] = [events[0]?.seq ?? 0, events.at(-1)?.seq ?? 0];
+    if (first > this.#read + 1) this.#skipLost(first - 1);
+    // Parsed before the page counts as read, so that one that cannot be parsed is tried again.
+    const handled = events.filter(({ text }) => consumer.types.has(typeOfEvent(text) as EventType)).map(({ text }) => JSON.parse(text) as EventEnvelope);
+    this.#unfinished.add(first);
+    this.#read = last;
+    const skipped = handled.length === 0 ? 0 : await this.#handleBatch(consumer, handled);
+    if (skipped === null) return;
+    this.#unfinished.delete(first);
+    this.#deps.onOutcome(consumer.name, 'handled', events.length - skipped);
+    this.#scheduleSave();
+  }
+
+  /** Returns how many events were skipped because they kept failing; null if the process shuts down before all are finished. */
+  async #handleBatch(consumer: BatchConsumer, events: readonly EventEnvelope[]): Promise<number | null> {
+    const { signal } = this.#stop;
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      try {
+        await consumer.handleBatch(this.environment, events, signal);
+        return 0;
+      } catch (error) {
+        if (signal.aborted) return null;
+        const isRefusal = error instanceof CollabError;
+        if (events.length > 1 && !isRefusal) return this.#handleSingly(consumer, events);
+        const wait = retryDelay(isRefusal ? null : consumer.retryDelaysMs, attempt);
+        const about = { err: error, ...this.#names(), seq: events[0]?.seq, eventId: events[0]?.eventId, attempt };
+        if (wait === null) {
+          this.#deps.log.error(about, 'a consumer could not handle an event and skips it');
+          this.#deps.onOutcome(consumer.name, 'skipped', 1);
+          return 1;
+        }
+        this.#deps.log.warn({ ...about, waitMs: wait }, 'a consumer failed to handle events; they are tried again');
+        this.#deps.onOutcome(consumer.name, 'retried', events.length);
+        await this.#pause(wait);
+      }
+    }
+    return null;
+  }
+
+  async #handleSingly(consumer: BatchConsumer, events: readonly EventEnvelope[]): Promise<number | null> {
+    let skipped = 0;
+    for (const event of events) {
+      const outcome = await this.#handleBatch(consumer, [event]);
+      if (outcome === null) return null;
+      skipped += outcome;
+    }
+    return skipped;
   }
 
   /** Reports the events up to `last` that retention has removed, and continues after them. */
@@ -136,12 +212,12 @@ export class StreamReader {
   }
 
   /** Handles an event once the earlier ones of its thread are finished; at once if it has no thread. */
-  #begin(seq: number, event: EventEnvelope): void {
+  #begin(consumer: Consumer, seq: number, event: EventEnvelope): void {
     this.#unfinished.add(seq);
     this.#read = seq;
     const key = event.threadId ?? `#${seq}`;
     const task = (this.#tasks.get(key) ?? Promise.resolve())
-      .then(() => this.#handle(seq, event))
+      .then(() => this.#handle(consumer, seq, event))
       .then(() => {
         if (this.#tasks.get(key) === task) this.#tasks.delete(key);
       });
@@ -149,18 +225,18 @@ export class StreamReader {
   }
 
   /** Handles an event until it succeeds, its attempts are used up, or the process shuts down. */
-  async #handle(seq: number, event: EventEnvelope): Promise<void> {
+  async #handle(consumer: Consumer, seq: number, event: EventEnvelope): Promise<void> {
     const { signal } = this.#stop;
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
         await this.#semaphore.run(async () => {
           signal.throwIfAborted();
-          await this.consumer.handle({ environmentId: this.environment.id, event }, signal);
+          await consumer.handle({ environmentId: this.environment.id, event }, signal, attempt);
         });
         return this.#finish(seq, 'handled');
       } catch (error) {
         if (signal.aborted) return;
-        const wait = retryDelay(this.consumer, attempt);
+        const wait = retryDelay(consumer.retryDelaysMs, attempt);
         const about = { err: error, ...this.#names(), seq, eventId: event.eventId, attempt };
         if (wait === null) {
           this.#deps.log.error(about, 'a consumer could not handle an event and skips it');
@@ -217,7 +293,7 @@ export class StreamReader {
  *
  * @param fallback the position to start after, and to store, if there is no cursor
  */
-export async function openReader(consumer: Consumer, environment: Environment, fallback: number, deps: StreamReaderDeps): Promise<StreamReader> {
+export async function openReader(consumer: Consumer | BatchConsumer, environment: Environment, fallback: number, deps: StreamReaderDeps): Promise<StreamReader> {
   const cursor = await readCursor(deps.ctx.store, environment, consumer.name);
   if (cursor === undefined) await writeCursor(deps.ctx.store, environment, consumer.name, fallback);
   return new StreamReader(consumer, environment, cursor ?? fallback, deps);

@@ -1,0 +1,119 @@
+import type { Command } from 'commander';
+import type { Config } from '../config/schema.ts';
+import { loadConfig } from '../config/load.ts';
+import type { Context } from '../domain/context.ts';
+import { findEnvironment } from '../domain/environments/environments.ts';
+import { createLogger } from '../observability/log.ts';
+import type { CommandCall, CommandResult } from '../plugins/api.ts';
+import { type Hooks, setUp } from '../plugins/hooks.ts';
+import { loadPlugin, type LoadedPlugin } from '../plugins/load.ts';
+import { localServices } from '../plugins/local-services.ts';
+import { isShipped } from '../plugins/locate.ts';
+import { firstLine } from '../plugins/plugin-error.ts';
+import { checkPlugin } from '../plugins/check-plugin.ts';
+import { settingsIn } from '../plugins/settings.ts';
+import type { PluginEntry } from '../config/plugin-entries.ts';
+import { addCommand, addGroup } from './command.ts';
+import { Failure, usageFailure } from './failure.ts';
+import { chooseFolder, invocationOf } from './shared/invocation.ts';
+import { withStore } from './shared/open-store.ts';
+import { nextSteps, printResult, table } from './terminal/output.ts';
+import { confirmDestruction } from './terminal/prompt.ts';
+
+const STDERR = 2;
+
+/** The entry of the plugin with this name: one of the configuration, or a shipped one. Undefined if there is none. */
+export async function namedPlugin(name: string, argv: readonly string[]): Promise<PluginEntry | undefined> {
+  if (!/^[a-z][a-z0-9-]{1,39}$/.test(name)) return undefined;
+  const at = argv.indexOf('--dir');
+  const plugins = configuredPlugins(at < 0 ? undefined : argv[at + 1]);
+  const named = plugins.find(({ use }) => use === name);
+  if (named !== undefined || isShipped(name)) return named ?? { use: name };
+  for (const entry of plugins) if ((await checkPlugin(entry, '').catch(() => null))?.name === name) return entry;
+  return undefined;
+}
+
+function configuredPlugins(dir: string | undefined): readonly PluginEntry[] {
+  try {
+    return loadConfig({ dir: chooseFolder(dir), env: process.env, flags: {} }).plugins;
+  } catch {
+    // The command reports what is wrong with the configuration.
+    return [];
+  }
+}
+
+/** Adds the commands of a plugin as `<plugin> <command>`. Throws `Failure` if it cannot be loaded. */
+export async function registerPluginCommands(program: Command, entry: PluginEntry): Promise<void> {
+  const loaded = await loadForHelp(entry);
+  const { name } = loaded.plugin;
+  const group = addGroup(program, name, `Commands of the plugin ${name}.`);
+  const hooks = await setUp(loaded.plugin, describeOnly());
+  for (const [index, { options }] of hooks.commands.entries()) {
+    const command = addCommand(group, options.name, { summary: options.summary, examples: options.examples });
+    command.requiredOption('--env <slug>', 'Environment.').option('--yes', 'Do not ask.');
+    for (const { flag, description, required } of options.options ?? []) {
+      if (required === true) command.requiredOption(flag, description);
+      else command.option(flag, description);
+    }
+    command.action((...given: unknown[]) => run(loaded, index, command, given.slice(0, -2)));
+  }
+}
+
+async function loadForHelp(entry: PluginEntry): Promise<LoadedPlugin> {
+  try {
+    return await loadPlugin({ ...entry, enabled: false });
+  } catch (error) {
+    throw new Failure(firstLine(error), ['`collab plugin check` shows all problems.'], 2);
+  }
+}
+
+async function run({ plugin }: LoadedPlugin, index: number, command: Command, given: readonly unknown[]): Promise<void> {
+  const at = invocationOf(command);
+  const options = command.opts<Record<string, string | true | undefined> & { env: string; yes?: true }>();
+  const result = await withStore(at, async (ctx, config) => {
+    const { id, slug } = await findEnvironment(ctx, options.env);
+    const { hooks, settings } = await open(plugin.name, ctx, config);
+    const call: CommandCall<unknown> = {
+      arguments: given.flat().filter((argument): argument is string => typeof argument === 'string'),
+      options,
+      environment: { id, slug },
+      config: settingsIn(settings, slug).config,
+      confirm: (warning) => confirmDestruction({ warning, answer: 'yes', yes: options.yes === true }),
+    };
+    return hooks.commands[index]?.run(call);
+  }).catch((error: unknown) => {
+    throw (error as Error).name === 'UsageError' ? usageFailure((error as Error).message) : error;
+  });
+  if (result !== undefined) print(at.json, result);
+}
+
+/** The plugin with its configuration and the services of this process. */
+async function open(name: string, ctx: Context, config: Config): Promise<{ hooks: Hooks; settings: LoadedPlugin['settings'] }> {
+  const entry = config.plugins.find(({ use }) => use === name) ?? (await findByName(name, config)) ?? { use: name };
+  const { plugin, settings } = await loadPlugin(entry);
+  const log = createLogger({ level: config.log.level, name: 'cli', output: STDERR });
+  const hooks = await setUp(plugin, localServices(name, entry, { ctx, config, log, passes: () => Promise.resolve(true) }));
+  return { hooks, settings };
+}
+
+async function findByName(name: string, { plugins, publicUrl }: Config): Promise<PluginEntry | undefined> {
+  for (const entry of plugins) if ((await checkPlugin(entry, publicUrl).catch(() => null))?.name === name) return entry;
+  return undefined;
+}
+
+function print(json: boolean, { json: document, text, next = [] }: CommandResult): void {
+  printResult(json, document, () => {
+    const shown = typeof text === 'string' ? text : text.rows.length === 0 ? 'There are none.' : table([...text.header], text.rows.map((row) => [...row]));
+    return next.length === 0 ? shown : `${shown}${nextSteps(...next)}`;
+  });
+}
+
+/** Services for a setup that only describes commands. */
+function describeOnly(): Parameters<typeof setUp>[1] {
+  const nothing = (): never => {
+    throw new Error('setup may only register hooks');
+  };
+  const log = (): void => {};
+  const stub = new Proxy({}, { get: () => nothing }) as never;
+  return { publicUrl: '', now: () => Date.now(), log: { debug: log, info: log, warn: log, error: log }, http: stub, data: stub, kv: () => stub, queue: () => stub };
+}

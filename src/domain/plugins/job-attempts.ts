@@ -1,0 +1,82 @@
+import { timestamp } from '../../lib/clock.ts';
+import type { Context } from '../context.ts';
+import { ENVIRONMENTS, PLUGIN_QUEUES } from '../records/partitions.ts';
+import { countsKey, jobsPartition, ORDER_PREFIX, parseOrderKey, type QueueAddress, type StoredJob, writeJob } from './job.ts';
+import { changeJob, jobGroups, readJob } from './jobs.ts';
+
+/** How long a dead job is kept. */
+const DEAD_MS = 30 * 24 * 3_600_000;
+const SWEEP_SLICE = 200;
+const MAX_ERROR_LENGTH = 500;
+
+/**
+ * Begins an attempt at each of these jobs that is due: counts it, and moves the job to the end of a lease of `leaseMs`, when it
+ * runs again if this process has ended by then. Returns the jobs with the attempt counted.
+ */
+export async function leaseJobs(ctx: Context, address: QueueAddress, ids: readonly string[], leaseMs: number): Promise<StoredJob[]> {
+  const now = ctx.clock.now();
+  return ctx.store.transact(async (tx) => {
+    const leased: StoredJob[] = [];
+    for (const id of ids) {
+      const job = await readJob(tx, address, id);
+      if (job?.state !== 'waiting' || job.dueAt > timestamp(now)) continue;
+      const begun: StoredJob = { ...job, attempts: job.attempts + 1, dueAt: timestamp(now + leaseMs) };
+      writeJob(tx, address, job, begun);
+      leased.push(begun);
+    }
+    return leased;
+  });
+}
+
+/** The end of an attempt that did not succeed. */
+export interface FailedAttempt {
+  readonly error: string;
+  /** Milliseconds until the next one; null for none: the job is dead. */
+  readonly waitMs: number | null;
+  /** Whether the attempt does not count, because something else ended it. */
+  readonly uncounted?: boolean;
+}
+
+/** Ends the attempt at a leased job: removes the job (null), or stores when it is tried again. No effect on a job that was changed in the meantime. */
+export async function endAttempt(ctx: Context, address: QueueAddress, leased: StoredJob, failed: FailedAttempt | null): Promise<void> {
+  const now = ctx.clock.now();
+  await changeJob(ctx, address, leased.id, (job) => {
+    if (job.dueAt !== leased.dueAt || job.attempts !== leased.attempts) return job;
+    if (failed === null) return undefined;
+    const lastError = failed.error.toWellFormed().slice(0, MAX_ERROR_LENGTH);
+    if (failed.waitMs === null) return { ...job, state: 'dead', dueAt: timestamp(now), lastError };
+    return { ...job, attempts: job.attempts - Number(failed.uncounted === true), dueAt: timestamp(now + failed.waitMs), lastError };
+  });
+}
+
+/** Deletes the dead jobs that are at least 30 days old, and what is counted of deleted environments. Returns the number of jobs. */
+export async function sweepDeadJobs(ctx: Context): Promise<number> {
+  const cutoff = timestamp(ctx.clock.now() - DEAD_MS);
+  let swept = 0;
+  for (const group of await jobGroups(ctx)) {
+    if ((await ctx.store.get(ENVIRONMENTS, group.environmentId)) === undefined) await dropCounts(ctx, countsKey(group, group.group), group.environmentId);
+    else if (group.counts.dead > 0) swept += await sweepQueue(ctx, group, cutoff);
+  }
+  return swept;
+}
+
+async function sweepQueue(ctx: Context, address: QueueAddress, cutoff: string): Promise<number> {
+  for (let swept = 0; ; ) {
+    const oldest = await ctx.store.range(jobsPartition(address), { prefix: ORDER_PREFIX.dead, limit: SWEEP_SLICE });
+    const stale = oldest.map(({ key }) => parseOrderKey(key)).filter(({ dueAt }) => dueAt < cutoff);
+    if (stale.length === 0) return swept;
+    await ctx.store.transact(async (tx) => {
+      for (const { id } of stale) {
+        const job = await readJob(tx, address, id);
+        if (job?.state === 'dead' && job.dueAt < cutoff) writeJob(tx, address, job, undefined);
+      }
+    });
+    swept += stale.length;
+  }
+}
+
+async function dropCounts(ctx: Context, key: string, environmentId: string): Promise<void> {
+  await ctx.store.transact(async (tx) => {
+    if ((await tx.get(ENVIRONMENTS, environmentId)) === undefined) tx.delete(PLUGIN_QUEUES, key);
+  });
+}

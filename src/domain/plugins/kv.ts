@@ -1,0 +1,92 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Json } from '../../model/json.ts';
+import type { Context } from '../context.ts';
+import { ENVIRONMENTS, pluginKvOf } from '../records/partitions.ts';
+
+const KEY = /^[\x21-\x7e]{1,200}$/;
+const PREFIX = /^[\x21-\x7e]{0,200}$/;
+const MAX_VALUE_LENGTH = 256 * 1024;
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
+
+/** The bounds of a list of the key-value store of a plugin. */
+export interface KvListOptions {
+  readonly prefix?: string;
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+/** The durable storage of one plugin in one environment. Its methods reject with an `Error` that names the bound for bad keys and values. */
+export class PluginKv {
+  readonly #ctx: Context;
+  readonly #environmentId: string;
+  readonly #partition: string;
+
+  constructor(ctx: Context, environmentId: string, plugin: string) {
+    this.#ctx = ctx;
+    this.#environmentId = environmentId;
+    this.#partition = pluginKvOf(environmentId, plugin);
+  }
+
+  async get(key: string): Promise<Json | undefined> {
+    const text = await this.#ctx.store.get(this.#partition, checkKey(key));
+    return text === undefined ? undefined : (JSON.parse(text) as Json);
+  }
+
+  put(key: string, value: Json): Promise<void> {
+    const text = render(value);
+    return this.#write(key, () => text);
+  }
+
+  delete(key: string): Promise<void> {
+    return this.#write(key, () => undefined);
+  }
+
+  /** Stores `value` if the current one equals `expected` (undefined: there is none), and returns whether it did. */
+  async replace(key: string, expected: Json | undefined, value: Json): Promise<boolean> {
+    const text = render(value);
+    let replaced = false;
+    await this.#write(key, (stored) => {
+      replaced = isDeepStrictEqual(stored === undefined ? undefined : JSON.parse(stored), expected);
+      return replaced ? text : stored;
+    });
+    return replaced;
+  }
+
+  async list({ prefix = '', after, limit = DEFAULT_LIMIT }: KvListOptions = {}): Promise<{ key: string; value: Json }[]> {
+    if (!PREFIX.test(prefix)) throw new Error('prefix must be at most 200 characters of printable ASCII without spaces');
+    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw new Error(`limit must be a whole number from 1 to ${MAX_LIMIT}`);
+    const entries = await this.#ctx.store.range(this.#partition, { prefix, after: after === undefined ? undefined : checkKey(after), limit });
+    return entries.map(({ key, value }) => ({ key, value: JSON.parse(value) as Json }));
+  }
+
+  /** Whether there is a key with this prefix. Cached until the storage changes. */
+  hasPrefix(prefix: string): Promise<boolean> {
+    return this.#ctx.store.cached(`kv ${this.#partition} ${prefix}`, [this.#partition], async () => (await this.#ctx.store.range(this.#partition, { prefix, limit: 1 })).length > 0);
+  }
+
+  async #write(key: string, change: (stored: string | undefined) => string | undefined): Promise<void> {
+    checkKey(key);
+    await this.#ctx.store.transact(async (tx) => {
+      if ((await tx.get(ENVIRONMENTS, this.#environmentId)) === undefined) throw new Error('the environment was deleted');
+      const stored = await tx.get(this.#partition, key);
+      const text = change(stored);
+      if (text === stored) return;
+      if (text === undefined) tx.delete(this.#partition, key);
+      else tx.put(this.#partition, key, text);
+    });
+  }
+}
+
+function checkKey(key: string): string {
+  if (typeof key !== 'string' || !KEY.test(key)) throw new Error('key must be 1 to 200 characters of printable ASCII without spaces');
+  return key;
+}
+
+function render(value: Json): string {
+  const text = JSON.stringify(value) as string | undefined;
+  if (text === undefined) throw new Error('value must be JSON');
+  if (text.length > MAX_VALUE_LENGTH) throw new Error(`value must be at most ${MAX_VALUE_LENGTH} characters as JSON`);
+  if (!text.isWellFormed()) throw new Error('value must be well-formed Unicode, without lone surrogates');
+  return text;
+}

@@ -1,0 +1,400 @@
+import type { Static, TSchema } from 'typebox';
+import type { EventEnvelope, EventType } from '../model/event.ts';
+import type { Json } from '../model/json.ts';
+import type { Comment } from '../model/comment.ts';
+import type { Metadata } from '../model/metadata.ts';
+import type { Position, Thread } from '../model/thread.ts';
+import type { User } from '../model/user.ts';
+
+/** The types of all events. */
+export { eventTypes } from '../model/event.ts';
+
+// The public API of plugins, exported as `collab/plugin`. A plugin imports nothing else of Collab. docs/plugins.md is the guide.
+
+/** The version of this API. A plugin names the version that it was written for. */
+export const API_VERSION = 1;
+
+/** A value that can be sent to another thread (structured clone) and stored as JSON. */
+export type Payload = Json;
+
+/** An environment, as plugins see it. */
+export type PluginEnvironment = Readonly<{ id: string; slug: string }>;
+
+/** The client whose request runs a filter. */
+export interface PluginActor {
+  /** `backend` for a secret key, `user` for a browser. */
+  readonly kind: 'backend' | 'user';
+  /** The user; null for a backend that acts as no user. */
+  readonly userId: string | null;
+  /** The role of a user's token; null for a backend. */
+  readonly role: 'viewer' | 'member' | 'moderator' | null;
+}
+
+/** A comment that a filter may change before it is written. */
+export interface DraftComment extends Pick<Comment, 'userId' | 'body' | 'mentions' | 'metadata'> {
+  readonly attachmentIds: readonly string[];
+}
+
+/** The fields of a draft that a filter may change. */
+export type DraftPatch = Partial<Pick<DraftComment, 'body' | 'mentions' | 'metadata'>>;
+
+/** The notification of one user, as the inbox stores it. */
+export interface PluginNotification {
+  readonly id: string;
+  readonly userId: string;
+  readonly kind: 'mention' | 'reply';
+  readonly roomId: string;
+  readonly threadId: string;
+  readonly commentId: string;
+  /** The user who caused it. */
+  readonly actorId: string;
+  readonly readAt: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** The filters, by name: what they receive, and what they may return to change it (`never`: nothing). */
+export interface FilterTypes {
+  'comment.create': { payload: { readonly roomId: string; readonly threadId: string; readonly comment: DraftComment }; patch: DraftPatch };
+  'comment.update': { payload: { readonly roomId: string; readonly threadId: string; readonly commentId: string; readonly before: DraftComment; readonly comment: DraftComment }; patch: DraftPatch };
+  /** `patch` changes the first comment. */
+  'thread.create': { payload: { readonly roomId: string; readonly position: Position | null; readonly metadata: Metadata; readonly comment: DraftComment }; patch: DraftPatch };
+  /** `resolved` is what the thread is about to become. */
+  'thread.resolve': { payload: { readonly roomId: string; readonly threadId: string; readonly resolved: boolean }; patch: never };
+  'reaction.create': { payload: { readonly roomId: string; readonly threadId: string; readonly commentId: string; readonly userId: string; readonly emoji: string }; patch: never };
+  /** Runs before the content is received: the size is a lower bound, by what the client declares; null if it declares none. */
+  'upload.create': { payload: { readonly userId: string; readonly filename: string; readonly mimeType: string; readonly sizeBytes: number | null }; patch: never };
+  'connection.open': { payload: { readonly userId: string; readonly rooms: readonly string[] | null; readonly origin: string }; patch: never };
+  /** Runs before a channel (`inApp`, `email`, `webhook` …) delivers a notification. A rejection drops it for that channel. For `inApp` it runs before the notification is created. */
+  'notification.deliver': { payload: { readonly channel: string; readonly notification: PluginNotification }; patch: never };
+  /** Runs before an event is sent to a webhook endpoint. A rejection drops it for that endpoint. */
+  'webhook.deliver': { payload: { readonly endpointId: string; readonly url: string; readonly event: PluginEvent }; patch: never };
+}
+/** The name of a filter. */
+export type FilterName = keyof FilterTypes;
+/** The filters whose content can be held for moderation. */
+export type HoldableFilter = 'comment.create' | 'comment.update' | 'thread.create';
+
+/** Refuses what is filtered; made by `reject`. */
+export interface Rejection {
+  readonly outcome: 'reject';
+  /** Shown to the client. */
+  readonly message: string;
+  readonly status: 400 | 403;
+}
+/** Holds what is filtered until a moderator decides; made by `hold`. */
+export interface Hold {
+  readonly outcome: 'hold';
+  /** Shown to moderators only. */
+  readonly reason: string;
+}
+/** What a filter may return: nothing to leave the payload as it is, a patch, or a verdict. */
+export type FilterResult<N extends FilterName> = void | undefined | FilterTypes[N]['patch'] | Rejection | (N extends HoldableFilter ? Hold : never);
+
+/** Refuses what is filtered with a message for the client. */
+export function reject(message: string, status: 400 | 403 = 403): Rejection {
+  return { outcome: 'reject', message, status };
+}
+
+/** Holds a comment or thread until a moderator approves or rejects it. */
+export function hold(reason: string): Hold {
+  return { outcome: 'hold', reason };
+}
+
+/** What every hook receives besides its payload. */
+export interface HookContext<Config> {
+  readonly environment: PluginEnvironment;
+  /** The plugin's configuration in this environment. */
+  readonly config: Config;
+  /** Aborted at the deadline of the hook, and when the process shuts down. */
+  readonly signal: AbortSignal;
+}
+
+/** What a filter receives besides its payload. */
+export type FilterContext<Config> = HookContext<Config> & { readonly actor: PluginActor };
+
+/** How a filter is run. */
+export interface FilterOptions {
+  /** Filters of higher priority run first; 100 by default. Equal ones run in the order of the configuration. */
+  readonly priority?: number;
+  /** Deadline in milliseconds, 100 to 10 000; 2 000 by default. */
+  readonly timeoutMs?: number;
+  /** What a failure or a passed deadline means: `open` lets the payload pass (the default), `closed` refuses it, `hold` holds it. */
+  readonly onError?: 'open' | 'closed' | 'hold';
+}
+
+/** Changes, refuses or holds a write between its validation and its commit. */
+export type Filter<N extends FilterName, Config> = (payload: FilterTypes[N]['payload'], context: FilterContext<Config>) => FilterResult<N> | Promise<FilterResult<N>>;
+
+/** A committed event, as the WebSocket and the event log have it. `eventId` is the same in every attempt. */
+export type PluginEvent = EventEnvelope;
+
+/** What an action receives besides its event. `attempt` counts from 1. */
+export type ActionContext<Config> = HookContext<Config> & { readonly attempt: number };
+
+/** How an action is run. */
+export interface ActionOptions {
+  /** Deadline of one attempt in milliseconds, 100 to 60 000; 10 000 by default. A plugin that passes it is ended and restarted. */
+  readonly timeoutMs?: number;
+  /**
+   * Handles only events of environments in which the plugin's storage has a key with this prefix, such as `endpoint/`. In the
+   * others an event costs nothing. Events from before the first such key are not handled.
+   */
+  readonly whenKv?: string;
+}
+
+/**
+ * Reacts to a committed event: at least once, in order per thread, outside the web workers. A rejection is tried again after
+ * 1 s, 10 s and 60 s; then the event is skipped and logged. Use a queue for deliveries to third parties.
+ */
+export type Action<Config> = (event: PluginEvent, context: ActionContext<Config>) => void | Promise<void>;
+
+/** An entry of the key-value store. */
+export type KvEntry = Readonly<{ key: string; value: Payload }>;
+
+/**
+ * Durable storage of a plugin in one environment; it is deleted with the environment. Keys are 1 to 200 characters of printable
+ * ASCII without spaces, values at most 256 KiB as JSON. A promise resolves once the change is on disk.
+ */
+export interface Kv {
+  get(key: string): Promise<Payload | undefined>;
+  put(key: string, value: Payload): Promise<void>;
+  delete(key: string): Promise<void>;
+  /** Stores `value` if the current value equals `expected` (undefined: no entry), and returns whether it did. */
+  replace(key: string, expected: Payload | undefined, value: Payload): Promise<boolean>;
+  /** The entries in the order of their keys, at most `limit` (1 to 1 000; 100 by default). */
+  list(options?: { readonly prefix?: string; readonly after?: string; readonly limit?: number }): Promise<readonly KvEntry[]>;
+}
+
+/** A job of a queue. */
+export interface Job {
+  /** Unique in the queue and environment; at most 128 characters of A–Z a–z 0–9 _ . : -. */
+  readonly id: string;
+  readonly payload: Payload;
+  /** Attempts so far. */
+  readonly attempts: number;
+  readonly state: 'waiting' | 'dead';
+  /** ISO 8601 times. */
+  readonly createdAt: string;
+  /** When the next attempt is due; of a dead job, when it died. */
+  readonly dueAt: string;
+  /** Why the last attempt failed; null before that. */
+  readonly lastError: string | null;
+}
+
+/** A job to add. `group` has the form of an id; jobs without one form a group. */
+export type NewJob = Pick<Job, 'id' | 'payload'> & { readonly delayMs?: number; readonly group?: string };
+
+/** Thrown by a job to be tried again at a certain time instead of after the queue's next delay. It counts as an attempt. */
+export class RetryAfter extends Error {
+  override readonly name = 'RetryAfter';
+  readonly ms: number;
+  /** @param ms milliseconds until the next attempt, 0 to 7 days */
+  constructor(message: string, ms: number) {
+    super(message);
+    this.ms = ms;
+  }
+}
+
+/** Thrown by a job that no further attempt can complete: it becomes a dead job at once. */
+export class Permanent extends Error {
+  override readonly name = 'Permanent';
+}
+
+/** How the jobs of a queue are run. */
+export interface QueueOptions {
+  /** Milliseconds to wait before each further attempt, with a jitter of ±10 %; after the last one the job is dead. */
+  readonly retryDelaysMs: readonly number[];
+  /** Jobs that run at once over all environments, 1 to 256; 8 by default. */
+  readonly concurrency?: number;
+  /** Jobs of one group that run at once; no bound by default. Groups take turns, so slow jobs of one never delay another's. */
+  readonly groupConcurrency?: number;
+  /** Deadline of one attempt in milliseconds, 100 to 60 000; 20 000 by default. */
+  readonly timeoutMs?: number;
+}
+
+/** What a job receives besides itself. `attempt` counts from 1. */
+export type JobContext<Config> = HookContext<Config> & { readonly attempt: number };
+
+/** A durable queue of jobs: each is run at least once, by one process, until it succeeds or is dead. Dead jobs are kept for 30 days. */
+export interface Queue {
+  /** Adds jobs with one commit. A job whose id is in the queue already is left as it is. A job without delay starts at once. */
+  add(environment: PluginEnvironment, jobs: readonly NewJob[]): Promise<void>;
+  get(environment: PluginEnvironment, id: string): Promise<Job | undefined>;
+  /** Removes a job; no effect if there is none. */
+  remove(environment: PluginEnvironment, id: string): Promise<void>;
+  /** Makes a job due now, with all its attempts left, and returns whether there is such a job. */
+  retry(environment: PluginEnvironment, id: string): Promise<boolean>;
+  /** The jobs of a state in the order of `dueAt`, at most `limit` (1 to 1 000; 100 by default). */
+  list(environment: PluginEnvironment, options: { readonly state: Job['state']; readonly after?: string; readonly limit?: number }): Promise<readonly Job[]>;
+  /** The number of jobs of each state. */
+  count(environment: PluginEnvironment): Promise<Readonly<Record<Job['state'], number>>>;
+}
+
+/** A request to another server. */
+export interface HttpRequest {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** Milliseconds for the whole exchange, 100 to 60 000; 15 000 by default. */
+  readonly timeoutMs?: number;
+  /** Largest body of the answer in bytes; 1 MiB by default. A longer one is a failure. */
+  readonly maxBytes?: number;
+}
+
+/** The answer of another server. Names of headers are in lower case. `retryAfterMs` is the wait of `retry-after`, null without it. */
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  readonly retryAfterMs: number | null;
+}
+
+/**
+ * Requests to other servers. Private, local and special-purpose addresses are refused, unless the operator allows them for the
+ * plugin (`allowPrivate`); the address that was checked is the one connected to. Redirects are not followed.
+ */
+export interface Http {
+  /** Rejects if there is no answer in time. */
+  request(url: string, request?: HttpRequest): Promise<HttpResponse>;
+}
+
+/** Reads of the environment's data, in the shapes of the REST API. */
+export interface Data {
+  thread(environment: PluginEnvironment, threadId: string): Promise<Thread | undefined>;
+  /** The comments of a thread, oldest first, at most `limit` (1 to 1 000; 100 by default); with `latest`, the last ones. */
+  comments(environment: PluginEnvironment, threadId: string, options?: { readonly limit?: number; readonly latest?: boolean }): Promise<readonly Comment[]>;
+  comment(environment: PluginEnvironment, commentId: string): Promise<Comment | undefined>;
+  user(environment: PluginEnvironment, userId: string): Promise<User | undefined>;
+  /** Whether the user has a connection that is in the room now. */
+  isPresent(environment: PluginEnvironment, userId: string, roomId: string): Promise<boolean>;
+  /** The notification as it is now; undefined if it was removed. */
+  notification(environment: PluginEnvironment, userId: string, notificationId: string): Promise<PluginNotification | undefined>;
+  /** Whether the user's settings let a channel deliver this kind of notification. Channels have the names of their plugins. */
+  wantsNotification(environment: PluginEnvironment, userId: string, channel: string, kind: PluginNotification['kind']): Promise<boolean>;
+  /** Sets one preference of a user, as `PUT /users/:userId/notification-settings` does. */
+  setPreference(environment: PluginEnvironment, userId: string, channel: string, kind: PluginNotification['kind'], enabled: boolean): Promise<void>;
+  /** The events of the log after `since`, at most `limit` (1 to 1 000). */
+  events(environment: PluginEnvironment, since: number, limit: number): Promise<readonly PluginEvent[]>;
+  /** Runs the filters of a name, as before a delivery, and returns whether none of them rejects. */
+  passes<N extends 'notification.deliver' | 'webhook.deliver'>(environment: PluginEnvironment, name: N, payload: FilterTypes[N]['payload']): Promise<boolean>;
+}
+
+/** The log of a plugin. Lines carry its name. */
+export type PluginLog = Readonly<Record<'debug' | 'info' | 'warn' | 'error', (fields: Readonly<Record<string, unknown>>, message: string) => void>>;
+
+/** A request to a route of a plugin. */
+export interface RouteRequest {
+  /** The user of the token, on a route with the credential `user`; null otherwise. */
+  readonly userId: string | null;
+  readonly query: Readonly<Record<string, string>>;
+  /** The body as text, at most 64 KiB; '' if there is none. */
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The answer of a route. */
+export interface RouteAnswer {
+  readonly status: 200 | 201 | 400 | 401 | 403 | 404 | 409 | 410;
+  readonly body: string;
+  /** `application/json` by default. */
+  readonly contentType?: 'application/json' | 'text/html; charset=utf-8' | 'text/plain; charset=utf-8';
+}
+
+/** A route of a plugin, served at `/api/v1/plugins/<plugin>/<environment slug>/<path>`, within the rate limit of the API. */
+export interface RouteOptions {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** Lower-case letters, digits and hyphens; no slashes. */
+  readonly path: string;
+  /** `user` is a publishable key and a user token, `secret` a secret key, `public` none. */
+  readonly credential: 'user' | 'secret' | 'public';
+}
+
+/** A command line option of a command. */
+export interface CommandOption {
+  /** The flag in commander's format: `--url <url>`, `--all`. */
+  readonly flag: string;
+  readonly description: string;
+  readonly required?: boolean;
+}
+
+/** A call of a command. */
+export interface CommandCall<Config> {
+  /** The values of the command's arguments in their order. */
+  readonly arguments: readonly string[];
+  /** The values of the options by their names in camel case: a text, or true for a flag without a value. */
+  readonly options: Readonly<Record<string, string | true | undefined>>;
+  /** The environment of `--env`, which every command takes. */
+  readonly environment: PluginEnvironment;
+  readonly config: Config;
+  /** Asks for confirmation, unless the operator gave `--yes`; throws if it is denied. */
+  confirm(question: string): Promise<void>;
+}
+
+/** The result of a command. */
+export interface CommandResult {
+  /** What `--json` prints. */
+  readonly json: Payload;
+  /** What is printed otherwise: lines of text, or a table with a header row. */
+  readonly text: string | { readonly header: readonly string[]; readonly rows: readonly (readonly string[])[] };
+  /** Command lines to suggest, such as `collab webhook test wh_1 --env default`. */
+  readonly next?: readonly string[];
+}
+
+/** A command of the command line, called as `collab <plugin> <name>`. It runs beside a running server too. */
+export interface CommandOptions {
+  /** Its name and arguments in commander's format: `add`, `test <id>`. */
+  readonly name: string;
+  readonly summary: string;
+  readonly examples: readonly string[];
+  readonly options?: readonly CommandOption[];
+}
+
+/** Thrown by a command or route for a mistake of its caller. The message names what is wrong and what is allowed. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** What a plugin registers its hooks with, and what its hooks may use. */
+export interface PluginHost<Config> {
+  /** The name of the plugin. */
+  readonly name: string;
+  /** The public address of the server (`publicUrl`), without a trailing slash; '' if it is not configured. */
+  readonly publicUrl: string;
+  /** The time in milliseconds since the epoch. Plugins ask it instead of `Date.now`, so that tests control the time. */
+  now(): number;
+  readonly log: PluginLog;
+  readonly http: Http;
+  readonly data: Data;
+  /** The plugin's storage in an environment. */
+  kv(environment: PluginEnvironment): Kv;
+  /** Registers a filter. It runs in the web workers, or in a thread with `isolation: 'worker'`. */
+  filter<N extends FilterName>(name: N, filter: Filter<N, Config>, options?: FilterOptions): void;
+  /** Registers an action for events of a type; `*` for all. Actions run in a thread of the background worker. */
+  action(type: EventType | '*', action: Action<Config>, options?: ActionOptions): void;
+  /** Registers a queue, which runs in the thread of the plugin's actions, and returns it. Every context of the plugin may add jobs. */
+  queue(name: string, run: (job: Job, context: JobContext<Config>, environment: PluginEnvironment) => void | Promise<void>, options: QueueOptions): Queue;
+  /** Registers a route. It runs in the web workers with a deadline of 5 s. */
+  route(options: RouteOptions, handle: (request: RouteRequest, context: HookContext<Config>) => RouteAnswer | Promise<RouteAnswer>): void;
+  /** Registers a command. */
+  command(options: CommandOptions, run: (call: CommandCall<Config>) => CommandResult | Promise<CommandResult>): void;
+}
+
+/** A plugin: the default export of its module. */
+export interface Plugin<S extends TSchema = TSchema> {
+  /** `^[a-z][a-z0-9-]{1,39}$`; unique among the plugins of a server. */
+  readonly name: string;
+  readonly version: string;
+  readonly apiVersion: 1;
+  /** The schema of its configuration in an environment; its defaults are applied. */
+  readonly config: S;
+  /** `worker` runs the filters in a thread too, which can be ended when they hang. */
+  readonly isolation?: 'worker';
+  /** Registers the hooks, the same ones every time, and starts nothing itself. Called in each process or thread that runs hooks of it. */
+  setup(host: PluginHost<Static<S>>): void | Promise<void>;
+}
+
+/** Defines a plugin. Its types follow from `config`. */
+export function definePlugin<S extends TSchema>(plugin: Plugin<S>): Plugin<S> {
+  return plugin;
+}

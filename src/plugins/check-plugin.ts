@@ -1,0 +1,45 @@
+import type { PluginEntry } from '../config/plugin-entries.ts';
+import type { PluginServices } from './services.ts';
+import { PluginThread } from './plugin-thread.ts';
+import type { PluginInfo } from './thread/messages.ts';
+import { PluginError } from './plugin-error.ts';
+
+/** Loads a plugin, checks its configuration and runs its setup in a thread, which is ended afterwards. Throws `PluginError`. */
+export async function checkPlugin(entry: PluginEntry, publicUrl: string): Promise<PluginInfo> {
+  const thread = new PluginThread(entry, { publicUrl, services: unusable });
+  try {
+    return await thread.start();
+  } finally {
+    await thread.stop();
+  }
+}
+
+/** Checks the enabled plugins of a configuration that are not optional: each by itself, and that no two have one name. Throws `PluginError`. */
+export async function checkPlugins(entries: readonly PluginEntry[], publicUrl: string): Promise<void> {
+  const names = new Set<string>();
+  for (const entry of entries) {
+    if (entry.optional === true) continue;
+    const { name } = await checkPlugin(entry, publicUrl);
+    if (names.has(name)) throw new PluginError(entry.use, `another entry of plugins has a plugin that is named ${name} too; remove one of the two`);
+    names.add(name);
+  }
+}
+
+/** During a setup there is nothing to use: it only registers hooks. */
+function unusable(plugin: string): PluginServices {
+  const refuse = (): never => {
+    throw new PluginError(plugin, 'its setup may only register hooks');
+  };
+  const log = (): void => {};
+  return {
+    publicUrl: '',
+    now: () => Date.now(),
+    log: { debug: log, info: log, warn: log, error: log },
+    http: { request: refuse },
+    kv: refuse,
+    queue: refuse,
+    get data() {
+      return refuse();
+    },
+  };
+}

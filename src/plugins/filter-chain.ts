@@ -1,0 +1,142 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../observability/log.ts';
+import type { Counter, Histogram, Metrics } from '../observability/metrics.ts';
+import type { FilterActor, FilteredComment, FilteredFields, FilterOutcome, FilterPayloads, Filters, WriteFilter } from '../ports/filters.ts';
+import type { FilterName, FilterOptions, FilterTypes, PluginEnvironment } from './api.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+import { type FilterDecision, isHoldable, readResult } from './filter-result.ts';
+import { firstLine } from './plugin-error.ts';
+import { type PluginSettings, settingsIn } from './settings.ts';
+
+/** What a filter is called with, besides its payload. */
+export interface FilterCall {
+  readonly environment: PluginEnvironment;
+  readonly actor: FilterActor;
+  readonly config: unknown;
+}
+
+/** A filter of a plugin, in this process or in a thread. */
+export interface PluginFilter {
+  readonly plugin: string;
+  readonly name: FilterName;
+  readonly options: Required<FilterOptions>;
+  readonly settings: PluginSettings;
+  /** Runs it with a copy of the payload. Rejects if it throws, or passes its deadline. */
+  run(payload: unknown, call: FilterCall): Promise<unknown>;
+}
+
+interface Link {
+  readonly filter: PluginFilter;
+  readonly priority: number;
+  readonly config: unknown;
+  readonly state: FilterState;
+}
+
+/** What is counted of one filter. */
+interface FilterState {
+  readonly breaker: CircuitBreaker;
+  readonly duration: Histogram | undefined;
+  readonly errors: Counter | undefined;
+}
+
+const BACKEND: FilterActor = { kind: 'backend', userId: null, role: null };
+const NOT_CHECKED = 'The content could not be checked. Try again later';
+
+/** Runs the filters of all plugins in the order of their priority, then of the configuration. */
+export class FilterChain implements Filters {
+  readonly #filters: readonly PluginFilter[];
+  readonly #states: ReadonlyMap<PluginFilter, FilterState>;
+  readonly #log: Logger;
+  /** By name of the filter and slug of the environment. */
+  readonly #chains = new Map<string, readonly Link[]>();
+
+  /** @param filters in the order of the configuration */
+  constructor(filters: readonly PluginFilter[], { clock, log, metrics }: { clock: Pick<Clock, 'monotonic'>; log: Logger; metrics?: Metrics | undefined }) {
+    this.#filters = filters;
+    this.#log = log;
+    this.#states = new Map(
+      filters.map((filter) => {
+        const labels = { plugin: filter.plugin, hook: filter.name };
+        return [filter, { breaker: new CircuitBreaker(clock), duration: metrics?.histogram('plugin_hook_duration_seconds', labels), errors: metrics?.counter('plugin_hook_errors_total', labels) }];
+      }),
+    );
+    metrics?.gauge('plugin_filter_skipped', () => filters.map((filter) => [{ plugin: filter.plugin, hook: filter.name }, Number(this.#states.get(filter)?.breaker.isOpen === true)]));
+  }
+
+  has(name: FilterName, { slug }: PluginEnvironment): boolean {
+    return this.#chain(name, slug).length > 0;
+  }
+
+  run<N extends WriteFilter>(name: N, environment: PluginEnvironment, actor: FilterActor, payload: FilterPayloads[N], check?: (comment: FilteredComment) => void): Promise<FilterOutcome> {
+    return this.#run(name, environment, actor, payload, check);
+  }
+
+  /** Runs the filters of a delivery and returns whether none of them rejects. Never rejects. */
+  async passes<N extends 'notification.deliver' | 'webhook.deliver'>(environment: PluginEnvironment, name: N, payload: FilterTypes[N]['payload']): Promise<boolean> {
+    if (!this.has(name, environment)) return true;
+    return (await this.#run(name, environment, BACKEND, payload)).outcome === 'pass';
+  }
+
+  async #run(name: FilterName, { id, slug }: PluginEnvironment, actor: FilterActor, payload: object, check: (comment: FilteredComment) => void = () => {}): Promise<FilterOutcome> {
+    const environment = { id, slug };
+    let current = payload;
+    let fields: FilteredFields = {};
+    for (const { filter, config, state } of this.#chain(name, slug)) {
+      const decided = await this.#decide(filter, state, current, { environment, actor, config }, check);
+      if (decided.kind === 'reject') return { outcome: 'reject', plugin: filter.plugin, message: decided.message, status: decided.status };
+      if (decided.kind === 'hold') return { outcome: 'hold', plugin: filter.plugin, reason: decided.reason, fields };
+      if (Object.keys(decided.fields).length === 0) continue;
+      fields = { ...fields, ...decided.fields };
+      current = patched(current, decided.fields);
+    }
+    return { outcome: 'pass', fields };
+  }
+
+  /** The decision of one filter, or what its `onError` says if it fails. */
+  async #decide(filter: PluginFilter, { breaker, duration, errors }: FilterState, payload: object, call: FilterCall, check: (comment: FilteredComment) => void): Promise<FilterDecision> {
+    const about = { plugin: filter.plugin, hook: filter.name, environment: call.environment.slug };
+    if (breaker.isOpen) return onFailure(filter);
+    const begun = performance.now();
+    try {
+      const decision = readResult(filter.name, await filter.run(payload, call));
+      if (decision.kind === 'pass' && 'comment' in payload && Object.keys(decision.fields).length > 0) check({ ...(payload.comment as FilteredComment), ...decision.fields });
+      breaker.succeeded();
+      return decision;
+    } catch (error) {
+      if (errors !== undefined) errors.value += 1;
+      this.#log.warn({ ...about, reason: firstLine(error), onError: filter.options.onError }, 'a filter of a plugin failed');
+      if (breaker.failed()) this.#log.error(about, 'a filter of a plugin has failed 5 times in a row: it is not called for 30 s, and its onError applies');
+      return onFailure(filter);
+    } finally {
+      duration?.observe((performance.now() - begun) / 1_000);
+    }
+  }
+
+  #chain(name: FilterName, slug: string): readonly Link[] {
+    const key = `${name} ${slug}`;
+    let chain = this.#chains.get(key);
+    if (chain === undefined) this.#chains.set(key, (chain = this.#link(name, slug)));
+    return chain;
+  }
+
+  #link(name: FilterName, slug: string): readonly Link[] {
+    const links = this.#filters.flatMap((filter): Link[] => {
+      const { enabled, priority, config } = settingsIn(filter.settings, slug);
+      const state = this.#states.get(filter);
+      return filter.name !== name || !enabled || state === undefined ? [] : [{ filter, priority: priority ?? filter.options.priority, config, state }];
+    });
+    // The sort is stable, so equal ones stay in the order of the configuration.
+    return links.toSorted((a, b) => b.priority - a.priority);
+  }
+}
+
+function onFailure({ name, options: { onError } }: PluginFilter): FilterDecision {
+  if (onError === 'open') return { kind: 'pass', fields: {} };
+  return onError === 'hold' && isHoldable(name) ? { kind: 'hold', reason: 'the filter failed' } : { kind: 'reject', message: NOT_CHECKED, status: 403 };
+}
+
+/** A payload whose comment has the changed fields. Metadata of a new thread are those of its first comment. */
+function patched(payload: object, fields: FilteredFields): object {
+  const { comment, ...rest } = payload as { comment: FilteredComment };
+  return { ...rest, ...('metadata' in rest && fields.metadata !== undefined ? { metadata: fields.metadata } : {}), comment: { ...comment, ...fields } };
+}

@@ -1,0 +1,62 @@
+import type { TSchema } from 'typebox';
+import type { PluginEntry } from '../config/plugin-entries.ts';
+import { API_VERSION, type Plugin } from './api.ts';
+import { locatePlugin, provideApi } from './locate.ts';
+import { firstLine, PluginError } from './plugin-error.ts';
+import { type PluginSettings, readSettings } from './settings.ts';
+
+/** A plugin whose module was loaded, with the settings of its entry. */
+export interface LoadedPlugin {
+  readonly entry: PluginEntry;
+  readonly plugin: Plugin;
+  readonly settings: PluginSettings;
+}
+
+/** How long a plugin may take to load, and to set itself up. */
+export const LOAD_MS = 10_000;
+const NAME = /^[a-z][a-z0-9-]{1,39}$/;
+
+/** Loads the module of an entry and checks the configuration. Throws `PluginError`. */
+export async function loadPlugin(entry: PluginEntry): Promise<LoadedPlugin> {
+  const url = locatePlugin(entry);
+  provideApi(url);
+  const plugin = checkPlugin(entry.use, await within(LOAD_MS, importDefault(entry.use, url), new PluginError(entry.use, `did not load within ${LOAD_MS / 1_000} s`)));
+  return { entry, plugin, settings: readSettings(plugin.name, plugin.config, entry) };
+}
+
+async function importDefault(use: string, url: string): Promise<unknown> {
+  try {
+    return ((await import(url)) as { default?: unknown }).default;
+  } catch (error) {
+    throw new PluginError(use, `its module failed to load: ${firstLine(error)}`);
+  }
+}
+
+function checkPlugin(use: string, value: unknown): Plugin {
+  if (typeof value !== 'object' || value === null) throw new PluginError(use, 'its module has no default export made by definePlugin');
+  const { name, version, apiVersion, config, setup, isolation } = value as Partial<Record<keyof Plugin, unknown>>;
+  if (apiVersion !== API_VERSION) throw new PluginError(use, `apiVersion is ${JSON.stringify(apiVersion) ?? 'missing'}, but this version of Collab takes ${API_VERSION}; install a matching version of the plugin`);
+  if (typeof name !== 'string' || !NAME.test(name)) throw new PluginError(use, `name must match ${NAME.source}`);
+  if (typeof version !== 'string' || version === '') throw new PluginError(name, 'version must be a text such as 1.0.0');
+  if (!isObjectSchema(config)) throw new PluginError(name, 'config must be a schema made by Type.Object');
+  if (isolation !== undefined && isolation !== 'worker') throw new PluginError(name, 'isolation must be "worker"');
+  if (typeof setup !== 'function') throw new PluginError(name, 'setup must be a function');
+  return value as Plugin;
+}
+
+function isObjectSchema(value: unknown): value is TSchema {
+  return typeof value === 'object' && value !== null && (value as { type?: unknown }).type === 'object';
+}
+
+/** Resolves or rejects as `work`, but rejects with `late` if that takes longer than `ms`. */
+export async function within<T>(ms: number, work: Promise<T>, late: Error): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(late), ms);
+  });
+  try {
+    return await Promise.race([work, deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

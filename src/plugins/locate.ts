@@ -1,0 +1,48 @@
+import { existsSync } from 'node:fs';
+import * as nodeModule from 'node:module';
+import { isAbsolute, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { PluginEntry } from '../config/plugin-entries.ts';
+import { PluginError } from './plugin-error.ts';
+
+const SHIPPED_NAME = /^[a-z][a-z0-9-]{1,39}$/;
+/** Shipped plugins that are loaded without being named in the configuration. */
+const DEFAULTS: readonly string[] = ['webhook'];
+const fromSource = import.meta.url.endsWith('.ts');
+
+/** The entries of the configuration, and those of the plugins that are loaded by default. */
+export function withDefaults(entries: readonly PluginEntry[]): readonly PluginEntry[] {
+  const missing = DEFAULTS.filter((name) => existsSync(shippedFile(name)) && !entries.some(({ use }) => use === name));
+  return [...entries, ...missing.map((use) => ({ use }))];
+}
+
+/** Whether a plugin with this name ships with Collab. */
+export function isShipped(name: string): boolean {
+  return SHIPPED_NAME.test(name) && existsSync(shippedFile(name));
+}
+
+/** The URL of the module of an entry. Throws `PluginError` if there is none. */
+export function locatePlugin({ use, folder = process.cwd() }: PluginEntry): string {
+  if (isShipped(use)) return pathToFileURL(shippedFile(use)).href;
+  const from = nodeModule.createRequire(join(folder, 'config.json'));
+  try {
+    return pathToFileURL(from.resolve(use)).href;
+  } catch {
+    throw new PluginError(use, isAbsolute(use) ? 'there is no such module' : `is neither a shipped plugin nor a package installed in ${folder}; a path must begin with ./`);
+  }
+}
+
+/** Makes `collab/plugin` available to a module from whose folder it cannot be resolved, such as one beside config.json. */
+export function provideApi(moduleUrl: string): void {
+  try {
+    nodeModule.createRequire(moduleUrl).resolve('collab/plugin');
+  } catch {
+    const api = new URL(fromSource ? './api.ts' : '../plugin/index.js', import.meta.url).href;
+    nodeModule.register(`data:text/javascript,${encodeURIComponent(`export const resolve = (name, context, next) => name === 'collab/plugin' ? { url: ${JSON.stringify(api)}, shortCircuit: true } : next(name, context);`)}`);
+  }
+}
+
+/** A shipped plugin, in the build or the sources. */
+function shippedFile(name: string): string {
+  return fileURLToPath(new URL(fromSource ? `../../plugins/${name}/index.ts` : `../plugins/${name}.js`, import.meta.url));
+}

@@ -1,0 +1,72 @@
+import type { Context } from '../domain/context.ts';
+import type { BackendActor } from '../domain/access/actor.ts';
+import { requireComment } from '../domain/comments/comments.ts';
+import { threadView } from '../domain/comments/thread-view.ts';
+import { environmentById } from '../domain/environments/environments.ts';
+import { streamOf } from '../domain/events/streams.ts';
+import { findNotification } from '../domain/notifications/notification-records.ts';
+import { setPreference, wantsNotification } from '../domain/notifications/settings.ts';
+import { COMMENT_PREFIX, escapeId, threadRecordsOf, usersOf } from '../domain/records/partitions.ts';
+import { presenceKey, presentUsers } from '../domain/rooms/presence.ts';
+import { redactErasedUsers } from '../domain/users/erasure.ts';
+import { getUser } from '../domain/users/users.ts';
+import { CollabError } from '../model/errors.ts';
+import type { Comment } from '../model/comment.ts';
+import type { Thread } from '../model/thread.ts';
+import type { User } from '../model/user.ts';
+import type { Data, FilterTypes, PluginEnvironment, PluginEvent } from './api.ts';
+
+const MAX_LIMIT = 1_000;
+
+/** Runs the filters of a delivery and returns whether none rejects. */
+export type Passes = <N extends 'notification.deliver' | 'webhook.deliver'>(environment: PluginEnvironment, name: N, payload: FilterTypes[N]['payload']) => Promise<boolean>;
+
+/** The reads of plugins. */
+export function pluginData(ctx: Context, passes: Passes): Data {
+  return {
+    passes,
+    thread: async ({ id }, threadId) => {
+      const view = await ifFound(() => threadView(ctx, id, threadId));
+      return view === undefined ? undefined : (JSON.parse(view.text) as Thread);
+    },
+    comments: async ({ id }, threadId, { limit = 100, latest = false } = {}) => {
+      const entries = await ifFound(() => ctx.store.range(threadRecordsOf(id, threadId), { prefix: COMMENT_PREFIX, limit: checkLimit(limit), reverse: latest }));
+      const comments = (entries ?? []).map(({ value }) => JSON.parse(value) as Comment);
+      return latest ? comments.toReversed() : comments;
+    },
+    comment: async ({ id }, commentId) => (await ifFound(() => requireComment(ctx.store, id, commentId)))?.comment,
+    user: async ({ id }, userId) => {
+      if ((await ctx.store.get(usersOf(id), escapeId(userId))) === undefined) return undefined;
+      const text = await ifFound(async () => getUser(ctx, await readerOf(ctx, id), userId));
+      return text === undefined ? undefined : (JSON.parse(text) as { user: User }).user;
+    },
+    isPresent: async ({ id }, userId, roomId) => (await presentUsers(ctx, presenceKey(id, roomId))).some((user) => user.userId === userId && user.connectionIds.length > 0),
+    notification: ({ id }, userId, notificationId) => findNotification(ctx.store, id, userId, notificationId),
+    wantsNotification: ({ id }, userId, channel, kind) => wantsNotification(ctx.store, id, userId, channel, kind),
+    setPreference: ({ id }, userId, channel, kind, enabled) => setPreference(ctx, id, userId, channel, kind, enabled),
+    events: async ({ id }, since, limit) => {
+      const environment = await environmentById(ctx, id);
+      const events = await redactErasedUsers(ctx.store, id, await ctx.store.events(streamOf(environment), since, checkLimit(limit)));
+      return events.map(({ text }) => JSON.parse(text) as PluginEvent);
+    },
+  };
+}
+
+async function readerOf(ctx: Context, environmentId: string): Promise<BackendActor> {
+  return { kind: 'backend', environment: await environmentById(ctx, environmentId), keyId: 'plugin', scope: 'read', rooms: null, via: 'rest' };
+}
+
+/** What `read` returns; undefined if it does not exist. */
+async function ifFound<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof CollabError && error.kind.status === 404) return undefined;
+    throw error;
+  }
+}
+
+function checkLimit(limit: number): number {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw new Error(`limit must be a whole number from 1 to ${MAX_LIMIT}`);
+  return limit;
+}

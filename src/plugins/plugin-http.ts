@@ -1,0 +1,36 @@
+import { publicRequest } from '../lib/addresses/public-fetch.ts';
+import type { Http, HttpRequest, HttpResponse } from './api.ts';
+
+const DEFAULT_MS = 15_000;
+const DEFAULT_BYTES = 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/**
+ * The requests of a plugin to other servers.
+ *
+ * @param allowPrivate whether they may go to private and local addresses
+ * @param now the time in milliseconds since the epoch
+ */
+export function pluginHttp(allowPrivate: boolean, now: () => number): Http {
+  return {
+    request: async (url: string, { method, headers, body, timeoutMs = DEFAULT_MS, maxBytes = DEFAULT_BYTES }: HttpRequest = {}): Promise<HttpResponse> => {
+      if (!(timeoutMs >= 100 && timeoutMs <= 60_000)) throw new Error('timeoutMs must be from 100 to 60000');
+      if (!(maxBytes >= 0 && maxBytes <= MAX_BYTES)) throw new Error(`maxBytes must be from 0 to ${MAX_BYTES}`);
+      const signal = AbortSignal.timeout(timeoutMs);
+      try {
+        const answer = await publicRequest(url, { ...(method === undefined ? {} : { method }), ...(headers === undefined ? {} : { headers }), body, maxBytes, signal, allowHttp: true, allowPrivate });
+        return { ...answer, body: new Uint8Array(answer.body), retryAfterMs: retryAfterOf(answer.headers['retry-after'], now()) };
+      } catch (error) {
+        throw signal.aborted ? new Error(`no answer within ${timeoutMs} ms`) : error;
+      }
+    },
+  };
+}
+
+/** The wait of a `Retry-After` header, in seconds or until a date, in milliseconds; null for none or an invalid one. */
+export function retryAfterOf(header: string | undefined, now: number): number | null {
+  if (header === undefined) return null;
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000;
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? null : Math.max(0, at - now);
+}

@@ -1,0 +1,224 @@
+import { Worker } from 'node:worker_threads';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { PluginEntry } from '../config/plugin-entries.ts';
+import type { PluginLog } from './api.ts';
+import { LOAD_MS } from './load.ts';
+import { firstLine, PluginError } from './plugin-error.ts';
+import { callService, type PluginServices } from './services.ts';
+import { type FromThread, type HookReference, type PluginInfo, receivedError, sentError, type ThreadData, type ToThread } from './thread/messages.ts';
+
+const HEAP_MB = 256;
+const YOUNG_GENERATION_MB = 32;
+/** A thread that does not answer for this long after a deadline is in an endless loop, and is ended. */
+const PING_MS = 1_000;
+/** Ends in this time that do not delay the next start. */
+const RESTART_WINDOW_MS = 60_000;
+const FREE_RESTARTS = 3;
+const MAX_RESTART_DELAY_MS = 30_000;
+
+/** A run did not end because its thread was ended for another reason. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+}
+
+/** Why a thread ended. */
+export type ThreadEnd = 'deadline' | 'memory' | 'ended';
+
+/** What the thread of a plugin works with. */
+export interface PluginThreadDeps {
+  readonly publicUrl: string;
+  /** The services of the plugin with this name. */
+  readonly services: (plugin: string) => PluginServices;
+  /** Called when the thread has ended although it was not stopped. */
+  readonly onEnd?: (plugin: string, reason: ThreadEnd) => void;
+}
+
+interface Run {
+  readonly settle: (outcome: { value?: unknown } | Error) => void;
+}
+
+/** The thread that runs the hooks of one plugin. It starts with the first run, and again after it was ended. */
+export class PluginThread {
+  readonly #entry: PluginEntry;
+  readonly #deps: PluginThreadDeps;
+  readonly #runs = new Map<number, Run>();
+  readonly #ends: number[] = [];
+  #worker: Worker | null = null;
+  #started: Promise<PluginInfo> | null = null;
+  #pong: () => void = () => {};
+  #lastRun = 0;
+  #stopped = false;
+  /** Why `end` ends the worker. */
+  #ending: ThreadEnd = 'ended';
+
+  constructor(entry: PluginEntry, deps: PluginThreadDeps) {
+    this.#entry = entry;
+    this.#deps = deps;
+  }
+
+  /** Whether the thread exists now. */
+  get isRunning(): boolean {
+    return this.#worker !== null;
+  }
+
+  /** Starts the thread unless it runs, and returns what the plugin has registered. Rejects with `PluginError`. */
+  start(): Promise<PluginInfo> {
+    this.#started ??= this.#start();
+    return this.#started;
+  }
+
+  /**
+   * Runs a hook. Rejects with what it throws, with an `Error` after `timeoutMs`, and with `Interrupted` if another run was the
+   * reason for the end of the thread.
+   */
+  async run(hook: HookReference, subject: unknown, context: object, timeoutMs: number): Promise<unknown> {
+    await this.start();
+    const id = ++this.#lastRun;
+    return new Promise((resolve, reject) => {
+      const deadline = setTimeout(() => {
+        settle(new Error(`did not end within ${timeoutMs} ms`));
+        this.#post({ type: 'cancel', id });
+        void this.#requireResponse();
+      }, timeoutMs);
+      const settle = (outcome: { value?: unknown } | Error): void => {
+        clearTimeout(deadline);
+        this.#runs.delete(id);
+        if (outcome instanceof Error) reject(outcome);
+        else resolve(outcome.value);
+      };
+      this.#runs.set(id, { settle });
+      this.#post({ type: 'run', id, hook, subject, context });
+    });
+  }
+
+  /** Ends the thread, unless a hook runs. The next run starts it again. */
+  async endIfIdle(): Promise<void> {
+    if (this.#runs.size === 0) await this.#end(null);
+  }
+
+  /** Ends the thread for good; running hooks are interrupted. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#end(null);
+  }
+
+  async #start(): Promise<PluginInfo> {
+    const wait = this.#restartDelay();
+    if (wait > 0) await delay(wait);
+    if (this.#stopped) throw new Interrupted('the thread of the plugin is stopped');
+    const data: ThreadData = { entry: this.#entry, publicUrl: this.#deps.publicUrl };
+    const worker = new Worker(threadFile(), { workerData: data, stdout: true, stderr: true, resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB } });
+    this.#worker = worker;
+    this.#ending = 'ended';
+    worker.unref();
+    try {
+      return await this.#ready(worker);
+    } catch (error) {
+      this.#started = null;
+      this.#worker = null;
+      await worker.terminate();
+      throw error;
+    }
+  }
+
+  #ready(worker: Worker): Promise<PluginInfo> {
+    const { use } = this.#entry;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new PluginError(use, `did not load within ${LOAD_MS / 1_000} s`)), LOAD_MS);
+      const fail = (error: Error): void => {
+        clearTimeout(timer);
+        reject(error);
+      };
+      let services: PluginServices | null = null;
+      worker.on('message', (message: FromThread) => {
+        if (message.type === 'failed') fail(Object.assign(new PluginError(use, ''), { message: message.message }));
+        if (message.type === 'ready') {
+          clearTimeout(timer);
+          services = this.#deps.services(message.info.name);
+          this.#logOutput(worker, services.log);
+          worker.on('exit', () => this.#exited(worker, message.info.name));
+          resolve(message.info);
+        }
+        if (services !== null) this.#receive(worker, services, message);
+      });
+      worker.on('error', (error) => {
+        if ('code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY') this.#ending = 'memory';
+        services?.log.error({ reason: firstLine(error) }, 'the thread of a plugin has failed');
+        fail(new PluginError(use, `its thread failed: ${firstLine(error)}`));
+      });
+      worker.once('exit', () => fail(new PluginError(use, 'its thread ended while it loaded')));
+    });
+  }
+
+  #receive(worker: Worker, services: PluginServices, message: FromThread): void {
+    if (message.type === 'pong') this.#pong();
+    if (message.type === 'log') services.log[message.level](message.fields, message.message);
+    if (message.type === 'done') this.#runs.get(message.id)?.settle(message.error === undefined ? { value: message.value } : receivedError(message.error));
+    if (message.type === 'call') {
+      const answer = (result: Omit<Extract<ToThread, { type: 'result' }>, 'type' | 'id'>): void => worker.postMessage({ type: 'result', id: message.id, ...result } satisfies ToThread);
+      callService(services, message.method, message.args).then((value) => answer({ value }), (error: unknown) => answer({ error: sentError(error) }));
+    }
+  }
+
+  #logOutput(worker: Worker, log: PluginLog): void {
+    worker.stdout.setEncoding('utf8').on('data', (output: string) => log.info({ output: output.trimEnd() }, 'output of a plugin'));
+    worker.stderr.setEncoding('utf8').on('data', (output: string) => log.warn({ output: output.trimEnd() }, 'output of a plugin'));
+  }
+
+  #post(message: ToThread): void {
+    this.#worker?.postMessage(message);
+  }
+
+  /** Ends the thread if it does not answer: it is in an endless loop. */
+  async #requireResponse(): Promise<void> {
+    const worker = this.#worker;
+    if (worker === null) return;
+    const answered = await new Promise<boolean>((resolve) => {
+      const timer = setTimeout(() => resolve(false), PING_MS);
+      const earlier = this.#pong;
+      this.#pong = () => {
+        clearTimeout(timer);
+        earlier();
+        resolve(true);
+      };
+      this.#post({ type: 'ping' });
+    });
+    if (!answered && this.#worker === worker) await this.#end('deadline');
+  }
+
+  async #end(reason: ThreadEnd | null): Promise<void> {
+    const worker = this.#worker;
+    if (worker === null) return;
+    if (reason !== null) this.#ending = reason;
+    else worker.removeAllListeners('exit');
+    if (reason === null) this.#forget();
+    await worker.terminate();
+  }
+
+  #exited(worker: Worker, plugin: string): void {
+    if (this.#worker !== worker) return;
+    this.#ends.push(performance.now());
+    this.#forget();
+    this.#deps.onEnd?.(plugin, this.#ending);
+  }
+
+  /** Interrupts all runs; those that a lack of memory ended have failed, since each may be its reason. */
+  #forget(): void {
+    this.#worker = null;
+    this.#started = null;
+    const error = this.#ending === 'memory' ? new Error(`ended with its thread, which had used ${HEAP_MB} MB of memory`) : new Interrupted('the thread of the plugin has ended');
+    for (const { settle } of [...this.#runs.values()]) settle(error);
+  }
+
+  #restartDelay(): number {
+    const since = performance.now() - RESTART_WINDOW_MS;
+    while (this.#ends[0] !== undefined && this.#ends[0] < since) this.#ends.shift();
+    const excess = this.#ends.length - FREE_RESTARTS;
+    return excess <= 0 ? 0 : Math.min(MAX_RESTART_DELAY_MS, 1_000 * 2 ** (excess - 1));
+  }
+}
+
+/** The built file of the thread: the TypeScript loader of the tests does not apply to threads on every Node. */
+function threadFile(): URL {
+  return new URL(import.meta.url.endsWith('.ts') ? '../../dist/threads/plugin.js' : '../threads/plugin.js', import.meta.url);
+}

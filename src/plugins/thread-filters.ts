@@ -1,0 +1,14 @@
+import type { PluginFilter } from './filter-chain.ts';
+import type { PluginThread } from './plugin-thread.ts';
+import type { PluginInfo } from './thread/messages.ts';
+
+/** The filters of a plugin, run in its thread. */
+export function threadFilters({ name, settings, hooks }: PluginInfo, thread: PluginThread): PluginFilter[] {
+  return hooks.filters.map((filter, index) => ({
+    plugin: name,
+    name: filter.name,
+    options: filter.options,
+    settings,
+    run: (payload, call) => thread.run({ kind: 'filter', index }, payload, call, filter.options.timeoutMs),
+  }));
+}

@@ -1,0 +1,71 @@
+import type { PluginEntry } from '../../config/plugin-entries.ts';
+import type { EventType } from '../../model/event.ts';
+import type { CommandOptions, FilterName, FilterOptions, QueueOptions, RouteOptions } from '../api.ts';
+import type { PluginSettings } from '../settings.ts';
+
+/** What a thread of a plugin starts with. */
+export interface ThreadData {
+  readonly entry: PluginEntry;
+  readonly publicUrl: string;
+}
+
+/** A plugin that was loaded and set up, without its functions. */
+export interface PluginInfo {
+  readonly name: string;
+  readonly version: string;
+  /** Whether its filters have to run in a thread. */
+  readonly isolated: boolean;
+  readonly settings: PluginSettings;
+  readonly hooks: {
+    readonly filters: readonly { readonly name: FilterName; readonly options: Required<FilterOptions> }[];
+    readonly actions: readonly { readonly type: EventType | '*'; readonly timeoutMs: number; readonly whenKv: string | null }[];
+    readonly queues: readonly { readonly name: string; readonly options: Required<QueueOptions> }[];
+    readonly routes: readonly RouteOptions[];
+    readonly commands: readonly CommandOptions[];
+  };
+}
+
+/** A hook by its kind and its place among the hooks of that kind. */
+export interface HookReference {
+  readonly kind: 'filter' | 'action' | 'job' | 'route';
+  readonly index: number;
+}
+
+/** An error as it is sent between threads. */
+export interface SentError {
+  readonly name: string;
+  readonly message: string;
+  /** Of a `RetryAfter`. */
+  readonly ms?: number;
+}
+
+/** What a thread receives. */
+export type ToThread =
+  | { readonly type: 'run'; readonly id: number; readonly hook: HookReference; readonly subject: unknown; readonly context: object }
+  /** The deadline of a run has passed: its signal is aborted. */
+  | { readonly type: 'cancel'; readonly id: number }
+  | { readonly type: 'ping' }
+  /** The result of a `call`. */
+  | { readonly type: 'result'; readonly id: number; readonly value?: unknown; readonly error?: SentError };
+
+/** What a thread sends. */
+export type FromThread =
+  | { readonly type: 'ready'; readonly info: PluginInfo }
+  | { readonly type: 'failed'; readonly message: string }
+  | { readonly type: 'done'; readonly id: number; readonly value?: unknown; readonly error?: SentError }
+  | { readonly type: 'pong' }
+  | { readonly type: 'call'; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
+  | { readonly type: 'log'; readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly fields: Readonly<Record<string, unknown>>; readonly message: string };
+
+/** An error in the form that can be sent. */
+export function sentError(thrown: unknown): SentError {
+  if (!(thrown instanceof Error)) return { name: 'Error', message: String(thrown) };
+  const { name, message } = thrown;
+  const ms: unknown = 'ms' in thrown ? thrown.ms : undefined;
+  return { name, message, ...(typeof ms === 'number' ? { ms } : {}) };
+}
+
+/** An error that was sent. */
+export function receivedError({ name, message, ms }: SentError): Error {
+  return Object.assign(new Error(message), { name }, ms === undefined ? {} : { ms });
+}

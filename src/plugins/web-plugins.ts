@@ -1,0 +1,132 @@
+import type { Config } from '../config/schema.ts';
+import type { PluginEntry } from '../config/plugin-entries.ts';
+import type { Context } from '../domain/context.ts';
+import type { Logger } from '../observability/log.ts';
+import type { Metrics } from '../observability/metrics.ts';
+import type { FilterContext, HookContext, RouteAnswer, RouteOptions, RouteRequest } from './api.ts';
+import { dryServices } from './dry-services.ts';
+import { FilterChain, type PluginFilter } from './filter-chain.ts';
+import { type Hooks, setUp } from './hooks.ts';
+import { loadPlugin, type LoadedPlugin } from './load.ts';
+import { localServices } from './local-services.ts';
+import { withDefaults } from './locate.ts';
+import { firstLine } from './plugin-error.ts';
+import { PluginThread } from './plugin-thread.ts';
+import type { PluginServices } from './services.ts';
+import type { PluginSettings } from './settings.ts';
+import { threadFilters } from './thread-filters.ts';
+
+const ROUTE_MS = 5_000;
+
+/** What the plugins of a web worker work with. */
+export interface WebPluginDeps {
+  readonly ctx: Context;
+  readonly config: Config;
+  readonly log: Logger;
+  readonly metrics?: Metrics | undefined;
+  /** Whether everything that plugins write is dropped; false if absent. */
+  readonly isDry?: boolean | undefined;
+}
+
+/** A route of a plugin. */
+export interface PluginRoute {
+  readonly plugin: string;
+  readonly options: RouteOptions;
+  readonly settings: PluginSettings;
+  /** Runs it within 5 s. */
+  readonly handle: (request: RouteRequest, context: Omit<HookContext<unknown>, 'signal'>) => Promise<RouteAnswer>;
+}
+
+/** The plugins of a web worker. */
+export interface WebPlugins {
+  /** Undefined if no plugin filters. */
+  readonly filters: FilterChain | undefined;
+  readonly routes: readonly PluginRoute[];
+  /** One line for each plugin that could not be loaded although it is optional. */
+  readonly warnings: readonly string[];
+  /** Ends the threads of isolated plugins. */
+  close(): Promise<void>;
+}
+
+/** Loads the plugins of the configuration for a web worker. Throws `PluginError` for one that cannot be loaded and is not optional. */
+export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
+  const { ctx, config, log, metrics, isDry = false } = deps;
+  const filters: PluginFilter[] = [];
+  const routes: PluginRoute[] = [];
+  const threads: PluginThread[] = [];
+  const warnings: string[] = [];
+  let chain: FilterChain | undefined;
+  for (const entry of withDefaults(config.plugins)) {
+    const servicesOf = (plugin: string): PluginServices => {
+      const services = localServices(plugin, entry, { ctx, config, log, passes: async (...call) => chain?.passes(...call) ?? true });
+      return isDry ? dryServices(services) : services;
+    };
+    try {
+      const loaded = await loadPlugin(entry);
+      if (isIsolated(loaded)) {
+        const thread = new PluginThread(entry, { publicUrl: config.publicUrl, services: servicesOf, onEnd: (plugin, reason) => log.warn({ plugin, reason }, 'the thread of a plugin was ended; it starts again with its next work') });
+        threads.push(thread);
+        const info = await thread.start();
+        filters.push(...threadFilters(info, thread));
+        routes.push(...info.hooks.routes.map((options, index): PluginRoute => ({ plugin: info.name, options, settings: info.settings, handle: async (request, context) => (await thread.run({ kind: 'route', index }, request, context, ROUTE_MS)) as RouteAnswer })));
+      } else {
+        const hooks = await setUp(loaded.plugin, servicesOf(loaded.plugin.name));
+        filters.push(...localFilters(loaded, hooks));
+        routes.push(...localRoutes(loaded, hooks));
+      }
+    } catch (error) {
+      if (!isOptional(entry, config)) throw error;
+      warnings.push(firstLine(error));
+      log.warn({ plugin: entry.use, reason: firstLine(error) }, 'an optional plugin could not be loaded; the server runs without it');
+    }
+  }
+  const writing = filters.filter(({ name }) => !name.endsWith('.deliver'));
+  if (filters.length > 0) chain = new FilterChain(filters, { clock: ctx.clock, log, metrics });
+  return { filters: writing.length > 0 ? chain : undefined, routes, warnings, close: async () => void (await Promise.all(threads.map((thread) => thread.stop()))) };
+}
+
+/** Whether the server runs without a plugin that cannot be loaded. Those that nobody has configured are always optional. */
+function isOptional(entry: PluginEntry, { plugins }: Config): boolean {
+  return entry.optional === true || !plugins.includes(entry);
+}
+
+function isIsolated({ plugin, entry }: LoadedPlugin): boolean {
+  return plugin.isolation === 'worker' || entry.isolation === 'worker';
+}
+
+function localFilters({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginFilter[] {
+  return hooks.filters.map(({ name, filter, options }) => ({
+    plugin: plugin.name,
+    name,
+    options,
+    settings,
+    run: (payload, call) =>
+      withSignal(options.timeoutMs, async (signal) => filter(structuredClone(payload) as Parameters<typeof filter>[0], { ...call, signal } satisfies FilterContext<unknown>)),
+  }));
+}
+
+function localRoutes({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginRoute[] {
+  return hooks.routes.map(({ options, handle }) => ({
+    plugin: plugin.name,
+    options,
+    settings,
+    handle: (request, context) => withSignal(ROUTE_MS, async (signal) => handle(request, { ...context, signal })),
+  }));
+}
+
+/** Runs `work` with a signal that is aborted after `ms`; rejects then. */
+async function withSignal<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const abort = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      abort.abort();
+      reject(new Error(`did not end within ${ms} ms`));
+    }, ms);
+  });
+  try {
+    return await Promise.race([work(abort.signal), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,132 @@
+import type { Config } from '../../config/schema.ts';
+import type { Context } from '../../domain/context.ts';
+import { IN_APP } from '../../domain/notifications/settings.ts';
+import { jobGroups } from '../../domain/plugins/jobs.ts';
+import type { Logger } from '../../observability/log.ts';
+import type { Labels, Metrics } from '../../observability/metrics.ts';
+import { FilterChain, type PluginFilter } from '../../plugins/filter-chain.ts';
+import { HookMeter } from '../../plugins/hook-meter.ts';
+import { localServices } from '../../plugins/local-services.ts';
+import { withDefaults } from '../../plugins/locate.ts';
+import { PluginThread } from '../../plugins/plugin-thread.ts';
+import { threadFilters } from '../../plugins/thread-filters.ts';
+import type { PluginInfo } from '../../plugins/thread/messages.ts';
+import type { InboxFilter } from '../../ports/filters.ts';
+import type { Consumer } from './consumer.ts';
+import { pluginConsumer } from './plugin-consumer.ts';
+import { QueueRunner } from './queue-runner.ts';
+
+/** How often queues are checked for jobs that became due, or that other processes have added. */
+const POLL_MS = 200;
+/** How often threads that have nothing to do are ended. */
+const IDLE_MS = 60_000;
+/** How often a plugin is loaded until it is left out. */
+const LOAD_ATTEMPTS = 3;
+
+/** What the plugins of the background worker work with. */
+export interface BackgroundPluginDeps {
+  readonly ctx: Context;
+  readonly config: Config;
+  readonly log: Logger;
+  readonly metrics?: Metrics | undefined;
+}
+
+/** The actions and queues of all plugins, each plugin in a thread of its own. */
+export class BackgroundPlugins {
+  /** The consumers of events of the plugins that have actions. */
+  readonly consumers: readonly Consumer[];
+  /** Runs the filters `notification.deliver` for the inbox; undefined if there are none. */
+  readonly inboxFilter: InboxFilter | undefined;
+  readonly #threads: readonly PluginThread[];
+  readonly #runners: readonly QueueRunner[];
+  #timers: NodeJS.Timeout[] = [];
+
+  private constructor(consumers: readonly Consumer[], inboxFilter: InboxFilter | undefined, threads: readonly PluginThread[], runners: readonly QueueRunner[]) {
+    this.consumers = consumers;
+    this.inboxFilter = inboxFilter;
+    this.#threads = threads;
+    this.#runners = runners;
+  }
+
+  /** Loads the plugins of the configuration. One that cannot be loaded is logged and left out. Never rejects. */
+  static async load({ ctx, config, log, metrics }: BackgroundPluginDeps): Promise<BackgroundPlugins> {
+    const threads: PluginThread[] = [];
+    const runners: QueueRunner[] = [];
+    const consumers: Consumer[] = [];
+    const filters: PluginFilter[] = [];
+    let chain: FilterChain | null = null;
+    const poll = (): void => runners.forEach((runner) => runner.poll());
+    for (const entry of withDefaults(config.plugins)) {
+      const thread = new PluginThread(entry, {
+        publicUrl: config.publicUrl,
+        services: (plugin) => localServices(plugin, entry, { ctx, config, log, passes: async (...call) => chain?.passes(...call) ?? true, onJobs: poll }),
+        onEnd: (plugin, reason) => {
+          log.warn({ plugin, reason }, 'the thread of a plugin was ended; it starts again with its next work');
+          if (metrics !== undefined) metrics.counter('plugin_restarts_total', { plugin, reason }).value += 1;
+        },
+      });
+      const info = await startThread(thread, entry.use, log);
+      if (info === null) continue;
+      threads.push(thread);
+      const meter = new HookMeter(info.name, metrics);
+      const consumer = pluginConsumer(ctx, info, thread, meter);
+      if (consumer !== null) consumers.push(consumer);
+      info.hooks.queues.forEach((_, index) => runners.push(new QueueRunner({ ctx, log, info, thread, meter }, index)));
+      filters.push(...threadFilters(info, thread).filter(({ name }) => name.endsWith('.deliver')));
+    }
+    const deliveries = new FilterChain(filters, { clock: ctx.clock, log, metrics });
+    chain = deliveries;
+    const inboxFilter: InboxFilter = (environment, notification) => deliveries.passes(environment, 'notification.deliver', { channel: IN_APP, notification });
+    if (metrics !== undefined) await countJobs(ctx, metrics);
+    return new BackgroundPlugins(consumers, filters.some(({ name }) => name === 'notification.deliver') ? inboxFilter : undefined, threads, runners);
+  }
+
+  /** Runs jobs until `stop`. */
+  start(): void {
+    const poll = setInterval(() => this.#runners.forEach((runner) => runner.poll()), POLL_MS);
+    const endIdle = setInterval(() => void Promise.all(this.#threads.map((thread) => thread.endIfIdle())), IDLE_MS);
+    this.#timers = [poll, endIdle];
+  }
+
+  /** Waits for the running jobs, then ends the threads. Stop the consumers before. */
+  async stop(): Promise<void> {
+    this.#timers.forEach((timer) => clearInterval(timer));
+    await Promise.all(this.#runners.map((runner) => runner.stop()));
+    await Promise.all(this.#threads.map((thread) => thread.stop()));
+  }
+}
+
+/** Starts the thread of a plugin; null if it fails several times. Whatever made it slow once, such as a busy machine, may have passed. */
+async function startThread(thread: PluginThread, use: string, log: Logger): Promise<PluginInfo | null> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await thread.start();
+    } catch (error) {
+      if (attempt === LOAD_ATTEMPTS) {
+        log.error({ err: error, plugin: use }, 'a plugin could not be loaded: its actions and jobs do not run until the next start');
+        return null;
+      }
+      log.warn({ err: error, plugin: use, attempt }, 'a plugin could not be loaded; it is tried again');
+    }
+  }
+}
+
+/** Shows the jobs of all queues as of the last second. */
+function countJobs(ctx: Context, metrics: Metrics): Promise<void> {
+  let jobs: [Labels, number][] = [];
+  const read = async (): Promise<void> => {
+    const sums = new Map<string, [Labels, number]>();
+    for (const { plugin, queue, counts } of await jobGroups(ctx)) {
+      for (const state of ['waiting', 'dead'] as const) {
+        const sum = sums.get(`${plugin} ${queue} ${state}`);
+        sums.set(`${plugin} ${queue} ${state}`, [{ plugin, queue, state }, (sum?.[1] ?? 0) + counts[state]]);
+      }
+    }
+    jobs = [...sums.values()];
+  };
+  metrics.gauge('plugin_jobs', () => {
+    void read().catch(() => undefined);
+    return jobs;
+  });
+  return read();
+}

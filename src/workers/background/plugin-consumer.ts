@@ -1,0 +1,59 @@
+import type { Context } from '../../domain/context.ts';
+import { environmentById } from '../../domain/environments/environments.ts';
+import { PluginKv } from '../../domain/plugins/kv.ts';
+import type { Environment } from '../../model/environment.ts';
+import type { EventEnvelope } from '../../model/event.ts';
+import type { HookMeter } from '../../plugins/hook-meter.ts';
+import { Interrupted, type PluginThread } from '../../plugins/plugin-thread.ts';
+import { settingsIn } from '../../plugins/settings.ts';
+import type { PluginInfo } from '../../plugins/thread/messages.ts';
+import type { Consumer } from './consumer.ts';
+
+/** Events of one environment that a plugin handles at once. */
+const CONCURRENCY = 16;
+const RETRY_DELAYS_MS = [1_000, 10_000, 60_000];
+/** Runs of one attempt that something else may end. */
+const MAX_INTERRUPTIONS = 20;
+
+/** The consumer that gives events to the actions of a plugin, which run in its thread. Null if it has no actions. */
+export function pluginConsumer(ctx: Context, info: PluginInfo, thread: PluginThread, meter: HookMeter): Consumer | null {
+  const { name, settings, hooks } = info;
+  if (hooks.actions.length === 0) return null;
+  const isActive = ({ whenKv }: (typeof hooks.actions)[number], { id }: Pick<Environment, 'id'>): Promise<boolean> =>
+    whenKv === null ? Promise.resolve(true) : new PluginKv(ctx, id, name).hasPrefix(whenKv);
+
+  const handle = async (event: EventEnvelope, environmentId: string, signal: AbortSignal, attempt: number): Promise<void> => {
+    const { id, slug } = await environmentById(ctx, environmentId);
+    const { enabled, config } = settingsIn(settings, slug);
+    if (!enabled) return;
+    for (const [index, action] of hooks.actions.entries()) {
+      if ((action.type !== '*' && action.type !== event.type) || !(await isActive(action, { id }))) continue;
+      const context = { environment: { id, slug }, config, attempt };
+      await meter.measure(`action ${action.type}`, () => uninterrupted(signal, () => thread.run({ kind: 'action', index }, event, context, action.timeoutMs)));
+    }
+  };
+
+  return {
+    name: `plugin-${name}`,
+    concurrency: CONCURRENCY,
+    retryDelaysMs: RETRY_DELAYS_MS,
+    wants: async (environment) => {
+      if (!settingsIn(settings, environment.slug).enabled) return false;
+      for (const action of hooks.actions) if (await isActive(action, environment)) return true;
+      return false;
+    },
+    handle: ({ environmentId, event }, signal, attempt) => handle(event, environmentId, signal, attempt),
+  };
+}
+
+/** Runs `work` again when its thread was ended because of something else, which is no failure of it. */
+async function uninterrupted(signal: AbortSignal, work: () => Promise<unknown>): Promise<void> {
+  for (let interruptions = 0; ; interruptions++) {
+    try {
+      await work();
+      return;
+    } catch (error) {
+      if (!(error instanceof Interrupted) || interruptions >= MAX_INTERRUPTIONS || signal.aborted) throw error;
+    }
+  }
+}

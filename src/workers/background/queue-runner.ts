@@ -1,0 +1,155 @@
+import type { Context } from '../../domain/context.ts';
+import { environmentById } from '../../domain/environments/environments.ts';
+import { endAttempt, type FailedAttempt, leaseJobs } from '../../domain/plugins/job-attempts.ts';
+import type { StoredJob } from '../../domain/plugins/job.ts';
+import { type JobGroup, jobGroups, nextJobs } from '../../domain/plugins/jobs.ts';
+import { timestamp } from '../../lib/clock.ts';
+import type { Logger } from '../../observability/log.ts';
+import { CollabError } from '../../model/errors.ts';
+import type { QueueOptions } from '../../plugins/api.ts';
+import type { HookMeter } from '../../plugins/hook-meter.ts';
+import { publicJob } from '../../plugins/local-services.ts';
+import { Interrupted, type PluginThread } from '../../plugins/plugin-thread.ts';
+import { settingsIn } from '../../plugins/settings.ts';
+import type { PluginInfo } from '../../plugins/thread/messages.ts';
+
+/** Jobs of one group that are begun with one commit. */
+const LEASE_BATCH = 16;
+/** What an attempt may take beyond its deadline until its end is on disk. */
+const LEASE_MARGIN_MS = 10_000;
+const MAX_RETRY_AFTER_MS = 7 * 24 * 3_600_000;
+const JITTER = 0.1;
+
+/** What a queue runs with. */
+export interface QueueRunnerDeps {
+  readonly ctx: Context;
+  readonly log: Logger;
+  readonly info: PluginInfo;
+  readonly thread: PluginThread;
+  readonly meter: HookMeter;
+}
+
+/** Runs the due jobs of one queue of a plugin over all environments. Groups of jobs take turns. */
+export class QueueRunner {
+  readonly #deps: QueueRunnerDeps;
+  readonly #index: number;
+  readonly #name: string;
+  readonly #options: Required<QueueOptions>;
+  /** Running jobs by `<environmentId> <group>`. */
+  readonly #running = new Map<string, number>();
+  readonly #tasks = new Set<Promise<void>>();
+  #turn = 0;
+  #filling: Promise<void> | null = null;
+  #again = false;
+  #stopped = false;
+
+  /** @param index the place of the queue among those of the plugin */
+  constructor(deps: QueueRunnerDeps, index: number) {
+    const queue = deps.info.hooks.queues[index];
+    if (queue === undefined) throw new Error(`the plugin has no queue ${index}`);
+    this.#deps = deps;
+    this.#index = index;
+    this.#name = queue.name;
+    this.#options = queue.options;
+  }
+
+  /** Starts the jobs that are due. Call it periodically, and when jobs were added. */
+  poll(): void {
+    this.#again = true;
+    this.#filling ??= this.#fill().finally(() => (this.#filling = null));
+  }
+
+  /** Starts no more jobs. Resolves once the running ones have ended. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#filling;
+    await Promise.all(this.#tasks);
+  }
+
+  async #fill(): Promise<void> {
+    while (this.#again && !this.#stopped) {
+      this.#again = false;
+      try {
+        await this.#startDue();
+      } catch (error) {
+        this.#deps.log.error({ err: error, plugin: this.#deps.info.name, queue: this.#name }, 'the jobs of a plugin could not be read; they are tried again');
+      }
+    }
+  }
+
+  /** One round over the groups, from the one after the last that was served. */
+  async #startDue(): Promise<void> {
+    const { ctx, info } = this.#deps;
+    const groups = (await jobGroups(ctx, `${info.name}~${this.#name}~`)).filter(({ counts }) => counts.waiting > 0);
+    // While several groups wait, none of them takes all places.
+    const share = Math.max(1, Math.ceil(this.#options.concurrency / Math.max(1, groups.length)));
+    for (let served = 0; served < groups.length && this.#free > 0 && !this.#stopped; served++) {
+      this.#turn = (this.#turn + 1) % groups.length;
+      const group = groups[this.#turn];
+      if (group !== undefined) await this.#startGroup(group, share);
+    }
+  }
+
+  get #free(): number {
+    return this.#options.concurrency - this.#tasks.size;
+  }
+
+  async #startGroup(group: JobGroup, share: number): Promise<void> {
+    const { ctx, info } = this.#deps;
+    const key = `${group.environmentId} ${group.group}`;
+    const places = Math.min(this.#free, share, LEASE_BATCH, this.#options.groupConcurrency - (this.#running.get(key) ?? 0));
+    if (places <= 0) return;
+    const now = timestamp(ctx.clock.now());
+    const due = (await nextJobs(ctx, group, LEASE_BATCH)).filter(({ dueAt }) => dueAt <= now).slice(0, places);
+    if (due.length === 0) return;
+    const environment = await environmentById(ctx, group.environmentId).catch(nullIfDeleted);
+    if (environment === null) return;
+    const { enabled, config } = settingsIn(info.settings, environment.slug);
+    if (!enabled) return;
+    const leased = await leaseJobs(ctx, group, due.map(({ id }) => id), this.#options.timeoutMs + LEASE_MARGIN_MS);
+    if (leased.length === places) this.#again = true;
+    for (const job of leased) this.#start(group, key, job, { environment: { id: environment.id, slug: environment.slug }, config });
+  }
+
+  #start(group: JobGroup, key: string, job: StoredJob, context: object): void {
+    this.#running.set(key, (this.#running.get(key) ?? 0) + 1);
+    const task = this.#attempt(group, job, { ...context, attempt: job.attempts }).then(() => {
+      this.#tasks.delete(task);
+      const rest = (this.#running.get(key) ?? 1) - 1;
+      if (rest === 0) this.#running.delete(key);
+      else this.#running.set(key, rest);
+      if (!this.#stopped) this.poll();
+    });
+    this.#tasks.add(task);
+  }
+
+  /** Runs an attempt and stores its end. Never rejects: what cannot be stored is tried again after the lease. */
+  async #attempt(group: JobGroup, job: StoredJob, context: object): Promise<void> {
+    const { ctx, log, info, thread, meter } = this.#deps;
+    let failed: FailedAttempt | null = null;
+    try {
+      await meter.measure(`queue ${this.#name}`, () => thread.run({ kind: 'job', index: this.#index }, publicJob({ ...job, attempts: job.attempts - 1 }), context, this.#options.timeoutMs));
+    } catch (error) {
+      failed = this.#failure(job, error as Error);
+      log.debug({ plugin: info.name, queue: this.#name, job: job.id, attempt: job.attempts, reason: failed.error, waitMs: failed.waitMs }, 'a job of a plugin failed');
+    }
+    try {
+      await endAttempt(ctx, group, job, failed);
+    } catch (error) {
+      log.warn({ err: error, plugin: info.name, queue: this.#name, job: job.id }, 'the end of a job of a plugin could not be stored; the job runs again');
+    }
+  }
+
+  #failure({ attempts }: StoredJob, error: Error & { ms?: number }): FailedAttempt {
+    if (error instanceof Interrupted) return { error: error.message, waitMs: 0, uncounted: true };
+    const next = this.#options.retryDelaysMs[attempts - 1];
+    if (error.name === 'Permanent' || next === undefined) return { error: error.message, waitMs: null };
+    if (error.name === 'RetryAfter' && error.ms !== undefined) return { error: error.message, waitMs: Math.min(MAX_RETRY_AFTER_MS, Math.max(0, error.ms)) };
+    return { error: error.message, waitMs: next * (1 - JITTER + Math.random() * 2 * JITTER) };
+  }
+}
+
+function nullIfDeleted(error: unknown): null {
+  if (error instanceof CollabError && error.code === 'environment_not_found') return null;
+  throw error;
+}
