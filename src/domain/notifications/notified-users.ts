@@ -1,0 +1,44 @@
+import type { Reader, Transaction } from '../../ports/store.ts';
+import { notifiedOf } from '../records/partitions.ts';
+
+// Who was notified of each comment, so that an edit notifies nobody twice, a repeated event nobody again, and the removal of a
+// comment finds its notifications. A record is written in the commit of the notifications that it names.
+
+/** Users whom one event about a comment notified. */
+export interface NotifiedUsers {
+  /** `createdAt` of their notifications. */
+  readonly at: string;
+  readonly users: readonly string[];
+}
+
+/** The most users in one record. */
+export const USERS_PER_RECORD = 500;
+
+/** A record about a comment, and its key. */
+export interface NotifiedEntry extends NotifiedUsers {
+  readonly key: string;
+}
+
+/**
+ * The key of one record of what the event at position `seq` caused. `part` tells several apart: their number from 0; after an
+ * import, which has no event and the `seq` 0, the user as by `escapeId`.
+ */
+export function notifiedKey(commentId: string, seq: number, part: number | string): string {
+  return `${commentId}~${seq}~${part}`;
+}
+
+/** The comment that a key is about. */
+export function commentOfKey(key: string): string {
+  return key.slice(0, key.indexOf('~'));
+}
+
+/** All records about a comment. */
+export async function readNotified(reader: Pick<Reader, 'range'>, environmentId: string, threadId: string, commentId: string): Promise<NotifiedEntry[]> {
+  const entries = await reader.range(notifiedOf(environmentId, threadId), { prefix: `${commentId}~` });
+  return entries.map(({ key, value }) => ({ key, ...(JSON.parse(value) as NotifiedUsers) }));
+}
+
+/** Writes a record, which replaces one with the same key. */
+export function putNotified(tx: Transaction, environmentId: string, threadId: string, key: string, notified: NotifiedUsers): void {
+  tx.put(notifiedOf(environmentId, threadId), key, JSON.stringify(notified));
+}

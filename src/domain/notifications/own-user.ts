@@ -1,0 +1,18 @@
+import { CollabError } from '../../model/errors.ts';
+import { limitsOf } from '../../model/environment.ts';
+import { requireChange, requireRead } from '../access/access.ts';
+import type { Actor } from '../access/actor.ts';
+import { checkId } from '../input/bounds.ts';
+
+/**
+ * Throws `forbidden` unless the actor may read, or change, what belongs to a user alone: the inbox, settings and subscriptions.
+ * A user may for themselves, with every role; a backend for everyone, to write not with a key of the scope `read`. Throws
+ * `invalid_request` for an impossible id.
+ */
+export function requireOwnUser(actor: Actor, userId: string, access: 'read' | 'write'): void {
+  if (actor.kind === 'user') {
+    if (actor.userId !== userId) throw new CollabError('forbidden', 'A user token gives access to the notifications of its own user only');
+  } else if (access === 'write') requireChange(actor);
+  else requireRead(actor);
+  checkId('userId', userId, limitsOf(actor.environment));
+}

@@ -1,0 +1,72 @@
+import type { NotificationKind, SubscriptionState } from '../../model/notification.ts';
+import type { User } from '../../model/user.ts';
+import { inScope } from '../../model/room.ts';
+import type { Reader } from '../../ports/store.ts';
+import { escapeId, usersOf } from '../records/partitions.ts';
+import type { Choice, Participation } from './followers.ts';
+import { IN_APP, readSettings } from './settings.ts';
+
+/** What the server knows of a possible recipient. */
+export interface RecipientUser {
+  /** Null for an id that no user has: it may be mentioned, and the user finds the notification on their first visit. */
+  readonly user: User | null;
+  /** Whether the inbox shows each kind. */
+  readonly inApp: Readonly<Record<NotificationKind, boolean>>;
+}
+
+/** What decides whether a user is notified of a comment. */
+export interface RecipientFacts {
+  readonly user: User | null;
+  readonly roomId: string;
+  /** Whether the user wrote the comment, or made the edit. */
+  readonly isActor: boolean;
+  readonly isMentioned: boolean;
+  /** The user's first comment in the thread, if that is earlier than the comment; undefined for an edit, which notifies only those it mentions. */
+  readonly participation: Participation | undefined;
+  /** What the user has chosen for the thread. */
+  readonly choice: Choice | undefined;
+  /** ISO time of the comment or edit. */
+  readonly at: string;
+}
+
+/** Why a user is not notified. */
+export type Refusal = 'actor' | 'not_following' | 'unsubscribed' | 'muted' | 'unknown_user' | 'room';
+
+/** The kind of notification, or why there is none. */
+export type Decision = { readonly kind: NotificationKind } | { readonly refusal: Refusal };
+
+/** Whether a user is notified of a comment. The preferences do not matter here: they decide which channels deliver it. */
+export function decide({ user, roomId, isActor, isMentioned, participation, choice, at }: RecipientFacts): Decision {
+  if (isActor) return { refusal: 'actor' };
+  const state = stateOf(user, choice);
+  if (state === 'muted') return { refusal: 'muted' };
+  if (!isMentioned) {
+    const subscribed = choice !== undefined && state === 'subscribed' && choice.at <= at;
+    if (!subscribed && !hasTakenPart(user, participation)) return { refusal: user === null && participation !== undefined ? 'unknown_user' : 'not_following' };
+    if (state === 'unsubscribed') return { refusal: 'unsubscribed' };
+  }
+  if (!maySeeRoom(user, roomId)) return { refusal: 'room' };
+  return { kind: isMentioned ? 'mention' : 'reply' };
+}
+
+/** What a user has chosen for a thread. A choice from before the user was erased does not count, not even for one who came back. */
+export function stateOf(user: User | null, choice: Choice | undefined): SubscriptionState {
+  return choice === undefined || user === null || user.createdAt > choice.at ? 'default' : choice.state;
+}
+
+/** Whether a user is a participant. An erased user is not, nor one who came back and has not commented since. */
+export function hasTakenPart(user: User | null, participation: Participation | undefined): boolean {
+  return user !== null && participation !== undefined && user.createdAt <= participation.at;
+}
+
+/** Whether a user may see a room, as far as the server knows: by the rooms of their latest token; every room without one. */
+export function maySeeRoom(user: User | null, roomId: string): boolean {
+  return inScope(user?.tokenScope?.rooms ?? null, roomId);
+}
+
+/** Reads what the server knows of a user. */
+export async function readRecipient(reader: Pick<Reader, 'get'>, environmentId: string, userId: string): Promise<RecipientUser> {
+  const stored = await reader.get(usersOf(environmentId), escapeId(userId));
+  const settings = await readSettings(reader, environmentId, userId);
+  return { user: stored === undefined ? null : (JSON.parse(stored) as User), inApp: settings[IN_APP] ?? { mention: true, reply: true } };
+}

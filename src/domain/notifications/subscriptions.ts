@@ -1,0 +1,64 @@
+import { CollabError } from '../../model/errors.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { type SubscriptionAction, SubscriptionSchema, type SubscriptionState } from '../../model/notification.ts';
+import { limitsOf } from '../../model/environment.ts';
+import type { ThreadRecord } from '../../model/thread.ts';
+import { requireRoomAccess } from '../access/access.ts';
+import type { Actor, UserActor } from '../access/actor.ts';
+import { requireThreadAccess, threadNotFound, threadPartition } from '../comments/thread-view.ts';
+import type { Context } from '../context.ts';
+import { type Idempotency, type IdempotentAnswer, withIdempotency } from '../idempotency.ts';
+import { checkId } from '../input/bounds.ts';
+import { InputSchema, validate } from '../input/validate.ts';
+import { escapeId, THREAD_KEY, usersOf } from '../records/partitions.ts';
+import { putChoice, readFollowers } from './followers.ts';
+import { requireOwnUser } from './own-user.ts';
+import { readRecipient, stateOf } from './recipients.ts';
+
+const input = new InputSchema(SubscriptionSchema);
+
+const states: Readonly<Record<SubscriptionAction, SubscriptionState>> = { subscribe: 'subscribed', unsubscribe: 'unsubscribed', mute: 'muted' };
+
+/**
+ * Changes what a thread notifies a user of, and returns `{"threadId":…,"userId":…,"state":…}`. `body` is the parsed JSON body.
+ * Throws `forbidden`, `invalid_request`, `unknown_user`, `thread_not_found`, `idempotency_key_reused`.
+ */
+export async function changeSubscription(ctx: Context, actor: Actor, threadId: string, body: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+  await requireThreadAccess(ctx, actor, threadId);
+  const { userId: given, action } = validate(input, body);
+  const userId = ownUserId(actor, given);
+  requireOwnUser(actor, userId, 'write');
+  const { id } = actor.environment;
+  const partition = threadPartition(id, threadId);
+  return withIdempotency(ctx, actor, idempotency, async (tx) => {
+    const stored = await tx.get(partition, THREAD_KEY);
+    if (stored === undefined) throw threadNotFound();
+    requireRoomAccess(actor, (JSON.parse(stored) as ThreadRecord).roomId);
+    if (actor.kind === 'backend' && (await tx.get(usersOf(id), escapeId(userId))) === undefined) throw new CollabError('unknown_user', `Unknown user: ${userId}. Create the user with PUT /users/${escapeId(userId)}`);
+    const state = states[action];
+    putChoice(tx, id, threadId, userId, { state, at: timestamp(ctx.clock.now()) });
+    return { status: 200, body: JSON.stringify({ threadId, userId, state }) };
+  });
+}
+
+/**
+ * What the user of a token has chosen for a thread, as `changeSubscription` returns it; `default` if nothing. Throws `forbidden`,
+ * `thread_not_found`.
+ */
+export async function getSubscription(ctx: Context, actor: UserActor, threadId: string): Promise<string> {
+  await requireThreadAccess(ctx, actor, threadId);
+  const { userId, environment: { id } } = actor;
+  if ((await ctx.store.get(threadPartition(id, threadId), THREAD_KEY)) === undefined) throw threadNotFound();
+  const { choices } = await readFollowers(ctx, id, threadId);
+  const { user } = await readRecipient(ctx.store, id, userId);
+  return JSON.stringify({ threadId, userId, state: stateOf(user, choices.get(userId)) });
+}
+
+function ownUserId(actor: Actor, given: string | undefined): string {
+  if (given === undefined) {
+    if (actor.kind === 'backend') throw new CollabError('invalid_request', 'userId is required, unless a user token is sent');
+    return actor.userId;
+  }
+  checkId('userId', given, limitsOf(actor.environment));
+  return given;
+}

@@ -1,0 +1,33 @@
+import type { Context } from '../../domain/context.ts';
+import { listEnvironments } from '../../domain/environments/environments.ts';
+import { pruneInbox } from '../../domain/notifications/removal.ts';
+import { inboxOf, unescapeId } from '../../domain/records/partitions.ts';
+
+/** Inboxes of an environment that one run looks at. */
+const PER_RUN = 100;
+
+/**
+ * Removes old notifications, a few inboxes of each environment per run, so that a million of them is no burden: each costs one
+ * read of its oldest entries.
+ */
+export class InboxPruning {
+  readonly #ctx: Context;
+  /** The last inbox looked at, by environment. */
+  readonly #positions = new Map<string, string>();
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx;
+  }
+
+  /** Looks at the next inboxes of every environment; after the last one it begins again. */
+  async run(): Promise<void> {
+    for (const { id } of await listEnvironments(this.#ctx)) {
+      const prefix = inboxOf(id, '');
+      const inboxes = await this.#ctx.store.partitions(prefix, { after: this.#positions.get(id), limit: PER_RUN });
+      for (const inbox of inboxes) await pruneInbox(this.#ctx, id, unescapeId(inbox.slice(prefix.length)));
+      const last = inboxes.at(-1);
+      if (last === undefined || inboxes.length < PER_RUN) this.#positions.delete(id);
+      else this.#positions.set(id, last);
+    }
+  }
+}
