@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+
+/** What a user has written lately. */
+interface Writing {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly digest: string;
+}
+
+/** The most users that are remembered, and the most texts of one. */
+const MAX_USERS = 10_000;
+const MAX_TEXTS = 1_000;
+const DAY_MS = 24 * 3_600_000;
+
+/** What users have written in the last 24 hours, in the memory of one process. */
+export class History {
+  readonly #writings = new Map<string, Writing[]>();
+
+  /** Adds a text of a user. */
+  add(user: string, text: string, now: number): void {
+    const recent = (this.#writings.get(user) ?? []).filter(({ at }) => now - at < DAY_MS).slice(1 - MAX_TEXTS);
+    // The last entry of the map is the user who wrote last.
+    this.#writings.delete(user);
+    this.#writings.set(user, [...recent, { at: now, digest: digestOf(text) }]);
+    const [oldest] = this.#writings.keys();
+    if (this.#writings.size > MAX_USERS && oldest !== undefined) this.#writings.delete(oldest);
+  }
+
+  /** How often a user has written something in the last minutes; only this text, if one is given. */
+  count(user: string, minutes: number, now: number, text?: string): number {
+    const digest = text === undefined ? undefined : digestOf(text);
+    const since = now - minutes * 60_000;
+    return (this.#writings.get(user) ?? []).filter((writing) => writing.at > since && (digest === undefined || writing.digest === digest)).length;
+  }
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}

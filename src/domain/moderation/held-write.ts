@@ -1,0 +1,160 @@
+import { CollabError } from '../../model/errors.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { newId } from '../../lib/ids.ts';
+import type { Comment, CommentPatch } from '../../model/comment.ts';
+import { limitsOf } from '../../model/environment.ts';
+import type { ModerationItem, ModerationKind } from '../../model/moderation.ts';
+import { presentThread, type ThreadRecord } from '../../model/thread.ts';
+import type { Transaction } from '../../ports/store.ts';
+import { requireAuthor, requireChange, requireWrite } from '../access/access.ts';
+import type { Actor } from '../access/actor.ts';
+import { type CommentDraft, commentOf, type ThreadDraft } from '../comments/comment-draft.ts';
+import { findLocation, newCommentId } from '../comments/comment-location.ts';
+import { renderCreatedThread, threadExists } from '../comments/comment-writing.ts';
+import { nextTimeInRoom, nextTimeInThread } from '../comments/thread-time.ts';
+import type { Context } from '../context.ts';
+import { removeHeldAttachments, withHeldAttachments } from '../files/attachments.ts';
+import type { Hold } from '../filtering.ts';
+import { type Idempotency, type IdempotentAnswer, withIdempotency } from '../idempotency.ts';
+import { checkBody } from '../input/bounds.ts';
+import { roomRecordsOf, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
+import { requireKnownAuthor } from '../users/users.ts';
+import { deleteItem, findOpenItem, isReserved, putItem } from './queue.ts';
+
+/** A validated write that a filter holds, with the changes of the filters before it. */
+export type HeldWrite =
+  | { readonly kind: 'comment.create'; readonly roomId: string; readonly threadId: string; readonly draft: CommentDraft }
+  | { readonly kind: 'comment.update'; readonly roomId: string; readonly threadId: string; readonly commentId: string; readonly patch: CommentPatch }
+  | { readonly kind: 'thread.create'; readonly roomId: string; readonly draft: ThreadDraft };
+
+/**
+ * Stores a write apart from the threads until a moderator decides on it, and returns the answer for its author: the comment or
+ * thread as it would be, with `status: "held"`. Throws as the write itself would, and `quota_exceeded` if the queue is full.
+ */
+export function holdWrite(ctx: Context, actor: Actor, write: HeldWrite, hold: Hold, idempotency: Idempotency): Promise<IdempotentAnswer> {
+  return withIdempotency(ctx, actor, idempotency, async (tx) => {
+    switch (write.kind) {
+      case 'comment.create':
+        return { status: 201, body: `{"comment":${await holdComment(ctx, tx, actor, write, hold)}}` };
+      case 'comment.update':
+        return { status: 200, body: `{"comment":${await holdEdit(ctx, tx, actor, write, hold)}}` };
+      case 'thread.create':
+        return { status: 201, body: await holdThread(ctx, tx, actor, write, hold) };
+    }
+  });
+}
+
+type Held<K extends HeldWrite['kind']> = Extract<HeldWrite, { kind: K }>;
+
+async function holdComment(ctx: Context, tx: Transaction, actor: Actor, { threadId, draft }: Held<'comment.create'>, hold: Hold): Promise<string> {
+  const environmentId = actor.environment.id;
+  const partition = threadRecordsOf(environmentId, threadId);
+  const { roomId } = parseThread(await tx.get(partition, THREAD_KEY));
+  requireWrite(actor, roomId);
+  await requireKnownAuthor(ctx, tx, actor, draft.userId);
+  if (draft.id !== undefined) await requireFreeCommentId(tx, environmentId, draft.id);
+  const now = await nextTimeInThread(ctx, partition);
+  const comment = await heldComment(tx, actor, draft, threadId, now);
+  putItem(tx, environmentId, newItem(actor, 'comment', { roomId, comment, thread: null, now }, hold));
+  return renderHeld(comment);
+}
+
+async function holdThread(ctx: Context, tx: Transaction, actor: Actor, { roomId, draft }: Held<'thread.create'>, hold: Hold): Promise<string> {
+  const environmentId = actor.environment.id;
+  const { id: chosenId, position, first } = draft;
+  await requireKnownAuthor(ctx, tx, actor, first.userId);
+  if (chosenId !== undefined) await requireFreeThreadId(tx, environmentId, chosenId);
+  const now = await nextTimeInRoom(ctx, roomRecordsOf(environmentId, roomId));
+  const at = timestamp(now);
+  const id = chosenId ?? newId('th_', now);
+  const { userId, metadata } = first;
+  const thread: ThreadRecord = { id, roomId, resolved: false, position, metadata, userId, createdAt: at, updatedAt: at, resolvedAt: null, resolvedBy: null };
+  const comment = await heldComment(tx, actor, { ...first, id: undefined, metadata: {} }, id, now);
+  putItem(tx, environmentId, newItem(actor, 'thread', { roomId, comment, thread, now }, hold));
+  const answer = renderCreatedThread(presentThread(thread, { commentCount: 1, updatedAt: at }), renderHeld(comment));
+  return `${answer.slice(0, -2)},"status":"held"}}`;
+}
+
+/** Holds an edit in place of an earlier held one. */
+async function holdEdit(ctx: Context, tx: Transaction, actor: Actor, { commentId, patch }: Held<'comment.update'>, hold: Hold): Promise<string> {
+  const environmentId = actor.environment.id;
+  const location = await findLocation(tx, environmentId, commentId);
+  const [text, record] = location === undefined ? [] : [await tx.get(location.partition, location.key), await tx.get(location.partition, THREAD_KEY)];
+  if (location === undefined || text === undefined || record === undefined) throw new CollabError('comment_not_found', 'Comment not found');
+  const current = JSON.parse(text) as Comment;
+  const { roomId } = JSON.parse(record) as ThreadRecord;
+  requireChange(actor, roomId);
+  requireAuthor(actor, current.userId, 'comment');
+  const now = await nextTimeInThread(ctx, location.partition);
+  const linked = await withHeldAttachments(tx, actor, current, patch.attachmentIds);
+  checkBody(patch.body, limitsOf(actor.environment), linked.attachments.length);
+  const edited: Comment = { ...linked, body: patch.body, mentions: patch.mentions ?? current.mentions, metadata: patch.metadata ?? current.metadata, editedAt: timestamp(now) };
+  await withdrawEdit(tx, environmentId, commentId, edited.attachments.map(({ id }) => id));
+  putItem(tx, environmentId, newItem(actor, 'edit', { roomId, comment: edited, thread: null, now }, hold));
+  return renderHeld(edited);
+}
+
+/** Removes the held edit of a comment, if there is one, because a later edit takes its place. `kept` are the ids of files that this edit links. */
+export async function withdrawEdit(tx: Transaction, environmentId: string, commentId: string, kept: readonly string[]): Promise<void> {
+  const item = await findOpenItem(tx, environmentId, 'edit', commentId);
+  if (item === undefined) return;
+  deleteItem(tx, environmentId, item);
+  await removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? [], kept);
+}
+
+/** Throws `id_taken` if a comment has the id, or held content does. */
+export async function requireFreeCommentId(tx: Transaction, environmentId: string, id: string): Promise<void> {
+  const location = await findLocation(tx, environmentId, id);
+  const exists = location !== undefined && (await tx.get(location.partition, location.key)) !== undefined;
+  if (exists || (await isReserved(tx, environmentId, 'comment', id))) throw new CollabError('id_taken', `The id ${id} is taken by another comment`);
+}
+
+/** Throws `id_taken` if a thread has the id, or a held thread does. */
+export async function requireFreeThreadId(tx: Transaction, environmentId: string, id: string): Promise<void> {
+  if (!(await threadExists(tx, threadRecordsOf(environmentId, id))) && !(await isReserved(tx, environmentId, 'thread', id))) return;
+  throw new CollabError('id_taken', `The id ${id} is taken by another thread`);
+}
+
+async function heldComment(tx: Transaction, actor: Actor, draft: CommentDraft, threadId: string, now: number): Promise<Comment> {
+  const comment = commentOf(draft, draft.id ?? newCommentId(threadId, now), threadId, timestamp(now));
+  return withHeldAttachments(tx, actor, comment, draft.attachmentIds);
+}
+
+interface Content {
+  readonly roomId: string;
+  readonly comment: Comment;
+  readonly thread: ThreadRecord | null;
+  readonly now: number;
+}
+
+function newItem(actor: Actor, kind: ModerationKind, { roomId, comment, thread, now }: Content, { plugin, reason }: Hold): ModerationItem {
+  return {
+    id: newId('mod_', now),
+    kind,
+    state: 'held',
+    roomId,
+    threadId: comment.threadId,
+    commentId: comment.id,
+    userId: comment.userId,
+    plugin,
+    reason,
+    comment,
+    thread,
+    keyId: actor.kind === 'backend' ? actor.keyId : null,
+    via: actor.via,
+    reports: 0,
+    createdAt: timestamp(now),
+    decidedAt: null,
+    decidedBy: null,
+    rejection: null,
+  };
+}
+
+function renderHeld(comment: Comment): string {
+  return JSON.stringify({ ...comment, status: 'held' });
+}
+
+function parseThread(text: string | undefined): ThreadRecord {
+  if (text === undefined) throw new CollabError('thread_not_found', 'Thread not found');
+  return JSON.parse(text) as ThreadRecord;
+}

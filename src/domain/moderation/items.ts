@@ -1,0 +1,109 @@
+import { CollabError } from '../../model/errors.ts';
+import type { Comment } from '../../model/comment.ts';
+import { limitsOf } from '../../model/environment.ts';
+import type { ModerationItem, Report } from '../../model/moderation.ts';
+import { presentThread } from '../../model/thread.ts';
+import { inScope } from '../../model/room.ts';
+import type { Reader } from '../../ports/store.ts';
+import { requireModerator, requireRead, requireRoomAccess } from '../access/access.ts';
+import type { Actor } from '../access/actor.ts';
+import { findLocation } from '../comments/comment-location.ts';
+import type { Context } from '../context.ts';
+import { checkId } from '../input/bounds.ts';
+import type { ListQuery, Page } from '../lists/list-query.ts';
+import { readPage } from '../lists/paging.ts';
+import { moderationIndexOf, moderationOf, reportsOf } from '../records/partitions.ts';
+import { authorPrefix, findItem, statePrefix } from './queue.ts';
+
+/** The most reports that an item shows. */
+const MAX_SHOWN_REPORTS = 100;
+
+/**
+ * A page of the moderation queue, oldest first by default: the items of the state in the query, `held` when absent. Throws
+ * `forbidden`, `invalid_cursor`.
+ */
+export async function listItems(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
+  requireModerator(actor);
+  const { state = 'held', userId } = query.filters;
+  const isShown = (item: ModerationItem): boolean => isReachable(actor, item) && (userId === undefined || item.userId === userId);
+  return readPage(ctx.store, query, limitsOf(actor.environment).listHardCap, {
+    partition: moderationOf(actor.environment.id),
+    prefix: statePrefix(state),
+    load: ({ value }) => JSON.parse(value) as ModerationItem,
+    matches: isShown,
+    updatedAt: ({ decidedAt, createdAt }) => decidedAt ?? createdAt,
+    text: (item) => renderItem(ctx, actor.environment.id, item),
+  });
+}
+
+/** An item with its reports, as `{"item":…}`. Throws `forbidden`, `moderation_item_not_found`. */
+export async function getItem(ctx: Context, actor: Actor, itemId: string): Promise<string> {
+  requireModerator(actor);
+  const item = await requireItem(ctx.store, actor, itemId);
+  return `{"item":${await renderItem(ctx, actor.environment.id, item)}}`;
+}
+
+/** An item that the actor may decide on. Throws `moderation_item_not_found`, `forbidden`. */
+export async function requireItem(reader: Pick<Reader, 'get'>, actor: Actor, itemId: string): Promise<ModerationItem> {
+  const item = await findItem(reader, actor.environment.id, itemId);
+  if (item === undefined) throw new CollabError('moderation_item_not_found', 'The moderation queue has no item with this id');
+  requireRoomAccess(actor, item.roomId);
+  return item;
+}
+
+/**
+ * A page of what a user has written and moderators hold or have rejected within 30 days, newest first by default. Users see
+ * their own. Throws `forbidden`, `invalid_request`, `invalid_cursor`.
+ */
+export async function listHeldOf(ctx: Context, actor: Actor, userId: string, query: ListQuery): Promise<Page> {
+  requireRead(actor);
+  const limits = limitsOf(actor.environment);
+  checkId('userId', userId, limits);
+  if (actor.kind === 'user' && actor.userId !== userId) throw new CollabError('forbidden', 'Users see only their own held content');
+  const environmentId = actor.environment.id;
+  return readPage(ctx.store, query, limits.listHardCap, {
+    partition: moderationIndexOf(environmentId),
+    prefix: authorPrefix(userId),
+    load: async ({ value }) => (await findItem(ctx.store, environmentId, value)) ?? null,
+    matches: (item) => item.comment !== null && isReachable(actor, item),
+    updatedAt: ({ decidedAt, createdAt }) => decidedAt ?? createdAt,
+    text: renderForAuthor,
+  });
+}
+
+/** An item as its author sees it: without the reason for which it was held. */
+function renderForAuthor({ id, kind, state, roomId, threadId, commentId, comment, createdAt, decidedAt, rejection }: ModerationItem): string {
+  return JSON.stringify({ id, kind, state, roomId, threadId, commentId, comment, createdAt, decidedAt, rejection });
+}
+
+/** An item as moderators see it, with the reported comment as it is now, and its latest reports. */
+async function renderItem({ store }: Context, environmentId: string, item: ModerationItem): Promise<string> {
+  const { id, kind, state, roomId, threadId, commentId, userId, plugin, reason, createdAt, decidedAt, decidedBy, rejection, thread } = item;
+  const comment = kind === 'report' || kind === 'edit' ? await currentComment(store, environmentId, commentId) : null;
+  const reports = kind === 'report' ? await reportsAbout(store, environmentId, commentId) : [];
+  const view = {
+    ...{ id, kind, state, roomId, threadId, commentId, userId, plugin, reason },
+    comment: item.comment ?? comment,
+    before: kind === 'edit' ? comment : null,
+    thread: thread === null ? null : presentThread(thread, { commentCount: 1, updatedAt: thread.updatedAt }),
+    reportCount: item.reports,
+    reports,
+    ...{ createdAt, decidedAt, decidedBy, rejection },
+  };
+  return JSON.stringify(view);
+}
+
+async function currentComment(store: Reader, environmentId: string, commentId: string): Promise<Comment | null> {
+  const location = await findLocation(store, environmentId, commentId);
+  const text = location === undefined ? undefined : await store.get(location.partition, location.key);
+  return text === undefined ? null : (JSON.parse(text) as Comment);
+}
+
+async function reportsAbout(store: Reader, environmentId: string, commentId: string): Promise<Report[]> {
+  const entries = await store.range(reportsOf(environmentId), { prefix: `${commentId}/`, limit: MAX_SHOWN_REPORTS });
+  return entries.map(({ value }) => JSON.parse(value) as Report).toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+}
+
+function isReachable({ rooms }: Actor, { roomId }: ModerationItem): boolean {
+  return rooms === null || inScope(rooms, roomId);
+}

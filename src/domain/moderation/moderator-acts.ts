@@ -1,0 +1,13 @@
+import type { Transaction } from '../../ports/store.ts';
+import type { Actor } from '../access/actor.ts';
+import { type Act, auditActorOf, recordAct } from '../audit/audit.ts';
+import type { Context } from '../context.ts';
+
+/**
+ * Records a change of the content of `authorId` in the audit log, if the actor makes it as a moderator: a user who is not the
+ * author, or a key of the scope `moderate`. What backends do with a `full` key is part of the application.
+ */
+export async function recordModeration(ctx: Context, tx: Transaction, actor: Actor, authorId: string, act: Act): Promise<void> {
+  const moderates = actor.kind === 'user' ? actor.userId !== authorId : actor.scope === 'moderate';
+  if (moderates) await recordAct(ctx, tx, actor.environment.id, { ...act, actor: auditActorOf(ctx, actor) });
+}

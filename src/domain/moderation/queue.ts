@@ -1,0 +1,149 @@
+import { hash } from 'node:crypto';
+import { CollabError } from '../../model/errors.ts';
+import type { ModerationItem } from '../../model/moderation.ts';
+import type { Reader, Transaction } from '../../ports/store.ts';
+import { removeHeldAttachments } from '../files/attachments.ts';
+import { moderationIndexOf, moderationOf, reportsOf } from '../records/partitions.ts';
+
+/** The most items of held content that wait for a decision in an environment, and of one user. */
+const MAX_HELD = 10_000;
+const MAX_HELD_OF_USER = 100;
+
+/** The keys of `moderationIndexOf`. */
+const idKey = (itemId: string): string => `id/${itemId}`;
+const roomPrefix = (roomId: string): string => `x/${digest(roomId)}/`;
+const targetKey = ({ id, roomId, threadId, commentId }: ModerationItem): string => `${roomPrefix(roomId)}${threadId}/${commentId}/${id}`;
+const authorKey = ({ id, userId, createdAt }: ModerationItem): string => `${authorPrefix(userId)}${createdAt}~${id}`;
+const roomCountKey = (roomId: string): string => `n/r/${digest(roomId)}`;
+const userCountKey = (userId: string): string => `n/u/${digest(userId)}`;
+const HELD_COUNT_KEY = 'n/held';
+/** A comment id -> id of the held comment or thread that has it; `edit/…` -> held edit; `report/…` -> open report. */
+const commentKey = ({ kind, commentId }: Pick<ModerationItem, 'kind' | 'commentId'>): string => `${kind === 'edit' || kind === 'report' ? kind : 'comment'}/${commentId}`;
+const threadIdKey = (threadId: string): string => `thread/${threadId}`;
+
+/** The prefix of the items of an author in `moderationIndexOf`, which are in the order of their creation. */
+export const authorPrefix = (userId: string): string => `u/${digest(userId)}/`;
+/** The prefix of the items of a state in `moderationOf`. Decided ones are in the order of their decision, others in that of their creation. */
+export const statePrefix = (state: 'held' | 'reported' | 'decided'): string => `${state}/`;
+
+/** Ids of rooms and users are of any length; keys are bounded. */
+const digest = (id: string): string => hash('sha256', id, 'base64url');
+
+const isOpen = ({ state }: ModerationItem): boolean => state === 'held' || state === 'reported';
+const keyOf = (item: ModerationItem): string => (isOpen(item) ? `${item.state}/${item.createdAt}~${item.id}` : `decided/${item.decidedAt ?? item.createdAt}~${item.id}`);
+
+/**
+ * Adds an item. The commit fails with `quota_exceeded` if too much is held already, unless `unbounded`; the bound per user
+ * applies to what users write themselves.
+ */
+export function putItem(tx: Transaction, environmentId: string, item: ModerationItem, unbounded = false): void {
+  const index = moderationIndexOf(environmentId);
+  const key = keyOf(item);
+  tx.put(moderationOf(environmentId), key, JSON.stringify(item));
+  tx.put(index, idKey(item.id), key);
+  tx.put(index, targetKey(item), item.id);
+  tx.put(index, authorKey(item), item.id);
+  // Deletions of rooms, threads and comments, and erasures of users, read one of these counts, and so conflict with this.
+  add(tx, index, roomCountKey(item.roomId), 1);
+  if (!isOpen(item)) return;
+  tx.put(index, commentKey(item), item.id);
+  if (item.kind === 'thread') tx.put(index, threadIdKey(item.threadId), item.id);
+  if (item.state !== 'held') return;
+  add(tx, index, HELD_COUNT_KEY, 1, unbounded ? undefined : { most: MAX_HELD, whose: 'the environment' });
+  add(tx, index, userCountKey(item.userId), 1, unbounded || item.keyId !== null ? undefined : { most: MAX_HELD_OF_USER, whose: 'a user' });
+}
+
+/** Deletes an item, and nothing that it refers to. */
+export function deleteItem(tx: Transaction, environmentId: string, item: ModerationItem): void {
+  const index = moderationIndexOf(environmentId);
+  tx.delete(moderationOf(environmentId), keyOf(item));
+  for (const key of [idKey(item.id), targetKey(item), authorKey(item)]) tx.delete(index, key);
+  add(tx, index, roomCountKey(item.roomId), -1);
+  if (!isOpen(item)) return;
+  tx.delete(index, commentKey(item));
+  if (item.kind === 'thread') tx.delete(index, threadIdKey(item.threadId));
+  if (item.state !== 'held') return;
+  add(tx, index, HELD_COUNT_KEY, -1);
+  add(tx, index, userCountKey(item.userId), -1);
+}
+
+/** Replaces an item, e.g. by itself with a decision. */
+export function replaceItem(tx: Transaction, environmentId: string, item: ModerationItem, replacement: ModerationItem): void {
+  deleteItem(tx, environmentId, item);
+  putItem(tx, environmentId, replacement, true);
+}
+
+/** The item with this id. A transaction that reads it conflicts with every change of it. */
+export async function findItem(reader: Pick<Reader, 'get'>, environmentId: string, itemId: string): Promise<ModerationItem | undefined> {
+  const key = /^[A-Za-z0-9_-]{1,64}$/.test(itemId) ? await reader.get(moderationIndexOf(environmentId), idKey(itemId)) : undefined;
+  const text = key === undefined ? undefined : await reader.get(moderationOf(environmentId), key);
+  return text === undefined ? undefined : (JSON.parse(text) as ModerationItem);
+}
+
+/** The undecided item of a kind about a comment. */
+export async function findOpenItem(reader: Pick<Reader, 'get'>, environmentId: string, kind: 'comment' | 'edit' | 'report', commentId: string): Promise<ModerationItem | undefined> {
+  const itemId = await reader.get(moderationIndexOf(environmentId), commentKey({ kind, commentId }));
+  return itemId === undefined ? undefined : findItem(reader, environmentId, itemId);
+}
+
+/** Whether held content has this id of a comment, or of a thread. */
+export async function isReserved(tx: Transaction, environmentId: string, kind: 'comment' | 'thread', id: string): Promise<boolean> {
+  return (await tx.get(moderationIndexOf(environmentId), kind === 'thread' ? threadIdKey(id) : commentKey({ kind, commentId: id }))) !== undefined;
+}
+
+/** A room, a thread in it, or a comment in that. */
+export interface ModerationTarget {
+  readonly roomId: string;
+  readonly threadId?: string;
+  readonly commentId?: string;
+}
+
+/** Removes all items about something that is deleted in the same transaction, with their files and reports. */
+export async function removeItemsAbout(tx: Transaction, environmentId: string, { roomId, threadId, commentId }: ModerationTarget): Promise<void> {
+  const index = moderationIndexOf(environmentId);
+  if ((await tx.get(index, roomCountKey(roomId))) === undefined) return;
+  const within = [threadId, commentId].filter((id) => id !== undefined).map((id) => `${id}/`);
+  for (const { value: itemId } of await tx.range(index, { prefix: roomPrefix(roomId) + within.join('') })) await removeItem(tx, environmentId, itemId);
+}
+
+/** Removes the held and rejected content of a user who is erased in the same transaction, with its files. */
+export async function removeItemsBy(tx: Transaction, environmentId: string, userId: string): Promise<void> {
+  const index = moderationIndexOf(environmentId);
+  await tx.get(index, userCountKey(userId));
+  for (const { value: itemId } of await tx.range(index, { prefix: authorPrefix(userId) })) {
+    const item = await findItem(tx, environmentId, itemId);
+    if (item !== undefined && item.kind !== 'report') await removeItem(tx, environmentId, itemId);
+  }
+}
+
+/** Removes an item with its files and reports. */
+export async function removeItem(tx: Transaction, environmentId: string, itemId: string): Promise<void> {
+  const item = await findItem(tx, environmentId, itemId);
+  if (item === undefined) return;
+  deleteItem(tx, environmentId, item);
+  await removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? []);
+  if (item.kind !== 'report') return;
+  const open = await findOpenItem(tx, environmentId, 'report', item.commentId);
+  if (open !== undefined && open.id !== itemId) return;
+  for (const { key } of await tx.range(reportsOf(environmentId), { prefix: `${item.commentId}/` })) tx.delete(reportsOf(environmentId), key);
+}
+
+/** The key of a report in `reportsOf`. `reporter` is unique among users and keys. */
+export function reportKey(commentId: string, reporter: string): string {
+  return `${commentId}/${digest(reporter)}`;
+}
+
+interface Bound {
+  readonly most: number;
+  readonly whose: string;
+}
+
+function add(tx: Transaction, index: string, key: string, amount: number, bound?: Bound): void {
+  tx.update(index, key, (current) => {
+    const next = Number(current ?? 0) + amount;
+    if (bound !== undefined && next > bound.most) {
+      throw new CollabError('quota_exceeded', `Too much content waits for a moderator: ${bound.whose} may have ${bound.most} held comments and threads. Try again after some were decided`);
+    }
+    return next > 0 ? String(next) : undefined;
+  });
+}

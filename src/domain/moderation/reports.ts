@@ -1,0 +1,68 @@
+import { CollabError } from '../../model/errors.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { newId } from '../../lib/ids.ts';
+import { limitsOf } from '../../model/environment.ts';
+import { type ModerationItem, type Report, ReportCreateSchema } from '../../model/moderation.ts';
+import { actorKey, requireChange, userKey } from '../access/access.ts';
+import type { Actor } from '../access/actor.ts';
+import { requireComment, requireCommentAccess } from '../comments/comments.ts';
+import type { Context } from '../context.ts';
+import { type Idempotency, type IdempotentAnswer, withIdempotency } from '../idempotency.ts';
+import { checkId } from '../input/bounds.ts';
+import { InputSchema, validate } from '../input/validate.ts';
+import { reportsOf } from '../records/partitions.ts';
+import { requireKnownAuthor } from '../users/users.ts';
+import { findOpenItem, putItem, replaceItem, reportKey } from './queue.ts';
+
+const reportInput = new InputSchema(ReportCreateSchema);
+
+/**
+ * Reports a comment to the moderators, once per user, and returns `{"report":…}`: 201, or 200 with the earlier report of the
+ * same user. `input` is `{reason, userId?}`; for a user in a browser the user is that of the token. Throws `forbidden`,
+ * `invalid_request`, `unknown_user`, `comment_not_found`.
+ */
+export async function reportComment(ctx: Context, actor: Actor, commentId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+  requireChange(actor);
+  await requireCommentAccess(ctx, actor, commentId);
+  const { reason, userId: named = null } = validate(reportInput, input);
+  if (!/\S/.test(reason)) throw new CollabError('invalid_request', 'reason must not be only white space');
+  const userId = actor.kind === 'user' ? actor.userId : named;
+  const environmentId = actor.environment.id;
+  if (userId !== null) checkId('userId', userId, limitsOf(actor.environment));
+  const key = reportKey(commentId, userId === null ? actorKey(actor) : userKey(environmentId, userId));
+  return withIdempotency(ctx, actor, idempotency, async (tx) => {
+    const { comment, thread } = await requireComment(tx, environmentId, commentId);
+    requireChange(actor, thread.roomId);
+    if (userId !== null) await requireKnownAuthor(ctx, tx, actor, userId);
+    const earlier = await tx.get(reportsOf(environmentId), key);
+    if (earlier !== undefined) return { status: 200, body: `{"report":${earlier}}` };
+    const now = ctx.clock.now();
+    const report: Report = { commentId, userId, reason, createdAt: timestamp(now) };
+    const text = JSON.stringify(report);
+    tx.put(reportsOf(environmentId), key, text);
+    const item = await findOpenItem(tx, environmentId, 'report', commentId);
+    if (item === undefined) putItem(tx, environmentId, reportItem(actor, { roomId: thread.roomId, threadId: thread.id, commentId, userId: comment.userId }, now));
+    else replaceItem(tx, environmentId, item, { ...item, reports: item.reports + 1 });
+    return { status: 201, body: `{"report":${text}}` };
+  });
+}
+
+function reportItem({ via }: Actor, about: Pick<ModerationItem, 'roomId' | 'threadId' | 'commentId' | 'userId'>, now: number): ModerationItem {
+  return {
+    id: newId('mod_', now),
+    kind: 'report',
+    state: 'reported',
+    ...about,
+    plugin: null,
+    reason: null,
+    comment: null,
+    thread: null,
+    keyId: null,
+    via,
+    reports: 1,
+    createdAt: timestamp(now),
+    decidedAt: null,
+    decidedBy: null,
+    rejection: null,
+  };
+}

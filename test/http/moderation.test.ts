@@ -1,0 +1,268 @@
+import t, { type Test } from 'tap';
+import { verifyChain } from '../../src/domain/audit/verify.ts';
+import { sweepDecided } from '../../src/domain/moderation/sweep.ts';
+import { moderationIndexOf, moderationOf, reportsOf } from '../../src/domain/records/partitions.ts';
+import { apiRoutes } from '../../src/http/api/routes.ts';
+import type { Comment } from '../../src/model/comment.ts';
+import type { ModerationItem, Report } from '../../src/model/moderation.ts';
+import { picture } from '../fixtures/media.ts';
+import { HELD_TEXT, holdingFilters } from '../helpers/holding-filters.ts';
+import { callOf, credentialsFor, seedFor } from '../helpers/route-calls.ts';
+import { type Service, startService, type Tenant } from '../helpers/service.ts';
+import { upload } from '../helpers/upload.ts';
+import { addComment, addThread, addUser, type CreatedThread, done } from '../helpers/writer.ts';
+
+type HeldComment = Comment & { readonly status?: 'held' };
+type ItemView = Omit<ModerationItem, 'reports'> & { readonly before: Comment | null; readonly reports: readonly Report[]; readonly reportCount: number };
+
+const png = (size: number): Promise<Buffer> => picture(size, size).png().toBuffer();
+
+const DAY_MS = 24 * 3_600_000;
+
+async function start(t: Test): Promise<{ service: Service; tenant: Tenant; thread: CreatedThread }> {
+  const service = await startService(t, { filters: holdingFilters });
+  const tenant = await service.tenant('dev');
+  for (const userId of ['ann', 'bob', 'mod']) await addUser(tenant, userId);
+  return { service, tenant, thread: await addThread(tenant, 'room') };
+}
+
+const queueOf = async (tenant: Tenant, state = 'held'): Promise<ItemView[]> => done(200, await tenant.request<{ items: ItemView[] }>('GET', `/moderation?state=${state}`)).items;
+const onlyItem = async (tenant: Tenant): Promise<ItemView> => {
+  const [item, ...others] = await queueOf(tenant);
+  if (item === undefined || others.length > 0) throw new Error(`${others.length + 1} items are held`);
+  return item;
+};
+const approve = (tenant: Tenant, { id }: { id: string }) => tenant.request<{ state: string; error: string }>('POST', `/moderation/${id}/approve`);
+const reject = (tenant: Tenant, { id }: { id: string }, reason = 'Not here.') => tenant.request<{ state: string; error: string }>('POST', `/moderation/${id}/reject`, { body: { reason } });
+const commentsOf = async (tenant: Tenant, threadId: string): Promise<HeldComment[]> => done(200, await tenant.request<{ items: HeldComment[] }>('GET', `/threads/${threadId}/comments`)).items;
+
+t.test('held content is found through no route and no socket, except those for moderators and its author', async (t) => {
+  const { service, tenant, thread } = await start(t);
+  const bob = await tenant.join({ userId: 'bob' });
+  const stream = await fetch(`${service.urls[0]}/api/v1/events`, { headers: { Authorization: `Bearer ${tenant.secretKey}`, Accept: 'text/event-stream' } });
+  const { json: file } = await upload(tenant, { bytes: await png(20), type: 'image/png' });
+
+  const held = await addComment(tenant, thread.id, { userId: 'ann', body: `${HELD_TEXT} comment`, attachmentIds: [file.id], mentions: ['bob'], metadata: { note: HELD_TEXT } });
+  t.equal((held as HeldComment).status, 'held');
+  const heldThread = await addThread(tenant, 'fresh room', { userId: 'ann', body: `${HELD_TEXT} thread`, position: { x: 0.5, y: 0.5, selector: HELD_TEXT } });
+  t.equal((heldThread as { status?: string }).status, 'held');
+  const edited = done(200, await tenant.request<{ comment: HeldComment }>('PATCH', `/comments/${thread.comments[0]?.id}`, { body: { body: `${HELD_TEXT} edit` } })).comment;
+  t.strictSame([edited.status, edited.id], ['held', thread.comments[0]?.id]);
+
+  const seen: string[] = [];
+  const markers = [HELD_TEXT, held.id, heldThread.id, file.id, 'fresh room'];
+  const allowed = new Set(['moderation.list', 'moderation.get', 'users.listHeld', 'admin.listAudit']);
+  const seeds = { ...(await seedFor({ path: '' }, tenant)), threadId: thread.id, roomId: 'room', commentId: thread.comments[0]?.id ?? '', userId: 'ann' };
+  for (const route of apiRoutes) {
+    if (route.method !== 'GET' || allowed.has(route.operationId)) continue;
+    const own = { ...seeds, ...(await seedFor(route, tenant)), threadId: thread.id, roomId: 'room', commentId: seeds.commentId, userId: 'ann' };
+    for (const search of ['', '?include=comments', '?sort=updatedAt', '?participantId=ann', '?mentions=bob', '?prefix=fresh', '?q=ann']) {
+      const { path } = callOf(route, own);
+      const { text, status } = await tenant.request('GET', path + search, { headers: await credentialsFor(route, tenant) });
+      seen.push(...markers.filter((marker) => text.includes(marker)).map((marker) => `${route.operationId}${search} (${status}) shows ${marker}`));
+    }
+  }
+  for (const [path, status] of [[`/threads/${heldThread.id}`, 404], [`/threads/${heldThread.id}/comments`, 404], ['/rooms/fresh%20room', 404]] as const) {
+    t.equal((await tenant.request('GET', path)).status, status, path);
+  }
+  for (const [method, path, body] of [
+    ['PATCH', `/comments/${held.id}`, { body: 'x' }], ['DELETE', `/comments/${held.id}`], ['POST', `/comments/${held.id}/reactions`, { userId: 'bob', emoji: '👍' }],
+    ['POST', `/comments/${held.id}/report`, { reason: 'x' }], ['PATCH', `/threads/${heldThread.id}`, { resolved: true }], ['DELETE', `/threads/${heldThread.id}`],
+  ] as const) t.equal((await tenant.request(method, path, body === undefined ? {} : { body })).status, 404, `${method} ${path}`);
+
+  for (const [type, data] of [['room.get', { roomId: 'room', includeComments: true }], ['thread.get', { threadId: thread.id }]] as const) {
+    const reply = JSON.stringify(await bob.request(type, data));
+    seen.push(...markers.filter((marker) => reply.includes(marker)).map((marker) => `${type} shows ${marker}`));
+  }
+  t.match(await bob.request('thread.get', { threadId: heldThread.id }), { type: 'error', error: { code: 'thread_not_found' } });
+  const last = await addComment(tenant, thread.id, { body: 'visible' });
+  await bob.until(() => bob.frames.some((frame) => JSON.stringify(frame).includes(last.id)));
+  const frames = JSON.stringify(bob.frames);
+  seen.push(...markers.filter((marker) => frames.includes(marker)).map((marker) => `a socket receives ${marker}`));
+  const reader = stream.body?.getReader();
+  let sent = '';
+  while (!sent.includes(last.id)) sent += Buffer.from((await reader?.read())?.value ?? []).toString();
+  await reader?.cancel();
+  seen.push(...markers.filter((marker) => sent.includes(marker)).map((marker) => `server-sent events contain ${marker}`));
+  t.strictSame(seen, []);
+
+  const get = async (userId: string, role: 'member' | 'moderator' = 'member', search = '') => (await tenant.request('GET', `//files/${tenant.environment.id}/${file.id}${search}`, { headers: { Authorization: '', ...(await tenant.userHeaders({ userId, role })) } })).status;
+  t.strictSame([await get('bob'), await get('bob', 'member', '?thumb=1'), await get('ann'), await get('mod', 'moderator')], [404, 404, 200, 200], 'its files are served to the uploader and to moderators');
+
+  const own = await tenant.request<{ items: ItemView[] }>('GET', '/users/ann/held', { headers: { Authorization: '', ...(await tenant.userHeaders({ userId: 'ann' })) } });
+  t.strictSame(own.json.items.map(({ kind, state }) => `${kind} ${state}`), ['comment held', 'thread held', 'edit held']);
+  t.notMatch(own.text, /it says so|plugin/, 'why is for moderators');
+  t.equal((await tenant.request('GET', '/users/ann/held', { headers: { Authorization: '', ...(await tenant.userHeaders({ userId: 'bob' })) } })).status, 403);
+});
+
+t.test('approving creates the content as if just now, under its id, with its event', async (t) => {
+  const { service, tenant, thread } = await start(t);
+  const socket = await tenant.join({ userId: 'bob' });
+  const { json: file } = await upload(tenant, { bytes: await png(20), type: 'image/png' });
+  const held = await addComment(tenant, thread.id, { body: HELD_TEXT, id: 'chosen-id-1', attachmentIds: [file.id] });
+  service.clock.advance(60_000);
+  const later = await addComment(tenant, thread.id, { body: 'later' });
+  service.clock.advance(60_000);
+  t.strictSame((await tenant.request('POST', `/threads/${thread.id}/comments`, { body: { userId: 'ann', body: 'x', id: 'chosen-id-1' } })).status, 409, 'the id is taken');
+  const item = await onlyItem(tenant);
+  t.match(item, { kind: 'comment', state: 'held', plugin: 'rules', reason: 'it says so', userId: 'ann', comment: { body: HELD_TEXT } });
+  t.strictSame((await approve(tenant, item)).json, { id: item.id, state: 'approved' });
+  t.strictSame((await approve(tenant, item)).json, { id: item.id, state: 'approved' }, 'again, without another effect');
+  t.match(await reject(tenant, item), { status: 409, json: { error: /was approved at/ } });
+  const comments = await commentsOf(tenant, thread.id);
+  t.strictSame(comments.map(({ id }) => id), [thread.comments[0]?.id, later.id, held.id], 'in the order of creation');
+  const approved = comments.at(-1);
+  t.ok((approved?.createdAt ?? '') > later.createdAt);
+  t.notOk(JSON.stringify(approved).includes('status'));
+  const frame = await socket.until(() => socket.frames.find((sent) => sent.type === 'comment.created' && JSON.stringify(sent).includes(held.id)));
+  t.match(frame, { data: { id: held.id, body: HELD_TEXT, createdAt: approved?.createdAt } });
+  const { status } = await tenant.request('GET', `//files/${tenant.environment.id}/${file.id}`, { headers: { Authorization: '', ...(await tenant.userHeaders({ userId: 'bob' })) } });
+  t.equal(status, 200, 'its file is served to all now');
+  done(200, await tenant.request('PATCH', `/comments/${held.id}`, { body: { body: 'edited' } }));
+  done(201, await tenant.request('POST', `/comments/${held.id}/reactions`, { body: { userId: 'bob', emoji: '👍' } }));
+  done(200, await tenant.request('DELETE', `/comments/${held.id}`));
+
+  const heldThread = await addThread(tenant, 'fresh', { body: HELD_TEXT, mentions: ['bob'], metadata: { a: 1 } });
+  done(200, await approve(tenant, await onlyItem(tenant)));
+  const got = done(200, await tenant.request<{ thread: { metadata: object }; comments: Comment[] }>('GET', `/threads/${heldThread.id}`));
+  t.match(got, { thread: { metadata: { a: 1 } }, comments: [{ id: heldThread.comments[0]?.id, body: HELD_TEXT, mentions: ['bob'] }] });
+  t.match(await socket.until(() => socket.frames.find((sent) => sent.type === 'thread.created' && JSON.stringify(sent).includes(heldThread.id))), { roomId: 'fresh' });
+});
+
+t.test('the old text stays visible while an edit is held, and a later edit replaces the held one', async (t) => {
+  const { tenant, thread } = await start(t);
+  const id = thread.comments[0]?.id ?? '';
+  const edit = async (body: string, attachmentIds: string[] = []) => done(200, await tenant.request<{ comment: HeldComment }>('PATCH', `/comments/${id}`, { body: { body, attachmentIds } })).comment;
+  const files = await Promise.all([20, 21].map(async (size) => (await upload(tenant, { bytes: await png(size), type: 'image/png' })).json.id));
+  const [first = '', second = ''] = files;
+  await edit(`${HELD_TEXT} 1`, [first]);
+  await edit(`${HELD_TEXT} 2`, [first, second]);
+  t.match(await onlyItem(tenant), { kind: 'edit', before: { body: 'Hello' }, comment: { body: `${HELD_TEXT} 2` } });
+  t.match(await commentsOf(tenant, thread.id), [{ body: 'Hello', attachments: [] }]);
+  done(200, await approve(tenant, await onlyItem(tenant)));
+  t.match(await commentsOf(tenant, thread.id), [{ body: `${HELD_TEXT} 2`, attachments: [{ id: first }, { id: second }], editedAt: String }]);
+  await edit(`${HELD_TEXT} 3`, [second]);
+  await edit('fine', [second]);
+  t.strictSame(await queueOf(tenant), [], 'an edit that passes withdraws the held one');
+  t.match(await commentsOf(tenant, thread.id), [{ body: 'fine', attachments: [{ id: second }] }]);
+});
+
+t.test('rejecting tells the author why, and removes the files', async (t) => {
+  const { service, tenant, thread } = await start(t);
+  const { json: file } = await upload(tenant, { bytes: await png(20), type: 'image/png' });
+  await addComment(tenant, thread.id, { body: HELD_TEXT, attachmentIds: [file.id] });
+  const item = await onlyItem(tenant);
+  t.match(await tenant.request('POST', `/moderation/${item.id}/reject`, { body: {} }), { status: 400, json: { error: 'reason is required' } });
+  t.strictSame((await reject(tenant, item, 'No advertising.')).json.state, 'rejected');
+  t.match(await approve(tenant, item), { status: 409, json: { error: /was rejected/ } });
+  const own = async () => done(200, await tenant.request<{ items: ItemView[] }>('GET', '/users/ann/held')).items;
+  t.match(await own(), [{ state: 'rejected', rejection: 'No advertising.', comment: { body: HELD_TEXT, attachments: [] } }]);
+  t.equal((await tenant.request('GET', `//files/${tenant.environment.id}/${file.id}`, { headers: { Authorization: '', ...(await tenant.userHeaders({ userId: 'ann' })) } })).status, 404);
+  t.strictSame((await commentsOf(tenant, thread.id)).length, 1);
+  t.match(await queueOf(tenant, 'decided'), [{ id: item.id, decidedBy: { kind: 'key' } }]);
+  service.clock.advance(31 * DAY_MS);
+  t.equal(await sweepDecided(service.ctx, tenant.environment.id), 1);
+  t.strictSame([await own(), await queueOf(tenant, 'decided')], [[], []], 'for 30 days');
+  t.strictSame(await service.ctx.store.range(moderationIndexOf(tenant.environment.id)), [], 'nothing is left');
+});
+
+t.test('of concurrent decisions one counts', async (t) => {
+  const { service, tenant, thread } = await start(t);
+  for (let round = 0; round < 5; round++) {
+    await addComment(tenant, thread.id, { body: `${HELD_TEXT} ${round}` });
+    const item = await onlyItem(tenant);
+    const answers = await Promise.all([approve(tenant, item), reject(tenant, item), approve(tenant, item), reject(tenant, item)]);
+    const states = new Set(answers.filter(({ status }) => status === 200).map(({ json }) => json.state));
+    t.equal(states.size, 1);
+    t.ok(answers.every(({ status }) => status === 200 || status === 409));
+    const written = (await commentsOf(tenant, thread.id)).filter(({ body }) => body === `${HELD_TEXT} ${round}`);
+    t.equal(written.length, states.has('approved') ? 1 : 0);
+  }
+  t.strictSame((await verifyChain(service.ctx, tenant.environment.id)).faults, []);
+});
+
+t.test('the queue is for moderators, within their rooms', async (t) => {
+  const { tenant, thread } = await start(t);
+  await addComment(tenant, thread.id, { body: HELD_TEXT });
+  const item = await onlyItem(tenant);
+  const as = async (headers: Record<string, string>) => {
+    const list = await tenant.request<{ items: unknown[] }>('GET', '/moderation', { headers });
+    const one = await tenant.request('GET', `/moderation/${item.id}`, { headers });
+    return [list.status, list.json.items?.length, one.status];
+  };
+  const bearer = async (fields: object) => ({ Authorization: `Bearer ${(await tenant.newKey(fields)).value}` });
+  const user = async (role: 'member' | 'moderator', rooms?: string[]) => ({ Authorization: '', ...(await tenant.userHeaders({ userId: 'mod', role, ...(rooms === undefined ? {} : { rooms }) })) });
+  t.strictSame(await as(await bearer({ scope: 'moderate' })), [200, 1, 200]);
+  t.strictSame(await as(await bearer({ scope: 'read' })), [403, undefined, 403]);
+  t.strictSame(await as(await bearer({ scope: 'moderate', rooms: 'other' })), [200, 0, 403]);
+  t.strictSame(await as(await user('moderator')), [200, 1, 200]);
+  t.strictSame(await as(await user('moderator', ['other'])), [200, 0, 403]);
+  t.strictSame(await as(await user('member')), [403, undefined, 403]);
+  t.equal((await tenant.request('POST', `/moderation/${item.id}/approve`, { headers: await user('member') })).status, 403);
+  t.equal((await tenant.request('POST', `/moderation/${item.id}/approve`, { headers: await user('moderator') })).status, 200);
+});
+
+t.test('deleting the comment, thread or room, and erasing the author, remove held items with their files', async (t) => {
+  const { service, tenant, thread } = await start(t);
+  const hold = async (threadId: string) => {
+    const { json: file } = await upload(tenant, { bytes: await png(20), type: 'image/png' });
+    await addComment(tenant, threadId, { body: HELD_TEXT, attachmentIds: [file.id] });
+  };
+  const other = await addThread(tenant, 'room');
+  const reply = await addComment(tenant, thread.id, {});
+  done(200, await tenant.request('PATCH', `/comments/${reply.id}`, { body: { body: HELD_TEXT } }));
+  done(200, await tenant.request('DELETE', `/comments/${reply.id}`));
+  t.strictSame(await queueOf(tenant), [], 'the edit of a deleted comment');
+  await hold(thread.id);
+  done(200, await tenant.request('DELETE', `/threads/${thread.id}`));
+  t.strictSame(await queueOf(tenant), [], 'the comment of a deleted thread');
+  await hold(other.id);
+  await addThread(tenant, 'room', { body: HELD_TEXT });
+  done(200, await tenant.request('DELETE', '/rooms/room'));
+  t.strictSame(await queueOf(tenant), [], 'everything of a deleted room');
+  await hold((await addThread(tenant, 'room', { userId: 'bob' })).id);
+  done(200, await tenant.request('DELETE', '/users/ann'));
+  t.strictSame(await queueOf(tenant), [], 'what an erased user wrote');
+  t.strictSame(await service.ctx.store.range(moderationIndexOf(tenant.environment.id)), []);
+  t.strictSame(await service.ctx.store.range(moderationOf(tenant.environment.id)), []);
+});
+
+t.test('an idempotent repetition holds nothing twice, and the queue has a bound per user', async (t) => {
+  const { tenant, thread } = await start(t);
+  const send = () => tenant.request('POST', `/threads/${thread.id}/comments`, { body: { userId: 'ann', body: HELD_TEXT }, headers: { 'Idempotency-Key': 'k1' } });
+  const [first, second] = [await send(), await send()];
+  t.strictSame([first.status, second.status, second.text], [201, 201, first.text]);
+  t.equal((await queueOf(tenant)).length, 1);
+  const ann = await tenant.join({ userId: 'ann' });
+  let held = 1;
+  for (; held < 100; held++) if ((await ann.request('comment.create', { threadId: thread.id, body: `${HELD_TEXT} ${held}` })).type === 'error') break;
+  t.equal(held, 100);
+  t.match(await ann.request('comment.create', { threadId: thread.id, body: HELD_TEXT }), { type: 'error', error: { code: 'quota_exceeded' } });
+});
+
+t.test('a comment is reported once per user, and the reports are dismissed or the comment is deleted', async (t) => {
+  const { service, tenant, thread } = await start(t);
+  const [comment] = thread.comments;
+  const report = (fields: object, headers = {}) => tenant.request<{ report: Report }>('POST', `/comments/${comment?.id}/report`, { body: { reason: 'spam', ...fields }, headers });
+  t.equal((await report({ userId: 'bob' })).status, 201);
+  const again = await report({ userId: 'bob', reason: 'other' });
+  t.strictSame([again.status, again.json.report.reason], [200, 'spam'], 'the first report counts');
+  t.equal((await report({}, { Authorization: '', ...(await tenant.userHeaders({ userId: 'bob' })) })).status, 200, 'the same user with a token');
+  t.equal((await report({ userId: 'nobody' })).status, 400);
+  t.equal((await report({ reason: '' })).status, 400);
+  service.clock.advance(1_000);
+  const socket = await tenant.join({ userId: 'mod' });
+  t.match(await socket.request('comment.report', { commentId: comment?.id, reason: 'rude' }), { type: 'ok', data: { report: { userId: 'mod', reason: 'rude' } } });
+  const [item] = await queueOf(tenant, 'reported');
+  t.match(item, { kind: 'report', reportCount: 2, userId: 'ann', comment: { body: 'Hello' }, reports: [{ userId: 'bob' }, { userId: 'mod' }] });
+  done(200, await approve(tenant, item as ItemView));
+  t.strictSame(await queueOf(tenant, 'reported'), []);
+  t.equal((await report({ userId: 'bob' })).status, 200, 'a dismissed report cannot be repeated');
+  t.equal((await report({ userId: 'ann' })).status, 201, 'others open another item');
+  const [second] = await queueOf(tenant, 'reported');
+  await addComment(tenant, thread.id, { body: 'stays' });
+  done(200, await reject(tenant, second as ItemView));
+  t.match(await commentsOf(tenant, thread.id), [{ body: 'stays' }]);
+  t.strictSame(await service.ctx.store.range(reportsOf(tenant.environment.id)), []);
+  t.match(await socket.until(() => socket.frames.find(({ type }) => type === 'comment.deleted')), { data: { commentId: comment?.id } });
+});
