@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { eventTypes, type Kv, type Payload, type PluginEvent } from '../../src/plugins/api.ts';
+
+/** The prefix of the keys of endpoints in the plugin's storage. */
+export const ENDPOINT_PREFIX = 'endpoint/';
+/** The most endpoints in one environment. */
+export const MAX_ENDPOINTS = 100;
+
+/** The receiver of webhooks. Times are milliseconds since the epoch. */
+export interface Endpoint {
+  readonly id: string;
+  readonly url: string;
+  /** The types of events that it receives; null for all. */
+  readonly events: readonly string[] | null;
+  readonly secret: string;
+  /** The secret before the last rotation, which signs too until `until`. */
+  readonly previous: { readonly secret: string; readonly until: number } | null;
+  /** Why it receives nothing; null if it does. */
+  readonly disabled: string | null;
+  /** Since when every delivery has failed; null while the last one succeeded. */
+  readonly failing: { readonly since: number; readonly reason: string } | null;
+  readonly createdAt: number;
+}
+
+/** A new id of an endpoint. */
+export function newEndpointId(): string {
+  return `wh_${randomBytes(12).toString('base64url')}`;
+}
+
+/** The endpoints of an environment, in the order of their ids. */
+export async function listEndpoints(kv: Kv): Promise<Endpoint[]> {
+  const entries = await kv.list({ prefix: ENDPOINT_PREFIX, limit: MAX_ENDPOINTS });
+  return entries.map(({ value }) => value as unknown as Endpoint);
+}
+
+/** The endpoint with an id; undefined if there is none. */
+export async function readEndpoint(kv: Kv, id: string): Promise<Endpoint | undefined> {
+  return (await kv.get(ENDPOINT_PREFIX + id)) as Endpoint | undefined;
+}
+
+/** Stores a new endpoint. */
+export async function addEndpoint(kv: Kv, endpoint: Endpoint): Promise<void> {
+  await kv.put(ENDPOINT_PREFIX + endpoint.id, asPayload(endpoint));
+}
+
+/** Removes an endpoint; no effect if there is none. */
+export async function removeEndpoint(kv: Kv, id: string): Promise<void> {
+  await kv.delete(ENDPOINT_PREFIX + id);
+}
+
+/**
+ * Changes an endpoint and returns it; undefined if there is none. `change` may run several times; an endpoint that it returns as
+ * it was is not written.
+ */
+export async function changeEndpoint(kv: Kv, id: string, change: (endpoint: Endpoint) => Endpoint): Promise<Endpoint | undefined> {
+  for (;;) {
+    const current = await readEndpoint(kv, id);
+    if (current === undefined) return undefined;
+    const changed = change(current);
+    if (changed === current || (await kv.replace(ENDPOINT_PREFIX + id, asPayload(current), asPayload(changed)))) return changed;
+  }
+}
+
+/** Whether an endpoint receives events of this type now. */
+export function receives({ disabled, events }: Endpoint, { type }: PluginEvent): boolean {
+  return disabled === null && (events === null || events.includes(type));
+}
+
+/** The secrets that sign a delivery at `now`, the current one first. */
+export function secretsAt({ secret, previous }: Endpoint, now: number): string[] {
+  return previous !== null && now < previous.until ? [secret, previous.secret] : [secret];
+}
+
+/** What is wrong with the address of an endpoint; null if it may be used. */
+export function urlFault(url: string): string | null {
+  if (url.length > 2_048) return `has ${url.length} characters; at most 2048 are allowed`;
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null || !['http:', 'https:'].includes(parsed.protocol)) return 'must be an http or https URL, such as https://example.com/webhooks';
+  return parsed.username === '' && parsed.password === '' ? null : 'must not contain a user name or password; the signature authenticates a delivery';
+}
+
+/** The first of these that is no type of event; undefined if all are. */
+export function unknownType(types: readonly string[]): string | undefined {
+  const known: readonly string[] = eventTypes;
+  return types.find((type) => !known.includes(type));
+}
+
+function asPayload(endpoint: Endpoint): Payload {
+  return { ...endpoint };
+}

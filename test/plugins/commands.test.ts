@@ -1,0 +1,66 @@
+import t, { type Test } from 'tap';
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { collab, collabJson } from '../helpers/cli.ts';
+
+const execute = promisify(execFile);
+/** Runs a program without what the test runner loads into its children. */
+const run = (file: string, args: readonly string[], { cwd }: { cwd: string }) => execute('env', ['--unset=NODE_OPTIONS', file, ...args], { cwd });
+const top = fileURLToPath(new URL('../..', import.meta.url));
+const good = join(top, 'test/fixtures/plugins/good.mjs');
+const tsc = join(top, 'node_modules/typescript/bin/tsc');
+
+function folder(t: Test, plugins: readonly object[]): string {
+  const dir = mkdtempSync(join(tmpdir(), 'collab-plugin-cli-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins }));
+  return dir;
+}
+
+t.test('plugins are listed and checked, and their commands run', async (t) => {
+  const dir = folder(t, [{ use: good, environments: { staging: { enabled: false } } }]);
+  t.equal((await collab(['init', '--dir', dir])).code, 0);
+  const { items } = await collabJson<{ items: { name: string; state: string; environments: object }[] }>(t, ['plugin', 'list', '--dir', dir]);
+  t.match(items, [{ name: 'good', state: 'enabled', environments: { '*': true, staging: false } }, { name: 'webhook' }]);
+  t.match((await collab(['plugin', 'check', '--dir', dir])).stdout, /good 1\.2\.3: ok\n {2}filter comment\.create/);
+  t.strictSame(await collabJson(t, ['good', 'list', '--env', 'default', '--dir', dir]), { items: [] });
+  const unknown = await collab(['good', 'list', '--env', 'nope', '--dir', dir]);
+  t.match(unknown, { code: 1, stderr: /No environment has the id or slug nope/ });
+  t.match((await collab(['good', 'list', '--help', '--dir', dir])).stdout, /collab good list --env default/);
+});
+
+t.test('a new plugin installs, has correct types, passes its test and loads, without a network', async (t) => {
+  const dir = folder(t, [{ use: './greeter/index.js' }]);
+  t.equal((await collab(['plugin', 'new', 'greeter'], { cwd: dir })).code, 0);
+  const cwd = join(dir, 'greeter');
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund'], { cwd });
+  await run(process.execPath, [tsc], { cwd });
+  await run(process.execPath, ['--test'], { cwd });
+  t.match(await collab(['plugin', 'check', '--dir', dir]), { code: 0, stdout: /greeter 0\.1\.0: ok/ });
+  t.match(await collab(['plugin', 'new', 'greeter'], { cwd: dir }), { code: 1, stderr: /exists already/ });
+  t.match(await collab(['plugin', 'new', 'Greeter!'], { cwd: dir }), { code: 2, stderr: /must match/ });
+});
+
+t.test('the examples of the guide have correct types and load', async (t) => {
+  const dir = folder(t, []);
+  const blocks = [...readFileSync(join(top, 'docs/plugins.md'), 'utf8').matchAll(/```js (\w+)\n(.*?)```/gs)];
+  t.equal(blocks.length, 3);
+  mkdirSync(join(dir, 'node_modules'));
+  t.equal((await collab(['plugin', 'new', 'examples'], { cwd: dir })).code, 0);
+  const cwd = join(dir, 'examples');
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund'], { cwd });
+  const names = blocks.map(([, name = '', code = '']) => {
+    writeFileSync(join(cwd, `${name}.js`), code);
+    return `${name}.js`;
+  });
+  const compiler = JSON.parse(readFileSync(join(cwd, 'tsconfig.json'), 'utf8')) as object;
+  writeFileSync(join(cwd, 'tsconfig.json'), JSON.stringify({ ...compiler, files: names }));
+  await run(process.execPath, [tsc], { cwd }).catch((error: { stdout?: string }) => t.fail(error.stdout ?? 'no output'));
+  const configs: Record<string, object> = { 'channel.js': { gateway: 'https://sms.example/', token: 'x' } };
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins: names.map((name) => ({ use: `./examples/${name}`, config: configs[name] })) }));
+  t.match(await collab(['plugin', 'check', '--dir', dir]), { code: 0, stdout: /no-phone-numbers 1\.0\.0: ok.*sms 1\.0\.0: ok.*comment-counter 1\.0\.0: ok/s });
+});

@@ -1,0 +1,42 @@
+import t from 'tap';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { collab } from '../helpers/cli.ts';
+
+const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/plugins/${name}.mjs`, import.meta.url));
+
+/** Starts a server with a configuration that it must refuse, and returns what it says. */
+async function refusal(plugins: readonly object[], env: Readonly<Record<string, string>>): Promise<{ code: number | null; stderr: string }> {
+  const dir = mkdtempSync(join(tmpdir(), 'collab-plugins-'));
+  try {
+    writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins }));
+    return await collab(['start', '--dir', dir, '--port', '0'], { env });
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+const rows: readonly [what: string, plugins: readonly object[], bad: string, message: RegExp][] = [
+  ['a missing path', [{ use: './nowhere.mjs' }], '', /nowhere\.mjs: there is no such module/],
+  ['a package that is not installed', [{ use: 'collab-plugin-nowhere' }], '', /plugin collab-plugin-nowhere: is neither a shipped plugin nor a package installed in/],
+  ['a module that throws', [{ use: fixture('bad') }], 'throws at load', /plugin .*bad\.mjs: its module failed to load: broken module/],
+  ['a setup that throws', [{ use: fixture('bad') }], 'throws at setup', /plugin bad: its setup failed: broken setup/],
+  ['another version of the API', [{ use: fixture('bad') }], 'wrong version', /apiVersion is 2, but this version of Collab takes 1/],
+  ['no default export', [{ use: fixture('no-default') }], '', /no default export made by definePlugin/],
+  ['an option out of bounds', [{ use: fixture('bad'), config: { size: 0 } }], '', /plugin bad: config\.size must be at least 1/],
+  ['an unknown option', [{ use: fixture('bad'), config: { siez: 1 } }], '', /plugin bad: config\.siez is not an option; did you mean size\?/],
+  ['an option of an environment', [{ use: fixture('bad'), environments: { staging: { config: { size: 'x' } } } }], '', /plugin bad: environments\.staging\.config\.size must be an integer/],
+  ['two plugins of one name', [{ use: fixture('bad') }, { use: fixture('bad') }], '', /another entry of plugins has a plugin that is named bad too/],
+  ['an unknown field of an entry', [{ use: fixture('bad'), priorty: 1 }], '', /plugins\[0\]\.priorty is not an option of a plugin/],
+];
+
+t.test('the server refuses to start with a bad plugin, and says which and why', async (t) => {
+  const refusals = await Promise.all(rows.map(async (row) => [...row, await refusal(row[1], { BAD: row[2] })] as const));
+  for (const [what, , , message, { code, stderr }] of refusals) {
+    t.equal(code, 2, what);
+    t.match(stderr, message, what);
+    t.notMatch(stderr, / at .*\.(?:js|ts):\d+/, `${what}: no stack`);
+  }
+});

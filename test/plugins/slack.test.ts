@@ -1,0 +1,165 @@
+import t, { type Test } from 'tap';
+import slack from '../../plugins/slack/index.ts';
+import { environment, hostPlugin, type TestHost } from '../doubles/plugin-host.ts';
+import { commentCreated, commentOf, notificationCreated } from '../helpers/plugin-events.ts';
+import { type Receiver, startReceiver } from '../helpers/receiver.ts';
+
+interface Setup {
+  readonly host: TestHost;
+  readonly receiver: Receiver;
+}
+
+async function setUp(t: Test, config: Record<string, unknown> = {}, target: Record<string, unknown> = {}): Promise<Setup> {
+  const receiver = await startReceiver(t);
+  const host = await hostPlugin(slack, { config: { targets: [{ url: `${receiver.url}/services/T/B/secret`, ...target }], ...config } });
+  host.data.users.set('ann', { id: 'ann', userId: 'ann', name: 'Ann', avatarUrl: null, email: null, kind: 'user', metadata: {}, createdAt: '', updatedAt: '', firstSeenAt: null, lastSeenAt: null });
+  return { host, receiver };
+}
+
+/** Stores a comment and emits its event. */
+async function comment(host: TestHost, seq: number, body = 'Hello', roomId = 'page-1'): Promise<void> {
+  const fields = { id: `com_${seq}`, body };
+  host.data.allComments.set(fields.id, commentOf(fields));
+  await host.emit(commentCreated(seq, fields, roomId));
+}
+
+const sent = ({ received }: Receiver): Record<string, unknown>[] => received.map(({ body }) => JSON.parse(body.toString()) as Record<string, unknown>);
+
+t.test('a comment is posted with its author, place, text and link', async (t) => {
+  const { host, receiver } = await setUp(t, { linkTemplate: 'https://app.example.com/{roomId}?c={commentId}' });
+  await comment(host, 1, 'Looks good.\nShip it.', 'page 1');
+  await host.runJobs();
+  const text = '*Ann* commented on <https://app.example.com/page%201?c=com_1|page 1>';
+  t.same(sent(receiver), [
+    {
+      text: `${text}\n> Looks good.\n> Ship it.`,
+      blocks: [
+        { type: 'section', text: { type: 'mrkdwn', text } },
+        { type: 'section', text: { type: 'mrkdwn', text: '> Looks good.\n> Ship it.' } },
+      ],
+      unfurl_links: false,
+      unfurl_media: false,
+    },
+  ]);
+  t.match(receiver.received[0], { method: 'POST', path: '/services/T/B/secret', headers: { 'content-type': 'application/json' } });
+});
+
+t.test('a new thread is posted once, with the address of its room as link', async (t) => {
+  const { host, receiver } = await setUp(t);
+  const first = commentOf({ body: 'First' });
+  host.data.allComments.set(first.id, first);
+  await host.emit({ ...commentCreated(1, {}, 'https://shop.example.com/cart'), type: 'thread.created', data: { thread: { id: 'thr_1' }, comment: first } });
+  await host.runJobs();
+  t.match(sent(receiver), [{ text: '*Ann* started a thread on <https://shop.example.com/cart|https://shop.example.com/cart>\n> First' }]);
+});
+
+t.test('text of users can neither mention nor link', async (t) => {
+  const { host, receiver } = await setUp(t);
+  await comment(host, 1, '<!channel> <@U1> <https://evil.example|Click> & @here @Channel @bob', '<!everyone>');
+  await host.runJobs();
+  const text = String(sent(receiver)[0]?.['text']);
+  t.notMatch(text, /<[^>]*>/, 'nothing of it is Slack syntax');
+  t.notMatch(text, /@(?:here|channel)/i, 'nor a mention of Mattermost');
+  t.match(text, '&lt;!channel&gt; &lt;@U1&gt;');
+  t.match(text, '@bob');
+});
+
+t.test('a link cannot leave its place', async (t) => {
+  const { host, receiver } = await setUp(t);
+  await comment(host, 1, 'x', 'https://a.example/?q=1&x=|Click> <!channel>');
+  await host.runJobs();
+  t.match(String(sent(receiver)[0]?.['text']), /^\*Ann\* commented on <https:\/\/a\.example\/\?q=1&amp;x=%7CClick[^<>|]*\|[^<>|]*\|[^<>]*>\n/);
+});
+
+t.test('Discord gets its own payload, which mentions nobody', async (t) => {
+  const { host, receiver } = await setUp(t, {}, { format: 'discord' });
+  receiver.answer = 204;
+  await comment(host, 1, '@everyone **x** [a](https://evil.example)', 'https://shop.example.com/');
+  await host.runJobs();
+  t.same(sent(receiver), [
+    {
+      content: '**Ann** commented on',
+      embeds: [{ title: 'https://shop.example.com/', description: String.raw`@${'\u200B'}everyone \*\*x\*\* \[a\]\(https://evil.example\)`, url: 'https://shop.example.com/' }],
+      allowed_mentions: { parse: [] },
+    },
+  ]);
+});
+
+t.test('long texts are shortened', async (t) => {
+  const { host, receiver } = await setUp(t);
+  await comment(host, 1, '😀'.repeat(5_000), 'r'.repeat(512));
+  await host.runJobs();
+  const text = String(sent(receiver)[0]?.['text']);
+  t.ok(text.length < 700);
+  t.ok(text.isWellFormed());
+  t.match(text, /…$/);
+});
+
+t.test('rooms decide where a comment is posted', async (t) => {
+  const { host, receiver } = await setUp(t, {}, { rooms: ['shop/*', 'home'] });
+  for (const [i, room] of ['shop/cart', 'home', 'homes', 'blog/1'].entries()) await comment(host, i, room, room);
+  await host.runJobs();
+  t.same(sent(receiver).map(({ text }) => /> (.*)/.exec(String(text))?.[1]), ['shop/cart', 'home']);
+});
+
+t.test('429 is tried again when it says, and an error by plan', async (t) => {
+  const { host, receiver } = await setUp(t);
+  receiver.answer = { status: 429, headers: { 'retry-after': '30' } };
+  await comment(host, 1);
+  await host.runJobs();
+  await host.runJobs(29_999);
+  t.equal(receiver.received.length, 1);
+  receiver.answer = 500;
+  await host.runJobs(1);
+  t.equal(receiver.received.length, 2);
+  receiver.answer = 200;
+  await host.runJobs(60_000);
+  t.equal(receiver.received.length, 3);
+  t.same(await host.queue('posts').count(), { waiting: 0, dead: 0 });
+});
+
+t.test('a refusal is final and logged without the URL, which is a secret', async (t) => {
+  const { host, receiver } = await setUp(t);
+  receiver.answer = (response) => void response.writeHead(404).end('no_service');
+  await comment(host, 1);
+  await host.runJobs();
+  t.same(await host.queue('posts').count(), { waiting: 0, dead: 1 });
+  t.match(host.logged, [{ level: 'error', message: /check the URL/, fields: { reason: /answered 404: no_service/ } }]);
+  const [job] = await host.queue('posts').list(environment, { state: 'dead' });
+  t.notMatch(JSON.stringify([job, host.logged]), 'secret');
+});
+
+t.test('a deleted comment is not posted', async (t) => {
+  const { host, receiver } = await setUp(t);
+  await comment(host, 1);
+  host.data.allComments.clear();
+  await host.runJobs();
+  t.equal(receiver.received.length, 0);
+});
+
+t.test('with `post: notifications`, a comment is posted once if a user who wants it is notified', async (t) => {
+  const { host, receiver } = await setUp(t, { post: 'notifications' });
+  host.data.off.add('bob slack reply');
+  await comment(host, 1);
+  await host.emit(notificationCreated(2, { commentId: 'com_1', userId: 'bob', kind: 'reply' }));
+  await host.runJobs();
+  t.equal(receiver.received.length, 0, 'nobody who wants it');
+  await host.emit(notificationCreated(3, { commentId: 'com_1', userId: 'cleo' }));
+  await host.runJobs();
+  await host.emit(notificationCreated(4, { commentId: 'com_1', userId: 'dan' }));
+  await host.runJobs();
+  t.equal(receiver.received.length, 1);
+  host.data.verdict = (name) => name !== 'notification.deliver';
+  host.data.allComments.set('com_5', commentOf({ id: 'com_5' }));
+  await host.emit(notificationCreated(5, { commentId: 'com_5', createdAt: '2026-01-09T00:00:00.000Z' }));
+  await host.runJobs();
+  t.equal(receiver.received.length, 1, 'a filter keeps it back');
+  host.data.verdict = () => true;
+  await host.emit(notificationCreated(6, { commentId: 'com_5', createdAt: '2026-01-09T00:00:00.000Z' }));
+  t.same((await host.kv.list({ prefix: 'posted/' })).map(({ key }) => key), ['posted/2026-01-09/com_5'], 'old marks are removed');
+});
+
+t.test('a wrong configuration is refused', async (t) => {
+  await t.rejects(hostPlugin(slack, { config: { targets: [{ url: 'hooks.slack.com/x' }] } }));
+  await t.rejects(hostPlugin(slack, { config: { targets: [{ url: 'https://hooks.slack.com/x', format: 'teams' }] } }));
+});
