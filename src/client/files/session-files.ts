@@ -1,0 +1,105 @@
+import type { Attachment } from '../../model/attachment.ts';
+import { asCollabError, CollabError } from '../errors.ts';
+import { answerError } from '../http.ts';
+import type { Credentials } from '../session/credentials.ts';
+import type { CollabFiles, UploadOptions } from './files.ts';
+import { sendUpload } from './upload.ts';
+
+/** The MIME types of docs/api.md, "Files". */
+const ACCEPTED = /^(?:image\/(?:jpeg|png|gif|webp)|audio\/(?:webm|ogg|mp4|mpeg|wav)|video\/(?:webm|mp4))$/;
+/** Object URLs that are kept; the oldest are revoked. */
+const MAX_URLS = 500;
+
+interface FileDeps {
+  /** The address of the server without a slash at its end. */
+  readonly serverUrl: string;
+  readonly credentials: Credentials;
+  readonly fetch: typeof fetch;
+}
+
+type ReadOptions = { readonly thumb?: boolean | undefined; readonly signal?: AbortSignal | undefined };
+
+/** The files of a session, see `CollabFiles`. */
+export class SessionFiles implements CollabFiles {
+  readonly #deps: FileDeps;
+  readonly #urls = new Map<string, Promise<string>>();
+  readonly #uploaded = new Map<string, Attachment>();
+
+  constructor(deps: FileDeps) {
+    this.#deps = deps;
+  }
+
+  accepts(mimeType: string): boolean {
+    return ACCEPTED.test(mimeType.replace(/;.*$/, '').trim().toLowerCase());
+  }
+
+  async upload(file: Blob, options: UploadOptions = {}): Promise<Attachment> {
+    const filename = options.filename ?? ('name' in file && typeof file.name === 'string' ? file.name : 'file');
+    const { serverUrl, fetch } = this.#deps;
+    const attachment = await this.#authorized((headers) => sendUpload({ url: `${serverUrl}/api/v1/upload`, headers, file, filename, options, fetch }));
+    this.#uploaded.set(attachment.id, attachment);
+    return attachment;
+  }
+
+  /** Those of the attachments that this session uploaded. */
+  known(ids: readonly string[]): readonly Attachment[] {
+    return ids.map((id) => this.#uploaded.get(id)).filter((attachment) => attachment !== undefined);
+  }
+
+  async blob({ url, filename }: Attachment, { thumb = false, signal }: ReadOptions = {}): Promise<Blob> {
+    return this.#authorized(async (headers) => {
+      try {
+        const answer = await this.#deps.fetch(thumb ? `${url}?thumb=1` : url, { headers, signal: signal ?? null });
+        if (answer.status === 200) return await answer.blob();
+        throw answerError({ status: answer.status, header: (name) => answer.headers.get(name) }, await answer.text());
+      } catch (thrown) {
+        throw asCollabError(thrown, `Loading ${filename}`);
+      }
+    });
+  }
+
+  url(attachment: Attachment, options: ReadOptions = {}): Promise<string> {
+    const key = keyOf(attachment, options.thumb === true);
+    let url = this.#urls.get(key);
+    if (url === undefined) {
+      url = this.blob(attachment, options).then((blob) => URL.createObjectURL(blob));
+      // A failure is not kept: the next call tries again.
+      url.catch(() => this.#urls.delete(key));
+      this.#urls.set(key, url);
+      const [oldest] = this.#urls.keys();
+      if (this.#urls.size > MAX_URLS && oldest !== undefined) this.#revoke(oldest);
+    }
+    return url;
+  }
+
+  release(attachment: Attachment): void {
+    this.#revoke(keyOf(attachment, false));
+    this.#revoke(keyOf(attachment, true));
+  }
+
+  /** Frees everything. */
+  close(): void {
+    for (const key of this.#urls.keys()) this.#revoke(key);
+    this.#uploaded.clear();
+  }
+
+  #revoke(key: string): void {
+    const url = this.#urls.get(key);
+    this.#urls.delete(key);
+    url?.then((address) => URL.revokeObjectURL(address), () => undefined);
+  }
+
+  /** Makes a request with the current token, and once more with a new one if that has expired. */
+  async #authorized<T>(request: (headers: Record<string, string>) => Promise<T>): Promise<T> {
+    const { credentials } = this.#deps;
+    try {
+      return await request(await credentials.headers());
+    } catch (thrown) {
+      if (!(thrown instanceof CollabError) || (thrown.code !== 'token_expired' && thrown.code !== 'invalid_token')) throw thrown;
+      await credentials.renew('refused');
+      return request(await credentials.headers());
+    }
+  }
+}
+
+const keyOf = ({ id }: Attachment, thumb: boolean): string => (thumb ? `${id}?thumb` : id);

@@ -1,0 +1,148 @@
+import type { Attachment } from '../../model/attachment.ts';
+import type { Comment, CommentCreate, CommentPatch } from '../../model/comment.ts';
+import type { StreamEvent } from '../../model/frames.ts';
+import type { Metadata } from '../../model/metadata.ts';
+import type { Presence } from '../../model/presence.ts';
+import type { Reaction, ReactionCreate } from '../../model/reaction.ts';
+import type { Room } from '../../model/room.ts';
+import type { Thread, ThreadCreate, ThreadPatch } from '../../model/thread.ts';
+import type { User, UserPut, UserSummary } from '../../model/user.ts';
+import { pages, type PageOptions } from './pages.ts';
+import { type Call, type CallOptions, type ClientOptions, Transport } from './transport.ts';
+
+/** A thread with its comments. */
+export type ThreadWithComments = Thread & { readonly comments: readonly Comment[] };
+/** A user as backends see it. */
+export type BackendUser = User & { readonly online: boolean };
+type Deleted = Promise<{ readonly deleted: true }>;
+type ListOptions = PageOptions & CallOptions;
+
+/** What a token allows; see `POST /users/:userId/tokens`. */
+export interface TokenRequest {
+  /** Seconds. */
+  readonly ttl?: number | undefined;
+  readonly name?: string | undefined;
+  readonly avatarUrl?: string | undefined;
+  readonly role?: 'viewer' | 'member' | 'moderator' | undefined;
+  /** Room ids and `prefix*`. */
+  readonly rooms?: readonly string[] | undefined;
+}
+
+/** A shared state of a room, as base64. */
+export interface P2pState {
+  readonly roomId: string;
+  readonly state: string | null;
+  readonly version: number;
+  readonly sizeBytes: number;
+  readonly updatedAt: string | null;
+  readonly updatedBy: string | null;
+}
+
+const at = (text: TemplateStringsArray, ...ids: readonly string[]): string => text.reduce((path, part, n) => `${path}${encodeURIComponent(ids[n - 1] ?? '')}${part}`);
+
+/**
+ * The REST API for backends, with a secret key. Lists are async iterables that read page after page:
+ *
+ * ```ts
+ * const collab = new CollabClient({ serverUrl: 'https://comments.example.com', secretKey: process.env.COLLAB_SECRET_KEY });
+ * for await (const thread of collab.threads.list('docs/intro', { resolved: false })) console.log(thread.id);
+ * await collab.threads.create('docs/intro', { userId: 'ci-bot', body: 'The build failed' });
+ * ```
+ *
+ * A call is repeated after 429 (when `Retry-After` says so), 5xx and network failures, a POST with the same
+ * `Idempotency-Key`. Failures are `CollabError`s.
+ */
+export class CollabClient {
+  readonly #transport: Transport;
+
+  /** @throws {CollabError} `invalid_request` if an option is of the wrong form */
+  constructor(options: ClientOptions) {
+    this.#transport = new Transport(options);
+  }
+
+  readonly rooms = {
+    list: (options?: ListOptions): AsyncIterable<Room> => this.#list('/rooms', options),
+    /** The room and its threads, with `comments` if asked for. */
+    get: (roomId: string, { comments = false, ...options }: CallOptions & { readonly comments?: boolean } = {}): Promise<{ readonly room: Room; readonly threads: readonly ThreadWithComments[] }> =>
+      this.#call('GET', at`/rooms/${roomId}`, { query: { include: comments ? 'comments' : undefined }, options }),
+    update: (roomId: string, change: { readonly metadata: Metadata }, options?: CallOptions): Promise<Room> => this.#one('room', 'PATCH', at`/rooms/${roomId}`, { body: change, options }),
+    delete: (roomId: string, options?: CallOptions): Deleted => this.#call('DELETE', at`/rooms/${roomId}`, { options }),
+    presence: async (roomId: string, options?: CallOptions): Promise<readonly Presence[]> => (await this.#call<{ items: Presence[] }>('GET', at`/rooms/${roomId}/presence`, { options })).items,
+    p2pState: (roomId: string, options?: CallOptions): Promise<P2pState> => this.#call('GET', at`/rooms/${roomId}/p2p/state`, { options }),
+    /** `state` as base64. With `merge: 'yjs'` it is merged into the stored one. */
+    putP2pState: (roomId: string, state: string, { merge, ...options }: CallOptions & { readonly merge?: 'yjs' } = {}): Promise<Omit<P2pState, 'state'>> =>
+      this.#call('PUT', at`/rooms/${roomId}/p2p/state`, { body: { state }, query: { merge }, options }),
+    clearP2pState: (roomId: string, options?: CallOptions): Deleted => this.#call('DELETE', at`/rooms/${roomId}/p2p/state`, { options }),
+  };
+
+  readonly threads = {
+    list: (roomId: string, options?: ListOptions): AsyncIterable<Thread> => this.#list(at`/rooms/${roomId}/threads`, options),
+    create: (roomId: string, thread: ThreadCreate, options?: CallOptions): Promise<ThreadWithComments> => this.#one('thread', 'POST', at`/rooms/${roomId}/threads`, { body: thread, options }),
+    get: (threadId: string, options?: CallOptions): Promise<{ readonly thread: Thread; readonly comments: readonly Comment[] }> => this.#call('GET', at`/threads/${threadId}`, { options }),
+    update: (threadId: string, change: ThreadPatch, options?: CallOptions): Promise<{ readonly threadId: string; readonly resolved: boolean }> => this.#call('PATCH', at`/threads/${threadId}`, { body: change, options }),
+    delete: (threadId: string, options?: CallOptions): Deleted => this.#call('DELETE', at`/threads/${threadId}`, { options }),
+  };
+
+  readonly comments = {
+    list: (threadId: string, options?: ListOptions): AsyncIterable<Comment> => this.#list(at`/threads/${threadId}/comments`, options),
+    create: (threadId: string, comment: CommentCreate, options?: CallOptions): Promise<Comment> => this.#one('comment', 'POST', at`/threads/${threadId}/comments`, { body: comment, options }),
+    get: (commentId: string, options?: CallOptions): Promise<Comment> => this.#one('comment', 'GET', at`/comments/${commentId}`, { options }),
+    update: (commentId: string, change: CommentPatch, options?: CallOptions): Promise<Comment> => this.#one('comment', 'PATCH', at`/comments/${commentId}`, { body: change, options }),
+    delete: (commentId: string, options?: CallOptions): Deleted => this.#call('DELETE', at`/comments/${commentId}`, { options }),
+  };
+
+  readonly reactions = {
+    add: (commentId: string, reaction: ReactionCreate, options?: CallOptions): Promise<Reaction> => this.#one('reaction', 'POST', at`/comments/${commentId}/reactions`, { body: reaction, options }),
+    remove: (reactionId: string, options?: CallOptions): Deleted => this.#call('DELETE', at`/reactions/${reactionId}`, { options }),
+  };
+
+  readonly users = {
+    list: (options?: ListOptions): AsyncIterable<BackendUser> => this.#list('/users', options),
+    get: (userId: string, options?: CallOptions): Promise<BackendUser> => this.#one('user', 'GET', at`/users/${userId}`, { options }),
+    /** Creates the user, or changes the given fields. */
+    put: (userId: string, fields: UserPut, options?: CallOptions): Promise<BackendUser> => this.#one('user', 'PUT', at`/users/${userId}`, { body: fields, options }),
+    /** Erases the personal data; what the user wrote stays. */
+    delete: (userId: string, options?: CallOptions): Deleted => this.#call('DELETE', at`/users/${userId}`, { options }),
+    /** A token with which a browser connects as the user. */
+    createToken: (userId: string, token: TokenRequest = {}, options?: CallOptions): Promise<{ readonly token: string; readonly expiresAt: string }> =>
+      this.#call('POST', at`/users/${userId}/tokens`, { body: token, options }),
+    /** Names and pictures by id, at most 100. */
+    lookup: async (ids: readonly string[], options?: CallOptions): Promise<Readonly<Record<string, UserSummary>>> =>
+      (await this.#call<{ users: Record<string, UserSummary> }>('GET', '/user-lookup', { query: { id: ids }, options })).users,
+  };
+
+  readonly events = {
+    /** The stored events after a position, up to the newest. */
+    list: (options: CallOptions & { readonly since?: number; readonly limit?: number } = {}): Promise<{ readonly items: readonly StreamEvent[]; readonly epoch: string; readonly seq: number; readonly oldestSeq: number }> =>
+      this.#call('GET', '/events', { query: { since: options.since ?? 0, limit: options.limit }, options }),
+  };
+
+  /** Uploads a file for a comment of any author. Needs a server that takes uploads with a secret key. */
+  upload(file: Blob, filename: string, options?: CallOptions): Promise<Attachment> {
+    const form = new FormData();
+    form.append('file', file, filename);
+    return this.#call('POST', '/upload', { form, options });
+  }
+
+  /** Credentials for TURN servers, for a user. */
+  turnCredentials(options: CallOptions & { readonly ttl?: number; readonly userId?: string } = {}): Promise<Readonly<Record<string, unknown>>> {
+    return this.#call('GET', '/turn-credentials', { query: { ttl: options.ttl, userId: options.userId }, options });
+  }
+
+  /** Any request to the API, with the same retries and errors. */
+  request<T>(call: Call): Promise<T> {
+    return this.#transport.json(call);
+  }
+
+  #call<T>(method: Call['method'], path: string, rest: Omit<Call, 'method' | 'path'>): Promise<T> {
+    return this.#transport.json({ method, path, ...rest });
+  }
+
+  async #one<T>(name: string, method: Call['method'], path: string, rest: Omit<Call, 'method' | 'path'>): Promise<T> {
+    return (await this.#call<Record<string, T>>(method, path, rest))[name] as T;
+  }
+
+  #list<T>(path: string, { signal, ...options }: ListOptions = {}): AsyncIterable<T> {
+    return pages<T>((query) => this.#call('GET', path, { query, options: { signal } }), options);
+  }
+}

@@ -1,0 +1,122 @@
+import type { Comment } from '../../model/comment.ts';
+import type { StreamEvent } from '../../model/frames.ts';
+import type { Thread } from '../../model/thread.ts';
+
+/** A thread as the server has it, with its comments, oldest first. Immutable: a change replaces it. */
+export interface BaseThread {
+  readonly thread: Thread;
+  readonly comments: readonly Comment[];
+}
+
+/** A thread in the answer to `room.get` with `includeComments`. */
+export type ListedThread = Thread & { readonly comments: readonly Comment[] };
+
+/**
+ * The threads of one room as the server has them: a loaded list and the events after it. The list may be newer than the first
+ * events that are applied to it. Each event sets the state that it carries, whatever the state before, so the result is
+ * right after the last one.
+ */
+export class RoomBase {
+  readonly #threads = new Map<string, BaseThread>();
+  #sorted: readonly BaseThread[] | null = null;
+
+  /** Adds threads of a list. */
+  load(threads: readonly ListedThread[]): void {
+    for (const { comments, ...thread } of threads) this.#set({ thread: { ...thread, commentCount: comments.length }, comments });
+  }
+
+  get(threadId: string): BaseThread | undefined {
+    return this.#threads.get(threadId);
+  }
+
+  /** The thread that has this comment. */
+  threadOf(commentId: string): BaseThread | undefined {
+    for (const entry of this.#threads.values()) if (entry.comments.some(({ id }) => id === commentId)) return entry;
+    return undefined;
+  }
+
+  /** All threads, newest first, as the server lists them. */
+  get threads(): readonly BaseThread[] {
+    this.#sorted ??= [...this.#threads.values()].sort((a, b) => compare(b.thread.createdAt, a.thread.createdAt) || compare(b.thread.id, a.thread.id));
+    return this.#sorted;
+  }
+
+  /** Applies an event of the room. Returns whether something changed. */
+  apply(event: StreamEvent): boolean {
+    if (event.threadId === undefined) return false;
+    if (event.type === 'thread.created') {
+      const { thread, comment } = event.data;
+      this.#set({ thread, comments: [comment] });
+      return true;
+    }
+    const entry = this.#threads.get(event.threadId);
+    if (entry === undefined) return false;
+    if (event.type === 'thread.deleted') {
+      this.#threads.delete(event.threadId);
+      this.#sorted = null;
+      return true;
+    }
+    const changed = applyToThread(entry, event);
+    if (changed === entry) return false;
+    this.#set(changed);
+    return true;
+  }
+
+  #set(entry: BaseThread): void {
+    this.#threads.set(entry.thread.id, entry);
+    this.#sorted = null;
+  }
+}
+
+function applyToThread(entry: BaseThread, event: StreamEvent): BaseThread {
+  const { comments } = entry;
+  switch (event.type) {
+    case 'thread.updated':
+    case 'thread.resolved':
+    case 'thread.reopened':
+      return withComments({ ...entry, thread: event.data }, comments, entry.thread.updatedAt);
+    case 'comment.created':
+    case 'comment.updated':
+      return withComments(entry, putComment(comments, event.data), event.at);
+    case 'comment.deleted':
+      return withComments(entry, comments.filter(({ id }) => id !== event.data.commentId), event.at);
+    case 'reaction.created': {
+      const reaction = event.data;
+      return withComments(entry, changeComment(comments, reaction.commentId, (comment) => ({ ...comment, reactions: [...comment.reactions.filter(({ id }) => id !== reaction.id), reaction] })), event.at);
+    }
+    case 'reaction.deleted': {
+      const { commentId, reactionId } = event.data;
+      return withComments(entry, changeComment(comments, commentId, (comment) => ({ ...comment, reactions: comment.reactions.filter(({ id }) => id !== reactionId) })), event.at);
+    }
+    default:
+      return entry;
+  }
+}
+
+/** A thread whose comments have changed. The server counts them, and sets the time of the last change, in the same way. */
+function withComments({ thread }: BaseThread, comments: readonly Comment[], at: string): BaseThread {
+  return { thread: { ...thread, commentCount: comments.length, updatedAt: at > thread.updatedAt ? at : thread.updatedAt }, comments };
+}
+
+function putComment(comments: readonly Comment[], comment: Comment): readonly Comment[] {
+  const others = comments.filter(({ id }) => id !== comment.id);
+  let at = others.length;
+  while (at > 0 && follows(others[at - 1], comment)) at--;
+  return [...others.slice(0, at), comment, ...others.slice(at)];
+}
+
+function changeComment(comments: readonly Comment[], id: string, change: (comment: Comment) => Comment): readonly Comment[] {
+  return comments.map((comment) => (comment.id === id ? change(comment) : comment));
+}
+
+function follows(earlier: Comment | undefined, comment: Comment): boolean {
+  if (earlier === undefined) return false;
+  return (compare(earlier.createdAt, comment.createdAt) || compare(tieBreak(earlier.id), tieBreak(comment.id))) > 0;
+}
+
+/** What orders comments of the same millisecond: the random end of a generated id, or the whole of a chosen one. */
+function tieBreak(id: string): string {
+  return /^cm_[0-9a-z]{20}_[0-9a-z]{9}([0-9a-z]{7})$/.exec(id)?.[1] ?? id;
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,84 @@
+import type { EventUser, PresenceRow } from '../model/frames.ts';
+import type { UserSummary } from '../model/user.ts';
+import type { Requests } from './session/requests.ts';
+
+/** The most ids in one lookup. */
+const MAX_IDS = 100;
+
+/** What the session knows of users: looked up once, then kept up to date by events. */
+export class UserDirectory {
+  readonly #requests: Requests;
+  readonly #changed: () => void;
+  #users: Readonly<Record<string, UserSummary>> = {};
+  /** Ids that were asked for on this connection, so that an unknown one is not asked for again and again. */
+  readonly #asked = new Set<string>();
+  readonly #wanted = new Set<string>();
+  #scheduled = false;
+
+  constructor(requests: Requests, changed: () => void) {
+    this.#requests = requests;
+    this.#changed = changed;
+  }
+
+  /** By id; the same object until something changes. */
+  get all(): Readonly<Record<string, UserSummary>> {
+    return this.#users;
+  }
+
+  /** Adds users that an answer contained. */
+  add(users: Readonly<Record<string, UserSummary>>): void {
+    const news = Object.values(users).filter((user) => !isSame(this.#users[user.userId], user));
+    if (news.length === 0) return;
+    this.#users = { ...this.#users, ...Object.fromEntries(news.map((user) => [user.userId, user])) };
+    this.#changed();
+  }
+
+  /** Applies `user.updated`. */
+  update({ userId, name, avatarUrl, kind }: EventUser): void {
+    this.add({ [userId]: { userId, name, avatarUrl, kind } });
+  }
+
+  /** Adds the users of presence rows, which do not say what kind they are. */
+  present(rows: readonly PresenceRow[]): void {
+    this.add(Object.fromEntries(rows.map(({ userId, name, avatarUrl }) => [userId, { userId, name, avatarUrl, kind: this.#users[userId]?.kind ?? 'user' }])));
+  }
+
+  /** Looks up those of the users that are not known yet. */
+  want(ids: Iterable<string>): void {
+    for (const id of ids) if (this.#users[id] === undefined && !this.#asked.has(id)) this.#wanted.add(id);
+    if (this.#wanted.size === 0 || this.#scheduled) return;
+    this.#scheduled = true;
+    queueMicrotask(() => {
+      this.#scheduled = false;
+      void this.#lookUp();
+    });
+  }
+
+  /** A new connection: ask again for what was not found, and for what may have changed while events were missed. */
+  reset(missedEvents: boolean): void {
+    this.#asked.clear();
+    if (!missedEvents) return;
+    for (const id of Object.keys(this.#users)) this.#wanted.add(id);
+    void this.#lookUp();
+  }
+
+  async #lookUp(): Promise<void> {
+    while (this.#wanted.size > 0) {
+      const ids = [...this.#wanted].slice(0, MAX_IDS);
+      for (const id of ids) {
+        this.#wanted.delete(id);
+        this.#asked.add(id);
+      }
+      try {
+        const { users } = (await this.#requests.request('users.lookup', { ids })) as { users: Readonly<Record<string, UserSummary>> };
+        this.add(users);
+      } catch {
+        return;
+      }
+    }
+  }
+}
+
+function isSame(known: UserSummary | undefined, user: UserSummary): boolean {
+  return known !== undefined && known.name === user.name && known.avatarUrl === user.avatarUrl && known.kind === user.kind;
+}

@@ -1,0 +1,56 @@
+import t, { type Test } from 'tap';
+import WebSocket from 'ws';
+import type { SocketConstructor } from '../../src/client/platform.ts';
+import { CollabClient } from '../../src/client/rest/client.ts';
+import { CollabSession } from '../../src/client/session/session.ts';
+import { type Cluster, startCluster } from '../helpers/cluster.ts';
+import { CuttableSockets, inboxOf } from '../helpers/session.ts';
+
+/** A session of a user in the environment `default`, which ends with the test. */
+async function open(t: Test, { url, keys }: Cluster, collab: CollabClient, userId: string, Socket = WebSocket as unknown as SocketConstructor): Promise<CollabSession> {
+  const { token } = await collab.users.createToken(userId);
+  const session = new CollabSession({ serverUrl: url, publishableKey: keys.publishableKey, token: () => token, WebSocket: Socket, backoff: { firstMs: 20, maxMs: 100 } });
+  t.teardown(() => session.close());
+  return session;
+}
+
+t.test('notifications arrive live, and what one session marks as read is read in the other', async (t) => {
+  const cluster = await startCluster({ workers: 2, config: { rateLimit: { exempt: ['127.0.0.0/8'] } } });
+  t.teardown(() => cluster.stop());
+  const collab = new CollabClient({ serverUrl: cluster.url, secretKey: cluster.keys.secretKey });
+  for (const userId of ['ann', 'bob', 'cat']) await collab.users.put(userId, {});
+  const sockets = new CuttableSockets();
+  const laptop = (await open(t, cluster, collab, 'bob')).inbox;
+  const phone = (await open(t, cluster, collab, 'bob', sockets.WebSocket)).inbox;
+  const other = (await open(t, cluster, collab, 'cat')).inbox;
+  for (const inbox of [laptop, phone, other]) {
+    t.teardown(inbox.subscribe(() => {}));
+    t.match(await inboxOf(inbox, ({ status }) => status === 'ready'), { items: [], unreadCount: 0, error: null });
+  }
+
+  const thread = await collab.threads.create('page', { userId: 'ann', body: 'Hello', mentions: ['bob'] });
+  for (const inbox of [laptop, phone]) {
+    t.match(await inboxOf(inbox, ({ unreadCount }) => unreadCount === 1), { items: [{ userId: 'bob', kind: 'mention', threadId: thread.id, actorId: 'ann', readAt: null }] });
+  }
+  await collab.comments.create(thread.id, { userId: 'bob', body: 'Hi' });
+  const answer = await collab.comments.create(thread.id, { userId: 'ann', body: 'Thanks' });
+  for (const inbox of [laptop, phone]) {
+    t.match(await inboxOf(inbox, ({ unreadCount }) => unreadCount === 2), { items: [{ kind: 'reply', commentId: answer.id }, { kind: 'mention' }] }, 'newest first');
+  }
+
+  const marked = laptop.markRead([laptop.getSnapshot().items[1]?.id ?? '']);
+  t.match(laptop.getSnapshot(), { unreadCount: 1, items: [{ readAt: null }, { readAt: String }] }, 'at once');
+  await marked;
+  t.match(await inboxOf(phone, ({ unreadCount }) => unreadCount === 1), { items: [{ readAt: null }, { readAt: String }] }, 'in the other session');
+
+  sockets.cut();
+  await collab.comments.create(thread.id, { userId: 'cat', body: 'Me too', mentions: ['bob'] });
+  t.match(await inboxOf(phone, ({ items }) => items.length === 3), { unreadCount: 2, items: [{ kind: 'mention', actorId: 'cat' }, {}, {}] }, 'also what came while the connection was lost');
+  await inboxOf(laptop, ({ items }) => items.length === 3);
+  await phone.markAllRead();
+  for (const inbox of [phone, laptop]) t.match(await inboxOf(inbox, ({ unreadCount, items }) => unreadCount === 0 && items.every(({ readAt }) => readAt !== null)), { items: [{}, {}, {}] });
+
+  await collab.comments.delete(answer.id);
+  for (const inbox of [phone, laptop]) t.match(await inboxOf(inbox, ({ items }) => items.length === 2), { unreadCount: 0 }, 'a deleted comment leaves the inbox');
+  t.match(other.getSnapshot(), { items: [], unreadCount: 0 }, 'nobody else sees any of it');
+});
