@@ -17,10 +17,35 @@ const DEMO_ROOM = 'demo';
 
 const SESSION_SECONDS = 3600;
 
+/** A file of the demo page. */
+export interface DemoFile {
+  readonly type: string;
+  readonly text: string;
+  /** Whether the demo page shows it in a frame. */
+  readonly framed: boolean;
+}
+
+const html = 'text/html; charset=utf-8';
+const script = 'text/javascript; charset=utf-8';
+const style = 'text/css; charset=utf-8';
+
+const FRAMED = '/demo/page';
+
+/** Path -> the file in dist/demo and its content type. `/` shows `/demo/page` twice, as two users. */
+const fileNames: Readonly<Record<string, readonly [name: string, type: string]>> = {
+  '/': ['index.html', html],
+  '/demo/demo.js': ['demo.js', script],
+  '/demo/demo.css': ['style.css', style],
+  [FRAMED]: ['product-page.html', html],
+  '/demo/product.js': ['product.js', script],
+  '/demo/product.css': ['product-style.css', style],
+  '/demo/icon.svg': ['icon.svg', 'image/svg+xml'],
+};
+
 /** The files of the demo page and the sessions it requests. Any visitor can write, so never enable it on a public server. */
 export interface Demo {
-  /** The contents of the page's files. */
-  readonly page: { readonly html: string; readonly script: string; readonly style: string; readonly icon: string };
+  /** The files of the pages: path -> content type and content. */
+  readonly files: Readonly<Record<string, DemoFile>>;
   /**
    * Returns as JSON text what a browser needs to connect as one of `demoUsers`:
    * `{publishableKey, token, expiresAt, userId, users, environmentId, roomId}`. The token is valid for an hour.
@@ -32,7 +57,7 @@ export interface Demo {
 /** Creates the demo for the environment with this slug. Throws if `npm run build` has not built the page's files. */
 export function createDemo(ctx: Context, slug: string): Demo {
   return {
-    page: { html: asset('index.html'), script: asset('demo.js'), style: asset('style.css'), icon: asset('icon.svg') },
+    files: Object.fromEntries(Object.entries(fileNames).map(([path, [name, type]]) => [path, { type, text: asset(name), framed: path === FRAMED }])),
     session: async (userId) => session(ctx, await findEnvironment(ctx, slug), userId),
   };
 }

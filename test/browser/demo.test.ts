@@ -1,9 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
-import type { BrowserContext, Locator, Page } from 'playwright-core';
 import t from 'tap';
 import type { Test } from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { type Cluster, type Folder, initFolder, startCluster } from '../helpers/cluster.ts';
+import { api, live, openDemo, openPage, pin, popover } from '../helpers/widget-page.ts';
 
 const config = { demo: true, shutdown: { closeSpreadSeconds: 0 } };
 
@@ -13,114 +14,124 @@ async function startDemo(t: Test, folder: Folder, port = 0): Promise<Cluster> {
   return cluster;
 }
 
-async function api(cluster: Cluster, method: string, path: string, body?: unknown): Promise<Response> {
-  const headers = { Authorization: `Bearer ${cluster.keys.secretKey}`, 'Content-Type': 'application/json' };
-  const answer = await fetch(`${cluster.url}/api/v1${path}`, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
-  if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);
-  return answer;
-}
-
-/** Whether a test has killed the cluster: then the browser may find its connections reset. */
-let killed = false;
-
-/** Opens the demo as a user and waits until it is live. Whatever the page complains of fails the test. */
-async function openPage(t: Test, context: BrowserContext, cluster: Cluster, user: string): Promise<Page> {
-  const page = await context.newPage();
-  page.on('pageerror', (error) => t.fail(`the page threw: ${error.message}`));
-  page.on('console', (message) => {
-    const expected = killed ? /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|WebSocket connection/ : /ERR_CONNECTION_REFUSED|WebSocket connection/;
-    if (message.type() === 'error' && !expected.test(message.text())) t.fail(`the page logged: ${message.text()}`);
-  });
-  await page.goto(cluster.url);
-  await page.getByLabel(user, { exact: true }).check();
-  await live(page);
-  return page;
-}
-
-async function live(page: Page): Promise<void> {
-  await page.locator('#status[data-state=live]').waitFor();
-}
-
-function threadWith(page: Page, text: string): Locator {
-  return page.locator('.thread', { hasText: text });
-}
-
-t.test('the demo page shows what happens, on every worker, and keeps it', { skip: skipReason, timeout: 90_000 }, async (t) => {
+t.test('the demo page shows what happens, on every worker, and keeps it', { skip: skipReason, timeout: 150_000 }, async (t) => {
   const folder = await initFolder(config);
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   const cluster = await startDemo(t, folder);
+  await api(cluster, 'PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' });
   const browser = await openBrowser(t);
-  const context = await browser.newContext();
-  const ann = await openPage(t, context, cluster, 'Ann');
-  const bob = await openPage(t, await browser.newContext(), cluster, 'Bob');
+  const viewport = { width: 1100, height: 900 };
+  const context = await browser.newContext({ viewport });
+  const ann = await openDemo(t, context, cluster, 'ann');
+  const bob = await openDemo(t, await browser.newContext({ viewport }), cluster, 'bob');
   const loads = { count: 0 };
   for (const page of [ann, bob]) page.on('load', () => (loads.count += 1));
 
-  await t.test('a thread that a backend posts appears at once, with its markup as text', async (t) => {
-    await api(cluster, 'PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' });
-    await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Deployment <b>failed</b>', position: { x: 0.5, y: 0.5 } });
+  await t.test('the pasted curl line of the page posts a thread that appears at once, with its markup as text', async (t) => {
+    const both = await openPage(t, await browser.newContext({ viewport: { width: 1500, height: 1000 } }), cluster.url, /status of 401/);
+    for (const title of ['The page as Ann', 'The page as Bob']) await both.frameLocator(`[title="${title}"]`).locator('.toolbar').waitFor();
+    await both.getByLabel('Comment', { exact: true }).fill("Deployment <b>failed</b>: it's build 42");
+    await both.getByLabel('Secret key').fill(cluster.keys.secretKey);
+    const line = await both.getByLabel('The curl line').innerText();
+    execFileSync('sh', ['-c', `${line} --silent --fail-with-body`], { encoding: 'utf8' });
     for (const page of [ann, bob]) {
-      const thread = threadWith(page, 'Deployment <b>failed</b>');
-      await thread.waitFor();
-      t.equal(await thread.locator('b').count(), 0);
-      await page.getByRole('button', { name: /^Pin 1: / }).waitFor();
+      await pin(page, 'Deployment').click();
+      t.match(await popover(page).locator('.body').innerText(), "Deployment <b>failed</b>: it's build 42");
+      t.equal(await popover(page).locator('b').count(), 0);
     }
+    for (const title of ['The page as Ann', 'The page as Bob']) await both.frameLocator(`[title="${title}"]`).locator('.pin').waitFor();
+
+    await both.getByLabel('Secret key').fill('sk_wrong');
+    await both.getByRole('button', { name: 'Post', exact: true }).click();
+    await both.getByText(/^401: /).waitFor();
+    await both.getByLabel('Secret key').fill(cluster.keys.secretKey);
+    await both.getByLabel('Comment', { exact: true }).fill('Posted by the button');
+    await both.getByRole('button', { name: 'Post', exact: true }).click();
+    await both.getByText('201: it is on both pages.').waitFor();
+    await both.close();
     await api(cluster, 'POST', '/rooms/elsewhere/threads', { userId: 'ci-bot', body: 'Not in this room' });
+    const { items } = (await (await api(cluster, 'GET', '/rooms/demo/threads')).json()) as { items: { id: string; positionX: number }[] };
+    t.equal(items.length, 2);
+    await api(cluster, 'DELETE', `/threads/${items[0]?.id}`);
+    for (const page of [ann, bob]) await page.locator('.pin').nth(1).waitFor({ state: 'detached' });
   });
 
   await t.test('a reply, an edit, a resolve and a reopen reach the other page', async (t) => {
-    await threadWith(ann, 'Deployment').getByPlaceholder('Reply…').fill('I look into it');
-    await threadWith(ann, 'Deployment').getByRole('button', { name: 'Reply' }).click();
-    await threadWith(bob, 'I look into it').waitFor();
+    const reply = (page: typeof ann) => popover(page).getByLabel('Reply…');
+    await reply(ann).fill('I look into it');
+    await ann.keyboard.press('Enter');
+    await popover(bob).getByText('I look into it').waitFor();
+    await reply(bob).fill('half a sentence');
+    await popover(ann).getByText('Bob is typing…').waitFor();
 
-    await threadWith(bob, 'Deployment').getByPlaceholder('Reply…').fill('half a sentence');
-    await threadWith(ann, 'Deployment').getByRole('button', { name: 'Edit' }).click();
-    await ann.getByLabel('Text of your comment').fill('I looked into it');
+    const own = popover(ann).locator('.comment', { hasText: 'I look into it' });
+    await own.hover();
+    await own.getByRole('button', { name: 'More actions' }).click();
+    await ann.getByRole('menuitem', { name: 'Edit' }).click();
+    await ann.getByLabel('Edit comment').fill('I looked into it');
     await ann.keyboard.press('Control+Enter');
-    await threadWith(bob, 'I looked into it').getByText('edited', { exact: true }).waitFor();
-    t.equal(await threadWith(bob, 'Deployment').getByRole('button', { name: 'Edit' }).count(), 0, 'only the author may edit');
+    const edited = popover(bob).locator('.comment', { hasText: 'I looked into it' });
+    await edited.getByText('edited', { exact: true }).waitFor();
+    await edited.hover();
+    await edited.getByRole('button', { name: 'More actions' }).click();
+    t.equal(await bob.getByRole('menuitem', { name: 'Edit' }).count(), 0, 'only the author may edit');
+    await bob.keyboard.press('Escape');
 
-    await threadWith(ann, 'Deployment').getByRole('button', { name: 'Resolve' }).click();
-    await threadWith(bob, 'Deployment').getByText('Resolved', { exact: true }).waitFor();
-    await threadWith(bob, 'Deployment').getByRole('button', { name: 'Reopen' }).click();
-    await threadWith(ann, 'Deployment').getByRole('button', { name: 'Resolve' }).waitFor();
-    t.equal(await threadWith(bob, 'Deployment').getByPlaceholder('Reply…').inputValue(), 'half a sentence', 'what is being typed stays');
+    await popover(ann).getByRole('button', { name: 'Resolve' }).click();
+    await popover(bob).getByText('Resolved by Ann').waitFor();
+    await popover(bob).getByRole('button', { name: 'Reopen' }).click();
+    await pin(ann, 'Deployment').click();
+    await popover(ann).getByRole('button', { name: 'Resolve' }).waitFor();
+    t.equal(await reply(bob).inputValue(), 'half a sentence', 'what is being typed stays');
   });
 
-  await t.test('deleting the only comment takes the thread from both pages', async () => {
-    await bob.getByLabel('New thread').fill('Posted by mistake');
-    await bob.keyboard.press('Control+Enter');
-    await threadWith(ann, 'Posted by mistake').waitFor();
-    await threadWith(bob, 'Posted by mistake').getByRole('button', { name: 'Delete this thread' }).click();
-    for (const page of [ann, bob]) await threadWith(page, 'Posted by mistake').waitFor({ state: 'detached' });
+  await t.test('with the keyboard alone a thread is posted; deleting its only comment takes it from both pages', async () => {
+    for (const page of [ann, bob]) await page.keyboard.press('Escape');
+    await bob.getByRole('button', { name: 'Add a comment' }).focus();
+    await bob.keyboard.press('Enter');
+    await bob.getByRole('application').waitFor();
+    await bob.keyboard.press('Shift+ArrowDown');
+    await bob.keyboard.press('Enter');
+    await bob.getByLabel('Add a comment…').waitFor();
+    await bob.keyboard.type('Posted by mistake');
+    await bob.keyboard.press('Enter');
+    await pin(ann, 'Posted by mistake').waitFor();
+    await popover(bob).getByRole('button', { name: 'More actions' }).focus();
+    await bob.keyboard.press('Enter');
+    await bob.keyboard.press('ArrowDown');
+    await bob.keyboard.press('ArrowDown');
+    await bob.keyboard.press('Enter');
+    await bob.getByText('Thread deleted').waitFor();
+    await bob.getByRole('button', { name: 'Dismiss' }).focus();
+    await bob.keyboard.press('Enter');
+    for (const page of [ann, bob]) await pin(page, 'Posted by mistake').waitFor({ state: 'detached' });
   });
 
   await t.test('a refusal is said in words', async (t) => {
-    await ann.getByLabel('New thread').fill('   ');
-    await ann.getByRole('button', { name: 'Post' }).click();
-    await ann.getByRole('alert').waitFor();
-    t.match(await ann.getByRole('alert').textContent(), /body must/);
-    await ann.getByLabel('New thread').fill('');
+    await pin(ann, 'Deployment').click();
+    await popover(ann).getByLabel('Attach a file').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x') });
+    t.match(await ann.getByRole('alert').textContent(), /notes\.txt cannot be attached\. Choose a picture/);
+    await ann.getByRole('button', { name: 'Dismiss' }).click();
   });
 
   await t.test('after kill -9 of the whole cluster the pages come back by themselves, with everything', async (t) => {
-    killed = true;
     for (const pid of [...cluster.pids('web'), ...cluster.pids('background')]) process.kill(pid, 'SIGKILL');
     cluster.signal('SIGKILL');
     await cluster.ended;
-    await bob.locator('#status:not([data-state=live])').waitFor();
+    await bob.getByText(/The connection was lost\. Reconnecting|There is no connection/).waitFor();
 
     const again = await startDemo(t, folder, cluster.port);
     await Promise.all([live(ann), live(bob)]);
-    await api(again, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Back again' });
+    await api(again, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Back again', position: { x: 0.9, y: 0.5 } });
     for (const page of [ann, bob]) {
-      await threadWith(page, 'Back again').waitFor();
-      t.equal(await page.locator('.thread').count(), 2);
-      t.equal(await threadWith(page, 'Deployment').locator('.comment').count(), 2);
+      await pin(page, 'Back again').waitFor();
+      t.equal(await page.locator('.pin').count(), 2);
+      if ((await popover(page).count()) === 0) await pin(page, 'Deployment').click();
+      t.equal(await popover(page).locator('.comment').count(), 2);
     }
-    const late = await openPage(t, context, again, 'Ann');
-    await threadWith(late, 'I looked into it').waitFor();
-    t.equal(await late.locator('.thread').count(), 2, 'a new page shows the same');
+    const late = await openDemo(t, context, again, 'ann');
+    await pin(late, 'Deployment').waitFor();
+    t.equal(await late.locator('.pin').count(), 2, 'a new page shows the same');
   });
   t.equal(loads.count, 0, 'no page was reloaded');
 });

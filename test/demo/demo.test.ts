@@ -50,12 +50,17 @@ t.test('a missing environment is reported', async (t) => {
 });
 
 t.test('the page loads nothing from other hosts and has no inline script', (t) => {
-  const { html, script, style, icon } = createDemo(createContext(), 'default').page;
-  t.notMatch(html, /(?:src|href)="(?:https?:)?\/\//);
-  t.notMatch(html, /<script(?![^>]* src=)|<style|style="|\son\w+="/);
-  t.match(html, '<script type="module" src="/demo/demo.js">');
-  t.notMatch(style, /url\(|@import/);
-  t.notMatch(script, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/);
-  t.match(icon, /^<svg/);
+  const { files } = createDemo(createContext(), 'default');
+  const text = (path: string): string => files[path]?.text ?? t.fail(`no ${path}`).toString();
+  for (const path of ['/', '/demo/page']) {
+    t.notMatch(text(path), /(?:src|href)="(?:https?:)?\/\//);
+    t.notMatch(text(path), /<script(?![^>]* src=)|<style|style="|\son\w+="/);
+  }
+  t.match(text('/'), '<script type="module" src="/demo/demo.js">');
+  t.match(text('/demo/page'), '<script type="module" src="/widget.js">');
+  for (const path of ['/demo/demo.css', '/demo/product.css']) t.notMatch(text(path), /url\(|@import/);
+  for (const path of ['/demo/demo.js', '/demo/product.js']) t.notMatch(text(path), /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/);
+  t.match(text('/demo/icon.svg'), /^<svg/);
+  t.strictSame(Object.keys(files).filter((path) => files[path]?.framed === true), ['/demo/page'], 'other pages show in no frame');
   t.end();
 });

@@ -1,0 +1,311 @@
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import { CollabSession } from '../client/session/session.ts';
+import type { TokenProvider } from '../client/session/options.ts';
+import type { Position } from '../model/thread.ts';
+import { AnchorTracker, type Placement } from './anchoring/tracker.ts';
+import { App, type AppHost, type WidgetSession } from './core/app.ts';
+import { explain } from './core/problems.ts';
+import { Focus } from './focus.ts';
+import { PopoverPlace } from './pins/popover-place.ts';
+import { Language, loadStrings } from './strings/language.ts';
+import type { Strings } from './strings/en.ts';
+import { styles } from './styles/styles.ts';
+import type { LiveCursors } from './views/cursors.ts';
+import type * as Opened from './views/opened.ts';
+import { bannerView, toastsView } from './views/messages.ts';
+import { pinsView } from './views/pins.ts';
+import { toolbar } from './views/toolbar.ts';
+import { definePart } from './views/part.ts';
+
+/** The element `<collab-comments>`: comments pinned to the page that it stands on. docs/widget.md describes its interface. */
+export class CollabComments extends LitElement {
+  static override styles = styles;
+  static override properties = {
+    baseUrl: { attribute: 'base-url' },
+    publishableKey: { attribute: 'publishable-key' },
+    room: {},
+    token: {},
+    locale: {},
+    theme: { reflect: true },
+    placement: { reflect: true },
+    cursors: { type: Boolean },
+    tokenProvider: { attribute: false },
+    session: { attribute: false },
+    strings: { attribute: false },
+  };
+
+  declare baseUrl: string;
+  declare publishableKey: string;
+  declare room: string;
+  declare token: string;
+  declare locale: string;
+  declare theme: string;
+  declare placement: string;
+  declare cursors: boolean;
+  declare tokenProvider: TokenProvider | null;
+  declare session: WidgetSession | null;
+  declare strings: Partial<Strings>;
+
+  #app: App | null = null;
+  #own: CollabSession | null = null;
+  #cursors: LiveCursors | null = null;
+  /** The views of what is opened, once they are loaded. */
+  #opened: typeof Opened | null = null;
+  #placements: ReadonlyMap<string, Placement> = new Map();
+  #version = 0;
+  #announcement = '';
+  readonly #tracker = new AnchorTracker(document, () => this.#measure());
+  readonly #focus = new Focus(this);
+  readonly #popover = new PopoverPlace(() => this.#placePopover());
+
+  constructor() {
+    super();
+    this.baseUrl = '';
+    this.publishableKey = '';
+    this.room = '';
+    this.token = '';
+    this.locale = '';
+    this.theme = 'auto';
+    this.placement = 'bottom-right';
+    this.cursors = false;
+    this.tokenProvider = null;
+    this.session = null;
+    this.strings = {};
+  }
+
+  /** Opens a thread, at a comment of it if one is named. Does nothing if the room has no such thread. */
+  openThread(threadId: string, commentId: string | null = null): void {
+    this.#app?.openThread(threadId, commentId);
+  }
+
+  /** Opens or closes the panel. */
+  togglePanel(open = !(this.#app?.view.panel ?? false)): void {
+    this.#app?.show({ panel: open });
+  }
+
+  /** Lets the user choose a place for a new thread. */
+  startComment(): void {
+    this.#app?.show({ placing: { threadId: null }, open: null, composing: null, cluster: null });
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.#tracker.start();
+    window.addEventListener('hashchange', this.#onHash);
+    window.addEventListener('pagehide', this.#onLeave);
+    document.addEventListener('keydown', this.#onKey);
+    if (this.hasUpdated) this.#connect();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#tracker.stop();
+    window.removeEventListener('hashchange', this.#onHash);
+    window.removeEventListener('pagehide', this.#onLeave);
+    document.removeEventListener('keydown', this.#onKey);
+    this.#disconnect();
+  }
+
+  override willUpdate(changed: PropertyValues): void {
+    const identity = ['baseUrl', 'publishableKey', 'room', 'session'];
+    if (identity.some((name) => changed.has(name)) || this.#app === null) this.#connect();
+    else if ((changed.has('token') && this.#own !== null) || changed.has('tokenProvider')) this.#own?.reconnect();
+    if (this.#app === null) return;
+    void this.#translate();
+    if (changed.has('locale') || changed.has('strings')) this.#app.language = this.#language();
+    if (changed.has('cursors')) this.#setCursors(this.cursors);
+    this.#version += 1;
+    this.#trackThreads(this.#app);
+    this.#placements = this.#tracker.measure();
+  }
+
+  override updated(changed: PropertyValues): void {
+    super.updated(changed);
+    if (this.#app === null) return;
+    this.#placePopover();
+    this.#showPin(this.#app.view.open?.threadId ?? null);
+    this.#focus.follow(this.#app.view);
+  }
+
+  override render(): TemplateResult {
+    const app = this.#app;
+    const language = app?.language ?? this.#language();
+    const rtl = this.#isRtl() ? 'rtl' : 'ltr';
+    if (app === null) return html`<div class="root" dir=${rtl}>${this.#missing() === null ? nothing : bannerView(language.text('errorSetup', { name: this.#missing() ?? '' }), null)}</div>`;
+    const layer = this.renderRoot.querySelector('.layer')?.getBoundingClientRect();
+    const origin = { x: layer?.left ?? 0, y: layer?.top ?? 0 };
+    const detached = new Set([...this.#placements].flatMap(([id, { state }]) => (state === 'detached' ? [id] : [])));
+    return html`<div class="root ${app.view.panel ? 'with-panel' : ''}" dir=${rtl} lang=${language.tag}>
+      <div class="layer" part="layer">${pinsView(app, this.#placements, origin, rtl === 'rtl')}${this.#cursors?.render(origin) ?? nothing}</div>
+      ${this.#opened?.popoverView(app, this.#version, { create: (written) => this.#create(app, written) })}
+      ${app.view.panel ? this.#opened?.panelView(app, detached) : nothing}
+      ${app.view.placing === null ? nothing : html`<collab-comments-placing .app=${app} .version=${this.#version} .choose=${(position: Position) => this.#chosen(app, position)}></collab-comments-placing>`}
+      ${app.view.viewer === null ? nothing : html`<collab-comments-viewer .app=${app} .version=${this.#version}></collab-comments-viewer>`}
+      ${toolbar(app)}
+      ${toastsView(app, this.#problem(app))}
+      <div class="visually-hidden" role="status" aria-live="polite">${this.#announcement}</div>
+    </div>`;
+  }
+
+  /** The name of a missing attribute; null if the widget can connect. */
+  #missing(): string | null {
+    if (this.room === '') return 'room';
+    if (this.session !== null) return null;
+    if (this.publishableKey === '') return 'publishable-key';
+    return this.token === '' && this.tokenProvider === null ? 'token' : null;
+  }
+
+  #connect(): void {
+    this.#disconnect();
+    if (this.#missing() !== null || !this.isConnected) return;
+    const host: AppHost = {
+      changed: () => this.requestUpdate(),
+      dispatch: (name, detail) => this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true })),
+      announce: (text) => {
+        this.#announcement = text;
+        this.requestUpdate();
+      },
+    };
+    try {
+      this.#own = this.session === null ? this.#openSession() : null;
+      this.#app = new App(this.session ?? (this.#own as CollabSession), this.room, this.publishableKey, this.#language(), host);
+      this.#app.start();
+      void this.#loadOpened();
+    } catch (thrown) {
+      this.#disconnect();
+      this.#announcement = explain(thrown, this.#language());
+    }
+  }
+
+  async #loadOpened(): Promise<void> {
+    const opened = await this.#app?.attempt(() => import('./views/opened.ts'));
+    if (opened === null || opened === undefined) return;
+    if (this.#opened === null && this.shadowRoot !== null) {
+      this.shadowRoot.adoptedStyleSheets = [...this.shadowRoot.adoptedStyleSheets, ...opened.sheets.map(styleSheet)];
+    }
+    this.#opened = opened;
+    this.#setCursors(this.cursors);
+    this.requestUpdate();
+  }
+
+  #openSession(): CollabSession {
+    const token: TokenProvider = (request) => this.tokenProvider?.(request) ?? this.token;
+    return new CollabSession({ serverUrl: this.baseUrl === '' ? scriptOrigin : this.baseUrl, publishableKey: this.publishableKey, token });
+  }
+
+  #disconnect(): void {
+    this.#setCursors(false);
+    this.#app?.stop();
+    this.#own?.close();
+    this.#app = null;
+    this.#own = null;
+  }
+
+  #setCursors(shown: boolean): void {
+    this.#cursors?.stop();
+    this.#cursors = shown && this.#app !== null && this.#opened !== null ? new this.#opened.LiveCursors(this.#app) : null;
+  }
+
+  /** What ended the session or keeps the room from being shown, in words; null if nothing does. */
+  #problem(app: App): string | null {
+    const { status, error } = app.state;
+    if (app.snapshot.status === 'failed' && app.snapshot.error !== null) return explain(app.snapshot.error, app.language);
+    if (status === 'closed') return error === null ? null : explain(error, app.language);
+    if (status === 'offline') return app.language.text('offline');
+    if (status === 'reconnecting' && error !== null && error.code !== 'network') return explain(error, app.language);
+    return status === 'reconnecting' ? app.language.text('reconnecting') : null;
+  }
+
+  #trackThreads(app: App): void {
+    this.#tracker.track(new Map(app.threads.flatMap(({ id, position }) => (position === null ? [] : [[id, position]]))));
+  }
+
+  #placePopover(): void {
+    if (this.#app !== null) this.#popover.update(this.renderRoot, this.#app.view, this.#placements, this.#isRtl());
+  }
+
+  /** Scrolls to the pin of a thread that was just opened, if it is outside of the window. */
+  #showPin(threadId: string | null): void {
+    if (threadId === this.#shownPin) return;
+    this.#shownPin = threadId;
+    const placement = this.#placements.get(threadId ?? '');
+    if (threadId === null || placement === undefined || placement.state === 'detached') return;
+    // On small windows a sheet covers the lower part.
+    const small = innerWidth <= 600;
+    if (placement.state === 'shown' && isWithin(placement, innerWidth, small ? innerHeight / 4 : innerHeight)) return;
+    const element = this.#tracker.elementOf(threadId);
+    const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'instant' : 'smooth';
+    if (element !== null && element !== document.documentElement) element.scrollIntoView({ block: small ? 'start' : 'center', behavior });
+    else if (placement.state === 'shown') scrollBy({ top: placement.y - innerHeight / 3, behavior });
+  }
+  #shownPin: string | null = null;
+
+  #measure(): void {
+    if (this.#app !== null) this.requestUpdate();
+  }
+
+  #chosen(app: App, position: Position): void {
+    const threadId = app.view.placing?.threadId ?? null;
+    if (threadId === null) return app.show({ placing: null, composing: position });
+    app.show({ placing: null });
+    void app.moveThread(threadId, position);
+  }
+
+  async #create(app: App, written: { readonly body: string; readonly mentions: string[]; readonly attachmentIds: string[] }): Promise<boolean> {
+    const position = app.view.composing;
+    if (position === null) return false;
+    const created = await app.createThread(position, written);
+    if (!created && app.view.open === null) app.show({ composing: position });
+    return created;
+  }
+
+  #language(): Language {
+    const tag = this.#tag();
+    return new Language(tag, { ...(this.#loaded.tag === tag ? this.#loaded.strings : {}), ...this.strings });
+  }
+
+  #tag(): string {
+    return this.locale || this.closest('[lang]')?.getAttribute('lang') || navigator.language;
+  }
+
+  /** Loads the texts of the current language, and shows them. */
+  async #translate(): Promise<void> {
+    const tag = this.#tag();
+    if (this.#loaded.tag === tag) return;
+    this.#loaded = { tag, strings: {} };
+    const strings = await loadStrings(tag)?.catch(() => null);
+    if (strings === null || strings === undefined || this.#loaded.tag !== tag) return;
+    this.#loaded = { tag, strings };
+    if (this.#app !== null) this.#app.language = this.#language();
+    this.requestUpdate();
+  }
+  #loaded: { readonly tag: string; readonly strings: Partial<Strings> } = { tag: '', strings: {} };
+
+  #isRtl(): boolean {
+    return this.matches(':dir(rtl)');
+  }
+
+  readonly #onHash = (): void => this.#app?.followLink(location.hash);
+  readonly #onLeave = (): void => this.#app?.deletions.flush();
+  readonly #onKey = (event: KeyboardEvent): void => {
+    if (event.key !== 'Escape' || event.defaultPrevented || this.#app === null) return;
+    const { open, composing, cluster } = this.#app.view;
+    if (open !== null || composing !== null || cluster !== null) this.#app.close();
+  };
+}
+
+/** Whether a pin at this place is fully within a window of this size. */
+function isWithin({ x, y }: { readonly x: number; readonly y: number }, width: number, height: number): boolean {
+  return x >= 0 && x <= width - 32 && y >= 32 && y <= height;
+}
+
+function styleSheet(text: string): CSSStyleSheet {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(text);
+  return sheet;
+}
+
+/** Where this script was loaded from: the server, unless the page says otherwise. */
+const scriptOrigin = new URL(import.meta.url).origin;
+
+definePart('collab-comments', CollabComments);

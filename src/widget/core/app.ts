@@ -1,0 +1,257 @@
+import type { CollabInbox } from '../../client/inbox/inbox.ts';
+import type { CollabRoom, NewComment } from '../../client/room/room.ts';
+import type { RoomComment, RoomSnapshot, RoomThread } from '../../client/room/snapshot.ts';
+import type { SessionState } from '../../client/session/options.ts';
+import type { CollabSession } from '../../client/session/session.ts';
+import type { Position } from '../../model/thread.ts';
+import type { Language } from '../strings/language.ts';
+import { Deletions } from './deletions.ts';
+import { findThreads } from './filters.ts';
+import { readLink } from './link.ts';
+import { type Person, personOf } from './people.ts';
+import { asProblem, explain } from './problems.ts';
+import { ReadMarks } from './read-marks.ts';
+import { RoomStorage } from './storage.ts';
+import { Toasts } from './toasts.ts';
+import { initialView, type View } from './view.ts';
+
+/** The part of a session that the widget uses. */
+export type WidgetSession = Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect'>;
+
+/** What the app calls on the element. */
+export interface AppHost {
+  /** Something that is shown has changed. */
+  changed(): void;
+  /** Dispatches an event of the element (docs/widget.md). */
+  dispatch(name: string, detail: object): void;
+  /** Tells a screen reader. */
+  announce(text: string): void;
+}
+
+/** The state of a widget that shows one room as one user. */
+export class App {
+  readonly session: WidgetSession;
+  readonly room: CollabRoom;
+  readonly toasts: Toasts;
+  readonly deletions: Deletions;
+  readonly host: AppHost;
+  language: Language;
+  view: View = initialView;
+  snapshot: RoomSnapshot;
+  state: SessionState;
+  storage: RoomStorage;
+  #marks: ReadMarks;
+  readonly #key: string;
+  #people = new Map<string, Person>();
+  #users: RoomSnapshot['users'] = {};
+  readonly #ends: (() => void)[] = [];
+
+  constructor(session: WidgetSession, roomId: string, publishableKey: string, language: Language, host: AppHost) {
+    this.session = session;
+    this.room = session.room(roomId);
+    this.language = language;
+    this.host = host;
+    this.#key = publishableKey;
+    this.snapshot = this.room.getSnapshot();
+    this.state = session.getSnapshot();
+    this.storage = new RoomStorage(publishableKey, roomId, this.state.userId);
+    this.#marks = new ReadMarks(this.storage, new Date().toISOString());
+    this.toasts = new Toasts(() => host.changed());
+    this.deletions = new Deletions(this);
+  }
+
+  /** Subscribes to the room and the connection. */
+  start(): void {
+    this.#ends.push(this.session.subscribe(() => this.#sessionChanged()), this.room.subscribe(() => this.#roomChanged()));
+    const { inbox } = this;
+    if (inbox !== null) this.#ends.push(inbox.subscribe(() => this.host.changed()));
+    this.#sessionChanged();
+    this.#roomChanged();
+  }
+
+  /** Ends the subscriptions, and does what was only delayed. */
+  stop(): void {
+    this.deletions.flush();
+    this.toasts.clear();
+    for (const end of this.#ends.splice(0)) end();
+  }
+
+  /** The inbox of the user; null where the server has none. */
+  get inbox(): CollabInbox | null {
+    return this.session.inbox.getSnapshot().status === 'unavailable' ? null : this.session.inbox;
+  }
+
+  /** Connects and loads again what could not be shown. */
+  retry(): void {
+    if (this.state.status === 'closed') this.session.reconnect();
+    if (this.snapshot.status === 'failed') this.room.reload();
+  }
+
+  get userId(): string | null {
+    return this.state.userId;
+  }
+
+  /** Changes what is shown. */
+  show(change: Partial<View>): void {
+    this.view = { ...this.view, ...change };
+    this.host.changed();
+  }
+
+  /** All threads that are not about to be deleted, newest first, with the comments that are not. */
+  get threads(): readonly RoomThread[] {
+    return this.deletions.without(this.snapshot.threads);
+  }
+
+  /** The threads of the panel. */
+  get listed(): RoomThread[] {
+    const { filter, query } = this.view;
+    return findThreads(this.threads, { filter, text: query }, this.userId, (userId) => this.person(userId).name);
+  }
+
+  thread(threadId: string | null): RoomThread | null {
+    return this.threads.find(({ id }) => id === threadId) ?? null;
+  }
+
+  person(userId: string): Person {
+    const known = this.#people.get(userId);
+    if (known !== undefined) return known;
+    const person = personOf(userId, this.snapshot.users[userId]);
+    this.#people.set(userId, person);
+    return person;
+  }
+
+  isUnread(thread: RoomThread): boolean {
+    if (this.#marks.isUnread(thread, this.userId)) return true;
+    return this.inbox?.getSnapshot().items.some((item) => item.threadId === thread.id && item.readAt === null) ?? false;
+  }
+
+  get unreadCount(): number {
+    return this.threads.filter((thread) => !thread.resolved && this.isUnread(thread)).length;
+  }
+
+  /** Opens a thread, and marks it as read. */
+  openThread(threadId: string, commentId: string | null = null): void {
+    const thread = this.thread(threadId);
+    if (thread === null) return;
+    this.show({ open: { threadId, commentId }, composing: null, cluster: null, placing: null });
+    this.#markRead(thread);
+    this.host.dispatch('collab-thread-open', { threadId });
+  }
+
+  /** Closes the open thread, the field of a new one, and the list of a cluster. */
+  close(): void {
+    const { open } = this.view;
+    this.show({ open: null, composing: null, cluster: null });
+    if (open !== null) this.host.dispatch('collab-thread-close', { threadId: open.threadId });
+  }
+
+  /** Creates a thread and opens it at once. Resolves with whether the server accepted it. */
+  async createThread(position: Position, written: NewComment): Promise<boolean> {
+    const id = `th_${crypto.randomUUID()}`;
+    const creating = this.attempt(() => this.room.createThread({ ...written, id, position }));
+    this.snapshot = this.room.getSnapshot();
+    this.show({ composing: null, open: this.thread(id) === null ? null : { threadId: id, commentId: null } });
+    const thread = await creating;
+    if (thread !== null) this.host.dispatch('collab-thread-create', { threadId: thread.id });
+    return thread !== null;
+  }
+
+  /** Pins a thread to another place. */
+  async moveThread(threadId: string, position: Position): Promise<void> {
+    const moved = await this.attempt(async () => {
+      await this.room.moveThread(threadId, position);
+      return true;
+    });
+    if (moved === null) return;
+    this.toasts.add({ kind: 'info', text: this.language.text('placed') });
+    this.openThread(threadId);
+  }
+
+  /** Runs a write. Says in words why it failed. Returns its result, or null. */
+  async attempt<T>(write: () => Promise<T>): Promise<T | null> {
+    try {
+      return await write();
+    } catch (thrown) {
+      this.report(thrown);
+      return null;
+    }
+  }
+
+  /** Says in words what went wrong. */
+  report(thrown: unknown): void {
+    const { code, message } = asProblem(thrown);
+    if (code === 'aborted') return;
+    this.toasts.add({ kind: 'problem', text: explain(thrown, this.language) });
+    this.host.dispatch('collab-error', { code, message });
+  }
+
+  /** Follows the fragment of the page's address, if it leads to a thread of the room. */
+  followLink(fragment: string): void {
+    const target = readLink(fragment);
+    if (target === null || this.thread(target.threadId) === null) return;
+    const resolved = this.thread(target.threadId)?.resolved ?? false;
+    if (resolved) this.show({ filter: 'resolved' });
+    this.openThread(target.threadId, target.commentId);
+  }
+
+  /** The comment with this id in any thread. */
+  comment(commentId: string): RoomComment | null {
+    for (const { comments } of this.snapshot.threads) {
+      const found = comments.find(({ id }) => id === commentId);
+      if (found !== undefined) return found;
+    }
+    return null;
+  }
+
+  #sessionChanged(): void {
+    const { userId } = this.state;
+    const previous = this.state;
+    this.state = this.session.getSnapshot();
+    if (this.state.userId !== userId) {
+      this.storage = new RoomStorage(this.#key, this.room.roomId, this.state.userId);
+      this.#marks = new ReadMarks(this.storage, new Date().toISOString());
+    }
+    if (this.state.status !== previous.status) this.host.dispatch('collab-status', { status: this.state.status, reason: this.state.reason });
+    this.host.changed();
+  }
+
+  #roomChanged(): void {
+    const before = this.snapshot;
+    this.snapshot = this.room.getSnapshot();
+    if (this.snapshot.users !== this.#users) this.#people = new Map();
+    this.#users = this.snapshot.users;
+    if (before.status !== 'ready' && this.snapshot.status === 'ready') {
+      this.host.dispatch('collab-ready', { threads: this.snapshot.threads.length });
+      this.followLink(location.hash);
+    } else if (before.status === 'ready') {
+      this.#announceChanges(before);
+    }
+    const open = this.thread(this.view.open?.threadId ?? null);
+    if (open === null && this.view.open !== null) this.close();
+    if (open !== null && document.visibilityState === 'visible') this.#markRead(open);
+    this.host.changed();
+  }
+
+  #markRead(thread: RoomThread): void {
+    const news = this.#marks.markRead(thread);
+    const unread = this.inbox?.getSnapshot().items.filter((item) => item.threadId === thread.id && item.readAt === null) ?? [];
+    if (unread.length > 0) void this.attempt(() => this.session.inbox.markRead(unread.map(({ id }) => id)));
+    if (news) this.host.changed();
+  }
+
+  #announceChanges(before: RoomSnapshot): void {
+    const earlier = new Map(before.threads.map((thread) => [thread.id, thread]));
+    for (const thread of this.snapshot.threads) {
+      const old = earlier.get(thread.id);
+      if (old === thread) continue;
+      const last = thread.comments.at(-1);
+      if (last === undefined || last.userId === this.userId) continue;
+      const { name } = this.person(last.userId);
+      if (old === undefined) this.host.announce(this.language.text('announceCreated', { name }));
+      else if (thread.comments.length > old.comments.length) this.host.announce(this.language.text('announceReplied', { name }));
+      else if (thread.resolved && !old.resolved && thread.resolvedBy !== this.userId) {
+        this.host.announce(this.language.text('announceResolved', { name: this.person(thread.resolvedBy ?? '').name || this.language.text('someone') }));
+      }
+    }
+  }
+}

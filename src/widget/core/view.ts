@@ -1,0 +1,25 @@
+import type { Attachment } from '../../model/attachment.ts';
+import type { Position } from '../../model/thread.ts';
+import type { Filter } from './filters.ts';
+
+/** What the widget shows besides the data: which parts are open. */
+export interface View {
+  /** Whether the panel is open. */
+  readonly panel: boolean;
+  readonly filter: Filter;
+  /** The text searched for. */
+  readonly query: string;
+  /** The open thread, and the comment to scroll to. */
+  readonly open: { readonly threadId: string; readonly commentId: string | null } | null;
+  /** Where a new thread is being written. */
+  readonly composing: Position | null;
+  /** The threads of the open cluster. */
+  readonly cluster: readonly string[] | null;
+  /** Set while a place is being chosen: for the thread with this id, or for a new one. */
+  readonly placing: { readonly threadId: string | null } | null;
+  /** The attachments in the viewer, and the one that is shown. */
+  readonly viewer: { readonly attachments: readonly Attachment[]; readonly index: number } | null;
+}
+
+/** Everything closed. */
+export const initialView: View = { panel: false, filter: 'open', query: '', open: null, composing: null, cluster: null, placing: null, viewer: null };

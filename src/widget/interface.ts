@@ -1,0 +1,103 @@
+/** A row of docs/widget.md. */
+export interface Documented {
+  readonly name: string;
+  readonly type?: string;
+  readonly meaning: string;
+}
+
+/** The attributes and properties of `<collab-comments>`. */
+export const attributes: readonly Documented[] = [
+  { name: 'base-url', type: 'URL', meaning: 'Address of the server; that of the script if absent. Property `baseUrl`.' },
+  { name: 'publishable-key', type: '`pk_…`', meaning: 'Required, unless `session` is set. Property `publishableKey`.' },
+  { name: 'room', type: 'text', meaning: 'Required: the id of the room, usually one per page.' },
+  { name: 'token', type: 'JWT', meaning: 'A token of the user. Use `tokenProvider` on pages that stay open for longer than a token is valid.' },
+  { name: 'locale', type: 'BCP 47', meaning: 'Language of texts and dates; that of the page, else of the browser, if absent. Texts exist in `en` and `de`.' },
+  { name: 'theme', type: '`auto`, `light`, `dark`', meaning: 'Default: `auto`, as the browser prefers.' },
+  { name: 'placement', type: '`bottom-right`, `bottom-left`, `top-right`, `top-left`', meaning: 'The corner of the toolbar, and the side of the panel. `right` is the end of the line: the left on pages from right to left. Default: `bottom-right`.' },
+  { name: 'cursors', type: 'boolean', meaning: 'Shows the pointers of the other users, and the own one to them.' },
+];
+
+/** The properties without an attribute. */
+export const properties: readonly Documented[] = [
+  { name: 'tokenProvider', type: '`() => string | Promise<string>`', meaning: 'Returns a token of the user; called for each connection, and before a token expires.' },
+  { name: 'session', type: '`CollabSession`', meaning: 'A session of the SDK that the page has already, instead of key and token. The widget does not close it.' },
+  { name: 'strings', type: 'object', meaning: 'Texts that replace those of the widget; the names are those of `src/widget/strings/en.ts`.' },
+];
+
+/** The methods. */
+export const methods: readonly Documented[] = [
+  { name: 'openThread(threadId, commentId?)', meaning: 'Opens a thread, at a comment of it.' },
+  { name: 'togglePanel(open?)', meaning: 'Opens or closes the panel.' },
+  { name: 'startComment()', meaning: 'Lets the user choose a place for a new thread.' },
+];
+
+/** The events, which bubble. `type` is their `detail`. */
+export const events: readonly Documented[] = [
+  { name: 'collab-ready', type: '`{ threads }`', meaning: 'The room is loaded; `threads` is their number.' },
+  { name: 'collab-status', type: '`{ status, reason }`', meaning: 'The connection changed: `connecting`, `live`, `reconnecting`, `offline`, `closed`.' },
+  { name: 'collab-thread-open', type: '`{ threadId }`', meaning: 'A thread was opened.' },
+  { name: 'collab-thread-close', type: '`{ threadId }`', meaning: 'It was closed.' },
+  { name: 'collab-thread-create', type: '`{ threadId }`', meaning: 'This user created a thread, and the server has it.' },
+  { name: 'collab-comment-create', type: '`{ threadId, commentId }`', meaning: 'This user replied, and the server has it.' },
+  { name: 'collab-error', type: '`{ code, message }`', meaning: 'Something was refused; the user has been told. The codes are those of [errors.md](errors.md).' },
+];
+
+/** The parts, for `collab-comments::part(name)`. */
+export const parts: readonly Documented[] = [
+  { name: 'toolbar', meaning: 'The bar in the corner.' },
+  { name: 'add', meaning: 'Its button to add a comment.' },
+  { name: 'toggle', meaning: 'Its button for the panel.' },
+  { name: 'badge', meaning: 'The number of unread threads.' },
+  { name: 'presence', meaning: 'The avatars of the users who are online.' },
+  { name: 'connection', meaning: 'What is shown instead while there is no connection.' },
+  { name: 'layer', meaning: 'What holds the pins.' },
+  { name: 'pin', meaning: 'A pin.' },
+  { name: 'cluster', meaning: 'A pin that stands for several threads.' },
+  { name: 'cursor', meaning: 'The pointer of another user.' },
+  { name: 'placing', meaning: 'What covers the page while a place is chosen.' },
+  { name: 'hint', meaning: 'The instruction for that.' },
+  { name: 'popover', meaning: 'The open thread, the field for a new one, or the list of a cluster.' },
+  { name: 'resolve', meaning: 'The button to resolve or reopen.' },
+  { name: 'comments', meaning: 'The comments of the open thread.' },
+  { name: 'comment', meaning: 'A comment.' },
+  { name: 'comment-author', meaning: 'The name of its author.' },
+  { name: 'comment-body', meaning: 'Its text.' },
+  { name: 'comment-actions', meaning: 'Its buttons.' },
+  { name: 'mention', meaning: 'The name of a mentioned user.' },
+  { name: 'reactions', meaning: 'The reactions of a comment.' },
+  { name: 'reaction', meaning: 'A reaction with its count.' },
+  { name: 'attachments', meaning: 'The files of a comment.' },
+  { name: 'thumbnail', meaning: 'A picture among them.' },
+  { name: 'player', meaning: 'A sound or video among them.' },
+  { name: 'typing', meaning: 'Who is typing.' },
+  { name: 'composer', meaning: 'The field to write in, with its buttons.' },
+  { name: 'input', meaning: 'Its text area.' },
+  { name: 'submit', meaning: 'Its button to send.' },
+  { name: 'avatar', meaning: 'The picture or initials of a user.' },
+  { name: 'panel', meaning: 'The panel with all threads.' },
+  { name: 'list', meaning: 'Its list.' },
+  { name: 'list-item', meaning: 'A thread in a list.' },
+  { name: 'detached', meaning: 'The threads whose place is gone.' },
+  { name: 'empty', meaning: 'What is shown instead of an empty list.' },
+  { name: 'viewer', meaning: 'The viewer of pictures.' },
+  { name: 'toasts', meaning: 'What holds the messages.' },
+  { name: 'toast', meaning: 'A message.' },
+];
+
+/** The custom properties. Colours need a contrast of at least 4.5:1 with what they stand on. */
+export const customProperties: readonly Documented[] = [
+  { name: '--collab-accent', meaning: 'Colour of buttons, links and unread marks.' },
+  { name: '--collab-on-accent', meaning: 'Colour of text on the accent.' },
+  { name: '--collab-surface', meaning: 'Background of panel, popover and toolbar.' },
+  { name: '--collab-raised', meaning: 'Background of fields, and of what the pointer is over.' },
+  { name: '--collab-border', meaning: 'Colour of lines.' },
+  { name: '--collab-text', meaning: 'Colour of text.' },
+  { name: '--collab-muted', meaning: 'Colour of less important text.' },
+  { name: '--collab-danger', meaning: 'Colour of errors and of deletion.' },
+  { name: '--collab-success', meaning: 'Colour of what is resolved.' },
+  { name: '--collab-radius', meaning: 'Radius of corners. Default: 12px.' },
+  { name: '--collab-shadow', meaning: 'Shadow of what floats.' },
+  { name: '--collab-font', meaning: 'Font family.' },
+  { name: '--collab-font-size', meaning: 'Font size. Default: 14px.' },
+  { name: '--collab-z-index', meaning: 'Default: 2147483000.' },
+];

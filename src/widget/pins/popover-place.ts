@@ -1,0 +1,67 @@
+import type { Placement } from '../anchoring/tracker.ts';
+import type { View } from '../core/view.ts';
+import { type Box, placePopover } from './place-popover.ts';
+
+/** The size of a pin, in pixels; its lower left corner (lower right from right to left) is the place that it marks. */
+const PIN_SIZE = 32;
+
+/** Keeps the popover beside its pin. */
+export class PopoverPlace {
+  readonly #sizes: ResizeObserver;
+  #observed: Element | null = null;
+
+  /** @param resized called when the size of the popover has changed */
+  constructor(resized: () => void) {
+    this.#sizes = new ResizeObserver(resized);
+  }
+
+  /** Moves the popover, if one is open. A thread without a visible pin has its popover at the edge of the window. */
+  update(root: DocumentFragment | HTMLElement, view: View, placements: ReadonlyMap<string, Placement>, rtl: boolean): void {
+    const popover = root.querySelector<HTMLElement>('.popover');
+    this.#observe(popover);
+    if (popover === null) return;
+    const point = this.#point(view, placements);
+    popover.classList.toggle('unpinned', point === null);
+    if (point === null) return;
+    const window = popover.ownerDocument.documentElement;
+    const free = this.#free(root, window);
+    const pin = { left: rtl ? point.x - PIN_SIZE : point.x, top: point.y - PIN_SIZE, width: PIN_SIZE, height: PIN_SIZE };
+    const { left, top } = placePopover(pin, { width: popover.offsetWidth, height: popover.offsetHeight }, free, rtl);
+    move(popover, left, top);
+    const draft = root.querySelector<HTMLElement>('.pin.draft');
+    if (draft !== null) move(draft, point.x, point.y);
+  }
+
+  /** The part of the window that the panel leaves. */
+  #free(root: DocumentFragment | HTMLElement, window: Element): Box {
+    const panel = root.querySelector('.panel')?.getBoundingClientRect();
+    const whole = { left: 0, top: 0, width: window.clientWidth, height: window.clientHeight };
+    if (panel === undefined || panel.width > whole.width / 2) return whole;
+    const onLeft = panel.left < whole.width / 2;
+    return { ...whole, left: onLeft ? panel.right : 0, width: onLeft ? whole.width - panel.right : panel.left };
+  }
+
+  #observe(popover: Element | null): void {
+    if (popover === this.#observed) return;
+    this.#sizes.disconnect();
+    this.#observed = popover;
+    if (popover !== null) this.#sizes.observe(popover);
+  }
+
+  #point({ open, composing, cluster }: View, placements: ReadonlyMap<string, Placement>): { readonly x: number; readonly y: number } | null {
+    if (composing !== null) return pointOf(composing);
+    const placement = placements.get(open?.threadId ?? cluster?.[0] ?? '');
+    return placement?.state === 'shown' ? placement : null;
+  }
+}
+
+function pointOf({ x, y }: { readonly x: number; readonly y: number }): { readonly x: number; readonly y: number } {
+  const page = document.documentElement;
+  const { left, top } = page.getBoundingClientRect();
+  return { x: left + x * page.scrollWidth, y: top + y * page.scrollHeight };
+}
+
+function move({ style }: HTMLElement, x: number, y: number): void {
+  style.setProperty('--x', `${Math.round(x)}px`);
+  style.setProperty('--y', `${Math.round(y)}px`);
+}

@@ -1,0 +1,57 @@
+import { en, type StringKey, type Strings } from './en.ts';
+
+/** Other languages, each a file that is loaded only where it is needed. */
+const languages: Readonly<Record<string, () => Promise<Strings>>> = { de: async () => (await import('./de.ts')).de };
+
+/** The texts of a language: English ones at once, the others when they are loaded. Null for a language without texts. */
+export function loadStrings(tag: string): Promise<Strings> | null {
+  return languages[tag.toLowerCase().split('-')[0] ?? '']?.() ?? null;
+}
+
+/** The texts, dates and direction of one language. */
+export class Language {
+  /** The BCP 47 tag that dates and numbers follow. */
+  readonly tag: string;
+  readonly #strings: Strings;
+  readonly #relative: Intl.RelativeTimeFormat;
+
+  /**
+   * @param tag a BCP 47 tag such as `de-AT`
+   * @param strings the texts, as far as they are not English
+   */
+  constructor(tag: string, strings: Partial<Strings> = {}) {
+    this.tag = isTag(tag) ? tag : 'en';
+    this.#strings = { ...en, ...strings };
+    this.#relative = new Intl.RelativeTimeFormat(this.tag, { numeric: 'auto', style: 'short' });
+  }
+
+  /** The text of a key, with its values. */
+  text(key: StringKey, values: Readonly<Record<string, string | number>> = {}): string {
+    return this.#strings[key].replaceAll(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+  }
+
+  /** A time as a reader says it: “5 min. ago”, “yesterday”, and a date from a week on. */
+  ago(iso: string, now: number): string {
+    const at = Date.parse(iso);
+    const seconds = Math.min(0, (at - now) / 1000);
+    if (seconds > -45) return this.#relative.format(0, 'second');
+    if (seconds > -3_600) return this.#relative.format(Math.round(seconds / 60), 'minute');
+    if (seconds > -86_400) return this.#relative.format(Math.round(seconds / 3_600), 'hour');
+    if (seconds > -7 * 86_400) return this.#relative.format(Math.round(seconds / 86_400), 'day');
+    const sameYear = new Date(at).getFullYear() === new Date(now).getFullYear();
+    return new Date(at).toLocaleDateString(this.tag, { day: 'numeric', month: 'short', ...(sameYear ? {} : { year: 'numeric' }) });
+  }
+
+  /** The full date and time. */
+  exactly(iso: string): string {
+    return new Date(iso).toLocaleString(this.tag, { dateStyle: 'long', timeStyle: 'short' });
+  }
+}
+
+function isTag(tag: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(tag).length === 1;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,6 @@
+import { unsafeCSS } from 'lit';
+import page from './page.css';
+import tokens from './tokens.css';
+
+/** The style sheets of what is always there. The build reads them as minified text. */
+export const styles = [tokens, page].map((sheet) => unsafeCSS(sheet));

@@ -1,0 +1,175 @@
+import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import type { Reaction } from '../../model/reaction.ts';
+import type { RoomComment } from '../../client/room/snapshot.ts';
+import { linkTo } from '../core/link.ts';
+import { attachmentList } from './attachments.ts';
+import { avatar } from './avatar.ts';
+import { commentBody } from './body.ts';
+import type { Written } from './composer.ts';
+import { emojiPicker } from './emoji-picker.ts';
+import { icon } from './icons.ts';
+import { openMenu } from './open-menu.ts';
+import { definePart, Part } from './part.ts';
+import './composer.ts';
+
+/** One comment of the open thread, with what can be done to it. */
+class CommentPart extends Part {
+  static override properties = { ...Part.properties, comment: { attribute: false }, menu: { state: true }, editing: { state: true } };
+
+  declare comment: RoomComment;
+  declare menu: 'emoji' | 'more' | null;
+  declare editing: boolean;
+
+  constructor() {
+    super();
+    this.menu = null;
+    this.editing = false;
+  }
+
+  override render(): TemplateResult {
+    const { app, comment } = this;
+    const text = app.language;
+    const person = app.person(comment.userId);
+    const edited = comment.editedAt === null ? nothing : html`<span class="quiet" title=${text.text('editedAt', { time: text.exactly(comment.editedAt) })}>${text.text('edited')}</span>`;
+    return html`<article class="comment ${comment.pending === null ? '' : 'pending'}" part="comment" data-comment=${comment.id} tabindex="-1" @keydown=${this.#onKey} @focusout=${this.#onFocusOut}>
+      ${avatar(person)}
+      <div class="comment-main">
+        <header>
+          <bdi class="name" part="comment-author">${person.name}</bdi>${person.isBot ? html`<span class="tag">${text.text('bot')}</span>` : nothing}
+          <time class="quiet" datetime=${comment.createdAt} title=${text.exactly(comment.createdAt)}>${text.ago(comment.createdAt, Date.now())}</time>${edited}
+        </header>
+        ${this.editing ? this.#editor() : html`${commentBody(app, comment)}${attachmentList(app, comment.attachments)}${this.#reactions()}`}
+      </div>
+      ${this.editing ? nothing : this.#actions()}
+    </article>`;
+  }
+
+  override updated(changed: PropertyValues): void {
+    super.updated(changed);
+    const menu = this.querySelector<HTMLElement>('.menu');
+    const actions = this.querySelector<HTMLElement>('.actions');
+    if (!changed.has('menu') || menu === null || actions === null) return;
+    openMenu(menu, actions);
+    menu.querySelector('button')?.focus({ preventScroll: true });
+  }
+
+  #actions(): TemplateResult {
+    const text = this.app.language;
+    const own = this.comment.userId === this.app.userId;
+    return html`<div class="actions" part="comment-actions">
+      <button type="button" class="icon-button" data-menu="emoji" aria-label=${text.text('react')} title=${text.text('react')} aria-haspopup="dialog" aria-expanded=${String(this.menu === 'emoji')} @click=${() => this.#toggle('emoji')}>${icon('smile')}</button>
+      <button type="button" class="icon-button" data-menu="more" aria-label=${text.text('moreActions')} title=${text.text('moreActions')} aria-haspopup="menu" aria-expanded=${String(this.menu === 'more')} @click=${() => this.#toggle('more')}>${icon('more')}</button>
+      ${this.menu === 'emoji' ? emojiPicker(this.app, (emoji) => this.#react(emoji), () => this.#closeMenu()) : nothing}
+      ${this.menu === 'more' ? html`<div class="menu" role="menu" aria-label=${text.text('moreActions')} @keydown=${this.#onMenuKey}>
+        <button type="button" role="menuitem" @click=${this.#copyLink}>${icon('link')}${text.text('copyLink')}</button>
+        ${own ? html`<button type="button" role="menuitem" @click=${this.#edit}>${icon('edit')}${text.text('edit')}</button>
+        <button type="button" role="menuitem" class="danger" @click=${this.#delete}>${icon('trash')}${text.text('delete')}</button>` : nothing}
+      </div>` : nothing}
+    </div>`;
+  }
+
+  #reactions(): TemplateResult | typeof nothing {
+    const { app, comment } = this;
+    const groups = new Map<string, Reaction[]>();
+    for (const reaction of comment.reactions) groups.set(reaction.emoji, [...(groups.get(reaction.emoji) ?? []), reaction]);
+    if (groups.size === 0) return nothing;
+    return html`<div class="reactions" part="reactions">${[...groups].map(([emoji, reactions]) => {
+      const own = reactions.find(({ userId }) => userId === app.userId);
+      const names = reactions.map(({ userId }) => (userId === app.userId ? app.language.text('you') : app.person(userId).name)).join(', ');
+      const label = app.language.text('reactedBy', { emoji, count: reactions.length, names });
+      return html`<button type="button" class="reaction" part="reaction" aria-pressed=${String(own !== undefined)} aria-label=${label} title=${label} @click=${() => this.#toggleReaction(emoji, own)}>${emoji} <span>${reactions.length}</span></button>`;
+    })}</div>`;
+  }
+
+  #editor(): TemplateResult {
+    const { comment } = this;
+    const mentions = Object.fromEntries(comment.mentions.map((userId) => [userId, this.app.person(userId).name]));
+    return html`<collab-comments-composer .app=${this.app} .version=${this.version} .field=${`edit-${comment.id}`} .initial=${{ text: comment.body, mentions, attachments: comment.attachments }}
+      .label=${'editLabel'} .submitLabel=${'save'} .submit=${(written: Written) => this.#save(written)} .cancel=${() => this.#endEdit()}></collab-comments-composer>`;
+  }
+
+  async #save(written: Written): Promise<boolean> {
+    const saving = this.app.attempt(() => this.app.room.updateComment(this.comment.id, written));
+    this.#endEdit(false);
+    const saved = (await saving) !== null;
+    if (!saved) this.editing = true;
+    return saved;
+  }
+
+  readonly #edit = async (): Promise<void> => {
+    this.menu = null;
+    this.editing = true;
+    await this.updateComplete;
+    const composer = this.querySelector('collab-comments-composer') as (HTMLElement & { focusText(): void; updateComplete: Promise<boolean> }) | null;
+    await composer?.updateComplete;
+    composer?.focusText();
+  };
+
+  #endEdit(forget = true): void {
+    this.editing = false;
+    if (forget) this.app.storage.write(`draft:edit-${this.comment.id}`, null);
+    this.querySelector<HTMLElement>('.comment')?.focus({ preventScroll: true });
+  }
+
+  readonly #delete = (): void => {
+    this.menu = null;
+    const neighbour = this.closest('.comments')?.querySelector<HTMLElement>('.comment') ?? null;
+    this.app.deletions.delete(this.comment.id, this.comment.threadId);
+    neighbour?.focus({ preventScroll: true });
+  };
+
+  readonly #copyLink = async (): Promise<void> => {
+    this.#closeMenu();
+    const address = linkTo(location.href, { threadId: this.comment.threadId, commentId: this.comment.id });
+    try {
+      await navigator.clipboard.writeText(address);
+      this.app.toasts.add({ kind: 'info', text: this.app.language.text('linkCopied') });
+    } catch {
+      // Without the right to the clipboard the address is at least shown to be copied.
+      this.app.toasts.add({ kind: 'info', text: address });
+    }
+  };
+
+  #react(emoji: string): void {
+    this.#closeMenu();
+    const own = this.comment.reactions.find((reaction) => reaction.emoji === emoji && reaction.userId === this.app.userId);
+    if (own === undefined) this.#toggleReaction(emoji, undefined);
+  }
+
+  #toggleReaction(emoji: string, own: Reaction | undefined): void {
+    const { room } = this.app;
+    void this.app.attempt<unknown>(() => (own === undefined ? room.addReaction(this.comment.id, emoji) : room.removeReaction(own.id)));
+  }
+
+  #toggle(menu: 'emoji' | 'more'): void {
+    this.menu = this.menu === menu ? null : menu;
+  }
+
+  #closeMenu(): void {
+    const menu = this.menu;
+    this.menu = null;
+    this.querySelector<HTMLElement>(`[data-menu=${menu}]`)?.focus();
+  }
+
+  readonly #onKey = (event: KeyboardEvent): void => {
+    if (event.key !== 'Escape' || this.menu === null) return;
+    event.stopPropagation();
+    this.#closeMenu();
+  };
+
+  readonly #onMenuKey = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const items = [...this.querySelectorAll<HTMLElement>('[role=menuitem]')];
+    const at = items.indexOf(event.target as HTMLElement);
+    items[(at + step + items.length) % items.length]?.focus();
+  };
+
+  readonly #onFocusOut = (event: FocusEvent): void => {
+    if (this.menu === null || event.relatedTarget === null || this.querySelector('.actions')?.contains(event.relatedTarget as Node)) return;
+    this.menu = null;
+  };
+}
+
+definePart('collab-comments-comment', CommentPart);

@@ -1,0 +1,266 @@
+import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import { emptyDraft, mentionedIn, readDraft, writeDraft, type Draft } from '../core/drafts.ts';
+import type { StringKey } from '../strings/en.ts';
+import { duration, fileSize } from '../media/format.ts';
+import { canRecord, record, type Recording } from '../media/recorder.ts';
+import { type Upload, Uploads } from '../media/uploads.ts';
+import { safeLine } from '../text/safe-text.ts';
+import { icon } from './icons.ts';
+import { MentionPicker } from './mention-picker.ts';
+import { definePart, Part } from './part.ts';
+
+/** What a composer hands over: the text and files of a comment. */
+export interface Written {
+  readonly body: string;
+  readonly mentions: string[];
+  readonly attachmentIds: string[];
+}
+
+/** The bound of the server on a comment, in UTF-16 units. */
+const MAX_LENGTH = 10_000;
+
+/** The field to write a comment in: text, mentions and files. What is written is kept as a draft until it is sent. */
+export class Composer extends Part {
+  static override properties = { ...Part.properties, field: { attribute: false }, initial: { attribute: false }, label: { attribute: false }, submitLabel: { attribute: false }, recording: { state: true } };
+
+  /** The name of the draft: `new`, the id of a thread, or `edit:` and that of a comment. */
+  declare field: string;
+  /** What is in the field if there is no draft. */
+  declare initial: Draft;
+  declare label: StringKey;
+  declare submitLabel: StringKey;
+  /** Sends what was written. Resolves with whether it was accepted; if not, it stays in the field. */
+  declare submit: (written: Written) => Promise<boolean>;
+  /** Called by Escape and the button to cancel; without it there is no such button. */
+  declare cancel: (() => void) | undefined;
+  /** The thread whose readers see that the user types; undefined shows nothing. */
+  declare typingIn: string | null | undefined;
+  declare recording: Recording | null;
+
+  draft: Draft = emptyDraft;
+  readonly uploads = new Uploads(() => this.app, () => this.#changed());
+  readonly #picker = new MentionPicker(this);
+  #clock = 0;
+
+  constructor() {
+    super();
+    this.initial = emptyDraft;
+    this.label = 'replyPlaceholder';
+    this.submitLabel = 'send';
+    this.recording = null;
+  }
+
+  get area(): HTMLTextAreaElement | null {
+    return this.querySelector('textarea');
+  }
+
+  /** Puts the cursor behind what is written. */
+  focusText(): void {
+    const { area } = this;
+    area?.focus({ preventScroll: true });
+    area?.setSelectionRange(area.value.length, area.value.length);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    window.clearInterval(this.#clock);
+    this.recording?.cancel();
+    this.recording = null;
+    if (this.typingIn !== undefined) this.app.room.setTyping(this.typingIn, false);
+  }
+
+  override willUpdate(changed: PropertyValues): void {
+    if (!changed.has('field')) return;
+    const stored = readDraft(this.app.storage, this.field);
+    this.draft = stored === emptyDraft ? this.initial : stored;
+    this.uploads.restore(this.draft.attachments);
+  }
+
+  override updated(changed: PropertyValues): void {
+    const { area } = this;
+    if (area === null) return;
+    if (area.value !== this.draft.text) area.value = this.draft.text;
+    if (changed.has('field') || changed.size > 0) fit(area);
+  }
+
+  override render(): TemplateResult {
+    const text = this.app.language;
+    const over = this.draft.text.length - MAX_LENGTH;
+    const empty = this.draft.text.trim() === '' && this.uploads.items.length === 0;
+    const blocked = empty || this.uploads.busy || over > 0;
+    return html`<form class="composer" part="composer" @submit=${this.#onSubmit} @drop=${this.#onDrop} @dragover=${onDragOver} @dragleave=${onDragLeave}>
+      ${this.#picker.render()}
+      <textarea part="input" rows="1" dir="auto" aria-label=${text.text(this.label)} placeholder=${text.text(this.label)} enterkeyhint="enter"
+        aria-autocomplete="list" aria-controls=${this.#picker.controls} aria-activedescendant=${this.#picker.active} aria-invalid=${over > 0 ? 'true' : 'false'}
+        @input=${this.#onInput} @keydown=${this.#onKey} @paste=${this.#onPaste} @blur=${() => this.#picker.close()}></textarea>
+      ${over > 0 ? html`<p class="field-error" role="alert">${text.text('errorLong', { count: over })}</p>` : nothing}
+      ${this.uploads.items.length === 0 ? nothing : html`<ul class="uploads">${this.uploads.items.map((item) => this.#upload(item))}</ul>`}
+      <div class="composer-bar">
+        ${this.recording === null ? this.#tools() : this.#recordingTools(this.recording)}
+        <span class="grow"></span>
+        ${this.cancel === undefined ? nothing : html`<button type="button" class="button quiet-button" @click=${this.cancel}>${text.text('cancel')}</button>`}
+        ${this.submitLabel === 'save'
+          ? html`<button type="submit" class="button primary" part="submit" aria-disabled=${String(blocked)}>${text.text('save')}</button>`
+          : html`<button type="submit" class="send" part="submit" aria-label=${text.text(this.submitLabel)} title=${text.text(this.submitLabel)} aria-disabled=${String(blocked)}>${icon('send')}</button>`}
+      </div>
+    </form>`;
+  }
+
+  #tools(): TemplateResult {
+    const text = this.app.language;
+    return html`<label class="icon-button file-button" title=${text.text('attach')}>${icon('clip')}<input type="file" class="visually-hidden" multiple accept="image/jpeg,image/png,image/gif,image/webp,audio/*,video/webm,video/mp4" aria-label=${text.text('attach')} @change=${this.#onChoose} /></label>
+      <button type="button" class="icon-button" aria-label=${text.text('mention')} title=${text.text('mention')} @click=${() => this.insert('@')}>${icon('at')}</button>
+      ${canRecord() ? html`<button type="button" class="icon-button" aria-label=${text.text('record')} title=${text.text('record')} @click=${this.#record}>${icon('mic')}</button>` : nothing}`;
+  }
+
+  #recordingTools(recording: Recording): TemplateResult {
+    const text = this.app.language;
+    const time = duration(Date.now() - recording.startedAt);
+    return html`<button type="button" class="button recording" aria-label=${text.text('stopRecording', { time })} @click=${this.#stopRecording}>${icon('stop')}<span>${time}</span></button>
+      <button type="button" class="icon-button" aria-label=${text.text('cancel')} @click=${this.#cancelRecording}>${icon('close')}</button>`;
+  }
+
+  #upload(item: Upload): TemplateResult {
+    const text = this.app.language;
+    const name = safeLine(item.name, 40);
+    const percent = Math.round(item.progress * 100);
+    return html`<li class="upload">
+      ${item.preview === null ? icon('file') : html`<img src=${item.preview} alt="" />`}
+      <span class="upload-name"><bdi>${name}</bdi>
+        ${item.attachment === null ? html`<progress max="100" value=${percent} aria-label=${text.text('uploading', { name, percent })}></progress>` : html`<span class="quiet">${fileSize(item.sizeBytes, text.tag)}</span>`}
+      </span>
+      <button type="button" class="icon-button" aria-label=${text.text('removeFile', { name })} @click=${() => this.uploads.remove(item)}>${icon('close')}</button>
+    </li>`;
+  }
+
+  /** Inserts text where the cursor is. */
+  insert(text: string): void {
+    const { area } = this;
+    if (area === null) return;
+    area.focus();
+    const before = area.value.slice(0, area.selectionStart);
+    const gap = before === '' || /\s$/.test(before) ? '' : ' ';
+    area.setRangeText(gap + text, area.selectionStart, area.selectionEnd, 'end');
+    this.#onInput();
+  }
+
+  /** Replaces the text, and notes that a user was mentioned. */
+  mention(userId: string, name: string, from: number, to: number): void {
+    const { area } = this;
+    if (area === null) return;
+    area.setRangeText(`@${name} `, from, to, 'end');
+    this.draft = { ...this.draft, mentions: { ...this.draft.mentions, [userId]: name } };
+    this.#onInput();
+  }
+
+  readonly #onInput = (): void => {
+    const { area } = this;
+    if (area === null) return;
+    this.draft = { ...this.draft, text: area.value };
+    if (this.typingIn !== undefined) this.app.room.setTyping(this.typingIn, area.value !== '');
+    this.#picker.follow(area);
+    this.#changed();
+  };
+
+  #changed(): void {
+    this.draft = { ...this.draft, attachments: this.uploads.attachments };
+    writeDraft(this.app.storage, this.field, this.draft);
+    this.requestUpdate();
+  }
+
+  readonly #onKey = (event: KeyboardEvent): void => {
+    if (event.isComposing || this.#picker.onKey(event)) return;
+    const wantsLine = event.shiftKey || event.altKey || (matchMedia('(pointer: coarse)').matches && !event.ctrlKey && !event.metaKey);
+    if (event.key === 'Enter' && !wantsLine) {
+      event.preventDefault();
+      (event.currentTarget as HTMLTextAreaElement).form?.requestSubmit();
+    } else if (event.key === 'Escape' && this.cancel !== undefined) {
+      event.stopPropagation();
+      this.cancel();
+    }
+  };
+
+  readonly #onSubmit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    const { draft, uploads, app } = this;
+    const empty = draft.text.trim() === '' && uploads.items.length === 0;
+    if (empty || uploads.busy || draft.text.length > MAX_LENGTH) return;
+    const field = this.field;
+    // The field is empty at once. The stored draft stays until the server has the comment, so that no reload loses it.
+    this.draft = emptyDraft;
+    this.uploads.restore([]);
+    writeDraft(app.storage, field, draft);
+    if (this.typingIn !== undefined) app.room.setTyping(this.typingIn, false);
+    const accepted = await this.submit({ body: draft.text.trim(), mentions: mentionedIn(draft), attachmentIds: draft.attachments.map(({ id }) => id) });
+    if (this.field !== field || this.draft.text !== '') return;
+    if (accepted) return writeDraft(app.storage, field, emptyDraft);
+    this.draft = draft;
+    uploads.restore(draft.attachments);
+    this.#changed();
+  };
+
+  readonly #onPaste = (event: ClipboardEvent): void => {
+    const files = [...(event.clipboardData?.files ?? [])];
+    if (files.length === 0) return;
+    event.preventDefault();
+    this.uploads.add(files);
+  };
+
+  readonly #onDrop = (event: DragEvent): void => {
+    onDragLeave(event);
+    if (event.dataTransfer === null || event.dataTransfer.files.length === 0) return;
+    event.preventDefault();
+    this.uploads.add(event.dataTransfer.files);
+  };
+
+  readonly #onChoose = (event: Event): void => {
+    const input = event.target as HTMLInputElement;
+    this.uploads.add(input.files ?? []);
+    input.value = '';
+    this.area?.focus();
+  };
+
+  readonly #record = async (): Promise<void> => {
+    try {
+      this.recording = await record();
+      this.#clock = window.setInterval(() => this.requestUpdate(), 1_000);
+    } catch {
+      this.app.toasts.add({ kind: 'problem', text: this.app.language.text('recordingFailed') });
+    }
+  };
+
+  readonly #stopRecording = async (): Promise<void> => {
+    const { recording } = this;
+    this.#endRecording();
+    if (recording !== null) this.uploads.add([await recording.stop()]);
+    this.area?.focus();
+  };
+
+  readonly #cancelRecording = (): void => {
+    this.recording?.cancel();
+    this.#endRecording();
+  };
+
+  #endRecording(): void {
+    window.clearInterval(this.#clock);
+    this.recording = null;
+  }
+}
+
+/** Makes a field as high as its text. */
+function fit(area: HTMLTextAreaElement): void {
+  area.style.setProperty('height', 'auto');
+  area.style.setProperty('height', `${Math.min(area.scrollHeight, 240)}px`);
+}
+
+function onDragOver(event: DragEvent): void {
+  if (!event.dataTransfer?.types.includes('Files')) return;
+  event.preventDefault();
+  (event.currentTarget as HTMLElement).classList.add('dropping');
+}
+
+function onDragLeave(event: DragEvent): void {
+  (event.currentTarget as HTMLElement).classList.remove('dropping');
+}
+
+definePart('collab-comments-composer', Composer);

@@ -1,0 +1,148 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import type { UserSummary } from '../../model/user.ts';
+import type { App } from '../core/app.ts';
+import { type Person, personOf } from '../core/people.ts';
+import { avatar } from './avatar.ts';
+
+/** The field that a picker belongs to. */
+interface Field {
+  readonly app: App;
+  readonly area: HTMLTextAreaElement | null;
+  requestUpdate(): void;
+  mention(userId: string, name: string, from: number, to: number): void;
+}
+
+const MAX_CHOICES = 6;
+/** An `@` with up to two words behind it, at the cursor. */
+const QUERY = /(?:^|[\s(])@([\p{L}\p{N}._-]{0,40}(?: [\p{L}\p{N}._-]{0,40})?)$/u;
+
+let pickers = 0;
+
+/** The list of people that opens behind an `@`. The field keeps the focus; the arrow keys and Enter choose. */
+export class MentionPicker {
+  readonly #field: Field;
+  readonly #id = `mentions-${(pickers += 1)}`;
+  #choices: readonly Person[] = [];
+  #chosen = 0;
+  #from = 0;
+  #asked = '';
+
+  constructor(field: Field) {
+    this.#field = field;
+  }
+
+  /** For `aria-controls`. */
+  get controls(): string | typeof nothing {
+    return this.#choices.length === 0 ? nothing : this.#id;
+  }
+
+  /** For `aria-activedescendant`. */
+  get active(): string | typeof nothing {
+    return this.#choices.length === 0 ? nothing : `${this.#id}-${this.#chosen}`;
+  }
+
+  /** Opens, changes or closes the list for what is before the cursor. */
+  follow(area: HTMLTextAreaElement): void {
+    const found = QUERY.exec(area.value.slice(Math.max(0, area.selectionStart - 100), area.selectionStart));
+    const wanted = found?.[1];
+    if (wanted === undefined) return this.close();
+    this.#from = area.selectionStart - wanted.length - 1;
+    void this.#search(wanted);
+  }
+
+  close(): void {
+    this.#asked = '';
+    if (this.#choices.length === 0) return;
+    this.#choices = [];
+    this.#field.requestUpdate();
+  }
+
+  /** Handles a key while the list is open. Returns whether the field should ignore it. */
+  onKey(event: KeyboardEvent): boolean {
+    const { length } = this.#choices;
+    if (length === 0) return false;
+    switch (event.key) {
+      case 'ArrowDown':
+      case 'ArrowUp':
+        this.#chosen = (this.#chosen + (event.key === 'ArrowDown' ? 1 : length - 1)) % length;
+        this.#field.requestUpdate();
+        break;
+      case 'Enter':
+      case 'Tab':
+        this.#choose(this.#choices[this.#chosen]);
+        break;
+      case 'Escape':
+        event.stopPropagation();
+        this.close();
+        break;
+      default:
+        return false;
+    }
+    event.preventDefault();
+    return true;
+  }
+
+  render(): TemplateResult | typeof nothing {
+    if (this.#choices.length === 0) return nothing;
+    const label = this.#field.app.language.text('mentionList');
+    return html`<div class="menu mention-list" role="listbox" id=${this.#id} aria-label=${label}>
+      ${this.#choices.map((person, index) => this.#option(person, index))}
+    </div>`;
+  }
+
+  #option(person: Person, index: number): TemplateResult {
+    const choose = (event: Event): void => {
+      // The field keeps the focus.
+      event.preventDefault();
+      this.#choose(person);
+    };
+    return html`<div class="option" role="option" id="${this.#id}-${index}" aria-selected=${String(index === this.#chosen)} @pointerdown=${choose}>
+      ${avatar(person, 'small')}<bdi>${person.name}</bdi>${person.isBot ? html`<span class="tag">${this.#field.app.language.text('bot')}</span>` : nothing}
+    </div>`;
+  }
+
+  async #search(wanted: string): Promise<void> {
+    const { app } = this.#field;
+    const asked = `@${wanted}`;
+    this.#asked = asked;
+    this.#show(matching(app, wanted, []));
+    if (wanted === '') return;
+    try {
+      const found = await search(app, wanted);
+      if (this.#asked === asked) this.#show(matching(app, wanted, found));
+    } catch {
+      // Those who are known already stay in the list.
+    }
+  }
+
+  #show(choices: readonly Person[]): void {
+    const chosen = this.#choices[this.#chosen]?.userId;
+    this.#choices = choices;
+    this.#chosen = Math.max(0, choices.findIndex(({ userId }) => userId === chosen));
+    this.#field.requestUpdate();
+  }
+
+  #choose(person: Person | undefined): void {
+    const { area } = this.#field;
+    if (person === undefined || area === null) return;
+    this.#field.mention(person.userId, person.name, this.#from, area.selectionStart);
+    this.close();
+  }
+}
+
+/** Users of the environment; of the room for a user whose token is confined to rooms. */
+async function search({ session, room }: App, wanted: string): Promise<readonly UserSummary[]> {
+  try {
+    return await session.searchUsers(wanted, { limit: MAX_CHOICES });
+  } catch {
+    return session.searchUsers(wanted, { limit: MAX_CHOICES, roomId: room.roomId });
+  }
+}
+
+function matching(app: App, wanted: string, found: readonly UserSummary[]): Person[] {
+  const known = [...app.snapshot.presence.map(({ userId }) => userId), ...Object.keys(app.snapshot.users)];
+  const people = new Map([...known.map((userId) => app.person(userId)), ...found.map((user) => personOf(user.userId, user))].map((person) => [person.userId, person]));
+  const start = wanted.toLocaleLowerCase();
+  const fits = ({ name, userId }: Person): boolean => [...name.split(' '), name, userId].some((text) => text.toLocaleLowerCase().startsWith(start));
+  return [...people.values()].filter((person) => person.userId !== app.userId && fits(person)).slice(0, MAX_CHOICES);
+}

@@ -1,0 +1,13 @@
+import panelSheet from '../styles/panel.css';
+import threadSheet from '../styles/thread.css';
+import './placing.ts';
+import './viewer.ts';
+
+// What the widget shows once something is opened. The script loads it after the pins are there, as a file of its own.
+
+export { panelView } from './panel.ts';
+export { popoverView } from './popover.ts';
+export { LiveCursors } from './cursors.ts';
+
+/** The style sheets of these views. */
+export const sheets = [threadSheet, panelSheet];

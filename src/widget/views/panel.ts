@@ -1,0 +1,97 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import { guard } from 'lit/directives/guard.js';
+import { repeat } from 'lit/directives/repeat.js';
+import type { RoomThread } from '../../client/room/snapshot.ts';
+import type { App } from '../core/app.ts';
+import { type Filter, filters } from '../core/filters.ts';
+import type { StringKey } from '../strings/en.ts';
+import { avatar } from './avatar.ts';
+import { plainText } from './body.ts';
+import { icon } from './icons.ts';
+
+const filterNames: Readonly<Record<Filter, StringKey>> = { open: 'filterOpen', resolved: 'filterResolved', mine: 'filterMine', mentions: 'filterMentions' };
+const emptyTexts: Readonly<Record<Filter, readonly [title: StringKey, hint: StringKey]>> = {
+  open: ['emptyOpenTitle', 'emptyOpen'],
+  resolved: ['emptyResolvedTitle', 'emptyResolved'],
+  mine: ['emptyMineTitle', 'emptyMine'],
+  mentions: ['emptyMentionsTitle', 'emptyMentions'],
+};
+
+/** The list of all threads of the page. */
+export function panelView(app: App, detached: ReadonlySet<string>): TemplateResult {
+  const text = app.language;
+  const { filter, query } = app.view;
+  const listed = app.listed;
+  const pinned = listed.filter(({ id }) => !detached.has(id));
+  const gone = listed.filter(({ id }) => detached.has(id));
+  return html`<aside class="panel" part="panel" role="complementary" aria-label=${text.text('comments')} @keydown=${(event: KeyboardEvent) => event.key === 'Escape' && app.show({ panel: false })}>
+    <header class="panel-header">
+      <h2>${text.text('comments')}</h2><span class="grow"></span>
+      <button type="button" class="icon-button" aria-label=${text.text('close')} title=${text.text('close')} @click=${() => app.show({ panel: false })}>${icon('close')}</button>
+    </header>
+    <div class="panel-tools">
+      <label class="search">${icon('search')}<input type="search" aria-label=${text.text('search')} placeholder=${text.text('search')} .value=${query} @input=${(event: Event) => app.show({ query: (event.target as HTMLInputElement).value })} /></label>
+      <div class="tabs" role="radiogroup" aria-label=${text.text('filters')} @keydown=${(event: KeyboardEvent) => onTabKey(app, event)}>
+        ${filters.map((name) => html`<button type="button" role="radio" aria-checked=${String(name === filter)} tabindex=${name === filter ? 0 : -1} @click=${() => app.show({ filter: name })}>${text.text(filterNames[name])}</button>`)}
+      </div>
+    </div>
+    <div class="list" part="list" tabindex="-1">
+      ${listed.length > 0 ? nothing : emptyState(app)}
+      <ol>${repeat(pinned, ({ id }) => id, (thread) => listItem(app, thread, false))}</ol>
+      ${gone.length === 0 ? nothing : html`<section class="detached" part="detached">
+        <h3>${icon('warn')}${text.text('detachedTitle')}</h3><p class="quiet">${text.text('detachedHint')}</p>
+        <ol>${repeat(gone, ({ id }) => id, (thread) => listItem(app, thread, true))}</ol>
+      </section>`}
+    </div>
+  </aside>`;
+}
+
+/** A thread in a list: its first comment, and how the conversation stands. */
+export function listItem(app: App, thread: RoomThread, detached: boolean): TemplateResult {
+  const unread = app.isUnread(thread);
+  const isOpen = app.view.open?.threadId === thread.id;
+  const minute = Math.floor(Date.now() / 60_000);
+  return html`<li>${guard([thread, unread, isOpen, detached, app.language, app.snapshot.users, minute], () => itemContent(app, thread, unread, isOpen, detached))}</li>`;
+}
+
+function itemContent(app: App, thread: RoomThread, unread: boolean, isOpen: boolean, detached: boolean): TemplateResult {
+  const text = app.language;
+  const [first] = thread.comments;
+  const person = app.person(thread.userId);
+  const replies = thread.comments.length - 1;
+  const body = plainText(first?.body ?? '') || text.text('attachmentOnly');
+  return html`<div class="item ${unread ? 'unread' : ''} ${thread.resolved ? 'resolved' : ''}" part="list-item">
+    <button type="button" class="item-main" aria-current=${isOpen ? 'true' : 'false'} data-thread=${thread.id} @click=${() => app.openThread(thread.id)}>
+      ${avatar(person)}
+      <span class="item-text">
+        <span class="item-head"><bdi class="name">${person.name}</bdi><time class="quiet" datetime=${thread.updatedAt}>${text.ago(thread.updatedAt, Date.now())}</time>${unread ? html`<span class="dot"><span class="visually-hidden">${text.text('unread')}</span></span>` : nothing}</span>
+        <span class="item-body" dir="auto">${body}</span>
+        ${replies === 0 ? nothing : html`<span class="quiet replies">${faces(app, thread)}${replies === 1 ? text.text('oneReply') : text.text('replies', { count: replies })}</span>`}
+      </span>
+    </button>
+    ${detached && !thread.resolved ? html`<button type="button" class="button again" @click=${() => app.show({ placing: { threadId: thread.id }, open: null })}>${icon('pin')}${text.text('placeAgain')}</button>` : nothing}
+  </div>`;
+}
+
+function faces(app: App, { comments }: RoomThread): TemplateResult {
+  const others = [...new Set(comments.slice(1).map(({ userId }) => userId))].slice(0, 3);
+  return html`<span class="faces">${others.map((userId) => avatar(app.person(userId), 'small'))}</span>`;
+}
+
+function emptyState(app: App): TemplateResult {
+  const text = app.language;
+  const { filter, query } = app.view;
+  if (app.snapshot.status === 'loading') return html`<div class="empty"><span class="spinner" aria-hidden="true"></span><p>${text.text('loading')}</p></div>`;
+  const [title, hint] = query.trim() === '' ? emptyTexts[filter] : (['emptySearchTitle', 'emptySearch'] as const);
+  return html`<div class="empty" part="empty">${icon(query.trim() === '' ? 'comment' : 'search')}<h3>${text.text(title)}</h3><p>${text.text(hint, { query: query.trim() })}</p></div>`;
+}
+
+function onTabKey(app: App, event: KeyboardEvent): void {
+  const rtl = getComputedStyle(event.currentTarget as HTMLElement).direction === 'rtl' ? -1 : 1;
+  const step = { ArrowRight: rtl, ArrowLeft: -rtl, ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step === undefined) return;
+  event.preventDefault();
+  const next = (filters.indexOf(app.view.filter) + step + filters.length) % filters.length;
+  app.show({ filter: filters[next] ?? 'open' });
+  (event.currentTarget as HTMLElement).querySelectorAll('button')[next]?.focus();
+}

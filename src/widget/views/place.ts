@@ -1,0 +1,22 @@
+import { noChange } from 'lit';
+import { Directive, directive, type ElementPart } from 'lit/directive.js';
+
+/**
+ * Moves an element to a place, in CSS pixels, through the custom properties `--x` and `--y`. A `style` attribute would be
+ * refused by a strict Content-Security-Policy.
+ */
+class PlaceDirective extends Directive {
+  override render(_x: number, _y: number): symbol {
+    return noChange;
+  }
+
+  override update(part: ElementPart, [x, y]: [number, number]): symbol {
+    const { style } = part.element as HTMLElement;
+    style.setProperty('--x', `${Math.round(x * 10) / 10}px`);
+    style.setProperty('--y', `${Math.round(y * 10) / 10}px`);
+    return noChange;
+  }
+}
+
+/** `<div ${place(x, y)}>` */
+export const place = directive(PlaceDirective);

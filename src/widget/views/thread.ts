@@ -1,0 +1,59 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import { repeat } from 'lit/directives/repeat.js';
+import type { RoomThread } from '../../client/room/snapshot.ts';
+import type { App } from '../core/app.ts';
+import type { Written } from './composer.ts';
+import { icon } from './icons.ts';
+import './comment.ts';
+import './composer.ts';
+
+/** The open thread: its comments, and the field to reply. */
+export function threadView(app: App, thread: RoomThread, version: number): TemplateResult {
+  const text = app.language;
+  const { name } = app.person(thread.userId);
+  const toggle = (): void => {
+    void app.attempt(() => app.room.setResolved(thread.id, !thread.resolved));
+    if (!thread.resolved) app.close();
+  };
+  const label = text.text(thread.resolved ? 'reopen' : 'resolve');
+  return html`<div class="popover-header">
+      <h2>${text.text('thread', { name })}</h2>
+      ${thread.resolved ? html`<span class="tag success">${icon('check')}${resolvedText(app, thread)}</span>` : nothing}
+      <span class="grow"></span>
+      <button type="button" class="icon-button ${thread.resolved ? 'on' : ''}" part="resolve" aria-label=${label} title=${label} @click=${toggle}>${icon(thread.resolved ? 'reopen' : 'check')}</button>
+      <button type="button" class="icon-button" aria-label=${text.text('close')} title=${text.text('close')} @click=${() => app.close()}>${icon('close')}</button>
+    </div>
+    <div class="comments" part="comments">
+      ${repeat(thread.comments, ({ id }) => id, (comment) => html`<collab-comments-comment .app=${app} .version=${version} .comment=${comment}></collab-comments-comment>`)}
+    </div>
+    ${typingLine(app, thread.id)}
+    <collab-comments-composer .app=${app} .version=${version} .field=${thread.id} .label=${'replyPlaceholder'} .submitLabel=${'reply'} .typingIn=${thread.id}
+      .submit=${(written: Written) => reply(app, thread.id, written)}></collab-comments-composer>`;
+}
+
+/** The field for a new thread at the chosen place. */
+export function newThreadView(app: App, version: number, submit: (written: Written) => Promise<boolean>): TemplateResult {
+  const text = app.language;
+  return html`<h2 class="visually-hidden">${text.text('newThread')}</h2>
+    ${typingLine(app, null)}
+    <collab-comments-composer .app=${app} .version=${version} .field=${'new'} .label=${'newPlaceholder'} .submitLabel=${'send'} .typingIn=${null}
+      .submit=${submit} .cancel=${() => app.close()}></collab-comments-composer>`;
+}
+
+async function reply(app: App, threadId: string, written: Written): Promise<boolean> {
+  const comment = await app.attempt(() => app.room.createComment(threadId, written));
+  if (comment !== null) app.host.dispatch('collab-comment-create', { threadId, commentId: comment.id });
+  return comment !== null;
+}
+
+function resolvedText(app: App, { resolvedBy }: RoomThread): string {
+  return resolvedBy === null ? app.language.text('resolved') : app.language.text('resolvedBy', { name: app.person(resolvedBy).name });
+}
+
+function typingLine(app: App, threadId: string | null): TemplateResult {
+  const names = app.snapshot.typing.filter((typing) => typing.threadId === threadId && typing.userId !== app.userId).map(({ userId }) => app.person(userId).name);
+  const [name = '', other = ''] = names;
+  const key = names.length === 1 ? 'typingOne' : names.length === 2 ? 'typingTwo' : 'typingMany';
+  const dots = html`<span class="dots" aria-hidden="true"><i></i><i></i><i></i></span>`;
+  return html`<p class="typing" part="typing" aria-live="polite">${names.length === 0 ? nothing : html`${dots}${app.language.text(key, { name, other })}`}</p>`;
+}

@@ -1,0 +1,33 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import type { App } from '../core/app.ts';
+import { avatar } from './avatar.ts';
+import { icon } from './icons.ts';
+
+/** At most so many avatars are shown; the others are counted. */
+const MAX_FACES = 4;
+
+/** The bar that is always there: who is online, a button to add a comment, and one for the panel. */
+export function toolbar(app: App): TemplateResult {
+  const text = app.language;
+  const { panel, placing } = app.view;
+  const unread = app.unreadCount;
+  const label = text.text(panel ? 'hideComments' : 'showComments');
+  const state = app.state.status;
+  return html`<div class="toolbar" part="toolbar" role="toolbar" aria-label=${text.text('comments')}>
+    ${state === 'live' ? presence(app) : html`<span class="connection ${state}" part="connection" title=${text.text('connecting')}><span class="spinner" aria-hidden="true"></span></span>`}
+    <button type="button" class="tool ${placing === null ? '' : 'active'}" part="add" aria-label=${text.text('addComment')} title=${text.text('addComment')} aria-pressed=${String(placing !== null)}
+      @click=${() => (placing === null ? app.show({ placing: { threadId: null }, open: null, composing: null, cluster: null }) : app.show({ placing: null }))}>${icon('comment')}</button>
+    <button type="button" class="tool" part="toggle" aria-label=${unread === 0 ? label : `${label}, ${text.text('unreadCount', { count: unread })}`} title=${label} aria-expanded=${String(panel)}
+      @click=${() => app.show({ panel: !panel })}>${icon('list')}${unread === 0 ? nothing : html`<span class="badge" part="badge" aria-hidden="true">${unread > 99 ? '99+' : unread}</span>`}</button>
+  </div>`;
+}
+
+function presence(app: App): TemplateResult | typeof nothing {
+  const present = app.snapshot.presence.filter(({ userId }) => userId !== app.userId);
+  if (present.length === 0) return nothing;
+  const names = present.map(({ userId }) => app.person(userId).name).join(', ');
+  const more = present.length - MAX_FACES;
+  return html`<span class="faces" part="presence" role="img" aria-label=${app.language.text('online', { names })} title=${app.language.text('online', { names })}>
+    ${present.slice(0, MAX_FACES).map(({ userId }) => avatar(app.person(userId)))}${more > 0 ? html`<span class="avatar more">+${more}</span>` : nothing}
+  </span>`;
+}

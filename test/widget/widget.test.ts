@@ -1,0 +1,83 @@
+import t from 'tap';
+import { attributes, customProperties, events, parts, properties } from '../../src/widget/interface.ts';
+import { similarity } from '../../src/widget/anchoring/similarity.ts';
+import { personOf } from '../../src/widget/core/people.ts';
+import { linkTo, readLink } from '../../src/widget/core/link.ts';
+import { clusterPins } from '../../src/widget/pins/cluster.ts';
+import { placePopover } from '../../src/widget/pins/place-popover.ts';
+import { de } from '../../src/widget/strings/de.ts';
+import { en } from '../../src/widget/strings/en.ts';
+import { Language } from '../../src/widget/strings/language.ts';
+import { projectFiles, readSource } from '../helpers/sources.ts';
+
+const sources = projectFiles().filter((path) => path.startsWith('src/widget/') && !path.endsWith('interface.ts'));
+const found = (pattern: RegExp): string[] => [...new Set(sources.flatMap((path) => [...readSource(path).matchAll(pattern)].flatMap(([, names = '']) => names.split(' '))))].toSorted();
+const names = (rows: readonly { name: string }[]): string[] => rows.map(({ name }) => name).toSorted();
+
+t.test('the documented interface is that of the source', (t) => {
+  t.same(names(parts), found(/part="([a-z -]+)"/g));
+  t.same(names(events), found(/dispatch\('(collab-[a-z-]+)'/g));
+  t.same(names(customProperties), found(/var\((--collab-[a-z-]+)/g));
+  const declared = /static override properties = \{([^]*?)\n {2}\};/.exec(readSource('src/widget/collab-comments.ts'))?.[1] ?? '';
+  const rows = [...declared.matchAll(/^ {4}(\w+): \{(.*)\},$/gm)].map(([, name = '', options = '']) => ({ name: /attribute: '([a-z-]+)'/.exec(options)?.[1] ?? name, attribute: !options.includes('attribute: false') }));
+  t.same(names(attributes), names(rows.filter(({ attribute }) => attribute)));
+  t.same(names(properties), names(rows.filter(({ attribute }) => !attribute)));
+  t.end();
+});
+
+t.test('every language has every text with the same values, and every text is used', (t) => {
+  const values = (text: string): string[] => [...text.matchAll(/\{\w+\}/g)].map(([value]) => value).toSorted();
+  t.same(Object.keys(de), Object.keys(en));
+  for (const [key, text] of Object.entries(en)) t.same(values(de[key as keyof typeof de]), values(text), key);
+  const code = sources.filter((path) => !path.includes('/strings/')).map(readSource).join('\n');
+  t.same(Object.keys(en).filter((key) => !code.includes(`'${key}'`)), []);
+  t.equal(new Language('xx-invalid-tag-that-is-too-long-to-be-one', { send: 'Go' }).text('send'), 'Go');
+  t.equal(new Language('de-AT', de).text('replies', { count: 3 }), '3 Antworten');
+  t.end();
+});
+
+t.test('pins that would overlap are one cluster, apart from the open one', (t) => {
+  const pins = [{ id: 'a', x: 0, y: 0 }, { id: 'b', x: 10, y: 10 }, { id: 'c', x: 19, y: 0 }, { id: 'd', x: 21, y: 0 }, { id: 'e', x: -5, y: -5 }];
+  t.same(clusterPins(pins, 20).map(({ ids }) => ids), [['a', 'b', 'c', 'e'], ['d']]);
+  t.same(clusterPins(pins, 20, new Set(['b'])).map(({ ids }) => ids), [['a', 'c', 'e'], ['b'], ['d']]);
+  const many = Array.from({ length: 2_000 }, (_, index) => ({ id: String(index), x: index % 50, y: 0 }));
+  t.equal(clusterPins(many, 26).reduce((sum, { ids }) => sum + ids.length, 0), 2_000);
+  t.end();
+});
+
+t.test('a popover is beside its pin and within the free part of the window', (t) => {
+  const size = { width: 360, height: 400 };
+  const view = { left: 0, top: 0, width: 1000, height: 800 };
+  const pin = (left: number, top: number) => ({ left, top, width: 32, height: 32 });
+  t.same(placePopover(pin(100, 100), size, view, false), { left: 140, top: 100 });
+  t.same(placePopover(pin(900, 700), size, view, false), { left: 532, top: 392 }, 'the other side, and up');
+  t.same(placePopover(pin(600, 100), size, view, true), { left: 232, top: 100 }, 'from right to left');
+  t.same(placePopover(pin(500, 0), size, { ...view, width: 600 }, false), { left: 132, top: 8 }, 'beside the panel');
+  t.same(placePopover(pin(10, 10), size, { ...view, width: 320 }, false), { left: 8, top: 10 }, 'narrower than itself');
+  t.end();
+});
+
+t.test('texts are compared by what they have in common', (t) => {
+  t.equal(similarity('the same', 'the same'), 1);
+  t.ok(similarity('Revenue grew for the fourth month in a row.', 'Revenue grew for the fifth month in a row!') > 0.75);
+  t.ok(similarity('Revenue grew for the fourth month', 'Stock of the winter line arrives') < 0.35);
+  t.equal(similarity('', ''), 1);
+  t.end();
+});
+
+t.test('people have initials and colours, bots and missing names included', (t) => {
+  t.match(personOf('u1', { userId: 'u1', name: 'Maria \u202ESørensen', avatarUrl: 'javascript:alert(1)', kind: 'bot' }), { name: 'Maria Sørensen', initials: 'MS', avatarUrl: null, isBot: true });
+  t.match(personOf('ci-bot', undefined), { name: 'ci-bot', initials: 'CB', isBot: false });
+  t.match(personOf('🙂', undefined), { initials: '?' });
+  t.equal(personOf('ann', undefined).hue, personOf('ann', undefined).hue);
+  t.end();
+});
+
+t.test('links lead to threads and comments, and to nothing else', (t) => {
+  const link = linkTo('https://a.example/page?x=1#old', { threadId: 'th_1', commentId: 'cm_2' });
+  t.equal(link, 'https://a.example/page?x=1#collab=th_1/cm_2');
+  t.same(readLink(new URL(link).hash), { threadId: 'th_1', commentId: 'cm_2' });
+  t.same(readLink('#collab=th_1'), { threadId: 'th_1', commentId: null });
+  for (const hash of ['', '#top', '#collab=', '#collab=a/b/c', '#collab=<b>']) t.equal(readLink(hash), null, hash);
+  t.end();
+});
