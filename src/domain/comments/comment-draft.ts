@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { type Comment, CommentCreateSchema } from '../../model/comment.ts';
 import type { Limits } from '../../model/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';
+import type { Position } from '../../model/thread.ts';
 import { checkAttachmentIds } from '../files/attachments.ts';
 import { checkBody, checkId, checkMentions, checkMetadata } from '../input/bounds.ts';
 import type { Actor } from '../access/actor.ts';
@@ -20,6 +21,15 @@ export interface CommentDraft {
   /** Uploads to link; undefined if the client gave none. */
   readonly attachmentIds: readonly string[] | undefined;
   readonly metadata: Metadata;
+}
+
+/** A validated thread that is not written yet. */
+export interface ThreadDraft {
+  /** The id that the client chose, if any. */
+  readonly id: string | undefined;
+  readonly position: Position | null;
+  /** The first comment. Its metadata become those of the thread. */
+  readonly first: CommentDraft;
 }
 
 /**

@@ -25,15 +25,18 @@ const GENERATED_REST_LENGTH = 16 - TIME_LENGTH;
  */
 export function newLocation(tx: Transaction, environmentId: string, threadId: string, now: number, chosenId: string | undefined): CommentLocation & { id: string } {
   const partition = threadRecordsOf(environmentId, threadId);
-  const threadPart = chosenId === undefined ? GENERATED_THREAD_ID.exec(threadId)?.[1] : undefined;
-  if (threadPart !== undefined) {
-    const commentPart = newShortId('', now);
-    return { id: `cm_${threadPart}_${commentPart}`, partition, key: generatedKey(commentPart) };
-  }
-  const id = chosenId ?? newId('cm_', now);
+  const id = chosenId ?? newCommentId(threadId, now);
+  const generated = chosenId === undefined ? decodeCommentId(environmentId, id) : undefined;
+  if (generated !== undefined) return { id, ...generated };
   const key = `${COMMENT_PREFIX}${timeKey(now)}~${id}`;
   tx.put(commentIndexOf(environmentId), id, `${threadId} ${key}`);
   return { id, partition, key };
+}
+
+/** A generated id for a comment of a thread, which encodes its location if the id of the thread is generated too. */
+export function newCommentId(threadId: string, now: number): string {
+  const threadPart = GENERATED_THREAD_ID.exec(threadId)?.[1];
+  return threadPart === undefined ? newId('cm_', now) : `cm_${threadPart}_${newShortId('', now)}`;
 }
 
 /** Deletes the index entry that `newLocation` wrote for the comment with this key, if it did. */

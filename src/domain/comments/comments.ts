@@ -2,28 +2,34 @@ import { CollabError } from '../../model/errors.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/keyed-lock.ts';
-import { type Comment, CommentPatchSchema } from '../../model/comment.ts';
+import { type Comment, type CommentPatch, CommentPatchSchema } from '../../model/comment.ts';
 import { limitsOf } from '../../model/environment.ts';
 import { hasMetadata } from '../../model/metadata.ts';
-import { parseThreadStats, renderThreadStats, type ThreadRecord } from '../../model/thread.ts';
+import { parseThreadStats, type ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { actingUserId, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
 import { checkAttachmentIds, removeAttachments, withAttachments } from '../files/attachments.ts';
 import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
 import { commentOf, parseCommentDraft } from './comment-draft.ts';
+import { insertComment, replaceComment, updateThreadStats } from './comment-writing.ts';
+import { filterEdit, filterNewComment } from './comment-filters.ts';
 import { type CommentLocation, findLocation, deleteLocation, newLocation } from './comment-location.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
+import { filtersFor } from '../filtering.ts';
 import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
 import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
+import { holdWrite, requireFreeCommentId, withdrawEdit } from '../moderation/held-write.ts';
+import { recordModeration } from '../moderation/moderator-acts.ts';
+import { removeItemsAbout } from '../moderation/queue.ts';
 import { touchRoom } from '../rooms/rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
 import { nextTimeInThread } from './thread-time.ts';
 import { requireThreadAccess, threadNotFound, threadPartition } from './thread-view.ts';
-import { chargeUsage, countUsage } from '../quotas/usage.ts';
+import { countUsage } from '../quotas/usage.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
@@ -47,55 +53,66 @@ export async function listComments(ctx: Context, actor: Actor, threadId: string,
   });
 }
 
+/** A comment: `{"comment":…}`. Throws `forbidden`, `comment_not_found`. */
+export async function getComment(ctx: Context, actor: Actor, commentId: string): Promise<string> {
+  requireRead(actor);
+  await requireCommentAccess(ctx, actor, commentId);
+  const { partition, key } = await requireLocation(ctx.store, actor.environment.id, commentId);
+  const text = await ctx.store.get(partition, key);
+  // The comments of a deleted room are removed after their threads.
+  if (text === undefined || (await ctx.store.get(partition, THREAD_KEY)) === undefined) throw commentNotFound();
+  return `{"comment":${text}}`;
+}
+
 /**
- * Adds a comment to a thread and returns `{"comment":…}`. `input` is the parsed JSON body. Throws `forbidden`,
- * `invalid_request`, `unknown_user`, `thread_not_found`, `id_taken`, `idempotency_key_reused`.
+ * Adds a comment to a thread and returns `{"comment":…}`. `input` is the parsed JSON body. Filters may change or hold it.
+ * Throws `forbidden`, `invalid_request`, `unknown_user`, `thread_not_found`, `id_taken`, `idempotency_key_reused`,
+ * `content_rejected`.
  */
 export async function createComment(ctx: Context, actor: Actor, threadId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
   requireWrite(actor);
   if (actor.rooms !== null) await requireThreadAccess(ctx, actor, threadId);
   const limits = limitsOf(actor.environment);
-  const draft = parseCommentDraft(actor, input, limits);
+  const parsed = parseCommentDraft(actor, input, limits);
+  const filters = filtersFor(ctx, actor, 'comment.create');
+  const { draft, held } = filters === undefined ? { draft: parsed, held: null } : await filterNewComment(ctx, filters, { actor, threadId, draft: parsed, idempotency, limits });
+  if (held !== null) return holdWrite(ctx, actor, { kind: 'comment.create', roomId: held.roomId, threadId, draft }, held.hold, idempotency);
   const environmentId = actor.environment.id;
   const partition = threadPartition(environmentId, threadId);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     const { roomId } = parseThread(await tx.get(partition, THREAD_KEY));
     requireWrite(actor, roomId);
     await requireKnownAuthor(ctx, tx, actor, draft.userId);
-    if (draft.id !== undefined && (await commentExists(tx, environmentId, draft.id))) {
-      throw new CollabError('id_taken', `The id ${draft.id} is taken by another comment`);
-    }
+    if (draft.id !== undefined) await requireFreeCommentId(tx, environmentId, draft.id);
 
     const now = await nextTimeInThread(ctx, partition);
-    const at = timestamp(now);
     const location = newLocation(tx, environmentId, threadId, now, draft.id);
-    const plain = commentOf(draft, location.id, threadId, at);
+    const plain = commentOf(draft, location.id, threadId, timestamp(now));
     const comment = draft.attachmentIds === undefined ? plain : await withAttachments(tx, actor, plain, draft.attachmentIds);
-    const text = JSON.stringify(comment);
-    tx.put(location.partition, location.key, text);
-    chargeUsage(tx, actor, draft.userId, 'comments', 1);
-    updateThreadStats(tx, partition, at, 1, limits.commentsPerThread);
-    touchRoom(tx, environmentId, roomId, at);
-    emitChange(tx, actor.environment, { type: 'comment.created', at: now, roomId, threadId, userId: comment.userId, via: actor.via, data: text });
+    const text = insertComment(tx, actor, { location, roomId, comment, now });
     return { status: 201, body: `{"comment":${text}}` };
   });
 }
 
 /**
  * Changes the text of a comment, and its mentions, attachments and metadata if given, and returns `{"comment":…}`.
- * `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `comment_not_found`, `unknown_attachment`,
- * `attachment_linked`.
+ * `input` is the parsed JSON body. Filters may change or hold it. Throws `forbidden`, `invalid_request`, `comment_not_found`,
+ * `unknown_attachment`, `attachment_linked`, `content_rejected`.
  */
 export async function editComment(ctx: Context, actor: Actor, commentId: string, input: unknown): Promise<string> {
   requireChange(actor);
   await requireCommentAccess(ctx, actor, commentId);
   const limits = limitsOf(actor.environment);
-  const patch = validate(commentPatch, input);
-  const attachmentIds = patch.attachmentIds === undefined ? undefined : checkAttachmentIds(patch.attachmentIds, limits);
+  const given = validate(commentPatch, input);
+  const attachmentIds = given.attachmentIds === undefined ? undefined : checkAttachmentIds(given.attachmentIds, limits);
   // Unless the attachments are given too, an empty text can be judged only once the comment is read: assume that it has one.
-  checkBody(patch.body, limits, attachmentIds === undefined ? 1 : attachmentIds.length);
-  const mentions = patch.mentions === undefined ? undefined : checkMentions(patch.mentions, limits);
-  if (patch.metadata !== undefined) checkMetadata(patch.metadata, limits);
+  checkBody(given.body, limits, attachmentIds === undefined ? 1 : attachmentIds.length);
+  const mentions = given.mentions === undefined ? undefined : checkMentions(given.mentions, limits);
+  if (given.metadata !== undefined) checkMetadata(given.metadata, limits);
+  const checked: CommentPatch = { ...given, ...(mentions === undefined ? {} : { mentions: [...mentions] }) };
+  const filters = filtersFor(ctx, actor, 'comment.update');
+  const { patch, held } = filters === undefined ? { patch: checked, held: null } : await filterEdit(ctx, filters, { actor, commentId, patch: checked, limits });
+  if (held !== null) return (await holdWrite(ctx, actor, { kind: 'comment.update', roomId: held.roomId, threadId: held.threadId, commentId, patch }, held.hold, null)).body;
   const environmentId = actor.environment.id;
   return commentLocks.run(`${environmentId} ${commentId}`, () =>
     ctx.store.transact(async (tx) => {
@@ -103,29 +120,18 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
       requireChange(actor, thread.roomId);
       requireAuthor(actor, comment.userId, 'comment');
       const now = await nextTimeInThread(ctx, partition);
-      const at = timestamp(now);
       const linked = await withAttachments(tx, actor, comment, attachmentIds);
       checkBody(patch.body, limits, linked.attachments.length);
       const edited: Comment = {
         ...linked,
         body: patch.body,
-        mentions: mentions ?? comment.mentions,
+        mentions: patch.mentions ?? comment.mentions,
         metadata: patch.metadata ?? comment.metadata,
-        editedAt: at,
+        editedAt: timestamp(now),
       };
-      const text = JSON.stringify(edited);
-      tx.put(partition, key, text);
-      updateThreadStats(tx, partition, at, 0);
-      touchRoom(tx, environmentId, thread.roomId, at);
-      emitChange(tx, actor.environment, {
-        type: 'comment.updated',
-        at: now,
-        roomId: thread.roomId,
-        threadId: thread.id,
-        userId: actingUserId(actor),
-        via: actor.via,
-        data: text,
-      });
+      await withdrawEdit(tx, environmentId, commentId, edited.attachments.map(({ id }) => id));
+      await recordModeration(ctx, tx, actor, comment.userId, { action: 'comment.update', target: { kind: 'comment', id: commentId } });
+      const text = replaceComment(tx, actor, { location: { partition, key }, roomId: thread.roomId, comment: edited, now });
       return `{"comment":${text}}`;
     }),
   );
@@ -143,13 +149,16 @@ export async function deleteComment(ctx: Context, actor: Actor, commentId: strin
   return threadLocks.run(location.partition, () => ctx.store.transact((tx) => removeComment(ctx, tx, actor, commentId)));
 }
 
-async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commentId: string): Promise<string> {
+/** Deletes a comment in a transaction, as `deleteComment` does. */
+export async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commentId: string): Promise<string> {
   const environmentId = actor.environment.id;
   const { partition, key, comment, thread } = await requireComment(tx, environmentId, commentId);
   requireChange(actor, thread.roomId);
   requireAuthor(actor, comment.userId, 'comment');
   const now = await nextTimeInThread(ctx, partition);
   const at = timestamp(now);
+  await removeItemsAbout(tx, environmentId, { roomId: thread.roomId, threadId: thread.id, commentId });
+  await recordModeration(ctx, tx, actor, comment.userId, { action: 'comment.delete', target: { kind: 'comment', id: commentId } });
   const deletions = Number((await tx.get(partition, DELETIONS_KEY)) ?? 0);
   // Deletions conflict with each other, so the count can only have grown since this read. The count is read in the transaction
   // (which conflicts with new comments) only if this may be the last comment.
@@ -212,21 +221,6 @@ function parseThread(text: string | undefined): Readonly<ThreadRecord> {
   return record;
 }
 
-/**
- * Adds `comments` to the comment count of a thread at commit and sets its time of the last change. The commit fails with
- * `invalid_request` if the thread would have more than `maxComments`. The transaction must have read the thread record, so
- * that it conflicts with a deletion of the thread.
- */
-export function updateThreadStats(tx: Transaction, partition: string, at: string, comments: number, maxComments = Number.POSITIVE_INFINITY): void {
-  tx.update(partition, STATS_KEY, (current) => {
-    if (current === undefined) return undefined;
-    const stats = parseThreadStats(current);
-    const commentCount = stats.commentCount + comments;
-    if (commentCount > maxComments) throw new CollabError('invalid_request', `A thread holds at most ${maxComments} comments`);
-    return renderThreadStats({ commentCount, updatedAt: at > stats.updatedAt ? at : stats.updatedAt });
-  });
-}
-
 const countOf = (stats: string | undefined): number => (stats === undefined ? 0 : parseThreadStats(stats).commentCount);
 
 async function commentCount(ctx: Context, partition: string): Promise<number> {
@@ -241,13 +235,8 @@ async function requireLocation(reader: Pick<Transaction, 'get'>, environmentId: 
   return location;
 }
 
-async function commentExists(tx: Transaction, environmentId: string, commentId: string): Promise<boolean> {
-  const location = await findLocation(tx, environmentId, commentId);
-  return location !== undefined && (await tx.get(location.partition, location.key)) !== undefined;
-}
-
-/** A comment with its location and thread, all read in the transaction. Throws `comment_not_found`. */
-export async function requireComment(tx: Transaction, environmentId: string, commentId: string): Promise<CommentLocation & { comment: Comment; thread: ThreadRecord }> {
+/** A comment with its location and thread, all read by `tx`. Throws `comment_not_found`. */
+export async function requireComment(tx: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation & { comment: Comment; thread: ThreadRecord }> {
   const { partition, key } = await requireLocation(tx, environmentId, commentId);
   const text = await tx.get(partition, key);
   const record = await tx.get(partition, THREAD_KEY);

@@ -12,12 +12,14 @@ import type { Transaction } from '../../ports/store.ts';
 import { actingUserId, requireAuthor, requireChange, requireWrite } from '../access/access.ts';
 import { checkId } from '../input/bounds.ts';
 import type { CommentLocation } from './comment-location.ts';
-import { updateThreadStats, commentLocks, requireComment, requireCommentAccess } from './comments.ts';
+import { updateThreadStats } from './comment-writing.ts';
+import { commentLocks, requireComment, requireCommentAccess } from './comments.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
-import { isEmoji } from './emoji.ts';
+import { canonicalEmoji, isEmoji } from './emoji.ts';
 import { emitChange } from '../events/emit.ts';
-import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
+import { filtersFor, requirePassing } from '../filtering.ts';
+import { hasStoredAnswer, type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
 import { touchRoom } from '../rooms/rooms.ts';
 import { nextTimeInThread } from './thread-time.ts';
 import { requireKnownAuthor } from '../users/users.ts';
@@ -32,7 +34,7 @@ const REACTION_ID = /^re_[0-9a-z]{1,32}_([A-Za-z0-9_-]{1,64})$/;
 /**
  * Adds a reaction to a comment and returns `{"reaction":…}`, with the status 201, or 200 and the existing reaction if the
  * user has reacted with this emoji before. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`,
- * `unknown_user`, `comment_not_found`, `idempotency_key_reused`.
+ * `unknown_user`, `comment_not_found`, `idempotency_key_reused`, `content_rejected`.
  */
 export async function addReaction(ctx: Context, actor: Actor, commentId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
   requireWrite(actor);
@@ -40,13 +42,18 @@ export async function addReaction(ctx: Context, actor: Actor, commentId: string,
   const limits = limitsOf(actor.environment);
   const { userId, emoji } = parseDraft(actor, input, limits);
   const environmentId = actor.environment.id;
+  if (filtersFor(ctx, actor, 'reaction.create') !== undefined && !(await hasStoredAnswer(ctx, actor, idempotency))) {
+    const { thread } = await requireComment(ctx.store, environmentId, commentId);
+    requireWrite(actor, thread.roomId);
+    await requirePassing(ctx, actor, 'reaction.create', { roomId: thread.roomId, threadId: thread.id, commentId, userId, emoji });
+  }
   return commentLocks.run(`${environmentId} ${commentId}`, () =>
     withIdempotency(ctx, actor, idempotency, async (tx) => {
       const located = await requireComment(tx, environmentId, commentId);
       const { comment, thread } = located;
       requireWrite(actor, thread.roomId);
       await requireKnownAuthor(ctx, tx, actor, userId);
-      const earlier = comment.reactions.find((reaction) => reaction.userId === userId && reaction.emoji === emoji);
+      const earlier = comment.reactions.find((reaction) => reaction.userId === userId && canonicalEmoji(reaction.emoji) === emoji);
       if (earlier !== undefined) return { status: 200, body: renderReaction(earlier) };
       checkCapacity(comment.reactions, emoji, limits);
 
@@ -99,8 +106,9 @@ function remove(ctx: Context, actor: Actor, commentId: string, reactionId: strin
 function parseDraft(actor: Actor, input: unknown, limits: Limits): ReactionCreate {
   const draft = actor.kind === 'user' ? { ...validate(createByUser, input), userId: actor.userId } : validate(createByBackend, input);
   checkId('userId', draft.userId, limits);
-  if (!isEmoji(draft.emoji)) throw new CollabError('invalid_request', 'emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8');
-  return draft;
+  const emoji = canonicalEmoji(draft.emoji);
+  if (!isEmoji(emoji)) throw new CollabError('invalid_request', 'emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8');
+  return { ...draft, emoji };
 }
 
 /** Throws `invalid_request` unless the reactions of an imported comment are such as `addReaction` creates. */
@@ -120,7 +128,7 @@ const invalid = (message: string): CollabError => new CollabError('invalid_reque
 
 /** Throws `invalid_request` if one more reaction with this emoji would exceed a limit. */
 function checkCapacity(reactions: readonly Reaction[], emoji: string, { emojiPerComment, reactionsPerComment }: Limits): void {
-  const distinct = new Set(reactions.map((reaction) => reaction.emoji)).add(emoji);
+  const distinct = new Set(reactions.map((reaction) => canonicalEmoji(reaction.emoji))).add(canonicalEmoji(emoji));
   if (distinct.size > emojiPerComment) throw new CollabError('invalid_request', `A comment takes at most ${emojiPerComment} different emoji`);
   if (reactions.length >= reactionsPerComment) throw new CollabError('invalid_request', `A comment takes at most ${reactionsPerComment} reactions`);
 }

@@ -9,6 +9,7 @@ import { deleteLocation } from './comment-location.ts';
 import type { Actor } from '../access/actor.ts';
 import { emitChange } from '../events/emit.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, roomRecordsOf, STATS_KEY, THREAD_KEY, threadKey, threadRecordsOf } from '../records/partitions.ts';
+import { removeItemsAbout } from '../moderation/queue.ts';
 import { touchRoom } from '../rooms/rooms.ts';
 import { countUsage } from '../quotas/usage.ts';
 
@@ -23,6 +24,7 @@ export async function removeThread(tx: Transaction, actor: Actor, thread: Thread
   const environmentId = actor.environment.id;
   const partition = threadRecordsOf(environmentId, thread.id);
   await tx.get(partition, STATS_KEY);
+  await removeItemsAbout(tx, environmentId, { roomId: thread.roomId, threadId: thread.id });
   await deleteComments(tx, environmentId, partition, await tx.range(partition, { prefix: COMMENT_PREFIX }));
   for (const key of [THREAD_KEY, STATS_KEY, DELETIONS_KEY]) tx.delete(partition, key);
   tx.delete(roomRecordsOf(environmentId, thread.roomId), threadKey(thread.createdAt, thread.id));

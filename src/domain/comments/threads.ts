@@ -7,26 +7,29 @@ import { limitsOf } from '../../model/environment.ts';
 import type { EventType } from '../../model/event.ts';
 import type { Limits } from '../../model/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';
-import { parseThreadStats, type Position, presentThread, renderThreadStats, type Thread, ThreadCreateSchema, ThreadPatchSchema, type ThreadRecord, type ThreadStats } from '../../model/thread.ts';
-import type { Transaction } from '../../ports/store.ts';
+import { parseThreadStats, type Position, presentThread, ThreadCreateSchema, ThreadPatchSchema, type ThreadRecord } from '../../model/thread.ts';
 import { actingUserId, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
 import { withAttachments } from '../files/attachments.ts';
-import { checkId, checkMetadata, checkPosition } from '../input/bounds.ts';
-import { validateCommentDraft, type CommentDraft, commentOf } from './comment-draft.ts';
+import { checkRoomId, checkMetadata, checkPosition } from '../input/bounds.ts';
+import { commentOf, type ThreadDraft, validateCommentDraft } from './comment-draft.ts';
+import { filterNewThread, filterResolution } from './comment-filters.ts';
 import { newLocation } from './comment-location.ts';
+import { insertThread, renderCreatedThread } from './comment-writing.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
+import { filtersFor } from '../filtering.ts';
 import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
+import { holdWrite, requireFreeThreadId } from '../moderation/held-write.ts';
+import { recordModeration } from '../moderation/moderator-acts.ts';
 import { isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
 import { MAX_PAGE_CHARS, readPage, type TextBound } from '../lists/paging.ts';
-import { NEWEST_KEY, roomRecordsOf, STATS_KEY, THREAD_KEY, threadKey, threadRecordsOf } from '../records/partitions.ts';
-import { ensureRoom, touchRoom } from '../rooms/rooms.ts';
+import { roomRecordsOf, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
+import { touchRoom } from '../rooms/rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
 import { nextTimeInRoom, nextTimeInThread, timeAfter } from './thread-time.ts';
 import { threadList } from './thread-list.ts';
 import { commentsText, requireThreadAccess, threadNotFound, threadPartition, threadView } from './thread-view.ts';
-import { chargeUsage } from '../quotas/usage.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
@@ -36,41 +39,31 @@ const threadPatch = new InputSchema(ThreadPatchSchema);
 
 /**
  * Creates a thread with its first comment, and its room if necessary, and returns `{"thread":…}`. `input` is the parsed JSON
- * body. Throws `forbidden`, `invalid_request`, `unknown_user`, `id_taken`, `idempotency_key_reused`.
+ * body. Filters may change or hold it. Throws `forbidden`, `invalid_request`, `unknown_user`, `id_taken`,
+ * `idempotency_key_reused`, `content_rejected`.
  */
 export async function createThread(ctx: Context, actor: Actor, roomId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
   requireWrite(actor, roomId);
   const limits = limitsOf(actor.environment);
-  checkId('roomId', roomId, limits);
-  const { id: chosenId, position, first } = readThreadDraft(actor, input, limits);
+  checkRoomId(roomId, limits);
+  const read = readThreadDraft(actor, input, limits);
+  const filters = filtersFor(ctx, actor, 'thread.create');
+  const { draft, hold } = filters === undefined ? { draft: read, hold: null } : await filterNewThread(ctx, filters, { actor, roomId, draft: read, idempotency, limits });
+  if (hold !== null) return holdWrite(ctx, actor, { kind: 'thread.create', roomId, draft }, hold, idempotency);
+  const { id: chosenId, position, first } = draft;
   const environmentId = actor.environment.id;
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     await requireKnownAuthor(ctx, tx, actor, first.userId);
-    if (chosenId !== undefined && (await threadExists(tx, threadRecordsOf(environmentId, chosenId)))) {
-      throw new CollabError('id_taken', `The id ${chosenId} is taken by another thread`);
-    }
+    if (chosenId !== undefined) await requireFreeThreadId(tx, environmentId, chosenId);
     const now = await nextTimeInRoom(ctx, roomRecordsOf(environmentId, roomId));
     const at = timestamp(now);
-    await ensureRoom(tx, environmentId, roomId, at);
     const id = chosenId ?? newId('th_', now);
     const { userId, metadata } = first;
     const record: ThreadRecord = { id, roomId, resolved: false, position, metadata, userId, createdAt: at, updatedAt: at, resolvedAt: null, resolvedBy: null };
-    const stats: ThreadStats = { commentCount: 1, updatedAt: at };
     const location = newLocation(tx, environmentId, id, now, undefined);
     const comment = await withAttachments(tx, actor, commentOf({ ...first, metadata: {} }, location.id, id, at), first.attachmentIds);
-    const commentText = JSON.stringify(comment);
-    const partition = threadRecordsOf(environmentId, id);
-    tx.put(partition, THREAD_KEY, JSON.stringify(record));
-    tx.put(partition, STATS_KEY, renderThreadStats(stats));
-    tx.put(roomRecordsOf(environmentId, roomId), threadKey(at, id), id);
-    tx.put(roomRecordsOf(environmentId, roomId), NEWEST_KEY, id);
-    tx.put(location.partition, location.key, commentText);
-    chargeUsage(tx, actor, userId, 'comments', 1);
-    touchRoom(tx, environmentId, roomId, at, 1, 1);
-    const thread = presentThread(record, stats);
-    const data = `{"thread":${JSON.stringify(thread)},"comment":${commentText}}`;
-    emitChange(tx, actor.environment, { type: 'thread.created', at: now, roomId, threadId: id, userId, via: actor.via, data });
-    return { status: 201, body: renderCreated(thread, commentText) };
+    const { thread, commentText } = await insertThread(tx, actor, { record, location, comment, now });
+    return { status: 201, body: renderCreatedThread(thread, commentText) };
   });
 }
 
@@ -78,7 +71,7 @@ export async function createThread(ctx: Context, actor: Actor, roomId: string, i
 export async function listThreads(ctx: Context, actor: Actor, roomId: string, query: ListQuery): Promise<Page> {
   requireRead(actor, roomId);
   const limits = limitsOf(actor.environment);
-  checkId('roomId', roomId, limits);
+  checkRoomId(roomId, limits);
   const partition = roomRecordsOf(actor.environment.id, roomId);
   const read = () => readPage(ctx.store, query, limits.listHardCap, threadList(ctx, actor.environment.id, partition, query));
   if (!isUnfilteredFirstPage(query)) return read();
@@ -117,22 +110,23 @@ export async function getThread(ctx: Context, actor: Actor, threadId: string, bo
 }
 
 /**
- * Resolves or reopens a thread, replaces its metadata, or both, and returns `{"threadId":…,"resolved":…}`. `input` is the
+ * Resolves or reopens a thread, replaces its metadata, pins it elsewhere, and returns `{"threadId":…,"resolved":…}`. `input` is the
  * parsed JSON body. A field that has the wanted value already is not changed. Throws `forbidden`, `invalid_request`,
- * `thread_not_found`.
+ * `thread_not_found`, `content_rejected`.
  */
 export async function patchThread(ctx: Context, actor: Actor, threadId: string, input: unknown): Promise<string> {
   requireChange(actor);
   await requireThreadAccess(ctx, actor, threadId);
-  const { resolved, metadata } = validate(threadPatch, input);
-  if (resolved === undefined && metadata === undefined) throw new CollabError('invalid_request', 'resolved is required, unless metadata is given');
+  const { resolved, metadata, position: wanted } = validate(threadPatch, input);
+  if (resolved === undefined && metadata === undefined && wanted === undefined) throw new CollabError('invalid_request', 'resolved is required, unless metadata or position is given');
   if (metadata !== undefined) checkMetadata(metadata, limitsOf(actor.environment));
-  return changeThread(ctx, actor, threadId, { resolved, metadata });
+  const position = wanted === undefined ? undefined : checkPosition(wanted, limitsOf(actor.environment));
+  return changeThread(ctx, actor, threadId, { resolved, metadata, position });
 }
 
 /**
  * Resolves or reopens a thread and returns `{"threadId":…,"resolved":…}`. If the thread is in that state already, it changes
- * nothing and emits no event. Throws `forbidden`, `thread_not_found`.
+ * nothing and emits no event. Throws `forbidden`, `thread_not_found`, `content_rejected`.
  */
 export function setResolved(ctx: Context, actor: Actor, threadId: string, resolved: boolean): Promise<string> {
   return changeThread(ctx, actor, threadId, { resolved });
@@ -141,12 +135,14 @@ export function setResolved(ctx: Context, actor: Actor, threadId: string, resolv
 interface ThreadChange {
   readonly resolved?: boolean | undefined;
   readonly metadata?: Metadata | undefined;
+  readonly position?: Position | undefined;
 }
 
 async function changeThread(ctx: Context, actor: Actor, threadId: string, change: ThreadChange): Promise<string> {
   requireChange(actor);
   const environmentId = actor.environment.id;
   const partition = threadPartition(environmentId, threadId);
+  if (change.resolved !== undefined && filtersFor(ctx, actor, 'thread.resolve') !== undefined) await filterResolution(ctx, actor, threadId, change.resolved);
   const resolved = await threadLocks.run(partition, () =>
     ctx.store.transact(async (tx) => {
       const stored = await tx.get(partition, THREAD_KEY);
@@ -175,13 +171,14 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
 }
 
 /** A thread after a change, and the types of the events to emit: none if nothing changes. */
-function changedThread(record: ThreadRecord, { resolved, metadata }: ThreadChange, actor: Actor, at: string): { changed: ThreadRecord; types: EventType[] } {
+function changedThread(record: ThreadRecord, { resolved, metadata, position }: ThreadChange, actor: Actor, at: string): { changed: ThreadRecord; types: EventType[] } {
   const types: EventType[] = [];
   let changed = record;
   if (metadata !== undefined && !isDeepStrictEqual(metadata, record.metadata)) {
     changed = { ...changed, metadata, updatedAt: at };
-    types.push('thread.updated');
   }
+  if (position !== undefined && JSON.stringify(position) !== JSON.stringify(record.position)) changed = { ...changed, position, updatedAt: at };
+  if (changed !== record) types.push('thread.updated');
   if (resolved !== undefined && resolved !== record.resolved) {
     changed = { ...changed, resolved, updatedAt: at, resolvedAt: resolved ? at : null, resolvedBy: resolved ? actingUserId(actor) : null };
     types.push(resolved ? 'thread.resolved' : 'thread.reopened');
@@ -200,34 +197,15 @@ export async function deleteThread(ctx: Context, actor: Actor, threadId: string)
       const record = JSON.parse(stored) as ThreadRecord;
       requireChange(actor, record.roomId);
       requireAuthor(actor, record.userId, 'thread');
+      await recordModeration(ctx, tx, actor, record.userId, { action: 'thread.delete', target: { kind: 'thread', id: threadId } });
       await removeThread(tx, actor, record, await nextTimeInThread(ctx, partition));
     }),
   );
   return '{"deleted":true}';
 }
 
-/** Whether the thread exists, or its comments do: those of a deleted room are removed later, in slices. */
-async function threadExists(tx: Transaction, partition: string): Promise<boolean> {
-  return (await tx.get(partition, THREAD_KEY)) !== undefined || (await tx.range(partition, { limit: 1 })).length > 0;
-}
-
-interface ThreadDraft {
-  readonly id: string | undefined;
-  readonly position: Position | null;
-  /** The first comment. Its metadata become those of the thread. */
-  readonly first: CommentDraft;
-}
-
 function readThreadDraft(actor: Actor, input: unknown, limits: Limits): ThreadDraft {
   const fields = actor.kind === 'user' ? { ...validate(createByUser, input), userId: actor.userId } : validate(createByBackend, input);
   const first = validateCommentDraft(fields, limits);
   return { id: fields.id, first, position: fields.position === undefined ? null : checkPosition(fields.position, limits) };
-}
-
-/** The response to a create: the fields that the API documents first, then the other fields of a thread. */
-function renderCreated(thread: Thread, commentText: string): string {
-  const { id, roomId, resolved, position, createdAt, ...more } = thread;
-  const head = JSON.stringify({ id, roomId, resolved, position });
-  const tail = JSON.stringify({ createdAt, ...more });
-  return `{"thread":${head.slice(0, -1)},"comments":[${commentText}],${tail.slice(1)}}`;
 }

@@ -1,20 +1,25 @@
+import { isDeepStrictEqual } from 'node:util';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/keyed-lock.ts';
 import { type Environment, limitsOf } from '../../model/environment.ts';
 import type { Via } from '../../model/event.ts';
 import { hasMetadata } from '../../model/metadata.ts';
-import { type User, type UserPut, UserPutSchema } from '../../model/user.ts';
+import type { RoomScope } from '../../model/room.ts';
+import { type TokenScope, type User, type UserPut, UserPutSchema } from '../../model/user.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { actingUserId, requireAllRooms, requireBackend, requireRead } from '../access/access.ts';
 import { checkId, checkMetadata, isWebAddress } from '../input/bounds.ts';
 import type { Claims } from '../access/claims.ts';
 import type { Actor } from '../access/actor.ts';
+import { auditActorOf, recordAct } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
+import { removeItemsBy } from '../moderation/queue.ts';
 import { emitChange } from '../events/emit.ts';
 import { type Filters, hasFilters, type ListQuery, type Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
-import { escapeId, userOrderOf, usersOf } from '../records/partitions.ts';
+import { removeUserNotifications } from '../notifications/removal.ts';
+import { escapeId, notificationSettingsOf, userOrderOf, usersOf } from '../records/partitions.ts';
 import { addToOrder, deleteFromOrder, ensureUserOrder, USER_ORDER_PREFIX, userInOrder } from './user-order.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
@@ -37,13 +42,24 @@ export function presentUser(user: User, online: boolean, withEmail: boolean): Us
  * `invalid_request`.
  */
 export async function putUser(ctx: Context, actor: Actor, userId: string, input: unknown): Promise<string> {
-  const user = await upsert(ctx, actor.environment, parsePut(actor, userId, input));
-  return `{"user":${renderUser(ctx, actor, user)}}`;
+  const put = parsePut(actor, userId, input);
+  const online = await isOnline(ctx, actor.environment, userId);
+  const user = await upsert(ctx, actor.environment, put, online);
+  return `{"user":${renderUser(actor, user, online)}}`;
 }
 
-/** As `putUser`, but in a transaction and without a result. */
-export async function putUserWithin(ctx: Context, tx: Transaction, actor: Actor, userId: string, input: unknown): Promise<void> {
-  await upsertWithin(ctx, tx, actor.environment, parsePut(actor, userId, input));
+/**
+ * As `putUser`, but within a transaction of the caller and without a result: for a token that is issued to the user then.
+ * `rooms` is what the token is confined to, which is stored unless a key confined to rooms issues it for an existing user.
+ * Checks the input at once, and resolves with the part that is to be done in the transaction.
+ */
+export async function preparePutWithToken(ctx: Context, actor: Actor, userId: string, input: unknown, rooms: RoomScope): Promise<(tx: Transaction) => Promise<void>> {
+  const put = parsePut(actor, userId, input);
+  const online = await isOnline(ctx, actor.environment, userId);
+  return async (tx) => {
+    const tokenScope: TokenScope = { rooms, issuedAt: timestamp(Math.floor(ctx.clock.now() / 1000) * 1000) };
+    await upsertWithin(ctx, tx, actor.environment, { ...put, tokenScope }, online);
+  };
 }
 
 function parsePut(actor: Actor, userId: string, input: unknown): Upsert {
@@ -68,6 +84,7 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
   checkId('userId', userId, limitsOf(actor.environment));
   const partition = usersOf(actor.environment.id);
   const key = escapeId(userId);
+  const online = await isOnline(ctx, actor.environment, userId);
   await locks.run(`${partition} ${key}`, () =>
     ctx.store.transact(async (tx) => {
       const stored = await tx.get(partition, key);
@@ -76,10 +93,15 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
       const { createdAt } = JSON.parse(stored) as User;
       tx.delete(partition, key);
       deleteFromOrder(tx, actor.environment.id, { createdAt, userId });
+      tx.delete(notificationSettingsOf(actor.environment.id), key);
       const erased: User = { ...emptyUser(userId), createdAt, updatedAt: timestamp(now), firstSeenAt: null, lastSeenAt: null };
-      emitUser(ctx, tx, actor.environment, erased, { at: now, userId: actingUserId(actor), via: actor.via, erased: true });
+      emitUser(tx, actor.environment, erased, online, { at: now, userId: actingUserId(actor), via: actor.via, erased: true });
+      await removeItemsBy(tx, actor.environment.id, userId);
+      await recordAct(ctx, tx, actor.environment.id, { action: 'user.erase', target: { kind: 'user', id: userId }, actor: auditActorOf(ctx, actor) });
     }),
   );
+  // The consumer of the event does this too, in case this process ends first.
+  await removeUserNotifications(ctx, actor.environment.id, userId, timestamp(ctx.clock.now()));
   return '{"deleted":true}';
 }
 
@@ -89,7 +111,7 @@ export async function getUser(ctx: Context, actor: Actor, userId: string): Promi
   checkId('userId', userId, limitsOf(actor.environment));
   const stored = await ctx.store.get(usersOf(actor.environment.id), escapeId(userId));
   if (stored === undefined) throw userNotFound();
-  return `{"user":${renderUser(ctx, actor, JSON.parse(stored) as User)}}`;
+  return `{"user":${renderUser(actor, JSON.parse(stored) as User, await isOnline(ctx, actor.environment, userId))}}`;
 }
 
 /** A page of the users of the environment, newest first by default. Throws `forbidden`, `invalid_cursor`. */
@@ -106,7 +128,7 @@ export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): P
     load: (entry) => userInOrder(ctx, id, entry),
     matches: hasFilters(query) ? (user) => matches(user, query.filters) : null,
     updatedAt: (user) => user.updatedAt,
-    text: (user) => renderUser(ctx, actor, user),
+    text: async (user) => renderUser(actor, user, await isOnline(ctx, actor.environment, user.userId)),
   });
 }
 
@@ -117,10 +139,11 @@ export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): P
 export async function recordUserFromToken(ctx: Context, environment: Environment, claims: Claims, via: Via): Promise<User> {
   const stored = await ctx.store.get(usersOf(environment.id), escapeId(claims.userId));
   const { name, avatarUrl, email, metadata } = claims;
-  const change: Upsert = { userId: claims.userId, fields: definedFields({ name, avatarUrl, email, metadata }), seen: true, actingUserId: claims.userId, via };
+  const tokenScope: TokenScope = { rooms: claims.rooms, issuedAt: timestamp(claims.issuedAt ?? ctx.clock.now()) };
+  const change: Upsert = { userId: claims.userId, fields: definedFields({ name, avatarUrl, email, metadata }), seen: true, tokenScope, actingUserId: claims.userId, via };
   const existing = stored === undefined ? null : (JSON.parse(stored) as User);
   if (existing !== null && applyChange(existing, change, ctx.clock.now()) === existing) return existing;
-  return upsert(ctx, environment, change);
+  return upsert(ctx, environment, change, await isOnline(ctx, environment, claims.userId));
 }
 
 /**
@@ -138,17 +161,19 @@ export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: A
   const user = applyChange(null, { userId, fields: {}, seen: actor.kind === 'user', actingUserId: userId, via: actor.via }, now);
   tx.put(partition, key, JSON.stringify(user));
   addToOrder(tx, actor.environment.id, user);
-  emitUser(ctx, tx, actor.environment, user, { at: now, userId, via: actor.via });
+  // A connected user has a record: one without it can have no socket but the one of this write.
+  const online = actor.kind === 'user' && actor.via === 'ws';
+  emitUser(tx, actor.environment, user, online, { at: now, userId, via: actor.via });
 }
 
 /** Adds `delta` to the number of connections of a user on the worker `owner`. Returns the user's number over all workers. */
-export function countConnections(ctx: Context, environment: Environment, userId: string, owner: string, delta: number): number {
+export function countConnections(ctx: Context, environment: Environment, userId: string, owner: string, delta: number): Promise<number> {
   return ctx.shared.count(connectionsKey(environment, userId), owner, delta);
 }
 
 /** Whether a user has an open connection, on any worker. */
-export function isOnline(ctx: Context, environment: Environment, userId: string): boolean {
-  return ctx.shared.total(connectionsKey(environment, userId)) > 0;
+export async function isOnline(ctx: Context, environment: Environment, userId: string): Promise<boolean> {
+  return (await ctx.shared.total(connectionsKey(environment, userId))) > 0;
 }
 
 const connectionsKey = (environment: Environment, userId: string): string => `conn/${environment.id}/${escapeId(userId)}`;
@@ -160,19 +185,22 @@ interface Upsert {
   readonly fields: UserFields;
   /** Whether the user authenticated, which updates `lastSeenAt`. */
   readonly seen: boolean;
+  /** The rooms of the token that the user has used or got. */
+  readonly tokenScope?: TokenScope;
   /** Whether an existing user must not be changed. */
   readonly createOnly?: boolean;
   readonly actingUserId: string | null;
   readonly via: Via;
 }
 
-function upsert(ctx: Context, environment: Environment, change: Upsert): Promise<User> {
+function upsert(ctx: Context, environment: Environment, change: Upsert, online: boolean): Promise<User> {
   const partition = usersOf(environment.id);
   const key = escapeId(change.userId);
-  return locks.run(`${partition} ${key}`, () => ctx.store.transact((tx) => upsertWithin(ctx, tx, environment, change)));
+  return locks.run(`${partition} ${key}`, () => ctx.store.transact((tx) => upsertWithin(ctx, tx, environment, change, online)));
 }
 
-async function upsertWithin(ctx: Context, tx: Transaction, environment: Environment, change: Upsert): Promise<User> {
+/** @param online whether the user is online, for the event: read before the transaction, which must not wait for shared memory */
+async function upsertWithin(ctx: Context, tx: Transaction, environment: Environment, change: Upsert, online: boolean): Promise<User> {
   const partition = usersOf(environment.id);
   const key = escapeId(change.userId);
   const stored = await tx.get(partition, key);
@@ -184,7 +212,7 @@ async function upsertWithin(ctx: Context, tx: Transaction, environment: Environm
   tx.put(partition, key, JSON.stringify(user));
   if (existing === null) addToOrder(tx, environment.id, user);
   if (existing === null || hasChanges(existing, change.fields)) {
-    emitUser(ctx, tx, environment, user, { at: now, userId: change.actingUserId, via: change.via });
+    emitUser(tx, environment, user, online, { at: now, userId: change.actingUserId, via: change.via });
   }
   return user;
 }
@@ -202,19 +230,28 @@ const LAST_SEEN_PRECISION_MS = 60_000;
 function applyChange(existing: User | null, change: Upsert, now: number): User {
   const at = timestamp(now);
   const { userId, fields, seen } = change;
+  const tokenScope = change.createOnly === true && existing !== null ? existing.tokenScope : latestScope(existing?.tokenScope, change.tokenScope);
+  const scope = tokenScope === undefined ? {} : { tokenScope };
   if (existing === null) {
-    return { ...emptyUser(userId), ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null };
+    return { ...emptyUser(userId), ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null, ...scope };
   }
   const updated = hasChanges(existing, fields);
   const seenAgain = seen && (existing.lastSeenAt === null || Math.abs(now - Date.parse(existing.lastSeenAt)) >= LAST_SEEN_PRECISION_MS);
-  if (!updated && !seenAgain) return existing;
+  if (!updated && !seenAgain && tokenScope === existing.tokenScope) return existing;
   return {
     ...existing,
     ...fields,
     updatedAt: updated ? at : existing.updatedAt,
     firstSeenAt: existing.firstSeenAt ?? (seen ? at : null),
     lastSeenAt: seen ? at : existing.lastSeenAt,
+    ...scope,
   };
+}
+
+/** The scope of the later of two tokens; the current one, even if it is older, unless the rooms differ. */
+function latestScope(current: TokenScope | undefined, next: TokenScope | undefined): TokenScope | undefined {
+  if (next === undefined || isDeepStrictEqual(current?.rooms ?? null, next.rooms)) return current;
+  return current !== undefined && next.issuedAt < current.issuedAt ? current : next;
 }
 
 /** A user of whom only the id is known. */
@@ -250,14 +287,14 @@ interface UserEventFields {
   readonly erased?: true;
 }
 
-function emitUser(ctx: Context, tx: Transaction, environment: Environment, user: User, { erased, ...by }: UserEventFields): void {
-  const view = presentUser(user, isOnline(ctx, environment, user.userId), false);
+function emitUser(tx: Transaction, environment: Environment, user: User, online: boolean, { erased, ...by }: UserEventFields): void {
+  const view = presentUser(user, online, false);
   const data = JSON.stringify(erased === undefined ? view : { ...view, erased });
   emitChange(tx, environment, { type: 'user.updated', roomId: null, threadId: null, data, ...by });
 }
 
-function renderUser(ctx: Context, actor: Actor, user: User): string {
-  return JSON.stringify(presentUser(user, isOnline(ctx, actor.environment, user.userId), actor.kind === 'backend' && actor.rooms === null));
+function renderUser(actor: Actor, user: User, online: boolean): string {
+  return JSON.stringify(presentUser(user, online, actor.kind === 'backend' && actor.rooms === null));
 }
 
 function matches(user: User, { q, seenSince, kind, metadata }: Readonly<Filters>): boolean {

@@ -1,9 +1,10 @@
 import Type from 'typebox';
-import { createComment, deleteComment, editComment, listComments } from '../../../domain/comments/comments.ts';
+import { createComment, deleteComment, editComment, getComment, listComments } from '../../../domain/comments/comments.ts';
 import { CommentCreateSchema, CommentPatchSchema } from '../../../model/comment.ts';
 import { listParameters } from '../../openapi/list-parameters.ts';
-import { ok, page, type Route } from '../route.ts';
-import { deletedSchema, listOf, namedSchemas } from '../../openapi/schemas.ts';
+import { includedParts, includeParameter, okWithUsers, pageWithUsers } from '../include.ts';
+import { ok, type Route } from '../route.ts';
+import { deletedSchema, includedUsers, listWithUsers, namedSchemas } from '../../openapi/schemas.ts';
 
 export const commentRoutes: readonly Route[] = [
   {
@@ -15,11 +16,30 @@ export const commentRoutes: readonly Route[] = [
     access: 'read',
     list: true,
     conditions: 'log',
-    query: listParameters('comments'),
+    query: [includeParameter('users'), ...listParameters('comments')],
     holdsFiles: true,
-    answers: { 200: listOf(namedSchemas.Comment) },
+    answers: { 200: listWithUsers(namedSchemas.Comment) },
     errors: ['invalid_request', 'invalid_cursor', 'thread_not_found'],
-    handle: async (request) => page(await listComments(request.ctx, request.actor, request.param('threadId'), request.listQuery('comments'))),
+    handle: async (request) => {
+      const included = includedParts(request, 'users');
+      return pageWithUsers(request, included, await listComments(request.ctx, request.actor, request.param('threadId'), request.listQuery('comments')));
+    },
+  },
+  {
+    method: 'GET',
+    path: '/comments/:commentId',
+    operationId: 'comments.get',
+    summary: 'Get a comment',
+    credential: 'secret',
+    access: 'read',
+    query: [includeParameter('users')],
+    holdsFiles: true,
+    answers: { 200: Type.Object({ comment: namedSchemas.Comment, users: includedUsers }) },
+    errors: ['invalid_request', 'comment_not_found'],
+    handle: async (request) => {
+      const included = includedParts(request, 'users');
+      return okWithUsers(request, included, await getComment(request.ctx, request.actor, request.param('commentId')));
+    },
   },
   {
     method: 'POST',
@@ -32,7 +52,7 @@ export const commentRoutes: readonly Route[] = [
     idempotent: true,
     holdsFiles: true,
     answers: { 201: Type.Object({ comment: namedSchemas.Comment }) },
-    errors: ['invalid_request', 'unknown_user', 'thread_not_found', 'id_taken'],
+    errors: ['invalid_request', 'unknown_user', 'content_rejected', 'thread_not_found', 'id_taken'],
     handle: (request) => createComment(request.ctx, request.actor, request.param('threadId'), request.body, request.idempotency),
   },
   {
@@ -45,7 +65,7 @@ export const commentRoutes: readonly Route[] = [
     body: CommentPatchSchema,
     holdsFiles: true,
     answers: { 200: Type.Object({ comment: namedSchemas.Comment }) },
-    errors: ['invalid_request', 'comment_not_found'],
+    errors: ['invalid_request', 'content_rejected', 'comment_not_found'],
     handle: async (request) => ok(await editComment(request.ctx, request.actor, request.param('commentId'), request.body)),
   },
   {

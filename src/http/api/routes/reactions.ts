@@ -18,7 +18,7 @@ export const reactionRoutes: readonly Route[] = [
     body: ReactionCreateSchema,
     idempotent: true,
     answers: { 200: oneReaction, 201: oneReaction },
-    errors: ['invalid_request', 'unknown_user', 'comment_not_found'],
+    errors: ['invalid_request', 'unknown_user', 'content_rejected', 'comment_not_found'],
     handle: (request) => addReaction(request.ctx, request.actor, request.param('commentId'), request.body, request.idempotency),
   },
   {

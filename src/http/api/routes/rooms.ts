@@ -2,12 +2,12 @@ import Type from 'typebox';
 import { listPresence } from '../../../domain/rooms/presence.ts';
 import { deleteRoom } from '../../../domain/rooms/room-removal.ts';
 import { getRoom, listRooms, patchRoom } from '../../../domain/rooms/rooms.ts';
-import { CollabError } from '../../../model/errors.ts';
 import { RoomPatchSchema } from '../../../model/room.ts';
 import { listParameters } from '../../openapi/list-parameters.ts';
 import { withContentEtag } from '../list-etag.ts';
+import { includedParts, includeParameter, pageWithUsers } from '../include.ts';
 import { ok, page, type Route } from '../route.ts';
-import { deletedSchema, listOf, namedSchemas } from '../../openapi/schemas.ts';
+import { deletedSchema, includedUsers, listOf, namedSchemas } from '../../openapi/schemas.ts';
 
 export const roomRoutes: readonly Route[] = [
   {
@@ -33,21 +33,21 @@ export const roomRoutes: readonly Route[] = [
     description: 'The threads are a list: without `limit`, up to 10 000 threads and 16 777 216 characters. `nextCursor` and `Link` are present while more remain.',
     credential: 'secret',
     access: 'read',
-    query: [{ name: 'include', schema: Type.Literal('comments', { description: 'Adds `comments` to each thread.' }) }, ...listParameters('threads')],
+    query: [includeParameter('comments', 'users'), ...listParameters('threads')],
     holdsFiles: true,
     answers: {
       200: Type.Object({
         room: namedSchemas.Room,
         threads: Type.Array(namedSchemas.ThreadWithComments),
         nextCursor: Type.Optional(Type.String({ description: 'Cursor of the next page of threads; absent on the last page.' })),
+        users: includedUsers,
       }),
     },
     errors: ['invalid_request', 'invalid_cursor', 'room_not_found', 'payload_too_large'],
     handle: async (request) => {
-      const include = request.search.get('include');
-      if (include !== null && include !== 'comments') throw new CollabError('invalid_request', 'include must be comments');
-      const query = request.listQuery('threads');
-      return page(await getRoom(request.ctx, request.actor, request.param('roomId'), { includeComments: include !== null, query }));
+      const included = includedParts(request, 'comments', 'users');
+      const options = { includeComments: included.has('comments'), query: request.listQuery('threads') };
+      return pageWithUsers(request, included, await getRoom(request.ctx, request.actor, request.param('roomId'), options));
     },
   },
   {

@@ -2,8 +2,9 @@ import Type from 'typebox';
 import { createThread, deleteThread, getThread, listThreads, patchThread } from '../../../domain/comments/threads.ts';
 import { ThreadCreateSchema, ThreadPatchSchema } from '../../../model/thread.ts';
 import { listParameters } from '../../openapi/list-parameters.ts';
-import { ok, page, type Route } from '../route.ts';
-import { deletedSchema, listOf, namedSchemas } from '../../openapi/schemas.ts';
+import { includedParts, includeParameter, okWithUsers, pageWithUsers } from '../include.ts';
+import { ok, type Route } from '../route.ts';
+import { deletedSchema, includedUsers, listWithUsers, namedSchemas } from '../../openapi/schemas.ts';
 
 export const threadRoutes: readonly Route[] = [
   {
@@ -16,10 +17,13 @@ export const threadRoutes: readonly Route[] = [
     access: 'read',
     list: true,
     conditions: 'log',
-    query: listParameters('threads'),
-    answers: { 200: listOf(namedSchemas.Thread) },
+    query: [includeParameter('users'), ...listParameters('threads')],
+    answers: { 200: listWithUsers(namedSchemas.Thread) },
     errors: ['invalid_request', 'invalid_cursor'],
-    handle: async (request) => page(await listThreads(request.ctx, request.actor, request.param('roomId'), request.listQuery('threads'))),
+    handle: async (request) => {
+      const included = includedParts(request, 'users');
+      return pageWithUsers(request, included, await listThreads(request.ctx, request.actor, request.param('roomId'), request.listQuery('threads')));
+    },
   },
   {
     method: 'POST',
@@ -32,7 +36,7 @@ export const threadRoutes: readonly Route[] = [
     idempotent: true,
     holdsFiles: true,
     answers: { 201: Type.Object({ thread: namedSchemas.CreatedThread }) },
-    errors: ['invalid_request', 'unknown_user', 'id_taken'],
+    errors: ['invalid_request', 'unknown_user', 'content_rejected', 'id_taken'],
     handle: (request) => createThread(request.ctx, request.actor, request.param('roomId'), request.body, request.idempotency),
   },
   {
@@ -43,10 +47,14 @@ export const threadRoutes: readonly Route[] = [
     description: 'A thread of more than 16 777 216 characters is refused with 413; list its comments in pages instead.',
     credential: 'secret',
     access: 'read',
+    query: [includeParameter('users')],
     holdsFiles: true,
-    answers: { 200: Type.Object({ thread: namedSchemas.Thread, comments: Type.Array(namedSchemas.Comment) }) },
-    errors: ['thread_not_found', 'payload_too_large'],
-    handle: async (request) => ok(await getThread(request.ctx, request.actor, request.param('threadId'))),
+    answers: { 200: Type.Object({ thread: namedSchemas.Thread, comments: Type.Array(namedSchemas.Comment), users: includedUsers }) },
+    errors: ['invalid_request', 'thread_not_found', 'payload_too_large'],
+    handle: async (request) => {
+      const included = includedParts(request, 'users');
+      return okWithUsers(request, included, await getThread(request.ctx, request.actor, request.param('threadId')));
+    },
   },
   {
     method: 'PATCH',
@@ -58,7 +66,7 @@ export const threadRoutes: readonly Route[] = [
     access: 'change',
     body: ThreadPatchSchema,
     answers: { 200: Type.Object({ threadId: Type.String(), resolved: Type.Boolean() }) },
-    errors: ['invalid_request', 'thread_not_found'],
+    errors: ['invalid_request', 'content_rejected', 'thread_not_found'],
     handle: async (request) => ok(await patchThread(request.ctx, request.actor, request.param('threadId'), request.body)),
   },
   {

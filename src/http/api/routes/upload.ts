@@ -15,7 +15,7 @@ export const uploadRoutes: readonly Route[] = [
     access: 'create',
     upload: true,
     answers: { 200: namedSchemas.Attachment },
-    errors: ['invalid_request', 'invalid_content_type', 'unsupported_media', 'media_disabled', 'file_too_large', 'payload_too_large'],
+    errors: ['invalid_request', 'invalid_content_type', 'unsupported_media', 'media_disabled', 'content_rejected', 'file_too_large', 'payload_too_large'],
     handle: async (request) => {
       const attachment = await receiveUpload(request);
       return attachment === null ? null : ok(JSON.stringify(attachment));

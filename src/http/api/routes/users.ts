@@ -1,11 +1,12 @@
 import Type from 'typebox';
 import { issueToken } from '../../../domain/access/issue-token.ts';
+import { MAX_FOUND, MAX_LOOKUP_IDS, lookUpUsers } from '../../../domain/users/lookup.ts';
 import { deleteUser, getUser, listUsers, putUser } from '../../../domain/users/users.ts';
 import { TokenCreateSchema } from '../../../model/token.ts';
 import { UserPutSchema } from '../../../model/user.ts';
 import { listParameters } from '../../openapi/list-parameters.ts';
 import { ok, page, type Route } from '../route.ts';
-import { deletedSchema, listOf, namedSchemas } from '../../openapi/schemas.ts';
+import { deletedSchema, foundUsers, listOf, namedSchemas } from '../../openapi/schemas.ts';
 
 const oneUser = Type.Object({ user: namedSchemas.User });
 
@@ -23,6 +24,29 @@ export const userRoutes: readonly Route[] = [
     answers: { 200: listOf(namedSchemas.User) },
     errors: ['invalid_request', 'invalid_cursor'],
     handle: async (request) => page(await listUsers(request.ctx, request.actor, request.listQuery('users'))),
+  },
+  {
+    method: 'GET',
+    path: '/user-lookup',
+    operationId: 'users.lookup',
+    summary: 'Look up names and pictures of users, by id or for a mention picker',
+    description: 'Give `id`, once for each user, or `q`. A credential that is confined to rooms needs `roomId` with `q`, and finds the users of that room: who wrote, is mentioned or is present there.',
+    credential: 'either',
+    access: 'read',
+    query: [
+      { name: 'id', schema: Type.Array(Type.String(), { maxItems: MAX_LOOKUP_IDS, description: 'Ids of users, at most 100; repeat the parameter for each.' }) },
+      { name: 'q', schema: Type.String({ minLength: 1, maxLength: 256, description: 'The name, a later word of it, or the id begins with this text, ignoring case. Of the newest 10 000 users.' }) },
+      { name: 'roomId', schema: Type.String({ description: 'With `q`: only users of this room.' }) },
+      { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: MAX_FOUND, default: 20, description: 'With `q`: the most users to return.' }) },
+    ],
+    answers: { 200: foundUsers },
+    errors: ['invalid_request'],
+    handle: async (request) => {
+      const { search } = request;
+      const limit = search.get('limit');
+      const lookup = { ids: search.getAll('id'), q: search.get('q') ?? undefined, roomId: search.get('roomId') ?? undefined, limit: limit === null ? undefined : Number(limit) };
+      return ok(await lookUpUsers(request.ctx, request.actor, lookup));
+    },
   },
   {
     method: 'GET',

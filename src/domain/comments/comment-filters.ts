@@ -1,0 +1,117 @@
+import type { Comment, CommentPatch } from '../../model/comment.ts';
+import type { Limits } from '../../model/limits.ts';
+import type { ThreadRecord } from '../../model/thread.ts';
+import type { FilteredComment, Filters } from '../../ports/filters.ts';
+import { requireAuthor, requireChange, requireWrite } from '../access/access.ts';
+import type { Actor } from '../access/actor.ts';
+import type { Context } from '../context.ts';
+import { filterContent, type Filtered, type Hold, requirePassing } from '../filtering.ts';
+import { hasStoredAnswer, type Idempotency } from '../idempotency.ts';
+import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
+import { THREAD_KEY } from '../records/partitions.ts';
+import { type CommentDraft, type ThreadDraft, validateCommentDraft } from './comment-draft.ts';
+import { findLocation } from './comment-location.ts';
+import { threadNotFound, threadPartition } from './thread-view.ts';
+
+// The one place where filters change, refuse or hold a write: after its validation and outside of its transaction, which
+// checks everything again that may have changed in the meantime.
+
+/** A validated comment to filter. */
+export interface NewComment {
+  readonly actor: Actor;
+  readonly threadId: string;
+  readonly draft: CommentDraft;
+  readonly idempotency: Idempotency;
+  readonly limits: Limits;
+}
+
+/**
+ * Filters a new comment; one that has an answer already passes unchanged, because that answer is repeated. Throws
+ * `thread_not_found`, `forbidden`, `content_rejected`.
+ */
+export async function filterNewComment(ctx: Context, filters: Filters, { actor, threadId, draft, idempotency, limits }: NewComment): Promise<{ draft: CommentDraft; held: { roomId: string; hold: Hold } | null }> {
+  if (await hasStoredAnswer(ctx, actor, idempotency)) return { draft, held: null };
+  const { roomId } = await readThread(ctx, actor, threadId);
+  requireWrite(actor, roomId);
+  const { fields, hold } = await filterContent(filters, 'comment.create', actor, { roomId, threadId, comment: commentOfDraft(draft) }, checkWith(limits));
+  return { draft: changed(draft, fields, limits), held: hold === null ? null : { roomId, hold } };
+}
+
+/** A validated thread to filter. */
+export interface NewThread {
+  readonly actor: Actor;
+  readonly roomId: string;
+  readonly draft: ThreadDraft;
+  readonly idempotency: Idempotency;
+  readonly limits: Limits;
+}
+
+/** As `filterNewComment`, for a thread with its first comment. Throws `content_rejected`. */
+export async function filterNewThread(ctx: Context, filters: Filters, { actor, roomId, draft, idempotency, limits }: NewThread): Promise<{ draft: ThreadDraft; hold: Hold | null }> {
+  if (await hasStoredAnswer(ctx, actor, idempotency)) return { draft, hold: null };
+  const { position, first } = draft;
+  const payload = { roomId, position, metadata: first.metadata, comment: commentOfDraft(first) };
+  const { fields, hold } = await filterContent(filters, 'thread.create', actor, payload, checkWith(limits));
+  return { draft: { ...draft, first: changed(first, fields, limits) }, hold };
+}
+
+/** A validated edit to filter. */
+export interface Edit {
+  readonly actor: Actor;
+  readonly commentId: string;
+  readonly patch: CommentPatch;
+  readonly limits: Limits;
+}
+
+/** Filters an edit. A comment that does not exist passes: the transaction refuses it. Throws `forbidden`, `content_rejected`. */
+export async function filterEdit(ctx: Context, filters: Filters, { actor, commentId, patch, limits }: Edit): Promise<{ patch: CommentPatch; held: { roomId: string; threadId: string; hold: Hold } | null }> {
+  const location = await findLocation(ctx.store, actor.environment.id, commentId);
+  const [text, thread] = location === undefined ? [] : await Promise.all([ctx.store.get(location.partition, location.key), ctx.store.get(location.partition, THREAD_KEY)]);
+  if (text === undefined || thread === undefined) return { patch, held: null };
+  const current = JSON.parse(text) as Comment;
+  const { id: threadId, roomId } = JSON.parse(thread) as ThreadRecord;
+  requireChange(actor, roomId);
+  requireAuthor(actor, current.userId, 'comment');
+  const before: FilteredComment = { userId: current.userId, body: current.body, mentions: current.mentions, metadata: current.metadata, attachmentIds: current.attachments.map(({ id }) => id) };
+  const comment: FilteredComment = {
+    userId: current.userId,
+    body: patch.body,
+    mentions: patch.mentions ?? before.mentions,
+    metadata: patch.metadata ?? before.metadata,
+    attachmentIds: patch.attachmentIds ?? before.attachmentIds,
+  };
+  const { fields, hold } = await filterContent(filters, 'comment.update', actor, { roomId, threadId, commentId, before, comment }, checkWith(limits));
+  const { mentions = patch.mentions, ...rest } = fields;
+  const edited: CommentPatch = { ...patch, ...rest, ...(mentions === undefined ? {} : { mentions: [...checkMentions(mentions, limits)] }) };
+  return { patch: edited, held: hold === null ? null : { roomId, threadId, hold } };
+}
+
+/** Filters a change of the state of a thread; nothing to filter if it has that state. Throws `thread_not_found`, `forbidden`, `content_rejected`. */
+export async function filterResolution(ctx: Context, actor: Actor, threadId: string, resolved: boolean): Promise<void> {
+  const thread = await readThread(ctx, actor, threadId);
+  requireChange(actor, thread.roomId);
+  if (thread.resolved !== resolved) await requirePassing(ctx, actor, 'thread.resolve', { roomId: thread.roomId, threadId, resolved });
+}
+
+async function readThread(ctx: Context, actor: Actor, threadId: string): Promise<ThreadRecord> {
+  const text = await ctx.store.get(threadPartition(actor.environment.id, threadId), THREAD_KEY);
+  if (text === undefined) throw threadNotFound();
+  return JSON.parse(text) as ThreadRecord;
+}
+
+function commentOfDraft({ userId, body, mentions, metadata, attachmentIds = [] }: CommentDraft): FilteredComment {
+  return { userId, body, mentions, metadata, attachmentIds };
+}
+
+/** Throws `invalid_request` for a comment that a client could not write either. */
+function checkWith(limits: Limits): (comment: FilteredComment) => void {
+  return ({ body, mentions, metadata, attachmentIds }) => {
+    checkBody(body, limits, attachmentIds.length);
+    checkMentions(mentions, limits);
+    checkMetadata(metadata, limits);
+  };
+}
+
+function changed(draft: CommentDraft, fields: Filtered['fields'], limits: Limits): CommentDraft {
+  return validateCommentDraft({ ...draft, ...fields }, limits);
+}

@@ -1,0 +1,51 @@
+import type { Comment } from '../../model/comment.ts';
+import type { Thread } from '../../model/thread.ts';
+import type { Actor } from '../access/actor.ts';
+import type { Context } from '../context.ts';
+import { usersById, renderUsers } from './lookup.ts';
+
+type AnyThread = Partial<Thread> & { readonly comments?: readonly Comment[] };
+
+/** The parts of an answer that name users. */
+interface Answer {
+  readonly thread?: AnyThread;
+  readonly threads?: readonly AnyThread[];
+  readonly comments?: readonly Comment[];
+  readonly comment?: Comment;
+  readonly items?: readonly (AnyThread | Comment)[];
+}
+
+/** The ids in answers that are cached as one object, such as the first page of a list. */
+const idsByAnswer = new WeakMap<object, readonly string[]>();
+
+/**
+ * Adds `users` to the JSON of an answer with threads or comments: the authors, the mentioned users and those who reacted, by
+ * id. Unknown ones are absent.
+ *
+ * @param answer the text, or an object with it that stands for this text alone
+ */
+export async function withUsers(ctx: Context, actor: Actor, answer: string | { readonly text: string | Uint8Array }): Promise<string> {
+  const text = textOf(typeof answer === 'string' ? answer : answer.text);
+  let ids = typeof answer === 'string' ? undefined : idsByAnswer.get(answer);
+  ids ??= userIdsIn(JSON.parse(text) as Answer);
+  if (typeof answer !== 'string') idsByAnswer.set(answer, ids);
+  const users = renderUsers(await usersById(ctx, actor, ids));
+  return `${text.slice(0, -1)},${users.slice(1)}`;
+}
+
+const textOf = (text: string | Uint8Array): string => (typeof text === 'string' ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength).toString());
+
+function userIdsIn({ thread, threads = [], comments = [], comment, items = [] }: Answer): readonly string[] {
+  const ids = new Set<string>();
+  const add = (record: AnyThread | Comment): void => {
+    if (record.userId !== undefined) ids.add(record.userId);
+    if ('resolvedBy' in record && typeof record.resolvedBy === 'string') ids.add(record.resolvedBy);
+    if ('mentions' in record) for (const id of record.mentions) ids.add(id);
+    if ('reactions' in record) for (const { userId } of record.reactions) ids.add(userId);
+    if ('comments' in record) for (const one of record.comments ?? []) add(one);
+  };
+  for (const record of [...threads, ...comments, ...items]) add(record);
+  if (thread !== undefined) add(thread);
+  if (comment !== undefined) add(comment);
+  return [...ids];
+}

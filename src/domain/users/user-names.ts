@@ -1,0 +1,47 @@
+import { BoundedMap } from '../../lib/bounded-map.ts';
+import { type UserSummary, summaryOf } from '../../model/user.ts';
+import type { Store } from '../../ports/store.ts';
+import type { Context } from '../context.ts';
+import { userOrderOf } from '../records/partitions.ts';
+import { ensureUserOrder, USER_ORDER_PREFIX, userInOrder } from './user-order.ts';
+
+/** The users of an environment that a search considers, the newest first. */
+const MAX_USERS = 10_000;
+/** How long the list of them is used, in milliseconds: a search follows each key that a user presses. */
+const FRESH_MS = 5_000;
+const SLICE = 500;
+const MAX_ENVIRONMENTS = 50;
+
+interface Names {
+  readonly readAt: number;
+  readonly users: Promise<readonly UserSummary[]>;
+}
+
+const namesByStore = new WeakMap<Store, BoundedMap<string, Names>>();
+
+/** The newest 10 000 users of an environment as of at most 5 s ago. */
+export function allUsers(ctx: Context, environmentId: string): Promise<readonly UserSummary[]> {
+  const names = namesByStore.get(ctx.store) ?? new BoundedMap<string, Names>(MAX_ENVIRONMENTS);
+  namesByStore.set(ctx.store, names);
+  const known = names.get(environmentId);
+  const now = ctx.clock.monotonic();
+  if (known !== undefined && now - known.readAt < FRESH_MS) return known.users;
+  const users = readUsers(ctx, environmentId);
+  names.set(environmentId, { readAt: now, users });
+  // A failure is forgotten with the next read; nobody may be listening to this copy of it.
+  users.catch(() => names.set(environmentId, { readAt: -FRESH_MS, users: Promise.resolve([]) }));
+  return users;
+}
+
+async function readUsers(ctx: Context, environmentId: string): Promise<readonly UserSummary[]> {
+  await ensureUserOrder(ctx, environmentId);
+  const users: UserSummary[] = [];
+  for (let after: string | undefined; users.length < MAX_USERS; ) {
+    const slice = await ctx.store.range(userOrderOf(environmentId), { prefix: USER_ORDER_PREFIX, after, reverse: true, limit: SLICE });
+    const loaded = await Promise.all(slice.map((entry) => userInOrder(ctx, environmentId, entry)));
+    for (const user of loaded) if (user !== null) users.push(summaryOf(user));
+    if (slice.length < SLICE) break;
+    after = slice.at(-1)?.key;
+  }
+  return users;
+}
