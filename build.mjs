@@ -1,9 +1,15 @@
 // Bundles the CLI and the primary into dist/bin/collab.js, the worker processes into dist/bin/worker.cjs, the demo page into dist/demo and the API reference into dist/docs. `npm start` and `npm test` run it first.
-import { build } from 'esbuild';
-import { chmod, readdir, rm } from 'node:fs/promises';
+import { build, transform } from 'esbuild';
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, readdir, readFile, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { buildSdk } from './tools/build-sdk.mjs';
 
+const { dependencies } = JSON.parse(await readFile('package.json', 'utf8'));
 const outdir = 'dist';
+const typesDir = 'dist/plugin/types';
 
 const node = {
   bundle: true,
@@ -22,12 +28,26 @@ const server = build({
     { in: './bin/collab.ts', out: 'bin/collab' },
     // A worker thread starts from a file of its own.
     { in: './src/adapters/yjs/thread.ts', out: 'threads/yjs' },
+    { in: './src/plugins/thread/entry.ts', out: 'threads/plugin' },
   ],
   outdir,
   chunkNames: 'chunks/[name]-[hash]',
   splitting: true,
   format: 'esm',
   external: [...node.external, 'pino'],
+});
+
+// What plugins import as `collab/plugin`, and the plugins that ship. Those find packages beside the program, but typebox is bundled: it is hundreds of modules.
+const shipped = (await readdir('plugins')).filter((name) => existsSync(`plugins/${name}/index.ts`));
+const plugins = build({
+  ...node,
+  entryPoints: [
+    { in: './src/plugins/api.ts', out: 'plugin/index' },
+    ...shipped.map((name) => ({ in: `./plugins/${name}/index.ts`, out: `plugins/${name}` })),
+  ],
+  outdir,
+  format: 'esm',
+  external: Object.keys(dependencies).filter((name) => name !== 'typebox'),
 });
 
 // One CommonJS file, which Node loads with a third less of processor time than some hundred ES modules.
@@ -45,10 +65,50 @@ const demo = build({
     demo: './src/demo/page/main.ts',
     style: './src/demo/page/style.css',
     index: './src/demo/page/index.html',
+    product: './src/demo/page/product.ts',
+    'product-style': './src/demo/page/product.css',
+    'product-page': './src/demo/page/product.html',
     icon: './src/demo/page/icon.svg',
   },
   outdir: join(outdir, 'demo'),
   loader: { '.html': 'copy', '.svg': 'copy' },
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  platform: 'browser',
+  target: 'es2022',
+  metafile: true,
+  logLevel: 'warning',
+});
+
+/** Style sheets of the widget become minified text in its script. */
+const cssText = {
+  name: 'css-text',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true, target: 'es2022' });
+      return { contents: code.trim(), loader: 'text' };
+    });
+  },
+};
+
+/** Line breaks and indents of the widget's templates show nothing: one space says the same. */
+const shortTemplates = {
+  name: 'short-templates',
+  setup({ onLoad }) {
+    onLoad({ filter: /src\/widget\/.*\.ts$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8');
+      return { contents: text.includes("from 'lit'") ? text.replaceAll(/(?<=[>}"])\n\s+(?=[<$@.])/g, ' ') : text, loader: 'ts' };
+    });
+  },
+};
+
+const widget = build({
+  entryPoints: { widget: './src/widget/collab-comments.ts' },
+  outdir: join(outdir, 'widget'),
+  chunkNames: 'widget/[name]-[hash]',
+  splitting: true,
+  plugins: [cssText, shortTemplates],
   bundle: true,
   minify: true,
   format: 'esm',
@@ -81,14 +141,37 @@ const docs = build({
 });
 
 // esbuild has said what is wrong by then.
-const results = await Promise.all([server, worker, demo, docs]).catch(() => process.exit(1));
+const results = await Promise.all([server, worker, demo, widget, docs, plugins]).catch(() => process.exit(1));
+const sdk = await buildSdk(outdir);
+if (process.env.npm_config_loglevel !== 'silent') console.log(sdk.size);
 await chmod(join(outdir, 'bin/collab.js'), 0o755);
-await removeAllBut(new Set(results.flatMap(({ metafile }) => Object.keys(metafile.outputs))));
+emitTypes();
+await removeAllBut(new Set([...results.flatMap(({ metafile }) => Object.keys(metafile.outputs)), ...sdk.outputs]));
+await checkSize(results[3].metafile.outputs, join(outdir, 'widget/widget.js'), 40_000);
+
+/** Prints the size of a script with what it imports at once, as it is sent, and ends the build if it exceeds the bound, in bytes. */
+async function checkSize(outputs, entry, bound) {
+  const files = new Set([entry]);
+  for (const file of files) for (const { path, kind } of outputs[file].imports) if (kind === 'import-statement') files.add(path);
+  const sizes = await Promise.all([...files].map(async (file) => gzipSync(await readFile(file), { level: 9 }).length));
+  const size = sizes.reduce((sum, each) => sum + each, 0);
+  // `npm start` builds silently.
+  if (process.env.npm_config_loglevel !== 'silent') console.log(`${entry}: ${(size / 1000).toFixed(1)} kB gzip, at most ${bound / 1000} kB`);
+  if (size <= bound) return;
+  console.error(`${entry} is larger than ${bound / 1000} kB`);
+  process.exit(1);
+}
+
+/** The declarations of what plugins import. They are not outputs of esbuild, so they are written anew by each build. */
+function emitTypes() {
+  const options = ['--declaration', '--emitDeclarationOnly', '--noEmit', 'false', '--rootDir', 'src', '--outDir', typesDir];
+  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '--project', 'tsconfig.plugin.json', ...options], { stdio: 'inherit' });
+}
 
 /** Chunks carry a hash in their name: those of earlier builds would pile up. */
 async function removeAllBut(outputs) {
   for (const entry of await readdir(outdir, { recursive: true, withFileTypes: true })) {
     const path = relative('.', join(entry.parentPath ?? entry.path, entry.name));
-    if (entry.isFile() && !outputs.has(path)) await rm(path, { force: true });
+    if (entry.isFile() && !outputs.has(path) && !path.startsWith(typesDir)) await rm(path, { force: true });
   }
 }

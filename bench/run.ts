@@ -10,6 +10,7 @@ import { serveCase } from './cases/serve.ts';
 import { startCase } from './cases/start.ts';
 import { thumbnailsCase } from './cases/thumbnails.ts';
 import { uploadCase } from './cases/upload.ts';
+import { webhooksCase } from './cases/webhooks.ts';
 import { buildAll } from './lib/build.ts';
 import { loadCore } from './lib/cores.ts';
 import { useDataRoot } from './lib/folders.ts';
@@ -29,6 +30,7 @@ const cases: Record<CaseName, (plan: Plan) => Promise<CaseResult>> = {
   serve: serveCase,
   thumbnails: thumbnailsCase,
   mixed: mixedCase,
+  webhooks: webhooksCase,
 };
 
 async function main(): Promise<void> {

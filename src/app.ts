@@ -106,27 +106,33 @@ export const startWebWorker: StartWorker = async ({ config, workerId, port }, ch
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
   const { metrics, report } = await startMetrics(config, channel);
-  const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, workerId, port, metrics });
+  const plugins = await (await import('./workers/web-plugins.ts')).requireWebPlugins({ ctx, config, log, metrics });
+  const worker = await runWebWorker({ config, ctx: plugins.filters === undefined ? ctx : { ...ctx, filters: plugins.filters }, bus: ipcBus(channel), log, workerId, port, metrics, plugins });
   return {
     ready: worker.ready,
     log,
-    drain: (reason) => [...worker.drain(reason), report, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
+    drain: (reason) => [...worker.drain(reason), { name: 'end the threads of plugins', withinMs: 1_000, run: () => plugins.close() }, report, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
   };
 };
 
 /** Starts the background worker, which does slow work. */
 export const startBackgroundWorker: StartWorker = async ({ config, workerId }, channel) => {
-  const [{ createLogger }, { runBackgroundWorker }, { ctx, close }] = await Promise.all([
+  const [{ createLogger }, { runBackgroundWorker }, { ipcBus }, { ctx, close }] = await Promise.all([
     import('./observability/log.ts'),
     import('./workers/background-worker.ts'),
+    import('./adapters/ipc/bus.ts'),
     openContext(config),
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
   const { metrics, report } = await startMetrics(config, channel);
   metrics?.gauge('lmdb_used_bytes', () => [[{}, storeFiles(storePath(config)).reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0)]]);
-  const worker = runBackgroundWorker({ config, ctx, channel, log, metrics });
+  const { BackgroundPlugins } = await import('./workers/background/background-plugins.ts');
+  const plugins = await BackgroundPlugins.load({ ctx, config, log, metrics });
+  const worker = runBackgroundWorker({ config, ctx: { ...ctx, inboxFilter: plugins.inboxFilter }, bus: ipcBus(channel), channel, log, metrics, plugins });
+  // A new plugin receives what is committed once the server is ready.
+  await worker.started;
   return {
-    ready: { port: 0, core: '', oldCore: false },
+    ready: { port: 0, core: '', oldCore: false, usesBus: worker.usesBus },
     log,
     drain: () => [...worker.drain(), report, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
   };

@@ -48,6 +48,8 @@ t.test('a breach is noticed', (t) => {
     ['src/demo/demo.ts', 'src/domain/rooms/rooms.ts', true],
     ['plugins/mail/index.ts', 'plugins/mail/send.ts', true],
     ['plugins/mail/index.ts', 'src/plugins/api.ts', true],
+    ['plugins/mail/index.ts', 'plugins/shared/link.ts', true],
+    ['plugins/mail/index.ts', 'plugins/chat/message.ts', false],
     ['plugins/mail/index.ts', 'src/plugins/host.ts', false],
     ['plugins/mail/index.ts', 'src/domain/rooms/rooms.ts', false],
     ['src/lib/clock.ts', 'test/helpers/sources.ts', false],

@@ -30,6 +30,7 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   environment_not_found: '`collab env list` lists all environments.',
   environment_disabled: '`collab env update <slug> --disabled false` enables it again.',
   key_not_found: '`collab key list --env <slug>` lists the keys of an environment.',
+  comment_not_found: 'It may have been deleted, which also removes its notifications, or belong to another environment: `collab env list` lists all.',
   user_not_found: '`collab user list --env <slug>` lists the known users.',
   admin_not_found: '`collab admin list` lists all admins.',
   email_taken: '`collab admin password <email>` changes the password of that admin.',

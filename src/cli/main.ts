@@ -20,13 +20,17 @@ const modules: Readonly<Record<string, () => Promise<Register>>> = {
   env: async () => (await import('./commands/env.ts')).register,
   key: async () => (await import('./commands/key.ts')).register,
   user: async () => (await import('./commands/user.ts')).register,
+  notify: async () => (await import('./commands/notify.ts')).register,
   token: async () => (await import('./commands/token.ts')).register,
   admin: async () => (await import('./commands/admin.ts')).register,
+  moderation: async () => (await import('./commands/moderation.ts')).register,
+  audit: async () => (await import('./commands/audit.ts')).register,
   tail: async () => (await import('./commands/tail.ts')).register,
   backup: async () => (await import('./backup/backup.ts')).register,
   restore: async () => (await import('./backup/restore.ts')).register,
   export: async () => (await import('./commands/export.ts')).register,
   import: async () => (await import('./commands/import.ts')).register,
+  plugin: async () => (await import('./commands/plugin.ts')).register,
   gc: async () => (await import('./commands/gc.ts')).register,
   openapi: async () => (await import('./commands/openapi.ts')).register,
 };
@@ -76,11 +80,25 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
     .exitOverride()
     .addHelpText('after', '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.');
   const named = Object.keys(modules).filter((name) => argv.includes(name));
+  const first = firstWord(argv);
+  if (first !== undefined && first !== 'help' && !Object.hasOwn(modules, first)) {
+    const { namedPlugin, registerPluginCommands } = await import('./plugin-commands.ts');
+    const plugin = await namedPlugin(first, argv);
+    if (plugin !== undefined) {
+      await registerPluginCommands(program, plugin);
+      return program;
+    }
+  }
   for (const name of named.length > 0 ? named : Object.keys(modules)) {
     const register = await modules[name]?.();
     register?.(program);
   }
   return program;
+}
+
+/** The first argument that is no option, nor the value of --dir. */
+function firstWord(argv: readonly string[]): string | undefined {
+  return argv.find((argument, index) => !argument.startsWith('-') && argv[index - 1] !== '--dir');
 }
 
 function pathOption(text: string): string {

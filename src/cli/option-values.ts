@@ -1,4 +1,6 @@
+import { parseTime } from '../domain/lists/list-query.ts';
 import { parseDuration } from '../lib/duration.ts';
+import { CollabError } from '../model/errors.ts';
 import { usageFailure } from './failure.ts';
 
 /**
@@ -23,6 +25,23 @@ export function integerOption(name: string, text: string, min: number, max: numb
     throw usageFailure(`--${name} must be a whole number from ${min} to ${max}, not "${text}".`);
   }
   return value;
+}
+
+/**
+ * Parses an option that names a time: as ISO 8601, or as a duration before `now` (milliseconds since the epoch).
+ *
+ * @returns ISO 8601 UTC with milliseconds
+ * @throws {Failure} naming the option and the expected formats
+ */
+export function timeOption(name: string, text: string, now: number): string {
+  const seconds = parseDuration(text);
+  if (seconds !== undefined) return new Date(Math.max(0, now - seconds * 1_000)).toISOString();
+  try {
+    return parseTime(name, text);
+  } catch (error) {
+    if (!(error instanceof CollabError)) throw error;
+    throw usageFailure(`--${name} must be a duration such as 7d, or an ISO 8601 time such as 2025-01-31T12:00:00Z, not "${text}".`);
+  }
 }
 
 /**

@@ -1,6 +1,8 @@
 import type { Clock } from '../lib/clock.ts';
 import type { publicFetch } from '../lib/addresses/public-fetch.ts';
+import type { AuditActor } from '../model/audit.ts';
 import type { Blobs } from '../ports/blobs.ts';
+import type { Filters, InboxFilter } from '../ports/filters.ts';
 import type { Media } from '../ports/media.ts';
 import type { Shared } from '../ports/shared.ts';
 import type { Store } from '../ports/store.ts';
@@ -17,8 +19,14 @@ export interface Context {
   readonly media?: Media | undefined;
   /** Fetches the key sets (JWKS) of environments; `publicFetch` when absent. */
   readonly fetch?: typeof publicFetch | undefined;
+  /** The filters of plugins; undefined if no plugin filters, and in processes that accept no writes of clients. */
+  readonly filters?: Filters | undefined;
+  /** Decides which notifications the inbox shows, besides the settings of users; undefined if no plugin does, and in processes that notify nobody. */
+  readonly inboxFilter?: InboxFilter | undefined;
   /** Merges Yjs documents; undefined in processes that merge none. */
   readonly crdt?: CrdtService | undefined;
+  /** The admin or the user of the CLI who acts, for the audit log; undefined where the actor of the request does, or the server. */
+  readonly operator?: AuditActor | undefined;
 }
 
 /** The blobs and media of a context. Throws if the process has none, which is a programming error. */

@@ -78,6 +78,13 @@ export function withIdempotency(ctx: Context, actor: Actor, request: Idempotency
   return runOnce(ctx, { partition: idempotencyRecordsOf(actor.environment.id), prefix: '', caller, encrypted: false }, request, work);
 }
 
+/** Whether `withIdempotency` would return the stored answer of an earlier request, or refuse another body. */
+export async function hasStoredAnswer(ctx: Context, actor: Actor, request: Idempotency): Promise<boolean> {
+  if (request === null) return false;
+  const stored = await ctx.store.get(idempotencyRecordsOf(actor.environment.id), recordKey('', `${actorKey(actor)}\n`, request));
+  return stored !== undefined && !isStale(JSON.parse(stored) as IdempotencyRecord, ctx.clock.now());
+}
+
 /**
  * As `withIdempotency`, for requests of an admin. The answer is encrypted with the `Idempotency-Key`, since it may contain a
  * secret of which the store has only the hash.
@@ -88,7 +95,7 @@ export function withEncryptedIdempotency(ctx: Context, admin: Admin, request: Id
 
 function runOnce(ctx: Context, { partition, prefix, caller, encrypted }: AnswerStorage, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
   if (request === null) return ctx.store.transact(work);
-  const key = prefix + hash('sha256', `${caller}${request.method}\n${request.path}\n${request.key}`, 'base64url');
+  const key = recordKey(prefix, caller, request);
   return ctx.store.transact(async (tx) => {
     const stored = await tx.get(partition, key);
     const earlier = stored === undefined ? null : (JSON.parse(stored) as IdempotencyRecord);
@@ -103,6 +110,10 @@ function runOnce(ctx: Context, { partition, prefix, caller, encrypted }: AnswerS
     tx.put(partition, key, JSON.stringify(record));
     return { status, body };
   });
+}
+
+function recordKey(prefix: string, caller: string, { method, path, key }: NonNullable<Idempotency>): string {
+  return prefix + hash('sha256', `${caller}${method}\n${path}\n${key}`, 'base64url');
 }
 
 function requireSameBody(earlier: IdempotencyRecord, bodyHash: string): void {

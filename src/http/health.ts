@@ -7,6 +7,8 @@ import type { Store } from '../ports/store.ts';
 export interface ServerStatus {
   /** Whether the process is shutting down: it finishes what it has and should receive no new requests. */
   draining: boolean;
+  /** What the process runs without although it is configured. None if absent. */
+  readonly warnings?: readonly string[];
 }
 
 /** What the health checks work with. */
@@ -23,6 +25,8 @@ export interface HealthDeps {
 export interface HealthReport {
   readonly status: 'ok' | 'unavailable';
   readonly checks: Checks & { readonly draining: boolean };
+  /** The number of plugins that could not be loaded although they are configured; absent if there are none. The log names them. */
+  readonly missingPlugins?: number;
 }
 
 /** Results of the checks that take time. */
@@ -50,9 +54,9 @@ export class Health {
   /** Reports the results of the last checks if they ended less than a second ago; otherwise runs new ones, which all callers share. Never rejects. */
   async report(): Promise<HealthReport> {
     const { store, disk } = await this.#results();
-    const { draining } = this.#deps.status;
+    const { draining, warnings = [] } = this.#deps.status;
     const isHealthy = store === 'ok' && disk === 'ok' && !draining;
-    return { status: isHealthy ? 'ok' : 'unavailable', checks: { store, disk, draining } };
+    return { status: isHealthy ? 'ok' : 'unavailable', checks: { store, disk, draining }, ...(warnings.length > 0 ? { missingPlugins: warnings.length } : {}) };
   }
 
   #results(): Checks | Promise<Checks> {

@@ -3,10 +3,13 @@ import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { Logger } from '../observability/log.ts';
+import type { PluginRoute } from '../plugins/web-plugins.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { API_PREFIX } from './api/api-prefix.ts';
 import { OpenStreams } from './api/open-streams.ts';
 import { ApiPipeline } from './api/pipeline.ts';
+import { pluginRoutes } from './api/plugin-routes.ts';
+import type { Route } from './api/route.ts';
 import { apiRoutes } from './api/routes.ts';
 import { UploadThrottle } from './api/upload-throttle.ts';
 import { bodyRefusal } from './core/body-rules.ts';
@@ -31,6 +34,8 @@ export interface HttpDeps {
   readonly streamHeartbeatMs?: number | undefined;
   /** Where requests are counted; absent while nothing is measured. */
   readonly metrics?: Metrics | undefined;
+  /** The routes of plugins. */
+  readonly plugins?: readonly PluginRoute[] | undefined;
   /** Called when more of a request's body has arrived, before it is handled. */
   readonly onInput?: (() => void) | undefined;
 }
@@ -50,13 +55,14 @@ const STREAM_HEARTBEAT_MS = 15_000;
 /** Attaches everything that is served over HTTP. Call it after more specific routes, such as WebSockets, are attached. */
 export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
   const { ctx, config, log, status } = deps;
-  const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, pathTemplates());
+  const routes = [...apiRoutes, ...pluginRoutes(deps.plugins ?? [])];
+  const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, pathTemplates(routes));
   const requests = new PendingRequests(log, meter);
   const proxies = new TrustedProxies(config);
   const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
   const uploads = new UploadThrottle(() => requests.count - streams.size);
 
-  const api = new ApiPipeline({ ctx, config, log, proxies, streams, uploads, meter }, apiRoutes);
+  const api = new ApiPipeline({ ctx, config, log, proxies, streams, uploads, meter }, routes);
   const files = new Files({ ctx, config, log, proxies, meter });
   const pages = new Pages({ clock: ctx.clock, store: ctx.store, dataDir: config.dataDir, status, log }, config, deps.demo ?? null);
 
@@ -75,8 +81,8 @@ export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
 }
 
 /** Name of a route -> its path, for the labels of metrics. */
-function pathTemplates(): ReadonlyMap<string, string> {
-  return new Map(apiRoutes.map(({ operationId, path }) => [operationId, API_PREFIX + path]));
+function pathTemplates(routes: readonly Route[]): ReadonlyMap<string, string> {
+  return new Map(routes.map(({ operationId, path }) => [operationId, API_PREFIX + path]));
 }
 
 function isApi(path: string): boolean {

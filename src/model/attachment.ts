@@ -24,6 +24,8 @@ export interface StoredFile {
   /** SHA-256 of the content, hex. */
   readonly sha256: string;
   readonly createdAt: string;
+  /** Set while the comment that links it, or the edit of it, is held for moderation. */
+  readonly held?: true | undefined;
   /** Set if making the thumbnail of an image failed, although the image passed the checks of the upload. */
   readonly noThumbnail?: true | undefined;
 }
@@ -42,6 +44,29 @@ export const acceptedTypes: Readonly<Record<string, MediaType>> = {
   'video/webm': 'video',
   'video/mp4': 'video',
 };
+
+/** Other names of accepted types, which clients send. */
+const aliases: Readonly<Record<string, string>> = {
+  'image/jpg': 'image/jpeg',
+  'image/pjpeg': 'image/jpeg',
+  'image/x-png': 'image/png',
+  'audio/mp3': 'audio/mpeg',
+  'audio/x-mp3': 'audio/mpeg',
+  'audio/x-m4a': 'audio/mp4',
+  'audio/m4a': 'audio/mp4',
+  'audio/x-wav': 'audio/wav',
+  'audio/wave': 'audio/wav',
+  'audio/vnd.wave': 'audio/wav',
+  'video/x-m4v': 'video/mp4',
+};
+
+/** The accepted type that a `Content-Type` names, by its own name or another one; undefined if it names none. */
+export function acceptedType(contentType: string): { mimeType: string; type: MediaType } | undefined {
+  const declared = contentType.split(';', 1).join().trim().toLowerCase();
+  const mimeType = Object.hasOwn(aliases, declared) ? (aliases[declared] ?? declared) : declared;
+  const type = Object.hasOwn(acceptedTypes, mimeType) ? acceptedTypes[mimeType] : undefined;
+  return type === undefined ? undefined : { mimeType, type };
+}
 
 /** MIME types that detection cannot tell apart, e.g. because a container may have audio or video. */
 const compatibleTypes: readonly (readonly string[])[] = [

@@ -85,6 +85,7 @@ export const EnvironmentPatchSchema = Type.Object({
           mentions: limitOverride(),
           attachments: limitOverride(),
           idLength: Type.Optional(Type.Integer({ minimum: 1, maximum: 128 })),
+          roomIdLength: Type.Optional(Type.Integer({ minimum: 1, maximum: 512 })),
           selectorLength: limitOverride(),
           metadataKeys: limitOverride(),
           metadataKeyLength: limitOverride(),

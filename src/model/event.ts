@@ -13,6 +13,8 @@ export const eventTypes = [
   'user.updated',
   'p2p.state.updated',
   'p2p.state.cleared',
+  'notification.created',
+  'notification.read',
 ] as const;
 /** A type of event. */
 export type EventType = (typeof eventTypes)[number];
@@ -28,6 +30,8 @@ export interface EventDraft {
   readonly at: string;
   readonly roomId: string | null;
   readonly threadId: string | null;
+  /** The only user who receives the event, besides backends; absent for an event that everyone receives. */
+  readonly userId?: string | undefined;
   readonly actor: { readonly userId: string | null; readonly via: Via };
   /** JSON text of `data`. */
   readonly data: string;
@@ -41,6 +45,8 @@ export interface EventEnvelope {
   readonly at: string;
   readonly roomId?: string;
   readonly threadId?: string;
+  /** Present if only this user, and backends, receive the event. */
+  readonly userId?: string;
   readonly actor: { readonly userId: string | null; readonly via: Via };
   readonly data: unknown;
 }
@@ -49,7 +55,15 @@ export interface EventEnvelope {
 export function renderEvent(draft: EventDraft, seq: number): string {
   const room = draft.roomId === null ? '' : `,"roomId":${JSON.stringify(draft.roomId)}`;
   const thread = draft.threadId === null ? '' : `,"threadId":"${draft.threadId}"`;
-  return `{"type":"${draft.type}","seq":${seq},"eventId":"${draft.eventId}","at":"${draft.at}"${room}${thread},"actor":${JSON.stringify(draft.actor)},"data":${draft.data}}`;
+  const user = draft.userId === undefined ? '' : `,"userId":${JSON.stringify(draft.userId)}`;
+  return `{"type":"${draft.type}","seq":${seq},"eventId":"${draft.eventId}","at":"${draft.at}"${room}${thread}${user},"actor":${JSON.stringify(draft.actor)},"data":${draft.data}}`;
+}
+
+const TYPE_START = '{"type":"'.length;
+
+/** The type of a rendered event. */
+export function typeOfEvent(text: string): string {
+  return text.slice(TYPE_START, text.indexOf('"', TYPE_START));
 }
 
 /**
@@ -57,9 +71,20 @@ export function renderEvent(draft: EventDraft, seq: number): string {
  * writes: text from clients comes after it.
  */
 export function roomOfEvent(text: string): string | null {
+  return headOf(text, ',"roomId":')?.roomId ?? null;
+}
+
+/** How a rendered event ends that is for backends only, although it names a user. No client can write it. */
+const HIDDEN_END = ',"inApp":false}}';
+
+/** The only user who receives a rendered event; null if everyone does, and undefined if no user does, only backends. */
+export function receiverOfEvent(text: string): string | null | undefined {
+  if (!text.startsWith('{"type":"notification.')) return null;
+  return text.endsWith(HIDDEN_END) ? undefined : (headOf(text, ',"userId":')?.userId ?? null);
+}
+
+/** The fields before `actor`; null if `field` is not among them. */
+function headOf(text: string, field: string): { readonly roomId?: string; readonly userId?: string } | null {
   const head = text.slice(0, text.indexOf(',"actor":'));
-  const at = head.indexOf(',"roomId":');
-  if (at < 0) return null;
-  const parsed = JSON.parse(`${head}}`) as { roomId: string };
-  return parsed.roomId;
+  return head.includes(field) ? (JSON.parse(`${head}}`) as { roomId?: string; userId?: string }) : null;
 }

@@ -55,7 +55,7 @@ export const KeyCreateSchema = Type.Object({
     Type.Union([Type.Literal('full'), Type.Literal('read'), Type.Literal('moderate')], { description: 'Of secret keys: `full` by default; `moderate` may read, resolve, edit and delete.' }),
   ),
   rooms: Type.Optional(
-    Type.Union([Type.String({ minLength: 1, maxLength: 129 }), Type.Null()], { description: 'Of secret keys: the room, or `prefix*`, that the key is confined to; all rooms when absent or null.' }),
+    Type.Union([Type.String({ minLength: 1, maxLength: 513 }), Type.Null()], { description: 'Of secret keys: the room, or `prefix*`, that the key is confined to; all rooms when absent or null.' }),
   ),
   expiresInSeconds: Type.Optional(
     Type.Union([Type.Integer({ minimum: 1, maximum: TEN_YEARS_SECONDS }), Type.Null()], { description: 'Lifetime in seconds, at most ten years; unlimited when absent or null.' }),

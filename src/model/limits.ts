@@ -3,7 +3,10 @@ export interface Limits {
   readonly bodyLength: number;
   readonly mentions: number;
   readonly attachments: number;
+  /** Of user ids. */
   readonly idLength: number;
+  /** Of room ids, which may be the address of a page. */
+  readonly roomIdLength: number;
   readonly selectorLength: number;
   readonly metadataKeys: number;
   readonly metadataKeyLength: number;
@@ -22,6 +25,7 @@ export const defaultLimits: Limits = {
   mentions: 50,
   attachments: 10,
   idLength: 128,
+  roomIdLength: 512,
   selectorLength: 2_048,
   metadataKeys: 50,
   metadataKeyLength: 40,

@@ -8,6 +8,7 @@ export const PositionSchema = Type.Object({
   y: Type.Number({ minimum: 0, maximum: 1, description: 'Vertical position, 0 to 1.' }),
   selector: Type.Optional(Type.String({ description: 'CSS selector of the target element; at most 2 048 characters.' })),
   path: Type.Optional(Type.String({ description: 'DOM path to the target element; at most 2 048 characters.' })),
+  quote: Type.Optional(Type.String({ description: 'Beginning of the text of the target element, to find it by when the selector fails; at most 2 048 characters.' })),
   elementOffsetX: Type.Optional(Type.Number({ description: 'Horizontal offset within the target element.' })),
   elementOffsetY: Type.Optional(Type.Number({ description: 'Vertical offset within the target element.' })),
   scrollX: Type.Optional(Type.Number({ description: 'Page scroll X when it was pinned.' })),
@@ -106,7 +107,8 @@ export type ThreadCreate = Static<typeof ThreadCreateSchema>;
 
 /** The body of a change-thread request. */
 export const ThreadPatchSchema = Type.Object({
-  resolved: Type.Optional(Type.Boolean({ description: 'true resolves the thread, false reopens it. Required unless there is metadata.' })),
+  resolved: Type.Optional(Type.Boolean({ description: 'true resolves the thread, false reopens it. Required unless there is metadata or position.' })),
   metadata: Type.Optional(MetadataSchema),
+  position: Type.Optional(PositionSchema),
 });
 export type ThreadPatch = Static<typeof ThreadPatchSchema>;

@@ -9,7 +9,7 @@ export const TokenCreateSchema = Type.Object({
     Type.Union([Type.Literal('viewer'), Type.Literal('member'), Type.Literal('moderator')], { description: '`member` by default.' }),
   ),
   rooms: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 129 }), { maxItems: 100, description: 'Room ids and `prefix*` that the token is confined to; all rooms when absent.' }),
+    Type.Array(Type.String({ minLength: 1, maxLength: 513 }), { maxItems: 100, description: 'Room ids and `prefix*` that the token is confined to; all rooms when absent.' }),
   ),
 });
 export type TokenCreate = Static<typeof TokenCreateSchema>;

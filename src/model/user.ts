@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { type Metadata, MetadataSchema } from './metadata.ts';
+import type { RoomScope } from './room.ts';
 
 /** A person, or a machine author. */
 export type UserKind = 'user' | 'bot';
@@ -17,6 +18,15 @@ export interface User {
   readonly updatedAt: string;
   readonly firstSeenAt: string | null;
   readonly lastSeenAt: string | null;
+  /** The rooms of the user's latest token, which decide who is notified; absent while no token was confined. Never shown to clients. */
+  readonly tokenScope?: TokenScope;
+}
+
+/** The rooms that a user token is confined to. */
+export interface TokenScope {
+  readonly rooms: RoomScope;
+  /** Time of the token's `iat`, or of its first use if it has none. */
+  readonly issuedAt: string;
 }
 
 /** The body of a create-or-change-user request. */
@@ -28,3 +38,16 @@ export const UserPutSchema = Type.Object({
   metadata: Type.Optional(MetadataSchema),
 });
 export type UserPut = Static<typeof UserPutSchema>;
+
+/** What browsers see of other users, such as the authors of comments. */
+export interface UserSummary {
+  readonly userId: string;
+  readonly name: string | null;
+  readonly avatarUrl: string | null;
+  readonly kind: UserKind;
+}
+
+/** What browsers see of a user. */
+export function summaryOf({ userId, name, avatarUrl, kind }: User): UserSummary {
+  return { userId, name, avatarUrl, kind };
+}

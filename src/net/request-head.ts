@@ -1,5 +1,10 @@
 import type { HttpRequest } from 'uWebSockets.js';
 
+/** Where routes of plugins are, which receive all header fields. */
+const PLUGIN_PATHS = '/api/v1/plugins/';
+const NO_FIELDS: Readonly<Record<string, string>> = {};
+const HIDDEN_FIELDS = new Set(['authorization', 'x-service-key', 'x-service-token', 'cookie', 'content-length', 'transfer-encoding', 'connection']);
+
 /**
  * The request line and the header fields of a request, copied out of the native request of uWebSockets.js, which is invalid
  * after the first await. Fields that were not sent are ''.
@@ -41,6 +46,8 @@ export class RequestHead {
    * must be closed without a response, since even the place of a response in it is uncertain.
    */
   ambiguous = false;
+  /** All header fields of a request to a plugin, except credentials and framing; empty for any other. */
+  fields: Readonly<Record<string, string>> = NO_FIELDS;
   #hasHost = false;
 
   constructor(request: HttpRequest) {
@@ -49,6 +56,7 @@ export class RequestHead {
     // Despite its type, the core of Node 20 returns undefined if there is no question mark.
     this.query = (request.getQuery() as string | undefined) ?? '';
     request.forEach((name, value) => this.#set(name, value));
+    if (this.path.startsWith(PLUGIN_PATHS)) this.fields = allFields(request);
     if (this.chunked && this.contentLength !== null) this.ambiguous = true;
   }
 
@@ -134,6 +142,15 @@ export class RequestHead {
     if (!Number.isSafeInteger(length) || (this.contentLength !== null && this.contentLength !== length)) this.ambiguous = true;
     this.contentLength = length;
   }
+}
+
+function allFields(request: HttpRequest): Readonly<Record<string, string>> {
+  const fields = new Map<string, string>();
+  request.forEach((name, value) => {
+    const earlier = fields.get(name);
+    if (!HIDDEN_FIELDS.has(name)) fields.set(name, earlier === undefined ? value : `${earlier}, ${value}`);
+  });
+  return Object.fromEntries(fields);
 }
 
 function isDigits(text: string): boolean {

@@ -64,7 +64,7 @@ export function attachRealtime(app: TemplatedApp, deps: RealtimeDeps): Realtime 
   const meter = deps.metrics === undefined ? null : new SocketMeter(deps.metrics, () => connections.counts());
   const limits: SocketLimits = { now: ctx.clock.monotonic(), maxBacklog: config.ws.maxBackpressureBytes, meter };
   const hub = new Hub(app, ctx.store, limits);
-  const pendingSockets = new PendingSockets(ctx, owner, config.ws.maxUnauthenticatedPerIp);
+  const pendingSockets = new PendingSockets(ctx, owner, config.ws.maxUnauthenticatedPerIp, deps.log);
   const rooms = new Rooms({ ...deps, hub });
   const services: Services = { ...deps, limits, hub, connections, pendingSockets, rooms };
   const server = new RealtimeServer(services);

@@ -3,10 +3,14 @@ import type { Context } from '../domain/context.ts';
 import { releaseOwner } from '../domain/rooms/presence.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Logger } from '../observability/log.ts';
-import { eventTypes } from '../model/event.ts';
+import { eventTypes, typeOfEvent } from '../model/event.ts';
+import type { Bus } from '../ports/bus.ts';
+import { connectStoreToBus } from './announcements.ts';
+import type { BackgroundPlugins } from './background/background-plugins.ts';
 import type { Consumer } from './background/consumer.ts';
 import { Consumers } from './background/consumers.ts';
 import { logListenerErrors } from './listener-errors.ts';
+import { notificationConsumer } from './background/notification-consumer.ts';
 import { FileJobs } from './background/file-jobs.ts';
 import { SnapshotWatch } from './background/snapshot-watch.ts';
 import { Sweeper } from './background/sweeper.ts';
@@ -18,33 +22,46 @@ import type { ShutdownStep } from '../cluster/shutdown.ts';
 export interface BackgroundWorkerOptions {
   readonly config: Config;
   readonly ctx: Context;
+  readonly bus: Bus;
   readonly channel: ProcessChannel;
   readonly log: Logger;
-  /** Each handles every committed event. None if absent. */
+  /** Each handles every committed event, besides the one that notifies users and the actions of plugins. */
   readonly consumers?: readonly Consumer[] | undefined;
+  /** None if absent. */
+  readonly plugins?: BackgroundPlugins | undefined;
   /** Where events are counted; absent while metrics are disabled. */
   readonly metrics?: Metrics | undefined;
 }
 
 /** A running background worker. */
 export interface BackgroundWorker {
+  /** Whether it has to hear of commits as soon as they are made. If not, a single web worker need not announce them. */
+  readonly usesBus: boolean;
+  /** Resolves once its consumers receive every event that is committed from then on. Never rejects. */
+  readonly started: Promise<void>;
   /** The steps of its shutdown: it finishes its work or leaves it to be resumed. */
   drain(): readonly ShutdownStep[];
 }
 
-/** Starts the sweeps, file jobs and consumers of events, and cleans up after workers that the primary reports as ended. */
-export function runBackgroundWorker({ config, ctx, channel, log, metrics, ...options }: BackgroundWorkerOptions): BackgroundWorker {
+/**
+ * Starts the sweeps, file jobs and consumers of events, which hear of commits by the bus (decision 31), and cleans up after
+ * workers that the primary reports as ended.
+ */
+export function runBackgroundWorker({ config, ctx, bus, channel, log, metrics, plugins, ...options }: BackgroundWorkerOptions): BackgroundWorker {
   const snapshots = new SnapshotWatch(ctx.store, log);
-  const consumers = new Consumers(options.consumers ?? [], { ctx, log, metrics });
+  const consumers = new Consumers([notificationConsumer(ctx), ...(options.consumers ?? []), ...(plugins?.consumers ?? [])], { ctx, log, metrics });
   const sweeps = [...storeSweeps(ctx, config, consumers), { name: 'snapshots that are open for long', everyMs: 1_000, run: () => snapshots.check() }];
   const sweeper = new Sweeper(sweeps, { clock: ctx.clock, log });
   const stopCleaning = channel.onMessage((message) => {
     if (message.type === 'ended') void cleanUp(message.data.workerId);
   });
   const fileJobs = new FileJobs(ctx, log);
+  const usesBus = (options.consumers ?? []).length + (plugins?.consumers.length ?? 0) > 0;
+  const disconnect = usesBus ? connectStoreToBus(ctx.store, bus) : () => {};
   sweeper.start();
   fileJobs.start();
-  consumers.start().catch((error: unknown) => log.error({ err: error }, 'the consumers of events could not be started; restart the server once the cause is mended'));
+  plugins?.start();
+  const started = consumers.start().catch((error: unknown) => log.error({ err: error }, 'the consumers of events could not be started; restart the server once the cause is mended'));
   if (metrics !== undefined) {
     countEvents(ctx, metrics);
     metrics.gauge('consumer_lag_events', () => [...consumers.lags()].map(([consumer, lag]) => [{ consumer }, lag]));
@@ -54,7 +71,7 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics, ...opt
 
   async function cleanUp(workerId: string): Promise<void> {
     try {
-      releaseOwner(ctx, workerId);
+      await releaseOwner(ctx, workerId);
       await maintain(ctx);
       channel.send({ type: 'cleaned', data: { workerId } });
     } catch (error) {
@@ -63,6 +80,8 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics, ...opt
   }
 
   return {
+    started,
+    usesBus,
     drain: () => [
       {
         name: 'finish the work in progress',
@@ -70,6 +89,8 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics, ...opt
         run: async () => {
           stopCleaning();
           await Promise.all([sweeper.stop(), fileJobs.stop(), consumers.stop()]);
+          await plugins?.stop();
+          disconnect();
         },
       },
     ],
@@ -79,11 +100,9 @@ export function runBackgroundWorker({ config, ctx, channel, log, metrics, ...opt
 /** Counts committed events. Every process sees all events, so this one counts them and writes cost nothing extra. */
 function countEvents({ store }: Context, metrics: Metrics): void {
   const counters = new Map(eventTypes.map((type) => [type as string, metrics.counter('events_total', { type })]));
-  const start = '{"type":"'.length;
   store.follow((_stream, event) => {
     if (event === null) return;
-    const { text } = event;
-    const counter = counters.get(text.slice(start, text.indexOf('"', start)));
+    const counter = counters.get(typeOfEvent(event.text));
     if (counter !== undefined) counter.value += 1;
   });
 }

@@ -9,9 +9,11 @@ import { attachHttp, type Http } from '../http/server.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Bus } from '../ports/bus.ts';
+import type { WebPlugins } from '../plugins/web-plugins.ts';
 import { attachRealtime, type Realtime } from '../realtime/server.ts';
 import { StartError } from '../cluster/exit.ts';
 import { idleIteration, type ShutdownStep } from '../cluster/shutdown.ts';
+import { connectStoreToBus } from './announcements.ts';
 import { logListenerErrors } from './listener-errors.ts';
 import type { DrainReason, ReadyData } from '../cluster/messages.ts';
 
@@ -40,6 +42,8 @@ export interface WebWorkerOptions {
   readonly port: number;
   /** Absent while metrics are disabled. */
   readonly metrics?: Metrics | undefined;
+  /** What it serves of plugins; nothing if absent. */
+  readonly plugins?: Pick<WebPlugins, 'routes' | 'warnings'> | undefined;
 }
 
 /** A running web worker. */
@@ -58,7 +62,7 @@ interface Parts {
   readonly http: Http;
   readonly realtime: Realtime;
   readonly stopRecording: () => Promise<void>;
-  readonly disconnectStore: () => void;
+  readonly unfollowCommits: () => void;
 }
 
 /**
@@ -67,22 +71,22 @@ interface Parts {
  * @throws {StartError} if the HTTP core does not run here, or corrupts responses
  * @throws {Error} if it cannot listen, with a message for the operator
  */
-export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics }: WebWorkerOptions): Promise<WebWorker> {
+export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics, plugins }: WebWorkerOptions): Promise<WebWorker> {
   await requireCore();
-  const status: ServerStatus = { draining: false };
+  const status: ServerStatus = { draining: false, warnings: plugins?.warnings ?? [] };
   const onInput = ctx.store.expireOnInput();
   const server = createServer(onInput);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? (await import('../demo/demo.ts')).createDemo(ctx, DEMO_ENVIRONMENT) : undefined;
-  const http = attachHttp(server.app, { ctx, config, log, status, metrics, demo, onInput });
+  const http = attachHttp(server.app, { ctx, config, log, status, metrics, demo, onInput, plugins: plugins?.routes });
   logListenerErrors(ctx.store, log);
-  const disconnectStore = connectStoreToBus(ctx, bus);
+  const unfollowCommits = followCommits(ctx, bus);
   if (metrics !== undefined) timeCommits(ctx, metrics);
   const stopRecording = recordKeyUses(ctx, log);
   const { file, old } = nativeCore();
   return {
-    ready: { port: await server.listen(config.host, port), core: file, oldCore: old },
-    drain: (reason) => drainSteps({ config, status, server, http, realtime, stopRecording, disconnectStore }, reason),
+    ready: { port: await server.listen(config.host, port), core: file, oldCore: old, usesBus: true },
+    drain: (reason) => drainSteps({ config, status, server, http, realtime, stopRecording, unfollowCommits }, reason),
   };
 }
 
@@ -94,18 +98,16 @@ async function requireCore(): Promise<void> {
 
 function timeCommits({ store }: Context, metrics: Metrics): void {
   const durations = metrics.histogram('lmdb_txn_duration_seconds');
-  store.onFlushed((_position, ms) => durations.observe(ms / 1000));
+  store.onFlushed((_growth, ms) => durations.observe(ms / 1000));
 }
 
-/** Announces each flush to other processes, and polls the store at each announcement and periodically. Returns a function that stops it. */
-function connectStoreToBus({ store }: Context, bus: Bus): () => void {
-  const stopAnnouncing = store.onFlushed((position) => bus.announce(position));
-  const stopListening = bus.onAnnounce(() => store.poll());
+/** Passes announcements between the store and the bus, and polls the store for commits that were not announced. Returns a function that stops it. */
+function followCommits({ store }: Context, bus: Bus): () => void {
+  const disconnect = connectStoreToBus(store, bus);
   const poll = setInterval(() => store.poll(), POLL_MS);
   return () => {
     clearInterval(poll);
-    stopListening();
-    stopAnnouncing();
+    disconnect();
   };
 }
 
@@ -125,7 +127,7 @@ function recordKeyUses(ctx: Context, log: Logger): () => Promise<void> {
   };
 }
 
-function drainSteps({ config, status, server, http, realtime, stopRecording, disconnectStore }: Parts, reason: DrainReason): ShutdownStep[] {
+function drainSteps({ config, status, server, http, realtime, stopRecording, unfollowCommits }: Parts, reason: DrainReason): ShutdownStep[] {
   const drainMs = config.shutdown.drainSeconds * 1_000;
   const spreadMs = config.shutdown.closeSpreadSeconds * 1_000;
   const stopListening = async (): Promise<void> => {
@@ -148,7 +150,7 @@ function drainSteps({ config, status, server, http, realtime, stopRecording, dis
     // Requests that arrived on open connections in the meantime are answered as well.
     await http.whenIdle(LAST_REQUESTS_MS);
     server.close();
-    disconnectStore();
+    unfollowCommits();
   };
   return [
     { name: 'stop accepting connections', withinMs: 2_000, run: stopListening },

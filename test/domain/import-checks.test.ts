@@ -137,7 +137,7 @@ const faults: readonly (readonly [path: string, value: unknown, message: RegExp]
   ['signing-key.data', { kid: 'k', kind: 'other', alg: 'ES256', url: 'https://example.com', createdAt: AT }, /data\.kind must be one of secret, public, jwks/],
   ['key.data.scope', 'root', /data\.scope must be one of full, read, moderate/],
   ['key.data.scope', undefined, /data\.scope, rooms and rateLimit .* are required/],
-  ['key.data.rooms', '', /data\.rooms must be a string of 1 to 129 characters or null/],
+  ['key.data.rooms', '', /data\.rooms must be a string of 1 to 513 characters or null/],
   ['key.data.rateLimit', -1, /data\.rateLimit must be/],
   ['key.data.hash', 'short', /data\.hash must be a SHA-256 as base64url/],
   ['key.data.name', 'x'.repeat(129), /data\.name must be at most 128 characters/],

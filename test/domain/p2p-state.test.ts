@@ -87,7 +87,7 @@ await t.test('permissions: members and full keys write, all actors read within t
   await t.resolves(put(world.ctx, elsewhere, Buffer.from('x'), 'docs/a'));
   await t.rejects(clearState(world.ctx, { ...world.ann, role: 'moderator' }, 'room'), { code: 'forbidden' });
   await t.rejects(clearState(world.ctx, { ...world.backend, scope: 'read' }, 'room'), { code: 'forbidden' });
-  await t.rejects(put(world.ctx, world.backend, Buffer.from('x'), 'r'.repeat(129)), { message: 'roomId must be 1 to 128 characters' });
+  await t.rejects(put(world.ctx, world.backend, Buffer.from('x'), 'r'.repeat(513)), { message: 'roomId must be 1 to 512 characters' });
 });
 
 await t.test('a write whose precondition fails writes nothing', async (t) => {

@@ -31,12 +31,27 @@ await t.test('both at once are one commit with two events', async (t) => {
   t.equal(await patchThread(world.ctx, world.backend, threadId, { metadata: { a: 2 } }), `{"threadId":"${threadId}","resolved":true}`);
 });
 
+await t.test('every member can pin a thread elsewhere, which replaces its position and emits an event', async (t) => {
+  const world = await createWorld(t);
+  const { ctx, peer } = world;
+  const { threadId } = await startThread(world, 'room', { position: { x: 0, y: 0, selector: '#old' } });
+  const position = { x: 0.5, y: 1, selector: '#new', quote: 'Revenue by week', elementOffsetX: 0.25 };
+  t.equal(await patchThread(ctx, world.bob, threadId, { position }), `{"threadId":"${threadId}","resolved":false}`);
+  const { thread } = JSON.parse(await getThread(peer, world.backend, threadId)) as { thread: Thread };
+  t.match(thread, { positionX: 0.5, positionY: 1, position, userId: 'ann' });
+  t.strictSame((await world.events()).at(-1)?.data, thread);
+  await patchThread(ctx, world.bob, threadId, { position });
+  t.equal((await world.events()).length, 2, 'the same again tells nobody');
+  await t.rejects(patchThread(ctx, world.bob, threadId, { position: { x: 2, y: 0 } }), { code: 'invalid_request', message: /^position\.x must/ });
+  await t.rejects(patchThread(ctx, world.bob, threadId, { position: { x: 0, y: 0, quote: 'q'.repeat(2_049) } }), { message: 'position.quote must be at most 2048 characters' });
+});
+
 await t.test('an empty or forbidden change is refused', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   const patch = (input: unknown, actor = world.backend as Parameters<typeof patchThread>[1]) => patchThread(world.ctx, actor, threadId, input);
-  await t.rejects(patch({}), { code: 'invalid_request', message: 'resolved is required, unless metadata is given' });
-  await t.rejects(patch({ resolved: null }), { message: 'resolved must be a boolean' });
+  await t.rejects(patch({}), { code: 'invalid_request', message: 'resolved is required, unless metadata or position is given' });
+  await t.rejects(patch({ resolved: null }), { message: 'resolved is required, unless metadata or position is given' });
   await t.rejects(patch({ metadata: 5 }), { message: 'metadata must be an object' });
   await t.rejects(patch({ metadata: { ['k'.repeat(41)]: 1 } }), { message: 'Keys of metadata must be 1 to 40 characters' });
   await t.rejects(patch({ metadata: { a: 1 } }, world.bob), { code: 'forbidden' }, 'another’s thread');

@@ -35,6 +35,7 @@ await t.test('a valid token gives its claims', async (t) => {
     email: undefined,
     metadata: undefined,
     expiresAt: (now + 3600) * 1000,
+    issuedAt: now * 1000,
     signedBy: 'k1 2026-01-02T03:04:05.678Z',
   });
   const full = { ...good, name: 'Ann', picture: 'https://a.example/p.png', email: 'a@b', role: 'viewer', rooms: ['a', 'b/*'], metadata: { a: 1 }, aud: ['x', 'dev'] };

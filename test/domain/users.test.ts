@@ -84,12 +84,12 @@ await t.test('a user who authenticates gets the fields of the claims; absent cla
 
 await t.test('a user is online while a connection is open on any worker', async (t) => {
   const world = await createWorld(t);
-  t.equal(countConnections(world.ctx, world.environment, 'ann', 'w1', 1), 1);
-  t.equal(countConnections(world.peer, world.environment, 'ann', 'w2', 1), 2);
+  t.equal(await countConnections(world.ctx, world.environment, 'ann', 'w1', 1), 1);
+  t.equal(await countConnections(world.peer, world.environment, 'ann', 'w2', 1), 2);
   t.match(JSON.parse(await getUser(world.ctx, world.backend, 'ann')), { user: { online: true } });
-  countConnections(world.ctx, world.environment, 'ann', 'w1', -1);
-  countConnections(world.ctx, world.environment, 'ann', 'w2', -1);
-  t.notOk(isOnline(world.ctx, world.environment, 'ann'));
+  await countConnections(world.ctx, world.environment, 'ann', 'w1', -1);
+  await countConnections(world.ctx, world.environment, 'ann', 'w2', -1);
+  t.notOk(await isOnline(world.ctx, world.environment, 'ann'));
 });
 
 await t.test('users are listed newest first, in pages and filtered', async (t) => {
@@ -158,16 +158,16 @@ await t.test('requests are counted by address, by network for IPv6, or by key', 
   const world = await createWorld(t);
   const config = { rateLimit: { perMinute: 2, files: 600, exempt: ['10.0.0.0/8'] } };
   const hit = (address: string) => countRequest(world.ctx, config, { kind: 'address', address });
-  t.match(hit('1.2.3.4'), { allowed: true, remaining: 1, limit: 2, resetMs: 60_000 });
-  t.match(hit('0000:0000:0000:0000:0000:ffff:0102:0304'), { allowed: true, remaining: 0 }, 'the same address, mapped');
-  t.match(hit('1.2.3.4'), { allowed: false, remaining: 0 });
-  t.ok(hit('1.2.3.5').allowed);
-  t.ok(hit('2001:db8::1').allowed);
-  t.ok(hit('2001:db8::2').allowed);
-  t.notOk(hit('2001:db8:0:0:ffff::3').allowed, 'the same /64');
-  t.ok(hit('2001:db8:0:1::3').allowed);
-  for (let i = 0; i < 5; i++) t.match(hit('10.1.2.3'), { allowed: true, limit: 0 });
-  t.match(countRequest(world.ctx, config, { kind: 'key', keyId: 'k', limit: 1 }), { allowed: true, limit: 1 });
-  t.notOk(countRequest(world.ctx, config, { kind: 'key', keyId: 'k', limit: 1 }).allowed);
-  t.ok(countRequest(world.ctx, config, { kind: 'key', keyId: 'u', limit: 0 }).allowed);
+  t.match(await hit('1.2.3.4'), { allowed: true, remaining: 1, limit: 2, resetMs: 60_000 });
+  t.match(await hit('0000:0000:0000:0000:0000:ffff:0102:0304'), { allowed: true, remaining: 0 }, 'the same address, mapped');
+  t.match(await hit('1.2.3.4'), { allowed: false, remaining: 0 });
+  t.ok((await hit('1.2.3.5')).allowed);
+  t.ok((await hit('2001:db8::1')).allowed);
+  t.ok((await hit('2001:db8::2')).allowed);
+  t.notOk((await hit('2001:db8:0:0:ffff::3')).allowed, 'the same /64');
+  t.ok((await hit('2001:db8:0:1::3')).allowed);
+  for (let i = 0; i < 5; i++) t.match(await hit('10.1.2.3'), { allowed: true, limit: 0 });
+  t.match(await countRequest(world.ctx, config, { kind: 'key', keyId: 'k', limit: 1 }), { allowed: true, limit: 1 });
+  t.notOk((await countRequest(world.ctx, config, { kind: 'key', keyId: 'k', limit: 1 })).allowed);
+  t.ok((await countRequest(world.ctx, config, { kind: 'key', keyId: 'u', limit: 0 })).allowed);
 });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { checkBody, checkId, checkMentions, checkMetadata, checkPosition } from '../../src/domain/input/bounds.ts';
+import { checkBody, checkRoomId, checkMentions, checkMetadata, checkPosition } from '../../src/domain/input/bounds.ts';
 import { InputSchema, validate } from '../../src/domain/input/validate.ts';
 import { CommentCreateSchema } from '../../src/model/comment.ts';
 import { defaultLimits } from '../../src/model/limits.ts';
@@ -23,7 +23,7 @@ await t.test('an error names the field and the bound', async (t) => {
     [comment, { ...good, id: 'short' }, 'id must match ^[A-Za-z0-9_-]{8,64}$'],
     [comment, { ...good, metadata: [] }, 'metadata must be an object'],
     [comment, { ...good, metadata: { a: null } }, 'metadata.a must be a string, a number or a boolean'],
-    [thread, { ...good, position: null }, 'position must be an object'],
+    [thread, { ...good, position: 'top' }, 'position must be an object'],
     [thread, { ...good, position: { x: 0 } }, 'position.y is required'],
     [thread, { ...good, position: { x: 1.01, y: 0 } }, 'position.x must be between 0 and 1'],
     [thread, { ...good, position: { x: 0, y: -0.1 } }, 'position.y must be between 0 and 1'],
@@ -60,19 +60,30 @@ await t.test('keys that reach a prototype are dropped from metadata', async (t) 
   t.same(Object.entries(metadata), [['ok', 1]]);
 });
 
+await t.test('null means that an optional field is absent, also inside of another', async (t) => {
+  t.same(validate(thread, { ...good, position: null, mentions: null, metadata: null }), good);
+  t.same(validate(thread, { ...good, position: { x: 0, y: 1, selector: null } }), { ...good, position: { x: 0, y: 1 } });
+  for (const [value, message] of [
+    [{ ...good, userId: null }, 'userId must be a string'],
+    [{ ...good, position: { x: null, y: 1 } }, 'position.x must be a number'],
+    [{ ...good, mentions: [null] }, 'mentions[0] must be a string'],
+    [{ ...good, metadata: { key: null } }, 'metadata.key must be a string, a number or a boolean'],
+  ] as const) t.throws(() => validate(thread, value), { code: 'invalid_request', message });
+});
+
 await t.test('a long key in a message is cut', async (t) => {
   t.throws(() => validate(comment, { ...good, metadata: { ['k'.repeat(5000)]: [] } }), { message: /^metadata\.k{60}… must be/ });
 });
 
 await t.test('texts, ids, mentions, metadata and positions are checked against the limits of the environment', async (t) => {
-  const limits = { ...defaultLimits, bodyLength: 3, mentions: 2, metadataKeys: 1, metadataValueLength: 2, metadataKeyLength: 2, selectorLength: 2, idLength: 4 };
+  const limits = { ...defaultLimits, bodyLength: 3, mentions: 2, metadataKeys: 1, metadataValueLength: 2, metadataKeyLength: 2, selectorLength: 2, idLength: 4, roomIdLength: 4 };
   t.doesNotThrow(() => checkBody('abc', limits));
   for (const body of ['', 'abcd']) t.throws(() => checkBody(body, limits), { message: 'body must be 1 to 3 characters' });
   t.throws(() => checkBody(' \n', limits), { message: 'body must be 1 to 3 characters, not only white space' });
-  t.throws(() => checkId('roomId', 'abcde', limits), { message: 'roomId must be 1 to 4 characters' });
-  t.throws(() => checkId('roomId', '', limits), { message: 'roomId must be 1 to 4 characters' });
-  for (const id of ['a\nb', '\u0000', 'a\ud800']) t.throws(() => checkId('roomId', id, limits), { message: /^roomId must not contain/ });
-  t.doesNotThrow(() => checkId('roomId', 'ü/😀', limits));
+  t.throws(() => checkRoomId('abcde', limits), { message: 'roomId must be 1 to 4 characters' });
+  t.throws(() => checkRoomId('', limits), { message: 'roomId must be 1 to 4 characters' });
+  for (const id of ['a\nb', '\u0000', 'a\ud800']) t.throws(() => checkRoomId(id, limits), { message: /^roomId must not contain/ });
+  t.doesNotThrow(() => checkRoomId('ü/😀', limits));
   t.same(checkMentions(['b', 'a'], limits), ['b', 'a']);
   t.same(checkMentions(['b', 'a', 'b'], { ...limits, mentions: 3 }), ['b', 'a']);
   t.throws(() => checkMentions(['a', 'b', 'c'], limits), { message: 'mentions must hold at most 2 user ids' });

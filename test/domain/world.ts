@@ -1,6 +1,5 @@
 import type { Test } from 'tap';
 import { MemoryDatabase } from '../doubles/memory-database.ts';
-import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { MemoryStore } from '../doubles/memory-store.ts';
 import { YjsThread } from '../../src/adapters/yjs/yjs-thread.ts';
 import { createComment } from '../../src/domain/comments/comments.ts';
@@ -12,6 +11,7 @@ import { type ListKind, type ListQuery, type Page, parseListQuery } from '../../
 import { createThread } from '../../src/domain/comments/threads.ts';
 import { putUser } from '../../src/domain/users/users.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
+import { newShared } from '../helpers/new-shared.ts';
 import type { Comment } from '../../src/model/comment.ts';
 import type { Environment } from '../../src/model/environment.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
@@ -36,7 +36,7 @@ export const START = Date.parse('2026-01-02T03:04:05.678Z');
 
 export async function createWorld(t: Test): Promise<World> {
   const database = new MemoryDatabase();
-  const shared = new MemoryShared();
+  const shared = newShared();
   const clock = new ManualClock(START);
   const store = new MemoryStore(database);
   const peerStore = new MemoryStore(database);

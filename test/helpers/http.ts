@@ -1,6 +1,5 @@
 import { tmpdir } from 'node:os';
 import type { Test } from 'tap';
-import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { MemoryStore } from '../doubles/memory-store.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
@@ -18,6 +17,7 @@ import { createLogger, type Logger } from '../../src/observability/log.ts';
 import type { Environment } from '../../src/model/environment.ts';
 import type { Shared } from '../../src/ports/shared.ts';
 import type { Store } from '../../src/ports/store.ts';
+import { newShared } from './new-shared.ts';
 import { RawConnection } from './raw-http.ts';
 
 /** The time at which the clock of a test starts. */
@@ -74,7 +74,7 @@ export interface TestServer {
 }
 
 export async function startTestServer(t: Test, options: TestServerOptions = {}): Promise<TestServer> {
-  const { clock = new ManualClock(TEST_START), store = new MemoryStore(), shared = new MemoryShared() } = options;
+  const { clock = new ManualClock(TEST_START), store = new MemoryStore(), shared = newShared() } = options;
   const ctx: Context = { store, shared, clock };
   const dir = tmpdir();
   const flags = { 'rateLimit.exempt': '127.0.0.0/8', dataDir: dir, ...options.flags };

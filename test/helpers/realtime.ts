@@ -1,6 +1,5 @@
 import type { Test } from 'tap';
 import { ipcBus } from '../../src/adapters/ipc/bus.ts';
-import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { channelPair } from '../../src/cluster/channel.ts';
 import { Relay } from '../../src/cluster/relay.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -20,6 +19,7 @@ import { attachRealtime, type Realtime } from '../../src/realtime/server.ts';
 import { HeldBus } from '../doubles/held-bus.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import { MemoryStore } from '../doubles/memory-store.ts';
+import { newShared } from './new-shared.ts';
 import { type SocketOptions, TestSocket } from './socket.ts';
 
 /** Options of the configuration by path, as texts. */
@@ -56,7 +56,7 @@ export const START = Date.parse('2026-01-02T03:04:05.678Z');
 
 /** Creates a world with one environment, its publishable key and a signing key. */
 export async function createWorld(t: Test, ports: { store?: Store; shared?: Shared } = {}): Promise<World> {
-  const { store = new MemoryStore(), shared = new MemoryShared() } = ports;
+  const { store = new MemoryStore(), shared = newShared() } = ports;
   const clock = new ManualClock(START);
   const ctx: Context = { store, shared, clock };
   const environment = await createEnvironment(ctx, { slug: 'default' });

@@ -25,6 +25,11 @@ const makers: Readonly<Record<string, (tenant: Tenant, seeds: Seeds) => Promise<
     const answer = await tenant.request<{ reaction: { id: string } }>('POST', `/comments/${commentId}/reactions`, { body: { userId, emoji: '🎉' } });
     return done(201, answer).reaction.id;
   },
+  itemId: async (tenant, { commentId }) => {
+    done(201, await tenant.request('POST', `/comments/${commentId}/report`, { body: { reason: 'advertising' } }));
+    const queue = done(200, await tenant.request<{ items: { id: string }[] }>('GET', '/moderation?state=reported&order=desc&limit=1'));
+    return queue.items[0]?.id ?? '';
+  },
   keyId: async (tenant) => (await tenant.newKey({})).id,
   // Not the tenant's own, which a call may delete.
   environmentId: async ({ service }) => (await createEnvironment(service.ctx, { slug: freshSlug() })).id,
@@ -45,6 +50,8 @@ interface Setup {
 const setups: Readonly<Record<string, Setup>> = {
   'files.upload': { body: () => onePixel, headers: { 'Content-Type': 'multipart/form-data; boundary=edge' } },
   'threads.update': { body: () => ({ resolved: true }) },
+  'notifications.read': { body: () => ({ all: true }) },
+  'subscriptions.change': { body: ({ userId }) => ({ userId, action: 'mute' }) },
   'admin.login': { body: () => ADMIN },
   'admin.createEnvironment': { body: () => ({ slug: freshSlug() }) },
   // Tests let a day go by, and a key can be rotated until it expires.

@@ -14,9 +14,11 @@ import type { KeyCreate } from '../../src/model/key.ts';
 import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
 import { mintUserToken, type TokenRequest } from '../../src/domain/access/tokens.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
+import type { Filters } from '../../src/ports/filters.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import type { Environment, EnvironmentPatch } from '../../src/model/environment.ts';
 import { ask, type TestAnswer, type TestRequest, TEST_START } from './http.ts';
+import { newShared } from './new-shared.ts';
 import { type SocketOptions, TestSocket } from './socket.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -25,6 +27,8 @@ export interface ServiceOptions {
   readonly workers?: number;
   /** Texts of configuration by the path of the option. Loopback is not rate limited unless `rateLimit.exempt` says otherwise. */
   readonly flags?: Readonly<Record<string, string>>;
+  /** Stands in for the filters of plugins. */
+  readonly filters?: Filters;
 }
 
 /** The whole service in this process: real workers, HTTP and WebSocket, on one LMDB store, and a clock that the test turns. */
@@ -61,7 +65,7 @@ export interface Tenant {
 }
 
 /** Starts the service on ports of its own; it ends with the test. */
-export async function startService(t: Test, { workers = 1, flags = {} }: ServiceOptions = {}): Promise<Service> {
+export async function startService(t: Test, { workers = 1, flags = {}, filters }: ServiceOptions = {}): Promise<Service> {
   const dir = tempFolder(t);
   const given = { 'rateLimit.exempt': '127.0.0.0/8', 'shutdown.closeSpreadSeconds': '0', dataDir: join(dir, 'data'), 'storage.minFreeMb': '0', ...flags };
   const config = loadConfig({ dir, env: {}, flags: given });
@@ -71,11 +75,17 @@ export async function startService(t: Test, { workers = 1, flags = {} }: Service
   const running: { ctx: Context; url: string }[] = [];
   for (let number = 1; number <= workers; number++) {
     const opened = await openContext(config);
-    const ctx: Context = { ...opened.ctx, clock };
+    const shared = newShared(opened.ctx.shared);
+    const ctx: Context = { ...opened.ctx, shared, clock, filters };
     const [primary, channel] = channelPair();
     relay.add(primary);
     const worker = await runWebWorker({ config, ctx, bus: ipcBus(channel), log, workerId: `web-${number}`, port: 0 });
-    t.teardown(() => shutDown([...worker.drain('stop'), { name: 'close', withinMs: 5_000, run: opened.close }], log));
+    const close = async (): Promise<void> => {
+      // After the calls before it.
+      await shared.maintain();
+      await opened.close();
+    };
+    t.teardown(() => shutDown([...worker.drain('stop'), { name: 'close', withinMs: 5_000, run: close }], log));
     running.push({ ctx, url: `http://127.0.0.1:${worker.ready.port}` });
   }
   const [first] = running;

@@ -303,7 +303,7 @@ t.test('environments and keys are managed by an admin', async (t) => {
       [{ rateLimit: 'much' }, 'rateLimit must be an integer between 1 and 1000000, unlimited or null'],
       [{ rateLimit: 0 }, 'rateLimit must be an integer between 1 and 1000000, unlimited or null'],
       [{ expiresInSeconds: -1 }, 'expiresInSeconds must be an integer between 1 and 315360000 or null'],
-      [{ rooms: '' }, 'rooms must be a string of 1 to 129 characters or null'],
+      [{ rooms: '' }, 'rooms must be a string of 1 to 513 characters or null'],
     ] as const) t.match(await ask('POST', keys, { kind: 'secret', ...fields }), { status: 400, json: { error } }, error);
     t.strictSame((await ask<Failure>('POST', `/keys/${id}/rotate`, { overlapSeconds: -1 })).json.error, 'overlapSeconds must be between 0 and 315360000');
     for (const [method, path, body] of [['DELETE', '/keys/key_none'], ['POST', '/keys/key_none/rotate', {}], ['GET', '/environments/none/keys'], ['POST', '/environments/none/keys', { kind: 'secret' }]] as const) {

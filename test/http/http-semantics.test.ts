@@ -195,11 +195,13 @@ t.test('a trailing slash makes no difference', async (t) => {
 });
 
 t.test('pages are sent with restrictive headers', async (t) => {
-  const page = { html: '<!doctype html>', script: '', style: '', icon: '<svg/>' };
-  const demo = { page, session: () => Promise.resolve('{}'), threads: () => Promise.resolve('{}') };
+  const paths = ['/', '/demo/demo.js', '/demo/demo.css', '/demo/icon.svg'];
+  const files = Object.fromEntries([...paths, '/demo/page'].map((path) => [path, { type: 'text/plain', text: '', framed: path === '/demo/page' }]));
+  const demo = { files, session: () => Promise.resolve('{}'), threads: () => Promise.resolve('{}') };
   const server = await startTestServer(t, { demo, flags: { demo: 'true' } });
-  for (const path of ['//', '//demo/demo.js', '//demo/demo.css', '//demo/icon.svg']) {
-    const { headers } = await server.request('GET', path, { key: null });
+  t.match((await server.request('GET', '//demo/page', { key: null })).headers.get('content-security-policy'), /default-src 'self'.*frame-ancestors 'self'/);
+  for (const path of paths) {
+    const { headers } = await server.request('GET', `/${path}`, { key: null });
     t.match(headers.get('content-security-policy'), /default-src 'self'.*frame-ancestors 'none'/, path);
     t.equal(headers.get('x-content-type-options'), 'nosniff');
     t.equal(headers.get('referrer-policy'), 'no-referrer');
@@ -211,7 +213,7 @@ t.test('pages are sent with restrictive headers', async (t) => {
 t.test('the limits of the environment apply', async (t) => {
   const server = await startTestServer(t);
   const path = (await seed(server, 1)).replace('/comments', '');
-  const limits = { bodyLength: 5, mentions: 1, idLength: 4, selectorLength: 3, metadataKeys: 1, metadataKeyLength: 3, metadataValueLength: 3, jsonBodyBytes: 1024, commentsPerThread: 3 };
+  const limits = { bodyLength: 5, mentions: 1, idLength: 4, roomIdLength: 4, selectorLength: 3, metadataKeys: 1, metadataKeyLength: 3, metadataValueLength: 3, jsonBodyBytes: 1024, commentsPerThread: 3 };
   await updateEnvironment(server.ctx, server.environment.id, { settings: { limits } });
   const comment = { userId: 'ann', body: 'Hi' };
   const position = { x: 0, y: 0, selector: 'main' };

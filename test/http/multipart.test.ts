@@ -52,10 +52,10 @@ const body = Buffer.from(
 );
 
 const expected: Part[] = [
-  { name: 'note', filename: null, contentType: 'text/plain', data: 'text' },
+  { name: 'note', filename: null, contentType: null, data: 'text' },
   { name: 'file', filename: 'a "b" ü.png', contentType: 'image/png; a=b', data: 'one\r\n--xY\r\r\n--x\r\n\r\n--xYtwo\r' },
-  { name: 'empty', filename: '', contentType: 'text/plain', data: '' },
-  { name: 'n', filename: null, contentType: 'text/plain', data: '\r\n' },
+  { name: 'empty', filename: '', contentType: null, data: '' },
+  { name: 'n', filename: null, contentType: null, data: '\r\n' },
 ];
 
 t.test('a body in one chunk', (t) => {

@@ -53,7 +53,7 @@ t.test('every refusal has an example for each code of the operation', (t) => {
 t.test('the schemas of all durable events are in the document, for future webhooks', (t) => {
   const union = document.components['schemas']?.['Event'] as { discriminator: { mapping: Record<string, string> } };
   for (const [type, ref] of Object.entries(union.discriminator.mapping)) t.match(target(ref), { properties: { type: { const: type }, seq: {}, data: {} } });
-  t.equal(Object.keys(union.discriminator.mapping).length, 13);
+  t.equal(Object.keys(union.discriminator.mapping).length, 15);
   t.end();
 });
 
@@ -62,7 +62,7 @@ function unlike(actual: unknown, example: unknown, path = ''): string[] {
   if (actual === null || example === null) return [];
   if (Array.isArray(example) && Array.isArray(actual)) return actual.length === 0 || example.length === 0 ? [] : unlike(actual[0], example[0], `${path}[0]`);
   if (typeof example === 'object' && typeof actual === 'object') {
-    const open = /\b(?:metadata|state|limits)$/.test(path);
+    const open = /\b(?:metadata|state|limits|users)$/.test(path);
     const keys = open ? [] : [...new Set([...Object.keys(example), ...Object.keys(actual)])];
     const other = Object.keys(actual).join() === Object.keys(example).join() || open ? [] : [`${path || 'it'} has ${Object.keys(actual).join()}`];
     return [...other, ...keys.flatMap((key) => unlike((actual as Record<string, unknown>)[key], (example as Record<string, unknown>)[key], `${path}.${key}`))];
@@ -115,7 +115,7 @@ async function makeWorld(tenant: Tenant, route: Route): Promise<Seeds> {
   await addThread(tenant, pathExamples['roomId'] ?? '', { ...(thread as object), id: pathExamples['threadId'] });
   await addComment(tenant, pathExamples['threadId'] ?? '', { ...(reply as object), id: pathExamples['commentId'] });
   if (route.operationId.startsWith('p2pState')) done(200, await tenant.request('PUT', `/rooms/${pathExamples['roomId']}/p2p/state`, { body: operationExamples['p2pState.put']?.body }));
-  if (!/:(?:reactionId|keyId|environmentId)/.test(route.path)) return {};
-  const { reactionId, keyId, environmentId } = await seedFor(route, tenant);
-  return Object.fromEntries(Object.entries({ reactionId, keyId, environmentId }).filter(([, id]) => id !== undefined)) as Seeds;
+  if (!/:(?:reactionId|keyId|environmentId|itemId)/.test(route.path)) return {};
+  const { reactionId, keyId, environmentId, itemId } = await seedFor(route, tenant);
+  return Object.fromEntries(Object.entries({ reactionId, keyId, environmentId, itemId }).filter(([, id]) => id !== undefined)) as Seeds;
 }

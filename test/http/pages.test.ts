@@ -78,12 +78,16 @@ t.test('health is checked once a second at most, and a failure is still reported
 
 t.test('the demo page is served only if it is configured', async (t) => {
   const demo = {
-    page: { html: '<!doctype html><title>Demo</title>', script: 'let a;', style: 'p{}', icon: '<svg/>' },
+    files: {
+      '/': { type: 'text/html; charset=utf-8', text: '<!doctype html><title>Demo</title>', framed: false },
+      '/demo/demo.js': { type: 'text/javascript; charset=utf-8', text: 'let a;', framed: false },
+      '/demo/demo.css': { type: 'text/css; charset=utf-8', text: 'p{}', framed: false },
+    },
     session: (userId: string) => (userId === 'ann' ? Promise.resolve('{"userId":"ann"}') : Promise.reject(new CollabError('invalid_request', 'user must be one of ann'))),
   };
   const on = await startTestServer(t, { demo, flags: { demo: 'true' } });
   const page = await on.request('GET', '//');
-  t.equal(page.text, demo.page.html);
+  t.equal(page.text, demo.files['/'].text);
   t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
   t.match(page.headers.get('content-security-policy'), /default-src 'self'/);
   t.equal((await on.request('GET', '//demo/demo.js')).headers.get('content-type'), 'text/javascript; charset=utf-8');

@@ -89,5 +89,5 @@ await t.test('closing the worker closes every socket with 1012, spread over time
   for (const socket of [...sockets, pending, late]) t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
   t.ok((closed.at(-1) ?? 0) - begun >= 100, 'not all at once');
   t.equal(worker.realtime.connections(), 0);
-  t.notOk(isOnline(world.ctx, world.environment, 'user1'));
+  t.notOk(await isOnline(world.ctx, world.environment, 'user1'));
 });

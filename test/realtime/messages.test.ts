@@ -70,7 +70,7 @@ await t.test('invalid data gets an error reply that names the field, and the soc
     ['thread.create', undefined, 'invalid_request', /^data\.roomId is required$/],
     ['thread.create', [], 'invalid_request', /^data must be an object$/],
     ['thread.create', { roomId: 5, body: 'x' }, 'invalid_request', /^data\.roomId must be a string$/],
-    ['thread.create', { roomId: '', body: 'x' }, 'invalid_request', /roomId must be 1 to 128 characters/],
+    ['thread.create', { roomId: '', body: 'x' }, 'invalid_request', /roomId must be 1 to 512 characters/],
     ['thread.create', { roomId: 'lobby' }, 'invalid_request', /body is required/],
     ['thread.create', { roomId: 'lobby', body: 'x', position: { x: 2, y: 0 } }, 'invalid_request', /position\.x must be between 0 and 1/],
     ['thread.create', { roomId: 'lobby', body: 'x'.repeat(10_001) }, 'invalid_request', /body must be 1 to 10000 characters/],

@@ -72,8 +72,8 @@ await t.test('a reload is not visible, even if it reaches another worker', async
   t.strictSame(presenceFrames(watcher).map(({ type }) => type), ['presence.snapshot', 'presence.joined', 'presence.updated']);
   t.equal(membersOf(watcher).get('ann')?.['joinedAt'], joinedAt);
   t.strictSame(membersOf(watcher).get('ann')?.['connectionIds'], [after.frames[0]?.data?.['connectionId']]);
-  sweepPresence(world.ctx);
-  t.equal(world.ctx.shared.listByOwner('').length, 0, 'no record of the first page remains');
+  await sweepPresence(world.ctx);
+  t.equal((await world.ctx.shared.listByOwner('')).length, 0, 'no record of the first page remains');
 });
 
 await t.test('room.leave takes effect at once, for that tab only', async (t) => {
@@ -132,13 +132,13 @@ await t.test('the users of a killed worker leave after the grace period, and no 
   // A third worker that was killed: only its records exist.
   for (const userId of ['ann', 'ghost']) {
     const text = JSON.stringify({ userId, connectionId: `cn_${userId}`, joinedAt: ctx.clock.now(), activeAt: ctx.clock.now(), state: {}, stateAt: 0, leftAt: null });
-    ctx.shared.put({ key: `room/${world.environment.id}/lobby`, name: `cn_${userId}`, owner: 'w3', text });
+    await ctx.shared.put({ key: `room/${world.environment.id}/lobby`, name: `cn_${userId}`, owner: 'w3', text });
   }
   advance(5_000);
   await sees(watcher, 'watcher', 'ann', 'ghost');
   t.equal(membersOf(watcher).get('ann')?.['connections'], 2);
 
-  releaseOwner(ctx, 'w3');
+  await releaseOwner(ctx, 'w3');
   advance(GRACE_MS - 1);
   await watcher.until(() => membersOf(watcher).get('ann')?.['connections'] === 1);
   t.strictSame(namesOf(watcher), ['ann', 'ghost', 'watcher']);
@@ -148,8 +148,8 @@ await t.test('the users of a killed worker leave after the grace period, and no 
   await sees(watcher, 'watcher', 'ann', 'late');
   await sees(late, 'watcher', 'ann', 'late');
   t.strictSame((await restRows(world)).map(({ userId }) => userId), ['ann', 'watcher', 'late']);
-  sweepPresence(ctx);
-  t.strictSame([...ctx.shared.listByOwner(''), ...ctx.shared.listByOwner('w3')], []);
+  await sweepPresence(ctx);
+  t.strictSame([...(await ctx.shared.listByOwner('')), ...(await ctx.shared.listByOwner('w3'))], []);
 });
 
 await t.test('the users of a draining worker can continue on another one', async (t) => {

@@ -137,7 +137,7 @@ await t.test('invalid messages get an error reply that names the bound, and the 
   const room = { roomId: 'lobby' };
   const cases: [type: string, data: unknown, code: string, message: RegExp][] = [
     ['room.join', {}, 'invalid_request', /^data\.roomId is required$/],
-    ['room.join', { roomId: '' }, 'invalid_request', /^roomId must be 1 to 128 characters$/],
+    ['room.join', { roomId: '' }, 'invalid_request', /^roomId must be 1 to 512 characters$/],
     ['room.join', { roomId: 'a\u0000' }, 'invalid_request', /^roomId must not contain control characters/],
     ['room.join', { roomId: 'x', state: 'text' }, 'invalid_request', /^data\.state must be an object$/],
     ['room.join', { roomId: 'x', state: [] }, 'invalid_request', /^data\.state must be an object$/],

@@ -183,14 +183,19 @@ t.test('User | becomes known to the service by having connected', async (t) => {
   await socket.close();
 });
 
+/** Longer than a key of the store could be if it were percent-encoded. */
+const LONG_ADDRESS = `https://shop.example.com/a?q=${'ü/'.repeat(240)}`;
+
 t.test('Room | is identified by roomId, of the client’s choice', async (t) => {
-  for (const roomId of ['r', 'https://example.com/a?b=c#d', 'Straße 7', '😀'.repeat(64), 'x'.repeat(128), '%2F', "~!'()*"]) {
+  for (const roomId of ['r', 'https://example.com/a?b=c#d', 'Straße 7', '😀'.repeat(64), 'x'.repeat(512), LONG_ADDRESS, '日'.repeat(426), '%2F', "~!'()*"]) {
     const { roomId: kept } = await addThread(tenant, roomId);
     t.equal(kept, roomId);
     const { room } = done(200, await tenant.request<{ room: Room }>('GET', `/rooms/${encodeURIComponent(roomId)}`));
     t.equal(room.roomId, roomId);
   }
-  for (const [roomId, why] of [['x'.repeat(129), 'must be 1 to 128 characters'], ['a\u0000b', 'must not contain control characters or lone surrogates'], ['a\nb', 'must not contain control characters or lone surrogates']] as const) {
+  const { items } = done(200, await tenant.request<{ items: Room[] }>('GET', `/rooms?prefix=${encodeURIComponent('https://shop')}`));
+  t.same(items.map(({ roomId }) => roomId.length), [LONG_ADDRESS.length], 'a long id is found in the list of rooms');
+  for (const [roomId, why] of [['日'.repeat(427), 'must be at most 1280 bytes of UTF-8'], ['x'.repeat(513), 'must be 1 to 512 characters'], ['a\u0000b', 'must not contain control characters or lone surrogates'], ['a\nb', 'must not contain control characters or lone surrogates']] as const) {
     for (const [method, path, body] of [['GET', '', undefined], ['GET', '/threads', undefined], ['POST', '/threads', { userId: 'ann', body: 'Hi' }]] as const) {
       const refused = await tenant.request<{ error: string }>(method, `/rooms/${encodeURIComponent(roomId)}${path}`, { body });
       t.equal(refused.status, 400);

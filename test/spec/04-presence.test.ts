@@ -60,13 +60,21 @@ t.test('GET /rooms/:roomId/presence | a user is there until the grace after the 
   await watcher.until(() => watcher.frames.some(({ type, data }) => type === 'presence.joined' && data?.['userId'] === 'ann'), 'ann');
   await ann.terminate();
   const { ctx } = service;
-  while (ctx.shared.listByOwner('').length === 0) await new Promise((resolve) => setImmediate(resolve));
+  while ((await ctx.shared.listByOwner('')).length === 0) await new Promise((resolve) => setImmediate(resolve));
   service.clock.advance(GRACE_MS - 1);
   t.match(await presence(tenant, 'page'), [{ userId: 'watcher' }, { userId: 'ann', connections: 1 }]);
   service.clock.advance(1);
   t.match(await presence(tenant, 'page'), [{ userId: 'watcher' }]);
   t.equal((await presence(tenant, 'page')).length, 1);
   t.match((await watcher.frame('presence.left')).data, { userId: 'ann' });
+});
+
+t.test('GET /rooms/:roomId/presence | a room id can be the address of a page', async (t) => {
+  const tenant = await service.tenant('addresses');
+  const roomId = 'https://shop.example.com/ü?'.padEnd(400, 'ü');
+  await join(tenant, 'ann', roomId, 0);
+  t.match(await presence(tenant, roomId), [{ userId: 'ann' }]);
+  t.strictSame(await presence(tenant, `${roomId}ü`), []);
 });
 
 t.test('GET /rooms/:roomId/presence | the secret key, within its rooms and its environment', async (t) => {
@@ -78,5 +86,5 @@ t.test('GET /rooms/:roomId/presence | the secret key, within its rooms and its e
   t.equal((await asked({ Authorization: `Bearer ${bound.value}` })).status, 403);
   t.equal((await asked({ Authorization: `Bearer ${bound.value}` }, '/rooms/docs-1/presence')).status, 200);
   t.equal((await tenant.request('GET', '/rooms/page/presence', { headers: { Authorization: '', ...(await tenant.userHeaders({ userId: 'ann' })) } })).status, 401);
-  t.match((await tenant.request<Failure>('GET', `/rooms/${'x'.repeat(129)}/presence`)).json, { error: 'roomId must be 1 to 128 characters' });
+  t.match((await tenant.request<Failure>('GET', `/rooms/${'x'.repeat(513)}/presence`)).json, { error: 'roomId must be 1 to 512 characters' });
 });

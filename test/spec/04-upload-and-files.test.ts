@@ -4,6 +4,7 @@ import sharp from 'sharp';
 import t, { type Test } from 'tap';
 import { createKey } from '../../src/domain/access/keys.ts';
 import { updateEnvironment } from '../../src/domain/environments/environments.ts';
+import { acceptedTypes, contradicts } from '../../src/model/attachment.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { FileJobs } from '../../src/workers/background/file-jobs.ts';
 import { durationFile } from '../fixtures/durations.ts';
@@ -143,6 +144,33 @@ t.test('Upload errors', async (t) => {
     for (const type of ['text/html', 'image/svg+xml', 'application/pdf', 'video/quicktime', 'constructor', '']) {
       await refused(t, `type ${type}`, upload(tenant, { ...jpeg, type }), /Unsupported MIME type/);
     }
+  });
+
+  await t.test('200 | other names of an accepted type', async (t) => {
+    for (const [sent, stored] of [['image/jpg', 'image/jpeg'], ['IMAGE/PJPEG; q=1', 'image/jpeg']] as const) {
+      const { json } = await upload(tenant, { ...jpeg, type: sent });
+      t.equal(json.mimeType, stored, sent);
+    }
+    for (const [sent, stored] of [['audio/x-wav', 'audio/wav'], ['audio/x-m4a', 'audio/mp4'], ['audio/mp3', 'audio/mpeg']] as const) {
+      const { json } = await upload(tenant, { bytes: await ofType(stored), type: sent, name: 'sound' });
+      t.match(json, { type: 'audio', mimeType: stored }, sent);
+    }
+  });
+
+  await t.test('200 | a part without a Content-Type is judged by its name, else by its content', async (t) => {
+    const headers = { ...(await tenant.userHeaders({ userId: 'ann' })), 'Content-Type': 'multipart/form-data; boundary=b' };
+    const post = (filename: string, bytes: Buffer) =>
+      postForm(tenant, Buffer.concat([Buffer.from(`--b\r\nContent-Disposition: form-data; name="file"; filename="${filename}"\r\n\r\n`), bytes, Buffer.from('\r\n--b--\r\n')]), headers);
+    for (const type of Object.keys(acceptedTypes)) {
+      const bytes = type === 'audio/ogg' ? durationFile('opus.ogg').bytes : type === 'audio/mpeg' ? durationFile('mpeg2.mp3').bytes : await ofType(type);
+      const { json } = await post('unnamed', bytes);
+      t.notOk(json.error, type);
+      t.notOk(contradicts(json.mimeType, type), `${type} is seen as ${json.mimeType}`);
+    }
+    t.match((await post('a.webm', await ofType('audio/webm'))).json, { type: 'video', mimeType: 'video/webm' });
+    t.match((await post('A.M4A', await ofType('audio/mp4'))).json, { type: 'audio', mimeType: 'audio/mp4' });
+    await refused(t, 'another content than the name says', post('a.png', jpeg.bytes), /The content is image\/jpeg/);
+    for (const bytes of ['', 'x', 'only some text']) await refused(t, `'${bytes}'`, post('note', Buffer.from(bytes)), bytes === '' ? /Unsupported MIME type: none|empty/ : /Unsupported MIME type: none/);
   });
 
   await t.test('400 | the content contradicts the type that was declared', async (t) => {

@@ -109,6 +109,7 @@ const bounds: Readonly<Record<string, Bound>> = {
   },
   'position.selector': selector('selector'),
   'position.path': selector('path'),
+  'position.quote': selector('quote'),
   attachmentIds: {
     good: [[]],
     bad: [
@@ -137,6 +138,8 @@ const bounds: Readonly<Record<string, Bound>> = {
     good: [[], ['https://app.example.com', 'http://localhost:3000']],
     bad: ['', 'app.example.com', 'https://app.example.com/', 'https://app.example.com/path', '*', 'null', 'javascript:0'].map((origin) => [[origin], /^settings\.allowedOrigins must hold origins such as https:/] as const),
   },
+  // A channel, not an address.
+  'notificationSettings.put email': { good: [], bad: [] },
   email: {
     good: ['a@b'],
     bad: ['a', 'a b@c', '@', '', 'a@b@c'].map((value) => [value, 'email must be an email address'] as const),
@@ -204,7 +207,7 @@ for (const route of bodied) {
       await t.test(`${name} | ${describe(field.schema)} | ${field.required ? 'required' : 'optional'}`, async (t) => {
         const declared = declaredFor(route, field);
         const put = (value: unknown) => send((sample, seeds) => withField(schema, sample, field.path, value, seeds));
-        for (const value of odd.filter((candidate) => !Check(field.schema as object, candidate))) {
+        for (const value of odd.filter((candidate) => !Check(field.schema as object, candidate) && (candidate !== null || field.required))) {
           refuses(t, await put(value), 400, new RegExp(`^${escaped(name)}(?:\\[\\d+\\]|\\.[^ ]+)* (?:must |is required)`), `${JSON.stringify(value)} is of a wrong type`);
         }
         const left = await send((sample, seeds) => {
@@ -214,6 +217,10 @@ for (const route of bodied) {
         const needed = field.required || left.json.error?.startsWith(`${name} is required, unless `);
         if (needed) refuses(t, left, 400, new RegExp(`^${escaped(name)} is required(?:, unless .+)?$`), 'missing');
         else await accepts(t, 'may be missing', () => Promise.resolve(left));
+        if (!field.required && !Check(field.schema as object, null)) {
+          const nulled = await put(null);
+          t.same([nulled.status, nulled.json.error], [left.status, left.json.error], 'null means missing');
+        }
 
         t.ok(isBounded(field.schema) || declared !== undefined, 'has a bound, in its schema or in this file');
         for (const { good, bad } of [boundsOf(field), declared ?? { good: [], bad: [] }]) {
@@ -316,7 +323,7 @@ t.test('routes that take no body ignore one, and the connection stays good', asy
 });
 
 t.test('limits are configurable per environment', async (t) => {
-  const strict = await service.tenant('strict', { limits: { bodyLength: 5, mentions: 1, metadataKeys: 1, metadataKeyLength: 2, metadataValueLength: 3, selectorLength: 4, idLength: 8, commentsPerThread: 2 } });
+  const strict = await service.tenant('strict', { limits: { bodyLength: 5, mentions: 1, metadataKeys: 1, metadataKeyLength: 2, metadataValueLength: 3, selectorLength: 4, idLength: 8, roomIdLength: 8, commentsPerThread: 2 } });
   await strict.request('PUT', '/users/ann', { body: {} });
   const post = (fields: object, room = 'room') => strict.request<Failure & { thread: { id: string } }>('POST', `/rooms/${room}/threads`, { body: { userId: 'ann', body: 'Hello', ...fields } });
   for (const [fields, message] of [

@@ -4,9 +4,10 @@ import { login } from '../../src/domain/admins/admin-sessions.ts';
 import { revokeKey } from '../../src/domain/access/keys.ts';
 import type { Route } from '../../src/http/api/route.ts';
 import { apiRoutes } from '../../src/http/api/routes.ts';
-import { ADMIN, adminSession, callOf, foreignStatus, pace, seedFor, successes, titleOf } from '../helpers/route-calls.ts';
+import { ADMIN, adminSession, callOf, foreignStatus, pace, seedFor, type Seeds, successes, titleOf } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 import type { TestAnswer } from '../helpers/http.ts';
+import { addUser } from '../helpers/writer.ts';
 
 // Every route of the table by every kind of credential. A new route is in it by being in the table.
 
@@ -33,6 +34,8 @@ type Fate = 'own' | 'foreign' | 401 | 403;
 /** Its headers are made for each route, since one of them ends the session. */
 const ADMIN_KIND = 'adm_ of an admin';
 
+await addUser(own, 'ann');
+
 const bearer = (value: string) => ({ Authorization: `Bearer ${value}` });
 const pair = (key: string, jwt: string) => ({ 'X-Service-Key': key, 'X-Service-Token': jwt });
 
@@ -49,9 +52,11 @@ interface Kind {
 
 const no = (): Fate => 401;
 const yes = (): Fate => 'own';
-const reach = ({ path }: Route): Fate => (/:(?:roomId|threadId|commentId|reactionId)/.test(path) ? 403 : 'own');
+const reach = ({ path }: Route): Fate => (/:(?:roomId|threadId|commentId|reactionId|itemId)/.test(path) ? 403 : 'own');
 /** Of a key that is confined to rooms: users belong to no room. */
-const confined = (route: Route): Fate => (['users.list', 'users.delete'].includes(route.operationId) ? 403 : reach(route));
+const confined = (route: Route): Fate => (['users.list', 'users.delete', 'notificationSettings.put'].includes(route.operationId) ? 403 : reach(route));
+/** Of a user with the role member: the queue is for moderators, and held content for its author. */
+const member = (route: Route): Fate => (route.access === 'moderate' || route.operationId === 'users.listHeld' ? 403 : 'own');
 const refused = { secret: no, user: no };
 
 const kinds: readonly Kind[] = [
@@ -73,14 +78,14 @@ const kinds: readonly Kind[] = [
   { name: 'pk_ as Bearer', headers: bearer(own.publishableKey), ...refused },
   { name: 'JWT alone', headers: { 'X-Service-Token': token }, ...refused },
   { name: 'JWT as Bearer', headers: bearer(token), ...refused },
-  { name: 'pk_ and JWT of this environment', headers: pair(own.publishableKey, token), secret: no, user: yes },
+  { name: 'pk_ and JWT of this environment', headers: pair(own.publishableKey, token), secret: no, user: member },
   { name: 'pk_ of one environment with JWT of another', headers: pair(own.publishableKey, foreignToken), ...refused },
   { name: 'pk_ and JWT expired', headers: pair(own.publishableKey, staleToken), ...refused },
   { name: 'pk_ and JWT with a letter changed', headers: pair(own.publishableKey, token.replace(/.\./, (end) => (end === 'a.' ? 'b.' : 'a.'))), ...refused },
   { name: 'pk_ and JWT without signature', headers: pair(own.publishableKey, unsigned(token)), ...refused },
   { name: 'pk_ malformed and JWT', headers: pair('pk_', token), ...refused },
-  { name: 'pk_ and JWT of role viewer', headers: pair(own.publishableKey, await own.token({ userId: 'ann', role: 'viewer' })), secret: no, user: ({ access }) => (access === 'read' ? 'own' : 403) },
-  { name: 'pk_ and JWT of other rooms', headers: pair(own.publishableKey, await own.token({ userId: 'ann', rooms: ['elsewhere'] })), secret: no, user: reach },
+  { name: 'pk_ and JWT of role viewer', headers: pair(own.publishableKey, await own.token({ userId: 'ann', role: 'viewer' })), secret: no, user: (route) => (route.access === 'read' ? member(route) : route.access === 'own' ? 'own' : 403) },
+  { name: 'pk_ and JWT of other rooms', headers: pair(own.publishableKey, await own.token({ userId: 'ann', rooms: ['elsewhere'] })), secret: no, user: (route) => (member(route) === 'own' ? reach(route) : 403) },
   { name: ADMIN_KIND, headers: {}, ...refused, admin: 'own' },
   { name: 'adm_ logged out', headers: bearer(loggedOut), ...refused },
   { name: 'adm_ that nobody has', headers: bearer(`adm_${'x'.repeat(43)}`), ...refused },
@@ -106,12 +111,18 @@ function unsigned(jwt: string): string {
   return `${Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')}.${payload}.`;
 }
 
+/** The notifications of a user are their own, and the tokens here are of ann. */
+async function seedsFor(route: Route): Promise<Seeds> {
+  const seeds = await seedFor(route, own);
+  return /^(?:notif|subscription)/.test(route.operationId) ? { ...seeds, userId: 'ann' } : seeds;
+}
+
 for (const route of apiRoutes) {
   t.test(titleOf(route), async (t) => {
     const rule = asked[route.credential];
     if (rule === undefined) return t.fail(`say in this file what the credential ${route.credential} lets in`);
     const verdict = (kind: Kind): Fate => rule(kind, route);
-    let seeds = await seedFor(route, own);
+    let seeds = await seedsFor(route);
     for (const kind of route.credential === 'public' ? few : kinds) {
       pace(route, service);
       const { method, path, ...call } = callOf(route, seeds);
@@ -119,7 +130,7 @@ for (const route of apiRoutes) {
       const answer = await own.request(method, path, { ...call, key: null, headers });
       holdsFate(t, kind.name, route, verdict(kind), answer);
       // What was done once, such as a deletion, can't be done again.
-      if (answer.status < 300) seeds = await seedFor(route, own);
+      if (answer.status < 300) seeds = await seedsFor(route);
     }
   });
 }

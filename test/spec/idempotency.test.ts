@@ -53,7 +53,8 @@ for (const route of posts) {
       }
     });
 
-    await t.test('another body | 409', async (t) => {
+    // What a route without a body is sent is ignored.
+    if (bodyOf(route) !== undefined) await t.test('another body | 409', async (t) => {
       const call = callOf(route, await seedFor(route, tenant));
       t.equal((await send(call, 'other')).status, firstSuccess(route));
       const changed = { ...call, body: { ...(call.body as object), more: 1 } };
@@ -67,7 +68,7 @@ for (const route of posts) {
       t.equal((await send(call, 'other')).status, firstSuccess(route), 'the first can still be repeated');
     });
 
-    await t.test('two bodies at once over two workers | one wins, the others get 409', async (t) => {
+    if (bodyOf(route) !== undefined) await t.test('two bodies at once over two workers | one wins, the others get 409', async (t) => {
       const call = callOf(route, await seedFor(route, tenant));
       const bodies = Array.from({ length: 10 }, (_, i) => ({ ...(call.body as object), more: i % 2 }));
       const answers = await Promise.all(bodies.map((body, i) => send({ ...call, body }, 'rivals', (i >> 1) % 2)));

@@ -35,7 +35,7 @@ t.test('the pixels of a user are bounded over all workers: beyond it 429, which 
     t.equal(refused.status, 429);
     t.equal(refused.headers.get('x-error-code'), 'rate_limited');
     t.equal(refused.headers.get('retry-after'), '30');
-    t.equal(refused.json.error, 'PNG, GIF and WebP images of more than 2 megapixels in a minute. Try again in 30s');
+    t.equal(refused.json.error, 'PNG, GIF, WebP and progressive JPEG images of more than 2 megapixels in a minute. Try again in 30s');
   }
   t.equal((await upload(tenant, megapixel, { headers: await tenant.userHeaders({ userId: 'bob' }) })).status, 200);
   service.clock.advance(30_000);

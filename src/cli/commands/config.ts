@@ -64,5 +64,5 @@ function valueAt(config: object, path: string): OptionValue {
 }
 
 function shown(value: OptionValue): string {
-  return typeof value === 'object' ? value.join(', ') || 'none' : String(value);
+  return typeof value === 'object' ? value.map((item) => (typeof item === 'string' ? item : item.use)).join(', ') || 'none' : String(value);
 }

@@ -6,7 +6,7 @@ import { OTHER_NODE } from '../../net/core-check.ts';
 import { requireCoreFile } from '../../net/listen.ts';
 import { reasonOf } from '../doctor/check.ts';
 import { addCommand } from '../command.ts';
-import { Failure } from '../failure.ts';
+import { Failure, usageFailure } from '../failure.ts';
 import { hasStore } from '../shared/folder.ts';
 import { loadFolderConfig } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
@@ -48,6 +48,7 @@ async function start(options: { host?: string; port?: string; workers?: string; 
   const { host, port, workers, demo } = options;
   const config = await loadFolderConfig(dir, { host, port, workers, demo: demo && 'true' });
   requireCore();
+  await requirePlugins(config);
   const { startPrimary } = await import('../../app.ts');
   const setup = hasStore(config) ? null : await createFirstFolder(dir, config);
   const { server, ready } = await serve(config, json, startPrimary).catch((error: unknown) => {
@@ -76,6 +77,17 @@ function requireCore(): void {
     requireCoreFile();
   } catch (error) {
     throw new Failure(`${reasonOf(error)}. ${OTHER_NODE}`);
+  }
+}
+
+/** Throws if a plugin of the configuration cannot be used, before anything is created or forked. */
+async function requirePlugins({ plugins, publicUrl }: Config): Promise<void> {
+  if (plugins.length === 0) return;
+  const { checkPlugins } = await import('../../plugins/check-plugin.ts');
+  try {
+    await checkPlugins(plugins, publicUrl);
+  } catch (error) {
+    throw usageFailure(reasonOf(error), 'Correct the option plugins, or set "optional": true in its entry to start without it. `collab plugin check` shows all problems.');
   }
 }
 

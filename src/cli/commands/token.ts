@@ -32,7 +32,7 @@ export function register(program: Command): void {
   })
     .requiredOption('--env <slug>', 'Environment of the user.')
     .requiredOption('--user <id>', 'Id of the user (sub).')
-    .option('--ttl <duration>', 'Lifetime.', '1h')
+    .option('--ttl <duration>', 'Lifetime, at most that of the environment (24h, see collab env update --token-lifetime).', '1h')
     .option('--name <text>', 'Name of the user.')
     .option('--avatar-url <url>', 'URL of a picture.')
     .option('--role <role>', `${roles.join(', ')} (default: member).`)

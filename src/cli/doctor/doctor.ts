@@ -7,6 +7,7 @@ import { type Check, fail, ok, reasonOf } from './check.ts';
 import { checkDeep } from './check-deep.ts';
 import { checkFolder } from './check-folder.ts';
 import { checkMachine } from './check-machine.ts';
+import { checkConfiguredPlugins } from './check-plugins.ts';
 import { checkQuotas } from './check-quotas.ts';
 import { checkServer } from './check-server.ts';
 import { addCommand } from '../command.ts';
@@ -38,7 +39,7 @@ async function checkConfigured(dir: string, deep: boolean): Promise<Check[]> {
   const config = tryConfig(dir);
   if ('level' in config) return [config];
   const subject = { dir, config };
-  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...(await checkFolder(subject)), ...(await checkServer(subject)), ...(deep ? [...(await checkDeep(subject)), ...(await checkQuotas(subject))] : [])];
+  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...(await checkFolder(subject)), ...(await checkServer(subject)), ...(await checkConfiguredPlugins(subject)), ...(deep ? [...(await checkDeep(subject)), ...(await checkQuotas(subject))] : [])];
 }
 
 function tryConfig(dir: string): Config | Check {

@@ -5,6 +5,7 @@ import { finishRestore } from '../backup/replace-data.ts';
 import { watchForInterruption } from '../terminal/interruption.ts';
 import { hasStore, noFolderFailure } from './folder.ts';
 import type { Invocation } from './invocation.ts';
+import { operatorName } from './operator.ts';
 
 /**
  * Loads the configuration of a folder for a command that is about to use its data. If a restore of that data was
@@ -45,7 +46,7 @@ export async function useStore<T>(config: Config, work: (ctx: Context) => Promis
   const closeOnce = (): Promise<void> => (closing ??= close());
   const watch = watchForInterruption(closeOnce);
   try {
-    const result = await work(ctx);
+    const result = await work({ ...ctx, operator: { kind: 'cli', id: operatorName() } });
     const interrupted = watch.interrupted();
     if (interrupted !== null) throw interrupted;
     return result;

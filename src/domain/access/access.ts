@@ -38,6 +38,12 @@ export function requireAuthor(actor: Actor, authorId: string, what: 'comment' | 
   throw forbidden(`Only its author or a moderator may change this ${what}`);
 }
 
+/** Throws `forbidden` unless the actor may moderate: users with the role `moderator`, and keys of the scopes `moderate` and `full`. */
+export function requireModerator(actor: Actor): void {
+  if (actor.kind === 'user' ? actor.role === 'moderator' : actor.scope !== 'read') return;
+  throw forbidden('This needs a secret key of the scope moderate or full, or a user token with the role moderator');
+}
+
 /** Throws `forbidden` unless the actor is a backend; for `write` its key must have the scope `full`. */
 export function requireBackend(actor: Actor, access: 'read' | 'write'): void {
   if (actor.kind === 'user') throw forbidden('This needs a secret key');

@@ -18,6 +18,8 @@ export interface Claims {
   readonly metadata?: Metadata | undefined;
   /** `exp` in milliseconds since the epoch, without the tolerance. */
   readonly expiresAt: number;
+  /** `iat` in milliseconds since the epoch; absent if the token has none that is a possible time. */
+  readonly issuedAt?: number | undefined;
 }
 
 /** The latest time that an ECMAScript `Date` can represent, in seconds. */
@@ -35,7 +37,7 @@ const payloadSchema = new InputSchema(
     avatar: url(),
     email: Type.Optional(Type.String({ maxLength: 320 })),
     role: Type.Optional(Type.Union([Type.Literal('viewer'), Type.Literal('member'), Type.Literal('moderator')])),
-    rooms: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 129 }), { maxItems: 1_000 })),
+    rooms: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 513 }), { maxItems: 1_000 })),
     metadata: Type.Optional(MetadataSchema),
   }),
 );
@@ -67,7 +69,8 @@ function validateClaims(payload: Readonly<Record<string, unknown>>, environment:
     checkMetadata(metadata, limits);
     if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES) throw invalid(`metadata must be at most ${MAX_METADATA_BYTES} bytes of JSON`);
   }
-  return { userId: sub, role, rooms, name, avatarUrl, email, metadata, expiresAt: exp * 1000 };
+  const issuedAt = iat !== undefined && Math.abs(iat) <= MAX_TIME_SECONDS ? Math.floor(iat * 1000) : undefined;
+  return { userId: sub, role, rooms, name, avatarUrl, email, metadata, expiresAt: exp * 1000, issuedAt };
 }
 
 const invalid = (message: string): CollabError => new CollabError('invalid_token', message);

@@ -6,7 +6,7 @@ import type { Actor } from './actor.ts';
 import type { Context } from '../context.ts';
 import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
 import { mintUserToken } from './tokens.ts';
-import { putUserWithin } from '../users/users.ts';
+import { preparePutWithToken } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
 const tokenCreate = new InputSchema(TokenCreateSchema);
@@ -21,8 +21,9 @@ export async function issueToken(ctx: Context, actor: Actor, userId: string, inp
   requireBackend(actor, 'write');
   const { ttl = DEFAULT_TTL_SECONDS, name, avatarUrl, role, rooms = actor.rooms ?? undefined } = validate(tokenCreate, input);
   for (const rule of rooms ?? []) requireRuleInScope(actor.rooms, rule);
+  const putUser = await preparePutWithToken(ctx, actor, userId, { name, avatarUrl }, rooms ?? null);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
-    await putUserWithin(ctx, tx, actor, userId, { name, avatarUrl });
+    await putUser(tx);
     // Each use of a token writes its claims to the user. A confined key must not change an existing user that way.
     const claims = actor.rooms === null ? { name, avatarUrl } : {};
     const { token, expiresAt } = await mintUserToken(ctx, actor.environment, { userId, ttlSeconds: ttl, ...claims, role, rooms });

@@ -2,10 +2,12 @@ import { hash } from 'node:crypto';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId, randomSecret } from '../../lib/ids.ts';
+import type { AuditDetails } from '../../model/audit.ts';
 import { type Environment, parseEnvironment } from '../../model/environment.ts';
 import type { Via } from '../../model/event.ts';
 import { type ApiKey, type KeyCreate, KeyCreateSchema, type KeyPointer, KeyRotateSchema, type ListedKey, type NewKey, type StoredKey } from '../../model/key.ts';
 import type { Transaction } from '../../ports/store.ts';
+import { recordAct } from '../audit/audit.ts';
 import type { BackendActor } from './actor.ts';
 import type { Context } from '../context.ts';
 import { getKeyUse, type KeyUse, lastUses, recordUse } from './key-uses.ts';
@@ -36,6 +38,7 @@ export function prepareKeyCreation(ctx: Context, input: unknown): (tx: Transacti
   return async (tx, environment) => {
     const created = newKey(environment, properties, ctx.clock.now());
     await putKey(tx, created.key);
+    await recordAct(ctx, tx, environment.id, { action: 'key.create', target: { kind: 'key', id: created.key.id }, details: rightsOf(created.key) });
     return { key: withoutHash(created.key), value: created.value };
   };
 }
@@ -58,6 +61,7 @@ export async function revokeKey(ctx: Context, keyId: string): Promise<ApiKey> {
     const revoked: StoredKey = { ...key, revokedAt: timestamp(ctx.clock.now()) };
     tx.put(keysOf(key.environmentId), key.id, JSON.stringify(revoked));
     tx.delete(KEY_HASHES, key.hash);
+    await recordAct(ctx, tx, key.environmentId, { action: 'key.revoke', target: { kind: 'key', id: key.id } });
     return withoutHash(revoked);
   });
 }
@@ -88,6 +92,7 @@ export function prepareKeyRotation(ctx: Context, keyId: string, input: unknown):
     const overlapEnds = timestamp(now + overlapSeconds * 1000);
     const expiresAt = old.expiresAt !== null && old.expiresAt < overlapEnds ? old.expiresAt : overlapEnds;
     await putKey(tx, { ...old, expiresAt });
+    await recordAct(ctx, tx, environment.id, { action: 'key.rotate', target: { kind: 'key', id: created.key.id }, details: { replaces: old.id, overlapSeconds } });
     return { key: withoutHash(created.key), value: created.value };
   };
 }
@@ -209,6 +214,12 @@ function newKey(environment: Environment, properties: KeyCreate, now: number): {
   };
   if (!secret) return { key: { kind: 'publishable', ...common, value }, value };
   return { key: { kind: 'secret', ...common, scope: properties.scope ?? 'full', rooms: properties.rooms ?? null, rateLimit: rateLimit === 'unlimited' ? 0 : rateLimit }, value };
+}
+
+/** What a key allows, for the audit log. */
+function rightsOf(key: StoredKey): AuditDetails {
+  const { kind, expiresAt } = key;
+  return key.kind === 'publishable' ? { kind, expiresAt } : { kind, expiresAt, scope: key.scope, confined: key.rooms !== null, rateLimit: key.rateLimit };
 }
 
 async function putKey(tx: Transaction, key: StoredKey): Promise<void> {

@@ -5,6 +5,8 @@ import { defaultSettings, type Environment, EnvironmentCreateSchema, type Enviro
 import type { StoredKey } from '../../model/key.ts';
 import { defaultQuotas, type QuotasPatch } from '../../model/quotas.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
+import { readHead, recordAct } from '../audit/audit.ts';
+import { changedSettings } from '../audit/changed-settings.ts';
 import type { Context } from '../context.ts';
 import { findPartlyDeleted, finishDeletion, isPartlyDeleted, markDeletion } from './unfinished-work.ts';
 import { ENVIRONMENTS, KEY_HASHES, keysOf, SLUGS } from '../records/partitions.ts';
@@ -64,6 +66,8 @@ function prepareEnvironment(ctx: Context, input: unknown): (tx: Transaction) => 
     tx.put(ENVIRONMENTS, environment.id, JSON.stringify(environment));
     markOrderComplete(tx, environment.id);
     markCounted(tx, environment.id);
+    const target = { kind: 'environment', id: environment.id } as const;
+    for (const chain of [null, environment.id]) await recordAct(ctx, tx, chain, { action: 'environment.create', target, details: { slug } });
     return environment;
   };
 }
@@ -111,6 +115,7 @@ export async function updateEnvironment(ctx: Context, id: string, input: unknown
       updatedAt: timestamp(ctx.clock.now()),
     };
     tx.put(ENVIRONMENTS, id, JSON.stringify(updated));
+    await recordAct(ctx, tx, id, { action: 'environment.update', target: { kind: 'environment', id }, details: changedSettings(current, updated) });
     return updated;
   });
 }
@@ -148,6 +153,8 @@ export async function deleteEnvironment(ctx: Context, id: string): Promise<void>
     tx.delete(SLUGS, environment.slug);
     tx.endStream(streamOf(environment));
     markDeletion(tx, environment, ctx.clock.now());
+    const { seq, hash } = await readHead(tx, id);
+    await recordAct(ctx, tx, null, { action: 'environment.delete', target: { kind: 'environment', id }, details: { slug: environment.slug, auditSeq: seq, auditHash: hash } });
     return true;
   });
   if (!existed) throw notFound(id);

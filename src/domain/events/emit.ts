@@ -12,6 +12,8 @@ export interface Change {
   readonly at: number;
   readonly roomId: string | null;
   readonly threadId: string | null;
+  /** The only user who receives the event, besides backends; everyone if absent. */
+  readonly receiverId?: string;
   /** The user who made the change; null for a backend that acts as no user. */
   readonly userId: string | null;
   readonly via: Via;
@@ -27,6 +29,7 @@ export function emitChange(tx: Transaction, environment: Environment, change: Ch
     at: timestamp(change.at),
     roomId: change.roomId,
     threadId: change.threadId,
+    userId: change.receiverId,
     actor: { userId: change.userId, via: change.via },
     data: change.data,
   };

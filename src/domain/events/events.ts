@@ -1,5 +1,5 @@
 import { CollabError } from '../../model/errors.ts';
-import { roomOfEvent } from '../../model/event.ts';
+import { receiverOfEvent, roomOfEvent } from '../../model/event.ts';
 import { inScope } from '../../model/room.ts';
 import { requireRead } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
@@ -49,8 +49,15 @@ export async function listEvents(ctx: Context, actor: Actor, since: number, limi
   return `{"items":[${items}],"epoch":${JSON.stringify(epochOf(ctx.store, actor.environment))},"seq":${seq},"oldestSeq":${oldest}${next}}`;
 }
 
-/** Whether an actor may see a rendered event. An actor confined to rooms sees the events of its rooms and no user events. */
+/**
+ * Whether an actor may see a rendered event. An actor confined to rooms sees the events of its rooms and no user events; a user
+ * does not see the notifications of others.
+ */
 export function canSeeEvent(actor: Actor, event: string): boolean {
+  if (actor.kind === 'user') {
+    const receiver = receiverOfEvent(event);
+    if (receiver !== null && receiver !== actor.userId) return false;
+  }
   if (actor.rooms === null) return true;
   const roomId = roomOfEvent(event);
   return roomId !== null && inScope(actor.rooms, roomId);

@@ -7,12 +7,28 @@ const invalid = (message: string): CollabError => new CollabError('invalid_reque
 
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 
+/** The most bytes of UTF-8 in a room id: as a part of a key of the store, it takes a third more. */
+const MAX_ROOM_ID_BYTES = 1_280;
+
 /**
- * Throws `invalid_request` unless `id` (of a room or user, chosen by the client) is 1 to `limits.idLength` UTF-16 units of
- * well-formed text without control characters.
+ * Throws `invalid_request` unless `roomId` is 1 to `limits.roomIdLength` UTF-16 units of well-formed text without control
+ * characters, and at most 1 280 bytes of UTF-8.
+ */
+export function checkRoomId(roomId: string, limits: Limits): void {
+  checkText('roomId', roomId, limits.roomIdLength);
+  if (Buffer.byteLength(roomId) > MAX_ROOM_ID_BYTES) throw invalid(`roomId must be at most ${MAX_ROOM_ID_BYTES} bytes of UTF-8`);
+}
+
+/**
+ * Throws `invalid_request` unless `id` (of a user, chosen by the client) is 1 to `limits.idLength` UTF-16 units of well-formed
+ * text without control characters.
  */
 export function checkId(field: string, id: string, limits: Limits): void {
-  if (id.length < 1 || id.length > limits.idLength) throw invalid(`${field} must be 1 to ${limits.idLength} characters`);
+  checkText(field, id, limits.idLength);
+}
+
+function checkText(field: string, id: string, maxLength: number): void {
+  if (id.length < 1 || id.length > maxLength) throw invalid(`${field} must be 1 to ${maxLength} characters`);
   if (UNPRINTABLE.test(id)) throw invalid(`${field} must not contain control characters or lone surrogates`);
 }
 
@@ -47,13 +63,13 @@ export function checkMetadata(metadata: Metadata, limits: Limits): void {
   }
 }
 
-/** The known fields of a position, in a fixed order. Throws `invalid_request` if the selector or path is too long. */
+/** The known fields of a position, in a fixed order. Throws `invalid_request` if the selector, path or quote is too long. */
 export function checkPosition(position: Position, limits: Limits): Position {
-  for (const field of ['selector', 'path'] as const) {
+  for (const field of ['selector', 'path', 'quote'] as const) {
     if ((position[field]?.length ?? 0) > limits.selectorLength) throw invalid(`position.${field} must be at most ${limits.selectorLength} characters`);
   }
-  const { x, y, selector, path, elementOffsetX, elementOffsetY, scrollX, scrollY } = position;
-  return { x, y, selector, path, elementOffsetX, elementOffsetY, scrollX, scrollY };
+  const { x, y, selector, path, quote, elementOffsetX, elementOffsetY, scrollX, scrollY } = position;
+  return { x, y, selector, path, quote, elementOffsetX, elementOffsetY, scrollX, scrollY };
 }
 
 /** Whether text is an absolute http or https URL. */

@@ -32,13 +32,16 @@ export class InputSchema<S extends TSchema> {
 
 /**
  * Validates a value against a schema. Keys of `metadata` that could reach a prototype are dropped; fields that the schema
- * does not name are kept and must be ignored. Throws `invalid_request`, which names the first invalid field and its bound,
+ * does not name are kept and must be ignored. An optional field that is `null` counts as absent, unless its schema allows
+ * null. Throws `invalid_request`, which names the first invalid field and its bound,
  * also for lone surrogates.
  *
  * @param where prefix of the field path in messages, e.g. `data` for a field of a message; '' for a request body
  */
 export function validate<S extends TSchema>(input: InputSchema<S>, value: unknown, where = ''): Static<S> {
-  const cleaned = withSafeMetadata(value);
+  let cleaned = withSafeMetadata(value);
+  // Only bodies that are not valid as they are can have a null to remove.
+  if (!input.check(cleaned)) cleaned = withoutNulls(input.schema, cleaned);
   if (input.check(cleaned)) {
     const malformed = malformedField(input.textFields, cleaned);
     if (malformed !== null) throw new CollabError('invalid_request', `${joinPath(where, malformed)} must be well-formed Unicode, without lone surrogates`);
@@ -63,6 +66,24 @@ function withSafeMetadata(value: unknown): unknown {
   const { metadata } = value;
   if (!unsafeKeys.some((key) => Object.hasOwn(metadata, key))) return value;
   return { ...value, metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => !unsafeKeys.includes(key))) };
+}
+
+/** A copy of a value without the optional fields that are null and may not be. Looks into nested objects, not into arrays. */
+function withoutNulls(schema: object, value: unknown): unknown {
+  const { properties, required }: { properties?: unknown; required?: unknown } = schema;
+  if (!isRecord(properties) || !isRecord(value)) return value;
+  const needed = Array.isArray(required) ? required : [];
+  const kept = Object.entries(value).flatMap(([name, content]): [string, unknown][] => {
+    const field = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (!isRecord(field)) return [[name, content]];
+    return content === null && !needed.includes(name) && !allowsNull(field) ? [] : [[name, withoutNulls(field, content)]];
+  });
+  return Object.fromEntries(kept);
+}
+
+function allowsNull(schema: object): boolean {
+  const { type, anyOf }: { type?: unknown; anyOf?: unknown } = schema;
+  return type === 'null' || (Array.isArray(anyOf) && anyOf.some((alternative) => isRecord(alternative) && allowsNull(alternative)));
 }
 
 /** The path of the first of these fields with a string, key or entry that is not well-formed Unicode; null if there is none. */

@@ -2,11 +2,12 @@ import { CollabError } from '../../model/errors.ts';
 import type { UserKind } from '../../model/user.ts';
 
 /** The list that a query is for, which determines the filters and the default order. */
-export type ListKind = 'threads' | 'comments' | 'rooms' | 'users';
+export type ListKind = 'threads' | 'comments' | 'rooms' | 'users' | 'moderation' | 'notifications';
 
 /** Filters, all of which must match. Only those of the kind of list are set. Times are ISO 8601 UTC with milliseconds, inclusive. */
 export interface Filters {
   resolved?: boolean;
+  unread?: boolean;
   userId?: string;
   participantId?: string;
   mentions?: string;
@@ -16,6 +17,8 @@ export interface Filters {
   prefix?: string;
   q?: string;
   kind?: UserKind;
+  /** `decided` are those that were approved or rejected. */
+  state?: 'held' | 'reported' | 'decided';
   /** `metadata.<key>=<value>` pairs, sorted by key. */
   metadata?: readonly (readonly [key: string, value: string])[];
 }
@@ -46,6 +49,8 @@ const filterNames: Readonly<Record<ListKind, readonly (keyof Filters)[]>> = {
   comments: ['userId', 'mentions', 'createdSince', 'updatedSince', 'metadata'],
   rooms: ['updatedSince', 'prefix', 'metadata'],
   users: ['q', 'seenSince', 'kind', 'metadata'],
+  moderation: ['state', 'userId'],
+  notifications: ['unread'],
 };
 
 /**
@@ -58,7 +63,7 @@ export function parseListQuery(search: URLSearchParams, list: ListKind): ListQue
     limit: parseLimit(search.get('limit')),
     cursor: search.get('cursor'),
     sort: oneOf('sort', search.get('sort'), ['createdAt', 'updatedAt']) ?? 'createdAt',
-    order: oneOf('order', search.get('order'), ['asc', 'desc']) ?? (list === 'comments' ? 'asc' : 'desc'),
+    order: oneOf('order', search.get('order'), ['asc', 'desc']) ?? (list === 'comments' || list === 'moderation' ? 'asc' : 'desc'),
     filters: parseFilters(search, list),
   };
 }
@@ -94,8 +99,14 @@ function setFilter(filters: Filters, name: Exclude<keyof Filters, 'metadata'>, v
     case 'resolved':
       filters.resolved = oneOf(name, value, ['true', 'false']) === 'true';
       break;
+    case 'unread':
+      filters.unread = oneOf(name, value, ['true', 'false']) === 'true';
+      break;
     case 'kind':
       filters.kind = oneOf(name, value, ['user', 'bot']);
+      break;
+    case 'state':
+      filters.state = oneOf(name, value, ['held', 'reported', 'decided']);
       break;
     case 'createdSince':
     case 'updatedSince':
@@ -137,7 +148,8 @@ function oneOf<const T extends string>(name: string, value: string | null, choic
 
 const ISO_TIME = /^(\d{4})-(\d\d)-(\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/;
 
-function parseTime(name: string, value: string): string {
+/** An ISO 8601 time or day as UTC with milliseconds. Throws `invalid_request`, which names the field. */
+export function parseTime(name: string, value: string): string {
   const match = ISO_TIME.exec(value);
   const ms = match === null ? Number.NaN : Date.parse(value);
   if (match === null || Number.isNaN(ms) || Number(match[3]) > daysIn(Number(match[1]), Number(match[2]))) {

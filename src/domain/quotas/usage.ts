@@ -101,10 +101,10 @@ export function renderUsage({ comments, uploadBytes, stateBytes }: Usage): strin
  * Counts a write of a user against `userWritesPerMinute`. Throws `rate_limited` if that is used up. Writes of backends are
  * not counted: these have rate limits of their own.
  */
-export function countWrite(ctx: Context, actor: Actor): void {
+export async function countWrite(ctx: Context, actor: Actor): Promise<void> {
   const perMinute = quotasOf(actor.environment).userWritesPerMinute;
   if (actor.kind === 'backend' || perMinute === null) return;
-  spendBudget(ctx, actor, { name: 'writes', perMinute, refusal: `A user may write ${perMinute} times a minute (quota userWritesPerMinute)` }, 1);
+  await spendBudget(ctx, actor, { name: 'writes', perMinute, refusal: `A user may write ${perMinute} times a minute (quota userWritesPerMinute)` }, 1);
 }
 
 /** A usage record after adding an amount of one kind. Throws `quota_exceeded` if that exceeds the quota. */

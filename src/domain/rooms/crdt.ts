@@ -52,7 +52,7 @@ export class CrdtService {
    * @param request the request, which does its work on documents through `runExclusive`
    */
   async admit<T>(ctx: BudgetContext, actor: Actor, bytes: number, request: (runExclusive: RunExclusive) => Promise<T>): Promise<T> {
-    spendBudget(ctx, actor, this.#budget, 0);
+    await spendBudget(ctx, actor, this.#budget, 0);
     const key = actorKey(actor);
     const release = this.#admissions.admit(key, bytes);
     if (release === null) {
@@ -72,14 +72,14 @@ export class CrdtService {
 
   async #run<T>(ctx: BudgetContext, actor: Actor, work: (documents: Documents) => Promise<T>): Promise<T> {
     // The budget may have been used up while this request waited.
-    spendBudget(ctx, actor, this.#budget, 0);
+    await spendBudget(ctx, actor, this.#budget, 0);
     return work(this.#documentsFor(ctx, actor));
   }
 
   #documentsFor(ctx: BudgetContext, actor: Actor): Documents {
     const charged = async (outcome: Promise<CrdtOutcome>): Promise<Uint8Array | CrdtFault> => {
       const { result, ms } = await outcome;
-      chargeBudget(ctx, actor, this.#budget, ms);
+      await chargeBudget(ctx, actor, this.#budget, ms);
       return result;
     };
     return {

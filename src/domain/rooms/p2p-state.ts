@@ -7,7 +7,7 @@ import type { EventType } from '../../model/event.ts';
 import { noState, P2P_CONTENT_TYPE, type P2pRecord } from '../../model/p2p-state.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { actingUserId, requireBackend, requireChange, requireRead, requireWrite } from '../access/access.ts';
-import { checkId } from '../input/bounds.ts';
+import { checkRoomId } from '../input/bounds.ts';
 import type { Actor } from '../access/actor.ts';
 import { type Context, requireCrdt } from '../context.ts';
 import { type Documents, type RunExclusive, tooComplex } from './crdt.ts';
@@ -72,7 +72,7 @@ export function mergesByDefault({ settings }: Environment): boolean {
  */
 export async function readState(ctx: Context, actor: Actor, roomId: string, stateVector: Uint8Array | null, wantsBytes: Precondition): Promise<P2pState> {
   requireRead(actor, roomId);
-  checkId('roomId', roomId, limitsOf(actor.environment));
+  checkRoomId(roomId, limitsOf(actor.environment));
   const partition = p2pOf(actor.environment.id, roomId);
   if (stateVector === null) return readWhole(ctx, partition, wantsBytes);
   const record = await readRecord(ctx.store, partition);
@@ -106,7 +106,7 @@ async function readWhole(ctx: Context, partition: string, wantsBytes: Preconditi
 export async function writeState(ctx: Context, actor: Actor, roomId: string, bytes: Uint8Array, merge: boolean, precondition: Precondition): Promise<P2pState> {
   requireWrite(actor, roomId);
   const { environment } = actor;
-  checkId('roomId', roomId, limitsOf(environment));
+  checkRoomId(roomId, limitsOf(environment));
   if (bytes.byteLength === 0) throw new CollabError('invalid_request', 'The state must not be empty');
   requireSize(environment, bytes);
   const partition = p2pOf(environment.id, roomId);
@@ -159,7 +159,7 @@ async function mergedState(documents: Documents, base64: string | null, merges: 
 export async function clearState(ctx: Context, actor: Actor, roomId: string): Promise<string> {
   requireBackend(actor, 'read');
   requireChange(actor, roomId);
-  checkId('roomId', roomId, limitsOf(actor.environment));
+  checkRoomId(roomId, limitsOf(actor.environment));
   const partition = p2pOf(actor.environment.id, roomId);
   await locks.run(partition, () =>
     ctx.store.transact(async (tx) => {

@@ -2,9 +2,11 @@ import { newId } from '../../lib/ids.ts';
 import { limitsOf } from '../../model/environment.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import { requireBackend, requireChange } from '../access/access.ts';
-import { checkId } from '../input/bounds.ts';
+import { checkRoomId } from '../input/bounds.ts';
 import type { Actor } from '../access/actor.ts';
+import { auditActorOf, recordAct } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
+import { removeItemsAbout } from '../moderation/queue.ts';
 import { removeState } from './p2p-state.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, NEWEST_KEY, removalsOf, ROOM_KEY, roomKey, roomRecordsOf, roomsOf, STATS_KEY, THREAD_KEY, THREAD_PREFIX, threadRecordsOf } from '../records/partitions.ts';
 import { requireRoom } from './rooms.ts';
@@ -26,7 +28,7 @@ const SLICE = 500;
 export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Promise<string> {
   requireBackend(actor, 'read');
   requireChange(actor, roomId);
-  checkId('roomId', roomId, limitsOf(actor.environment));
+  checkRoomId(roomId, limitsOf(actor.environment));
   const environmentId = actor.environment.id;
   const partition = roomRecordsOf(environmentId, roomId);
   await ctx.store.transact(async (tx) => {
@@ -43,6 +45,7 @@ export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Pr
       emitThreadDeleted(tx, actor, JSON.parse(stored) as ThreadRecord, now);
       removed.push(threadId);
     }
+    await removeItemsAbout(tx, environmentId, { roomId });
     await removeState(tx, actor, roomId, now);
     for (const name of [ROOM_KEY, STATS_KEY, NEWEST_KEY]) tx.delete(partition, name);
     tx.delete(roomsOf(environmentId), roomKey(room.createdAt, roomId));
@@ -50,6 +53,8 @@ export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Pr
       const removal: RoomRemoval = removed.slice(from, from + THREADS_PER_REMOVAL);
       tx.put(removalsOf(environmentId), newId('rm_', now), JSON.stringify(removal));
     }
+    const target = { kind: 'room', id: roomId } as const;
+    await recordAct(ctx, tx, environmentId, { action: 'room.delete', target, details: { threads: removed.length }, actor: auditActorOf(ctx, actor) });
   });
   return '{"deleted":true}';
 }

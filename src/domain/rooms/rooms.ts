@@ -6,7 +6,7 @@ import { hasMetadata } from '../../model/metadata.ts';
 import { inScope, presentRoom, type Room, RoomPatchSchema, type RoomRecord, type RoomStats } from '../../model/room.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { requireBackend, requireChange, requireRead } from '../access/access.ts';
-import { checkId, checkMetadata } from '../input/bounds.ts';
+import { checkRoomId, checkMetadata } from '../input/bounds.ts';
 import type { Actor, UserActor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type Page, parseListQuery } from '../lists/list-query.ts';
@@ -59,7 +59,7 @@ const allThreads = parseListQuery(new URLSearchParams(), 'threads');
 export async function getRoom(ctx: Context, actor: Actor, roomId: string, { includeComments, query = allThreads, bound }: RoomReadOptions): Promise<TextPage> {
   requireRead(actor, roomId);
   const limits = limitsOf(actor.environment);
-  checkId('roomId', roomId, limits);
+  checkRoomId(roomId, limits);
   const environmentId = actor.environment.id;
   const partition = roomRecordsOf(environmentId, roomId);
   const read = async (): Promise<TextPage> => {
@@ -99,7 +99,7 @@ export async function patchRoom(ctx: Context, actor: Actor, roomId: string, inpu
   requireBackend(actor, 'read');
   requireChange(actor, roomId);
   const limits = limitsOf(actor.environment);
-  checkId('roomId', roomId, limits);
+  checkRoomId(roomId, limits);
   const { metadata } = validate(roomPatch, input);
   checkMetadata(metadata, limits);
   const partition = roomRecordsOf(actor.environment.id, roomId);
@@ -120,10 +120,10 @@ export async function patchRoom(ctx: Context, actor: Actor, roomId: string, inpu
  */
 export async function enterRoom(ctx: Context, actor: UserActor, roomId: string): Promise<void> {
   requireRead(actor, roomId);
-  checkId('roomId', roomId, limitsOf(actor.environment));
+  checkRoomId(roomId, limitsOf(actor.environment));
   const { id } = actor.environment;
   if (actor.role === 'viewer' || (await ctx.store.get(roomRecordsOf(id, roomId), ROOM_KEY)) !== undefined) return;
-  countWrite(ctx, actor);
+  await countWrite(ctx, actor);
   await ctx.store.transact(async (tx) => {
     const at = timestamp(ctx.clock.now());
     if (await ensureRoom(tx, id, roomId, at)) touchRoom(tx, id, roomId, at);

@@ -2,6 +2,7 @@ import { CollabError } from '../../model/errors.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { KeyPointer } from '../../model/key.ts';
 import type { Transaction } from '../../ports/store.ts';
+import { recordAct } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { ImportMarker } from '../environments/unfinished-work.ts';
 import { newStreamId } from '../events/streams.ts';
@@ -78,6 +79,8 @@ export class EnvironmentImport {
       tx.put(SLUGS, slug, id);
       markOrderComplete(tx, id);
       for (const key of this.#keys) await putKey(tx, key);
+      const target = { kind: 'environment', id } as const;
+      for (const chain of [null, id]) await recordAct(this.#ctx, tx, chain, { action: 'environment.import', target, details: { slug, lines, keys: this.#keys.length } });
     });
   }
 

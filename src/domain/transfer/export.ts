@@ -7,11 +7,14 @@ import { parseThreadStats } from '../../model/thread.ts';
 import type { Store } from '../../ports/store.ts';
 import { decodeCommentId } from '../comments/comment-location.ts';
 import type { Context } from '../context.ts';
+import { CHOICE_PREFIX } from '../notifications/followers.ts';
+import { HIDDEN_PREFIX, SHOWN_PREFIX } from '../notifications/notification-records.ts';
 import { CHUNK_BYTES, EXPORT_FORMAT, type LineType } from './export-format.ts';
 import {
-  COMMENT_PREFIX, environmentPrefix, filesOf, keysOf, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, ROOM_KEY, roomRecordsOf, roomsOf, signingKeysOf, STATS_KEY,
+  COMMENT_PREFIX, environmentPrefix, filesOf, followersOf, inboxOf, keysOf, moderationOf, notificationSettingsOf, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, reportsOf, ROOM_KEY, roomRecordsOf, roomsOf, signingKeysOf, STATS_KEY,
   THREAD_KEY, THREAD_PREFIX, threadRecordsOf, unescapeId, usersOf,
 } from '../records/partitions.ts';
+import { statePrefix } from '../moderation/queue.ts';
 import { recordKind } from '../records/record-kinds.ts';
 import { scanEntries, scanPartitions } from '../records/scan.ts';
 
@@ -56,7 +59,30 @@ async function* environmentLines(ctx: Context, environment: Environment, options
   for await (const { value } of scanEntries(store, filesOf(id))) yield* fileLines(ctx, id, value, options);
   const states = p2pOf(id, '');
   for await (const partition of scanPartitions(store, states)) yield* stateLines(store, partition, unescapeId(partition.slice(states.length)));
+  for (const state of ['held', 'reported'] as const) {
+    for await (const { value } of scanEntries(store, moderationOf(id), statePrefix(state))) yield renderLine('moderation-item', canonicalJson(value));
+  }
+  for await (const { key, value } of scanEntries(store, reportsOf(id))) yield renderLine('report', canonicalJson(value), `"reporter":${JSON.stringify(key.slice(key.indexOf('/') + 1))}`);
   for await (const { value } of scanEntries(store, roomsOf(id))) yield* roomLines(store, id, unescapeId(value));
+  yield* notificationLines(store, id);
+}
+
+async function* notificationLines(store: Store, environmentId: string): AsyncIterable<string> {
+  for await (const { key, value } of scanEntries(store, notificationSettingsOf(environmentId))) {
+    yield renderLine('notification-settings', canonicalJson(value), `"userId":${JSON.stringify(unescapeId(key))}`);
+  }
+  const followers = followersOf(environmentId, '');
+  for await (const partition of scanPartitions(store, followers)) {
+    for await (const { key, value } of scanEntries(store, partition, CHOICE_PREFIX)) {
+      const ids = `"threadId":${JSON.stringify(partition.slice(followers.length))},"userId":${JSON.stringify(unescapeId(key.slice(CHOICE_PREFIX.length)))}`;
+      yield renderLine('subscription', canonicalJson(value), ids);
+    }
+  }
+  for await (const partition of scanPartitions(store, inboxOf(environmentId, ''))) {
+    for (const prefix of [SHOWN_PREFIX, HIDDEN_PREFIX]) {
+      for await (const { value } of scanEntries(store, partition, prefix)) yield renderLine('notification', canonicalJson(value), `"inApp":${prefix === SHOWN_PREFIX}`);
+    }
+  }
 }
 
 /** Throws for a kind of record that this version does not know, which would be missing from the export. */

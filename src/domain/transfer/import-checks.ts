@@ -5,10 +5,12 @@ import type { Comment } from '../../model/comment.ts';
 import type { Environment } from '../../model/environment.ts';
 import { KeyCreateSchema, MAX_KEY_RATE_LIMIT, type SigningKey, type StoredKey } from '../../model/key.ts';
 import { defaultLimits, type Limits } from '../../model/limits.ts';
+import type { ModerationItem, Report } from '../../model/moderation.ts';
 import type { Metadata } from '../../model/metadata.ts';
+import type { Notification } from '../../model/notification.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import { type User, UserPutSchema } from '../../model/user.ts';
-import { checkBody, checkId, checkMentions, checkMetadata, checkPosition, isWebAddress } from '../input/bounds.ts';
+import { checkBody, checkId, checkRoomId, checkMentions, checkMetadata, checkPosition, isWebAddress } from '../input/bounds.ts';
 import { validateEnvironmentPatch } from '../environments/environments.ts';
 import type { ExportLine, LineOf } from './export-format.ts';
 import { isSafeFilename } from '../files/filenames.ts';
@@ -21,7 +23,7 @@ const keyCreate = new InputSchema(KeyCreateSchema);
 const userPut = new InputSchema(UserPutSchema);
 
 /** The paths of the times in a line. In metadata, a key that ends in At is not a time. */
-const TIME_PATH = /^(?:data\.(?:reactions\[\d+\]\.)?)?(?:created|updated|resolved|edited|lastActivity|expires|revoked|firstSeen|lastSeen)At$/;
+const TIME_PATH = /^(?:data\.(?:(?:comment|thread)\.)?(?:reactions\[\d+\]\.|tokenScope\.)?)?(?:created|issued|updated|resolved|edited|lastActivity|expires|revoked|firstSeen|lastSeen|read)At$/;
 const MAX_URL_LENGTH = 2_048;
 const MAX_STATE_BYTES = 100 * 1024 * 1024;
 
@@ -63,12 +65,21 @@ function checkFields(line: ExportLine, environment: Environment): void {
       return checkFile(dataOf<StoredFile>(line), environment.id, limits);
     case 'state':
       return checkState(line, limits);
+    case 'moderation-item':
+      return checkItem(dataOf<ModerationItem>(line), environment.id, limits);
+    case 'report':
+      return checkReport(dataOf<Report>(line), limits);
     case 'room':
       return checkRoom(line.data, limits);
     case 'thread':
       return checkThread(dataOf<ThreadRecord>(line), limits);
     case 'comment':
       return checkComment(dataOf<Comment>(line), environment.id, limits);
+    case 'notification-settings':
+    case 'subscription':
+      return checkId('userId', line.userId, limits);
+    case 'notification':
+      return checkNotification(dataOf<Notification>(line), limits);
     case 'chunk':
     case 'end':
     case 'export':
@@ -114,9 +125,10 @@ function checkUser({ userId, name, avatarUrl, email, kind, metadata }: User, lim
   checkStoredMetadata(metadata, limits);
 }
 
-function checkFile({ attachment, uploadedBy, noThumbnail }: StoredFile, environmentId: string, limits: Limits): void {
+function checkFile({ attachment, uploadedBy, held, noThumbnail }: StoredFile, environmentId: string, limits: Limits): void {
   checkId('uploadedBy', uploadedBy, limits);
   checkAttachment('attachment', attachment, environmentId);
+  if (held !== undefined && (held as unknown) !== true) throw invalid('held must be true or absent');
   if (noThumbnail !== undefined && (noThumbnail as unknown) !== true) throw invalid('noThumbnail must be true or absent');
 }
 
@@ -147,7 +159,7 @@ function isAddressWith(url: string, path: string): boolean {
 }
 
 function checkState({ roomId, data, bytes }: LineOf<'state'>, limits: Limits): void {
-  checkId('roomId', roomId, limits);
+  checkRoomId(roomId, limits);
   if (data.updatedBy !== null) checkId('updatedBy', data.updatedBy, limits);
   const content = Buffer.from(bytes ?? '', 'base64');
   if (content.toString('base64') !== (bytes ?? '')) throw invalid('bytes must be canonical base64 (RFC 4648)');
@@ -156,16 +168,22 @@ function checkState({ roomId, data, bytes }: LineOf<'state'>, limits: Limits): v
 }
 
 function checkRoom({ roomId, metadata }: LineOf<'room'>['data'], limits: Limits): void {
-  checkId('roomId', roomId, limits);
+  checkRoomId(roomId, limits);
   checkStoredMetadata(metadata, limits);
 }
 
 function checkThread({ roomId, userId, resolvedBy, position, metadata }: ThreadRecord, limits: Limits): void {
-  checkId('roomId', roomId, limits);
+  checkRoomId(roomId, limits);
   checkId('userId', userId, limits);
   if (resolvedBy !== null) checkId('resolvedBy', resolvedBy, limits);
   if (position !== null) checkPosition(position, limits);
   checkStoredMetadata(metadata, limits);
+}
+
+function checkNotification({ userId, roomId, actorId }: Notification, limits: Limits): void {
+  checkId('userId', userId, limits);
+  checkRoomId(roomId, limits);
+  checkId('actorId', actorId, limits);
 }
 
 function checkComment(comment: Comment, environmentId: string, limits: Limits): void {
@@ -177,6 +195,22 @@ function checkComment(comment: Comment, environmentId: string, limits: Limits): 
   attachments.forEach((attachment, index) => checkAttachment(`attachments[${index}]`, attachment, environmentId));
   checkReactions(comment, limits);
   checkStoredMetadata(metadata, limits);
+}
+
+function checkItem({ kind, state, roomId, threadId, commentId, userId, comment, thread }: ModerationItem, environmentId: string, limits: Limits): void {
+  checkRoomId(roomId, limits);
+  checkId('userId', userId, limits);
+  if ((kind === 'report') !== (state === 'reported')) throw invalid('state must be reported for a report, and held for anything else');
+  if ((kind === 'report') !== (comment === null)) throw invalid('comment must be null for a report, and only for one');
+  if ((kind === 'thread') !== (thread !== null)) throw invalid('thread must be given for a thread, and only for one');
+  if (comment !== null) checkComment(comment, environmentId, limits);
+  if (thread !== null) checkThread(thread, limits);
+  const ids = [comment?.id ?? commentId, comment?.threadId ?? threadId, comment?.userId ?? userId, thread?.id ?? threadId, thread?.roomId ?? roomId];
+  if (ids.join(' ') !== [commentId, threadId, userId, threadId, roomId].join(' ')) throw invalid('roomId, threadId, commentId and userId must be those of the content');
+}
+
+function checkReport({ userId }: Report, limits: Limits): void {
+  if (userId !== null) checkId('userId', userId, limits);
 }
 
 /** As `checkMetadata`, but refuses the keys that the API drops, since an export never contains them. */

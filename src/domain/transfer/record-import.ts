@@ -1,15 +1,21 @@
 import { CollabError } from '../../model/errors.ts';
 import { timeKey } from '../../lib/ids.ts';
+import type { ModerationItem } from '../../model/moderation.ts';
 import { renderThreadStats } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { decodeCommentId, newLocation } from '../comments/comment-location.ts';
 import type { Context } from '../context.ts';
 import type { ImportMarker } from '../environments/unfinished-work.ts';
 import { putFileJob } from '../files/file-jobs.ts';
+import { putChoice } from '../notifications/followers.ts';
+import { addNotification, notificationId, notificationKey } from '../notifications/notification-records.ts';
+import { notifiedKey, putNotified } from '../notifications/notified-users.ts';
+import { parseSettings } from '../notifications/settings.ts';
 import {
-  escapeId, filesOf, NEWEST_KEY, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, ROOM_KEY, roomKey, roomRecordsOf, roomsOf, signingKeysOf, STATS_KEY, THREAD_KEY,
+  escapeId, filesOf, NEWEST_KEY, notificationSettingsOf, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, reportsOf, ROOM_KEY, roomKey, roomRecordsOf, roomsOf, signingKeysOf, STATS_KEY, THREAD_KEY,
   threadKey, threadRecordsOf, unlinkedOf, usersOf,
 } from '../records/partitions.ts';
+import { putItem } from '../moderation/queue.ts';
 import { addToOrder } from '../users/user-order.ts';
 import type { LineOf, RecordLine } from './export-format.ts';
 
@@ -62,12 +68,22 @@ export class RecordImport {
         return this.#addFile(line.data);
       case 'state':
         return this.#addState(line);
+      case 'moderation-item':
+        return this.#queue((tx) => putItem(tx, this.#environmentId, line.data as ModerationItem, true));
+      case 'report':
+        return this.#put(reportsOf(this.#environmentId), `${line.data.commentId}/${line.reporter}`, line.data);
       case 'room':
         return this.#openRoom(line);
       case 'thread':
         return this.#openThread(line);
       case 'comment':
         return this.#addComment(line);
+      case 'notification-settings':
+        return this.#put(notificationSettingsOf(this.#environmentId), escapeId(line.userId), parseSettings(line.data));
+      case 'subscription':
+        return this.#queue((tx) => putChoice(tx, this.#environmentId, line.threadId, line.userId, line.data));
+      case 'notification':
+        return this.#addNotification(line);
     }
   }
 
@@ -140,6 +156,16 @@ export class RecordImport {
     this.#queue((tx) => {
       const { partition, key } = matches ? decoded : newLocation(tx, this.#environmentId, data.threadId, now, data.id);
       tx.put(partition, key, JSON.stringify(data));
+    });
+  }
+
+  #addNotification({ data, inApp }: LineOf<'notification'>): void {
+    const { userId, threadId, commentId, createdAt } = data;
+    const key = notificationKey(userId, commentId, createdAt);
+    if (data.id !== notificationId(key)) throw invalid('the id of a notification must be the one that its user, comment and createdAt give');
+    this.#queue((tx) => {
+      addNotification(tx, this.#environmentId, { key, inApp, notification: data });
+      putNotified(tx, this.#environmentId, threadId, notifiedKey(commentId, 0, escapeId(userId)), { at: createdAt, users: [userId] });
     });
   }
 

@@ -41,8 +41,10 @@ export class ApiRequest {
     this.#params = params;
   }
 
+  /** The context, with the admin as operator on a route for admins. */
   get ctx(): Context {
-    return this.services.ctx;
+    const { ctx } = this.services;
+    return this.adminSession === null ? ctx : { ...ctx, operator: { kind: 'admin', id: this.adminSession.admin.id } };
   }
 
   get config(): Config {

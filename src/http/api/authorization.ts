@@ -1,4 +1,4 @@
-import { requireChange, requireRead, requireWrite } from '../../domain/access/access.ts';
+import { requireChange, requireModerator, requireRead, requireWrite } from '../../domain/access/access.ts';
 import type { ApiRequest } from './api-request.ts';
 import type { Route } from './route.ts';
 
@@ -12,5 +12,7 @@ export function requireScope(request: ApiRequest, route: Route): void {
   const roomId = request.hasParam('roomId') ? request.param('roomId') : undefined;
   if (route.access === 'read') requireRead(caller, roomId);
   else if (route.access === 'create') requireWrite(caller, roomId);
+  else if (route.access === 'moderate') requireModerator(caller);
+  else if (route.access === 'own' && caller.kind === 'user') requireRead(caller, roomId);
   else requireChange(caller, roomId);
 }

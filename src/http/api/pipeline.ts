@@ -11,7 +11,7 @@ import { requireScope } from './authorization.ts';
 import { answerPreflight, refusalCors } from './browser-access.ts';
 import { listEtag, namesEtag } from './list-etag.ts';
 import { countAgainstLimit } from './rate-limiting.ts';
-import { acceptBody, admitBody, startBody } from './request-body.ts';
+import { acceptBody, acceptNoBody, admitBody, startBody } from './request-body.ts';
 import type { Route } from './route.ts';
 import type { ApiServices } from './services.ts';
 
@@ -31,7 +31,7 @@ export class ApiPipeline {
 
   /**
    * Answers a request whose path is `API_PREFIX` or below. Must be called in the callback that delivered the request. Never
-   * rejects. A step that seldom waits returns a promise only then: most requests need none before their handler.
+   * rejects. Of the steps before the handler, most requests only wait for the count of the rate limit.
    */
   async serve(exchange: Exchange): Promise<void> {
     const services = this.#services;
@@ -49,7 +49,7 @@ export class ApiPipeline {
       // A key may have a limit of its own, so it is looked up first. A refusal of the key is thrown after the limit.
       const lookup = lookUpKey(services.ctx, authorization);
       const key = lookup instanceof Promise ? await lookup : lookup;
-      countAgainstLimit(services, exchange, route, key, headers);
+      await countAgainstLimit(services, exchange, route, key, headers);
 
       if (match === null || route === null) throw routeNotFound();
       const request = new ApiRequest(services, exchange, match.params, headers);
@@ -57,14 +57,14 @@ export class ApiPipeline {
       const authenticated = authenticate(request, route, key);
       if (authenticated !== undefined) await authenticated;
       requireScope(request, route);
-      if (request.caller !== null && route.access !== 'read') countWrite(services.ctx, request.caller);
+      if (request.caller !== null && route.access !== 'read' && route.method !== 'GET') await countWrite(services.ctx, request.caller);
 
       admitBody(request, route);
       if (arriving !== null) {
         const body = await arriving;
         if (body === 'gone') return;
         acceptBody(request, route, body);
-      }
+      } else acceptNoBody(request, route);
 
       const etag = route.conditions === 'log' ? await listEtag(request) : null;
       if (etag !== null && namesEtag(exchange.head, etag)) return sendNotModified(request, etag);

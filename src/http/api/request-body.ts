@@ -14,8 +14,9 @@ import type { Route } from './route.ts';
  *
  * @returns the body as a whole; null for a request without one, and for an upload, whose handler reads the stream
  */
-export function startBody(exchange: Exchange, { body, payload, upload }: Route): Promise<Buffer | NoBody> | null {
+export function startBody(exchange: Exchange, { body, payload, upload, maxTextBytes }: Route): Promise<Buffer | NoBody> | null {
   if (upload === true) exchange.streamBody();
+  if (maxTextBytes !== undefined) return exchange.receiveBody(maxTextBytes);
   if (payload !== undefined) return exchange.receiveBody(null);
   // A chunked body is read to its end even where none is wanted, so that the core refuses a trailer after it before
   // anything is written.
@@ -33,14 +34,21 @@ export function admitBody(request: ApiRequest, { payload }: Route): void {
  */
 export function acceptBody(request: ApiRequest, route: Route, bytes: Buffer | 'too_large'): void {
   const { caller, exchange } = request;
-  const limit = caller === null ? defaultLimits.jsonBodyBytes : limitsOf(caller.environment).jsonBodyBytes;
+  const limit = route.maxTextBytes ?? (caller === null ? defaultLimits.jsonBodyBytes : limitsOf(caller.environment).jsonBodyBytes);
   if (bytes === 'too_large' || (route.payload === undefined && bytes.length > limit)) {
     throw route.payload?.tooLarge(request.actor) ?? new CollabError('payload_too_large', `The body must be at most ${limit} bytes`);
   }
   if (route.body !== undefined) request.body = parseJsonBody(exchange.head.contentType, bytes);
-  else if (route.payload !== undefined) request.bytes = bytes;
+  else if (route.payload !== undefined || route.maxTextBytes !== undefined) request.bytes = bytes;
   request.idempotency = idempotencyOf(route, exchange, bytes);
 }
+
+/** Sets the idempotency key of a request whose route takes no body. Throws `invalid_request` for a malformed one. */
+export function acceptNoBody(request: ApiRequest, route: Route): void {
+  request.idempotency = idempotencyOf(route, request.exchange, NO_BYTES);
+}
+
+const NO_BYTES = Buffer.alloc(0);
 
 function idempotencyOf(route: Route, exchange: Exchange, body: Buffer): Idempotency {
   const { idempotencyKey, method, path } = exchange.head;

@@ -20,8 +20,11 @@ export interface Route {
    * token, `either` one or the other, `admin` `Authorization: Bearer adm_…`, `public` none.
    */
   readonly credential: 'secret' | 'user' | 'either' | 'admin' | 'public';
-  /** What the credential must allow. It is checked before the body is read; not checked on a route for admins or the public. */
-  readonly access: 'read' | 'create' | 'change';
+  /**
+   * What the credential must allow; `own` is a change of what belongs to one user alone, which users of every role may make. It
+   * is checked before the body is read; not checked on a route for admins or the public.
+   */
+  readonly access: 'read' | 'create' | 'change' | 'moderate' | 'own';
   /** Whether it answers with a list, which caches may store if they revalidate it for each use. */
   readonly list?: boolean;
   /** The rate window that requests count in, if it is not the default one. */
@@ -32,6 +35,8 @@ export interface Route {
   readonly body?: TSchema;
   /** Instead of `body`, on a route that takes bytes, which its handler finds in `request.bytes`. */
   readonly payload?: Payload;
+  /** Instead of `body`, on a route that takes any text: its largest size in bytes. Its handler finds the bytes in `request.bytes`. */
+  readonly maxTextBytes?: number;
   /** Instead of `body`, on a route that takes a file as multipart/form-data: its handler reads the body as a stream. */
   readonly upload?: boolean;
   /** Whether its answers contain attachments, whose URLs have to be made absolute. */

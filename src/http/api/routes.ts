@@ -1,9 +1,12 @@
 import type { Route } from './route.ts';
+import { adminAuditRoutes } from './routes/admin-audit.ts';
 import { adminAuthRoutes } from './routes/admin-auth.ts';
 import { adminEnvironmentRoutes } from './routes/admin-environments.ts';
 import { adminKeyRoutes } from './routes/admin-keys.ts';
 import { commentRoutes } from './routes/comments.ts';
 import { eventRoutes } from './routes/events.ts';
+import { moderationRoutes } from './routes/moderation.ts';
+import { notificationRoutes } from './routes/notifications.ts';
 import { openapiRoute } from './routes/openapi.ts';
 import { p2pStateRoutes } from './routes/p2p-state.ts';
 import { reactionRoutes } from './routes/reactions.ts';
@@ -21,11 +24,14 @@ export const apiRoutes: readonly Route[] = [
   ...roomRoutes,
   ...uploadRoutes,
   ...userRoutes,
+  ...moderationRoutes,
+  ...notificationRoutes,
   ...p2pStateRoutes,
   ...turnRoutes,
   ...eventRoutes,
   ...adminAuthRoutes,
   ...adminEnvironmentRoutes,
   ...adminKeyRoutes,
+  ...adminAuditRoutes,
   openapiRoute(() => apiRoutes),
 ];

@@ -1,10 +1,11 @@
 import type { UserActor } from '../../domain/access/actor.ts';
 import { withBaseUrl } from '../../domain/files/file-urls.ts';
+import { SIGNATURE_BYTES, typeOfContent, typeOfName } from '../../domain/files/guess-type.ts';
 import { beginUpload, type Upload } from '../../domain/files/uploads.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Attachment } from '../../model/attachment.ts';
 import { MultipartParser, type MultipartToken } from '../core/multipart.ts';
-import { boundaryOf } from '../core/part-headers.ts';
+import { boundaryOf, type PartHead } from '../core/part-headers.ts';
 import type { ApiRequest } from './api-request.ts';
 
 /** The most bytes of a body besides its file: headers, and other parts, which are skipped. */
@@ -49,6 +50,8 @@ class FileReceiver {
   /** The file has at least as many bytes. */
   readonly #minFileBytes: number;
   #upload: Upload | null = null;
+  /** The name of a file whose type is not known yet, and its first bytes. */
+  #untyped: { readonly filename: string; head: Buffer } | null = null;
   /** Whether the current part is the file. */
   #isFile = false;
   #otherBytes = 0;
@@ -67,6 +70,7 @@ class FileReceiver {
 
   async finish(): Promise<Attachment> {
     if (!this.#parser.over) throw new CollabError('invalid_request', 'The body ends before its last boundary');
+    await this.#beginUntyped();
     if (this.#upload === null) throw new CollabError('invalid_request', 'No file provided: send one part named file');
     return this.#upload.finish();
   }
@@ -78,15 +82,38 @@ class FileReceiver {
   async #handle(token: MultipartToken): Promise<void> {
     if (token.type === 'part') {
       this.#isFile = token.head.name === FILE_PART;
-      if (this.#isFile) await this.#begin(token.head.filename ?? '', token.head.contentType);
+      if (this.#isFile) await this.#beginPart(token.head);
     } else if (token.type === 'data' && this.#isFile) {
       this.#otherBytes -= token.bytes.length;
-      await this.#upload?.write(token.bytes);
+      await this.#write(token.bytes);
     }
   }
 
+  /** Begins the file, unless its type has to be read from its content. */
+  async #beginPart(head: PartHead): Promise<void> {
+    if (this.#upload !== null || this.#untyped !== null) throw new CollabError('invalid_request', 'Send one file at a time: the body has two parts named file');
+    const filename = head.filename ?? '';
+    const contentType = head.contentType ?? typeOfName(filename);
+    if (contentType === undefined) this.#untyped = { filename, head: Buffer.alloc(0) };
+    else await this.#begin(filename, contentType);
+  }
+
+  async #write(bytes: Buffer): Promise<void> {
+    if (this.#untyped === null) return this.#upload?.write(bytes);
+    this.#untyped.head = Buffer.concat([this.#untyped.head, bytes]);
+    if (this.#untyped.head.length >= SIGNATURE_BYTES) await this.#beginUntyped();
+  }
+
+  /** Begins a file whose type is read from its first bytes, if there is one. */
+  async #beginUntyped(): Promise<void> {
+    if (this.#untyped === null) return;
+    const { filename, head } = this.#untyped;
+    this.#untyped = null;
+    await this.#begin(filename, typeOfContent(head) ?? '');
+    await this.#upload?.write(head);
+  }
+
   async #begin(filename: string, contentType: string): Promise<void> {
-    if (this.#upload !== null) throw new CollabError('invalid_request', 'Send one file at a time: the body has two parts named file');
     const { ctx, actor, config } = this.#request;
     if (!isUser(actor)) throw new Error('only users upload');
     this.#upload = await beginUpload(ctx, actor, config, { filename, contentType, minBytes: this.#minFileBytes });

@@ -6,8 +6,8 @@ export interface PartHead {
   readonly name: string;
   /** `filename` of its Content-Disposition; null if absent. */
   readonly filename: string | null;
-  /** Its Content-Type; `text/plain` if absent. */
-  readonly contentType: string;
+  /** Its Content-Type; null if absent. */
+  readonly contentType: string | null;
 }
 
 /**
@@ -24,7 +24,7 @@ export function boundaryOf(contentType: string): string {
 /** Parses the headers of a part, without the empty line after them. Throws `invalid_request` if they are not those of form data. */
 export function parsePartHead(text: string): PartHead {
   let disposition = '';
-  let contentType = 'text/plain';
+  let contentType: string | null = null;
   for (const line of text.split('\r\n')) {
     if (line === '') continue;
     const colon = line.indexOf(':');

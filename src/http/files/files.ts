@@ -66,7 +66,7 @@ export class Files {
     exchange.route = PATTERN;
     try {
       if (head.method === 'OPTIONS') return exchange.send(204, [...preflightHeaders(['GET']), ...headers], '');
-      this.#countAgainstLimit(exchange, headers);
+      await this.#countAgainstLimit(exchange, headers);
       const match = this.#router.find(head.method, head.path);
       if (match === null) throw routeNotFound();
       const actor = await authenticateUserOf(ctx, head, log);
@@ -78,9 +78,10 @@ export class Files {
     }
   }
 
-  #countAgainstLimit(exchange: Exchange, headers: Header[]): void {
+  async #countAgainstLimit(exchange: Exchange, headers: Header[]): Promise<void> {
     const { ctx, config, proxies, meter } = this.#deps;
-    enforceRateLimit(countRequest(ctx, config, { kind: 'files', address: proxies.clientAddress(exchange) }), headers, meter);
+    const window = await countRequest(ctx, config, { kind: 'files', address: proxies.clientAddress(exchange) });
+    enforceRateLimit(window, headers, meter);
   }
 
   async #answer(exchange: Exchange, actor: UserActor, params: Readonly<Record<string, string>>, headers: readonly Header[]): Promise<void> {

@@ -79,3 +79,17 @@ export const NewKeySchema = Type.Object(
   },
   { description: 'A new key, with its value.' },
 );
+
+export const AuditRecordSchema = Type.Object({
+  seq: Type.Integer({ minimum: 1, description: 'Position in its log, without gaps.' }),
+  at: time('Time of the act.'),
+  actor: Type.Object({
+    kind: Type.Union([Type.Literal('admin'), Type.Literal('key'), Type.Literal('user'), Type.Literal('cli'), Type.Literal('system')]),
+    id: Type.Union([Type.String(), Type.Null()], { description: 'Id of the admin, key or user, or the name of the operating system’s user; null for the server.' }),
+  }),
+  action: Type.String({ description: 'docs/audit.md lists the actions.' }),
+  target: Type.Object({ kind: Type.String(), id: Type.String() }),
+  details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])),
+  prev: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'Hash of the record before it.' }),
+  hash: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the record without this field, as canonical JSON.' }),
+});

@@ -7,6 +7,7 @@ export interface EventRecords {
   readonly Comment: TSchema;
   readonly Reaction: TSchema;
   readonly User: TSchema;
+  readonly Notification: TSchema;
 }
 
 const time = (description: string) => Type.String({ format: 'date-time', description });
@@ -21,7 +22,7 @@ const stateChange = Type.Object({
 });
 
 /** The schema of `data` by type: the record as the API returns it, only ids after a deletion, and no bytes of a shared state. */
-function dataOf({ Thread, Comment, Reaction, User }: EventRecords): Readonly<Record<EventType, TSchema>> {
+function dataOf({ Thread, Comment, Reaction, User, Notification }: EventRecords): Readonly<Record<EventType, TSchema>> {
   return {
     'thread.created': Type.Object({ thread: Thread, comment: Comment }),
     'thread.updated': Thread,
@@ -46,6 +47,11 @@ function dataOf({ Thread, Comment, Reaction, User }: EventRecords): Readonly<Rec
     'user.updated': User,
     'p2p.state.updated': stateChange,
     'p2p.state.cleared': stateChange,
+    'notification.created': Type.Intersect([
+      Notification,
+      Type.Object({ inApp: Type.Boolean({ description: 'False if the settings of the user, or a plugin, keep it out of the inbox; then only backends receive the event.' }) }),
+    ]),
+    'notification.read': Type.Object({ userId: Type.String(), ids: Type.Array(Type.String(), { description: 'Ids of the notifications.' }), readAt: time('When they were marked as read.') }),
   };
 }
 
@@ -74,6 +80,7 @@ function envelope(type: EventType, data: TSchema): TSchema {
     at: time('Time of the change.'),
     roomId: Type.Optional(Type.String()),
     threadId: Type.Optional(Type.String()),
+    userId: Type.Optional(Type.String({ description: 'Present if only this user, and backends, receive the event.' })),
     actor: Type.Object({
       userId: userOrNull('The user; null if a backend acted without a user.'),
       via: Type.Union([Type.Literal('rest'), Type.Literal('ws'), Type.Literal('cli')]),

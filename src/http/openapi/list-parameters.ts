@@ -9,7 +9,7 @@ const common: readonly Parameter[] = [
   { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, description: 'The most items to return. Without it, the whole list is returned, up to 10 000 items.' }) },
   { name: 'cursor', schema: Type.String({ description: 'The `nextCursor` of the previous page, with the same filters and order.' }) },
   { name: 'sort', schema: Type.Union([Type.Literal('createdAt'), Type.Literal('updatedAt')], { default: 'createdAt', description: 'Pages ordered by updatedAt may repeat items.' }) },
-  { name: 'order', schema: Type.Union([Type.Literal('asc'), Type.Literal('desc')], { description: 'When absent: asc for comments, otherwise desc.' }) },
+  { name: 'order', schema: Type.Union([Type.Literal('asc'), Type.Literal('desc')], { description: 'When absent: asc for comments and moderation, otherwise desc.' }) },
 ];
 
 /** Sent as `metadata.<key>=<value>`, for one key or several. */
@@ -46,9 +46,15 @@ const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
     { name: 'kind', schema: Type.Union([Type.Literal('user'), Type.Literal('bot')], { description: '`user`: people; `bot`: programs.' }) },
     metadata,
   ],
+  moderation: [
+    { name: 'state', schema: Type.Union([Type.Literal('held'), Type.Literal('reported'), Type.Literal('decided')], { default: 'held', description: '`held`: content that waits for approval; `reported`: comments that users reported; `decided`: what was decided within 30 days.' }) },
+    { name: 'userId', schema: text('Author of the content.') },
+  ],
+  notifications: [{ name: 'unread', schema: Type.Boolean({ description: 'True: only unread notifications; false: only those that were read.' }) }],
 };
 
 /** The query parameters of a list. */
 export function listParameters(list: ListKind): readonly Parameter[] {
-  return [...common, ...own[list]];
+  // An inbox has one order, since the other would need all of it in memory.
+  return [...(list === 'notifications' ? common.filter(({ name }) => name !== 'sort') : common), ...own[list]];
 }

@@ -4,13 +4,14 @@ import { CommentCreateSchema, CommentPatchSchema } from '../../model/comment.ts'
 import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../model/environment.ts';
 import { KeyCreateSchema, KeyRotateSchema } from '../../model/key.ts';
 import { MetadataSchema } from '../../model/metadata.ts';
+import { RejectionSchema, ReportCreateSchema } from '../../model/moderation.ts';
 import { P2P_CONTENT_TYPE, P2pStatePutSchema } from '../../model/p2p-state.ts';
 import { ReactionCreateSchema } from '../../model/reaction.ts';
 import { RoomPatchSchema } from '../../model/room.ts';
 import { PositionSchema, ThreadCreateSchema, ThreadPatchSchema } from '../../model/thread.ts';
 import { TokenCreateSchema } from '../../model/token.ts';
 import { UserPutSchema } from '../../model/user.ts';
-import { AdminSchema, AdminSessionSchema, EnvironmentSchema, KeySchema, NewKeySchema } from './admin-schemas.ts';
+import { AdminSchema, AdminSessionSchema, AuditRecordSchema, EnvironmentSchema, KeySchema, NewKeySchema } from './admin-schemas.ts';
 import { anyEvent, eventSchemas } from './event-schemas.ts';
 
 const time = (description: string) => Type.String({ format: 'date-time', description: `${description} ISO 8601, UTC, with milliseconds.` });
@@ -52,6 +53,7 @@ const CommentSchema = Type.Object({
   metadata: MetadataSchema,
   createdAt: time('When it was written.'),
   editedAt: timeOrNull('When it was last edited; null if never.'),
+  status: Type.Optional(Type.Literal('held', { description: 'Present in the answer to a write that is held: only moderators and its author can see it until it is approved.' })),
 });
 
 const threadFields = {
@@ -71,7 +73,11 @@ const threadFields = {
 };
 const ThreadSchema = Type.Object(threadFields);
 const ThreadWithCommentsSchema = Type.Object({ ...threadFields, comments: Type.Optional(Type.Array(CommentSchema, { description: 'Only with include=comments.' })) });
-const CreatedThreadSchema = Type.Object({ ...threadFields, comments: Type.Array(CommentSchema, { description: 'The first comment.' }) });
+const CreatedThreadSchema = Type.Object({
+  ...threadFields,
+  comments: Type.Array(CommentSchema, { description: 'The first comment.' }),
+  status: Type.Optional(Type.Literal('held', { description: 'Present if the thread is held: only moderators and its author can see it until it is approved.' })),
+});
 
 const RoomSchema = Type.Object({
   id: Type.String(),
@@ -110,6 +116,67 @@ const UserSchema = Type.Object({
   erased: Type.Optional(Type.Literal(true, { description: 'Present only in the event that reports the erasure of the user.' })),
 });
 
+const NotificationSchema = Type.Object({
+  id: Type.String(),
+  userId: Type.String({ description: 'The user who is notified.' }),
+  kind: Type.Union([Type.Literal('mention'), Type.Literal('reply')], { description: '`mention`: the comment mentions the user; `reply`: it is in a thread that the user follows.' }),
+  roomId: Type.String(),
+  threadId: Type.String(),
+  commentId: Type.String(),
+  actorId: Type.String({ description: 'The user who wrote or edited the comment.' }),
+  readAt: timeOrNull('When it was marked as read; null while it is unread.'),
+  createdAt: time('Time of the comment, or of the edit that mentioned the user.'),
+  updatedAt: time('When a later edit mentioned the user again; otherwise `createdAt`.'),
+});
+
+const ReportSchema = Type.Object({
+  commentId: Type.String(),
+  userId: textOrNull('The user who reported it; null for a backend that named none.'),
+  reason: Type.String(),
+  createdAt: time('When it was reported.'),
+});
+const itemFields = {
+  id: Type.String(),
+  kind: Type.Union([Type.Literal('comment'), Type.Literal('thread'), Type.Literal('edit'), Type.Literal('report')], { description: 'Held content (`comment`, `thread`, `edit`), or a reported comment.' }),
+  state: Type.Union([Type.Literal('held'), Type.Literal('reported'), Type.Literal('approved'), Type.Literal('rejected')]),
+  roomId: Type.String(),
+  threadId: Type.String(),
+  commentId: Type.String(),
+};
+const rejection = textOrNull('Why it was rejected, for the author; null if it was not.');
+const ModerationItemSchema = Type.Object({
+  ...itemFields,
+  userId: Type.String({ description: 'Author of the content.' }),
+  plugin: textOrNull('The plugin that held the content; null for a report.'),
+  reason: textOrNull('Why the plugin held it; null for a report.'),
+  comment: Type.Union([CommentSchema, Type.Null()], { description: 'The content as it would be; of a report, the comment as it is now. Null if it was deleted.' }),
+  before: Type.Union([CommentSchema, Type.Null()], { description: 'Of an edit, the comment as it is now; otherwise null.' }),
+  thread: Type.Union([ThreadSchema, Type.Null()], { description: 'Of a held thread, the thread as it would be; otherwise null.' }),
+  reportCount: Type.Integer({ minimum: 0, description: 'How many users have reported the comment.' }),
+  reports: Type.Array(ReportSchema, { description: 'At most 100 of the reports.' }),
+  createdAt: time('When it was held or first reported.'),
+  decidedAt: timeOrNull('When it was decided; null before that.'),
+  decidedBy: Type.Union([Type.Object({ kind: Type.String(), id: Type.Union([Type.String(), Type.Null()]) }), Type.Null()], { description: 'As the actor in the audit log; null before that.' }),
+  rejection,
+});
+const HeldContentSchema = Type.Object({
+  ...itemFields,
+  comment: CommentSchema,
+  createdAt: time('When it was held.'),
+  decidedAt: timeOrNull('When it was rejected; null while it is held.'),
+  rejection,
+});
+const kinds = () => Type.Object({ mention: Type.Boolean(), reply: Type.Boolean() });
+const NotificationSettingsSchema = Type.Object(
+  { inApp: kinds(), email: kinds(), webhook: kinds() },
+  { description: 'Whether each channel delivers each kind. Other channels that were set have the same form.' },
+);
+const SubscriptionStateSchema = Type.Object({
+  threadId: Type.String(),
+  userId: Type.String(),
+  state: Type.Union([Type.Literal('default'), Type.Literal('subscribed'), Type.Literal('unsubscribed'), Type.Literal('muted')], { description: '`default`: the user has chosen nothing.' }),
+});
+
 const stateFields = {
   roomId: Type.String(),
   version: Type.Integer({ minimum: 0, description: 'Incremented by every change; 0 for a room that never had a state.' }),
@@ -138,8 +205,21 @@ const TurnCredentialsSchema = Type.Object({
   expiresAt: Type.Optional(time('When the credentials expire; absent if no TURN server is configured.')),
 });
 
+/** What browsers see of a user. */
+const UserSummarySchema = Type.Object({
+  userId: Type.String(),
+  name: textOrNull('Display name.'),
+  avatarUrl: textOrNull('Address of a picture.'),
+  kind: Type.Union([Type.Literal('user'), Type.Literal('bot')]),
+});
+
+const usersById = Type.Record(Type.String(), UserSummarySchema, { description: 'By id. Unknown users are absent.' });
+
+/** `users` in an answer to `include=users`. */
+export const includedUsers = Type.Optional(usersById);
+
 /** The durable events by their names in the OpenAPI document. */
-export const namedEvents = eventSchemas({ Thread: ThreadSchema, Comment: CommentSchema, Reaction: ReactionSchema, User: UserSchema });
+export const namedEvents = eventSchemas({ Thread: ThreadSchema, Comment: CommentSchema, Reaction: ReactionSchema, User: UserSchema, Notification: NotificationSchema });
 
 const ErrorSchema = Type.Object({ error: Type.String({ description: 'The field and the limit that it violates. The code is in X-Error-Code.' }) });
 
@@ -162,8 +242,17 @@ export const namedSchemas = {
   RoomPatch: RoomPatchSchema,
   Presence: PresenceSchema,
   User: UserSchema,
+  UserSummary: UserSummarySchema,
   UserPut: UserPutSchema,
   TokenCreate: TokenCreateSchema,
+  Notification: NotificationSchema,
+  Report: ReportSchema,
+  ReportCreate: ReportCreateSchema,
+  ModerationItem: ModerationItemSchema,
+  Rejection: RejectionSchema,
+  HeldContent: HeldContentSchema,
+  NotificationSettings: NotificationSettingsSchema,
+  Subscription: SubscriptionStateSchema,
   P2pState: P2pStateSchema,
   P2pStateWritten: P2pStateWrittenSchema,
   P2pStatePut: P2pStatePutSchema,
@@ -180,6 +269,7 @@ export const namedSchemas = {
   NewKey: NewKeySchema,
   KeyCreate: KeyCreateSchema,
   KeyRotate: KeyRotateSchema,
+  AuditRecord: AuditRecordSchema,
   Error: ErrorSchema,
 } as const;
 
@@ -189,6 +279,12 @@ export const listOf = <T extends Parameters<typeof Type.Array>[0]>(item: T) =>
     items: Type.Array(item),
     nextCursor: Type.Optional(Type.String({ description: 'Cursor of the next page; absent on the last page.' })),
   });
+
+/** As `listOf`, with `users` after `include=users`. */
+export const listWithUsers = <T extends Parameters<typeof Type.Array>[0]>(item: T) => Type.Object({ ...listOf(item).properties, users: includedUsers });
+
+/** The answer of a lookup of users. */
+export const foundUsers = Type.Object({ users: usersById });
 
 /** The answer of a deletion. */
 export const deletedSchema = Type.Object({ deleted: Type.Literal(true) });

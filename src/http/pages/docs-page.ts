@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { gzipped, wantsGzip } from '../core/compression.ts';
 import { isModified } from '../core/conditions.ts';
 import type { Exchange } from '../core/exchange.ts';
 import type { Header } from '../../net/response-headers.ts';
+import { builtFile } from './built-file.ts';
 
 /** The files of the API reference: path -> file in dist/docs and its content type. */
 export const docsFiles: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
@@ -19,12 +19,10 @@ export const docsFiles: Readonly<Record<string, { readonly file: string; readonl
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-const loaded = new Map<string, Promise<Buffer>>();
-
 /** Sends a file of the API reference, which is read at its first request. Rejects if it was not built. */
 export async function sendDocs(exchange: Exchange, path: string, headers: readonly Header[]): Promise<void> {
   const { file, type } = docsFiles[path] ?? { file: '', type: '' };
-  const bytes = await load(file);
+  const bytes = await builtFile(`docs/${file}`);
   const etag = `W/"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`;
   const all: Header[] = [
     ['Content-Type', type],
@@ -40,17 +38,4 @@ export async function sendDocs(exchange: Exchange, path: string, headers: readon
   if (!isModified(exchange.head, etag)) return exchange.send(304, all, '');
   if (!wantsGzip(exchange.head.acceptEncoding, bytes)) return exchange.send(200, all, bytes);
   exchange.send(200, [...all, ['Content-Encoding', 'gzip']], await gzipped(bytes));
-}
-
-/** Reads a file that build.mjs made. As part of the bundle, this module is one folder below dist; run from source, in tests, it reads the same files. */
-function load(file: string): Promise<Buffer> {
-  let bytes = loaded.get(file);
-  if (bytes === undefined) {
-    const folder = import.meta.url.endsWith('.ts') ? '../../../dist/docs/' : '../docs/';
-    bytes = readFile(new URL(folder + file, import.meta.url));
-    // A failure is not cached: the file may be missing only because a build is in progress.
-    bytes.catch(() => loaded.delete(file));
-    loaded.set(file, bytes);
-  }
-  return bytes;
 }

@@ -7,12 +7,15 @@ import { jsonHead } from '../core/content-headers.ts';
 import type { Exchange } from '../core/exchange.ts';
 import type { Header } from '../../net/response-headers.ts';
 import { Health, type HealthDeps } from '../health.ts';
+import { SDK_PREFIX, sendSdk } from './sdk-files.ts';
 import { answerFailure, routeNotFound } from '../core/refusal.ts';
 import { Router } from '../core/router.ts';
+import { sendWidgetFile, widgetFiles } from './widget-files.ts';
 
 /** The demo page: its files, and the endpoint that it calls. */
 export interface DemoPage {
-  readonly page: { readonly html: string; readonly script: string; readonly style: string; readonly icon: string };
+  /** Path -> content type and content. */
+  readonly files: Readonly<Record<string, { readonly type: string; readonly text: string; readonly framed: boolean }>>;
   /** Returns what a browser needs to connect as a user, as JSON text. Rejects with `CollabError`. */
   session(userId: string): Promise<string>;
 }
@@ -20,7 +23,7 @@ export interface DemoPage {
 /** Answers a request for a page. */
 type PageHandler = (exchange: Exchange, headers: readonly Header[]) => void | Promise<void>;
 
-/** Serves everything outside the API: health, and the API reference and the demo page if they are configured. Needs no credential and counts against no limit. */
+/** Serves everything outside the API: health, the SDK, the script of the widget, and the API reference and the demo page if they are configured. Needs no credential and counts against no limit. */
 export class Pages {
   readonly #router = new Router<PageHandler>();
   readonly #log: Logger;
@@ -32,6 +35,8 @@ export class Pages {
     this.#config = config;
     this.#addHealth(new Health(health));
     if (config.demo && demo !== null) this.#addDemo(demo);
+    this.#addWidget();
+    this.#router.add('GET', `${SDK_PREFIX}:file`, sendSdk);
     if (config.docs) for (const path of Object.keys(docsFiles)) this.#router.add('GET', path, (exchange, headers) => sendDocs(exchange, path, headers));
   }
 
@@ -58,11 +63,12 @@ export class Pages {
     this.#router.add('GET', '/healthz', ready);
   }
 
+  #addWidget(): void {
+    for (const [path, file] of widgetFiles()) this.#router.add('GET', path, (exchange, headers) => sendWidgetFile(exchange, file, headers));
+  }
+
   #addDemo(demo: DemoPage): void {
-    this.#router.add('GET', '/', staticFile('text/html; charset=utf-8', demo.page.html));
-    this.#router.add('GET', '/demo/demo.js', staticFile('text/javascript; charset=utf-8', demo.page.script));
-    this.#router.add('GET', '/demo/demo.css', staticFile('text/css; charset=utf-8', demo.page.style));
-    this.#router.add('GET', '/demo/icon.svg', staticFile('image/svg+xml', demo.page.icon));
+    for (const [path, file] of Object.entries(demo.files)) this.#router.add('GET', path, staticFile(file));
     this.#router.add('GET', '/demo/session', async (exchange, headers) => {
       if (!isOwnHost(exchange.head.host, this.#config)) {
         throw new CollabError('forbidden', 'Host must be localhost, an IP address, or the host of publicUrl: pages of other sites may not use the demo');
@@ -73,16 +79,16 @@ export class Pages {
   }
 }
 
-// Some browsers do not count a WebSocket to the page's own host as 'self'.
-const PAGE_POLICY = "default-src 'self'; connect-src 'self' ws: wss:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+// Some browsers do not count a WebSocket to the page's own host as 'self'. The widget shows attachments as blob: URLs.
+const PAGE_POLICY = "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' blob: https:; media-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors";
 
 /** A page of constant content. */
-function staticFile(type: string, text: string): PageHandler {
+function staticFile({ type, text, framed }: DemoPage['files'][string]): PageHandler {
   const fixed: Header[] = [
     ['Content-Type', type],
     ['Cache-Control', 'no-cache'],
     ['X-Content-Type-Options', 'nosniff'],
-    ['Content-Security-Policy', PAGE_POLICY],
+    ['Content-Security-Policy', `${PAGE_POLICY} '${framed ? 'self' : 'none'}'`],
     ['Referrer-Policy', 'no-referrer'],
     ['Cross-Origin-Resource-Policy', 'same-origin'],
   ];

@@ -2,7 +2,7 @@ import type { TemplatedApp } from 'uWebSockets.js';
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
 import { containsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts';
 import type { Environment } from '../../model/environment.ts';
-import { roomOfEvent } from '../../model/event.ts';
+import { receiverOfEvent, roomOfEvent } from '../../model/event.ts';
 import { inScope, type RoomScope } from '../../model/room.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
@@ -29,6 +29,7 @@ export interface FeedChannel {
 /** A socket that receives the events of a feed. */
 export interface FeedSubscriber {
   readonly writer: SocketWriter;
+  readonly userId: string;
   rooms: RoomScope;
   /** Position up to which the client has every event, while `channel` is null. */
   position: number;
@@ -65,6 +66,8 @@ export class Feed {
   /** All subscribers, including those that have not caught up. */
   readonly #subscribers = new Set<FeedSubscriber>();
   readonly #channels = new Map<string, FeedChannel>();
+  /** The subscribers in channels, by user, for the events that only one user receives. */
+  readonly #byUser = new Map<string, Set<FeedSubscriber>>();
   /** Subscribers that resumed from a position beyond `delivered`, because another worker has read further in the log. */
   readonly #ahead = new Set<FeedSubscriber>();
   #delivered = -1;
@@ -112,6 +115,9 @@ export class Feed {
     channel.members++;
     subscriber.channel = channel;
     subscriber.writer.subscribe(channel.topic);
+    const others = this.#byUser.get(subscriber.userId);
+    if (others === undefined) this.#byUser.set(subscriber.userId, new Set([subscriber]));
+    else others.add(subscriber);
   }
 
   /** Changes the rooms that a subscriber sees, from the next event on. */
@@ -151,6 +157,8 @@ export class Feed {
   }
 
   #publish(event: StoredEvent): void {
+    const receiver = receiverOfEvent(event.text);
+    if (receiver !== null) return this.#publishTo(receiver, event);
     const holdsFiles = containsFileUrls(event.text);
     const encoded = wireText(event.text);
     let room: string | null | undefined;
@@ -161,6 +169,16 @@ export class Feed {
       const text = holdsFiles ? withFileUrls(event.text, channel.baseUrl) : event.text;
       this.#send(channel, text, holdsFiles ? wireText(text) : encoded);
     }
+  }
+
+  /** Sends an event to the sockets of its only receiver; undefined for one that no user receives. All others skip it. */
+  #publishTo(userId: string | undefined, { text }: StoredEvent): void {
+    for (const channel of this.#channels.values()) channel.skipped = true;
+    const sockets = userId === undefined ? undefined : this.#byUser.get(userId);
+    if (sockets === undefined) return;
+    const encoded = wireText(text);
+    const room = roomOfEvent(text);
+    for (const { writer, rooms } of sockets) if (room === null || inScope(rooms, room)) writer.send(text, encoded);
   }
 
   /** `encoded` is `wireText(text)`. */
@@ -194,6 +212,9 @@ export class Feed {
     if (channel === null) return;
     subscriber.channel = null;
     subscriber.writer.unsubscribe(channel.topic);
+    const sockets = this.#byUser.get(subscriber.userId);
+    sockets?.delete(subscriber);
+    if (sockets?.size === 0) this.#byUser.delete(subscriber.userId);
     if (--channel.members === 0) this.#channels.delete(channel.key);
   }
 }

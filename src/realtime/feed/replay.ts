@@ -3,8 +3,8 @@ import { withFileUrls } from '../../domain/files/file-urls.ts';
 import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Environment } from '../../model/environment.ts';
-import { roomOfEvent } from '../../model/event.ts';
-import { inScope, type RoomScope } from '../../model/room.ts';
+import { receiverOfEvent, roomOfEvent } from '../../model/event.ts';
+import { inScope } from '../../model/room.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
 import { seqFrame } from '../socket/protocol.ts';
 import { SLOW_CONSUMER } from '../socket/socket-writer.ts';
@@ -54,15 +54,17 @@ export async function catchUp(store: Store, feed: Feed, subscriber: FeedSubscrib
 
 /** Sends the visible events of a page until the client is full. Returns whether the last events consumed were invisible to it. */
 function sendPage(subscriber: FeedSubscriber, events: readonly StoredEvent[]): boolean {
-  const { writer, rooms } = subscriber;
-  const visible = events.filter((event) => isVisible(event, rooms));
+  const { writer } = subscriber;
+  const visible = events.filter((event) => isVisible(event, subscriber));
   const sent = writer.sendUntilFull(visible.map((event) => withFileUrls(event.text, writer.baseUrl)));
   const last = sent === visible.length ? events.at(-1) : visible[sent - 1];
   if (last !== undefined) subscriber.position = last.seq;
   return last !== visible[sent - 1];
 }
 
-function isVisible(event: StoredEvent, rooms: RoomScope): boolean {
+function isVisible(event: StoredEvent, { userId, rooms }: FeedSubscriber): boolean {
+  const receiver = receiverOfEvent(event.text);
+  if (receiver !== null && receiver !== userId) return false;
   if (rooms === null) return true;
   const room = roomOfEvent(event.text);
   return room === null || inScope(rooms, room);

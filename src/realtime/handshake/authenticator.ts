@@ -52,6 +52,8 @@ export class SocketAuthenticator implements Authenticator {
     const { writer, info } = pending;
     this.#services.limits.meter?.received('connect', true);
     try {
+      await pending.counted;
+      if (!writer.isOpen) return;
       const { key, token, since } = validate(connectInput, message.data ?? {}, 'data');
       const user = await authenticate(this.#services.ctx, key ?? info.key, token ?? '', info.origin);
       if (!writer.isOpen) return;
@@ -70,7 +72,7 @@ export class SocketAuthenticator implements Authenticator {
   async #welcome(connection: Connection, user: AuthenticatedUser, resume: ResumePoint | null, replyTo: number | null): Promise<void> {
     const { ctx, config, log } = this.#services;
     const { writer, feed } = connection;
-    if (!this.#count(connection, replyTo)) return;
+    if (!(await this.#count(connection, replyTo))) return;
     await recordUser(this.#services, user.actor.environment, user.claims);
     await feed.ready;
     const recovered = resume !== null && (await isRecoverable(ctx.store, user.actor.environment, resume));
@@ -99,11 +101,11 @@ export class SocketAuthenticator implements Authenticator {
   }
 
   /** Counts the socket among those of its user in the whole cluster. Refuses it and returns false if there are too many. */
-  #count(connection: Connection, replyTo: number | null): boolean {
+  async #count(connection: Connection, replyTo: number | null): Promise<boolean> {
     const { ctx, config, owner } = this.#services;
     const limit = config.ws.maxConnectionsPerUser;
     connection.counted = true;
-    if (countConnections(ctx, connection.feed.environment, connection.userId, owner, 1) <= limit) return true;
+    if ((await countConnections(ctx, connection.feed.environment, connection.userId, owner, 1)) <= limit) return true;
     this.#services.limits.meter?.limited('connections');
     const error = new CollabError('rate_limited', `A user may have at most ${limit} open sockets`);
     refuse(connection.writer, error, { id: replyTo, reason: 'too_many_connections' });

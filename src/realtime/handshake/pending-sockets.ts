@@ -1,6 +1,7 @@
 import type { Context } from '../../domain/context.ts';
 import { addressBlock } from '../../lib/addresses/client-address.ts';
 import { CollabError, publicError } from '../../model/errors.ts';
+import type { Logger } from '../../observability/log.ts';
 import { type Envelope, parseFrame, readEnvelope, refuse, replyId } from '../socket/protocol.ts';
 import type { Session, SocketWriter } from '../socket/socket-writer.ts';
 import type { HandshakeInfo } from './upgrade-outcome.ts';
@@ -26,6 +27,8 @@ export class PendingSocket implements Session {
   readonly info: HandshakeInfo;
   /** Time by which it must have authenticated, by `Clock.monotonic`. */
   readonly deadline: number;
+  /** Resolves once it is counted among the pending sockets of its address, and refused if there are too many. Never rejects. */
+  counted: Promise<void> = Promise.resolve();
   readonly #authenticator: Authenticator;
   #received = false;
   #pings = 0;
@@ -75,12 +78,14 @@ export class PendingSockets {
   readonly #ctx: Context;
   readonly #owner: string;
   readonly #limit: number;
+  readonly #log: Logger;
   /** In the order of their deadlines. */
   readonly #sockets = new Set<PendingSocket>();
 
   /** @param limit most pending sockets of one address */
-  constructor(ctx: Context, owner: string, limit: number) {
+  constructor(ctx: Context, owner: string, limit: number, log: Logger) {
     this.#ctx = ctx;
+    this.#log = log;
     this.#owner = owner;
     this.#limit = limit;
   }
@@ -95,17 +100,19 @@ export class PendingSockets {
     return this.#sockets.size;
   }
 
-  /** Adds a socket, and refuses it if its address has too many pending sockets. */
+  /** Adds a socket, and counts it. */
   enter(pending: PendingSocket): void {
     this.#sockets.add(pending);
-    if (this.#count(pending, 1) <= this.#limit) return;
-    const error = new CollabError('rate_limited', `At most ${this.#limit} sockets of one address may wait to authenticate`);
-    refuse(pending.writer, error, { reason: 'too_many_connections' });
+    pending.counted = this.#admit(pending).catch((error: unknown) => {
+      this.#log.error({ err: error }, 'a WebSocket could not be counted');
+      refuse(pending.writer, publicError(error));
+    });
   }
 
   /** Removes a socket that has authenticated or closed. */
   leave(pending: PendingSocket): void {
-    if (this.#sockets.delete(pending)) this.#count(pending, -1);
+    if (!this.#sockets.delete(pending)) return;
+    this.#count(pending, -1).catch((error: unknown) => this.#log.warn({ err: error }, 'a WebSocket that no longer waits could not be subtracted from those of its address: it counts until this worker ends'));
   }
 
   /** Closes the sockets whose deadline has passed. `now` is `Clock.monotonic`. */
@@ -116,7 +123,14 @@ export class PendingSockets {
     }
   }
 
-  #count(pending: PendingSocket, delta: number): number {
+  /** Counts a socket, and refuses it if its address has too many. */
+  async #admit(pending: PendingSocket): Promise<void> {
+    if ((await this.#count(pending, 1)) <= this.#limit) return;
+    const error = new CollabError('rate_limited', `At most ${this.#limit} sockets of one address may wait to authenticate`);
+    refuse(pending.writer, error, { reason: 'too_many_connections' });
+  }
+
+  #count(pending: PendingSocket, delta: number): Promise<number> {
     return this.#ctx.shared.count(`guests/${addressBlock(pending.info.address)}`, this.#owner, delta);
   }
 }

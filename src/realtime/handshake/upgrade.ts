@@ -1,6 +1,7 @@
 import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { requireOrigin } from '../../domain/access/access.ts';
 import type { Context } from '../../domain/context.ts';
+import { requirePassing } from '../../domain/filtering.ts';
 import { type CountedWindow, countRequest } from '../../domain/quotas/rate-limit.ts';
 import { authenticateUser, type AuthenticatedUser } from '../../domain/access/tokens.ts';
 import { CollabError, publicError } from '../../model/errors.ts';
@@ -18,13 +19,15 @@ import type { UpgradeOutcome } from './upgrade-outcome.ts';
 
 /**
  * Authenticates a user by publishable key and token, from a page of this origin ('' for none).
- * Throws `missing_credentials`, `invalid_key`, `invalid_token`, `token_expired`, `environment_disabled`, `origin_not_allowed`.
+ * Throws `missing_credentials`, `invalid_key`, `invalid_token`, `token_expired`, `environment_disabled`, `origin_not_allowed`,
+ * `content_rejected`.
  */
 export async function authenticate(ctx: Context, key: string, token: string, origin: string): Promise<AuthenticatedUser> {
   if (key === '') throw new CollabError('missing_credentials', 'The publishable key (pk_…) is missing');
   if (token === '') throw new CollabError('missing_credentials', 'The user token is missing');
   const user = await authenticateUser(ctx, key, token, 'ws');
   requireOrigin(user.actor.environment, origin);
+  await requirePassing(ctx, user.actor, 'connection.open', { userId: user.claims.userId, rooms: user.claims.rooms, origin });
   return user;
 }
 
@@ -39,16 +42,19 @@ export function upgradeHandler(services: Services, corkHost: CorkHost, isClosing
   const proxies = new TrustedProxies(services.config);
   return (res, req, context) => {
     const response = new UpgradeResponse(res, context);
+    const fail = (error: unknown): void => {
+      services.log.error({ err: error }, 'WebSocket handshake failed');
+      response.drop();
+    };
     try {
       const request = readUpgradeRequest(req);
       const forwarded = { peer: remoteAddress(res), head: request };
       response.baseUrl = proxies.baseUrl(forwarded);
       if (request.ambiguous) response.drop();
       else if (isClosing()) response.accept(request, null, { kind: 'closing' });
-      else answer(services, corkHost, response, request, proxies.clientAddress(forwarded));
+      else answer(services, corkHost, response, request, proxies.clientAddress(forwarded)).catch(fail);
     } catch (error) {
-      services.log.error({ err: error }, 'WebSocket handshake failed');
-      response.drop();
+      fail(error);
     }
   };
 }
@@ -59,31 +65,29 @@ export function logRefusal(log: Logger, error: unknown, fields: Readonly<Record<
   log[kind.level]({ ...fields, code, err: code === 'internal' ? error : undefined }, `WebSocket refused: ${message}`);
 }
 
-function answer(services: Services, corkHost: CorkHost, response: UpgradeResponse, request: UpgradeRequest, address: string): void {
+async function answer(services: Services, corkHost: CorkHost, response: UpgradeResponse, request: UpgradeRequest, address: string): Promise<void> {
   const { ctx, config } = services;
-  const window = countRequest(ctx, config, { kind: 'address', address });
+  const window = await countRequest(ctx, config, { kind: 'address', address });
   if (!window.allowed) {
     services.limits.meter?.limited(window.policy);
-    response.refuse(request, window, rateLimited(window));
-    return;
+    return corkHost.run(() => response.refuse(request, window, rateLimited(window)));
   }
   if (request.source === 'message') {
     const info = { address, origin: request.origin, key: request.key, resume: request.resume };
-    response.accept(request, window, { kind: 'pending', info });
-    return;
+    return corkHost.run(() => response.accept(request, window, { kind: 'pending', info }));
   }
-  if (request.source === 'query' && !config.ws.allowQueryToken) {
-    const message = 'A token in the query is not accepted here (ws.allowQueryToken): send it as a subprotocol or in a connect message';
-    response.refuse(request, window, new CollabError('missing_credentials', message));
-    return;
+  try {
+    const user = await authenticateRequest(services, request);
+    await corkHost.run(() => response.accept(request, window, { kind: 'authenticated', user, resume: request.resume }));
+  } catch (error) {
+    logRefusal(services.log, error, { address });
+    await corkHost.run(() => response.refuse(request, window, publicError(error)));
   }
-  authenticate(ctx, request.key, request.token, request.origin)
-    .then((user) => corkHost.run(() => response.accept(request, window, { kind: 'authenticated', user, resume: request.resume })))
-    .catch((error: unknown) => {
-      logRefusal(services.log, error, { address });
-      return corkHost.run(() => response.refuse(request, window, publicError(error)));
-    })
-    .catch((error: unknown) => services.log.error({ err: error }, 'WebSocket handshake failed'));
+}
+
+async function authenticateRequest({ ctx, config }: Services, { source, key, token, origin }: UpgradeRequest): Promise<AuthenticatedUser> {
+  if (source !== 'query' || config.ws.allowQueryToken) return authenticate(ctx, key, token, origin);
+  throw new CollabError('missing_credentials', 'A token in the query is not accepted here (ws.allowQueryToken): send it as a subprotocol or in a connect message');
 }
 
 /** The native response to one upgrade request, which is accepted, refused or dropped once. */

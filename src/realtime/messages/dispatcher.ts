@@ -43,7 +43,9 @@ export class Dispatcher implements MessageReceiver {
     rooms.lost(connection);
     if (!connection.counted) return;
     connection.counted = false;
-    countConnections(ctx, connection.feed.environment, connection.userId, owner, -1);
+    countConnections(ctx, connection.feed.environment, connection.userId, owner, -1).catch((error: unknown) =>
+      log.warn({ err: error, user: connection.userId }, 'a closed WebSocket could not be subtracted from those of its user: it counts until this worker ends'),
+    );
     log.debug({ connection: connection.id }, 'WebSocket closed');
   }
 

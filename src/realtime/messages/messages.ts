@@ -30,7 +30,7 @@ export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, Mes
     type,
     async (services, connection, data) => {
       const actor = await currentActor(services, connection);
-      countWrite(services.ctx, actor);
+      await countWrite(services.ctx, actor);
       return withFileUrls(await write(services.ctx, actor, data), connection.writer.baseUrl);
     },
   ]),

@@ -67,7 +67,7 @@ export const presenceMessages: ReadonlyMap<string, MessageHandler> = new Map<str
       const input = read(inputs.typing, data);
       return inRoom(services, connection, input, ({ room, member }) => {
         requireWrite(cachedActor(connection), room.roomId);
-        room.typing(member, input.threadId ?? null, input.typing);
+        return room.typing(member, input.threadId ?? null, input.typing);
       });
     },
   ],
@@ -78,7 +78,7 @@ export const presenceMessages: ReadonlyMap<string, MessageHandler> = new Map<str
       bounded('data.data', input.data, BROADCAST_BYTES);
       return inRoom(services, connection, input, ({ room, member }) => {
         requireWrite(cachedActor(connection), room.roomId);
-        room.broadcast(member, input.data);
+        return room.broadcast(member, input.data);
       });
     },
   ],
@@ -96,19 +96,22 @@ async function join(services: Services, connection: Connection, data: unknown): 
 }
 
 /** Sends data to one other connection in a room that both have joined. */
-function signal(services: Services, connection: Connection, data: unknown): Promise<string> {
+async function signal(services: Services, connection: Connection, data: unknown): Promise<string> {
   const { roomId: id, to, data: content } = read(inputs.signal, data);
   bounded('data.data', content, SIGNAL_BYTES);
   const candidates = id === undefined ? services.rooms.joinedBy(connection) : [requireJoined(services, connection, id)];
-  const joined = candidates.find(({ room }) => room.has(to));
-  if (joined === undefined) throw new CollabError('not_in_room', 'to must be a connection in a room that this socket has joined');
-  joined.room.signal(joined.member, to, content);
-  return Promise.resolve(EMPTY_REPLY);
+  for (const joined of candidates) {
+    // The membership may have ended during the lookup.
+    if (!(await joined.room.has(to)) || services.rooms.find(connection, joined.room.roomId) !== joined) continue;
+    await joined.room.signal(joined.member, to, content);
+    return EMPTY_REPLY;
+  }
+  throw new CollabError('not_in_room', 'to must be a connection in a room that this socket has joined');
 }
 
-function inRoom(services: Services, connection: Connection, input: { readonly roomId: string }, act: (joined: JoinedRoom) => void): Promise<string> {
-  act(requireJoined(services, connection, input.roomId));
-  return Promise.resolve(EMPTY_REPLY);
+async function inRoom(services: Services, connection: Connection, input: { readonly roomId: string }, act: (joined: JoinedRoom) => Promise<void>): Promise<string> {
+  await act(requireJoined(services, connection, input.roomId));
+  return EMPTY_REPLY;
 }
 
 /** The joined room with this id. Throws `not_in_room`. */

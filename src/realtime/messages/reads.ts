@@ -2,9 +2,14 @@ import Type, { type TSchema } from 'typebox';
 import type { UserActor } from '../../domain/access/actor.ts';
 import type { Context } from '../../domain/context.ts';
 import { parseListQuery } from '../../domain/lists/list-query.ts';
+import { listNotifications } from '../../domain/notifications/inbox.ts';
+import { getNotificationSettings } from '../../domain/notifications/settings.ts';
+import { getSubscription } from '../../domain/notifications/subscriptions.ts';
 import type { TextBound } from '../../domain/lists/paging.ts';
 import { getRoom } from '../../domain/rooms/rooms.ts';
 import { getThread } from '../../domain/comments/threads.ts';
+import { withUsers } from '../../domain/users/included-users.ts';
+import { lookUpUsers } from '../../domain/users/lookup.ts';
 import { InputSchema, validate } from '../../domain/input/validate.ts';
 import { CollabError } from '../../model/errors.ts';
 import { MAX_REPLY_BYTES } from '../socket/socket-writer.ts';
@@ -12,31 +17,68 @@ import { MAX_REPLY_BYTES } from '../socket/socket-writer.ts';
 /** Handles one read of a user. Resolves with the same JSON text as the REST response. */
 export type Read = (ctx: Context, actor: UserActor, data: unknown) => Promise<string>;
 
+const includeUsers = Type.Optional(Type.Boolean({ description: 'Adds `users`: names and pictures of authors, mentioned users and those who reacted, by id.' }));
 const roomInput = new InputSchema(
   Type.Object({
     roomId: Type.String({ description: 'The room to read.' }),
     includeComments: Type.Optional(Type.Boolean({ description: 'Adds `comments` to each thread.' })),
+    includeUsers,
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'The most threads to return; `nextCursor` is present if more remain.' })),
     cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the previous page.' })),
   }),
 );
-const threadInput = new InputSchema(Type.Object({ threadId: Type.String({ description: 'The thread to read.' }) }));
+const threadInput = new InputSchema(Type.Object({ threadId: Type.String({ description: 'The thread to read.' }), includeUsers }));
+const lookupInput = new InputSchema(
+  Type.Object({
+    ids: Type.Optional(Type.Array(Type.String(), { description: 'Ids of users, at most 100.' })),
+    q: Type.Optional(Type.String({ description: 'The name, a later word of it, or the id begins with this text, ignoring case.' })),
+    roomId: Type.Optional(Type.String({ description: 'With `q`: only users of this room. Required for a token that is confined to rooms.' })),
+    limit: Type.Optional(Type.Integer({ description: 'With `q`: the most users to return, 1 to 100.' })),
+  }),
+);
+
+const inboxInput = new InputSchema(
+  Type.Object({
+    unread: Type.Optional(Type.Boolean({ description: 'True: only unread ones; false: only those that were read.' })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'The most notifications to return, 50 by default; `nextCursor` is present if more remain.' })),
+    cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the previous page.' })),
+  }),
+);
 
 const roomBound = bound('The room', 'ask for fewer threads at a time with limit, or leave out includeComments and get the comments with thread.get');
 const threadBound = bound('The thread', 'read it over REST');
 const defaultQuery = parseListQuery(new URLSearchParams(), 'threads');
+const inboxQuery = parseListQuery(new URLSearchParams(), 'notifications');
 
 /** The reads of browsers, by type of the message. Browsers have no other way to read, because REST requires secret keys. */
 export const reads: ReadonlyMap<string, Read> = new Map<string, Read>([
   [
     'room.get',
     async (ctx, actor, data) => {
-      const { roomId, includeComments = false, limit = null, cursor = null } = read(roomInput, data);
-      const { text } = await getRoom(ctx, actor, roomId, { includeComments, query: { ...defaultQuery, limit, cursor }, bound: roomBound });
-      return requireFit(text, roomBound);
+      const { roomId, includeComments = false, includeUsers: withNames = false, limit = null, cursor = null } = read(roomInput, data);
+      const room = await getRoom(ctx, actor, roomId, { includeComments, query: { ...defaultQuery, limit, cursor }, bound: roomBound });
+      return requireFit(withNames ? await withUsers(ctx, actor, room) : room.text, roomBound);
     },
   ],
-  ['thread.get', async (ctx, actor, data) => requireFit(await getThread(ctx, actor, read(threadInput, data).threadId, threadBound), threadBound)],
+  [
+    'thread.get',
+    async (ctx, actor, data) => {
+      const { threadId, includeUsers: withNames = false } = read(threadInput, data);
+      const text = await getThread(ctx, actor, threadId, threadBound);
+      return requireFit(withNames ? await withUsers(ctx, actor, text) : text, threadBound);
+    },
+  ],
+  ['users.lookup', async (ctx, actor, data) => lookUpUsers(ctx, actor, read(lookupInput, data))],
+  [
+    'notifications.list',
+    async (ctx, actor, data) => {
+      const { unread, limit = 50, cursor = null } = read(inboxInput, data);
+      const { text } = await listNotifications(ctx, actor, actor.userId, { ...inboxQuery, limit, cursor, filters: unread === undefined ? {} : { unread } });
+      return Buffer.from(text).toString();
+    },
+  ],
+  ['notification-settings.get', (ctx, actor) => getNotificationSettings(ctx, actor, actor.userId)],
+  ['thread.subscription', (ctx, actor, data) => getSubscription(ctx, actor, read(threadInput, data).threadId)],
 ]);
 
 function read<S extends TSchema>(input: InputSchema<S>, data: unknown) {

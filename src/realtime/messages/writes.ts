@@ -3,7 +3,11 @@ import { createComment, deleteComment, editComment } from '../../domain/comments
 import type { UserActor } from '../../domain/access/actor.ts';
 import type { Context } from '../../domain/context.ts';
 import { addReaction, removeReaction } from '../../domain/comments/reactions.ts';
-import { createThread, setResolved } from '../../domain/comments/threads.ts';
+import { markRead } from '../../domain/notifications/inbox.ts';
+import { putNotificationSettings } from '../../domain/notifications/settings.ts';
+import { changeSubscription } from '../../domain/notifications/subscriptions.ts';
+import { createThread, patchThread, setResolved } from '../../domain/comments/threads.ts';
+import { reportComment } from '../../domain/moderation/reports.ts';
 import { InputSchema, validate } from '../../domain/input/validate.ts';
 
 /** Handles one kind of write of a user. Resolves with the same JSON text as the REST response. */
@@ -20,12 +24,20 @@ const commentInput = new InputSchema(Type.Object({ commentId: Type.String({ desc
  */
 export const writes: ReadonlyMap<string, Write> = new Map<string, Write>([
   ['thread.create', async (ctx, actor, data) => (await createThread(ctx, actor, read(roomInput, data).roomId, data, null)).body],
+  ['thread.update', (ctx, actor, data) => patchThread(ctx, actor, read(threadInput, data).threadId, data)],
   ['thread.resolve', (ctx, actor, data) => setResolved(ctx, actor, read(threadInput, data).threadId, true)],
   ['thread.reopen', (ctx, actor, data) => setResolved(ctx, actor, read(threadInput, data).threadId, false)],
   ['comment.create', async (ctx, actor, data) => (await createComment(ctx, actor, read(threadInput, data).threadId, data, null)).body],
   ['comment.update', (ctx, actor, data) => editComment(ctx, actor, read(commentInput, data).commentId, data)],
   ['comment.delete', (ctx, actor, data) => deleteComment(ctx, actor, read(commentInput, data).commentId)],
+  ['comment.report', async (ctx, actor, data) => (await reportComment(ctx, actor, read(commentInput, data).commentId, data, null)).body],
   ['reaction.add', async (ctx, actor, data) => (await addReaction(ctx, actor, read(commentInput, data).commentId, data, null)).body],
+  ['notifications.read', async (ctx, actor, data) => (await markRead(ctx, actor, actor.userId, data ?? {}, null)).body],
+  ['notification-settings.put', (ctx, actor, data) => putNotificationSettings(ctx, actor, actor.userId, data ?? {})],
+  ...(['subscribe', 'unsubscribe', 'mute'] as const).map((action): [string, Write] => [
+    `thread.${action}`,
+    async (ctx, actor, data) => (await changeSubscription(ctx, actor, read(threadInput, data).threadId, { action }, null)).body,
+  ]),
   ['reaction.remove', (ctx, actor, data) => removeReaction(ctx, actor, read(reactionInput, data).reactionId)],
 ]);
 

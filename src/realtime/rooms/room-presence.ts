@@ -120,7 +120,7 @@ export class RoomPresence {
       return;
     }
     try {
-      this.#readMemberships();
+      await this.#readMemberships();
       const changed = this.#view.takeChanged(ctx.clock.monotonic());
       await this.#loadProfiles(changed.present);
       for (const { type, userId, data } of this.#view.update(changed, this.#profiles)) {
@@ -140,16 +140,18 @@ export class RoomPresence {
     }
   }
 
-  #readMemberships(): void {
+  async #readMemberships(): Promise<void> {
     const { ctx, key } = this.#options;
     const connectionIds = [...this.#changed];
     this.#changed.clear();
     if (this.#readAll) {
-      this.#view.replaceAll(listMemberships(ctx, key));
+      // Not after the read: what is announced during it may be too late for it.
       this.#readAll = false;
+      this.#view.replaceAll(await listMemberships(ctx, key));
       this.#readAllDue = ctx.clock.monotonic() + REFRESH_MS;
     } else {
-      for (const connectionId of connectionIds) this.#view.set(connectionId, membershipOf(ctx, key, connectionId));
+      const memberships = await Promise.all(connectionIds.map((connectionId) => membershipOf(ctx, key, connectionId)));
+      for (const [i, connectionId] of connectionIds.entries()) this.#view.set(connectionId, memberships[i]);
     }
   }
 

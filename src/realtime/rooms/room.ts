@@ -1,5 +1,5 @@
 import type { Context } from '../../domain/context.ts';
-import { addMembership, deleteDisconnected, deleteMembership, isPresent, markDisconnected, type Membership, putMembership } from '../../domain/rooms/presence.ts';
+import { deleteDisconnected, deleteMembership, isPresent, joinedAtOf, markDisconnected, type Membership, newMembership, putMembership } from '../../domain/rooms/presence.ts';
 import type { PresenceState } from '../../model/presence.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Bus } from '../../ports/bus.ts';
@@ -58,14 +58,20 @@ export class Room {
     return this.#channel.members.size === 0;
   }
 
-  /** Puts a connection into the room. It receives nothing until `snapshot` is called. */
-  enter(connection: Connection, state: PresenceState | undefined): Member {
-    const { ctx, owner } = this.#deps;
-    const membership = addMembership(ctx, owner, this.key, { userId: connection.userId, connectionId: connection.id }, state);
-    const member: Member = { connection, membership, touchedAt: ctx.clock.monotonic(), subscribed: false };
+  /** Makes a connection a member. The others do not see it until `enter` is called, and it receives nothing until `snapshot`. */
+  add(connection: Connection, state: PresenceState | undefined): Member {
+    const { ctx } = this.#deps;
+    const membership = newMembership(ctx, { userId: connection.userId, connectionId: connection.id }, state);
+    const member: Member = { connection, membership, written: false, touchedAt: ctx.clock.monotonic(), subscribed: false };
     this.#channel.add(member);
-    this.#changed(connection.id);
     return member;
+  }
+
+  /** Shows a new member to the others. A user who is present already, or within the grace period, keeps `joinedAt`. */
+  async enter(member: Member): Promise<void> {
+    const joinedAt = await joinedAtOf(this.#deps.ctx, this.key, member.connection.userId);
+    if (this.#channel.members.get(member.connection.id) !== member) return;
+    await this.#write(member, { joinedAt: joinedAt ?? member.membership.joinedAt });
   }
 
   /**
@@ -76,54 +82,57 @@ export class Room {
     return this.#presence.snapshot(member);
   }
 
-  /** Removes a member: at once, or after the grace period if its socket was lost. */
-  remove(member: Member, lost: boolean): void {
+  /**
+   * Removes a member. The others see it leave at once, or after the grace period if its socket was lost. Resolves when
+   * shared memory says so. Never rejects.
+   */
+  async remove(member: Member, lost: boolean): Promise<void> {
     const { ctx } = this.#deps;
     if (!this.#channel.remove(member)) return;
-    if (lost) markDisconnected(ctx, this.key, member.membership);
-    else deleteMembership(ctx, this.key, member.membership);
     if (this.isEmpty) this.#latest.flush();
+    // The calls of a process take effect in their order, so this one replaces a write that is not answered yet.
+    if (member.written) await this.#release(() => (lost ? markDisconnected : deleteMembership)(ctx, this.key, member.membership));
     this.#changed(member.connection.id);
   }
 
   /** Replaces the state of a user. */
-  setState(member: Member, state: PresenceState): void {
+  async setState(member: Member, state: PresenceState): Promise<void> {
     const { clock } = this.#deps.ctx;
     member.touchedAt = clock.monotonic();
-    this.#write(member, { state, stateAt: member.touchedAt, activeAt: clock.now() });
+    await this.#write(member, { state, stateAt: member.touchedAt, activeAt: clock.now() });
   }
 
   /** Sends the cursor of a member to the others. Of several within 50 ms only the latest is sent. */
-  cursor(from: Member, position: object): void {
-    this.#touch(from);
+  cursor(from: Member, position: object): Promise<void> {
     this.#latest.add('cursor', { kind: 'frame', from, frame: this.#frame('cursor', from, JSON.stringify(position)) });
+    return this.#touch(from);
   }
 
   /** Tells the others whether a member is typing. Of several within 50 ms in one thread only the latest is sent. */
-  typing(from: Member, threadId: string | null, typing: boolean): void {
-    this.#touch(from);
+  typing(from: Member, threadId: string | null, typing: boolean): Promise<void> {
     const frame = this.#frame('typing', from, JSON.stringify({ threadId, typing }));
     this.#latest.add(`typing ${threadId ?? ''}`, { kind: 'typing', from, frame });
+    return this.#touch(from);
   }
 
   /** Sends data to all others in the room. */
-  broadcast(from: Member, data: unknown): void {
-    this.#touch(from);
+  broadcast(from: Member, data: unknown): Promise<void> {
     this.#send({ kind: 'frame', from, frame: this.#frame('room.broadcast', from, JSON.stringify(data)) });
+    return this.#touch(from);
   }
 
   /** Whether a connection is in the room, on any worker. */
-  has(connectionId: string): boolean {
+  async has(connectionId: string): Promise<boolean> {
     return this.#channel.members.has(connectionId) || this.#presence.hasConnection(connectionId) || isPresent(this.#deps.ctx, this.key, connectionId);
   }
 
   /** Sends data to one connection in the room. */
-  signal(from: Member, to: string, data: unknown): void {
-    this.#touch(from);
+  signal(from: Member, to: string, data: unknown): Promise<void> {
     const frame = this.#frame('p2p.signal', from, JSON.stringify({ from: from.connection.id, to, data }));
     const member = this.#channel.members.get(to);
     if (member === undefined) this.#publishToPeers({ kind: 'direct', connectionId: to, frame });
     else member.connection.writer.send(frame);
+    return this.#touch(from);
   }
 
   /** Handles what another worker published on the topic of this room. */
@@ -148,10 +157,12 @@ export class Room {
     this.#presence.profileChanged(userId);
   }
 
-  /** See `Rooms.removeDisconnected`. */
-  removeDisconnected(environmentId: string, userId: string): void {
+  /** See `Rooms.removeDisconnected`. Never rejects. */
+  async removeDisconnected(environmentId: string, userId: string): Promise<void> {
     if (environmentId !== this.#environmentId) return;
-    for (const connectionId of deleteDisconnected(this.#deps.ctx, this.key, userId)) this.#changed(connectionId);
+    await this.#release(async () => {
+      for (const connectionId of await deleteDisconnected(this.#deps.ctx, this.key, userId)) this.#changed(connectionId);
+    });
   }
 
   /** Does what is due by the clock. `now` is `Clock.monotonic`. */
@@ -160,17 +171,28 @@ export class Room {
     this.#presence.tick(now);
   }
 
-  #touch(member: Member): void {
+  async #touch(member: Member): Promise<void> {
     const { clock } = this.#deps.ctx;
     const now = clock.monotonic();
     if (now - member.touchedAt < ACTIVE_MS) return;
     member.touchedAt = now;
-    this.#write(member, { activeAt: clock.now() });
+    await this.#write(member, { activeAt: clock.now() });
   }
 
-  #write(member: Member, changes: Partial<Membership>): void {
-    member.membership = putMembership(this.#deps.ctx, this.#deps.owner, this.key, { ...member.membership, ...changes });
+  async #write(member: Member, changes: Partial<Membership>): Promise<void> {
+    member.membership = { ...member.membership, ...changes };
+    member.written = true;
+    await putMembership(this.#deps.ctx, this.#deps.owner, this.key, member.membership);
     this.#changed(member.connection.id);
+  }
+
+  /** Removes memberships from shared memory. A failure is logged: the sockets have left, whatever shared memory says. */
+  async #release(remove: () => Promise<void>): Promise<void> {
+    try {
+      await remove();
+    } catch (error) {
+      this.#deps.log.warn({ err: error, room: this.roomId }, 'a connection that has left a room could not be removed from shared memory: its user may be shown there until this worker ends');
+    }
   }
 
   /** Announces that a membership was written or deleted. */

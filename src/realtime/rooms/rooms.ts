@@ -43,17 +43,18 @@ export class Rooms {
     if (!connection.writer.isOpen) return;
     const existing = this.find(connection, roomId);
     if (existing !== undefined) {
-      if (state !== undefined) existing.room.setState(existing.member, state);
-      return existing.room.snapshot(existing.member);
+      if (state !== undefined) await existing.room.setState(existing.member, state);
+      return this.#snapshot(existing);
     }
     if (this.joinedBy(connection).length >= MAX_ROOMS) throw new CollabError('invalid_request', `A socket may be in at most ${MAX_ROOMS} rooms: leave one first`);
     const room = this.#room(connection, roomId);
-    const joined = { room, member: room.enter(connection, state) };
+    const joined = { room, member: room.add(connection, state) };
     this.#remember(connection, joined);
     try {
-      await room.snapshot(joined.member);
+      await room.enter(joined.member);
+      await this.#snapshot(joined);
     } catch (error) {
-      this.leave(joined);
+      await this.leave(joined);
       throw error;
     }
   }
@@ -68,29 +69,29 @@ export class Rooms {
     return this.#joined.get(connection)?.get(roomId);
   }
 
-  /** Removes a connection from a room on its request. The others see it leave at once. */
-  leave(joined: JoinedRoom): void {
-    this.#remove(joined, false);
+  /** Removes a connection from a room on its request. The others see it leave at once. Never rejects. */
+  leave(joined: JoinedRoom): Promise<void> {
+    return this.#remove(joined, false);
   }
 
   /** Removes a connection from all its rooms, like `leave`. */
   leaveAll(connection: Connection): void {
-    for (const joined of this.joinedBy(connection)) this.leave(joined);
+    for (const joined of this.joinedBy(connection)) void this.leave(joined);
   }
 
   /** Removes a connection whose socket has closed from its rooms. The others see it leave after the grace period. */
   lost(connection: Connection): void {
-    for (const joined of this.joinedBy(connection)) this.#remove(joined, true);
+    for (const joined of this.joinedBy(connection)) void this.#remove(joined, true);
   }
 
   /** Removes a connection from the rooms that its token no longer reaches. */
   rescope(connection: Connection): void {
-    for (const joined of this.joinedBy(connection)) if (!inScope(connection.rooms, joined.room.roomId)) this.leave(joined);
+    for (const joined of this.joinedBy(connection)) if (!inScope(connection.rooms, joined.room.roomId)) void this.leave(joined);
   }
 
   /** Ends the grace period of a user's lost connections in the rooms of an environment that this worker has. */
   removeDisconnected(environmentId: string, userId: string): void {
-    for (const room of this.#rooms.values()) room.removeDisconnected(environmentId, userId);
+    for (const room of this.#rooms.values()) void room.removeDisconnected(environmentId, userId);
   }
 
   /** Does what is due by the clock. `now` is `Clock.monotonic`. */
@@ -101,6 +102,11 @@ export class Rooms {
   /** Stops following the bus and the log. */
   stop(): void {
     for (const unsubscribe of this.#unsubscribes) unsubscribe();
+  }
+
+  /** Sends a member a snapshot, unless it has left. */
+  async #snapshot({ room, member }: JoinedRoom): Promise<void> {
+    if (this.find(member.connection, room.roomId)?.member === member) await room.snapshot(member);
   }
 
   #room(connection: Connection, roomId: string): Room {
@@ -120,12 +126,13 @@ export class Rooms {
     else rooms.set(joined.room.roomId, joined);
   }
 
-  #remove({ room, member }: JoinedRoom, lost: boolean): void {
+  #remove({ room, member }: JoinedRoom, lost: boolean): Promise<void> {
     const rooms = this.#joined.get(member.connection);
     rooms?.delete(room.roomId);
     if (rooms?.size === 0) this.#joined.delete(member.connection);
-    room.remove(member, lost);
+    const removed = room.remove(member, lost);
     if (room.isEmpty && this.#rooms.get(room.key) === room) this.#rooms.delete(room.key);
+    return removed;
   }
 
   /** Rooms show the names and pictures of users. */

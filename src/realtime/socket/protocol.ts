@@ -1,5 +1,6 @@
 import { parseJson } from '../../domain/input/json.ts';
 import { CollabError, type ErrorCode } from '../../model/errors.ts';
+import type { Welcome } from '../../model/frames.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { SocketWriter } from './socket-writer.ts';
 
@@ -48,21 +49,6 @@ export function errorFrame(id: number | null, error: CollabError): string {
   return id === null ? `{"type":"error","error":${body}}` : `{"type":"error","id":${id},"error":${body}}`;
 }
 
-/** The data of the first frame (docs/realtime.md, "Frames"). */
-export interface Welcome {
-  readonly connectionId: string;
-  readonly userId: string;
-  readonly environmentId: string;
-  readonly epoch: string;
-  /** Current position of the stream. With `recovered`, the missed events up to it follow; otherwise only later ones. */
-  readonly seq: number;
-  readonly recovered: boolean;
-  readonly heartbeatMs: number;
-  readonly maxMessageBytes: number;
-  readonly tokenExpiresAt: string;
-  readonly serverTime: string;
-}
-
 /** Renders the welcome. */
 export function welcomeFrame(welcome: Welcome): string {
   return JSON.stringify({ type: 'welcome', data: welcome });
@@ -91,6 +77,7 @@ const closeReasons = new Set<ErrorCode>([
   'token_expired',
   'forbidden',
   'origin_not_allowed',
+  'content_rejected',
   'environment_disabled',
   'auth_timeout',
   'rate_limited',

@@ -4,7 +4,9 @@ import { sweepAdminSessions } from '../../domain/admins/admin-sessions.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
 import { STAGED_MS, sweepUnlinked } from '../../domain/files/file-sweep.ts';
 import { sweepAdminIdempotency, sweepIdempotency } from '../../domain/idempotency.ts';
+import { sweepDecided } from '../../domain/moderation/sweep.ts';
 import { sweepUnfinishedWork } from '../../domain/environments/unfinished-work.ts';
+import { sweepDeadJobs } from '../../domain/plugins/job-attempts.ts';
 import { sweepPresence } from '../../domain/rooms/presence.ts';
 import { sweepRemovals } from '../../domain/rooms/room-removal.ts';
 import { streamOf } from '../../domain/events/streams.ts';
@@ -12,6 +14,7 @@ import { ensureCounted } from '../../domain/quotas/usage-count.ts';
 import { completeUserOrder } from '../../domain/users/user-order.ts';
 import type { Consumers } from './consumers.ts';
 import { retainEvents } from './event-retention.ts';
+import { InboxPruning } from './inbox-pruning.ts';
 import type { Sweep } from './sweeper.ts';
 
 const SECOND = 1_000;
@@ -23,12 +26,13 @@ const IDLE_WINDOW_MS = 5 * MINUTE;
 
 /** Frees the shared memory of killed processes, and runs a checkpoint of the store if one is due. */
 export async function maintain({ store, shared }: Context): Promise<void> {
-  shared.maintain();
+  await shared.maintain();
   await store.maintain();
 }
 
 /** The sweeps of the store, shared memory and files. */
 export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, consumers: Pick<Consumers, 'lowestCursor'>): readonly Sweep[] {
+  const pruning = new InboxPruning(ctx);
   return [
     { name: 'store maintenance', everyMs: SECOND / 4, run: () => maintain(ctx) },
     { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(ctx.clock.monotonic() - IDLE_WINDOW_MS) },
@@ -48,6 +52,7 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, co
         for (const { id } of await listEnvironments(ctx)) await sweepRemovals(ctx, id);
       },
     },
+    { name: 'dead jobs of plugins', everyMs: HOUR, run: async () => void (await sweepDeadJobs(ctx)) },
     { name: 'unfinished work on environments', everyMs: 10 * SECOND, run: () => sweepUnfinishedWork(ctx) },
     {
       name: 'counts for quotas',
@@ -63,12 +68,20 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, co
         for (const { id } of await listEnvironments(ctx)) await completeUserOrder(ctx, id);
       },
     },
+    { name: 'old notifications', everyMs: 10 * SECOND, run: () => pruning.run() },
     {
       name: 'files that no comment links',
       everyMs: HOUR,
       run: async () => {
         for (const { id } of await listEnvironments(ctx)) await sweepUnlinked(ctx, id);
         await ctx.blobs?.sweepStaged(STAGED_MS);
+      },
+    },
+    {
+      name: 'decided moderation items',
+      everyMs: HOUR,
+      run: async () => {
+        for (const { id } of await listEnvironments(ctx)) await sweepDecided(ctx, id);
       },
     },
     {

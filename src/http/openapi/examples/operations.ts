@@ -1,5 +1,5 @@
 import { P2P_CONTENT_TYPE } from '../../../model/p2p-state.ts';
-import { admin, attachment, editedReply, environment, events, firstComment, listedKey, newKey, position, reaction, reply, room, STATE, thread, user } from './records.ts';
+import { admin, attachment, auditRecord, editedReply, environment, events, firstComment, heldContent, heldItem, listedKey, newKey, notification, position, reaction, reply, report, room, STATE, thread, user } from './records.ts';
 
 /** An example request of an operation, and its answers. Parameters are in `pathExamples` and `queryExamples`. */
 export interface OperationExample {
@@ -9,6 +9,7 @@ export interface OperationExample {
   readonly answers: Readonly<Record<number, unknown>>;
 }
 
+const both = { mention: true, reply: true };
 const deleted: OperationExample = { answers: { 200: { deleted: true } } };
 
 const { id, roomId, resolved, position: pinned, createdAt, ...others } = thread;
@@ -28,6 +29,7 @@ export const operationExamples: Readonly<Record<string, OperationExample>> = {
   'threads.delete': deleted,
 
   'comments.list': { answers: { 200: { items: [firstComment, reply] } } },
+  'comments.get': { answers: { 200: { comment: reply } } },
   'comments.create': { body: { userId: 'bob', body: reply.body }, answers: { 201: { comment: reply } } },
   'comments.update': { body: { body: editedReply.body, mentions: [] }, answers: { 200: { comment: editedReply } } },
   'comments.delete': deleted,
@@ -60,6 +62,7 @@ export const operationExamples: Readonly<Record<string, OperationExample>> = {
   'files.upload': { answers: { 200: attachment } },
 
   'users.list': { answers: { 200: { items: [user] } } },
+  'users.lookup': { answers: { 200: { users: { ann: { userId: 'ann', name: user.name, avatarUrl: user.avatarUrl, kind: user.kind } } } } },
   'users.get': { answers: { 200: { user } } },
   'users.put': {
     body: { name: user.name, avatarUrl: user.avatarUrl, email: user.email, kind: user.kind, metadata: user.metadata },
@@ -70,6 +73,18 @@ export const operationExamples: Readonly<Record<string, OperationExample>> = {
     body: { ttl: 3600, name: user.name, role: 'member', rooms: ['docs-*'] },
     answers: { 201: { token: 'eyJhbGciOiJIUzI1NiIsImtpZCI6ImtpZF8x…', expiresAt: '2026-01-02T04:04:05.678Z' } },
   },
+
+  'comments.report': { body: { reason: report.reason, userId: 'ann' }, answers: { 200: { report }, 201: { report } } },
+  'users.listHeld': { answers: { 200: { items: [heldContent] } } },
+  'moderation.list': { answers: { 200: { items: [heldItem] } } },
+  'moderation.get': { answers: { 200: { item: heldItem } } },
+  'moderation.approve': { answers: { 200: { id: heldItem.id, state: 'approved' } } },
+  'moderation.reject': { body: { reason: 'Advertising is not allowed here.' }, answers: { 200: { id: heldItem.id, state: 'rejected' } } },
+  'notifications.list': { answers: { 200: { unreadCount: 1, items: [notification] } } },
+  'notifications.read': { body: { ids: [notification.id] }, answers: { 200: { unreadCount: 0 } } },
+  'notificationSettings.get': { answers: { 200: { inApp: both, email: both, webhook: both } } },
+  'notificationSettings.put': { body: { email: { reply: false } }, answers: { 200: { inApp: both, email: { mention: true, reply: false }, webhook: both } } },
+  'subscriptions.change': { body: { userId: 'bob', action: 'mute' }, answers: { 200: { threadId: thread.id, userId: 'bob', state: 'muted' } } },
 
   'p2pState.get': {
     answers: {
@@ -121,6 +136,7 @@ export const operationExamples: Readonly<Record<string, OperationExample>> = {
   },
   'admin.revokeKey': deleted,
   'admin.rotateKey': { body: { overlapSeconds: 3600 }, answers: { 201: { key: newKey, replaces: 'key_1kdy9vtm5hcx7e2w40rk' } } },
+  'admin.listAudit': { answers: { 200: { items: [auditRecord], seq: 1, hash: auditRecord.hash } } },
 
   'openapi.get': { answers: { 200: { openapi: '3.1.0', info: { title: 'Collab' } } } },
 };

@@ -2,6 +2,7 @@ import type { Attachment } from '../../../model/attachment.ts';
 import type { Comment } from '../../../model/comment.ts';
 import { defaultSettings, type Environment } from '../../../model/environment.ts';
 import type { EventEnvelope } from '../../../model/event.ts';
+import type { Notification } from '../../../model/notification.ts';
 import type { Reaction } from '../../../model/reaction.ts';
 import type { Room } from '../../../model/room.ts';
 import type { Position, Thread } from '../../../model/thread.ts';
@@ -27,6 +28,7 @@ export const pathExamples: Readonly<Record<string, string>> = {
   keyId: 'key_1kdyagm04tn6p3xv85bz',
   fileId: 'file_1kdyaj2xw8rr51qe07mh',
   envId: ENVIRONMENT_ID,
+  itemId: 'mod_1kdyan2v7w9x3c5b8q4t',
 };
 
 /** Example values of query parameters, by name. A parameter without an entry has no meaningful example. */
@@ -44,9 +46,13 @@ export const queryExamples: Readonly<Record<string, unknown>> = {
   metadata: { 'metadata.ticket': 'DOC-17' },
   prefix: 'docs-',
   q: 'ann',
+  unread: true,
   kind: 'user',
-  include: 'comments',
+  include: 'users',
+  roomId: 'docs-intro',
   since: 0,
+  state: 'held',
+  environment: 'staging',
   ttl: 3600,
   sv: 'AA',
   merge: 'yjs',
@@ -210,3 +216,68 @@ export const newKey = {
   ...keyDates,
   ...keyRights,
 } as const;
+
+/** A record of the audit log. */
+export const auditRecord = {
+  action: 'admin.create',
+  actor: { id: 'root', kind: 'cli' },
+  at: STARTED,
+  details: {},
+  hash: '5d4b7ac2c8d4a9a1d1c6a7a0d7f1b6a94f3a8f1a4f2e1d6c3b5a79880716253f',
+  prev: 'a1d1c6a7a0d7f1b6a94f3a8f1a4f2e1d6c3b5a79880716253f5d4b7ac2c8d4a9',
+  seq: 1,
+  target: { id: 'admin_1kdyae3m2c8tvq5w70ph', kind: 'admin' },
+};
+
+/** A report of a comment. */
+export const report = { commentId: REPLY_ID, userId: 'ann', reason: 'This is advertising.', createdAt: '2026-01-02T03:06:00.000Z' };
+
+/** Held content as its author sees it. */
+export const heldContent = {
+  id: 'mod_1kdyan2v7w9x3c5b8q4t',
+  kind: 'comment',
+  state: 'held',
+  roomId: 'docs-intro',
+  threadId: THREAD_ID,
+  commentId: REPLY_ID,
+  comment: reply,
+  createdAt: REPLIED,
+  decidedAt: null,
+  rejection: null,
+};
+
+/** The same as moderators see it. */
+export const heldItem = {
+  id: heldContent.id,
+  kind: 'comment',
+  state: 'held',
+  roomId: 'docs-intro',
+  threadId: THREAD_ID,
+  commentId: REPLY_ID,
+  userId: reply.userId,
+  plugin: 'moderation-rules',
+  reason: 'contains 3 links',
+  comment: reply,
+  before: null,
+  thread: null,
+  reportCount: 0,
+  reports: [],
+  createdAt: REPLIED,
+  decidedAt: null,
+  decidedBy: null,
+  rejection: null,
+};
+
+/** A notification of bob, whom the first comment mentions. */
+export const notification: Notification = {
+  id: 'nt_1kdyak3sefd7e3a0c9b41f28',
+  userId: 'bob',
+  kind: 'mention',
+  roomId: 'docs-intro',
+  threadId: THREAD_ID,
+  commentId: firstComment.id,
+  actorId: 'ann',
+  readAt: null,
+  createdAt: STARTED,
+  updatedAt: STARTED,
+};
