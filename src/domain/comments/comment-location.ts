@@ -54,6 +54,16 @@ export async function findLocation(reader: Pick<Transaction, 'get'>, environment
   return { partition: threadRecordsOf(environmentId, indexed.slice(0, space)), key: indexed.slice(space + 1) };
 }
 
+/**
+ * The location of a comment that exists, or did: as `findLocation`, but without a look into the index for an id that encodes its
+ * location.
+ */
+export async function locationOf(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation | undefined> {
+  const decoded = decodeCommentId(environmentId, commentId);
+  if (decoded !== undefined && (await reader.get(decoded.partition, decoded.key)) !== undefined) return decoded;
+  return findLocation(reader, environmentId, commentId);
+}
+
 /** The location that a generated comment id encodes; undefined for any other id. */
 export function decodeCommentId(environmentId: string, commentId: string): CommentLocation | undefined {
   const [, threadPart, commentPart] = GENERATED_COMMENT_ID.exec(commentId) ?? [];

@@ -3,12 +3,12 @@ import type { Environment } from '../../model/environment.ts';
 import type { EventEnvelope } from '../../model/event.ts';
 import type { Notification, NotificationCreated, NotificationKind } from '../../model/notification.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { findLocation } from '../comments/comment-location.ts';
+import { locationOf } from '../comments/comment-location.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
-import { DELETIONS_KEY, notifiedOf, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
+import { DELETIONS_KEY, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
 import { addNotification, notificationId, notificationKey } from './notification-records.ts';
-import { notifiedKey, type NotifiedUsers, putNotified, readNotified, USERS_PER_RECORD } from './notified-users.ts';
+import { notifiedKey, putNotified, readNotified, readNotifiedUsers, USERS_PER_RECORD } from './notified-users.ts';
 
 /** A user to notify, and whether the inbox shows it. */
 export interface Recipient {
@@ -17,32 +17,41 @@ export interface Recipient {
   readonly inApp: boolean;
 }
 
-/** Whether a comment exists. If it is deleted before the commit, the transaction runs again; other changes do not matter. */
-export async function commentIsThere({ store }: Context, tx: Transaction, environmentId: string, { id, threadId }: Comment): Promise<boolean> {
+/**
+ * A comment as it is now; undefined if it does not exist. If it is deleted before the commit, the transaction runs again; other
+ * changes do not matter.
+ */
+export async function readCurrent({ store }: Context, tx: Transaction, environmentId: string, { id, threadId }: Comment): Promise<Comment | undefined> {
   const partition = threadRecordsOf(environmentId, threadId);
   // Every deletion of a comment writes one of these two.
-  if ((await tx.get(partition, THREAD_KEY)) === undefined) return false;
+  if ((await tx.get(partition, THREAD_KEY)) === undefined) return undefined;
   await tx.get(partition, DELETIONS_KEY);
-  const location = await findLocation(store, environmentId, id);
-  return location !== undefined && (await store.get(location.partition, location.key)) !== undefined;
+  const location = await locationOf(store, environmentId, id);
+  const text = location === undefined ? undefined : await store.get(location.partition, location.key);
+  return text === undefined ? undefined : (JSON.parse(text) as Comment);
 }
 
 /**
  * Creates the notifications of a comment or an edit in a transaction, with their events. Users who were notified of the comment
  * before are left out.
  *
+ * @param comment as it is now
  * @param actorId the author of the comment or edit
  */
-export async function createNotifications(tx: Transaction, environment: Environment, event: EventEnvelope, { id, threadId }: Comment, actorId: string, recipients: readonly Recipient[]): Promise<void> {
-  const before = new Set((await readNotified(tx, environment.id, threadId, id)).flatMap(({ users }) => users));
+export async function createNotifications(tx: Transaction, environment: Environment, event: EventEnvelope, comment: Comment, actorId: string, recipients: readonly Recipient[]): Promise<void> {
+  const { id, threadId } = comment;
+  const parts = Array.from({ length: Math.ceil(recipients.length / USERS_PER_RECORD) }, (_, part) => notifiedKey(id, event.seq, part));
+  // Read in the transaction, so that another process with the same event conflicts.
+  const own = new Map<string, readonly string[]>();
+  for (const key of parts) own.set(key, await readNotifiedUsers(tx, environment.id, threadId, key));
+  // Only edits can have notified of it besides this event, and a range costs more than all the rest.
+  const others = comment.editedAt === null ? [] : (await readNotified(tx, environment.id, threadId, id)).flatMap(({ users }) => users);
+  const before = new Set([...own.values(), others].flat());
   const fresh = recipients.filter(({ userId }) => !before.has(userId));
   for (let n = 0; n * USERS_PER_RECORD < fresh.length; n++) {
     const part = fresh.slice(n * USERS_PER_RECORD, (n + 1) * USERS_PER_RECORD);
     const key = notifiedKey(id, event.seq, n);
-    // Read in the transaction, so that another process with the same event conflicts.
-    const stored = await tx.get(notifiedOf(environment.id, threadId), key);
-    const users = [...(stored === undefined ? [] : (JSON.parse(stored) as NotifiedUsers).users), ...part.map(({ userId }) => userId)];
-    putNotified(tx, environment.id, threadId, key, { at: event.at, users });
+    putNotified(tx, environment.id, threadId, key, { at: event.at, users: [...(own.get(key) ?? []), ...part.map(({ userId }) => userId)] });
     for (const recipient of part) createNotification(tx, environment, event, id, actorId, recipient);
   }
 }

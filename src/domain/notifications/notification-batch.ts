@@ -4,7 +4,7 @@ import type { EventEnvelope } from '../../model/event.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { findParticipants, type Followers, markComplete, type Participation, putParticipant, readFollowers } from './followers.ts';
-import { commentIsThere, createNotifications, isShown, type Recipient } from './create-notifications.ts';
+import { createNotifications, isShown, readCurrent, type Recipient } from './create-notifications.ts';
 import { decide, readRecipient, type RecipientUser } from './recipients.ts';
 
 /** Notifications after which a batch is written. */
@@ -69,7 +69,8 @@ export class NotificationBatch {
     await this.#ctx.store.transact(async (tx) => {
       for (const write of writes) write(tx);
       for (const { event, comment, recipients } of groups) {
-        if (await commentIsThere(this.#ctx, tx, this.#environment.id, comment)) await createNotifications(tx, this.#environment, event, comment, comment.userId, recipients);
+        const current = await readCurrent(this.#ctx, tx, this.#environment.id, comment);
+        if (current !== undefined) await createNotifications(tx, this.#environment, event, current, comment.userId, recipients);
       }
     });
   }

@@ -38,6 +38,12 @@ export async function readNotified(reader: Pick<Reader, 'range'>, environmentId:
   return entries.map(({ key, value }) => ({ key, ...(JSON.parse(value) as NotifiedUsers) }));
 }
 
+/** The users in the record with this key; none if there is no record. */
+export async function readNotifiedUsers(reader: Pick<Reader, 'get'>, environmentId: string, threadId: string, key: string): Promise<readonly string[]> {
+  const stored = await reader.get(notifiedOf(environmentId, threadId), key);
+  return stored === undefined ? [] : (JSON.parse(stored) as NotifiedUsers).users;
+}
+
 /** Writes a record, which replaces one with the same key. */
 export function putNotified(tx: Transaction, environmentId: string, threadId: string, key: string, notified: NotifiedUsers): void {
   tx.put(notifiedOf(environmentId, threadId), key, JSON.stringify(notified));

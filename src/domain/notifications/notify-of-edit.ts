@@ -3,7 +3,7 @@ import type { Environment } from '../../model/environment.ts';
 import type { EventEnvelope } from '../../model/event.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
-import { commentIsThere, createNotifications, emitNotification, isShown, type Recipient } from './create-notifications.ts';
+import { createNotifications, emitNotification, isShown, readCurrent, type Recipient } from './create-notifications.ts';
 import { readFollowers } from './followers.ts';
 import { addNotification, notificationKey, readNotification, removeNotification, replaceNotification } from './notification-records.ts';
 import { readNotified } from './notified-users.ts';
@@ -19,11 +19,12 @@ export async function notifyOfEdit(ctx: Context, environment: Environment, event
   const recipients = await mentionedBy(ctx, environment, event, comment, editorId);
   if (recipients.length === 0) return;
   await ctx.store.transact(async (tx) => {
-    if (!(await commentIsThere(ctx, tx, environment.id, comment))) return;
+    const current = await readCurrent(ctx, tx, environment.id, comment);
+    if (current === undefined) return;
     for (const { at, users } of await readNotified(tx, environment.id, comment.threadId, comment.id)) {
       for (const recipient of recipients) if (users.includes(recipient.userId)) await renew(tx, environment, event, comment.id, at, recipient);
     }
-    await createNotifications(tx, environment, event, comment, editorId, recipients);
+    await createNotifications(tx, environment, event, current, editorId, recipients);
   });
 }
 

@@ -59,7 +59,10 @@ export class Memtable {
 /** The slots of one partition by key. The keys are sorted when their order is first needed. */
 export class PartitionSlots {
   readonly #slots = new Map<string, Slot>();
+  /** The keys in byte order, without those of `#unsorted`; undefined while no order was needed. */
   #ordered: string[] | undefined;
+  /** Keys that were added since the last sorting, and do not belong at the end. */
+  #unsorted: string[] = [];
 
   get size(): number {
     return this.#slots.size;
@@ -73,9 +76,9 @@ export class PartitionSlots {
     const ordered = this.#ordered;
     if (ordered !== undefined && !this.#slots.has(key)) {
       const last = ordered.at(-1);
-      // Most new keys are the largest, because they begin with a time. After any other the keys are sorted anew when needed.
+      // Most new keys are the largest, because they begin with a time.
       if (last === undefined || key > last) ordered.push(key);
-      else this.#ordered = undefined;
+      else this.#unsorted.push(key);
     }
     this.#slots.set(key, slot);
   }
@@ -86,12 +89,28 @@ export class PartitionSlots {
       if (slot.position <= position) this.#slots.delete(key);
     }
     this.#ordered = undefined;
+    this.#unsorted = [];
   }
 
   /** The keys in byte order. */
   ordered(): readonly string[] {
-    return (this.#ordered ??= [...this.#slots.keys()].sort(byteOrder));
+    if (this.#ordered === undefined) this.#ordered = [...this.#slots.keys()].sort(byteOrder);
+    else if (this.#unsorted.length > 0) this.#ordered = mergeSorted(this.#ordered, this.#unsorted.sort(byteOrder));
+    this.#unsorted = [];
+    return this.#ordered;
   }
+}
+
+/** Merges two lists in byte order that have no key in common. */
+function mergeSorted(a: readonly string[], b: readonly string[]): string[] {
+  const merged: string[] = [];
+  let next = 0;
+  for (const key of a) {
+    for (let other = b[next]; other !== undefined && other < key; other = b[++next]) merged.push(other);
+    merged.push(key);
+  }
+  for (; next < b.length; next++) merged.push(b[next] as string);
+  return merged;
 }
 
 /** Compares two ASCII keys; the order is that of the base table. */
@@ -105,32 +124,49 @@ export function byteOrder(a: string, b: string): number {
  * @param table the entries of the base table within the range and in its direction; read only as far as needed
  */
 export function mergeRange(table: Iterable<Entry>, slots: PartitionSlots | undefined, options: RangeOptions): Entry[] {
-  const limit = options.limit ?? Number.POSITIVE_INFINITY;
+  const { reverse = false, limit = Number.POSITIVE_INFINITY } = options;
   const entries: Entry[] = [];
-  const direction = options.reverse === true ? -1 : 1;
-  const keys = slots === undefined ? [] : keysInRange(slots.ordered(), options);
-  let next = 0;
-  const takeSlot = (): void => {
-    const key = keys[next++] as string;
+  if (limit <= 0) return entries;
+  const keys = slots?.ordered() ?? [];
+  const { first, end } = positionsOf(keys, options);
+  const step = reverse ? -1 : 1;
+  let next = reverse ? end - 1 : first;
+  const nextKey = (): string | undefined => (next >= first && next < end ? keys[next] : undefined);
+  const takeSlot = (key: string): void => {
+    next += step;
     const value = textOf(slots?.get(key) as Slot);
     if (value !== undefined) entries.push({ key, value });
   };
-  if (limit > 0) {
-    for (const entry of table) {
-      while (next < keys.length && entries.length < limit && byteOrder(keys[next] as string, entry.key) * direction < 0) takeSlot();
-      if (entries.length >= limit) break;
-      if (keys[next] === entry.key) takeSlot();
-      else entries.push(entry);
-      if (entries.length >= limit) break;
-    }
+  for (const entry of table) {
+    let key = nextKey();
+    for (; key !== undefined && entries.length < limit && (reverse ? key > entry.key : key < entry.key); key = nextKey()) takeSlot(key);
+    if (entries.length >= limit) return entries;
+    if (key === entry.key) takeSlot(key);
+    else entries.push(entry);
+    if (entries.length >= limit) return entries;
   }
-  while (next < keys.length && entries.length < limit) takeSlot();
+  for (let key = nextKey(); key !== undefined && entries.length < limit; key = nextKey()) takeSlot(key);
   return entries;
 }
 
-function keysInRange(ordered: readonly string[], { prefix = '', after, reverse }: RangeOptions): string[] {
-  const keys = ordered.filter((key) => key.startsWith(prefix));
-  if (reverse === true) keys.reverse();
-  if (after === undefined) return keys;
-  return keys.filter((key) => (reverse === true ? key < after : key > after));
+/** The keys in the range: those at the positions from `first` to before `end`. */
+function positionsOf(ordered: readonly string[], { prefix = '', after, reverse }: RangeOptions): { first: number; end: number } {
+  let first = positionOf(ordered, prefix);
+  // Characters of keys are below 0x7f, so this is past every key with the prefix.
+  let end = positionOf(ordered, `${prefix}\u007f`);
+  if (after !== undefined && reverse === true) end = Math.min(end, positionOf(ordered, after));
+  // Past `after` itself: no character of a key is below this one.
+  else if (after !== undefined) first = Math.max(first, positionOf(ordered, `${after}\u0000`));
+  return { first, end };
+}
+
+/** The position of the first key that is not below `key`: a binary search. */
+function positionOf(ordered: readonly string[], key: string): number {
+  let low = 0;
+  for (let high = ordered.length; low < high; ) {
+    const middle = (low + high) >>> 1;
+    if ((ordered[middle] as string) < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
