@@ -45,6 +45,9 @@ export function asInvoked(line: string): string {
 }
 
 function programName(script: string): string {
+  const spec = process.env['npm_config_package'];
+  // npx has installed it for this call only: `npx collab` alone would look for a package of that name.
+  if (script.includes('/_npx/') && spec !== undefined) return `npx --package ${shellWord(spec)} collab`;
   if (script.includes('/node_modules/.bin/')) return 'npx collab';
   return basename(script) === 'collab' ? 'collab' : `node ${relative('', script)}`;
 }
