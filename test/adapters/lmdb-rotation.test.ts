@@ -1,9 +1,12 @@
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { copyStore, inspectStore } from '../../src/adapters/lmdb/backup.ts';
 import { copyLog, sealLog } from '../../src/adapters/lmdb/engine/commit-log.ts';
 import { openDatabase } from '../../src/adapters/lmdb/env/database.ts';
 import { makeLog } from '../../src/adapters/lmdb/env/log-file.ts';
+import { rotateLog } from '../../src/adapters/lmdb/engine/log-rotation.ts';
+import { Snapshots } from '../../src/adapters/lmdb/engine/snapshots.ts';
 import { StoreView } from '../../src/adapters/lmdb/engine/store-view.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { storeFiles } from '../../src/adapters/lmdb/env/store-files.ts';
@@ -132,6 +135,28 @@ t.test('after a crash between the seal and its record, one log has every commit'
   await copyStore(path, copy);
   t.match(await inspectStore(copy), { events: 30, records: 30 });
   await maintainUntil(store, () => logs(path).join() === 'log-1');
+});
+
+t.test('a process that was idle while the log was rotated twice without a checkpoint commits to the newest log', async (t) => {
+  const path = t.testdir();
+  const idle = await opened(t, path);
+  await write(idle, 0, 3);
+  const rotator = await openDatabase(path);
+  const view = new StoreView(rotator);
+  const snapshots = new Snapshots(rotator);
+  mkdirSync(join(path, 'removed-log-7'));
+  for (const expected of ['log-1', 'log-2']) {
+    await rotateLog(rotator, view);
+    await snapshots.removeReplaced();
+    t.equal(logs(path).join(), expected);
+  }
+  await write(idle, 3, 5);
+  const other = await opened(t, path);
+  t.equal(await other.lastSeq('env'), 5);
+  t.equal(logs(path).join(), 'log-2', 'no log is created again');
+  t.notOk(existsSync(join(path, 'removed-log-7')), 'an interrupted removal is finished');
+  await snapshots.close();
+  await Promise.all([rotator.log.close(), rotator.root.close()]);
 });
 
 t.test('processes that rotate the log are killed beside writers: everything confirmed is there', async (t) => {

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { copyLog, LogRotated, sealLog } from './commit-log.ts';
-import { type Database, switchLog } from '../env/database.ts';
+import { type Database, replaceLog } from '../env/database.ts';
 import { type LogEnvironment, makeLog, recordedGeneration, recordGeneration } from '../env/log-file.ts';
 import type { StoreView } from './store-view.ts';
 import { DATA_FILE, logFolder } from '../env/store-files.ts';
@@ -42,7 +42,7 @@ export async function rotateLog(database: Database, view: StoreView): Promise<vo
     throw error;
   }
   if (next === undefined) return;
-  switchLog(database, generation, next);
+  replaceLog(database, generation, next);
   await recordRotation(database);
 }
 

@@ -1,11 +1,11 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { processInfo } from '../../../lib/process-info.ts';
 import type { OpenSnapshot } from '../../../ports/store.ts';
 import type { Database } from '../env/database.ts';
 import { type LogEnvironment, openLog, recordedGeneration } from '../env/log-file.ts';
 import { otherReaders } from '../env/readers.ts';
-import { DATA_FILE, logFolder, logGenerations } from '../env/store-files.ts';
+import { DATA_FILE, finishRemovals, logFolder, logGenerations, removeLog } from '../env/store-files.ts';
 
 /**
  * Lists the snapshots of the base table and of the log that other processes hold, and removes logs that have been replaced.
@@ -53,13 +53,14 @@ export class Snapshots {
   /** Removes replaced logs of which no process has a snapshot. */
   async removeReplaced(): Promise<void> {
     const { path } = this.#database;
+    finishRemovals(path);
     for (const [generation, log] of this.#logs()) {
       if (generation >= recordedGeneration(this.#database) || generation >= this.#database.generation) continue;
       log.readerCheck();
       if (otherReaders(log).some(({ snapshot }) => snapshot !== null)) continue;
       this.#replaced.delete(generation);
       await log.close();
-      rmSync(join(path, logFolder(generation)), { recursive: true, force: true });
+      removeLog(path, generation);
     }
   }
 

@@ -67,8 +67,23 @@ export async function openDatabase(path: string, lastFlushed = false): Promise<D
   }
 }
 
-/** Replaces the log of an open database by the generation that continues it; outside of a transaction. */
-export function switchLog(database: Database, generation: number, log = openLog(database.path, generation, database.lastFlushed)): void {
+/**
+ * Replaces the log of an open database by the generation that continues it; outside of a transaction. If that one has been
+ * replaced too, by the newest one that is recorded: it has every commit that is not in the base table. Moves to the newest
+ * snapshot of the base table.
+ */
+export function switchLog(database: Database, generation: number): void {
+  for (let next = generation; ; ) {
+    database.root.resetReadTxn();
+    next = Math.max(next, recordedGeneration(database));
+    const log = openLog(database.path, next, database.lastFlushed);
+    if (isNewest(database, next)) return replaceLog(database, next, log);
+    void log.close();
+  }
+}
+
+/** Replaces the log of an open database by one that is open and known to continue it. */
+export function replaceLog(database: Database, generation: number, log: LogEnvironment): void {
   const previous = database.log;
   database.log = log;
   database.generation = generation;
@@ -81,11 +96,18 @@ async function openCurrentLog(tables: Pick<Database, 'root' | 'meta'>, path: str
     const generation = recordedGeneration(tables);
     await ownCommitsDone(join(path, logFolder(generation)));
     const log = openLog(path, generation, lastFlushed);
-    // A log that has been replaced is removed: the one just opened may have been created by opening it.
-    tables.root.resetReadTxn();
-    if (recordedGeneration(tables) === generation) return { log, generation };
+    if (isNewest(tables, generation)) return { log, generation };
     await log.close();
   }
+}
+
+/**
+ * Whether no later generation of the log is recorded. If one is, the log that was just opened may have been removed, and
+ * created again by opening it.
+ */
+function isNewest(tables: Pick<Database, 'root' | 'meta'>, generation: number): boolean {
+  tables.root.resetReadTxn();
+  return recordedGeneration(tables) <= generation;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The data file of an LMDB environment in its folder. LMDB creates the other one, the lock file, whenever it is missing. */
@@ -6,6 +6,9 @@ export const DATA_FILE = 'data.mdb';
 
 /** The folder of the opening lock (opening-lock.ts) inside that of its environment; nothing is stored in it. */
 export const OPENING_FOLDER = 'opening';
+
+/** Begins the name of a folder that is being removed. */
+const REMOVED = 'removed-';
 
 const LOG_FOLDER = /^log(?:-(\d+))?$/;
 
@@ -23,4 +26,19 @@ export function logGenerations(path: string): readonly number[] {
 /** The data files of the store in folder `path`. */
 export function storeFiles(path: string): readonly string[] {
   return [join(path, DATA_FILE), ...logGenerations(path).map((generation) => join(path, logFolder(generation), DATA_FILE))];
+}
+
+/**
+ * Removes the folder of a log that no process needs. It is renamed first, so that it disappears at once: if files of an
+ * environment were removed while another process opens it, LMDB could use a lock file and a data file that do not belong
+ * together.
+ */
+export function removeLog(path: string, generation: number): void {
+  renameSync(join(path, logFolder(generation)), join(path, `${REMOVED}${logFolder(generation)}`));
+  finishRemovals(path);
+}
+
+/** Removes what an interrupted `removeLog` has left. */
+export function finishRemovals(path: string): void {
+  for (const name of readdirSync(path)) if (name.startsWith(REMOVED)) rmSync(join(path, name), { recursive: true, force: true });
 }
