@@ -20,10 +20,10 @@ const found = places.find((place) => existsSync(place));
 export const skipReason: string | false =
   found !== undefined || process.env['REQUIRE_BROWSER'] === '1' ? false : `no Chromium here (${places.join(', ')})`;
 
-/** Starts a browser that ends with the test. */
-export async function openBrowser(t: Test): Promise<Browser> {
+/** Starts a browser, with more flags of Chromium if given, that ends with the test. */
+export async function openBrowser(t: Test, more: readonly string[] = []): Promise<Browser> {
   if (found === undefined) throw new Error(`a browser is required, and there is none at ${places.join(', ')}`);
-  const browser = await chromium.launch({ executablePath: found, args: flags });
+  const browser = await chromium.launch({ executablePath: found, args: [...flags, ...more] });
   t.teardown(() => browser.close());
   return browser;
 }

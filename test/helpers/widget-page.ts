@@ -1,6 +1,6 @@
 import type { BrowserContext, Locator, Page } from 'playwright-core';
 import type { Test } from 'tap';
-import type { Cluster } from './cluster.ts';
+import { type Cluster, until } from './cluster.ts';
 
 /** Errors of the network that a page logs while a test has stopped its server. */
 const LOST = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|WebSocket connection|ERR_INTERNET_DISCONNECTED/;
@@ -31,6 +31,20 @@ export async function openDemo(t: Test, context: BrowserContext, cluster: Cluste
 export async function live(page: Page): Promise<void> {
   await page.locator('collab-comments .toolbar').waitFor();
   await page.locator('collab-comments .connection').waitFor({ state: 'detached' });
+}
+
+/** Waits until the widget is connected again, without the delays between its attempts: a page tries at once when the network is back. */
+export async function reconnected(page: Page): Promise<void> {
+  await page.locator('collab-comments .toolbar').waitFor();
+  await until(async () => {
+    await page.evaluate("window.dispatchEvent(new Event('online'))");
+    return (await page.locator('collab-comments .connection').count()) === 0;
+  }, 60_000);
+}
+
+/** The field of the open thread. */
+export function field(page: Page): Locator {
+  return popover(page).locator('.composer textarea');
 }
 
 /** The pin of the thread with this text. */

@@ -6,6 +6,7 @@ import type { CollabSession } from '../../client/session/session.ts';
 import type { Position } from '../../model/thread.ts';
 import type { Language } from '../strings/language.ts';
 import { Deletions } from './deletions.ts';
+import { Drafts } from './drafts.ts';
 import { findThreads } from './filters.ts';
 import { readLink } from './link.ts';
 import { type Person, personOf } from './people.ts';
@@ -34,6 +35,7 @@ export class App {
   readonly room: CollabRoom;
   readonly toasts: Toasts;
   readonly deletions: Deletions;
+  readonly drafts = new Drafts(() => this.storage);
   readonly host: AppHost;
   language: Language;
   view: View = initialView;

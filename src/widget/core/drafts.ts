@@ -1,10 +1,10 @@
 import type { Attachment } from '../../model/attachment.ts';
 import type { RoomStorage } from './storage.ts';
 
-/** What a user has written and not sent. */
+/** A comment that was written and not sent. */
 export interface Draft {
   readonly text: string;
-  /** Users chosen in the mention picker: id -> name as it is in the text. */
+  /** The users that were mentioned, by id, with the name as it is in the text. */
   readonly mentions: Readonly<Record<string, string>>;
   /** Files that have been uploaded already. */
   readonly attachments: readonly Attachment[];
@@ -13,17 +13,69 @@ export interface Draft {
 /** A draft without content. */
 export const emptyDraft: Draft = { text: '', mentions: {}, attachments: [] };
 
-/** The draft of a field, such as `new`, the id of a thread, or that of a comment being edited. */
-export function readDraft(storage: RoomStorage, field: string): Draft {
-  const stored = storage.read(`draft:${field}`) as Partial<Draft> | null;
-  if (typeof stored?.text !== 'string') return emptyDraft;
-  return { text: stored.text, mentions: stored.mentions ?? {}, attachments: Array.isArray(stored.attachments) ? stored.attachments : [] };
+/**
+ * The drafts of a room by field, such as `new`, the id of a thread, or that of a comment being edited. They are kept over a
+ * reload of the page, and so is what was sent until the server has accepted it. What it refuses is in its field again.
+ */
+export class Drafts {
+  readonly #storage: () => RoomStorage;
+  readonly #sent = new Map<string, readonly Draft[]>();
+  readonly #refused = new Map<string, number>();
+
+  constructor(storage: () => RoomStorage) {
+    this.#storage = storage;
+  }
+
+  /** What is being written in a field; null if nothing is. */
+  read(field: string): Draft | null {
+    const stored = this.#storage().read(`draft:${field}`) as Partial<Draft> | null;
+    if (typeof stored?.text !== 'string') return null;
+    const sent = this.#waiting(field);
+    const rest = stored.text.startsWith(sent.text) ? stored.text.slice(sent.text.length).replace(/^\n/, '') : stored.text;
+    const attachments = (Array.isArray(stored.attachments) ? stored.attachments : []).filter(({ id }) => !sent.attachments.some((other) => other.id === id));
+    const draft = { text: rest, mentions: stored.mentions ?? {}, attachments };
+    return isEmpty(draft) ? null : draft;
+  }
+
+  /** Keeps what is being written in a field. */
+  write(field: string, draft: Draft): void {
+    const kept = joined(this.#waiting(field), draft);
+    this.#storage().write(`draft:${field}`, isEmpty(kept) ? null : kept);
+  }
+
+  /** Takes a draft out of its field until `settle`. */
+  send(field: string, draft: Draft): void {
+    this.#sent.set(field, [...(this.#sent.get(field) ?? []), draft]);
+    this.write(field, emptyDraft);
+  }
+
+  /** The server has accepted what was sent, or not: then it is in its field again, before what was written since. */
+  settle(field: string, draft: Draft, accepted: boolean): void {
+    const current = this.read(field) ?? emptyDraft;
+    const others = (this.#sent.get(field) ?? []).filter((other) => other !== draft);
+    if (others.length === 0) this.#sent.delete(field);
+    else this.#sent.set(field, others);
+    this.write(field, accepted ? current : joined(draft, current));
+    if (!accepted) this.#refused.set(field, this.refusals(field) + 1);
+  }
+
+  /** How often something was put back into a field. */
+  refusals(field: string): number {
+    return this.#refused.get(field) ?? 0;
+  }
+
+  #waiting(field: string): Draft {
+    return (this.#sent.get(field) ?? []).reduce(joined, emptyDraft);
+  }
 }
 
-/** Keeps a draft over a reload of the page; one without content is forgotten. */
-export function writeDraft(storage: RoomStorage, field: string, draft: Draft): void {
-  const isEmpty = draft.text.trim() === '' && draft.attachments.length === 0;
-  storage.write(`draft:${field}`, isEmpty ? null : draft);
+function isEmpty({ text, attachments }: Draft): boolean {
+  return text.trim() === '' && attachments.length === 0;
+}
+
+function joined(first: Draft, second: Draft): Draft {
+  const text = [first.text, second.text].filter((part) => part !== '').join('\n');
+  return { text, mentions: { ...first.mentions, ...second.mentions }, attachments: [...first.attachments, ...second.attachments] };
 }
 
 /** The ids of the chosen users that the text still names. */

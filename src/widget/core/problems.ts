@@ -14,7 +14,7 @@ const texts: Partial<Record<CollabErrorCode, StringKey>> = {
   invalid_key: 'errorKey',
   invalid_token: 'errorTokenInvalid',
   token_expired: 'errorToken',
-  token_failed: 'errorToken',
+  token_failed: 'errorSignIn',
   origin_not_allowed: 'errorOrigin',
   environment_disabled: 'errorDisabled',
   forbidden: 'errorForbidden',

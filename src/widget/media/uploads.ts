@@ -42,13 +42,11 @@ export class Uploads {
     return this.#items.flatMap(({ attachment }) => attachment ?? []);
   }
 
-  /** Replaces the files by ones that were uploaded before, without reporting a change. */
+  /** Replaces the files that the server has, without reporting a change; those on their way stay. */
   restore(attachments: readonly Attachment[]): void {
-    for (const { cancel, preview } of this.#items) {
-      cancel();
-      if (preview !== null) URL.revokeObjectURL(preview);
-    }
-    this.#items = attachments.map((attachment) => ({ name: attachment.filename, sizeBytes: attachment.sizeBytes, preview: null, progress: 1, attachment, cancel: () => {} }));
+    for (const { attachment, preview } of this.#items) if (attachment !== null && preview !== null) URL.revokeObjectURL(preview);
+    const restored = attachments.map((attachment) => ({ name: attachment.filename, sizeBytes: attachment.sizeBytes, preview: null, progress: 1, attachment, cancel: () => {} }));
+    this.#items = [...restored, ...this.#items.filter(({ attachment }) => attachment === null)];
   }
 
   /** Uploads files, all at once. */

@@ -98,6 +98,7 @@ export const de: Strings = {
   errorKey: 'Der Schlüssel dieser Seite ist ungültig. Bitte den Betreiber der Seite, den Publishable Key zu prüfen.',
   errorToken: 'Deine Sitzung ist abgelaufen. Melde dich neu an oder lade die Seite neu.',
   errorTokenInvalid: 'Deine Anmeldung wurde nicht angenommen. Melde dich neu an oder lade die Seite neu.',
+  errorSignIn: 'Die Anmeldung bei den Kommentaren ist fehlgeschlagen. Sie wird wiederholt; bleibt es dabei, lade die Seite neu.',
   errorOrigin: 'Diese Website darf die Kommentare nicht nutzen. Ihr Betreiber muss {origin} zu den erlaubten Herkünften hinzufügen.',
   errorDisabled: 'Kommentare sind hier abgeschaltet. Frage den Betreiber der Seite.',
   errorForbidden: 'Das darfst du nicht.',

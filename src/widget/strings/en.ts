@@ -96,6 +96,7 @@ export const en = {
   errorKey: 'This page’s key is not valid. Ask the owner of this page to check the publishable key.',
   errorToken: 'Your session has ended. Sign in again, or reload the page.',
   errorTokenInvalid: 'Your sign-in was not accepted. Sign in again, or reload the page.',
+  errorSignIn: 'You could not be signed in to the comments. This is tried again; if it stays so, reload the page.',
   errorOrigin: 'This site may not use the comments. Its owner has to add {origin} to the allowed origins.',
   errorDisabled: 'Comments are switched off here. Ask the owner of this page.',
   errorForbidden: 'You may not do this.',

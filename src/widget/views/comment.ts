@@ -1,6 +1,7 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import type { Reaction } from '../../model/reaction.ts';
 import type { RoomComment } from '../../client/room/snapshot.ts';
+import { emptyDraft } from '../core/drafts.ts';
 import { linkTo } from '../core/link.ts';
 import { attachmentList } from './attachments.ts';
 import { avatar } from './avatar.ts';
@@ -107,7 +108,7 @@ class CommentPart extends Part {
 
   #endEdit(forget = true): void {
     this.editing = false;
-    if (forget) this.app.storage.write(`draft:edit-${this.comment.id}`, null);
+    if (forget) this.app.drafts.write(`edit-${this.comment.id}`, emptyDraft);
     this.querySelector<HTMLElement>('.comment')?.focus({ preventScroll: true });
   }
 

@@ -1,5 +1,5 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
-import { emptyDraft, mentionedIn, readDraft, writeDraft, type Draft } from '../core/drafts.ts';
+import { type Draft, emptyDraft, mentionedIn } from '../core/drafts.ts';
 import type { StringKey } from '../strings/en.ts';
 import { duration, fileSize } from '../media/format.ts';
 import { canRecord, record, type Recording } from '../media/recorder.ts';
@@ -41,6 +41,8 @@ export class Composer extends Part {
   readonly uploads = new Uploads(() => this.app, () => this.#changed());
   readonly #picker = new MentionPicker(this);
   #clock = 0;
+  /** As of the draft that is shown. */
+  #refusals = 0;
 
   constructor() {
     super();
@@ -70,9 +72,11 @@ export class Composer extends Part {
   }
 
   override willUpdate(changed: PropertyValues): void {
-    if (!changed.has('field')) return;
-    const stored = readDraft(this.app.storage, this.field);
-    this.draft = stored === emptyDraft ? this.initial : stored;
+    const { drafts } = this.app;
+    const refusals = drafts.refusals(this.field);
+    if (!changed.has('field') && refusals === this.#refusals) return;
+    this.#refusals = refusals;
+    this.draft = drafts.read(this.field) ?? this.initial;
     this.uploads.restore(this.draft.attachments);
   }
 
@@ -164,7 +168,7 @@ export class Composer extends Part {
 
   #changed(): void {
     this.draft = { ...this.draft, attachments: this.uploads.attachments };
-    writeDraft(this.app.storage, this.field, this.draft);
+    this.app.drafts.write(this.field, this.draft);
     this.requestUpdate();
   }
 
@@ -186,17 +190,14 @@ export class Composer extends Part {
     const empty = draft.text.trim() === '' && uploads.items.length === 0;
     if (empty || uploads.busy || draft.text.length > MAX_LENGTH) return;
     const field = this.field;
-    // The field is empty at once. The stored draft stays until the server has the comment, so that no reload loses it.
     this.draft = emptyDraft;
     this.uploads.restore([]);
-    writeDraft(app.storage, field, draft);
+    this.requestUpdate();
+    app.drafts.send(field, draft);
     if (this.typingIn !== undefined) app.room.setTyping(this.typingIn, false);
     const accepted = await this.submit({ body: draft.text.trim(), mentions: mentionedIn(draft), attachmentIds: draft.attachments.map(({ id }) => id) });
-    if (this.field !== field || this.draft.text !== '') return;
-    if (accepted) return writeDraft(app.storage, field, emptyDraft);
-    this.draft = draft;
-    uploads.restore(draft.attachments);
-    this.#changed();
+    app.drafts.settle(field, draft, accepted);
+    if (!accepted) app.host.changed();
   };
 
   readonly #onPaste = (event: ClipboardEvent): void => {
