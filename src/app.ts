@@ -1,6 +1,7 @@
 import { realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type * as StoreCopies from './adapters/lmdb/backup.ts';
+import type { CompactionOptions, CompactionResult } from './adapters/lmdb/compaction.ts';
 import { storeFiles } from './adapters/lmdb/env/store-files.ts';
 import type { ProcessChannel } from './cluster/channel.ts';
 import type { ShutdownStep } from './cluster/shutdown.ts';
@@ -11,7 +12,7 @@ import type { Context } from './domain/context.ts';
 import { systemClock } from './lib/clock.ts';
 import { ensureFolder } from './lib/durable-files.ts';
 import type { Metrics } from './observability/metrics.ts';
-import type { LogOutput } from './observability/log.ts';
+import type { Logger, LogOutput } from './observability/log.ts';
 import type { Blobs } from './ports/blobs.ts';
 
 // The composition root. Each function imports only what it needs: the primary must stay small, and a command must not load
@@ -73,14 +74,36 @@ export async function openContext(config: Config): Promise<OpenContext> {
 export async function startPrimary(config: Config, output: LogOutput): Promise<Primary> {
   const [{ runPrimary }, { forkWorker }] = await Promise.all([import('./cluster/primary.ts'), import('./cluster/fork.ts')]);
   const entry = workerEntry();
+  const openLog = async (): Promise<Logger> => (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: 'primary', output });
   await ensureFolder(config.dataDir);
   return runPrimary({
     config,
     spawn: (role) => forkWorker(entry, role, output),
-    // Shared memory is never flushed, so after a power cut it may be damaged; and its contents belong to the last run.
-    prepare: () => rmSync(sharedPath(config), { recursive: true, force: true }),
-    openLog: async () => (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: 'primary', output }),
+    prepare: async () => {
+      // Shared memory is never flushed, so after a power cut it may be damaged; and its contents belong to the last run.
+      rmSync(sharedPath(config), { recursive: true, force: true });
+      await compactWhenDue(config, openLog);
+    },
+    openLog,
   });
+}
+
+/** Compacts the store of a data folder that no server uses. See `compactStore`. */
+export async function compact(config: Config, onlyWhenDue: CompactionOptions['onlyWhenDue']): Promise<CompactionResult> {
+  const { compactStore } = await import('./adapters/lmdb/compaction.ts');
+  return compactStore(storePath(config), { onlyWhenDue, minFreeBytes: minFreeBytes(config) });
+}
+
+/** Compacts the store before the workers start, if that is due. A failure is logged and does not keep the server from starting. */
+async function compactWhenDue(config: Config, openLog: () => Promise<Logger>): Promise<void> {
+  const { isCompactable } = await import('./adapters/lmdb/env/store-files.ts');
+  if (!isCompactable(storePath(config))) return;
+  try {
+    const result = await compact(config, true);
+    if (result.outcome !== 'not due') (await openLog()).info(result, 'compaction of the store, most of whose file is free space');
+  } catch (error) {
+    (await openLog()).warn({ err: error }, 'the store could not be compacted; the server starts with the file as it is');
+  }
 }
 
 /** The file that workers start from, next to the one that this process was started from. */

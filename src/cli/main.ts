@@ -32,6 +32,7 @@ const modules: Readonly<Record<string, () => Promise<Register>>> = {
   import: async () => (await import('./commands/import.ts')).register,
   plugin: async () => (await import('./commands/plugin.ts')).register,
   gc: async () => (await import('./commands/gc.ts')).register,
+  compact: async () => (await import('./commands/compact.ts')).register,
   openapi: async () => (await import('./commands/openapi.ts')).register,
 };
 

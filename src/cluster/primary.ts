@@ -19,7 +19,7 @@ export interface PrimaryOptions {
   readonly config: Config;
   readonly spawn: Spawn;
   /** Prepares the data folder once it is locked, before anything in it is opened. */
-  readonly prepare: () => void;
+  readonly prepare: () => Promise<void>;
   /** Loads the logger while the workers start. */
   readonly openLog: () => Promise<Logger>;
 }
@@ -59,7 +59,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   try {
     const port = await findFreePort(config.host, config.port, lock.tookOver ? ORPHANS_MS : 0);
     if (config.metrics.port !== 0) metrics = await (await import('./metrics-server.ts')).openMetrics(config.metrics);
-    prepare();
+    await prepare();
     return await supervise(options, port, lock, metrics);
   } catch (error) {
     metrics?.close();

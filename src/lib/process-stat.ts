@@ -4,6 +4,10 @@ import { readFileSync } from 'node:fs';
 export interface ProcessStat {
   /** One letter: `R` running, `S` sleeping, `T` stopped by a signal, `t` stopped by a debugger, `Z` zombie. */
   readonly state: string;
+  /** Id of the parent (field 4). */
+  readonly parent: number;
+  /** Clock ticks that its threads have run, in user mode and in the kernel (fields 14 and 15). */
+  readonly cpuTicks: number;
   /** Clock ticks from boot to the start of the process (field 22). */
   readonly startTime: string;
 }
@@ -19,7 +23,7 @@ export function readProcessStat(pid: number): ProcessStat | null {
   // The second field, the program's name, is in parentheses and may itself contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, startTime] = [fields[0], fields[19]];
-  return state === undefined || startTime === undefined ? null : { state, startTime };
+  return state === undefined || startTime === undefined ? null : { state, parent: Number(fields[1]), cpuTicks: Number(fields[11]) + Number(fields[12]), startTime };
 }
 
 /** Whether a signal such as SIGSTOP has stopped the process; false if unknown. */

@@ -21,6 +21,7 @@ export const metricFamilies = {
   lmdb_txn_duration_seconds: { type: 'histogram', help: 'Time of a group commit from its start until it is flushed to disk.' },
   lmdb_used_bytes: { type: 'gauge', help: 'Size of the store’s files.' },
   lmdb_held_snapshot_seconds: { type: 'gauge', help: 'How long a process has kept a snapshot of the store open, by table (log, tree), pid and command; only above 10 s.' },
+  lmdb_ended_holders_total: { type: 'counter', help: 'Stuck processes that were killed because the store grew while they kept a snapshot of it open.' },
 } as const satisfies Readonly<Record<string, { readonly type: 'counter' | 'gauge' | 'histogram'; readonly help: string }>>;
 
 /** The name of a metric family, without the prefix. */

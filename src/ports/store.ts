@@ -94,6 +94,10 @@ export interface OpenSnapshot {
   readonly stopped: boolean;
   /** Milliseconds since the first call of `openSnapshots` that found it. */
   readonly heldMs: number;
+  /** Of these, the milliseconds since the process was last seen to use processor time; 0 if the system does not show that. */
+  readonly idleMs: number;
+  /** Bytes by which the file that the snapshot shows has grown since that call. */
+  readonly grownBytes: number;
 }
 
 /**
@@ -200,6 +204,11 @@ export interface Store extends Reader {
 
   /** Lists the snapshots that other processes hold now. A healthy process holds one for milliseconds. */
   openSnapshots(): OpenSnapshot[];
+  /**
+   * Kills (SIGKILL) the process that holds a snapshot. Does so only if the system shows that a process with this id has the
+   * file of the store open: ids in the store may be those of another container. Returns whether the signal was sent.
+   */
+  endHolder(snapshot: OpenSnapshot): boolean;
 
   /**
    * Does the upkeep that is due, such as freeing what ended processes have held. Call it several times per second in one

@@ -48,7 +48,8 @@ export interface BackgroundWorker {
  * workers that the primary reports as ended.
  */
 export function runBackgroundWorker({ config, ctx, bus, channel, log, metrics, plugins, ...options }: BackgroundWorkerOptions): BackgroundWorker {
-  const snapshots = new SnapshotWatch(ctx.store, log);
+  const ended = metrics?.counter('lmdb_ended_holders_total', {});
+  const snapshots = new SnapshotWatch(ctx.store, log, { onEnded: () => ended !== undefined && (ended.value += 1) });
   const consumers = new Consumers([notificationConsumer(ctx), ...(options.consumers ?? []), ...(plugins?.consumers ?? [])], { ctx, log, metrics });
   const sweeps = [...storeSweeps(ctx, config, consumers), { name: 'snapshots that are open for long', everyMs: 1_000, run: () => snapshots.check() }];
   const sweeper = new Sweeper(sweeps, { clock: ctx.clock, log });

@@ -10,6 +10,7 @@ import { Snapshots } from '../../src/adapters/lmdb/engine/snapshots.ts';
 import { StoreView } from '../../src/adapters/lmdb/engine/store-view.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { storeFiles } from '../../src/adapters/lmdb/env/store-files.ts';
+import type { OpenSnapshot } from '../../src/ports/store.ts';
 import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
@@ -108,6 +109,41 @@ t.test('a stopped process with a snapshot of the log keeps one file, is named, a
   await killLines(helper);
   await maintainUntil(store, () => logs(path).length === 1);
   t.same(store.openSnapshots(), []);
+});
+
+t.test('a stopped process with a snapshot of the base table is ended when the table has grown, and its space is reused', async (t) => {
+  const path = t.testdir();
+  const store = await opened(t, path);
+  await write(store, 0, 10);
+  await store.checkpoint();
+  const helper = started(t, 'snapshot-holder', path, 'tree');
+  await until(() => helper.lines.includes('held'), 60_000);
+  const pid = helper.child.pid ?? 0;
+  process.kill(pid, 'SIGSTOP');
+  await until(() => store.openSnapshots().some((snapshot) => snapshot.pid === pid && snapshot.stopped));
+  const held = (): OpenSnapshot | undefined => store.openSnapshots().find((snapshot) => snapshot.pid === pid);
+  for (let i = 0; (held()?.grownBytes ?? Number.POSITIVE_INFINITY) < 8 * MB; i++) {
+    await write(store, 0, 10);
+    await store.checkpoint();
+    if (i > 1_000) t.fail('the table does not grow');
+  }
+  await until(() => (held()?.idleMs ?? 0) > 50);
+  t.match(held(), { table: 'tree', stopped: true });
+  const size = (): number => statSync(join(path, 'data.mdb')).size;
+  const grown = size();
+  const wrong = { ...(held() as OpenSnapshot), pid: process.ppid };
+  t.equal(store.endHolder(wrong), false, 'a process that does not have the store open is not ended');
+  t.equal(store.endHolder(held() as OpenSnapshot), true);
+  await until(() => helper.child.signalCode === 'SIGKILL');
+  await until(async () => {
+    await store.maintain();
+    return store.openSnapshots().length === 0;
+  });
+  for (let i = 0; i < 10; i++) {
+    await write(store, 0, 10);
+    await store.checkpoint();
+  }
+  t.equal(size(), grown, 'the file grows no more');
 });
 
 t.test('after a crash between the seal and its record, one log has every commit', async (t) => {

@@ -63,6 +63,7 @@ t.test('the commands are exactly those that are implemented', async (t) => {
     'plugin check',
     'plugin new',
     'gc',
+    'compact',
     'openapi',
   ]);
 });

@@ -133,6 +133,10 @@ export class MemoryStore implements Store {
     return [];
   }
 
+  endHolder(_snapshot: OpenSnapshot): boolean {
+    return false;
+  }
+
   async maintain(): Promise<void> {
     this.#requireOpen();
     this.poll();

@@ -9,7 +9,7 @@ import { OPTIONS } from './env/environment.ts';
 import { recordRotation } from './engine/log-rotation.ts';
 import { StoreView } from './engine/store-view.ts';
 import { decodeEventChunk } from './engine/event-chunk.ts';
-import { DATA_FILE, logFolder, logGenerations, OPENING_FOLDER, storeFiles } from './env/store-files.ts';
+import { DATA_FILE, LOCK_FILE, logFolder, logGenerations, OPENING_FOLDER, storeFiles } from './env/store-files.ts';
 import { entriesOf } from './env/table-entries.ts';
 import { openLmdbStore } from './store.ts';
 
@@ -31,7 +31,6 @@ export type RecordListener = (partition: string, key: string, value: string) => 
 
 /** The only file of a copied store, whose log is empty after a checkpoint. */
 export const STORE_FILE = DATA_FILE;
-const LOCK_FILE = 'lock.mdb';
 const ENVIRONMENTS = 'envs';
 
 /**

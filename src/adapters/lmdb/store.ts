@@ -171,6 +171,11 @@ export class LmdbStore implements Store {
     return this.#snapshots.list();
   }
 
+  endHolder(snapshot: OpenSnapshot): boolean {
+    this.#requireOpen();
+    return this.#snapshots.endHolder(snapshot);
+  }
+
   async maintain(): Promise<void> {
     this.#requireOpen();
     this.#snapshots.freeDeadReaders();

@@ -18,7 +18,7 @@ export async function findLongSnapshots(store: Store): Promise<OpenSnapshot[]> {
 }
 
 /** Describes a snapshot: `process 4711 (collab tail, stopped) keeps a snapshot of the log open`. */
-export function describeSnapshot({ table, pid, command, stopped }: Omit<OpenSnapshot, 'heldMs'>): string {
+export function describeSnapshot({ table, pid, command, stopped }: Pick<OpenSnapshot, 'table' | 'pid' | 'command' | 'stopped'>): string {
   const about = [command, stopped ? 'stopped' : null].filter((part) => part !== null).join(', ');
   return `process ${pid}${about === '' ? '' : ` (${about})`} keeps a snapshot of the ${table} open`;
 }

@@ -1,11 +1,21 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { hasFileOpen } from '../../../lib/open-files.ts';
 import { processInfo } from '../../../lib/process-info.ts';
+import { readProcessStat } from '../../../lib/process-stat.ts';
 import type { OpenSnapshot } from '../../../ports/store.ts';
 import type { Database } from '../env/database.ts';
 import { type LogEnvironment, openLog, recordedGeneration } from '../env/log-file.ts';
 import { otherReaders } from '../env/readers.ts';
 import { DATA_FILE, finishRemovals, logFolder, logGenerations, removeLog } from '../env/store-files.ts';
+
+/** What was first seen of a snapshot, and when its process was last seen to run (`performance.now()`). */
+interface Sighting {
+  readonly firstSeen: number;
+  readonly fileBytes: number;
+  readonly cpuTicks: number;
+  readonly ranAt: number;
+}
 
 /**
  * Lists the snapshots of the base table and of the log that other processes hold, and removes logs that have been replaced.
@@ -15,8 +25,8 @@ export class Snapshots {
   readonly #database: Database;
   /** Logs that have been replaced, by generation. */
   readonly #replaced = new Map<number, LogEnvironment>();
-  /** The snapshots found by the last `list` -> when each was first found (`performance.now()`). */
-  #firstSeen = new Map<string, number>();
+  /** The snapshots found by the last `list`. */
+  #seen = new Map<string, Sighting>();
 
   constructor(database: Database) {
     this.#database = database;
@@ -25,21 +35,32 @@ export class Snapshots {
   /** Lists the snapshots that other processes hold, each with the time since the first call that found it. */
   list(): OpenSnapshot[] {
     const now = performance.now();
-    const firstSeen = new Map<string, number>();
+    const seen = new Map<string, Sighting>();
     const found: OpenSnapshot[] = [];
-    const add = (table: OpenSnapshot['table'], file: string, environment: Parameters<typeof otherReaders>[0]): void => {
+    const add = (table: OpenSnapshot['table'], folder: string, environment: Parameters<typeof otherReaders>[0]): void => {
+      const fileBytes = statSync(join(this.#database.path, folder, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0;
       for (const { pid, snapshot } of otherReaders(environment)) {
         if (snapshot === null) continue;
-        const key = `${file} ${pid} ${snapshot}`;
-        const since = this.#firstSeen.get(key) ?? now;
-        firstSeen.set(key, since);
-        found.push({ table, pid, heldMs: now - since, ...processInfo(pid) });
+        const key = `${folder} ${pid} ${snapshot}`;
+        const cpuTicks = readProcessStat(pid)?.cpuTicks ?? Number.NaN;
+        const before = this.#seen.get(key) ?? { firstSeen: now, fileBytes, cpuTicks, ranAt: now };
+        const sighting = before.cpuTicks === cpuTicks ? before : { ...before, cpuTicks, ranAt: now };
+        seen.set(key, sighting);
+        found.push({ table, pid, heldMs: now - sighting.firstSeen, idleMs: now - sighting.ranAt, grownBytes: fileBytes - sighting.fileBytes, ...processInfo(pid) });
       }
     };
-    add('tree', 'tree', this.#database.root);
-    for (const [generation, log] of this.#logs()) add('log', `log ${generation}`, log as unknown as Parameters<typeof otherReaders>[0]);
-    this.#firstSeen = firstSeen;
+    add('tree', '', this.#database.root);
+    for (const [generation, log] of this.#logs()) add('log', logFolder(generation), log as unknown as Parameters<typeof otherReaders>[0]);
+    this.#seen = seen;
     return found;
+  }
+
+  /** As `Store.endHolder`. */
+  endHolder({ pid }: OpenSnapshot): boolean {
+    // Every process that has the log open has the base table open too.
+    if (!hasFileOpen(pid, join(this.#database.path, DATA_FILE))) return false;
+    process.kill(pid, 'SIGKILL');
+    return true;
   }
 
   /** Frees the reader slots of processes that have ended: one that is killed during a read keeps its snapshot until then. */

@@ -1,11 +1,19 @@
-import { readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The data file of an LMDB environment in its folder. LMDB creates the other one, the lock file, whenever it is missing. */
+/** The data file of an LMDB environment in its folder. */
 export const DATA_FILE = 'data.mdb';
+/** Its lock file, which LMDB creates whenever it is missing. */
+export const LOCK_FILE = 'lock.mdb';
 
 /** The folder of the opening lock (opening-lock.ts) inside that of its environment; nothing is stored in it. */
 export const OPENING_FOLDER = 'opening';
+
+/** The folder of an unfinished compaction inside that of the store. */
+export const COPY_FOLDER = 'compacting';
+
+/** A file of the base table is compacted when more than this is free in it, in bytes, and more than half of it. */
+export const COMPACT_BYTES = 256 * 1024 * 1024;
 
 /** Begins the name of a folder that is being removed. */
 const REMOVED = 'removed-';
@@ -41,4 +49,9 @@ export function removeLog(path: string, generation: number): void {
 /** Removes what an interrupted `removeLog` has left. */
 export function finishRemovals(path: string): void {
   for (const name of readdirSync(path)) if (name.startsWith(REMOVED)) rmSync(join(path, name), { recursive: true, force: true });
+}
+
+/** Whether the store in folder `path`, which need not exist, may need a compaction, or an interrupted one has left its copy. */
+export function isCompactable(path: string): boolean {
+  return (statSync(join(path, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0) > COMPACT_BYTES || existsSync(join(path, COPY_FOLDER));
 }
