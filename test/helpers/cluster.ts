@@ -144,7 +144,7 @@ export function isRunning(pid: number): boolean {
 }
 
 /** Resolves when `check` holds; looks every few milliseconds. Rejects after `withinMs`. */
-export async function until(check: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> {
+export async function until(check: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
   const giveUp = performance.now() + withinMs;
   while (!(await check())) {
     if (performance.now() > giveUp) throw new Error(`not so within ${withinMs} ms: ${String(check)}`);

@@ -27,11 +27,11 @@ export class ResumingClient {
   /** Connects for the first time; resolves when that is welcomed. */
   async start(): Promise<void> {
     const socket = await this.#connect();
-    this.#running = this.#follow(socket);
+    if (socket !== null) this.#running = this.#follow(socket);
   }
 
   /** Resolves when the events up to `seq` have been received. */
-  async reach(seq: number, withinMs = 20_000): Promise<void> {
+  async reach(seq: number, withinMs = 60_000): Promise<void> {
     const giveUp = performance.now() + withinMs;
     while (this.#seen() < seq) {
       if (performance.now() > giveUp) throw new Error(`at ${this.#seen()}, not at ${seq}, after ${withinMs} ms`);
@@ -56,12 +56,15 @@ export class ResumingClient {
       this.#position = this.seqs.at(-1) ?? this.#position;
       this.#socket = null;
       if (!this.#going) return;
-      socket = await this.#connect();
+      const next = await this.#connect();
+      if (next === null) return;
+      socket = next;
     }
   }
 
-  async #connect(): Promise<TestSocket> {
-    for (;;) {
+  /** Null if the client was stopped meanwhile. */
+  async #connect(): Promise<TestSocket | null> {
+    while (this.#going) {
       const resume = this.#epoch === '' ? '' : `?epoch=${this.#epoch}&since=${this.#position}`;
       const socket = new TestSocket(this.#options.url() + resume, { headers: this.#options.headers });
       this.#socket = socket;
@@ -77,5 +80,6 @@ export class ResumingClient {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }
+    return null;
   }
 }

@@ -35,7 +35,7 @@ export interface SocketOptions {
   readonly paused?: boolean;
 }
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 /** A client that keeps every frame and lets a test wait for one. */
 export class TestSocket {
