@@ -25,7 +25,8 @@ export default definePlugin({
         const jobs = await jobsFor(host, environment, event);
         if (jobs.length > 0) await deliveries.add(environment, jobs);
       },
-      { whenKv: ENDPOINT_PREFIX },
+      // Deliveries are not ordered, so the jobs of a busy thread need not wait for each other.
+      { whenKv: ENDPOINT_PREFIX, ordered: false },
     );
     registerEndpointCommands(host);
     registerDeliveryCommands(host, deliveries);

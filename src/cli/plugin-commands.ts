@@ -9,9 +9,11 @@ import { type Hooks, setUp } from '../plugins/hooks.ts';
 import { loadPlugin, type LoadedPlugin } from '../plugins/load.ts';
 import { localServices } from '../plugins/local-services.ts';
 import { isShipped } from '../plugins/locate.ts';
+import type { Passes } from '../plugins/plugin-data.ts';
 import { firstLine } from '../plugins/plugin-error.ts';
 import { checkPlugin } from '../plugins/check-plugin.ts';
 import { settingsIn } from '../plugins/settings.ts';
+import { loadWebPlugins, type WebPlugins } from '../plugins/web-plugins.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import { addCommand, addGroup } from './command.ts';
 import { Failure, usageFailure } from './failure.ts';
@@ -72,7 +74,7 @@ async function run({ plugin }: LoadedPlugin, index: number, command: Command, gi
   const options = command.opts<Record<string, string | true | undefined> & { env: string; yes?: true }>();
   const result = await withStore(at, async (ctx, config) => {
     const { id, slug } = await findEnvironment(ctx, options.env);
-    const { hooks, settings } = await open(plugin.name, ctx, config);
+    const { hooks, settings, close } = await open(plugin.name, ctx, config);
     const call: CommandCall<unknown> = {
       arguments: given.flat().filter((argument): argument is string => typeof argument === 'string'),
       options,
@@ -80,20 +82,33 @@ async function run({ plugin }: LoadedPlugin, index: number, command: Command, gi
       config: settingsIn(settings, slug).config,
       confirm: (warning) => confirmDestruction({ warning, answer: 'yes', yes: options.yes === true }),
     };
-    return hooks.commands[index]?.run(call);
+    try {
+      return await hooks.commands[index]?.run(call);
+    } finally {
+      await close();
+    }
   }).catch((error: unknown) => {
     throw (error as Error).name === 'UsageError' ? usageFailure((error as Error).message) : error;
   });
   if (result !== undefined) print(at.json, result);
 }
 
-/** The plugin with its configuration and the services of this process. */
-async function open(name: string, ctx: Context, config: Config): Promise<{ hooks: Hooks; settings: LoadedPlugin['settings'] }> {
+/** A plugin with its configuration and the services of this process. */
+interface OpenPlugin {
+  readonly hooks: Hooks;
+  readonly settings: LoadedPlugin['settings'];
+  close(): Promise<void>;
+}
+
+async function open(name: string, ctx: Context, config: Config): Promise<OpenPlugin> {
   const entry = config.plugins.find(({ use }) => use === name) ?? (await findByName(name, config)) ?? { use: name };
   const { plugin, settings } = await loadPlugin(entry);
   const log = createLogger({ level: config.log.level, name: 'cli', output: STDERR });
-  const hooks = await setUp(plugin, localServices(name, entry, { ctx, config, log, passes: () => Promise.resolve(true) }));
-  return { hooks, settings };
+  // The filters of all plugins are loaded once a command delivers something, which few do.
+  let all: Promise<WebPlugins> | undefined;
+  const passes: Passes = async (...call) => (await (all ??= loadWebPlugins({ ctx, config, log }))).passes(...call);
+  const hooks = await setUp(plugin, localServices(name, entry, { ctx, config, log, passes }));
+  return { hooks, settings, close: async () => (await all)?.close() };
 }
 
 async function findByName(name: string, { plugins, publicUrl }: Config): Promise<PluginEntry | undefined> {

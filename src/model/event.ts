@@ -15,6 +15,7 @@ export const eventTypes = [
   'p2p.state.cleared',
   'notification.created',
   'notification.read',
+  'moderation.rejected',
 ] as const;
 /** A type of event. */
 export type EventType = (typeof eventTypes)[number];
@@ -79,7 +80,7 @@ const HIDDEN_END = ',"inApp":false}}';
 
 /** The only user who receives a rendered event; null if everyone does, and undefined if no user does, only backends. */
 export function receiverOfEvent(text: string): string | null | undefined {
-  if (!text.startsWith('{"type":"notification.')) return null;
+  if (!text.startsWith('{"type":"notification.') && !text.startsWith('{"type":"moderation.')) return null;
   return text.endsWith(HIDDEN_END) ? undefined : (headOf(text, ',"userId":')?.userId ?? null);
 }
 

@@ -1,6 +1,7 @@
 import type { Comment } from './comment.ts';
 import type { ErrorCode } from './errors.ts';
 import type { EventEnvelope, EventType } from './event.ts';
+import type { ContentRejected } from './moderation.ts';
 import type { NotificationCreated, NotificationsRead } from './notification.ts';
 import type { Presence } from './presence.ts';
 import type { Reaction } from './reaction.ts';
@@ -51,6 +52,7 @@ export interface EventData {
   'p2p.state.cleared': P2pStateChange;
   'notification.created': NotificationCreated;
   'notification.read': NotificationsRead;
+  'moderation.rejected': ContentRejected;
 }
 
 /** An event of the stream with the `data` of its type. */

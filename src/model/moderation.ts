@@ -39,6 +39,20 @@ export interface ModerationItem {
   readonly rejection: string | null;
 }
 
+/** The `data` of the event `moderation.rejected`, for the author. */
+export interface ContentRejected {
+  readonly itemId: string;
+  readonly kind: ModerationKind;
+  readonly roomId: string;
+  readonly threadId: string;
+  readonly commentId: string;
+  /** The author. */
+  readonly userId: string;
+  /** Why the moderator rejected it. */
+  readonly reason: string;
+  readonly decidedAt: string;
+}
+
 /** A report of a comment by a user, or by a backend without a user. */
 export interface Report {
   readonly commentId: string;

@@ -4,6 +4,7 @@ import type { Context } from '../domain/context.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { FilterContext, HookContext, RouteAnswer, RouteOptions, RouteRequest } from './api.ts';
+import type { Passes } from './plugin-data.ts';
 import { dryServices } from './dry-services.ts';
 import { FilterChain, type PluginFilter } from './filter-chain.ts';
 import { type Hooks, setUp } from './hooks.ts';
@@ -42,6 +43,8 @@ export interface WebPlugins {
   /** Undefined if no plugin filters. */
   readonly filters: FilterChain | undefined;
   readonly routes: readonly PluginRoute[];
+  /** Runs the filters of deliveries, and returns whether all let a delivery pass. */
+  readonly passes: Passes;
   /** One line for each plugin that could not be loaded although it is optional. */
   readonly warnings: readonly string[];
   /** Ends the threads of isolated plugins. */
@@ -56,9 +59,10 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
   const threads: PluginThread[] = [];
   const warnings: string[] = [];
   let chain: FilterChain | undefined;
+  const passes: Passes = async (...call) => chain?.passes(...call) ?? true;
   for (const entry of withDefaults(config.plugins)) {
     const servicesOf = (plugin: string): PluginServices => {
-      const services = localServices(plugin, entry, { ctx, config, log, passes: async (...call) => chain?.passes(...call) ?? true });
+      const services = localServices(plugin, entry, { ctx, config, log, passes });
       return isDry ? dryServices(services) : services;
     };
     try {
@@ -82,7 +86,7 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
   }
   const writing = filters.filter(({ name }) => !name.endsWith('.deliver'));
   if (filters.length > 0) chain = new FilterChain(filters, { clock: ctx.clock, log, metrics });
-  return { filters: writing.length > 0 ? chain : undefined, routes, warnings, close: async () => void (await Promise.all(threads.map((thread) => thread.stop()))) };
+  return { filters: writing.length > 0 ? chain : undefined, routes, passes, warnings, close: async () => void (await Promise.all(threads.map((thread) => thread.stop()))) };
 }
 
 /** Whether the server runs without a plugin that cannot be loaded. Those that nobody has configured are always optional. */

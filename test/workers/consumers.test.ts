@@ -75,6 +75,20 @@ t.test('an event that fails is retried and holds up its own thread alone', async
   t.ok(lines.some((line) => line.includes('no answer') && line.includes('"consumer":"recorder"')));
 });
 
+t.test('a consumer without order handles the events of one thread at once', async (t) => {
+  const world = await createWorld(t);
+  const { threadId } = await startThread(world);
+  let finishFirst = (): void => {};
+  const first = new Promise<void>((resolve) => (finishFirst = resolve));
+  const { consumers, comments } = running(t, world, { ordered: false, work: async (event) => (event.type === 'comment.created' && bodyOf(event) === 'first' ? first : undefined) });
+  await consumers.start();
+  for (const body of ['first', 'second', 'third']) await addComment(world, threadId, { body });
+  await until(() => comments().length >= 2);
+  t.same(comments().map(bodyOf).toSorted(), ['second', 'third']);
+  finishFirst();
+  await until(() => comments().length >= 3);
+});
+
 t.test('an event whose attempts are used up is skipped, logged and counted', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);

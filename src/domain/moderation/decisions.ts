@@ -2,7 +2,7 @@ import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { Comment } from '../../model/comment.ts';
 import { limitsOf } from '../../model/environment.ts';
-import { type ModerationItem, RejectionSchema } from '../../model/moderation.ts';
+import { type ContentRejected, type ModerationItem, RejectionSchema } from '../../model/moderation.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { requireModerator } from '../access/access.ts';
@@ -13,6 +13,7 @@ import { insertComment, insertThread, replaceComment, threadExists } from '../co
 import { removeComment } from '../comments/comments.ts';
 import { nextTimeInRoom, nextTimeInThread } from '../comments/thread-time.ts';
 import type { Context } from '../context.ts';
+import { emitChange } from '../events/emit.ts';
 import { releaseAttachments, removeAttachments, removeHeldAttachments } from '../files/attachments.ts';
 import { checkBody } from '../input/bounds.ts';
 import { type Idempotency, type IdempotentAnswer, withIdempotency } from '../idempotency.ts';
@@ -67,9 +68,17 @@ export async function rejectItem(ctx: Context, actor: Actor, itemId: string, inp
       await removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? []);
       replaceItem(tx, environmentId, item, rejected);
     }
+    emitRejection(ctx, tx, actor, item, reason);
     await recordDecision(ctx, tx, actor, 'moderation.reject', item);
     return decision(rejected);
   });
+}
+
+/** Tells the author of rejected content why. Who decided is for moderators only. */
+function emitRejection({ clock }: Context, tx: Transaction, { environment, via }: Actor, { id, kind, roomId, threadId, commentId, userId }: ModerationItem, reason: string): void {
+  const now = clock.now();
+  const data: ContentRejected = { itemId: id, kind, roomId, threadId, commentId, userId, reason, decidedAt: timestamp(now) };
+  emitChange(tx, environment, { type: 'moderation.rejected', at: now, roomId, threadId, receiverId: userId, userId: null, via, data: JSON.stringify(data) });
 }
 
 /** Writes held content; no effect for a report. */

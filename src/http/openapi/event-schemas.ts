@@ -52,6 +52,16 @@ function dataOf({ Thread, Comment, Reaction, User, Notification }: EventRecords)
       Type.Object({ inApp: Type.Boolean({ description: 'False if the settings of the user, or a plugin, keep it out of the inbox; then only backends receive the event.' }) }),
     ]),
     'notification.read': Type.Object({ userId: Type.String(), ids: Type.Array(Type.String(), { description: 'Ids of the notifications.' }), readAt: time('When they were marked as read.') }),
+    'moderation.rejected': Type.Object({
+      itemId: Type.String({ description: 'Item of the moderation queue.' }),
+      kind: Type.Union([Type.Literal('comment'), Type.Literal('thread'), Type.Literal('edit'), Type.Literal('report')]),
+      roomId: Type.String(),
+      threadId: Type.String(),
+      commentId: Type.String(),
+      userId: Type.String({ description: 'The author, the only user who receives the event.' }),
+      reason: Type.String({ description: 'The reason that the moderator gave.' }),
+      decidedAt: time('Time of the decision.'),
+    }),
   };
 }
 

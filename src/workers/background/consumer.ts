@@ -21,8 +21,10 @@ interface AnyConsumer {
 
 /** Something that handles every committed event, one at a time: webhooks, audit. */
 export interface Consumer extends AnyConsumer {
-  /** Events that are handled at once in one environment, 1 to 64. Events of one thread are never among them together. */
+  /** Events that are handled at once in one environment, 1 to 64. */
   readonly concurrency: number;
+  /** Whether events of one thread are handled one after the other; true if absent. */
+  readonly ordered?: boolean;
   /**
    * Milliseconds to wait before each further attempt at an event that failed; after the last one the event is skipped and
    * logged. Null retries forever, with waits that double from one second to a minute.
@@ -30,7 +32,7 @@ export interface Consumer extends AnyConsumer {
   readonly retryDelaysMs: readonly number[] | null;
   /**
    * Handles one event, at least once: after a crash some events come again, with the same `eventId`. Rejects to have it
-   * tried again. Events of one thread come in the order of their commits; while one of them waits for a retry, the later
+   * tried again. If `ordered`, events of one thread come in the order of their commits; while one of them waits for a retry, the later
    * ones wait too, and other threads go on.
    *
    * @param signal aborted when the process shuts down: an event that is not finished by then comes again after the next start

@@ -36,6 +36,7 @@ export function pluginConsumer(ctx: Context, info: PluginInfo, thread: PluginThr
   return {
     name: `plugin-${name}`,
     concurrency: CONCURRENCY,
+    ordered: hooks.actions.some(({ ordered }) => ordered),
     retryDelaysMs: RETRY_DELAYS_MS,
     wants: async (environment) => {
       if (!settingsIn(settings, environment.slug).enabled) return false;

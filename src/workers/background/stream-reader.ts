@@ -211,11 +211,11 @@ export class StreamReader {
     }
   }
 
-  /** Handles an event once the earlier ones of its thread are finished; at once if it has no thread. */
+  /** Handles an event once the earlier ones of its thread are finished; at once if it has no thread, or the order does not matter. */
   #begin(consumer: Consumer, seq: number, event: EventEnvelope): void {
     this.#unfinished.add(seq);
     this.#read = seq;
-    const key = event.threadId ?? `#${seq}`;
+    const key = (consumer.ordered === false ? undefined : event.threadId) ?? `#${seq}`;
     const task = (this.#tasks.get(key) ?? Promise.resolve())
       .then(() => this.#handle(consumer, seq, event))
       .then(() => {
