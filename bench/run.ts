@@ -10,6 +10,7 @@ import { serveCase } from './cases/serve.ts';
 import { startCase } from './cases/start.ts';
 import { thumbnailsCase } from './cases/thumbnails.ts';
 import { uploadCase } from './cases/upload.ts';
+import { pluginsCase } from './cases/plugins.ts';
 import { webhooksCase } from './cases/webhooks.ts';
 import { buildAll } from './lib/build.ts';
 import { loadCore } from './lib/cores.ts';
@@ -30,6 +31,7 @@ const cases: Record<CaseName, (plan: Plan) => Promise<CaseResult>> = {
   serve: serveCase,
   thumbnails: thumbnailsCase,
   mixed: mixedCase,
+  plugins: pluginsCase,
   webhooks: webhooksCase,
 };
 

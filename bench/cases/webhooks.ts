@@ -1,12 +1,7 @@
-import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { type Collab, type Installation, installCollab, startCollab } from '../lib/collab.ts';
+import { type Collab, installCollab, startCollab } from '../lib/collab.ts';
 import { type CaseResult, ceilingGoal, median, newRow, record } from '../lib/measure.ts';
 import type { Plan } from '../lib/plan.ts';
+import { addWebhook, configurePlugins, type Receiver, startReceiver } from '../lib/plugins.ts';
 import { withTargets } from '../lib/rounds.ts';
 import { seedThreads, seedUsers } from '../lib/seed.ts';
 
@@ -15,26 +10,19 @@ const threads = 100;
 /** The time that the last deliveries may take. */
 const patienceMs = 30_000;
 
-/** The times of deliveries by comment, and where they are sent. */
-interface Receiver {
-  readonly url: string;
-  readonly arrivals: Map<string, number>;
-  close(): void;
-}
-
 /** Creates 200 comments per second in 100 threads, and measures from the 201 to the arrival of the webhook. */
 export async function webhooksCase(plan: Plan): Promise<CaseResult> {
   const p50 = newRow(`webhook after its commit, median, ${perSecond} events/s`, 'ms', 1);
   const p99 = newRow('webhook after its commit, 99 of 100', 'ms', 1);
   const receiver = await startReceiver();
   const installation = installCollab(plan.bin);
-  allowLoopback(installation);
+  configurePlugins(installation, [{ use: 'webhook', allowPrivate: true }]);
   const collab = await startCollab(installation);
   try {
     await withTargets([collab], async () => {
       await seedUsers(collab, 50);
       const ids = await seedThreads(collab, threads, 1);
-      execFileSync(process.execPath, [plan.bin, 'webhook', 'add', '--env', 'default', '--url', receiver.url, '--events', 'comment.created', '--dir', installation.dir, '--json']);
+      addWebhook(installation, receiver.url, 'comment.created');
       await delaysOf(collab, ids, receiver, plan.warmUpSeconds);
       for (let round = 0; round < plan.rounds; round += 1) {
         const delays = await delaysOf(collab, ids, receiver, plan.seconds);
@@ -75,27 +63,4 @@ async function post({ server, authorization }: Collab, threadId: string): Promis
   });
   if (answer.status !== 201) throw new Error(`a comment was answered with ${answer.status}`);
   return ((await answer.json()) as { comment: { id: string } }).comment.id;
-}
-
-async function startReceiver(): Promise<Receiver> {
-  const arrivals = new Map<string, number>();
-  const server = createServer((request, response) => {
-    const at = performance.now();
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: { id: string } };
-      if (!arrivals.has(data.id)) arrivals.set(data.id, at);
-      response.writeHead(204).end();
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, arrivals, close: () => void server.close() };
-}
-
-function allowLoopback({ dir }: Installation): void {
-  const file = join(dir, 'config.json');
-  const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
-  writeFileSync(file, JSON.stringify({ ...config, plugins: [{ use: 'webhook', allowPrivate: true }] }, null, 2));
 }

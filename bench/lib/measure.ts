@@ -60,6 +60,13 @@ export function ratioGoal(row: Row, peer: TargetName, bound: number): Goal {
   return { label: `${row.label}: collab / ${peer}`, measured, bound, kind: 'at least', unit: 'x', passed: measured >= bound };
 }
 
+/** The goal that the rate of a target is at least this ratio of another's: the median of the ratios within each round. */
+export function pairedGoal(row: Row, target: TargetName, other: TargetName, bound: number): Goal {
+  const others = row.runs.get(other) ?? [];
+  const measured = median((row.runs.get(target) ?? []).map((value, round) => value / (others[round] ?? NaN)));
+  return { label: `${row.label}: ${target} / ${other}`, measured, bound, kind: 'at least', unit: 'x', passed: measured >= bound };
+}
+
 /** The ratio that a build must reach compared with the earlier one; the rest is noise of such runs. */
 const leastOfBefore = 0.97;
 

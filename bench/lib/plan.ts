@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 /** The cases, in their default order. */
-export const caseNames = ['create', 'list', 'burst', 'memory', 'start', 'upload', 'serve', 'thumbnails', 'mixed', 'webhooks'] as const;
+export const caseNames = ['create', 'list', 'burst', 'memory', 'start', 'upload', 'serve', 'thumbnails', 'mixed', 'plugins', 'webhooks'] as const;
 export type CaseName = (typeof caseNames)[number];
 
 /** What is measured, and how often. */

@@ -97,7 +97,7 @@ async function run({ plugin }: LoadedPlugin, index: number, command: Command, gi
 interface OpenPlugin {
   readonly hooks: Hooks;
   readonly settings: LoadedPlugin['settings'];
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 async function open(name: string, ctx: Context, config: Config): Promise<OpenPlugin> {
