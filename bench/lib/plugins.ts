@@ -54,8 +54,7 @@ export function writePlugin({ dir }: Installation, name: string, hook: string): 
   writeFileSync(
     path,
     `import { definePlugin } from 'collab/plugin';
-import Type from 'typebox';
-export default definePlugin({ name: '${name}', version: '1.0.0', apiVersion: 1, config: Type.Object({}), setup(host) { ${hook} } });
+export default definePlugin({ name: '${name}', version: '1.0.0', apiVersion: 1, config: { type: 'object', properties: {} }, setup(host) { ${hook} } });
 `,
   );
   return path;
