@@ -1,5 +1,10 @@
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { createLogger, redact } from '../src/observability/log.ts';
+import { readableLine } from '../src/observability/readable-lines.ts';
+import { tempFolder } from './helpers/temp-folder.ts';
 
 function capture(level = 'info') {
   const lines: string[] = [];
@@ -86,5 +91,24 @@ t.test('a long hostile text does not hold the process', (t) => {
   const begun = performance.now();
   redact(`${JSON.stringify({ text })}\n`);
   t.ok(performance.now() - begun < 1_000);
+  t.end();
+});
+
+t.test('a line for people has time, level, process, message and fields, the stack of an error, and no control characters', (t) => {
+  const line = JSON.stringify({ level: 'warn', time: '2026-01-02T03:04:05.678Z', pid: 7, worker: 'web-1', port: 8787, name: 'a b="c"', msg: 'slow\u001b[2J', err: { type: 'Error', message: 'no', stack: 'Error: no\n    at x' } });
+  t.equal(readableLine(line, false), '03:04:05.678 WARN  web-1      slow·[2J port=8787 name="a b=\\"c\\""\n  Error: no\n      at x\n');
+  t.equal(readableLine(line, true).startsWith('03:04:05.678 \u001b[33mWARN \u001b[0m web-1'), true);
+  t.equal(readableLine('no JSON\n', true), 'no JSON\n');
+  t.end();
+});
+
+const pty = spawnSync('script', ['-qec', 'exit', '/dev/null']).status === 0;
+t.test('on a terminal the server logs for people, without colour if NO_COLOR is set', { skip: pty ? false : 'no script(1) here' }, (t) => {
+  const program = join(tempFolder(t), 'program.ts');
+  writeFileSync(program, `import { createLogger } from '${new URL('../src/observability/log.ts', import.meta.url).href}';\ncreateLogger({ level: 'info', name: 'primary' }).warn({ token: 'x' }, 'hello');\n`);
+  const onTerminal = (env: NodeJS.ProcessEnv): string =>
+    spawnSync('script', ['-qec', `${process.execPath} --import=${import.meta.resolve('tsx')} ${program}`, '/dev/null'], { env: { ...process.env, TERM: 'xterm', ...env }, encoding: 'utf8' }).stdout;
+  t.match(onTerminal({ NO_COLOR: '1' }), /^\d\d:\d\d:\d\d\.\d{3} WARN {2}primary {4}hello token=\[redacted\]\r\n$/);
+  t.match(onTerminal({ NO_COLOR: '' }), '\u001b[33mWARN \u001b[0m');
   t.end();
 });

@@ -9,16 +9,25 @@ export type FailureCode = 1 | 2;
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly exitCode: FailureCode;
+  /** What kind of failure it is, for scripts: a code of docs/errors.md, or one of docs/cli.md. */
+  readonly code: string;
   /** What the operator can do, one sentence or command each. */
   readonly remedies: readonly string[];
 
-  /** @param message what happened and what it means, in full sentences */
-  constructor(message: string, remedies: readonly string[] = [], exitCode: FailureCode = 1) {
+  /**
+   * @param message what happened and what it means, in full sentences
+   * @param code `usage` or `failed`, by the exit code, when absent
+   */
+  constructor(message: string, remedies: readonly string[] = [], exitCode: FailureCode = 1, code = exitCode === 2 ? 'usage' : 'failed') {
     super(message);
     this.remedies = remedies;
     this.exitCode = exitCode;
+    this.code = code;
   }
 }
+
+/** The code of errors that the operating system reports. */
+const SYSTEM = 'system_error';
 
 /** A failure with exit code 2, because the command was called wrongly. */
 export function usageFailure(message: string, ...remedies: readonly string[]): Failure {
@@ -30,6 +39,9 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   environment_not_found: '`collab env list` lists all environments.',
   environment_disabled: '`collab env update <slug> --disabled false` enables it again.',
   key_not_found: '`collab key list --env <slug>` lists the keys of an environment.',
+  room_not_found: '`collab room list --env <slug>` lists the rooms of an environment.',
+  thread_not_found: 'It may have been deleted, or belong to another environment. `collab thread list <roomId> --env <slug>` lists the threads of a room.',
+  file_not_found: '`collab upload list --env <slug>` lists the uploads of an environment.',
   comment_not_found: 'It may have been deleted, which also removes its notifications, or belong to another environment: `collab env list` lists all.',
   user_not_found: '`collab user list --env <slug>` lists the known users.',
   admin_not_found: '`collab admin list` lists all admins.',
@@ -44,31 +56,31 @@ const remedies: Partial<Record<ErrorCode, string>> = {
 export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof ConfigError) return configFailure(thrown);
-  if (thrown instanceof StartError) return new Failure(thrown.message, [], thrown.exitCode === 2 ? 2 : 1);
-  if (thrown instanceof DataError) return new Failure(thrown.message, ['`collab doctor` checks the rest of the folder.']);
+  if (thrown instanceof StartError) return new Failure(thrown.message, [], thrown.exitCode === 2 ? 2 : 1, 'start_failed');
+  if (thrown instanceof DataError) return new Failure(thrown.message, ['`collab doctor` checks the rest of the folder.'], 1, 'data_damaged');
   if (thrown instanceof CollabError) return domainFailure(thrown);
   if (isSystemError(thrown) && thrown.syscall === 'mkdir') return folderFailure(thrown);
-  if (isSystemError(thrown)) return new Failure(`The operating system reported an error: ${thrown.message}.`, systemRemedies(thrown.code));
+  if (isSystemError(thrown)) return new Failure(`The operating system reported an error: ${thrown.message}.`, systemRemedies(thrown.code), 1, SYSTEM);
   const report = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   return new Failure(`An unexpected error occurred. This is a bug in Collab.\n${report}`, [
     '`collab doctor` may show the cause. If not, please report the lines above.',
-  ]);
+  ], 1, 'internal');
 }
 
 function configFailure(error: ConfigError): Failure {
   const lines = error.problems.map(renderProblem);
   const message = lines.length === 1 ? (lines[0] ?? '') : `The configuration has ${lines.length} problems:\n${lines.map((line) => `  ${line}`).join('\n')}`;
-  return usageFailure(message, 'Correct it, then run `collab config check`. `collab config example` shows every option.');
+  return new Failure(message, ['Correct it, then run `collab config check`. `collab config example` shows every option.'], 2, 'invalid_configuration');
 }
 
 function domainFailure(error: CollabError): Failure {
   const remedy = remedies[error.code];
-  return new Failure(sentence(error.message), remedy === undefined ? [] : [remedy], error.kind.status === 400 ? 2 : 1);
+  return new Failure(sentence(error.message), remedy === undefined ? [] : [remedy], error.kind.status === 400 ? 2 : 1, error.code);
 }
 
 function folderFailure({ path, code, message }: NodeJS.ErrnoException & { code: string }): Failure {
   const reason = code === 'ENOENT' ? 'the system does not allow folders there' : (/: (.*?),/.exec(message)?.[1] ?? code);
-  return new Failure(`The folder ${path} cannot be created: ${reason}.`, ['ENOENT', 'ENOTDIR', 'EEXIST'].includes(code) ? ['Choose another folder.'] : systemRemedies(code));
+  return new Failure(`The folder ${path} cannot be created: ${reason}.`, ['ENOENT', 'ENOTDIR', 'EEXIST'].includes(code) ? ['Choose another folder.'] : systemRemedies(code), 1, SYSTEM);
 }
 
 function sentence(text: string): string {

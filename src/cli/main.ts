@@ -1,9 +1,9 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../model/version.ts';
 import { pathArgument } from './option-values.ts';
-import { asFailure, type Failure } from './failure.ts';
+import { asFailure, Failure } from './failure.ts';
 import { Interrupted } from './terminal/interruption.ts';
-import { printNote, renderFailure } from './terminal/output.ts';
+import { failureJson, printNote, renderFailure } from './terminal/output.ts';
 
 type Register = (program: Command) => void;
 
@@ -20,6 +20,10 @@ const modules: Readonly<Record<string, () => Promise<Register>>> = {
   env: async () => (await import('./commands/env.ts')).register,
   key: async () => (await import('./commands/key.ts')).register,
   user: async () => (await import('./commands/user.ts')).register,
+  room: async () => (await import('./commands/room.ts')).register,
+  thread: async () => (await import('./commands/thread.ts')).register,
+  comment: async () => (await import('./commands/comment.ts')).register,
+  upload: async () => (await import('./commands/upload.ts')).register,
   notify: async () => (await import('./commands/notify.ts')).register,
   token: async () => (await import('./commands/token.ts')).register,
   admin: async () => (await import('./commands/admin.ts')).register,
@@ -34,6 +38,8 @@ const modules: Readonly<Record<string, () => Promise<Register>>> = {
   gc: async () => (await import('./commands/gc.ts')).register,
   compact: async () => (await import('./commands/compact.ts')).register,
   openapi: async () => (await import('./commands/openapi.ts')).register,
+  completion: async () => (await import('./completion/completion.ts')).register,
+  version: async () => (await import('./commands/version.ts')).register,
 };
 
 /** The exit code that shells show for a program whose output pipe was closed: 128 plus the number of SIGPIPE. */
@@ -43,11 +49,11 @@ const CLOSED_OUTPUT = 141;
  * Runs one command line.
  *
  * @param argv the arguments after the program's name
- * @returns the exit code: 0 success, 1 failure, 2 wrong call or configuration, 130 or 143 ended by a signal, 141 the reader
+ * @returns the exit code: 0 success, 1 failure, 2 wrong call or configuration, 3 the server is stopped (`status`), 130 or 143 ended by a signal, 141 the reader
  *   of its output is gone. All output has been written.
  */
 export async function runCli(argv: readonly string[]): Promise<number> {
-  const output = watchOutput();
+  const output = watchOutput(argv);
   try {
     const program = await createProgram(argv);
     await program.parseAsync([...argv], { from: 'user' });
@@ -55,16 +61,29 @@ export async function runCli(argv: readonly string[]): Promise<number> {
     return Number(process.exitCode ?? (await output.exitCode()));
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    return isClosedPipe(error) ? CLOSED_OUTPUT : report(error);
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : reportUsage(argv, error);
+    return isClosedPipe(error) ? CLOSED_OUTPUT : report(argv, error);
   }
 }
 
 /** Prints why a command failed. Returns its exit code. */
-function report(error: unknown): number {
-  const failure: Failure = asFailure(error);
-  printNote(renderFailure(failure));
+function report(argv: readonly string[], error: unknown): number {
+  const failure = asFailure(error);
+  printNote(asksJson(argv) ? failureJson(failure) : renderFailure(failure));
   return failure.exitCode;
+}
+
+/** Reports a command line that commander has refused. It has printed the reason itself, but not as JSON. Returns the exit code. */
+function reportUsage(argv: readonly string[], { code, message }: CommanderError): number {
+  if (!asksJson(argv)) return 2;
+  const reason = code === 'commander.help' ? 'A command is missing.' : message.replace(/^error: /, '');
+  return report(argv, new Failure(reason, ['Run it with --help to see its usage.'], 2));
+}
+
+/** Whether the command line has --json. */
+function asksJson(argv: readonly string[]): boolean {
+  const ends = argv.indexOf('--');
+  return (ends < 0 ? argv : argv.slice(0, ends)).includes('--json');
 }
 
 /** Creates the program with the commands that `argv` names, or with all commands if it names none. */
@@ -74,14 +93,16 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
     .version(version, '-v, --version', 'Print the version.')
     .helpOption('-h, --help', 'Show help.')
     .helpCommand('help [command]', 'Show help for a command.')
-    .option('--dir <folder>', 'Folder of config.json and the data (default: the current folder if it contains a config.json, else ./collab).', pathOption)
+    .option('--dir <folder>', 'Folder of config.json and the data (default: the variable COLLAB_DIR, else the current folder if it contains a config.json, else ./collab).', pathOption)
     .option('--json', 'Print one JSON document.')
     .configureHelp({ showGlobalOptions: true, helpWidth: 100 })
     .showHelpAfterError('(run it with --help to see its usage)')
+    .configureOutput(asksJson(argv) ? { writeErr: () => {} } : {})
     .exitOverride()
     .addHelpText('after', '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.');
-  const named = Object.keys(modules).filter((name) => argv.includes(name));
   const first = firstWord(argv);
+  // Completions are of all commands.
+  const named = first === 'completion' ? [] : Object.keys(modules).filter((name) => argv.includes(name));
   if (first !== undefined && first !== 'help' && !Object.hasOwn(modules, first)) {
     const { namedPlugin, registerPluginCommands } = await import('./plugin-commands.ts');
     const plugin = await namedPlugin(first, argv);
@@ -107,7 +128,7 @@ function pathOption(text: string): string {
 }
 
 /** Prevents a failed write to standard output or standard error from ending the process. */
-function watchOutput(): { exitCode(): Promise<number> } {
+function watchOutput(argv: readonly string[]): { exitCode(): Promise<number> } {
   let first: Error | undefined;
   process.stdout.on('error', (error) => (first ??= error));
   process.stderr.on('error', () => {});
@@ -116,7 +137,7 @@ function watchOutput(): { exitCode(): Promise<number> } {
     async exitCode() {
       await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
       if (first === undefined) return 0;
-      return isClosedPipe(first) ? CLOSED_OUTPUT : report(first);
+      return isClosedPipe(first) ? CLOSED_OUTPUT : report(argv, first);
     },
   };
 }

@@ -17,6 +17,7 @@ import { loadWebPlugins, type WebPlugins } from '../plugins/web-plugins.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import { addCommand, addGroup } from './command.ts';
 import { Failure, usageFailure } from './failure.ts';
+import { givenFolder } from './shared/given-folder.ts';
 import { chooseFolder, invocationOf } from './shared/invocation.ts';
 import { withStore } from './shared/open-store.ts';
 import { nextSteps, printResult, table } from './terminal/output.ts';
@@ -27,8 +28,7 @@ const STDERR = 2;
 /** The entry of the plugin with this name: one of the configuration, or a shipped one. Undefined if there is none. */
 export async function namedPlugin(name: string, argv: readonly string[]): Promise<PluginEntry | undefined> {
   if (!/^[a-z][a-z0-9-]{1,39}$/.test(name)) return undefined;
-  const at = argv.indexOf('--dir');
-  const plugins = configuredPlugins(at < 0 ? undefined : argv[at + 1]);
+  const plugins = configuredPlugins(givenFolder(argv));
   const named = plugins.find(({ use }) => use === name);
   if (named !== undefined || isShipped(name)) return named ?? { use: name };
   for (const entry of plugins) if ((await checkPlugin(entry, '').catch(() => null))?.name === name) return entry;

@@ -131,13 +131,16 @@ function readGroup(content: Readonly<Record<string, unknown>>, path: string, fil
 function readVariables(env: ConfigSources['env'], reader: ConfigReader): void {
   const byVariable = new Map([...options.values()].map((option) => [option.variable, option]));
   for (const [variable, text] of Object.entries(env)) {
-    if (!variable.startsWith('COLLAB_') || text === undefined || text === '' || isServiceLink(variable, text)) continue;
+    if (!variable.startsWith('COLLAB_') || text === undefined || text === '' || variable === FOLDER_VARIABLE || isServiceLink(variable, text)) continue;
     const option = byVariable.get(variable);
     const source = `the variable ${variable}`;
     if (option === undefined) reader.reject(variable, unknownOption(variable, byVariable.keys()), source);
     else reader.take(option.path, option.parse(text), text, source);
   }
 }
+
+/** The variable that names the folder of config.json: a setting of the command line, which is not in the file itself. */
+const FOLDER_VARIABLE = 'COLLAB_DIR';
 
 /** Kubernetes sets such variables in every container of a namespace that has a Service named `collab`. */
 function isServiceLink(variable: string, text: string): boolean {

@@ -1,4 +1,6 @@
+import { isatty } from 'node:tty';
 import { pino, type DestinationStream, type Logger } from 'pino';
+import { readableLine } from './readable-lines.ts';
 
 /** The logger of pino. Modules import it from here, so that only this file names pino. */
 export type { Logger } from 'pino';
@@ -20,6 +22,7 @@ export interface LogOptions {
 
 /**
  * Creates a logger that writes one JSON object per line: level by name, ISO time, pid, `worker`, then the fields given.
+ * If `output` is a terminal, it writes lines for people instead, in colour unless NO_COLOR is set.
  * Writes are synchronous, so that the last lines of a dying process are not lost. Secrets are redacted in the finished
  * line, wherever they occur: values under secret names, and everything that looks like a key, a token or a secret in a URL.
  */
@@ -32,8 +35,15 @@ export function createLogger({ level, name, output = 1, destination }: LogOption
       formatters: { level: (label) => ({ level: label }) },
       hooks: { streamWrite: redact },
     },
-    destination ?? pino.destination({ fd: output, sync: true }),
+    destination ?? destinationOf(output),
   );
+}
+
+function destinationOf(output: LogOutput): DestinationStream {
+  const stream = pino.destination({ fd: output, sync: true });
+  if (!isatty(output)) return stream;
+  const colour = (process.env['NO_COLOR'] ?? '') === '' && process.env['TERM'] !== 'dumb';
+  return { write: (line) => void stream.write(readableLine(line, colour)) };
 }
 
 const REDACTED = '[redacted]';

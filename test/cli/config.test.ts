@@ -41,7 +41,7 @@ t.test('check reports a missing folder', async (t) => {
   const { code, stdout, stderr } = await collab(['config', 'check', '--dir', dir, '--json']);
   t.equal(code, 2);
   t.match(JSON.parse(stdout), { valid: false, problems: [{ path: '', reason: /^The folder does not exist/, source: dir }] });
-  t.match(stderr, /^collab: The folder does not exist\. .*nowhere\)\n {2}→ /);
+  t.match(JSON.parse(stderr), { error: { code: 'invalid_configuration', message: /^The folder does not exist\. .*nowhere\)$/ } });
 });
 
 t.test('check exits with 2 and reports every problem', async (t) => {
@@ -50,7 +50,7 @@ t.test('check exits with 2 and reports every problem', async (t) => {
   const { code, stdout, stderr } = await collab(['config', 'check', '--dir', dir, '--json']);
   t.equal(code, 2);
   t.match(JSON.parse(stdout), { valid: false, problems: [{ path: 'port' }, { path: 'hots', reason: 'is not an option; did you mean host?' }] });
-  t.match(stderr, /The configuration has 2 problems:\n {2}port must be .*\n {2}hots is not an option/);
+  t.match(JSON.parse(stderr), { error: { message: /The configuration has 2 problems:\n {2}port must be .*\n {2}hots is not an option/ } });
   t.match(await collab(['config', 'check', '--dir', dir]), { code: 2, stdout: '' });
 });
 

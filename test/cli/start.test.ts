@@ -163,7 +163,7 @@ t.test('what a killed server leaves behind is ignored', async (t) => {
   const killed = await startServer(t, dir, ['--workers', '1']);
   t.match(JSON.parse(readFileSync(join(dir, 'data', 'server.json'), 'utf8')), { pid: killed.process.pid, address: killed.url });
   await killed.end('SIGKILL');
-  t.match(await collabJson(t, ['status', '--dir', dir]), { running: false, address: null });
+  t.match(await collabJson(t, ['status', '--dir', dir], { code: 3 }), { running: false, address: null });
   const again = await startServer(t, dir, ['--workers', '1']);
   t.equal(await again.end(), 0);
   t.notOk(existsSync(join(dir, 'data', 'server.json')));

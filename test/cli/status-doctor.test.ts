@@ -17,7 +17,10 @@ function checkIn({ stdout }: Finished, name: string): Report['checks'][number] |
 t.test('status of a stopped server', async (t) => {
   const dir = tempFolder(t);
   const { environment } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
-  t.strictSame(await collabJson(t, ['status', '--dir', dir]), {
+  const { disk, ...found } = await collabJson<{ disk: { storeBytes: number; filesBytes: number } }>(t, ['status', '--dir', dir], { code: 3 });
+  t.ok(disk.storeBytes > 0);
+  t.equal(disk.filesBytes, 0, 'nothing was uploaded');
+  t.strictSame(found, {
     dir,
     running: false,
     pid: null,
@@ -28,7 +31,7 @@ t.test('status of a stopped server', async (t) => {
     heldSnapshots: [],
     environments: [{ ...environment, name: 'Default', disabled: false, rooms: 0, threads: 0, users: 0, seq: 0 }],
   });
-  t.match(await collab(['status', '--dir', dir]), { code: 0, stdout: /server +stopped[^]*Next:\n.*collab.* start --dir/ });
+  t.match(await collab(['status', '--dir', dir]), { code: 3, stdout: /server +stopped[^]*store +[\d.]+ [kM]B\nfiles +0 kB\n[^]*Next:\n.*collab.* start --dir/ });
 });
 
 t.test('status and doctor while a server is running', async (t) => {

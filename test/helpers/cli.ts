@@ -16,6 +16,8 @@ export const collabCommand: readonly string[] = [process.execPath, ...program];
 
 /** A command that does not end by itself is given up after this. */
 const PATIENCE_MS = 60_000;
+/** The same for one that goes on: a test may call many commands beside it. */
+const RUNNING_PATIENCE_MS = 600_000;
 
 export interface Finished {
   readonly code: number | null;
@@ -41,10 +43,10 @@ export async function collab(args: readonly string[], options: RunOptions = {}):
   return { code, ...texts };
 }
 
-/** Runs a command with --json, which must end well, and returns what it printed: exactly one document. */
-export async function collabJson<T>(t: Test, args: readonly string[], options: RunOptions = {}): Promise<T> {
+/** Runs a command with --json, which must end well (or with the code of the options), and returns what it printed: exactly one document. */
+export async function collabJson<T>(t: Test, args: readonly string[], options: RunOptions & { readonly code?: number } = {}): Promise<T> {
   const { code, stdout, stderr } = await collab([...args, '--json'], options);
-  if (code !== 0) t.fail(`collab ${args.join(' ')} exited with ${code}: ${stderr}`);
+  if (code !== (options.code ?? 0)) t.fail(`collab ${args.join(' ')} exited with ${code}: ${stderr}`);
   return JSON.parse(stdout) as T;
 }
 
@@ -76,7 +78,7 @@ export function startCollab(t: Test, args: readonly string[], options: RunOption
   let errors = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors += text));
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), RUNNING_PATIENCE_MS);
   const end = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {
     child.kill(signal);
     const code = await ended;

@@ -8,7 +8,7 @@ import { addCommand } from '../command.ts';
 import { Failure } from '../failure.ts';
 import { withStore } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
-import { asInvoked, printResult } from '../terminal/output.ts';
+import { nextSteps, printResult } from '../terminal/output.ts';
 
 interface Options {
   readonly dryRun?: true;
@@ -81,5 +81,5 @@ function describe({ dryRun, unlinked, orphans, orphanBytes, staged }: Removed): 
     `  ${orphans} files without a record (${Math.ceil(orphanBytes / 1024)} kB)`,
     `  ${staged} uploads that were never finished`,
   ];
-  return [...lines, ...(dryRun ? ['', asInvoked('collab gc removes them.')] : [])].join('\n');
+  return [...lines, ...(dryRun ? [nextSteps('collab gc')] : [])].join('\n');
 }

@@ -10,11 +10,9 @@ import { Failure } from '../failure.ts';
 import { integerOption, timeOption } from '../option-values.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { withStore } from '../shared/open-store.ts';
-import { printResult, table } from '../terminal/output.ts';
+import { excerpt, printResult, table } from '../terminal/output.ts';
 
 const MAX_TESTED = 100_000;
-/** The characters of a comment in a table. */
-const EXCERPT = 60;
 const STDERR = 2;
 
 /** A comment that the filters would not have published unchanged. */
@@ -106,5 +104,5 @@ function hitOf({ roomId, comment, outcome }: BacktestResult): Hit | null {
 }
 
 function rowOf({ outcome, userId, commentId, plugin, reason, body }: Hit): string[] {
-  return [outcome, userId, commentId, plugin === null ? (reason ?? '') : `${plugin}: ${reason}`, body.length > EXCERPT ? `${body.slice(0, EXCERPT)}…` : body];
+  return [outcome, userId, commentId, plugin === null ? (reason ?? '') : `${plugin}: ${reason}`, excerpt(body)];
 }

@@ -12,13 +12,11 @@ import { choiceOption, integerOption } from '../option-values.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { withStore } from '../shared/open-store.ts';
 import { operatorActor } from '../shared/operator.ts';
-import { keyValues, nextSteps, printResult, table } from '../terminal/output.ts';
+import { excerpt, keyValues, nextSteps, printResult, table } from '../terminal/output.ts';
 import { confirmDestruction } from '../terminal/prompt.ts';
 import { addBacktest } from './moderation-backtest.ts';
 
 const MAX_LISTED = 1_000;
-/** The characters of a comment in a table. */
-const EXCERPT = 60;
 
 /** An item as `listItems` and `getItem` render it. */
 interface ItemView extends Omit<ModerationItem, 'reports'> {
@@ -109,7 +107,7 @@ async function actorIn(ctx: Context, env: string): Promise<BackendActor> {
 function rowOf(item: ItemView): string[] {
   const { id, kind, state, userId, createdAt, comment } = item;
   const body = comment?.body ?? '';
-  return [id, kind, state, userId, createdAt, whyOf(item), body.length > EXCERPT ? `${body.slice(0, EXCERPT)}…` : body];
+  return [id, kind, state, userId, createdAt, whyOf(item), excerpt(body)];
 }
 
 function whyOf({ plugin, reason, reportCount }: ItemView): string {

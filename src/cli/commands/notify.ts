@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { findEnvironment } from '../../domain/environments/environments.ts';
 import { type Explanation, explainNotification } from '../../domain/notifications/explain.ts';
+import { printable } from '../../lib/printable.ts';
 import { addCommand, addGroup } from '../command.ts';
 import { withStore } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
-import { printable, printResult } from '../terminal/output.ts';
+import { printResult } from '../terminal/output.ts';
 
 /** Adds `notify explain`. */
 export function register(program: Command): void {

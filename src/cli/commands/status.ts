@@ -8,8 +8,14 @@ import { withStore } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { describeSnapshot, findLongSnapshots } from '../doctor/long-snapshots.ts';
 import { keyValues, nextSteps, printResult, shellWord, table } from '../terminal/output.ts';
+import { bytesText } from '../terminal/progress.ts';
+import { diskUse } from '../shared/disk-use.ts';
+import { filesFolder, storeFolder } from '../shared/folder.ts';
 import { readinessOf } from '../shared/readiness.ts';
 import { findRunningServer } from '../shared/running-server.ts';
+
+/** The exit code of `status` for a server that is stopped, as of the init scripts of the Linux Standard Base. */
+const STOPPED = 3;
 
 /** The output of `status --json`. */
 interface Status {
@@ -20,6 +26,8 @@ interface Status {
   readonly workers: number | null;
   readonly startedAt: string | null;
   readonly ready: boolean;
+  /** What the data takes on the disk, in bytes. */
+  readonly disk: { readonly storeBytes: number; readonly filesBytes: number };
   /** Processes that have kept a snapshot of the store open for a second or longer. */
   readonly heldSnapshots: readonly Pick<OpenSnapshot, 'table' | 'pid' | 'command' | 'stopped'>[];
   readonly environments: readonly (Pick<Environment, 'id' | 'slug' | 'name' | 'disabled'> & Counts)[];
@@ -28,15 +36,16 @@ interface Status {
 /** Adds `status`. */
 export function register(program: Command): void {
   addCommand(program, 'status', {
-    summary: 'Show whether the server is running, its address and its contents.',
+    summary: 'Show whether the server is running, its address, its contents and what they take on the disk.',
+    details: 'Exit code 3 if the server is stopped.',
     examples: ['collab status', 'collab status --json | jq .ready'],
   }).action(status);
 }
 
 async function status(_options: object, command: Command): Promise<void> {
   const at = invocationOf(command);
-  const found = await withStore(at, async (ctx, { dataDir }): Promise<Status> => {
-    const server = findRunningServer(dataDir);
+  const found = await withStore(at, async (ctx, config): Promise<Status> => {
+    const server = findRunningServer(config.dataDir);
     const endpoint = server?.endpoint ?? null;
     const environments = [];
     for (const environment of await listEnvironments(ctx)) {
@@ -51,11 +60,13 @@ async function status(_options: object, command: Command): Promise<void> {
       workers: endpoint?.workers ?? null,
       startedAt: endpoint?.startedAt ?? null,
       ready: endpoint !== null && (await readinessOf(endpoint)).ready,
+      disk: { storeBytes: await diskUse(storeFolder(config)), filesBytes: await diskUse(filesFolder(config)) },
       heldSnapshots: (await findLongSnapshots(ctx.store)).map(({ table, pid, command, stopped }) => ({ table, pid, command, stopped })),
       environments,
     };
   });
   printResult(at.json, found, () => describe(found));
+  if (!found.running) process.exitCode = STOPPED;
 }
 
 function describe(status: Status): string {
@@ -72,20 +83,24 @@ function describe(status: Status): string {
     ]),
   );
   const warnings = status.heldSnapshots.map((snapshot) => `\nWarning: ${describeSnapshot(snapshot)}. Run collab doctor for details.`);
-  return [serverText(status), ...warnings, '', environments.length === 0 ? 'There are no environments.' : contents, nextText(status)].join('\n');
+  return [keyValues([...serverPairs(status), ...diskPairs(status)]), ...warnings, '', environments.length === 0 ? 'There are no environments.' : contents, nextText(status)].join('\n');
 }
 
-function serverText({ running, ready, address, workers, pid, startedAt, dir }: Status): string {
-  if (!running) return keyValues([['server', 'stopped'], ['folder', dir]]);
-  if (address === null) return keyValues([['server', 'starting'], ['process', String(pid)], ['folder', dir]]);
-  return keyValues([
+function serverPairs({ running, ready, address, workers, pid, startedAt, dir }: Status): [name: string, value: string][] {
+  if (!running) return [['server', 'stopped'], ['folder', dir]];
+  if (address === null) return [['server', 'starting'], ['process', String(pid)], ['folder', dir]];
+  return [
     ['server', ready ? 'running and ready' : 'running, but not ready'],
     ['address', address],
     ['workers', String(workers)],
     ['process', String(pid)],
     ['since', startedAt ?? ''],
     ['folder', dir],
-  ]);
+  ];
+}
+
+function diskPairs({ disk }: Status): [name: string, value: string][] {
+  return [['store', bytesText(disk.storeBytes)], ['files', bytesText(disk.filesBytes)]];
 }
 
 function nextText({ running, ready, dir }: Status): string {

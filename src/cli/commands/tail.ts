@@ -4,6 +4,7 @@ import type { Context } from '../../domain/context.ts';
 import { findEnvironment } from '../../domain/environments/environments.ts';
 import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { streamOf } from '../../domain/events/streams.ts';
+import { printable } from '../../lib/printable.ts';
 import type { Environment } from '../../model/environment.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { EventEnvelope } from '../../model/event.ts';
@@ -13,7 +14,7 @@ import { integerOption } from '../option-values.ts';
 import { withStore } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { Interrupted } from '../terminal/interruption.ts';
-import { printNote, print, printable } from '../terminal/output.ts';
+import { printNote, print } from '../terminal/output.ts';
 
 const POLL_MS = 100;
 const BATCH = 500;

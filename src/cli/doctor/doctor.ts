@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { ConfigError } from '../../config/error.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
+import { printable } from '../../lib/printable.ts';
 import { type Check, fail, ok, reasonOf } from './check.ts';
 import { checkDeep } from './check-deep.ts';
 import { checkFolder } from './check-folder.ts';
@@ -14,7 +15,7 @@ import { addCommand } from '../command.ts';
 import { Failure } from '../failure.ts';
 import { configFile } from '../shared/folder.ts';
 import { invocationOf } from '../shared/invocation.ts';
-import { printable, printResult } from '../terminal/output.ts';
+import { printResult } from '../terminal/output.ts';
 
 /** Adds `doctor`. */
 export function register(program: Command): void {

@@ -16,8 +16,9 @@ export function invocationOf(command: Command): Invocation {
   return { dir: chooseFolder(dir), json: json === true };
 }
 
-/** The folder that --dir names; without it the current folder if it contains a config.json, else ./collab. */
+/** The folder that --dir names, else the variable COLLAB_DIR; without both the current folder if it contains a config.json, else ./collab. */
 export function chooseFolder(dir: string | undefined): string {
-  if (dir !== undefined) return resolve(dir);
+  const named = dir ?? process.env['COLLAB_DIR'];
+  if (named !== undefined && named !== '') return resolve(named);
   return existsSync('config.json') ? process.cwd() : resolve('collab');
 }

@@ -1,5 +1,10 @@
 import { basename, relative } from 'node:path';
+import { printable } from '../../lib/printable.ts';
 import type { Failure } from '../failure.ts';
+import { givenFolder } from '../shared/given-folder.ts';
+
+/** The characters of a text in a table. */
+const EXCERPT = 60;
 
 /** Writes one or more lines to standard output. */
 export function print(text: string): void {
@@ -29,9 +34,14 @@ export function keyValues(pairs: readonly (readonly [name: string, value: string
   return pairs.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`).join('\n');
 }
 
-/** Formats the next steps, to follow a result. `collab` commands are shown as they can be called here. */
+/** Formats the next steps, to follow a result. `collab` commands are shown as they can be called here, on the same folder. */
 export function nextSteps(...lines: readonly string[]): string {
   return `\nNext:\n${lines.map((line) => `  ${asInvoked(line)}`).join('\n')}`;
+}
+
+/** The beginning of a text, for a table. */
+export function excerpt(text: string): string {
+  return text.length > EXCERPT ? `${text.slice(0, EXCERPT)}…` : text;
 }
 
 /** Quotes a text for the shell, if necessary. */
@@ -39,9 +49,15 @@ export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Replaces `collab` at the start of a command line by the way this process was called, because it may not be installed. */
+/**
+ * Replaces `collab` at the start of a command line by the way this process was called, because it may not be installed, and
+ * adds the folder that was given with --dir. Other lines are returned as they are.
+ */
 export function asInvoked(line: string): string {
-  return line.replace(/^collab /, `${programName(process.argv[1] ?? '')} `);
+  if (!line.startsWith('collab ')) return line;
+  const folder = givenFolder(process.argv.slice(2));
+  const repeated = folder === undefined || / --(?:dir|help)\b/.test(line) ? '' : ` --dir ${shellWord(folder)}`;
+  return `${programName(process.argv[1] ?? '')}${line.slice('collab'.length)}${repeated}`;
 }
 
 function programName(script: string): string {
@@ -52,9 +68,9 @@ function programName(script: string): string {
   return basename(script) === 'collab' ? 'collab' : `node ${relative('', script)}`;
 }
 
-/** Replaces control characters, which could manipulate the terminal, in texts from users. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '·');
+/** Formats a failure as one JSON document in a line, for callers that asked for JSON. */
+export function failureJson({ code, message, remedies }: Failure): string {
+  return JSON.stringify({ error: { code, message, remedies } });
 }
 
 /** Formats a failure: what happened, then what to do. */

@@ -1,0 +1,55 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { collab } from '../helpers/cli.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+const run = promisify(execFile);
+const skip = (shell: string): string | false => (spawnSync(shell, ['-c', 'exit']).error === undefined ? false : `no ${shell} here`);
+const dir = tempFolder(t);
+
+/** The script for a shell, in a file. */
+async function scriptFor(shell: string): Promise<string> {
+  const { code, stdout } = await collab(['completion', shell]);
+  t.equal(code, 0);
+  const file = join(dir, `collab.${shell}`);
+  writeFileSync(file, stdout);
+  return file;
+}
+
+t.test('bash completes commands, subcommands and options', { skip: skip('bash') }, async (t) => {
+  const file = await scriptFor('bash');
+  const complete = async (...words: string[]): Promise<string[]> => {
+    const line = `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _collab; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await run('bash', ['-c', line, file, ...words]);
+    return stdout.split('\n').filter((word) => word !== '');
+  };
+  t.strictSame(await complete('collab', 'sta'), ['start', 'status']);
+  t.strictSame(await complete('collab', '--dir', 'env', 'key', 'cr'), ['create'], 'the value of an option is no command');
+  t.strictSame(await complete('collab', 'env', 'update', 'default', '--max-f'), ['--max-file-size-mb']);
+  t.ok((await complete('collab', 'doctor', '')).includes('--json'));
+  t.strictSame(await complete('collab', 'token', 'create', '--env', ''), [], 'nothing is known about values');
+  writeFileSync(join(dir, 'backup-of-may'), '');
+  t.strictSame(await complete('collab', '--dir', join(dir, 'backup')), [join(dir, 'backup-of-may')]);
+});
+
+t.test('zsh completes commands with their descriptions', { skip: skip('zsh') }, async (t) => {
+  const file = await scriptFor('zsh');
+  const line = 'compdef() { }; _describe() { print -rl -- "${found[@]}" }; source "$0"; words=("$@"); CURRENT=$#; _collab';
+  const { stdout } = await run('zsh', ['-f', '-c', line, file, 'collab', 'env', '']);
+  t.match(stdout, /^create:Create an environment\nlist:List all environments\n/);
+});
+
+t.test('fish completes commands and options', { skip: skip('fish') }, async (t) => {
+  const file = await scriptFor('fish');
+  const complete = async (line: string): Promise<string> => (await run('fish', ['-N', '-c', `source ${file}; complete -C '${line}'`])).stdout;
+  t.match(await complete('collab env up'), /^update\tChange the name/);
+  t.match(await complete('collab key create --ki'), /^--kind\t/m);
+  t.notMatch(await complete('collab key create --ma'), /max-file-size/);
+});
+
+t.test('another shell is refused', async (t) => {
+  t.match(await collab(['completion', 'tcsh']), { code: 2, stdout: '', stderr: /<shell> must be one of bash, zsh, fish, not "tcsh"/ });
+});

@@ -1,0 +1,61 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { version } from '../../src/model/version.ts';
+import { collab, collabJson, type InitOutput } from '../helpers/cli.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+const dir = tempFolder(t);
+await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+
+interface ErrorDocument {
+  readonly error: { readonly code: string; readonly message: string; readonly remedies: readonly string[] };
+}
+
+t.test('collab version prints the version, and as JSON that of Node too', async (t) => {
+  t.match(await collab(['version']), { code: 0, stdout: new RegExp(`^collab ${version.replaceAll('.', '\\.')}, Node ${process.versions.node}`) });
+  t.strictSame(await collabJson(t, ['version']), { version, node: process.versions.node, platform: process.platform, arch: process.arch });
+});
+
+t.test('COLLAB_DIR names the folder of every command, --dir overrides it, and an empty one counts as none', async (t) => {
+  const env = { COLLAB_DIR: dir };
+  const cwd = tempFolder(t);
+  t.match(await collabJson(t, ['env', 'list'], { env, cwd }), { items: [{ slug: 'default' }] });
+  t.match(await collabJson(t, ['config', 'check'], { env, cwd }), { valid: true, file: join(dir, 'config.json') });
+  t.match(await collab(['env', 'list', '--dir', 'other'], { env, cwd }), { code: 1, stderr: new RegExp(`no Collab folder at ${join(cwd, 'other')}`) });
+  t.match(await collab(['env', 'list'], { env: { COLLAB_DIR: '' }, cwd }), { code: 1, stderr: new RegExp(`no Collab folder at ${join(cwd, 'collab')}`) });
+});
+
+t.test('the next steps name the folder again if the command line named it', async (t) => {
+  const spaced = join(dir, 'a folder');
+  const add = ['user', 'add', 'ann', '--env', 'default'];
+  await collab(['init', '--dir', spaced]);
+  t.match((await collab([...add, '--dir', spaced])).stdout, `token create --env default --user ann --dir '${spaced}'\n`);
+  t.match((await collab([...add, `--dir=${dir}`])).stdout, `token create --env default --user ann --dir ${dir}\n`);
+  t.match((await collab(add, { env: { COLLAB_DIR: dir } })).stdout, 'token create --env default --user ann\n');
+  t.notMatch((await collab(['init', '--dir', dir])).stdout, /--dir .*--dir/, 'not twice');
+});
+
+t.test('with --json a failure is one JSON document on standard error', async (t) => {
+  const broken = join(dir, 'broken');
+  mkdirSync(broken);
+  writeFileSync(join(broken, 'config.json'), '{"prot": 1}');
+  const cases: [args: string[], exit: number, code: string, message: RegExp][] = [
+    [['env', 'show', 'nowhere', '--dir', dir], 1, 'environment_not_found', /nowhere/],
+    [['env', 'list', '--dir', join(dir, 'none')], 1, 'failed', /There is no Collab folder/],
+    [['env', 'list', '--dir', broken], 2, 'invalid_configuration', /prot is not an option; did you mean port/],
+    [['token', 'create', '--env', 'default', '--user', 'ann', '--ttl', 'soon', '--dir', dir], 2, 'usage', /^--ttl must be a duration/],
+    [['env', 'create', '--dir', dir], 2, 'usage', /^missing required argument 'slug'/],
+    [['statsu'], 2, 'usage', /^unknown command 'statsu'\n\(Did you mean status\?\)/],
+    [['env'], 2, 'usage', /^A command is missing\.$/],
+    [['backup', '/proc/x', '--dir', dir], 1, 'system_error', /cannot be created/],
+  ];
+  for (const [args, exit, code, message] of cases) {
+    const ended = await collab([...args, '--json']);
+    t.match(ended, { code: exit, stdout: '' }, args.join(' '));
+    const lines = ended.stderr.trimEnd().split('\n');
+    t.equal(lines.length, 1);
+    const { error } = JSON.parse(lines[0] ?? '') as ErrorDocument;
+    t.match(error, { code, message, remedies: Array });
+  }
+});
