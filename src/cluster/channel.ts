@@ -59,24 +59,48 @@ interface IpcEnd {
   send?(message: Message, sent: () => void): boolean;
   disconnect?(): void;
   on(event: 'message', listener: (message: unknown) => void): unknown;
-  once(event: 'disconnect', listener: () => void): unknown;
+  prependOnceListener(event: 'disconnect', listener: () => void): unknown;
 }
 
-/** The parent's end of the channel to a process it has forked. */
+/**
+ * What the child sends first. A worker of node:cluster receives messages before its own code can listen to them, and they
+ * would be lost: the parent keeps its messages until then.
+ */
+const LISTENING = 'collab:listening';
+
+/** The parent's end of the channel to a process it has forked. The child must call `childChannel`. */
 export function parentChannel(child: ChildProcess): ProcessChannel {
-  return forkedChannel(child);
+  const channel = forkedChannel(child);
+  let early: (() => void)[] | null = [];
+  const sendAll = (): void => {
+    const kept = early ?? [];
+    early = null;
+    for (const send of kept) send();
+  };
+  child.on('message', (raw) => raw === LISTENING && sendAll());
+  channel.onClose(sendAll);
+  return {
+    ...channel,
+    send(message, sent) {
+      if (early === null) channel.send(message, sent);
+      else early.push(() => channel.send(message, sent));
+    },
+  };
 }
 
 /** The child's end of the channel to its parent. Throws if this process was not forked. */
 export function childChannel(): ProcessChannel {
   if (process.send === undefined) throw new Error('this process was not forked: it has no channel to a parent');
-  return forkedChannel(process);
+  const channel = forkedChannel(process);
+  process.send(LISTENING);
+  return channel;
 }
 
 function forkedChannel(end: IpcEnd): ProcessChannel {
   const listeners = new ChannelListeners();
   end.on('message', (raw) => listeners.receive(raw));
-  end.once('disconnect', () => listeners.close());
+  // First of all listeners: in a worker, that of node:cluster ends the process.
+  end.prependOnceListener('disconnect', () => listeners.close());
   return {
     send(message, sent) {
       // Without a callback, a channel that has just broken would emit 'error', which would end the process.

@@ -1,6 +1,8 @@
-import { fork, type StdioOptions } from 'node:child_process';
+import cluster from 'node:cluster';
+import type { StdioOptions } from 'node:child_process';
 import type { LogOutput } from '../observability/log.ts';
 import { parentChannel } from './channel.ts';
+import { StartError } from './exit.ts';
 import type { Role } from './messages.ts';
 import type { WorkerEnd, WorkerProcess } from './worker.ts';
 
@@ -17,13 +19,20 @@ const HEAP_OPTIONS = ['--max-semi-space-size=4'];
 const FINAL_MESSAGES_MS = 1_000;
 
 /**
- * Starts `entry` as a worker process, which ends when this process does.
+ * Starts `entry` as a worker process, which ends when this process does. Workers on the core of Node.js share their port
+ * through this process: it listens, and passes the connections on in turn (decision 52).
  *
  * @param output the file descriptor of this process that becomes the worker's standard output, for its log
+ * @throws {StartError} if this process is itself a worker of a cluster
  */
 export function forkWorker(entry: string, role: Role, output: LogOutput): WorkerProcess {
+  if (!cluster.isPrimary) throw new StartError('The server was started as a worker of a Node.js cluster, such as the cluster mode of PM2: start it as a process of its own.');
   const stdio: StdioOptions = ['inherit', output, 'inherit', 'ipc'];
-  const child = fork(entry, [], { stdio, execArgv: [...HEAP_OPTIONS, ...process.execArgv], env: { ...process.env, [ROLE_VARIABLE]: role } });
+  cluster.setupPrimary({ exec: entry, args: [], execArgv: [...HEAP_OPTIONS, ...process.execArgv], stdio });
+  const worker = cluster.fork({ [ROLE_VARIABLE]: role });
+  const child = worker.process;
+  // Reported by the process, too; without a listener it would be thrown.
+  worker.on('error', () => {});
   const channel = parentChannel(child);
   const ended = new Promise<WorkerEnd>((resolve) => {
     child.once('exit', (code, signal) => {
