@@ -155,7 +155,7 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId }, c
   // A new plugin receives what is committed once the server is ready.
   await worker.started;
   return {
-    ready: { port: 0, core: '', oldCore: false, usesBus: worker.usesBus },
+    ready: { port: 0, core: '', coreReason: '', oldCore: false, usesBus: worker.usesBus },
     log,
     drain: () => [...worker.drain(), report, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
   };

@@ -18,8 +18,10 @@ export interface StartData {
 export interface ReadyData {
   /** The port that a web worker listens on; 0 from a background worker. */
   readonly port: number;
-  /** File of the HTTP core; empty from a background worker. */
+  /** File of the native HTTP core, or `node`; empty from a background worker. */
   readonly core: string;
+  /** Why it is not the native core; empty if it is. */
+  readonly coreReason: string;
   /** Whether it is the old core for Node 20, which must not be exposed without a proxy. */
   readonly oldCore: boolean;
   /** Whether it takes part in the bus. */
@@ -69,7 +71,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
   start: ({ config, workerId, port }) => typeof config === 'object' && typeof workerId === 'string' && typeof port === 'number',
-  ready: ({ port, core, oldCore, usesBus }) => typeof port === 'number' && typeof core === 'string' && typeof oldCore === 'boolean' && typeof usesBus === 'boolean',
+  ready: ({ port, core, coreReason, oldCore, usesBus }) => typeof port === 'number' && typeof core === 'string' && typeof coreReason === 'string' && typeof oldCore === 'boolean' && typeof usesBus === 'boolean',
   failed: ({ reason, permanent }) => typeof reason === 'string' && typeof permanent === 'boolean',
   announce: ({ streams }) => streams === null || (Array.isArray(streams) && streams.every(isStreamPosition)),
   publish: ({ publications }) => Array.isArray(publications) && publications.every(isPublication),

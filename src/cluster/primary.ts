@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import type { Config } from '../config/schema.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../observability/log.ts';
+import { coreLine } from './core-line.ts';
 import { ExitCode, StartError } from './exit.ts';
 import { findFreePort } from './free-port.ts';
 import { type DataLock, lockDataFolder } from './data-folder-lock.ts';
@@ -29,8 +30,10 @@ export interface Ready {
   readonly url: string;
   readonly port: number;
   readonly webWorkers: number;
-  /** File of the HTTP core. */
+  /** File of the native HTTP core, or `node`. */
   readonly core: string;
+  /** Why it is not the native core; '' if it is. */
+  readonly coreReason: string;
 }
 
 /** A running server, as seen by the process that was started. */
@@ -107,14 +110,15 @@ async function supervise({ config, spawn, openLog }: PrimaryOptions, port: numbe
   process.once('exit', () => lock.release());
 
   const ready = supervisor.start().then(
-    ({ core, oldCore }): Ready => {
+    ({ core, coreReason, oldCore }): Ready => {
       const facts = { url: urlOf(config.host, port), port, webWorkers, core };
       log.info({ ...facts, node: process.versions.node, dataDir: config.dataDir }, 'ready');
+      if (coreReason !== '') log[config.core === 'auto' ? 'warn' : 'info'](coreLine(coreReason));
       if (oldCore && isExposed(config)) {
         log.warn({ host: config.host }, 'the HTTP core for Node 20 is reachable from other machines and must not be exposed without a proxy: put a proxy in front and list it in trustProxy (docs/deploy), or run on Node 24');
       }
       if (config.turn.urls.length === 0) log.warn('turn.urls is empty: peer-to-peer sync will not work between browsers behind strict firewalls; add TURN servers to turn.urls if you need it');
-      return facts;
+      return { ...facts, coreReason };
     },
     (error: unknown) => {
       supervisor.kill();

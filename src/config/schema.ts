@@ -31,6 +31,10 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     default: 'auto',
     description: 'Number of web worker processes; auto starts one per processor.',
   }),
+  core: Type.Union([Type.Literal('auto'), Type.Literal('uws'), Type.Literal('node')], {
+    default: 'auto',
+    description: 'What serves HTTP and WebSocket: uws, the native uWebSockets.js; node, the HTTP server of Node.js, which runs everywhere and is slower; auto, uws where it works and node elsewhere.',
+  }),
   workerTimeoutSeconds: whole(0, 3_600, 10, 'Seconds without an answer after which a worker process counts as hung and is killed and replaced; 0 for never, e.g. under a debugger.'),
   dataDir: Type.String({
     minLength: 1,

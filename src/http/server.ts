@@ -1,6 +1,6 @@
-import type { TemplatedApp } from 'uWebSockets.js';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
+import type { CoreApp } from '../net/core.ts';
 import { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { Logger } from '../observability/log.ts';
 import type { PluginRoute } from '../plugins/web-plugins.ts';
@@ -53,7 +53,7 @@ export interface Http {
 const STREAM_HEARTBEAT_MS = 15_000;
 
 /** Attaches everything that is served over HTTP. Call it after more specific routes, such as WebSockets, are attached. */
-export function attachHttp(app: TemplatedApp, deps: HttpDeps): Http {
+export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
   const { ctx, config, log, status } = deps;
   const routes = [...apiRoutes, ...pluginRoutes(deps.plugins ?? [])];
   const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, pathTemplates(routes));

@@ -1,5 +1,7 @@
-import { createServer, type HttpServer, nativeCore } from './listen.ts';
+import type { CoreKind, HttpServer } from './core.ts';
+import { createServer } from './listen.ts';
 import { testTextIntegrity } from './text-integrity.ts';
+import { NATIVE_PLATFORMS, nativeCore } from './uws/native-core.ts';
 
 /** Whether the native core of uWebSockets.js works here, described for the operator. */
 export interface CoreCheck {
@@ -10,29 +12,53 @@ export interface CoreCheck {
   readonly remedy: string | null;
 }
 
-/** The remedy if the core does not run here; it follows a message that names the supported versions of Node. */
-export const OTHER_NODE = 'Install one of these versions of Node that fits the system, and run `npm ci` again.';
+/** The core that a server runs on, and why. */
+export interface CoreChoice {
+  readonly kind: CoreKind;
+  /** The file of the native core, or `node`. */
+  readonly name: string;
+  /** Why it is not the native core; '' if it is. */
+  readonly reason: string;
+  /** Whether it is the native core for Node 20, which must not be exposed without a proxy. */
+  readonly old: boolean;
+  /** The check of the native core; null if it was not asked for. */
+  readonly check: CoreCheck | null;
+}
+
+/** The remedy if the native core is demanded and does not run here. */
+export const OTHER_CORE = `Set core to auto or node to use the slower core of Node.js, or install another version of Node: ${NATIVE_PLATFORMS}.`;
 
 /**
- * Loads the core and checks that text passes through it unchanged. Takes some milliseconds. Never rejects.
+ * Chooses the core: the native one if it works here, otherwise the one on Node's HTTP server. Takes some milliseconds.
  *
- * @param newServer creates a server that does not listen yet, or throws if no core runs here
+ * @param setting the option `core`
+ * @returns with `setting` `uws`, the native core even if its check fails; `check` then says why
  */
-export async function checkCore(newServer: () => HttpServer = createServer): Promise<CoreCheck> {
+export async function chooseCore(setting: CoreKind | 'auto'): Promise<CoreChoice> {
+  const node = { kind: 'node', name: 'node', old: false } as const;
+  if (setting === 'node') return { ...node, reason: 'the option core is node', check: null };
+  const check = await checkCore();
+  if (setting === 'auto' && check.level === 'fail') return { ...node, reason: check.finding, check };
+  const { file, old } = nativeCore();
+  return { kind: 'uws', name: file, reason: '', old, check };
+}
+
+/**
+ * Loads the native core and checks that text passes through it unchanged. Takes some milliseconds. Never rejects.
+ *
+ * @param newServer creates a server that does not listen yet, or throws if no native core runs here
+ */
+export async function checkCore(newServer: () => HttpServer = () => createServer('uws')): Promise<CoreCheck> {
   let server: HttpServer;
   try {
     server = newServer();
   } catch (error) {
-    return { level: 'fail', finding: error instanceof Error ? error.message : String(error), remedy: OTHER_NODE };
+    return { level: 'fail', finding: error instanceof Error ? error.message : String(error), remedy: OTHER_CORE };
   }
   const { strings, bytes } = await testTextIntegrity(server);
   const { file, old } = nativeCore();
   if (bytes === 'corrupted') {
-    return {
-      level: 'fail',
-      finding: `${file} corrupts text: the bytes that arrive are not those that were sent`,
-      remedy: 'Install another version of Node (20, 22 or 24), or `npm ci` again.',
-    };
+    return { level: 'fail', finding: `${file} corrupts text: the bytes that arrive are not those that were sent`, remedy: OTHER_CORE };
   }
   if (bytes === 'untested') {
     return { level: 'warn', finding: `${file} could not be tested: a request over 127.0.0.1 got no response`, remedy: 'Bring the loopback interface up.' };

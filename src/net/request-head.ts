@@ -1,4 +1,4 @@
-import type { HttpRequest } from 'uWebSockets.js';
+import type { CoreRequest } from './core.ts';
 
 /** Where routes of plugins are, which receive all header fields. */
 const PLUGIN_PATHS = '/api/v1/plugins/';
@@ -6,8 +6,8 @@ const NO_FIELDS: Readonly<Record<string, string>> = {};
 const HIDDEN_FIELDS = new Set(['authorization', 'x-service-key', 'x-service-token', 'cookie', 'content-length', 'transfer-encoding', 'connection']);
 
 /**
- * The request line and the header fields of a request, copied out of the native request of uWebSockets.js, which is invalid
- * after the first await. Fields that were not sent are ''.
+ * The request line and the header fields of a request, copied out of the core's request, which is invalid after
+ * the first await. Fields that were not sent are ''.
  */
 export class RequestHead {
   /** As sent; methods are case-sensitive. */
@@ -50,11 +50,10 @@ export class RequestHead {
   fields: Readonly<Record<string, string>> = NO_FIELDS;
   #hasHost = false;
 
-  constructor(request: HttpRequest) {
+  constructor(request: CoreRequest) {
     this.method = request.getCaseSensitiveMethod();
     this.path = request.getUrl();
-    // Despite its type, the core of Node 20 returns undefined if there is no question mark.
-    this.query = (request.getQuery() as string | undefined) ?? '';
+    this.query = request.getQuery() ?? '';
     request.forEach((name, value) => this.#set(name, value));
     if (this.path.startsWith(PLUGIN_PATHS)) this.fields = allFields(request);
     if (this.chunked && this.contentLength !== null) this.ambiguous = true;
@@ -144,7 +143,7 @@ export class RequestHead {
   }
 }
 
-function allFields(request: HttpRequest): Readonly<Record<string, string>> {
+function allFields(request: CoreRequest): Readonly<Record<string, string>> {
   const fields = new Map<string, string>();
   request.forEach((name, value) => {
     const earlier = fields.get(name);

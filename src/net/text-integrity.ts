@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import type { HttpServer } from './listen.ts';
+import type { HttpServer } from './core.ts';
 
 /** Whether text arrived unchanged; `untested` if nothing arrived within 5 s or the server could not be reached. */
 export type Integrity = 'intact' | 'corrupted' | 'untested';
@@ -42,7 +42,7 @@ export async function testTextIntegrity(server: HttpServer): Promise<TextIntegri
 function serveText(server: HttpServer): Promise<number> {
   const { app } = server;
   for (const [path, text] of [['/strings', TEXT], ['/bytes', BYTES]] as const) {
-    app.get(path, (response) => void response.end(text, true));
+    app.any(path, (response) => void response.end(text, true));
     app.ws(path, {
       open: (socket) => {
         socket.subscribe(path);

@@ -1,8 +1,8 @@
-import type { HttpResponse } from 'uWebSockets.js';
 import type { Config } from '../config/schema.ts';
 import { clientAddress, normaliseAddress } from '../lib/addresses/client-address.ts';
 import { Networks } from '../lib/addresses/networks.ts';
 import { originOf } from '../lib/addresses/origin.ts';
+import type { CoreResponse } from './core.ts';
 
 /** What is read of a request to learn about the client behind a proxy. */
 export interface ForwardedRequest {
@@ -16,8 +16,8 @@ export interface ForwardedRequest {
   };
 }
 
-/** The other end of a connection as text, in the form of uWebSockets.js. Throws if the connection has ended. */
-export function remoteAddress(response: HttpResponse): string {
+/** The other end of a connection as text, in the form of the core. Throws if the connection has ended. */
+export function remoteAddress(response: CoreResponse): string {
   return Buffer.from(response.getRemoteAddressAsText()).toString('latin1');
 }
 

@@ -1,6 +1,7 @@
 /** Every metric family of /metrics, under the prefix `collab_` (docs/operations.md, "Measurements"). */
 export const metricFamilies = {
   build_info: { type: 'gauge', help: 'Always 1; the label is the running version.' },
+  core: { type: 'gauge', help: 'Web workers, by the HTTP core that they run on (uws, node).' },
   http_requests_total: { type: 'counter', help: 'HTTP requests by method, route template and status; status "aborted": the client disconnected before the response.' },
   http_request_duration_seconds: { type: 'histogram', help: 'Time from the end of a request’s head to the end of its response, by route template.' },
   ws_connections: { type: 'gauge', help: 'Open authenticated WebSockets, by environment.' },

@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { TemplatedApp, WebSocketBehavior } from 'uWebSockets.js';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
+import type { CoreApp, SocketBehavior } from '../net/core.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Bus } from '../ports/bus.ts';
 import { SocketAuthenticator } from './handshake/authenticator.ts';
-import { CorkHost } from './socket/cork-host.ts';
 import { Dispatcher } from './messages/dispatcher.ts';
 import { followErasures } from './feed/erasures.ts';
 import { AUTH_DEADLINE_MS, PendingSocket, PendingSockets } from './handshake/pending-sockets.ts';
@@ -48,17 +47,17 @@ export interface Realtime {
   tick(): void;
 }
 
-/** Silence in seconds after which uWebSockets.js closes a socket. It sends pings before, so that only dead peers are closed. */
+/** Silence in seconds after which the core closes a socket. It sends pings before, so that only dead peers are closed. */
 const IDLE_SECONDS = 60;
-/** A message up to twice the allowed size is refused with an error; a larger one makes uWebSockets.js drop the socket. */
+/** A message up to twice the allowed size is refused with an error; a larger one makes the core drop the socket. */
 const NATIVE_MAX_MESSAGE_BYTES = MAX_MESSAGE_BYTES * 2;
-/** Bytes above our own backlog limits, so that uWebSockets.js, which cannot send 1013, never enforces its own. */
+/** Bytes above our own backlog limits, so that the core, which cannot send 1013, never enforces its own. */
 const NATIVE_BACKLOG_MARGIN = MAX_REPLY_BYTES + 1024 * 1024;
 /** Least time between two batches of sockets that are closed, in milliseconds. */
 const CLOSE_BATCH_MS = 20;
 
 /** Attaches the WebSocket of the API (`/api/v1/ws`, docs/realtime.md) to a server that does not listen yet. */
-export function attachRealtime(app: TemplatedApp, deps: RealtimeDeps): Realtime {
+export function attachRealtime(app: CoreApp, deps: RealtimeDeps): Realtime {
   const { ctx, config, owner } = deps;
   const connections = new Connections();
   const meter = deps.metrics === undefined ? null : new SocketMeter(deps.metrics, () => connections.counts());
@@ -67,34 +66,35 @@ export function attachRealtime(app: TemplatedApp, deps: RealtimeDeps): Realtime 
   const pendingSockets = new PendingSockets(ctx, owner, config.ws.maxUnauthenticatedPerIp, deps.log);
   const rooms = new Rooms({ ...deps, hub });
   const services: Services = { ...deps, limits, hub, connections, pendingSockets, rooms };
-  const server = new RealtimeServer(services);
+  const server = new RealtimeServer(app, services);
   for (const path of ['/api/v1/ws', '/api/v1/ws/']) app.ws(path, server.behavior());
   return server;
 }
 
 class RealtimeServer implements Realtime {
+  readonly #app: CoreApp;
   readonly #services: Services;
   readonly #authenticator: SocketAuthenticator;
   readonly #heartbeat: Heartbeat;
-  readonly #corkHost = new CorkHost();
   readonly #unfollowErasures: () => void;
   #closing = false;
 
-  constructor(services: Services) {
+  constructor(app: CoreApp, services: Services) {
+    this.#app = app;
     this.#services = services;
     this.#authenticator = new SocketAuthenticator(services, new Dispatcher(services));
     this.#heartbeat = new Heartbeat(services);
     this.#unfollowErasures = followErasures(services);
   }
 
-  behavior(): WebSocketBehavior<SocketData> {
+  behavior(): SocketBehavior<SocketData> {
     return {
       maxPayloadLength: NATIVE_MAX_MESSAGE_BYTES,
       maxBackpressure: this.#services.limits.maxBacklog * 2 + NATIVE_BACKLOG_MARGIN,
       closeOnBackpressureLimit: 1,
       idleTimeout: IDLE_SECONDS,
       sendPingsAutomatically: true,
-      upgrade: upgradeHandler(this.#services, this.#corkHost, () => this.#closing),
+      upgrade: upgradeHandler(this.#services, this.#app, () => this.#closing),
       open: (socket) => this.#guard(socket, () => this.#open(socket)),
       message: (socket, frame, isBinary) => this.#guard(socket, () => sessionOf(socket)?.receive(frame, isBinary)),
       ping: (socket) => this.#guard(socket, () => sessionOf(socket)?.pinged()),
@@ -135,7 +135,6 @@ class RealtimeServer implements Realtime {
     this.#unfollowErasures();
     hub.stop();
     rooms.stop();
-    await this.#corkHost.close();
   }
 
   #open(socket: Socket): void {
@@ -156,7 +155,7 @@ class RealtimeServer implements Realtime {
     this.#services.pendingSockets.enter(pending);
   }
 
-  /** Runs a native handler. An exception must not reach uWebSockets.js; it closes the socket instead. */
+  /** Runs a native handler. An exception must not reach the core; it closes the socket instead. */
   #guard(socket: Socket | null, work: () => void): void {
     try {
       work();

@@ -3,8 +3,9 @@ import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import { writeKeyUses } from '../domain/access/key-uses.ts';
 import type { ServerStatus } from '../http/health.ts';
-import { checkCore } from '../net/core-check.ts';
-import { createServer, type HttpServer, nativeCore } from '../net/listen.ts';
+import type { HttpServer } from '../net/core.ts';
+import { chooseCore, type CoreChoice } from '../net/core-check.ts';
+import { createServer } from '../net/listen.ts';
 import { attachHttp, type Http } from '../http/server.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Logger } from '../observability/log.ts';
@@ -68,32 +69,34 @@ interface Parts {
 /**
  * Serves HTTP and WebSocket on the configured host and the given port, and passes hints between the store and the bus.
  *
- * @throws {StartError} if the HTTP core does not run here, or corrupts responses
+ * @throws {StartError} if the option `core` demands the native core, and it does not run here or corrupts responses
  * @throws {Error} if it cannot listen, with a message for the operator
  */
 export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics, plugins }: WebWorkerOptions): Promise<WebWorker> {
-  await requireCore();
+  const core = await requireCore(config);
   const status: ServerStatus = { draining: false, warnings: plugins?.warnings ?? [] };
   const onInput = ctx.store.expireOnInput();
-  const server = createServer(onInput);
+  const server = createServer(core.kind, onInput);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? (await import('../demo/demo.ts')).createDemo(ctx, DEMO_ENVIRONMENT) : undefined;
   const http = attachHttp(server.app, { ctx, config, log, status, metrics, demo, onInput, plugins: plugins?.routes });
   logListenerErrors(ctx.store, log);
   const unfollowCommits = followCommits(ctx, bus);
   if (metrics !== undefined) timeCommits(ctx, metrics);
+  metrics?.gauge('core', () => [[{ core: core.kind }, 1]]);
   const stopRecording = recordKeyUses(ctx, log);
-  const { file, old } = nativeCore();
   return {
-    ready: { port: await server.listen(config.host, port), core: file, oldCore: old, usesBus: true },
+    ready: { port: await server.listen(config.host, port), core: core.name, coreReason: core.reason, oldCore: core.old, usesBus: true },
     drain: (reason) => drainSteps({ config, status, server, http, realtime, stopRecording, unfollowCommits }, reason),
   };
 }
 
-/** Throws a `StartError` if the HTTP core does not run here or corrupts responses. */
-async function requireCore(): Promise<void> {
-  const { level, finding, remedy } = await checkCore();
-  if (level === 'fail') throw new StartError(`${finding}. ${remedy ?? ''}`);
+/** The core to serve on. Throws a `StartError` if the native core is demanded, and does not run here or corrupts responses. */
+async function requireCore({ core }: Config): Promise<CoreChoice> {
+  const choice = await chooseCore(core);
+  const { check } = choice;
+  if (choice.kind === 'uws' && check?.level === 'fail') throw new StartError(`${check.finding}. ${check.remedy ?? ''}`);
+  return choice;
 }
 
 function timeCommits({ store }: Context, metrics: Metrics): void {

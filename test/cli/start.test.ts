@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { removeServerFile, writeServerFile } from '../../src/cli/shared/running-server.ts';
 import { collab, collabJson, startCollab, startServer } from '../helpers/cli.ts';
+import { noNativeCore } from '../helpers/core.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const hasCurl = (() => {
@@ -43,7 +44,7 @@ t.test('the first start creates the folder and shows the keys once', async (t) =
   t.equal(await first.end(), 0);
 
   const second = await startServer(t, dir);
-  t.strictSame(Object.keys(second.ready), ['ready', 'address', 'port', 'workers', 'pid', 'dir']);
+  t.strictSame(Object.keys(second.ready), ['ready', 'address', 'port', 'workers', 'core', 'pid', 'dir']);
   t.equal((await api(second.url, first.ready.secretKey ?? '', 'GET', '/rooms')).status, 200, 'the key of the first start still works');
   t.equal(await second.end('SIGINT'), 0);
 });
@@ -91,10 +92,11 @@ t.test('an invalid flag or option exits with 2, its path and the reason; nothing
 
 const importing = (script: string) => ({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` });
 
-t.test('without an HTTP core for this Node, one line reports it, and nothing is created or forked', async (t) => {
+t.test('an unsupported Node, or a demanded native core that this Node has not, is reported in one line, and nothing is created or forked', async (t) => {
   const run = async (script: string, args: readonly string[] = ['start', '--port', '0']) => {
+    const env = { ...importing(script), COLLAB_CORE: 'uws' };
     const dir = join(tempFolder(t), 'none');
-    const ended = await collab([...args, '--dir', dir], { env: importing(script) });
+    const ended = await collab([...args, '--dir', dir], { env });
     t.notOk(existsSync(dir), 'no folder was made');
     return ended;
   };
@@ -102,28 +104,31 @@ t.test('without an HTTP core for this Node, one line reports it, and nothing is 
   t.match(await run(versioned('modules', '999')), {
     code: 1,
     stdout: '',
-    stderr: /^collab: uWebSockets\.js has no build that runs on \S+ \S+, Node \S+, [^\n]*; supported on Linux [^\n]*\. Install [^\n]*\n$/,
+    stderr: /^collab: uWebSockets\.js has no build that runs on \S+ \S+, Node \S+, [^\n]*\. Set core to auto or node [^\n]*: it has builds for Linux [^\n]*\n$/,
   });
   t.match(await run(versioned('node', '20.11.1')), { code: 1, stdout: '', stderr: /^collab: Node 20\.11\.1 \([^\n]*\) is too old: Collab needs Node 20\.12 or later[^\n]*\n$/ });
   t.match(await run(versioned('node', '18.20.0'), ['init']), { code: 1, stdout: '', stderr: /^collab: Node 18\.20\.0 / });
 });
 
-t.test('a core that corrupts responses makes the start fail at once, with one line after the keys of the new folder', async (t) => {
+t.test('a native core that corrupts responses makes the start fail at once if it is demanded, and is not used otherwise', { skip: noNativeCore }, async (t) => {
   const corrupting = `
     import { createRequire } from 'node:module';
     const core = createRequire(${JSON.stringify(import.meta.url)})('uWebSockets.js');
     const { App } = core;
     core.App = () => {
       const app = App();
-      const get = app.get.bind(app);
-      app.get = (path, handle) => get(path, (response, request) => handle({ end: (_text, last) => response.end('?', last) }, request));
+      const any = app.any.bind(app);
+      app.any = (path, handle) => any(path, (response, request) => handle({ end: (_text, last) => response.end('?', last) }, request));
       return app;
     };`;
   const dir = join(tempFolder(t), 'new');
-  const run = async () => collab(['start', '--port', '0', '--dir', dir], { env: importing(corrupting) });
-  const refusal = 'collab: uws_\\S+ corrupts text: [^\\n]*\\. Install another version of Node[^\\n]*\\n$';
+  const run = async () => collab(['start', '--port', '0', '--dir', dir], { env: { ...importing(corrupting), COLLAB_CORE: 'uws' } });
+  const refusal = 'collab: uws_\\S+ corrupts text: [^\\n]*\\. Set core to auto [^\\n]*\\n$';
   t.match(await run(), { code: 1, stderr: new RegExp(`^secret key +sk_default_[^]*not shown again[^\\n]*\\n${refusal}`) });
   t.match(await run(), { code: 1, stderr: new RegExp(`^${refusal}`) });
+  const server = await startServer(t, dir, ['--workers', '1'], { env: importing(corrupting) });
+  t.match(server.errors(), /"core: node, which is slower than uWebSockets\.js \(uws_\S+ corrupts text: /);
+  t.equal((await fetch(`${server.url}/readyz`)).status, 200);
 });
 
 t.test('a second start on the same folder is refused, naming the running process', async (t) => {

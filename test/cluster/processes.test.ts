@@ -80,7 +80,7 @@ t.test('after a start all workers serve, and the primary has loaded no heavy mod
   t.equal(server.pids('background').length, 1);
   t.equal(await isReady(server), true);
   t.match(server.log().filter(({ msg }) => msg === 'ready'), [
-    { level: 'info', worker: 'primary', url: `http://127.0.0.1:${server.port}`, webWorkers: 2, core: /^uws_/, node: process.versions.node, dataDir: join(server.dir, 'data') },
+    { level: 'info', worker: 'primary', url: `http://127.0.0.1:${server.port}`, webWorkers: 2, core: /^uws_|^node$/, node: process.versions.node, dataDir: join(server.dir, 'data') },
   ]);
   t.equal(lockOwner(join(server.dir, 'data'))?.pid, server.primary.pid);
   const loaded = readFileSync(`/proc/${server.primary.pid}/maps`, 'utf8');

@@ -38,7 +38,7 @@ class FakeWorker {
   }
 
   ready(usesBus = this.role === 'web'): void {
-    this.channel.send({ type: 'ready', data: { port: 8787, core: 'fake', oldCore: false, usesBus } });
+    this.channel.send({ type: 'ready', data: { port: 8787, core: 'fake', coreReason: '', oldCore: false, usesBus } });
   }
 
   exit(code: number | null, signal: string | null = null): void {
@@ -105,7 +105,7 @@ t.test('all workers are started at once, and the start completes once all are re
   for (let i = 0; i < 5; i++) await new Promise(setImmediate);
   t.equal(over, false, 'one is not ready');
   workers[0]?.ready();
-  t.same(await start, { port: 8787, core: 'fake', oldCore: false, usesBus: true });
+  t.same(await start, { port: 8787, core: 'fake', coreReason: '', oldCore: false, usesBus: true });
   t.same(workers.map(({ id }) => id), ['web-1', 'web-2', 'background-3']);
 });
 

@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
 import { Exchange } from '../../src/http/core/exchange.ts';
-import { createServer } from '../../src/net/listen.ts';
+import { newServer } from './core.ts';
 import { RawConnection } from './raw-http.ts';
 
 /** A running server of exchanges, and the exchanges so far. */
@@ -14,7 +14,7 @@ export interface ExchangeServer {
 
 /** Starts a server that only passes exchanges to `serve`. It ends with the test. */
 export async function serveExchanges(t: Test, serve: (exchange: Exchange) => void | Promise<void>): Promise<ExchangeServer> {
-  const server = createServer();
+  const server = newServer();
   const state = { exchanges: [] as Exchange[], finished: [] as Exchange[], draining: false };
   const options = { draining: () => state.draining, finished: (exchange: Exchange) => void state.finished.push(exchange) };
   server.app.any('/*', (response, request) => {

@@ -1,5 +1,4 @@
-import type { HttpRequest, HttpResponse, TemplatedApp, WebSocketBehavior } from 'uWebSockets.js';
-import type { HttpServer } from '../../src/net/listen.ts';
+import type { CoreApp, CoreHandler, HttpServer, SocketBehavior } from '../../src/net/core.ts';
 
 /** Methods of the core that send what they are given. */
 const SENDING: ReadonlySet<string | symbol> = new Set(['end', 'write', 'tryEnd', 'writeHeader', 'writeStatus', 'send', 'publish']);
@@ -34,16 +33,16 @@ function faulty<T extends object>(native: T, asSent: (argument: unknown) => unkn
   });
 }
 
-const isApp = (native: object): native is TemplatedApp => 'listen' in native;
+const isApp = (native: object): native is CoreApp => 'upgradeLater' in native;
 
 /** A method that registers a handler, which is given faulty objects; undefined for any other method. */
-function routeMethod(app: TemplatedApp, name: string | symbol, asSent: (argument: unknown) => unknown): ((...args: never[]) => unknown) | undefined {
-  if (name === 'any' || name === 'get') {
-    return (pattern: string, handler: (response: HttpResponse, request: HttpRequest) => void) =>
-      app[name](pattern, (response, request) => handler(faulty(response, asSent), request));
+function routeMethod(app: CoreApp, name: string | symbol, asSent: (argument: unknown) => unknown): ((...args: never[]) => unknown) | undefined {
+  if (name === 'any') {
+    return (pattern: string, handler: CoreHandler) =>
+      app.any(pattern, (response, request) => handler(faulty(response, asSent), request));
   }
   if (name !== 'ws') return undefined;
-  return <T>(pattern: string, { upgrade, open, ...behavior }: WebSocketBehavior<T>) =>
+  return <T>(pattern: string, { upgrade, open, ...behavior }: SocketBehavior<T>) =>
     app.ws<T>(pattern, {
       ...behavior,
       ...(upgrade === undefined ? {} : { upgrade: (response, request, context) => upgrade(faulty(response, asSent), request, context) }),

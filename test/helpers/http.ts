@@ -9,7 +9,7 @@ import { createKey } from '../../src/domain/access/keys.ts';
 import type { KeyCreate } from '../../src/model/key.ts';
 import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
 import type { ServerStatus } from '../../src/http/health.ts';
-import { createServer, type HttpServer } from '../../src/net/listen.ts';
+import type { HttpServer } from '../../src/net/core.ts';
 import { attachHttp, type Http, type HttpDeps } from '../../src/http/server.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
@@ -17,6 +17,7 @@ import { createLogger, type Logger } from '../../src/observability/log.ts';
 import type { Environment } from '../../src/model/environment.ts';
 import type { Shared } from '../../src/ports/shared.ts';
 import type { Store } from '../../src/ports/store.ts';
+import { newServer } from './core.ts';
 import { newShared } from './new-shared.ts';
 import { RawConnection } from './raw-http.ts';
 
@@ -34,7 +35,7 @@ export interface TestServerOptions {
   readonly demo?: HttpDeps['demo'];
   readonly streamHeartbeatMs?: number;
   readonly log?: Logger;
-  /** The server to attach everything to, instead of `createServer()`. */
+  /** The server to attach everything to, instead of `newServer()`. */
   readonly server?: HttpServer;
 }
 
@@ -85,7 +86,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}):
   const newKey = async (input: Omit<KeyCreate, 'kind'>): Promise<string> => (await createKey(ctx, environment, { kind: 'secret', ...input })).value;
   const key = await newKey({ name: 'test' });
 
-  const server = options.server ?? createServer();
+  const server = options.server ?? newServer();
   const { demo, streamHeartbeatMs } = options;
   const http = attachHttp(server.app, { ctx, config, log, status, demo, streamHeartbeatMs });
   const port = await server.listen('127.0.0.1', 0);

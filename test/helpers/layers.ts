@@ -34,7 +34,8 @@ const browserLayers = ['client', 'widget', 'demo/page'];
 
 /** The only places that may import a package; packages not named here are free. */
 const homes: Readonly<Record<string, readonly string[]>> = {
-  'uWebSockets.js': ['src/net/', 'src/http/', 'src/realtime/'],
+  'uWebSockets.js': ['src/net/uws/'],
+  ws: ['src/net/node/'],
   lmdb: ['src/adapters/lmdb/'],
   jose: ['src/domain/access/tokens.ts'],
   yjs: ['src/adapters/yjs/'],

@@ -11,7 +11,7 @@ import type { Actor } from '../../src/domain/access/actor.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { createEnvironment } from '../../src/domain/environments/environments.ts';
 import type { Environment } from '../../src/model/environment.ts';
-import { createServer, type HttpServer } from '../../src/net/listen.ts';
+import type { HttpServer } from '../../src/net/core.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import type { Shared } from '../../src/ports/shared.ts';
 import type { Store } from '../../src/ports/store.ts';
@@ -19,6 +19,7 @@ import { attachRealtime, type Realtime } from '../../src/realtime/server.ts';
 import { HeldBus } from '../doubles/held-bus.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import { MemoryStore } from '../doubles/memory-store.ts';
+import { newServer } from './core.ts';
 import { newShared } from './new-shared.ts';
 import { type SocketOptions, TestSocket } from './socket.ts';
 
@@ -75,7 +76,7 @@ export async function createWorld(t: Test, ports: { store?: Store; shared?: Shar
 }
 
 /** Starts a worker of a world. It stops at the end of the test. */
-export async function startWorker(t: Test, world: World, flags: Flags = {}, owner = 'w1', server: HttpServer = createServer()): Promise<Worker> {
+export async function startWorker(t: Test, world: World, flags: Flags = {}, owner = 'w1', server: HttpServer = newServer()): Promise<Worker> {
   const config = loadConfig({ dir: '/nowhere', env: {}, flags: { 'rateLimit.exempt': '127.0.0.1', ...flags } });
   const log = createLogger({ level: 'silent', name: owner });
   const [primary, channel] = channelPair();

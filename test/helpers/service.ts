@@ -18,6 +18,7 @@ import type { Filters } from '../../src/ports/filters.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import type { Environment, EnvironmentPatch } from '../../src/model/environment.ts';
 import { ask, type TestAnswer, type TestRequest, TEST_START } from './http.ts';
+import { testCore } from './core.ts';
 import { newShared } from './new-shared.ts';
 import { type SocketOptions, TestSocket } from './socket.ts';
 import { tempFolder } from './temp-folder.ts';
@@ -67,7 +68,7 @@ export interface Tenant {
 /** Starts the service on ports of its own; it ends with the test. */
 export async function startService(t: Test, { workers = 1, flags = {}, filters }: ServiceOptions = {}): Promise<Service> {
   const dir = tempFolder(t);
-  const given = { 'rateLimit.exempt': '127.0.0.0/8', 'shutdown.closeSpreadSeconds': '0', dataDir: join(dir, 'data'), 'storage.minFreeMb': '0', ...flags };
+  const given = { core: testCore, 'rateLimit.exempt': '127.0.0.0/8', 'shutdown.closeSpreadSeconds': '0', dataDir: join(dir, 'data'), 'storage.minFreeMb': '0', ...flags };
   const config = loadConfig({ dir, env: {}, flags: given });
   const log = createLogger({ level: 'silent', name: 'test' });
   const clock = new ManualClock(TEST_START);

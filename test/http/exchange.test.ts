@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap';
 import type { Exchange } from '../../src/http/core/exchange.ts';
+import { isDropped, testCore } from '../helpers/core.ts';
 import { type ExchangeServer, serveExchanges } from '../helpers/exchanges.ts';
 
 const LIMIT = 1000;
@@ -37,8 +38,9 @@ t.test('every ambiguous framing closes the connection, and nothing after it is h
     state.exchanges.length = 0;
     const connection = await state.open();
     await connection.send(`POST /first HTTP/1.1\r\n${headers}\r\nabc${next}`);
-    t.equal(await connection.ended, '', `${name}: closed without a response`);
-    t.strictSame(state.exchanges.map(({ head }) => head.path), ['/first'], `${name}: nothing else is handled`);
+    const received = await connection.ended;
+    t.ok(isDropped(received), `${name}: closed without a response`);
+    t.strictSame(state.exchanges.map(({ head }) => head.path), received === '' ? ['/first'] : [], `${name}: nothing else is handled`);
   }
 });
 
@@ -64,13 +66,26 @@ t.test('the core refuses a request with both a length and chunked', async (t) =>
   t.equal(state.exchanges.length, 0);
 });
 
-t.test('the same length twice is not ambiguous', async (t) => {
+t.test('the same length twice is not ambiguous, or refused', async (t) => {
   const connection = await (await start(t)).open();
   await connection.send(`POST / HTTP/1.1\r\n${HOST}Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc`);
-  t.equal((await connection.answer()).body, 'abc');
+  const { status, body } = await connection.answer();
+  if (testCore === 'node') t.equal(status, 400, 'the parser of Node takes no two lengths');
+  else t.equal(body, 'abc');
 });
 
-t.test('a request split inside its request line', { skip: 'the core answers 505 and closes the connection before JavaScript runs' }, () => {});
+const oneSegment = testCore === 'uws' ? 'the native core answers 505 and closes the connection before JavaScript runs' : false;
+
+t.test('a request split inside its request line', { skip: oneSegment }, async (t) => {
+  const state = await start(t);
+  for (let at = 1; at < next.indexOf('\r'); at++) {
+    const connection = await state.open();
+    await connection.send(next.slice(0, at));
+    await connection.send(next.slice(at));
+    t.equal((await connection.answer()).headers['x-path'], '/next');
+    connection.destroy();
+  }
+});
 
 t.test('a request that is split at any byte after its request line is read the same', async (t) => {
   const state = await start(t);

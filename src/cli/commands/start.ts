@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import type { startPrimary as StartPrimary } from '../../app.ts';
 import type { Primary, Ready } from '../../cluster/primary.ts';
+import { coreLine } from '../../cluster/core-line.ts';
 import type { Config } from '../../config/schema.ts';
-import { OTHER_NODE } from '../../net/core-check.ts';
-import { requireCoreFile } from '../../net/listen.ts';
+import { OTHER_CORE } from '../../net/core-check.ts';
+import { requireNativeCore } from '../../net/uws/native-core.ts';
 import { reasonOf } from '../doctor/check.ts';
 import { addCommand } from '../command.ts';
 import { Failure, usageFailure } from '../failure.ts';
@@ -47,7 +48,7 @@ async function start(options: { host?: string; port?: string; workers?: string; 
   const { dir, json } = invocationOf(command);
   const { host, port, workers, demo } = options;
   const config = await loadFolderConfig(dir, { host, port, workers, demo: demo && 'true' });
-  requireCore();
+  requireCore(config);
   await requirePlugins(config);
   const { startPrimary } = await import('../../app.ts');
   const setup = hasStore(config) ? null : await createFirstFolder(dir, config);
@@ -71,12 +72,13 @@ async function serve(config: Config, json: boolean, startPrimary: typeof StartPr
   return { server, ready: await server.ready };
 }
 
-/** Throws if there is no HTTP core for this Node, before anything is created or forked. Workers check the core that they load. */
-function requireCore(): void {
+/** Throws if the native core is demanded and there is none for this Node, before anything is created or forked. Workers check the core that they load. */
+function requireCore({ core }: Config): void {
+  if (core !== 'uws') return;
   try {
-    requireCoreFile();
+    requireNativeCore();
   } catch (error) {
-    throw new Failure(`${reasonOf(error)}. ${OTHER_NODE}`);
+    throw new Failure(`${reasonOf(error)}. ${OTHER_CORE}`);
   }
 }
 
@@ -97,15 +99,16 @@ async function createFirstFolder(dir: string, config: Config): Promise<Setup | n
   return setUp(dir, config, config.demo);
 }
 
-function jsonOf({ url, port, webWorkers, dir, setup }: Started): Record<string, unknown> {
-  return { ready: true, address: url, port, workers: webWorkers, pid: process.pid, dir, ...setup };
+function jsonOf({ url, port, webWorkers, core, dir, setup }: Started): Record<string, unknown> {
+  return { ready: true, address: url, port, workers: webWorkers, core, pid: process.pid, dir, ...setup };
 }
 
 function welcome(started: Started): string {
-  const { url, webWorkers, dir, demo, setup } = started;
+  const { url, webWorkers, coreReason, dir, demo, setup } = started;
   return [
     '',
     `Collab is ready at ${url} with ${webWorkers === 1 ? 'one worker' : `${webWorkers} workers`}. Its folder is ${dir}.`,
+    ...(coreReason === '' ? [] : [`${coreLine(coreReason)}.`]),
     ...(setup === null ? [] : ['', keysText(setup)]),
     ...(demo ? ['', `Open ${url}/ in a browser.`] : []),
     '',

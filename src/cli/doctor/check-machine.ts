@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { checkCore } from '../../net/core-check.ts';
+import type { Config } from '../../config/schema.ts';
+import { chooseCore } from '../../net/core-check.ts';
+import { NATIVE_PLATFORMS } from '../../net/uws/native-core.ts';
 import { glibcVersion } from '../../lib/glibc-version.ts';
 import { type Check, ok, warn } from './check.ts';
 import { nodeSupport } from '../node-version.ts';
@@ -15,8 +17,8 @@ interface Report {
 }
 
 /** Checks the machine: Node, the HTTP core, the limit of open files, and how rolling restarts affect new connections. */
-export async function checkMachine(): Promise<Check[]> {
-  return [checkNode(), { name: 'http core', ...(await checkCore()) }, checkOpenFiles(process.report.getReport() as Report), checkMigration()];
+export async function checkMachine(core: Config['core']): Promise<Check[]> {
+  return [checkNode(), await checkHttpCore(core), checkOpenFiles(process.report.getReport() as Report), checkMigration()];
 }
 
 function checkNode(): Check {
@@ -24,6 +26,14 @@ function checkNode(): Check {
   const found = `${process.versions.node} on ${process.platform} ${process.arch}${libc === null ? '' : `, glibc ${libc}`}`;
   if (nodeSupport(process.versions.node) === 'tested') return ok('node', found);
   return warn('node', `${found}: Collab is not tested with this version`, 'Install Node 24, 22 or 20.');
+}
+
+async function checkHttpCore(setting: Config['core']): Promise<Check> {
+  const name = 'http core';
+  const { kind, reason, check } = await chooseCore(setting);
+  if (kind === 'uws' && check !== null) return { name, ...check };
+  const finding = `node, which is slower than uWebSockets.js (${reason})`;
+  return setting === 'node' ? ok(name, finding) : warn(name, finding, `Set core to node if that is fast enough. Otherwise run another version of Node: ${NATIVE_PLATFORMS}.`);
 }
 
 function checkOpenFiles({ userLimits }: Report): Check {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { Config } from '../../config/schema.ts';
 import { findFreePort } from '../../cluster/free-port.ts';
-import { nativeCore } from '../../net/listen.ts';
+import { nativeCore } from '../../net/uws/native-core.ts';
 import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
 import { readinessOf } from '../shared/readiness.ts';
 import { findRunningServer, type RunningServer } from '../shared/running-server.ts';
@@ -31,11 +31,11 @@ async function checkPort({ host, port }: Config): Promise<Check> {
   }
 }
 
-function checkExposure({ host, demo, trustProxy }: Config): Check {
+function checkExposure({ host, demo, trustProxy, core: setting }: Config): Check {
   if (isLoopback(host)) return ok('exposure', `${host} is reachable from this machine only`);
   if (demo) return fail('exposure', `the demo page lets everyone who can reach ${host} write comments`, 'Set demo to false, or host to 127.0.0.1.');
   if (trustProxy.length === 0) {
-    const core = nativeCore().old ? ' The HTTP core for Node 20 must not be exposed without a proxy.' : '';
+    const core = setting !== 'node' && nativeCore().old ? ' The HTTP core for Node 20 must not be exposed without a proxy.' : '';
     return warn('exposure', `the server listens on ${host} and trusts no proxy`, `Put a TLS proxy in front and list its network in trustProxy.${core}`);
   }
   return ok('exposure', `${host}, behind the proxies in trustProxy`);

@@ -30,14 +30,14 @@ export function register(program: Command): void {
 
 async function doctor({ deep }: { deep?: true }, command: Command): Promise<void> {
   const { dir, json } = invocationOf(command);
-  const checks = [...(await checkMachine()), ...(await checkConfigured(dir, deep === true))];
+  const config = tryConfig(dir);
+  const checks = [...(await checkMachine('level' in config ? 'auto' : config.core)), ...(await checkConfigured(dir, config, deep === true))];
   const failed = checks.filter(({ level }) => level === 'fail').length;
   printResult(json, { ok: failed === 0, checks }, () => checks.map(line).join('\n'));
   if (failed > 0) throw new Failure(`${failed} of ${checks.length} checks failed.`);
 }
 
-async function checkConfigured(dir: string, deep: boolean): Promise<Check[]> {
-  const config = tryConfig(dir);
+async function checkConfigured(dir: string, config: Config | Check, deep: boolean): Promise<Check[]> {
   if ('level' in config) return [config];
   const subject = { dir, config };
   return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...(await checkFolder(subject)), ...(await checkServer(subject)), ...(await checkConfiguredPlugins(subject)), ...(deep ? [...(await checkDeep(subject)), ...(await checkQuotas(subject))] : [])];

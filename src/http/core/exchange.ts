@@ -1,4 +1,4 @@
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import type { CoreRequest, CoreResponse } from '../../net/core.ts';
 import { RequestHead } from '../../net/request-head.ts';
 import { isRequestId, newRequestId } from '../../net/request-id.ts';
 import type { Header } from '../../net/response-headers.ts';
@@ -26,7 +26,7 @@ const MAX_LINGER_BYTES = 64 * 1024 * 1024;
 const SOURCE_READ_BYTES = 256 * 1024;
 
 /**
- * One request and its response. It owns the native request and response of uWebSockets.js; nothing else touches them. Once
+ * One request and its response. It owns the request and response of the core; nothing else touches them. Once
  * the client is gone or has the whole response, every call does nothing.
  */
 export class Exchange {
@@ -42,7 +42,7 @@ export class Exchange {
   readonly #body: RequestBody;
 
   /** Must be constructed, and `receiveBody` or `streamBody` called if the body is needed, before the native handler returns. */
-  constructor(response: HttpResponse, request: HttpRequest, options: ExchangeOptions) {
+  constructor(response: CoreResponse, request: CoreRequest, options: ExchangeOptions) {
     this.#options = options;
     this.#writer = new ResponseWriter(response, () => this.#options.finished(this));
     response.onAborted(() => this.#abort());
@@ -198,9 +198,9 @@ export class Exchange {
     return this.head.chunked || this.#options.draining();
   }
 
-  #onData(data: ArrayBuffer, isLast: boolean): void {
+  #onData(data: ArrayBuffer | Uint8Array, isLast: boolean): void {
     this.#options.onInput?.();
-    this.#body.arrive(new Uint8Array(data), isLast);
+    this.#body.arrive(data instanceof Uint8Array ? data : new Uint8Array(data), isLast);
   }
 
   #abort(): void {

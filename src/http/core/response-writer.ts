@@ -1,4 +1,4 @@
-import type { HttpResponse } from 'uWebSockets.js';
+import type { CoreResponse } from '../../net/core.ts';
 import { type Header, statusLine } from '../../net/response-headers.ts';
 import { remoteAddress } from '../../net/trusted-proxies.ts';
 import { wireText } from '../../net/wire-text.ts';
@@ -10,13 +10,13 @@ const MAX_SINGLE_WRITE_BYTES = 128 * 1024;
 const LINGER_MS = 60_000;
 
 /**
- * Writes one response through uWebSockets.js. Touching the native response after its end throws, so the methods must only be
+ * Writes one response through the core. Touching the core's response after its end throws, so the methods must only be
  * called while `isOpen`, unless they say otherwise. `docs/decisions/0007` explains the quirks of the core.
  */
 export class ResponseWriter implements Flow {
   /** The status of the response; 0 before there is one. */
   status = 0;
-  readonly #response: HttpResponse;
+  readonly #response: CoreResponse;
   readonly #onFinish: () => void;
   #isOpen = true;
   #paused = false;
@@ -25,7 +25,7 @@ export class ResponseWriter implements Flow {
   #onGone: (() => void) | null = null;
 
   /** @param onFinish called once, when the whole response is handed over or the client is gone */
-  constructor(response: HttpResponse, onFinish: () => void) {
+  constructor(response: CoreResponse, onFinish: () => void) {
     this.#response = response;
     this.#onFinish = onFinish;
   }

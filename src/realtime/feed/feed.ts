@@ -1,9 +1,9 @@
-import type { TemplatedApp } from 'uWebSockets.js';
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
 import { containsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts';
 import type { Environment } from '../../model/environment.ts';
 import { receiverOfEvent, roomOfEvent } from '../../model/event.ts';
 import { inScope, type RoomScope } from '../../model/room.ts';
+import type { CoreApp } from '../../net/core.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
 import { seqFrame } from '../socket/protocol.ts';
@@ -39,7 +39,7 @@ export interface FeedSubscriber {
 
 /** What a feed needs of the worker that it belongs to. */
 export interface FeedHost {
-  readonly app: TemplatedApp;
+  readonly app: CoreApp;
   readonly store: Store;
   readonly limits: SocketLimits;
   /** Returns a topic name that was never used in this process. */
@@ -188,7 +188,7 @@ export class Feed {
     this.#host.app.publish(channel.topic, encoded, false, false);
   }
 
-  /** uWebSockets.js does not report slow sockets on a publish, so all are checked after every eighth of the backlog limit. */
+  /** The core does not report slow sockets on a publish, so all are checked after every eighth of the backlog limit. */
   #checkBacklogs(publishedChars: number): void {
     this.#uncheckedChars += publishedChars;
     if (this.#uncheckedChars * 8 < this.#host.limits.maxBacklog) return;

@@ -1,13 +1,13 @@
-import type { TemplatedApp } from 'uWebSockets.js';
 import { streamOf } from '../../domain/events/streams.ts';
 import type { Environment } from '../../model/environment.ts';
+import type { CoreApp } from '../../net/core.ts';
 import type { Store } from '../../ports/store.ts';
 import type { SocketLimits } from '../socket/socket-writer.ts';
 import { Feed, type FeedHost } from './feed.ts';
 
 /** Delivers the committed events of every environment to the sockets of this worker. */
 export class Hub implements FeedHost {
-  readonly app: TemplatedApp;
+  readonly app: CoreApp;
   readonly store: Store;
   readonly limits: SocketLimits;
   /** The feeds that have subscribers, by the names of their streams. */
@@ -15,7 +15,7 @@ export class Hub implements FeedHost {
   readonly #unfollow: () => void;
   #topics = 0;
 
-  constructor(app: TemplatedApp, store: Store, limits: SocketLimits) {
+  constructor(app: CoreApp, store: Store, limits: SocketLimits) {
     this.app = app;
     this.store = store;
     this.limits = limits;

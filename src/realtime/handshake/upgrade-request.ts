@@ -1,4 +1,4 @@
-import type { HttpRequest } from 'uWebSockets.js';
+import type { CoreRequest } from '../../net/core.ts';
 import { RequestHead } from '../../net/request-head.ts';
 import { isRequestId } from '../../net/request-id.ts';
 import { type ResumePoint, resumePoint } from '../feed/resume-point.ts';
@@ -8,7 +8,7 @@ export const SUBPROTOCOL = 'collab.v1';
 const KEY_PREFIX = 'collab.key.';
 const TOKEN_PREFIX = 'collab.token.';
 
-/** An upgrade request, copied from the native request, which is invalid after the first await. */
+/** An upgrade request, copied from the core's request, which is invalid after the first await. */
 export interface UpgradeRequest {
   /** Where the credentials are; `message`: they come in the first message. */
   readonly source: 'headers' | 'subprotocol' | 'query' | 'message';
@@ -33,7 +33,7 @@ export interface UpgradeRequest {
 }
 
 /** Reads an upgrade request. The first source of credentials that is present counts; the key may always come in the query. */
-export function readUpgradeRequest(req: HttpRequest): UpgradeRequest {
+export function readUpgradeRequest(req: CoreRequest): UpgradeRequest {
   const head = new RequestHead(req);
   const header = (name: string): string => joinedHeader(req, name);
   const query = new URLSearchParams(head.query);
@@ -54,7 +54,7 @@ export function readUpgradeRequest(req: HttpRequest): UpgradeRequest {
 }
 
 /** The values of all lines of a header in order, joined by commas; '' for none. */
-function joinedHeader(req: HttpRequest, wanted: string): string {
+function joinedHeader(req: CoreRequest, wanted: string): string {
   const values: string[] = [];
   req.forEach((name, value) => {
     if (name === wanted) values.push(value);

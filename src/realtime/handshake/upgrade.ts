@@ -1,17 +1,16 @@
-import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { requireOrigin } from '../../domain/access/access.ts';
 import type { Context } from '../../domain/context.ts';
 import { requirePassing } from '../../domain/filtering.ts';
 import { type CountedWindow, countRequest } from '../../domain/quotas/rate-limit.ts';
 import { authenticateUser, type AuthenticatedUser } from '../../domain/access/tokens.ts';
 import { CollabError, publicError } from '../../model/errors.ts';
+import type { CoreApp, CoreRequest, CoreResponse, UpgradeContext } from '../../net/core.ts';
 import { rateHeaders, rateLimited } from '../../net/rate-limit.ts';
 import { newRequestId } from '../../net/request-id.ts';
 import { refusalBody, refusalHeaders, statusLine, uncachedJson } from '../../net/response-headers.ts';
 import { remoteAddress, TrustedProxies } from '../../net/trusted-proxies.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { Logger } from '../../observability/log.ts';
-import type { CorkHost } from '../socket/cork-host.ts';
 import { type UpgradeRequest, readUpgradeRequest, SUBPROTOCOL } from './upgrade-request.ts';
 import type { SocketData } from '../socket/socket-writer.ts';
 import type { Services } from '../services.ts';
@@ -32,13 +31,13 @@ export async function authenticate(ctx: Context, key: string, token: string, ori
 }
 
 /** The native handler of upgrade requests. */
-export type UpgradeHandler = (res: HttpResponse, req: HttpRequest, context: us_socket_context_t) => void;
+export type UpgradeHandler = (res: CoreResponse, req: CoreRequest, context: UpgradeContext) => void;
 
 /**
- * Creates the handler of upgrade requests. Upgrades after an await run in the cork of `corkHost`. While `isClosing` returns
+ * Creates the handler of upgrade requests. While `isClosing` returns
  * true, every request is upgraded without checks, and `open` closes the socket.
  */
-export function upgradeHandler(services: Services, corkHost: CorkHost, isClosing: () => boolean): UpgradeHandler {
+export function upgradeHandler(services: Services, app: CoreApp, isClosing: () => boolean): UpgradeHandler {
   const proxies = new TrustedProxies(services.config);
   return (res, req, context) => {
     const response = new UpgradeResponse(res, context);
@@ -52,7 +51,7 @@ export function upgradeHandler(services: Services, corkHost: CorkHost, isClosing
       response.baseUrl = proxies.baseUrl(forwarded);
       if (request.ambiguous) response.drop();
       else if (isClosing()) response.accept(request, null, { kind: 'closing' });
-      else answer(services, corkHost, response, request, proxies.clientAddress(forwarded)).catch(fail);
+      else answer(services, app, response, request, proxies.clientAddress(forwarded)).catch(fail);
     } catch (error) {
       fail(error);
     }
@@ -65,23 +64,23 @@ export function logRefusal(log: Logger, error: unknown, fields: Readonly<Record<
   log[kind.level]({ ...fields, code, err: code === 'internal' ? error : undefined }, `WebSocket refused: ${message}`);
 }
 
-async function answer(services: Services, corkHost: CorkHost, response: UpgradeResponse, request: UpgradeRequest, address: string): Promise<void> {
+async function answer(services: Services, app: CoreApp, response: UpgradeResponse, request: UpgradeRequest, address: string): Promise<void> {
   const { ctx, config } = services;
   const window = await countRequest(ctx, config, { kind: 'address', address });
   if (!window.allowed) {
     services.limits.meter?.limited(window.policy);
-    return corkHost.run(() => response.refuse(request, window, rateLimited(window)));
+    return app.upgradeLater(() => response.refuse(request, window, rateLimited(window)));
   }
   if (request.source === 'message') {
     const info = { address, origin: request.origin, key: request.key, resume: request.resume };
-    return corkHost.run(() => response.accept(request, window, { kind: 'pending', info }));
+    return app.upgradeLater(() => response.accept(request, window, { kind: 'pending', info }));
   }
   try {
     const user = await authenticateRequest(services, request);
-    await corkHost.run(() => response.accept(request, window, { kind: 'authenticated', user, resume: request.resume }));
+    await app.upgradeLater(() => response.accept(request, window, { kind: 'authenticated', user, resume: request.resume }));
   } catch (error) {
     logRefusal(services.log, error, { address });
-    await corkHost.run(() => response.refuse(request, window, publicError(error)));
+    await app.upgradeLater(() => response.refuse(request, window, publicError(error)));
   }
 }
 
@@ -92,13 +91,13 @@ async function authenticateRequest({ ctx, config }: Services, { source, key, tok
 
 /** The native response to one upgrade request, which is accepted, refused or dropped once. */
 class UpgradeResponse {
-  readonly #res: HttpResponse;
-  readonly #context: us_socket_context_t;
+  readonly #res: CoreResponse;
+  readonly #context: UpgradeContext;
   /** See `SocketWriter.baseUrl`. */
   baseUrl = '';
   #ended = false;
 
-  constructor(res: HttpResponse, context: us_socket_context_t) {
+  constructor(res: CoreResponse, context: UpgradeContext) {
     this.#res = res;
     this.#context = context;
     res.onAborted(() => {
@@ -107,8 +106,8 @@ class UpgradeResponse {
   }
 
   /**
-   * Upgrades to a WebSocket. Must be called in the tick of the request or in the cork of `CorkHost`. Answers only our own
-   * subprotocol: by default uWebSockets.js echoes the first one offered, which may contain the token.
+   * Upgrades to a WebSocket. Must be called in the tick of the request or in `CoreApp.upgradeLater`. Answers only our own
+   * subprotocol: by default the native core echoes the first one offered, which may contain the token.
    */
   accept(request: UpgradeRequest, window: CountedWindow | null, outcome: UpgradeOutcome): void {
     if (this.#ended) return;

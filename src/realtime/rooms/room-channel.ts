@@ -51,7 +51,7 @@ export class RoomChannel {
     this.#checkBacklogs(frame.length);
   }
 
-  /** uWebSockets.js does not report slow sockets on a publish, so all are checked after every eighth of the backlog limit. */
+  /** The core does not report slow sockets on a publish, so all are checked after every eighth of the backlog limit. */
   #checkBacklogs(publishedChars: number): void {
     this.#uncheckedChars += publishedChars;
     if (this.#uncheckedChars * 8 < this.#hub.limits.maxBacklog) return;

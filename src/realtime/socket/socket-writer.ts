@@ -1,4 +1,4 @@
-import type { WebSocket } from 'uWebSockets.js';
+import type { CoreSocket } from '../../net/core.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { UpgradeOutcome } from '../handshake/upgrade-outcome.ts';
 import type { SocketMeter } from './socket-meter.ts';
@@ -8,7 +8,7 @@ export interface Session {
   readonly writer: SocketWriter;
   /** Handles one frame. Never throws. */
   receive(frame: ArrayBuffer, isBinary: boolean): void;
-  /** Counts a ping or pong frame of the protocol, which uWebSockets.js answers itself. Never throws. */
+  /** Counts a ping or pong frame of the protocol, which the core answers itself. Never throws. */
   pinged(): void;
   /** Releases everything that belongs to the socket, which has closed. Called once. */
   ended(): void;
@@ -26,7 +26,7 @@ export interface SocketData {
   readonly baseUrl: string;
 }
 /** A native socket. */
-export type Socket = WebSocket<SocketData>;
+export type Socket = CoreSocket<SocketData>;
 
 /** What all sockets of a worker share. */
 export interface SocketLimits {
@@ -56,7 +56,7 @@ const SENT = 1;
 
 /**
  * The sending half of one socket. It never throws: once either side has closed the socket, every call does nothing
- * (uWebSockets.js throws when a closed socket is used).
+ * (the native core throws when a closed socket is used).
  */
 export class SocketWriter {
   #socket: Socket | null;
@@ -157,7 +157,7 @@ export class SocketWriter {
   /**
    * Closes the socket with 1013 if its backlog is over the limit. The backlog is sent before the close frame, so a client
    * that soon reads again misses nothing and receives the close code. A client that reads nothing until the ping timeout of
-   * uWebSockets.js is disconnected, and sees 1006.
+   * the core is disconnected, and sees 1006.
    */
   checkBacklog(): void {
     const backlog = this.backlog();

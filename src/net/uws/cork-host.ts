@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type * as UWebSockets from 'uWebSockets.js';
@@ -13,10 +12,16 @@ import type * as UWebSockets from 'uWebSockets.js';
  * from this process.
  */
 export class CorkHost {
+  readonly #uws: typeof UWebSockets;
   #response: UWebSockets.HttpResponse | null = null;
   #client: Socket | null = null;
   #ready: Promise<void> | null = null;
   #closed = false;
+
+  /** @param uws the loaded module */
+  constructor(uws: typeof UWebSockets) {
+    this.#uws = uws;
+  }
 
   /** Runs `work`, which may upgrade responses, in a later tick. Rejects only if `work` throws. */
   async run(work: () => void): Promise<void> {
@@ -36,10 +41,8 @@ export class CorkHost {
 
   /** Resolves once the response is open, or if it cannot be opened: upgrades then work with the warnings. */
   async #open(): Promise<void> {
-    // Not a static import: src/net/listen.ts loads it first, and explains a failure.
-    const uws = createRequire(import.meta.url)('uWebSockets.js') as typeof UWebSockets;
     const path = `/${randomUUID()}`;
-    const app = uws.App();
+    const app = this.#uws.App();
     const received = new Promise<void>((resolve) => {
       app.get(path, (response) => {
         response.onAborted(() => {
@@ -54,11 +57,11 @@ export class CorkHost {
       app.listen('127.0.0.1', 0, resolve);
     });
     if (listening === false) return;
-    const client = connect(uws.us_socket_local_port(listening), '127.0.0.1').unref();
+    const client = connect(this.#uws.us_socket_local_port(listening), '127.0.0.1').unref();
     this.#client = client;
     client.on('error', () => undefined);
     client.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     await Promise.race([received, new Promise((resolve) => client.once('close', resolve))]);
-    uws.us_listen_socket_close(listening);
+    this.#uws.us_listen_socket_close(listening);
   }
 }

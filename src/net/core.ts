@@ -1,0 +1,140 @@
+/** Text or bytes to send. Text should be ASCII (`wireText`), because some builds of uWebSockets.js send other characters as Latin-1. */
+export type Sendable = string | Uint8Array;
+
+/** The HTTP cores: the native one of uWebSockets.js, and the one on Node's own HTTP server with `ws`. */
+export type CoreKind = 'uws' | 'node';
+
+/** The head of a request. Valid only during the call of the handler. */
+export interface CoreRequest {
+  /** The method as sent. */
+  getCaseSensitiveMethod(): string;
+  /** The path, with its leading slash, percent-encoded as sent. */
+  getUrl(): string;
+  /** What follows the question mark; undefined or '' if there is none. */
+  getQuery(): string | undefined;
+  /** Calls `each` with every header line in order: the name in lower case, and the value as UTF-8 text. */
+  forEach(each: (name: string, value: string) => void): void;
+}
+
+/** What a core needs to upgrade a response; only the core looks into it. */
+export type UpgradeContext = object;
+
+/**
+ * The response to one request: the part of the interface of uWebSockets.js that the server uses. After the end or the abort
+ * of a response none of its methods may be called.
+ */
+export interface CoreResponse {
+  /** Stops to read the body. */
+  pause(): void;
+  /** Continues to read the body. */
+  resume(): void;
+  /** Calls `work` at once and sends what it writes together. A head that is complete by then is sent. */
+  cork(work: () => void): unknown;
+  /** Begins the head, with the code and its reason phrase. */
+  writeStatus(status: string): unknown;
+  /**
+   * Adds a header. The value may hold more lines, and after an empty line the begin of the body. A line break that the core
+   * adds to the value then belongs to the body.
+   */
+  writeHeader(name: string, value: Sendable): unknown;
+  /** Writes a part of a body of unknown length. Returns false if the part waits for the client. */
+  write(part: Sendable): boolean;
+  /** Sends the rest of the response, and closes the connection after it if told so. */
+  end(body?: Sendable, closeConnection?: boolean): unknown;
+  /** Sends a response without a body, whose headers are complete. */
+  endWithoutBody(): unknown;
+  /** Writes a part of a body of `size` bytes. Returns whether all of the part was taken, and whether the response is complete. */
+  tryEnd(part: Uint8Array, size: number): [taken: boolean, complete: boolean];
+  /** Closes the connection without a response. The abort handler is called before this returns. */
+  close(): unknown;
+  /** Calls `handler` with the number of bytes of the body written so far, when more can be written. It returns whether it wrote all it wanted to. */
+  onWritable(handler: (offset: number) => boolean): unknown;
+  /** Calls `handler` once if the connection closes before the response is complete. Must be called before the request's handler returns. */
+  onAborted(handler: () => void): unknown;
+  /** Calls `handler` with the bytes of the body, valid during the call. Must be called before the request's handler returns. */
+  onData(handler: (bytes: ArrayBuffer | Uint8Array, isLast: boolean) => void): unknown;
+  /** The address of the other end of the connection, as text. */
+  getRemoteAddressAsText(): ArrayBuffer;
+  /** Makes a WebSocket of the connection. The status must have been written before. */
+  upgrade<T>(data: T, key: string, protocol: string, extensions: string, context: UpgradeContext): void;
+}
+
+/** A WebSocket, until the close handler is called: the part of the interface of uWebSockets.js that the server uses. */
+export interface CoreSocket<T> {
+  /** Sends a frame. Returns 1 if all was sent, 0 if some of it waits for the client, and 2 if it was dropped. */
+  send(message: Sendable, isBinary?: boolean, compress?: boolean): number;
+  /** Bytes that wait for the client. */
+  getBufferedAmount(): number;
+  /** Sends a close frame after everything else. The close handler is called before this returns. */
+  end(code?: number, reason?: Sendable): void;
+  /** Lets the socket receive what is published to a topic. */
+  subscribe(topic: string): boolean;
+  /** Ends a subscription. */
+  unsubscribe(topic: string): boolean;
+  /** Publishes to all other sockets of a topic. */
+  publish(topic: string, message: Sendable, isBinary?: boolean, compress?: boolean): boolean;
+  /** Calls `work` at once and sends what it writes together. */
+  cork(work: () => void): unknown;
+  /** What the upgrade was given for this socket. */
+  getUserData(): T;
+}
+
+/** How the WebSockets of one path behave. */
+export interface SocketBehavior<T> {
+  /** The largest message in bytes. A larger one ends the socket. */
+  maxPayloadLength?: number;
+  /** The most bytes that may wait for a client. */
+  maxBackpressure?: number;
+  /** 1: a socket above `maxBackpressure` is disconnected. */
+  closeOnBackpressureLimit?: number;
+  /** Seconds of silence after which a socket is disconnected. */
+  idleTimeout?: number;
+  /** Whether the core sends pings, so that only dead peers are silent. */
+  sendPingsAutomatically?: boolean;
+  /** Handles the upgrade request. Without it, every request is upgraded. */
+  upgrade?: (response: CoreResponse, request: CoreRequest, context: UpgradeContext) => void;
+  open?: (socket: CoreSocket<T>) => void;
+  message?: (socket: CoreSocket<T>, message: ArrayBuffer, isBinary: boolean) => void;
+  ping?: (socket: CoreSocket<T>) => void;
+  pong?: (socket: CoreSocket<T>) => void;
+  /** Some of what waited has been sent. */
+  drain?: (socket: CoreSocket<T>) => void;
+  /** The socket has closed and must not be used any more. */
+  close?: (socket: CoreSocket<T>, code: number) => void;
+}
+
+/** Handles a request. */
+export type CoreHandler = (response: CoreResponse, request: CoreRequest) => void;
+
+/** What routes are attached to, before the server listens. */
+export interface CoreApp {
+  /** Handles the requests of every method whose path matches: an exact path, or `/*` for all that nothing else handles. */
+  any(pattern: string, handler: CoreHandler): unknown;
+  /** Handles WebSockets at an exact path. */
+  ws<T>(pattern: string, behavior: SocketBehavior<T>): unknown;
+  /** Publishes to all sockets of a topic. */
+  publish(topic: string, message: Sendable, isBinary?: boolean, compress?: boolean): boolean;
+  /** Calls `work`, which may upgrade responses, in a later tick, outside of every handler. Rejects only if `work` throws. */
+  upgradeLater(work: () => void): Promise<void>;
+}
+
+/** A server on one of the cores. */
+export interface HttpServer {
+  /** The application to attach routes to, before `listen`. */
+  readonly app: CoreApp;
+  /**
+   * Starts to accept connections. A port other than 0 is shared: on the native core with every other server of this user that
+   * listens on it, on the other one with the workers of the same primary. Port 0 selects a free port, which is not shared.
+   *
+   * @returns the port
+   * @throws {Error} if the server cannot listen on the address
+   */
+  listen(host: string, port: number): Promise<number>;
+  /** Stops accepting connections; open ones continue. Does nothing if the server does not listen. */
+  stopListening(): void;
+  /** Closes every connection at once and stops listening. */
+  close(): void;
+}
+
+/** The largest header block of a request, in bytes. */
+export const MAX_HEADER_BYTES = 16_384;
