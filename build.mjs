@@ -56,8 +56,8 @@ const worker = build({
   entryPoints: ['./bin/worker.ts'],
   outfile: join(outdir, 'bin/worker.cjs'),
   format: 'cjs',
-  define: { 'import.meta.url': 'moduleUrl' },
-  banner: { js: "const moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
+  define: { 'import.meta.url': 'fileUrlOfBundle' },
+  banner: { js: "const fileUrlOfBundle = require('node:url').pathToFileURL(__filename).href;" },
 });
 
 const demo = build({

@@ -1,6 +1,9 @@
-import t from 'tap';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startCluster, until } from '../helpers/cluster.ts';
+import t from 'tap';
+import { initFolder, startCluster, until } from '../helpers/cluster.ts';
+import { startPluginCluster } from '../helpers/plugin-cluster.ts';
 
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/plugins/${name}.mjs`, import.meta.url));
 
@@ -24,4 +27,15 @@ t.test('a plugin filters, acts and serves in a cluster', async (t) => {
   t.match(await comment('huge'), { status: 201, body: { comment: { body: 'huge' } } });
   await until(async () => (await call('GET', '/plugins/good/default/seen')).body.length === 3, 60_000);
   t.strictSame(new Set((await call('GET', '/plugins/good/default/seen')).body as unknown as string[]), new Set(['SHOUT', 'sets userId', 'huge']));
+});
+
+t.test('a plugin of one file, with no package around it, runs in every process of the server', async (t) => {
+  const folder = await initFolder({ plugins: [{ use: './alone.mjs' }] });
+  const hooks = "host.filter('comment.create', () => reject('no')); host.action('thread.created', (_, { environment }) => host.kv(environment).put('seen', 1)); host.route({ method: 'GET', path: 'seen', credential: 'public' }, async (_, { environment }) => ({ status: 200, body: JSON.stringify((await host.kv(environment).get('seen')) ?? 0) }));";
+  writeFileSync(join(folder.dir, 'alone.mjs'), `import { definePlugin, reject } from 'collab/plugin';
+export default definePlugin({ name: 'alone', version: '1.0.0', apiVersion: 1, config: { type: 'object', properties: {} }, setup(host) { ${hooks} } });`);
+  const { call, thread } = await startPluginCluster(t, folder);
+  const id = await thread('Hello');
+  t.match(await call('POST', `/threads/${id}/comments`, { userId: 'ann', body: 'Hi' }), { status: 403, body: { error: 'no' } });
+  await until(async () => String((await call('GET', '/plugins/alone/default/seen')).body) === '1');
 });
