@@ -128,7 +128,7 @@ export const startWebWorker: StartWorker = async ({ config, workerId, port }, ch
     openContext(config),
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
-  const { metrics, report } = await startMetrics(config, channel);
+  const { metrics, report } = await startMetrics(config, channel, workerId);
   const plugins = await (await import('./workers/web-plugins.ts')).requireWebPlugins({ ctx, config, log, metrics });
   const worker = await runWebWorker({ config, ctx: plugins.filters === undefined ? ctx : { ...ctx, filters: plugins.filters }, bus: ipcBus(channel), log, workerId, port, metrics, plugins });
   return {
@@ -147,7 +147,7 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId }, c
     openContext(config),
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
-  const { metrics, report } = await startMetrics(config, channel);
+  const { metrics, report } = await startMetrics(config, channel, workerId);
   metrics?.gauge('lmdb_used_bytes', () => [[{}, storeFiles(storePath(config)).reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0)]]);
   const { BackgroundPlugins } = await import('./workers/background/background-plugins.ts');
   const plugins = await BackgroundPlugins.load({ ctx, config, log, metrics });
@@ -162,11 +162,12 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId }, c
 };
 
 /** Creates a worker's metrics if metrics.port is set, and the shutdown step that reports them a last time. */
-async function startMetrics(config: Config, channel: ProcessChannel): Promise<{ metrics: Metrics | undefined; report: ShutdownStep }> {
+async function startMetrics(config: Config, channel: ProcessChannel, workerId: string): Promise<{ metrics: Metrics | undefined; report: ShutdownStep }> {
   const name = 'report the last metrics';
   if (config.metrics.port === 0) return { metrics: undefined, report: { name, withinMs: 0, run: () => {} } };
-  const [{ Metrics }, { reportMetrics }] = await Promise.all([import('./observability/metrics.ts'), import('./cluster/metrics-reporter.ts')]);
+  const [{ Metrics }, { meterProcess }, { reportMetrics }] = await Promise.all([import('./observability/metrics.ts'), import('./observability/process-metrics.ts'), import('./cluster/metrics-reporter.ts')]);
   const metrics = new Metrics();
+  meterProcess(metrics, workerId);
   return { metrics, report: { name, withinMs: 1_000, run: reportMetrics(channel, metrics) } };
 }
 

@@ -3,7 +3,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Config } from '../config/schema.ts';
 import { explainListen } from './free-port.ts';
+import { Metrics } from '../observability/metrics.ts';
 import { METRICS_TYPE, MetricsTotals } from '../observability/metrics-totals.ts';
+import { meterProcess } from '../observability/process-metrics.ts';
+
+/** The name of this process in its metrics. */
+const PRIMARY = 'primary';
 
 /** The listener of /metrics, and the totals it serves. */
 export interface MetricsServer {
@@ -19,7 +24,13 @@ export interface MetricsServer {
  */
 export async function openMetrics({ host, port, token }: Config['metrics']): Promise<MetricsServer> {
   const totals = new MetricsTotals();
-  const server = createServer((request, response) => answer(totals, token, request, response));
+  const own = new Metrics();
+  meterProcess(own, PRIMARY);
+  const render = (): string => {
+    totals.add(PRIMARY, own.takeReport());
+    return totals.render();
+  };
+  const server = createServer((request, response) => answer(render, token, request, response));
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(explainListen(error.code ?? String(error), host, port, { host: 'metrics.host', port: 'metrics.port' })));
     server.listen({ host, port, exclusive: true }, resolve);
@@ -34,7 +45,7 @@ export async function openMetrics({ host, port, token }: Config['metrics']): Pro
   };
 }
 
-function answer(totals: MetricsTotals, token: string, { method, url, headers }: IncomingMessage, response: ServerResponse): void {
+function answer(render: () => string, token: string, { method, url, headers }: IncomingMessage, response: ServerResponse): void {
   const send = (status: number, type: string, body: string, more: Record<string, string> = {}): void => {
     response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', ...more });
     response.end(body);
@@ -42,7 +53,7 @@ function answer(totals: MetricsTotals, token: string, { method, url, headers }: 
   const refuse = (status: number, error: string, more?: Record<string, string>): void => send(status, 'application/json; charset=utf-8', JSON.stringify({ error }), more);
   if (url?.split('?')[0] !== '/metrics' || (method !== 'GET' && method !== 'HEAD')) refuse(404, 'Only GET /metrics is served here');
   else if (token !== '' && !isEqual(headers.authorization ?? '', `Bearer ${token}`)) refuse(401, 'Send the value of metrics.token as Authorization: Bearer …', { 'WWW-Authenticate': 'Bearer' });
-  else send(200, METRICS_TYPE, totals.render());
+  else send(200, METRICS_TYPE, render());
 }
 
 /** Compares in constant time. */

@@ -16,8 +16,9 @@ export class MetricsTotals {
   /** By worker id: its gauges as last reported. */
   readonly #gauges = new Map<string, MetricsReport['gauges']>();
 
+  /** The series without labels is the zero of a server without connections: alerts need a value. */
   constructor() {
-    this.#gauges.set('', { [seriesOf('build_info', { version })]: 1 });
+    this.#gauges.set('', { [seriesOf('build_info', { version })]: 1, ws_connections: 0 });
   }
 
   /** Increments a counter of the primary itself. */

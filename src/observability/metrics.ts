@@ -21,6 +21,10 @@ export const metricFamilies = {
   worker_restarts_total: { type: 'counter', help: 'Worker processes replaced because they ended or did not answer the primary, by role and reason (ended, hung).' },
   lmdb_txn_duration_seconds: { type: 'histogram', help: 'Time of a group commit from its start until it is flushed to disk.' },
   lmdb_used_bytes: { type: 'gauge', help: 'Size of the store’s files.' },
+  process_resident_memory_bytes: { type: 'gauge', help: 'Resident memory of a process, by process. It includes the part of the store’s file that is mapped, which all processes share.' },
+  process_cpu_seconds_total: { type: 'counter', help: 'User and system processor time of a process since it started, by process.' },
+  nodejs_eventloop_lag_p99_seconds: { type: 'gauge', help: 'The 99th percentile of the delay of the event loop since the last report, by process.' },
+  nodejs_eventloop_lag_max_seconds: { type: 'gauge', help: 'The longest delay of the event loop since the last report, by process.' },
   lmdb_held_snapshot_seconds: { type: 'gauge', help: 'How long a process has kept a snapshot of the store open, by table (log, tree), pid and command; only above 10 s.' },
   lmdb_ended_holders_total: { type: 'counter', help: 'Stuck processes that were killed because the store grew while they kept a snapshot of it open.' },
 } as const satisfies Readonly<Record<string, { readonly type: 'counter' | 'gauge' | 'histogram'; readonly help: string }>>;
@@ -30,6 +34,8 @@ export type MetricFamily = keyof typeof metricFamilies;
 type FamilyOf<T> = { [F in MetricFamily]: (typeof metricFamilies)[F]['type'] extends T ? F : never }[MetricFamily];
 /** The name of a family of counters. */
 export type CounterFamily = FamilyOf<'counter'>;
+/** What is reported as its current value. The processor time of a process only grows, but the system counts it. */
+type ReadFamily = FamilyOf<'gauge'> | 'process_cpu_seconds_total';
 /** The labels of a series: name to value. */
 export type Labels = Readonly<Record<string, string>>;
 
@@ -84,7 +90,7 @@ export class Metrics {
   }
 
   /** Registers a gauge: `read` is called at each report. */
-  gauge(family: FamilyOf<'gauge'>, read: Gauges): void {
+  gauge(family: ReadFamily, read: Gauges): void {
     this.#gauges.push([family, read]);
   }
 

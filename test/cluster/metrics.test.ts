@@ -42,9 +42,9 @@ t.test('counts of workers are added up and outlive them; their gauges do not', (
 });
 
 t.test('the docs list exactly the existing metrics, and the dashboard uses no others', (t) => {
-  const named = (path: string): Set<string> => new Set([...readSource(path).matchAll(/collab_([a-z_]+?)(?:_bucket)?(?=[^a-z_])/g)].map(([, name = '']) => name));
+  const named = (path: string): Set<string> => new Set([...readSource(path).matchAll(/collab_([a-z0-9_]+?)(?:_bucket)?(?=[^a-z0-9_])/g)].map(([, name = '']) => name));
   const families = new Set(Object.keys(metricFamilies));
-  const listed = [...readSource('docs/operations.md').matchAll(/^\| `collab_([a-z_]+)` \| (\w+)/gm)].map(([, name = '', type = '']) => `${name} ${type}`);
+  const listed = [...readSource('docs/operations.md').matchAll(/^\| `collab_([a-z0-9_]+)` \| (\w+)/gm)].map(([, name = '', type = '']) => `${name} ${type}`);
   t.strictSame(listed.toSorted(), Object.entries(metricFamilies).map(([name, { type }]) => `${name} ${type}`).toSorted());
   for (const path of ['docs/operations.md', 'docs/deploy/grafana-dashboard.json']) {
     t.strictSame([...named(path)].filter((name) => !families.has(name)), [], path);
@@ -61,7 +61,11 @@ t.test('the listener answers GET /metrics, and requires the token if one is set'
   const answer = await ask('/metrics', { headers });
   t.equal(answer.status, 200);
   t.equal(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
-  t.equal(parsePrometheus(await answer.text()).size, 1);
+  const families = parsePrometheus(await answer.text());
+  t.equal(total(families, 'build_info', { version }), 1);
+  t.equal(total(families, 'ws_connections'), 0);
+  t.equal(families.get('collab_ws_connections')?.samples.length, 1, 'with a value, though there are no workers');
+  t.ok(total(families, 'process_resident_memory_bytes', { process: 'primary' }) > 1_000_000);
   for (const wrong of [undefined, { Authorization: 'Bearer open' }, { Authorization: 'open sesame' }]) {
     t.equal((await ask('/metrics', wrong && { headers: wrong })).status, 401);
   }
@@ -107,6 +111,10 @@ t.test('a cluster of two workers counts requests, sockets, events and commits', 
   const back = new TestSocket(`${url}?epoch=${String(data?.['epoch'])}&since=${String(data?.['seq'])}`, { headers });
   await back.frame('welcome');
   await until(async () => total(await read(), 'ws_connections', { environment: 'default' }) === 2);
+  for (const process of ['primary', 'web-1', 'web-2', 'background-3']) {
+    await until(async () => total(await read(), 'process_resident_memory_bytes', { process }) > 1_000_000 && total(await read(), 'process_cpu_seconds_total', { process }) > 0);
+    await until(async () => ((await read()).get('collab_nodejs_eventloop_lag_p99_seconds')?.samples ?? []).some(({ labels }) => labels['process'] === process));
+  }
   let families = await read();
   const comments = '/api/v1/threads/:threadId/comments';
   await until(async () => total((families = await read()), 'http_requests_total', { method: 'POST', route: comments, status: '201' }) === 10);
