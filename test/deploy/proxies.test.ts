@@ -76,8 +76,8 @@ function testProxy(proxy: Proxy): void {
     const { token } = JSON.parse((await collab('token', 'create', '--env', 'default', '--user', 'ann', '--dir', cluster.dir, '--json')).stdout) as { token: string };
     const user = { 'X-Service-Key': publishableKey, 'X-Service-Token': token };
     const post = (path: string, body: object, from?: string): Promise<Answer> => ask(port, `/api/v1${path}`, { method: 'POST', headers: backend, body: JSON.stringify(body), ...(from !== undefined && { from }) });
-    let ready = await ask(port, '/readyz');
-    for (const giveUp = Date.now() + 10_000; ready.status !== 200 && Date.now() < giveUp; ) ready = await ask(port, '/readyz');
+    let ready = await ask(port, '/sdk/manifest.json');
+    for (const giveUp = Date.now() + 10_000; ready.status !== 200 && Date.now() < giveUp; ) ready = await ask(port, '/sdk/manifest.json');
     t.equal((await ask(port, '/api/v1/users/ann', { method: 'PUT', headers: backend, body: '{}' })).status, 200);
 
     await t.test('REST, with addresses as the client sees them', async (t) => {
@@ -129,14 +129,14 @@ function testProxy(proxy: Proxy): void {
     await t.test('what the core would leave without an answer, or answer in HTML, is answered in JSON', async (t) => {
       const lines = (count: number): string => Array.from({ length: count }, (_, n) => `X-Header-${n}: 1\r\n`).join('');
       const requests: Record<string, readonly [request: string, statuses: readonly number[]]> = {
-        'few header lines': [`GET /livez HTTP/1.1\r\nHost: localhost\r\n${lines(40)}\r\n`, [200]],
-        'almost too many header lines': [`GET /livez HTTP/1.1\r\nHost: localhost\r\n${lines(95)}\r\n`, [200, 431]],
-        'many header lines': [`GET /livez HTTP/1.1\r\nHost: localhost\r\n${lines(120)}\r\n`, [200, 431]],
-        'a name with an underscore': ['GET /livez HTTP/1.1\r\nHost: localhost\r\nX_Y: 1\r\n\r\n', [200]],
-        'a name with a dot': ['GET /livez HTTP/1.1\r\nHost: localhost\r\nX.Y: 1\r\n\r\n', [200]],
-        'no Host': ['GET /livez HTTP/1.1\r\nAccept: */*\r\n\r\n', [400]],
-        'no header': ['GET /livez HTTP/1.1\r\n\r\n', [400]],
-        'HTTP/1.0': ['GET /livez HTTP/1.0\r\nHost: localhost\r\n\r\n', [200, 505]],
+        'few header lines': [`GET /sdk/manifest.json HTTP/1.1\r\nHost: localhost\r\n${lines(40)}\r\n`, [200]],
+        'almost too many header lines': [`GET /sdk/manifest.json HTTP/1.1\r\nHost: localhost\r\n${lines(95)}\r\n`, [200, 431]],
+        'many header lines': [`GET /sdk/manifest.json HTTP/1.1\r\nHost: localhost\r\n${lines(120)}\r\n`, [200, 431]],
+        'a name with an underscore': ['GET /sdk/manifest.json HTTP/1.1\r\nHost: localhost\r\nX_Y: 1\r\n\r\n', [200]],
+        'a name with a dot': ['GET /sdk/manifest.json HTTP/1.1\r\nHost: localhost\r\nX.Y: 1\r\n\r\n', [200]],
+        'no Host': ['GET /sdk/manifest.json HTTP/1.1\r\nAccept: */*\r\n\r\n', [400]],
+        'no header': ['GET /sdk/manifest.json HTTP/1.1\r\n\r\n', [400]],
+        'HTTP/1.0': ['GET /sdk/manifest.json HTTP/1.0\r\nHost: localhost\r\n\r\n', [200, 505]],
       };
       for (const [name, [request, statuses]] of Object.entries(requests)) {
         const connection = await RawConnection.open(port);
