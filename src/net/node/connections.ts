@@ -31,14 +31,24 @@ export interface Connection {
 export class Connections {
   readonly #bySocket = new Map<Socket, Connection>();
   #timer: NodeJS.Timeout | null = null;
+  #checkedAt = 0;
+  #now = 1;
+
+  /**
+   * Monotonic milliseconds, of which a pause of the event loop counts as `CHECK_MS` at most: what clients sent meanwhile is
+   * read only after the check, so their silence proves nothing.
+   */
+  get now(): number {
+    return this.#now;
+  }
 
   /** Adds a connection, until its socket closes. */
   add(socket: Socket): void {
     if (this.#bySocket.has(socket)) return;
-    const connection: Connection = { socket, active: null, closing: false, idleSince: performance.now(), readWhenIdle: socket.bytesRead, waiting: 0 };
+    const connection: Connection = { socket, active: null, closing: false, idleSince: this.#now, readWhenIdle: socket.bytesRead, waiting: 0 };
     this.#bySocket.set(socket, connection);
     socket.once('close', () => this.remove(socket));
-    this.#timer ??= setInterval(() => this.#check(performance.now()), CHECK_MS).unref();
+    this.#timer ??= setInterval(() => this.#tick(), CHECK_MS).unref();
   }
 
   /** The connection of a socket; undefined for one that has closed or has become a WebSocket. */
@@ -60,6 +70,13 @@ export class Connections {
       socket.destroy();
       active?.abort();
     }
+  }
+
+  #tick(): void {
+    const now = performance.now();
+    this.#now += Math.min(now - this.#checkedAt, CHECK_MS);
+    this.#checkedAt = now;
+    this.#check(this.#now);
   }
 
   #check(now: number): void {

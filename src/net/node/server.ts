@@ -124,7 +124,7 @@ class NodeCore implements HttpServer {
     const created = new NodeResponse(request, response, {
       ended: (isLast) => {
         connection.active = null;
-        connection.idleSince = performance.now();
+        connection.idleSince = this.#connections.now;
         connection.readWhenIdle = connection.socket.bytesRead;
         if (isLast || context !== null) connection.closing = true;
       },
@@ -149,7 +149,7 @@ class NodeCore implements HttpServer {
 
   #refuse(connection: Connection, status: number, message: string): void {
     connection.closing = true;
-    connection.idleSince = performance.now();
+    connection.idleSince = this.#connections.now;
     refuse(connection.socket, { status, message });
   }
 }
