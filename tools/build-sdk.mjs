@@ -21,7 +21,7 @@ const common = { bundle: true, format: 'esm', platform: 'neutral', target: 'es20
 export async function buildSdk(outdir) {
   const folder = join(outdir, 'sdk');
   const [modules, browser] = await Promise.all([
-    build({ ...common, entryPoints: ['./src/client/main.ts', './src/client/react.ts'], outdir: join(outdir, 'client'), external: ['react'] }),
+    build({ ...common, entryPoints: ['./src/client/main.ts', './src/client/react.ts', './src/client/yjs.ts'], outdir: join(outdir, 'client'), external: ['react'] }),
     // Without what needs a secret key, which no page may have.
     build({ ...common, stdin: { contents: "export { CollabError, CollabSession, version } from './src/client/main.ts';", resolveDir: '.' }, outfile: join(folder, 'collab.js'), minify: true }),
     emitTypes(outdir),

@@ -1,4 +1,4 @@
-import { CollabError, type CollabErrorCode } from './errors.ts';
+import { asCollabError, CollabError, type CollabErrorCode } from './errors.ts';
 
 /** The parts of an HTTP answer that say whether and how it failed. */
 export interface AnswerHead {
@@ -22,6 +22,17 @@ export function answerError({ status, header }: AnswerHead, body: string): Colla
   const code = named ?? codes[status] ?? (status >= 500 ? 'internal' : 'protocol');
   const retryAfter = retryAfterOf(header('Retry-After'));
   return new CollabError(code, messageOf(body) ?? `The server answered ${status}.`, { status, requestId: header('X-Request-Id'), retryAfter });
+}
+
+/** Requests `what`. Resolves with an answer of 2xx; rejects with a `CollabError` for any other, and if there is none. */
+export async function fetchAnswer(fetch: typeof globalThis.fetch, url: string, init: RequestInit, what: string): Promise<Response> {
+  try {
+    const answer = await fetch(url, init);
+    if (answer.ok) return answer;
+    throw answerError({ status: answer.status, header: (name) => answer.headers.get(name) }, await answer.text());
+  } catch (thrown) {
+    throw asCollabError(thrown, what);
+  }
 }
 
 /** The JSON of an answer. Throws `protocol` for anything else. */

@@ -1,6 +1,5 @@
 import type { Attachment } from '../../model/attachment.ts';
-import { asCollabError, CollabError } from '../errors.ts';
-import { answerError } from '../http.ts';
+import { fetchAnswer } from '../http.ts';
 import type { Credentials } from '../session/credentials.ts';
 import type { CollabFiles, UploadOptions } from './files.ts';
 import { sendUpload } from './upload.ts';
@@ -35,8 +34,8 @@ export class SessionFiles implements CollabFiles {
 
   async upload(file: Blob, options: UploadOptions = {}): Promise<Attachment> {
     const filename = options.filename ?? ('name' in file && typeof file.name === 'string' ? file.name : 'file');
-    const { serverUrl, fetch } = this.#deps;
-    const attachment = await this.#authorized((headers) => sendUpload({ url: `${serverUrl}/api/v1/upload`, headers, file, filename, options, fetch }));
+    const { serverUrl, credentials, fetch } = this.#deps;
+    const attachment = await credentials.authorize((headers) => sendUpload({ url: `${serverUrl}/api/v1/upload`, headers, file, filename, options, fetch }));
     this.#uploaded.set(attachment.id, attachment);
     return attachment;
   }
@@ -47,14 +46,10 @@ export class SessionFiles implements CollabFiles {
   }
 
   async blob({ url, filename }: Attachment, { thumb = false, signal }: ReadOptions = {}): Promise<Blob> {
-    return this.#authorized(async (headers) => {
-      try {
-        const answer = await this.#deps.fetch(thumb ? `${url}?thumb=1` : url, { headers, signal: signal ?? null });
-        if (answer.status === 200) return await answer.blob();
-        throw answerError({ status: answer.status, header: (name) => answer.headers.get(name) }, await answer.text());
-      } catch (thrown) {
-        throw asCollabError(thrown, `Loading ${filename}`);
-      }
+    const { credentials, fetch } = this.#deps;
+    return credentials.authorize(async (headers) => {
+      const answer = await fetchAnswer(fetch, thumb ? `${url}?thumb=1` : url, { headers, signal: signal ?? null }, `Loading ${filename}`);
+      return answer.blob();
     });
   }
 
@@ -87,18 +82,6 @@ export class SessionFiles implements CollabFiles {
     const url = this.#urls.get(key);
     this.#urls.delete(key);
     url?.then((address) => URL.revokeObjectURL(address), () => undefined);
-  }
-
-  /** Makes a request with the current token, and once more with a new one if that has expired. */
-  async #authorized<T>(request: (headers: Record<string, string>) => Promise<T>): Promise<T> {
-    const { credentials } = this.#deps;
-    try {
-      return await request(await credentials.headers());
-    } catch (thrown) {
-      if (!(thrown instanceof CollabError) || (thrown.code !== 'token_expired' && thrown.code !== 'invalid_token')) throw thrown;
-      await credentials.renew('refused');
-      return request(await credentials.headers());
-    }
   }
 }
 

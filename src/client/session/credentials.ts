@@ -31,6 +31,17 @@ export class Credentials {
     return { 'X-Service-Key': this.publishableKey, 'X-Service-Token': await this.current() };
   }
 
+  /** Makes a request with the current token, and once more with a new one if the server does not accept that any more. */
+  async authorize<T>(request: (headers: Record<string, string>) => Promise<T>): Promise<T> {
+    try {
+      return await request(await this.headers());
+    } catch (thrown) {
+      if (!(thrown instanceof CollabError) || (thrown.code !== 'token_expired' && thrown.code !== 'invalid_token')) throw thrown;
+      await this.renew('refused');
+      return request(await this.headers());
+    }
+  }
+
   async #fetch(reason: TokenReason): Promise<string> {
     let token: unknown;
     try {

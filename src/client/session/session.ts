@@ -4,6 +4,7 @@ import { Emitter, Observable } from '../emitter.ts';
 import { CollabError } from '../errors.ts';
 import type { CollabFiles } from '../files/files.ts';
 import { SessionFiles } from '../files/session-files.ts';
+import { fetchAnswer } from '../http.ts';
 import type { CollabInbox } from '../inbox/inbox.ts';
 import { SessionInbox } from '../inbox/session-inbox.ts';
 import { platform, type Unsubscribe } from '../platform.ts';
@@ -40,12 +41,16 @@ export class CollabSession {
   readonly #rooms = new Map<string, LiveRoom>();
   readonly #observers = new Observable();
   readonly #events = new Emitter<{ event: StreamEvent }>();
+  readonly #request: (path: string, init: RequestInit) => Promise<Response>;
 
   /** @throws {CollabError} `invalid_request` if an option is missing or of the wrong form */
   constructor(options: SessionOptions) {
     const serverUrl = readServerUrl(options.serverUrl);
     const credentials = new Credentials(readKey(options.publishableKey), readProvider(options.token));
-    this.#files = new SessionFiles({ serverUrl, credentials, fetch: options.fetch ?? ((...call) => fetch(...call)) });
+    const doFetch = options.fetch ?? ((...call) => fetch(...call));
+    this.#files = new SessionFiles({ serverUrl, credentials, fetch: doFetch });
+    this.#request = (path, init) =>
+      credentials.authorize((headers) => fetchAnswer(doFetch, `${serverUrl}/api/v1${path}`, { ...init, headers: { ...(init.headers as Record<string, string> | undefined), ...headers } }, path));
     this.#inbox = new SessionInbox(this.#requests, () => this.#connection.isLive, () => this.#wake());
     this.#users = new UserDirectory(this.#requests, () => {
       for (const room of this.#rooms.values()) room.changed();
@@ -124,6 +129,14 @@ export class CollabSession {
     const { users } = (await this.#requests.request('users.lookup', { q: text, limit, roomId })) as { users: Readonly<Record<string, UserSummary>> };
     this.#users.add(users);
     return Object.values(users);
+  }
+
+  /**
+   * Requests a path of the API (docs/api.md) that browsers may use, such as `/rooms/board/p2p/state`, with the credentials of the
+   * session. Resolves with an answer of 2xx; rejects with a `CollabError` for any other. `init.headers` must be a plain object.
+   */
+  fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    return this.#request(path, init);
   }
 
   /** Tries to connect now instead of at `retryAt`, e.g. for a button; a closed session connects again. */

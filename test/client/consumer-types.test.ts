@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** A page of an application, with everything that it would import. */
+const page = `
+import { CollabError, CollabSession, type RoomThread } from 'collab/client';
+import { useThreads } from 'collab/react';
+import { YjsProvider } from 'collab/yjs';
+import * as Y from 'yjs';
+
+export const session = new CollabSession({ publishableKey: 'pk_a', token: async ({ reason }) => (reason === 'refused' ? '' : 'a.b.c') });
+export const room = session.room('docs/intro');
+room.on('cursor', ({ userId, position }) => console.log(userId.length + position.x));
+session.on('event', (event) => { if (event.type === 'comment.created') console.log(event.data.body.length, event.seq + 1); });
+export const bodies = (threads: readonly RoomThread[]): string[] => threads.flatMap(({ comments }) => comments.map(({ body }) => body));
+export const useBodies = (): string[] => bodies(useThreads(session, 'docs/intro'));
+export async function write(): Promise<string> {
+  try {
+    const { id } = await room.createThread({ body: 'Hello', position: { x: 0.5, y: 0.5 } });
+    return id;
+  } catch (error) {
+    return error instanceof CollabError && error.code === 'rate_limited' ? String(error.retryAfter) : '';
+  }
+}
+const doc = new Y.Doc();
+export const provider: YjsProvider<Y.Doc> = new YjsProvider({ Y, doc, session, roomId: 'board' });
+// @ts-expect-error A thread has a text.
+void room.createThread({});
+`;
+
+/** A backend, which has no types of browsers. */
+const backend = `
+import { CollabClient, verifyWebhook } from 'collab/client';
+
+const collab = new CollabClient({ serverUrl: 'https://comments.example.com', secretKey: 'sk_a' });
+export async function report(): Promise<string[]> {
+  const { id, comments } = await collab.threads.create('docs/intro', { userId: 'ci-bot', body: 'The build failed' });
+  const found = comments.map(({ body }) => body);
+  for await (const comment of collab.comments.list(id)) found.push(comment.body);
+  return found;
+}
+export const received = async (body: string, headers: Record<string, string>): Promise<string> => (await verifyWebhook({ body, headers, secret: 'whsec_a' })).type;
+`;
+
+const projects = [
+  { name: 'a page', file: 'page.ts', text: page, options: { module: 'ESNext', moduleResolution: 'Bundler', lib: ['ES2022', 'DOM'], types: [] } },
+  { name: 'a backend', file: 'backend.ts', text: backend, options: { module: 'NodeNext', moduleResolution: 'NodeNext', lib: ['ES2023'], types: ['node'] } },
+];
+
+for (const { name, file, text, options } of projects) {
+  t.test(`${name} in strict TypeScript is checked with the emitted types`, { timeout: 120_000 }, async (t) => {
+    const dir = tempFolder(t);
+    mkdirSync(join(dir, 'node_modules', '@types'), { recursive: true });
+    symlinkSync(root, join(dir, 'node_modules', 'collab'));
+    for (const linked of ['yjs', 'react', '@types/react', '@types/node']) symlinkSync(join(root, 'node_modules', linked), join(dir, 'node_modules', linked));
+    writeFileSync(join(dir, 'package.json'), '{ "type": "module" }');
+    writeFileSync(join(dir, file), text);
+    writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify({ compilerOptions: { ...options, strict: true, noEmit: true, target: 'ES2022', exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true }, files: [file] }));
+    // The loaders that the test runner gives to its child processes cannot load the compiler.
+    const compiler = spawn('sh', ['-c', 'NODE_OPTIONS= exec "$0" "$@"', process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '--project', dir], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    for (const stream of [compiler.stdout, compiler.stderr]) stream.on('data', (data: Buffer) => (said += data.toString()));
+    const code = await new Promise((resolve) => compiler.once('close', resolve));
+    t.equal(said, '');
+    t.equal(code, 0);
+  });
+}

@@ -1,0 +1,110 @@
+import t from 'tap';
+import type { Test } from 'tap';
+import * as Y from 'yjs';
+import { YjsProvider } from '../../src/client/yjs.ts';
+import { until } from '../helpers/cluster.ts';
+import { CuttableSockets, openSession, stateOf } from '../helpers/session.ts';
+import { startService, type Tenant } from '../helpers/service.ts';
+
+/** A provider repeats what failed after 5 s, and after a `Retry-After` of up to a minute. */
+const PATIENCE_MS = 120_000;
+
+interface Editor {
+  readonly doc: Y.Doc;
+  readonly text: Y.Text;
+  readonly provider: YjsProvider<Y.Doc>;
+  readonly sockets: CuttableSockets;
+}
+
+/** Opens the document of a room as a user, in a session of its own. Both end with the test. */
+function openEditor(t: Test, tenant: Tenant, userId: string, before = ''): Editor {
+  const sockets = new CuttableSockets();
+  const session = openSession(t, tenant, userId, { WebSocket: sockets.WebSocket, backoff: { firstMs: 50, maxMs: 100 } });
+  const doc = new Y.Doc();
+  if (before !== '') doc.getText().insert(0, before);
+  const provider = new YjsProvider({ Y, doc, session, roomId: 'board' });
+  t.teardown(() => provider.destroy());
+  return { doc, text: doc.getText(), provider, sockets };
+}
+
+/** The text of the state that the server has. */
+async function storedText(tenant: Tenant): Promise<string> {
+  const { json } = await tenant.request<{ state: string | null }>('GET', '/rooms/board/p2p/state');
+  const doc = new Y.Doc();
+  if (json.state !== null) Y.applyUpdate(doc, Buffer.from(json.state, 'base64'));
+  return doc.getText().toString();
+}
+
+const synced = ({ provider }: Editor): Promise<void> => until(() => provider.getSnapshot().synced, PATIENCE_MS);
+
+t.test('two documents become equal, the server has them, and a third one gets them', async (t) => {
+  const tenant = await (await startService(t, { workers: 2 })).tenant('acme');
+  const ann = openEditor(t, tenant, 'ann', 'Typed before. ');
+  const bob = openEditor(t, tenant, 'bob');
+  await Promise.all([synced(ann), synced(bob)]);
+  await until(() => bob.text.toString() === 'Typed before. ', PATIENCE_MS);
+  ann.text.insert(ann.text.length, 'By Ann. ');
+  bob.text.insert(bob.text.length, 'By Bob. ');
+  await until(() => ann.text.toString().length === 30 && ann.text.toString() === bob.text.toString(), PATIENCE_MS);
+  bob.text.delete(0, 'Typed before. '.length);
+  await until(() => !ann.text.toString().includes('before'), PATIENCE_MS);
+  await Promise.all([ann.provider.save(), bob.provider.save()]);
+  t.match(ann.provider.getSnapshot(), { synced: true, saved: true, error: null });
+  t.equal(await storedText(tenant), ann.text.toString());
+  const late = openEditor(t, tenant, 'eve');
+  await synced(late);
+  t.equal(late.text.toString(), ann.text.toString());
+});
+
+t.test('what is too large for a broadcast arrives by the server', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const ann = openEditor(t, tenant, 'ann');
+  const bob = openEditor(t, tenant, 'bob');
+  await Promise.all([synced(ann), synced(bob)]);
+  ann.text.insert(0, 'x'.repeat(50_000));
+  await until(() => bob.text.length === 50_000, PATIENCE_MS);
+});
+
+t.test('changes made without a connection reach both sides after it', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const ann = openEditor(t, tenant, 'ann');
+  const bob = openEditor(t, tenant, 'bob');
+  await Promise.all([synced(ann), synced(bob)]);
+  for (let round = 0; round < 5; round++) {
+    ann.sockets.cut();
+    ann.text.insert(0, `Ann ${round}. `);
+    bob.sockets.cut();
+    bob.text.insert(bob.text.length, `Bob ${round}. `);
+    await until(() => ann.text.toString() === bob.text.toString() && ann.text.toString().includes(`Bob ${round}`), PATIENCE_MS);
+  }
+  await Promise.all([ann.provider.save(), bob.provider.save()]);
+  t.equal(await storedText(tenant), ann.text.toString());
+  t.equal(ann.text.length, 5 * 2 * 'Ann 0. '.length);
+});
+
+t.test('destroy saves what was not saved yet, and ends the exchange', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const ann = openEditor(t, tenant, 'ann');
+  const bob = openEditor(t, tenant, 'bob');
+  await Promise.all([synced(ann), synced(bob)]);
+  ann.text.insert(0, 'The last words');
+  await ann.provider.destroy();
+  t.equal(await storedText(tenant), 'The last words');
+  ann.text.insert(0, 'Alone: ');
+  await until(() => bob.text.toString() === 'The last words', PATIENCE_MS);
+  await bob.provider.save();
+  t.equal(await storedText(tenant), 'The last words');
+});
+
+t.test('a refusal is told, and the document stays', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const session = openSession(t, tenant, 'eve', { token: () => tenant.token({ userId: 'eve', role: 'viewer' }) });
+  const doc = new Y.Doc();
+  const provider = new YjsProvider({ Y, doc, session, roomId: 'board' });
+  t.teardown(() => provider.destroy());
+  await stateOf(session, ({ status }) => status === 'live');
+  doc.getText().insert(0, 'Not mine to write');
+  await t.rejects(provider.save(), { code: 'forbidden' });
+  t.match(provider.getSnapshot(), { saved: false, error: { code: 'forbidden' } });
+  t.equal(doc.getText().toString(), 'Not mine to write');
+});
