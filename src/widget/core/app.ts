@@ -14,7 +14,7 @@ import { asProblem, explain } from './problems.ts';
 import { ReadMarks } from './read-marks.ts';
 import { RoomStorage } from './storage.ts';
 import { Toasts } from './toasts.ts';
-import { initialView, type View } from './view.ts';
+import { initialView, LIST_STEP, type View } from './view.ts';
 
 /** The part of a session that the widget uses. */
 export type WidgetSession = Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect'>;
@@ -95,7 +95,8 @@ export class App {
 
   /** Changes what is shown. */
   show(change: Partial<View>): void {
-    this.view = { ...this.view, ...change };
+    const isOtherList = change.filter !== undefined || change.query !== undefined || change.panel !== undefined;
+    this.view = { ...this.view, ...(isOtherList ? { listLength: LIST_STEP } : {}), ...change };
     this.host.changed();
   }
 

@@ -9,6 +9,8 @@ export interface View {
   readonly filter: Filter;
   /** The text searched for. */
   readonly query: string;
+  /** How many threads the panel lists at most: more when it is scrolled to its end. */
+  readonly listLength: number;
   /** The open thread, and the comment to scroll to. */
   readonly open: { readonly threadId: string; readonly commentId: string | null } | null;
   /** Where a new thread is being written. */
@@ -21,5 +23,8 @@ export interface View {
   readonly viewer: { readonly attachments: readonly Attachment[]; readonly index: number } | null;
 }
 
+/** The threads that the panel lists at first, which are more than a window shows, and those added at its end. */
+export const LIST_STEP = 50;
+
 /** Everything closed. */
-export const initialView: View = { panel: false, filter: 'open', query: '', open: null, composing: null, cluster: null, placing: null, viewer: null };
+export const initialView: View = { panel: false, filter: 'open', query: '', listLength: LIST_STEP, open: null, composing: null, cluster: null, placing: null, viewer: null };

@@ -4,6 +4,7 @@ import { repeat } from 'lit/directives/repeat.js';
 import type { RoomThread } from '../../client/room/snapshot.ts';
 import type { App } from '../core/app.ts';
 import { type Filter, filters } from '../core/filters.ts';
+import { LIST_STEP } from '../core/view.ts';
 import type { StringKey } from '../strings/en.ts';
 import { avatar } from './avatar.ts';
 import { plainText } from './body.ts';
@@ -20,10 +21,10 @@ const emptyTexts: Readonly<Record<Filter, readonly [title: StringKey, hint: Stri
 /** The list of all threads of the page. */
 export function panelView(app: App, detached: ReadonlySet<string>): TemplateResult {
   const text = app.language;
-  const { filter, query } = app.view;
+  const { filter, query, listLength } = app.view;
   const listed = app.listed;
-  const pinned = listed.filter(({ id }) => !detached.has(id));
-  const gone = listed.filter(({ id }) => detached.has(id));
+  const pinned = listed.filter(({ id }) => !detached.has(id)).slice(0, listLength);
+  const gone = listed.filter(({ id }) => detached.has(id)).slice(0, listLength - pinned.length);
   return html`<aside class="panel" part="panel" role="complementary" aria-label=${text.text('comments')} @keydown=${(event: KeyboardEvent) => event.key === 'Escape' && app.show({ panel: false })}>
     <header class="panel-header">
       <h2>${text.text('comments')}</h2><span class="grow"></span>
@@ -35,7 +36,7 @@ export function panelView(app: App, detached: ReadonlySet<string>): TemplateResu
         ${filters.map((name) => html`<button type="button" role="radio" aria-checked=${String(name === filter)} tabindex=${name === filter ? 0 : -1} @click=${() => app.show({ filter: name })}>${text.text(filterNames[name])}</button>`)}
       </div>
     </div>
-    <div class="list" part="list" tabindex="-1">
+    <div class="list" part="list" tabindex="-1" @scroll=${(event: Event) => onScroll(app, event, listed.length)}>
       ${listed.length > 0 ? nothing : emptyState(app)}
       <ol>${repeat(pinned, ({ id }) => id, (thread) => listItem(app, thread, false))}</ol>
       ${gone.length === 0 ? nothing : html`<section class="detached" part="detached">
@@ -84,6 +85,13 @@ function emptyState(app: App): TemplateResult {
   if (app.snapshot.status === 'loading') return html`<div class="empty"><span class="spinner" aria-hidden="true"></span><p>${text.text('loading')}</p></div>`;
   const [title, hint] = query.trim() === '' ? emptyTexts[filter] : (['emptySearchTitle', 'emptySearch'] as const);
   return html`<div class="empty" part="empty">${icon(query.trim() === '' ? 'comment' : 'search')}<h3>${text.text(title)}</h3><p>${text.text(hint, { query: query.trim() })}</p></div>`;
+}
+
+/** Lists more threads shortly before the end comes into sight. */
+function onScroll(app: App, { currentTarget }: Event, count: number): void {
+  const { scrollTop, clientHeight, scrollHeight } = currentTarget as HTMLElement;
+  const { listLength } = app.view;
+  if (listLength < count && scrollTop + 2 * clientHeight > scrollHeight) app.show({ listLength: listLength + LIST_STEP });
 }
 
 function onTabKey(app: App, event: KeyboardEvent): void {
