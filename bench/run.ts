@@ -6,6 +6,8 @@ import { createCase } from './cases/create.ts';
 import { listCase } from './cases/list.ts';
 import { memoryCase } from './cases/memory.ts';
 import { mixedCase } from './cases/mixed.ts';
+import { panelCase } from './cases/panel.ts';
+import { reconnectsCase } from './cases/reconnects.ts';
 import { serveCase } from './cases/serve.ts';
 import { startCase } from './cases/start.ts';
 import { thumbnailsCase } from './cases/thumbnails.ts';
@@ -33,6 +35,8 @@ const cases: Record<CaseName, (plan: Plan) => Promise<CaseResult>> = {
   mixed: mixedCase,
   plugins: pluginsCase,
   webhooks: webhooksCase,
+  panel: panelCase,
+  reconnects: reconnectsCase,
 };
 
 async function main(): Promise<void> {

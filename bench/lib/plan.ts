@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 /** The cases, in their default order. */
-export const caseNames = ['create', 'list', 'burst', 'memory', 'start', 'upload', 'serve', 'thumbnails', 'mixed', 'plugins', 'webhooks'] as const;
+export const caseNames = ['create', 'list', 'burst', 'memory', 'start', 'upload', 'serve', 'thumbnails', 'mixed', 'plugins', 'webhooks', 'panel', 'reconnects'] as const;
 export type CaseName = (typeof caseNames)[number];
 
 /** What is measured, and how often. */
@@ -18,6 +18,7 @@ export interface Plan {
   readonly idleSockets: number;
   readonly memoryRounds: number;
   readonly startRounds: number;
+  readonly reconnects: number;
   /** Parent folder of all data; null for the system's temporary folder. */
   readonly data: string | null;
   /** The built command of the Collab to measure. */
@@ -47,9 +48,9 @@ export function readPlan(args: readonly string[]): Plan {
   const before = values.before === undefined ? null : resolve(values.before);
   const rounds = values.rounds === undefined ? (values.quick ? 2 : 5) : roundCount(values.rounds);
   if (values.quick) {
-    return { cases, rounds, seconds: 2, warmUpSeconds: 1, idleSockets: 1000, memoryRounds: 1, startRounds: 3, data, bin, before };
+    return { cases, rounds, seconds: 2, warmUpSeconds: 1, idleSockets: 1000, memoryRounds: 1, startRounds: 3, reconnects: 50, data, bin, before };
   }
-  return { cases, rounds, seconds: 4, warmUpSeconds: 2, idleSockets: 5000, memoryRounds: 3, startRounds: 7, data, bin, before };
+  return { cases, rounds, seconds: 4, warmUpSeconds: 2, idleSockets: 5000, memoryRounds: 3, startRounds: 7, reconnects: 1_000, data, bin, before };
 }
 
 function caseName(text: string): CaseName {

@@ -27,7 +27,7 @@ async function serve(t: Test, html: string, policy: string): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-t.test('the widget in a browser', { skip: skipReason, timeout: 120_000 }, async (t) => {
+t.test('the widget in a browser', { skip: skipReason, timeout: 300_000 }, async (t) => {
   const cluster = await startCluster({ workers: 2, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   await api(cluster, 'PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' });
