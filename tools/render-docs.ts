@@ -1,4 +1,4 @@
-// Updates the files that are rendered from code: config.example.json, docs/openapi.json, and the references in
+// Updates the files that are rendered from code: config.example.json, config.schema.json, docs/openapi.json, and the references in
 // docs/configuration.md, docs/cli.md and docs/channels.md. Run it after changing an option, a command or a route: node --import=tsx tools/render-docs.ts
 import { writeFileSync } from 'node:fs';
 import { renderedFiles } from './rendered.ts';

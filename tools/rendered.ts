@@ -4,7 +4,7 @@ import { ConfigSchema as slackOptions } from '../plugins/slack/config.ts';
 import { ConfigSchema as webPushOptions } from '../plugins/web-push/config.ts';
 import { createProgram } from '../src/cli/main.ts';
 import { renderCliReference } from './cli-reference.ts';
-import { renderExample, renderReference } from '../src/config/example.ts';
+import { renderExample, renderReference, renderSchema } from '../src/config/example.ts';
 import { openapiDocument } from '../src/http/openapi/openapi.ts';
 import { renderWidgetReference } from './widget-reference.ts';
 import { withSection } from './marked-section.ts';
@@ -15,6 +15,7 @@ export async function renderedFiles(): Promise<Map<string, string>> {
   const channels = { slack: slackOptions, email: emailOptions, 'web-push': webPushOptions };
   return new Map([
     ['config.example.json', renderExample()],
+    ['config.schema.json', renderSchema()],
     ['docs/openapi.json', `${JSON.stringify(openapiDocument(), null, 2)}\n`],
     ['docs/configuration.md', withSection(readSource('docs/configuration.md'), 'options', renderReference())],
     ['docs/cli.md', withSection(readSource('docs/cli.md'), 'commands', renderCliReference(await createProgram([])))],

@@ -1,8 +1,28 @@
 import { groups, type Option, options } from './option.ts';
+import { ConfigSchema } from './schema.ts';
 
 /** Renders config.example.json: every option with its default. */
 export function renderExample(): string {
   return `${JSON.stringify(nested(''), null, 2)}\n`;
+}
+
+/** Renders config.schema.json, by which editors complete and check a config.json: all options are optional, and `$schema` may name it. */
+export function renderSchema(): string {
+  const schema = optional(JSON.parse(JSON.stringify(ConfigSchema)) as JsonSchema);
+  const properties = { $schema: { type: 'string', description: 'The path or address of this schema, for editors.' }, ...schema.properties };
+  return `${JSON.stringify({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Configuration of Collab', ...schema, properties }, null, 2)}\n`;
+}
+
+interface JsonSchema {
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+}
+
+/** A group without required options; an option as it is. */
+function optional(schema: JsonSchema): JsonSchema {
+  const { properties } = schema;
+  if (properties === undefined) return schema;
+  return { ...schema, required: [], properties: Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, optional(inner)])) };
 }
 
 /** The options of a group as an object, in the order of the schema. */

@@ -114,8 +114,13 @@ function readConfigFile(file: string, reader: ConfigReader): void {
     reader.reject('', `The file is not valid JSON: ${(error as Error).message}`, file);
     return;
   }
-  if (isObject(content)) readGroup(content, '', file, reader);
-  else reader.reject('', 'The file must contain a JSON object', file);
+  if (isObject(content)) {
+    // Only editors read it.
+    const { $schema: _, ...settings } = content;
+    readGroup(settings, '', file, reader);
+  } else {
+    reader.reject('', 'The file must contain a JSON object', file);
+  }
 }
 
 function readGroup(content: Readonly<Record<string, unknown>>, path: string, file: Source, reader: ConfigReader): void {

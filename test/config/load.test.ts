@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ConfigError, type Problem } from '../../src/config/error.ts';
 import { type ConfigSources, loadConfig, loadWithSources } from '../../src/config/load.ts';
+import { renderSchema } from '../../src/config/example.ts';
+import { options } from '../../src/config/option.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 /** A folder with this config.json; none when undefined. */
@@ -188,3 +190,22 @@ t.test('TURN servers must be valid addresses and need a secret', (t) => {
   }
   t.end();
 });
+
+t.test('$schema names the schema for editors, whose options are those of the server, and all optional', async (t) => {
+  const dir = folder(t, { $schema: './node_modules/collab/config.schema.json', port: 1234 });
+  const { config, sources } = loadWithSources({ dir, env: {}, flags: {} });
+  t.equal(config.port, 1234);
+  t.strictSame([...sources.keys()], ['port']);
+  t.notOk('$schema' in config);
+  t.match(problems({ dir: folder(t, { log: { $schema: 'x' } }), env: {}, flags: {} }), [{ path: 'log.$schema' }], 'only at the top');
+  const schema = JSON.parse(renderSchema()) as Node;
+  const paths = (node: Node, path: string): string[] => Object.entries(node.properties ?? {}).flatMap(([name, inner]) => (inner.properties === undefined ? [path + name] : paths(inner, `${path}${name}.`)));
+  t.strictSame(paths(schema, ''), ['$schema', ...options.keys()]);
+  t.notOk(JSON.stringify(schema.properties?.['log']).includes('required'));
+  t.equal(schema.additionalProperties, false);
+});
+
+interface Node {
+  readonly properties?: Readonly<Record<string, Node>>;
+  readonly additionalProperties?: boolean;
+}
