@@ -2,6 +2,7 @@ import { cpSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { until } from '../helpers/cluster.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
 
 /** A process that prints the ids of its confirmed commits. */
@@ -31,13 +32,13 @@ async function verify(t: Test, store: LmdbStore, confirmed: readonly string[]): 
   t.equal(totals, found.size, 'counters agree with the records');
 }
 
-t.test('SIGKILL of writers and of a process that does checkpoints, ten times: nothing confirmed is lost, nothing is written partly', async (t) => {
+t.test('SIGKILL of writers and of a process that does checkpoints, again and again: nothing confirmed is lost, nothing is written partly', { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
   const path = t.testdir();
   const writers: LineProcess[] = [];
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < 10 * CRASH_FACTOR; round++) {
     const pair = [startWriter(path, `w${round}`), startWriter(path, `f${round}`, 'checkpoint')];
     writers.push(...pair);
-    await until(() => pair.every(({ lines }) => lines.length > 40 + round * 20));
+    await until(() => pair.every(({ lines }) => lines.length > 40 + (round % 10) * 20));
     await Promise.all(pair.map(killLines));
   }
   const store = await openLmdbStore({ path, minFreeBytes: 0 });
@@ -45,11 +46,11 @@ t.test('SIGKILL of writers and of a process that does checkpoints, ten times: no
   await verify(t, store, writers.flatMap(({ lines }) => lines));
 });
 
-t.test('a power cut keeps everything that was confirmed', async (t) => {
+t.test('a power cut keeps everything that was confirmed', { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
   const folder = t.testdir();
   const writers = [startWriter(`${folder}/live`, 'w'), startWriter(`${folder}/live`, 'f', 'checkpoint')];
   t.teardown(() => Promise.all(writers.map(killLines)));
-  for (let cut = 0; cut < 5; cut++) {
+  for (let cut = 0; cut < 5 * CRASH_FACTOR; cut++) {
     const before = writers.map(({ lines }) => lines.length);
     await until(() => writers.every(({ lines }, i) => lines.length > (before[i] ?? 0) + 50));
     for (const { child } of writers) child.kill('SIGSTOP');

@@ -1,9 +1,13 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { open } from 'lmdb';
 import t, { type Test } from 'tap';
 import { inspectStore, renewEpoch } from '../../src/adapters/lmdb/backup.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { until } from '../helpers/cluster.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
+import { killLines, startFixture } from '../helpers/line-process.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 /**
@@ -90,4 +94,46 @@ t.test('the records of a store of format 3 get checksums in steps, during mainte
   for await (const fault of damaged.faults()) faults.push(fault);
   t.same(faults, [{ name: 'base table, p/folded k023', fault: 'is not what was written' }]);
   await damaged.close();
+});
+
+t.test('after SIGKILL between the steps of a migration from format 3, every record is there and gets its checksum', { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
+  const path = folderOfFormat3(t);
+  const records = 10_000 * CRASH_FACTOR;
+  const key = (i: number): string => `many k${String(i).padStart(6, '0')}`;
+  const plain = open({ path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false });
+  const table = plain.openDB<string, string>('tree', { encoding: 'string' });
+  plain.transactionSync(() => {
+    for (let i = 0; i < records; i++) void table.put(key(i), `"value ${i}"`);
+  });
+  await plain.close();
+
+  const isDone = async (): Promise<boolean> => {
+    const root = open({ path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false });
+    const unchecked = root.openDB<string, string>('meta', { encoding: 'string' }).get('unchecked');
+    await root.close();
+    return unchecked === undefined;
+  };
+  let kills = 0;
+  // Each process does a step or two; the next step is under way when it is killed.
+  while (kills === 0 || !(await isDone())) {
+    const maintainer = startFixture('store-maintainer', path);
+    await until(() => maintainer.lines.length > kills % 2, 60_000);
+    await killLines(maintainer);
+    kills++;
+  }
+  t.ok(kills > 0, `killed ${kills} times`);
+
+  const store = await openLmdbStore({ path, minFreeBytes: 0 });
+  await verify(t, store);
+  const values = (await store.range('many')).map(({ value }) => value);
+  t.equal(values.length, records);
+  t.equal(values.filter((value, i) => value !== `"value ${i}"`).length, 0, 'every record has its value');
+  const faults: object[] = [];
+  for await (const fault of store.faults()) faults.push(fault);
+  t.same(faults, []);
+  await store.close();
+  const root = open({ path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false });
+  const stored = root.openDB<Buffer, string>('tree', { encoding: 'binary' });
+  t.equal([...stored.getRange()].filter(({ value }) => value[0] !== 0xff).length, 0, 'every record has a checksum');
+  await root.close();
 });

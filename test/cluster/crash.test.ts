@@ -2,9 +2,10 @@ import { rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import t from 'tap';
 import { type Cluster, collab, initFolder, isRunning, stablePort, startCluster, until } from '../helpers/cluster.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { ResumingClient } from '../helpers/resuming-client.ts';
 
-const LIVES = 6;
+const LIVES = 6 * CRASH_FACTOR;
 const WORKER_KILLS_A_LIFE = 3;
 const THREADS = 8;
 const WRITERS = 6;
@@ -24,7 +25,7 @@ function send(url: string, key: string, agent: Agent, body: object, method = 'PO
   });
 }
 
-t.test('when workers and primaries are killed under load, every answered write is stored, and no event is lost or duplicated', { timeout: 300_000 }, async (t) => {
+t.test('when workers and primaries are killed under load, every answered write is stored, and no event is lost or duplicated', { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
   const folder = await initFolder({ shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 }, rateLimit: { exempt: ['127.0.0.1'] } });
   const { secretKey, publishableKey } = folder.keys;
   let server: Cluster = await startCluster({ folder, port: await stablePort() });
