@@ -15,14 +15,14 @@ export function renderSchema(): string {
 
 interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly required?: readonly string[];
 }
 
 /** A group without required options; an option as it is. */
 function optional(schema: JsonSchema): JsonSchema {
   const { properties } = schema;
   if (properties === undefined) return schema;
-  return { ...schema, required: [], properties: Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, optional(inner)])) };
+  const rest = Object.entries(schema).filter(([name]) => name !== 'required');
+  return { ...Object.fromEntries(rest), properties: Object.fromEntries(Object.entries(properties).map(([name, inner]) => [name, optional(inner)])) };
 }
 
 /** The options of a group as an object, in the order of the schema. */
