@@ -12,8 +12,8 @@ export interface LoadedPlugin {
   readonly settings: PluginSettings;
 }
 
-/** How long a plugin may take to load, and to set itself up. */
-export const LOAD_MS = 10_000;
+/** How long a plugin may take to load, and to set itself up: much longer than on a busy machine. */
+export const LOAD_MS = 30_000;
 const NAME = /^[a-z][a-z0-9-]{1,39}$/;
 
 /** Loads the module of an entry and checks the configuration. Throws `PluginError`. */
