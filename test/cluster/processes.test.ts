@@ -199,7 +199,7 @@ t.test('a start that fails reports the reason and exits with 1', async (t) => {
   writeFileSync(store, 'no folder');
   const { code, stderr } = await collab('start', '--dir', folder.dir, '--port', '0', '--workers', '1');
   t.equal(code, 1);
-  t.match(stderr, /(EEXIST|ENOTDIR).*not a directory.*store/is);
+  t.match(stderr, /(EEXIST|ENOTDIR).*store/is);
   t.notOk(existsSync(join(folder.dir, 'data', 'collab.lock')));
 });
 
