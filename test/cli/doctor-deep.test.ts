@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import t from 'tap';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { userUsageKey } from '../../src/domain/quotas/usage.ts';
-import { usageOf } from '../../src/domain/records/partitions.ts';
+import { inboxOf, usageOf } from '../../src/domain/records/partitions.ts';
 import type { Attachment } from '../../src/model/attachment.ts';
 import { wav } from '../fixtures/media.ts';
 import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { formOf } from '../helpers/upload.ts';
 
@@ -69,6 +70,36 @@ t.test('doctor --deep compares the counts for quotas with what is stored, and gc
 
   await collabJson(t, ['gc', '--dir', dir]);
   t.match((await check()).quotas, [{ level: 'ok' }]);
+});
+
+t.test('doctor --deep compares the counts of unread notifications with what is stored, and gc corrects them', async (t) => {
+  const dir = tempFolder(t);
+  const { secretKey, environment } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const server = await startServer(t, dir, ['--workers', '1']);
+  const headers = { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json' };
+  for (const userId of ['ann', 'bob']) await fetch(`${server.url}/api/v1/users/${userId}`, { method: 'PUT', headers, body: `{"name":"${userId}"}` });
+  const made = await fetch(`${server.url}/api/v1/rooms/lobby/threads`, { method: 'POST', headers, body: '{"userId":"ann","body":"one"}' });
+  const { thread } = (await made.json()) as { thread: { id: string } };
+  await fetch(`${server.url}/api/v1/threads/${thread.id}/comments`, { method: 'POST', headers, body: '{"userId":"bob","body":"two"}' });
+  const unread = async (): Promise<number> => {
+    const inbox = await fetch(`${server.url}/api/v1/users/ann/notifications`, { headers });
+    return ((await inbox.json()) as { unreadCount: number }).unreadCount;
+  };
+  await until(async () => (await unread()) === 1);
+  t.equal(await server.end(), 0);
+
+  const check = async () => {
+    const { stdout } = await collab(['doctor', '--deep', '--dir', dir, '--json']);
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; level: string; finding: string; remedy: string | null }[] };
+    return checks.filter(({ name }) => name === 'inboxes');
+  };
+  t.match(await check(), [{ level: 'ok', finding: 'the counts of unread notifications of 1 environments match what is stored' }]);
+  const store = await openLmdbStore({ path: join(dir, 'data', 'store'), minFreeBytes: 0 });
+  await store.transact(async (tx) => tx.put(inboxOf(environment.id, 'ann'), 'unread', '7'));
+  await store.close();
+  t.match(await check(), [{ level: 'warn', finding: 'the counts of unread notifications of default are wrong: user ann has 7 counted, but 1 stored', remedy: /^Recount: collab gc --dir / }]);
+  await collabJson(t, ['gc', '--dir', dir]);
+  t.match(await check(), [{ level: 'ok' }]);
 });
 
 /** Changes one bit of a file. */

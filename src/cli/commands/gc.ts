@@ -3,6 +3,7 @@ import { type Context, requireFileStorage } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
 import { type FileJob, deleteFileJobs, pendingFileJobs, runFileJob } from '../../domain/files/file-jobs.ts';
 import { findOrphans, type Orphan, removeOrphans, STAGED_MS, sweepUnlinked } from '../../domain/files/file-sweep.ts';
+import { recountInboxes } from '../../domain/notifications/inbox-check.ts';
 import { recountUsage } from '../../domain/quotas/usage-count.ts';
 import { addCommand } from '../command.ts';
 import { Failure } from '../failure.ts';
@@ -32,7 +33,7 @@ export function register(program: Command): void {
     summary: 'Remove files that are not needed.',
     details:
       'Removes uploads that no comment has linked for 24 hours, files without a record (left by a crash), and unfinished uploads. ' +
-      'A running server does the first and the last every hour. Also recounts the usage that quotas limit.',
+      'A running server does the first and the last every hour. Also recounts the usage that quotas limit, and unread notifications.',
     examples: ['collab gc --dry-run', 'collab gc'],
   })
     .option('--dry-run', 'Only show what would be removed.')
@@ -51,7 +52,9 @@ async function collect(ctx: Context, dryRun: boolean): Promise<Removed> {
   let unlinked = 0;
   for (const { id } of await listEnvironments(ctx)) {
     unlinked += await sweepUnlinked(ctx, id, dryRun);
-    if (!dryRun) await recountUsage(ctx, id);
+    if (dryRun) continue;
+    await recountUsage(ctx, id);
+    await recountInboxes(ctx, id);
   }
   if (!dryRun) await removeBytes(ctx);
   const orphans: Orphan[] = [];

@@ -7,6 +7,7 @@ import { printable } from '../../lib/printable.ts';
 import { type Check, fail, ok, reasonOf } from './check.ts';
 import { checkDeep } from './check-deep.ts';
 import { checkFolder } from './check-folder.ts';
+import { checkInboxes } from './check-inboxes.ts';
 import { checkMachine } from './check-machine.ts';
 import { checkConfiguredPlugins } from './check-plugins.ts';
 import { checkQuotas } from './check-quotas.ts';
@@ -24,7 +25,7 @@ export function register(program: Command): void {
     details: 'Exit code 1 if a check fails. Changes nothing.',
     examples: ['collab doctor', 'collab doctor --deep', 'collab doctor --dir /srv/collab --json'],
   })
-    .option('--deep', 'Also read every record, event and file, compare files with their SHA-256, and compare the counts for quotas with what is stored. Takes long on a large store.')
+    .option('--deep', 'Also read every record, event and file, compare files with their SHA-256, and compare the counts for quotas and inboxes with what is stored. Takes long on a large store.')
     .action(doctor);
 }
 
@@ -40,7 +41,7 @@ async function doctor({ deep }: { deep?: true }, command: Command): Promise<void
 async function checkConfigured(dir: string, config: Config | Check, deep: boolean): Promise<Check[]> {
   if ('level' in config) return [config];
   const subject = { dir, config };
-  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...(await checkFolder(subject)), ...(await checkServer(subject)), ...(await checkConfiguredPlugins(subject)), ...(deep ? [...(await checkDeep(subject)), ...(await checkQuotas(subject))] : [])];
+  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...(await checkFolder(subject)), ...(await checkServer(subject)), ...(await checkConfiguredPlugins(subject)), ...(deep ? [...(await checkDeep(subject)), ...(await checkQuotas(subject)), ...(await checkInboxes(subject))] : [])];
 }
 
 function tryConfig(dir: string): Config | Check {

@@ -88,6 +88,11 @@ export async function unreadCount(reader: Pick<Reader, 'get'>, environmentId: st
   return Number((await reader.get(inboxOf(environmentId, userId), COUNT_KEY)) ?? 0);
 }
 
+/** Corrects the number of unread notifications of a user. */
+export function setUnreadCount(tx: Transaction, environmentId: string, userId: string, count: number): void {
+  tx.update(inboxOf(environmentId, userId), COUNT_KEY, () => (count === 0 ? undefined : String(count)));
+}
+
 function dropUnread(tx: Transaction, inbox: string, key: NotificationKey): void {
   tx.delete(inbox, UNREAD_PREFIX + key);
   countUnread(tx, inbox, -1);
