@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import type { Context } from '../domain/context.ts';
+import { copyJson } from '../lib/json-copy.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { FilterContext, HookContext, RouteAnswer, RouteOptions, RouteRequest } from './api.ts';
@@ -105,7 +106,15 @@ function localFilters({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginF
     options,
     settings,
     run: (payload, call) =>
-      withSignal(options.timeoutMs, async (signal) => filter(structuredClone(payload) as Parameters<typeof filter>[0], { ...call, signal } satisfies FilterContext<unknown>)),
+      withDeadline(options.timeoutMs, (signal) => {
+        const context: FilterContext<unknown> = {
+          ...call,
+          get signal() {
+            return signal();
+          },
+        };
+        return filter(copyJson(payload) as Parameters<typeof filter>[0], context);
+      }),
   }));
 }
 
@@ -114,23 +123,35 @@ function localRoutes({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginRo
     plugin: plugin.name,
     options,
     settings,
-    handle: (request, context) => withSignal(ROUTE_MS, async (signal) => handle(request, { ...context, signal })),
+    handle: (request, context) => withDeadline(ROUTE_MS, (signal) => handle(request, { ...context, signal: signal() })),
   }));
 }
 
-/** Runs `work` with a signal that is aborted after `ms`; rejects then. */
-async function withSignal<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const abort = new AbortController();
+/**
+ * Runs `work`, and rejects if it has not ended after `ms`; its signal is aborted then. Work that returns no promise has ended:
+ * it costs no timer, and a signal only if it asks for one.
+ *
+ * @param work receives a function that returns its signal
+ */
+async function withDeadline<T>(ms: number, work: (signal: () => AbortSignal) => T | Promise<T>): Promise<T> {
+  let abort: AbortController | undefined;
+  const result = work(() => (abort ??= new AbortController()).signal);
+  if (!isThenable(result)) return result;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
+      abort ??= new AbortController();
       abort.abort();
       reject(new Error(`did not end within ${ms} ms`));
     }, ms);
   });
   try {
-    return await Promise.race([work(abort.signal), late]);
+    return await Promise.race([result, late]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+function isThenable<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }

@@ -113,5 +113,6 @@ function checkWith(limits: Limits): (comment: FilteredComment) => void {
 }
 
 function changed(draft: CommentDraft, fields: Filtered['fields'], limits: Limits): CommentDraft {
+  if (Object.keys(fields).length === 0) return draft;
   return validateCommentDraft({ ...draft, ...fields }, limits);
 }
