@@ -45,6 +45,8 @@ export class PluginThread {
   readonly #ends: number[] = [];
   #worker: Worker | null = null;
   #started: Promise<PluginInfo> | null = null;
+  /** Messages of this event loop iteration, sent as one: each message wakes the thread. */
+  #outbox: ToThread[] = [];
   #pong: () => void = () => {};
   #lastRun = 0;
   #stopped = false;
@@ -130,7 +132,7 @@ export class PluginThread {
         reject(error);
       };
       let services: PluginServices | null = null;
-      worker.on('message', (message: FromThread) => {
+      const receive = (message: FromThread): void => {
         if (message.type === 'failed') fail(Object.assign(new PluginError(use, ''), { message: message.message }));
         if (message.type === 'ready') {
           clearTimeout(timer);
@@ -140,7 +142,8 @@ export class PluginThread {
           resolve(message.info);
         }
         if (services !== null) this.#receive(worker, services, message);
-      });
+      };
+      worker.on('message', (messages: readonly FromThread[]) => messages.forEach(receive));
       worker.on('error', (error) => {
         if ('code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY') this.#ending = 'memory';
         services?.log.error({ reason: firstLine(error) }, 'the thread of a plugin has failed');
@@ -155,7 +158,10 @@ export class PluginThread {
     if (message.type === 'log') services.log[message.level](message.fields, message.message);
     if (message.type === 'done') this.#runs.get(message.id)?.settle(message.error === undefined ? { value: message.value } : receivedError(message.error));
     if (message.type === 'call') {
-      const answer = (result: Omit<Extract<ToThread, { type: 'result' }>, 'type' | 'id'>): void => worker.postMessage({ type: 'result', id: message.id, ...result } satisfies ToThread);
+      const answer = (result: Omit<Extract<ToThread, { type: 'result' }>, 'type' | 'id'>): void => {
+        // Another thread has no such call.
+        if (this.#worker === worker) this.#post({ type: 'result', id: message.id, ...result });
+      };
       callService(services, message.method, message.args).then((value) => answer({ value }), (error: unknown) => answer({ error: sentError(error) }));
     }
   }
@@ -166,7 +172,14 @@ export class PluginThread {
   }
 
   #post(message: ToThread): void {
-    this.#worker?.postMessage(message);
+    if (this.#worker === null) return;
+    this.#outbox.push(message);
+    if (this.#outbox.length > 1) return;
+    setImmediate(() => {
+      const messages = this.#outbox;
+      this.#outbox = [];
+      if (messages.length > 0) this.#worker?.postMessage(messages);
+    });
   }
 
   /** Ends the thread if it does not answer: it is in an endless loop. */
@@ -206,6 +219,8 @@ export class PluginThread {
   #forget(): void {
     this.#worker = null;
     this.#started = null;
+    // What was to be sent was for this worker. The array stays the one that is about to be sent.
+    this.#outbox.length = 0;
     const error = this.#ending === 'memory' ? new Error(`ended with its thread, which had used ${HEAP_MB} MB of memory`) : new Interrupted('the thread of the plugin has ended');
     for (const { settle } of [...this.#runs.values()]) settle(error);
   }
