@@ -1,11 +1,14 @@
 /** Measures Collab and its peers in one run. README.md explains the output. */
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
+import { backlogCase } from './cases/backlog.ts';
 import { burstCase } from './cases/burst.ts';
 import { createCase } from './cases/create.ts';
+import { growthCase } from './cases/growth.ts';
 import { listCase } from './cases/list.ts';
 import { memoryCase } from './cases/memory.ts';
 import { mixedCase } from './cases/mixed.ts';
+import { paintCase } from './cases/paint.ts';
 import { panelCase } from './cases/panel.ts';
 import { reconnectsCase } from './cases/reconnects.ts';
 import { serveCase } from './cases/serve.ts';
@@ -35,7 +38,10 @@ const cases: Record<CaseName, (plan: Plan) => Promise<CaseResult>> = {
   mixed: mixedCase,
   plugins: pluginsCase,
   webhooks: webhooksCase,
+  backlog: backlogCase,
   panel: panelCase,
+  paint: paintCase,
+  growth: growthCase,
   reconnects: reconnectsCase,
 };
 

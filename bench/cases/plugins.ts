@@ -2,7 +2,7 @@ import { type Collab, type Installation, installCollab, startCollab } from '../l
 import { type CaseResult, newRow, pairedGoal, record } from '../lib/measure.ts';
 import { addWebhook, configurePlugins, type Receiver, startReceiver, writePlugin } from '../lib/plugins.ts';
 import type { Plan } from '../lib/plan.ts';
-import { inRound, withTargets } from '../lib/rounds.ts';
+import { inRound, untilIdle, withTargets } from '../lib/rounds.ts';
 import { seedThreads, seedUsers } from '../lib/seed.ts';
 import type { TargetName } from '../lib/target.ts';
 import { runWrk, threadsFile } from '../lib/wrk.ts';
@@ -61,6 +61,7 @@ async function measure(collab: Collab, plan: Plan): ReturnType<typeof runWrk> {
     await seedUsers(collab, 50);
     const threads = threadsFile(await seedThreads(collab, 500, 1));
     await runWrk('create', collab, threads, plan.warmUpSeconds);
+    await untilIdle([collab]);
     return runWrk('create', collab, threads, plan.seconds);
   });
 }

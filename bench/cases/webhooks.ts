@@ -2,7 +2,7 @@ import { type Collab, installCollab, startCollab } from '../lib/collab.ts';
 import { type CaseResult, ceilingGoal, median, newRow, record } from '../lib/measure.ts';
 import type { Plan } from '../lib/plan.ts';
 import { addWebhook, configurePlugins, type Receiver, startReceiver } from '../lib/plugins.ts';
-import { withTargets } from '../lib/rounds.ts';
+import { untilIdle, withTargets } from '../lib/rounds.ts';
 import { seedThreads, seedUsers } from '../lib/seed.ts';
 
 const perSecond = 200;
@@ -25,6 +25,7 @@ export async function webhooksCase(plan: Plan): Promise<CaseResult> {
       addWebhook(installation, receiver.url, 'comment.created');
       await delaysOf(collab, ids, receiver, plan.warmUpSeconds);
       for (let round = 0; round < plan.rounds; round += 1) {
+        await untilIdle([collab]);
         const delays = await delaysOf(collab, ids, receiver, plan.seconds);
         record(p50, collab.name, median(delays));
         record(p99, collab.name, delays.toSorted((a, b) => a - b)[Math.floor(delays.length * 0.99)]!);

@@ -22,10 +22,10 @@ const instruments = `
       this.addEventListener('message', ({ data }) => { if (data.length > 10000) receivedAt = performance.now(); });
     }
   };
-  window.painted = (selector) => new Promise((resolve) => {
+  window.painted = (selector, text = '') => new Promise((resolve) => {
     const root = document.querySelector('collab-comments').shadowRoot;
     const look = () => {
-      if (root.querySelector(selector) === null) return;
+      if (![...root.querySelectorAll(selector)].some((found) => found.textContent.includes(text))) return;
       observer.disconnect();
       // A frame is painted after its callbacks; a message is handled after that.
       requestAnimationFrame(() => {
@@ -35,7 +35,7 @@ const instruments = `
       });
     };
     const observer = new MutationObserver(look);
-    observer.observe(root, { childList: true, subtree: true, attributes: true });
+    observer.observe(root, { childList: true, subtree: true, attributes: true, characterData: true });
     look();
   });`;
 
@@ -95,5 +95,6 @@ async function call<T>({ server, authorization }: Collab, method: string, path: 
   const headers = { 'content-type': 'application/json', authorization };
   const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1${path}`, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
   if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);
-  return (await answer.json()) as T;
+  const text = await answer.text();
+  return (text === '' ? undefined : JSON.parse(text)) as T;
 }

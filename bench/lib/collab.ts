@@ -12,6 +12,8 @@ export interface Installation {
   /** The built command that created it. */
   readonly bin: string;
   readonly dir: string;
+  /** The environment that init created. */
+  readonly environment: { readonly id: string };
   readonly secretKey: string;
   readonly publishableKey: string;
   readonly jwtSecret: string;

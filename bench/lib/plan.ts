@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import type { Backlog } from './backlog.ts';
 
 /** The cases, in their default order. */
-export const caseNames = ['create', 'list', 'burst', 'memory', 'start', 'upload', 'serve', 'thumbnails', 'mixed', 'plugins', 'webhooks', 'panel', 'reconnects'] as const;
+export const caseNames = ['create', 'list', 'burst', 'memory', 'start', 'upload', 'serve', 'thumbnails', 'mixed', 'plugins', 'webhooks', 'backlog', 'panel', 'paint', 'growth', 'reconnects'] as const;
 export type CaseName = (typeof caseNames)[number];
 
 /** What is measured, and how often. */
@@ -19,6 +20,10 @@ export interface Plan {
   readonly memoryRounds: number;
   readonly startRounds: number;
   readonly reconnects: number;
+  /** Events in the case `growth`. */
+  readonly events: number;
+  /** What the store of the case `backlog` contains. */
+  readonly backlog: Backlog;
   /** Parent folder of all data; null for the system's temporary folder. */
   readonly data: string | null;
   /** The built command of the Collab to measure. */
@@ -48,9 +53,9 @@ export function readPlan(args: readonly string[]): Plan {
   const before = values.before === undefined ? null : resolve(values.before);
   const rounds = values.rounds === undefined ? (values.quick ? 2 : 5) : roundCount(values.rounds);
   if (values.quick) {
-    return { cases, rounds, seconds: 2, warmUpSeconds: 1, idleSockets: 1000, memoryRounds: 1, startRounds: 3, reconnects: 50, data, bin, before };
+    return { cases, rounds, seconds: 2, warmUpSeconds: 1, idleSockets: 1000, memoryRounds: 1, startRounds: 3, reconnects: 50, events: 500, backlog: { notifications: 20_000, deliveries: 2_000 }, data, bin, before };
   }
-  return { cases, rounds, seconds: 4, warmUpSeconds: 2, idleSockets: 5000, memoryRounds: 3, startRounds: 7, reconnects: 1_000, data, bin, before };
+  return { cases, rounds, seconds: 4, warmUpSeconds: 2, idleSockets: 5000, memoryRounds: 3, startRounds: 7, reconnects: 1_000, events: 10_000, backlog: { notifications: 1_000_000, deliveries: 100_000 }, data, bin, before };
 }
 
 function caseName(text: string): CaseName {

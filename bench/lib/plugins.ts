@@ -14,8 +14,8 @@ export interface Receiver {
   close(): void;
 }
 
-/** Starts an endpoint that answers every delivery with 204. */
-export async function startReceiver(): Promise<Receiver> {
+/** Starts an endpoint that answers every delivery with this status. */
+export async function startReceiver(status = 204): Promise<Receiver> {
   const arrivals = new Map<string, number>();
   const server = createServer((request, response) => {
     const at = performance.now();
@@ -24,7 +24,7 @@ export async function startReceiver(): Promise<Receiver> {
     request.on('end', () => {
       const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: { id: string } };
       if (!arrivals.has(data.id)) arrivals.set(data.id, at);
-      response.writeHead(204).end();
+      response.writeHead(status).end();
     });
   });
   server.listen(0, '127.0.0.1');
@@ -39,9 +39,10 @@ export function configurePlugins({ dir }: Installation, plugins: readonly object
   writeFileSync(file, JSON.stringify({ ...config, plugins }, null, 2));
 }
 
-/** Adds a webhook endpoint for events of a type. */
-export function addWebhook({ bin, dir }: Installation, url: string, type: string): void {
-  execFileSync(process.execPath, [bin, 'webhook', 'add', '--env', 'default', '--url', url, '--events', type, '--dir', dir, '--json']);
+/** Adds a webhook endpoint for events of a type, and returns its id. */
+export function addWebhook({ bin, dir }: Installation, url: string, type: string): string {
+  const printed = execFileSync(process.execPath, [bin, 'webhook', 'add', '--env', 'default', '--url', url, '--events', type, '--dir', dir, '--json'], { encoding: 'utf8' });
+  return (JSON.parse(printed) as { id: string }).id;
 }
 
 /**

@@ -1,12 +1,37 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { busyMs } from './processes.ts';
 import type { Target } from './target.ts';
+
+/** Processes that use less than this share of a core are idle: a server polls and keeps timers. */
+const IDLE_SHARE = 0.04;
+const IDLE_SAMPLE_MS = 500;
+const IDLE_LIMIT_MS = 300_000;
 
 /**
  * Measures every target once in every round, in alternating order (A B C, C B A, …), so that a machine that becomes slower or
- * faster affects all targets alike.
+ * faster affects all targets alike. Each run begins when all targets are idle: what a server still does in the background for
+ * an earlier run, such as notifications, would slow the run of another one, because they share a core.
  */
 export async function interleave(rounds: number, targets: readonly Target[], measure: (target: Target) => Promise<void>): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
-    for (const target of inRound(targets, round)) await measure(target);
+    for (const target of inRound(targets, round)) {
+      await untilIdle(targets);
+      await measure(target);
+    }
+  }
+}
+
+/** Resolves once the processes of the targets are idle. Throws after five minutes. */
+export async function untilIdle(targets: readonly Target[]): Promise<void> {
+  const end = performance.now() + IDLE_LIMIT_MS;
+  for (const { name, server } of targets) {
+    for (;;) {
+      const pids = server.pids();
+      const [busyBefore, begun] = [busyMs(pids), performance.now()];
+      await delay(IDLE_SAMPLE_MS);
+      if ((busyMs(pids) - busyBefore) / (performance.now() - begun) < IDLE_SHARE) break;
+      if (performance.now() > end) throw new Error(`${name} is not idle after ${IDLE_LIMIT_MS / 1000} s`);
+    }
   }
 }
 
