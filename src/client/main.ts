@@ -15,7 +15,7 @@ export type { Attachment } from '../model/attachment.ts';
 export type { Comment } from '../model/comment.ts';
 export type { StreamEvent } from '../model/frames.ts';
 export type { Reaction } from '../model/reaction.ts';
-export type { Room } from '../model/room.ts';
+export type { ReadRoom, Room } from '../model/room.ts';
 export type { Position, Thread } from '../model/thread.ts';
 export type { User, UserSummary } from '../model/user.ts';
 

@@ -36,7 +36,7 @@ t.test('rooms are listed, shown and deleted', async (t) => {
   t.match(await collab(['room', 'show', 'docs/intro', ...inDefault]), { code: 0, stdout: /threads +2, 2 of them open\n[^]*thread list docs\/intro --env default --dir / });
   t.match(await collab(['room', 'delete', 'docs/intro', ...inDefault]), { code: 2, stderr: /with its 2 threads[^]*Add --yes/ });
   t.match(await collabJson(t, ['room', 'delete', 'docs/intro', '--yes', ...inDefault]), { deleted: true, roomId: 'docs/intro', threads: 2 });
-  t.equal((await api('GET', '/rooms/docs%2Fintro')).status, 404);
+  t.match((await api('GET', '/rooms/docs%2Fintro')).body, { room: { threadCount: 0, createdAt: null }, threads: [] });
   t.match(await collab(['room', 'show', 'docs/intro', ...inDefault]), { code: 1, stdout: '', stderr: /→ `collab room list/ });
 });
 

@@ -59,7 +59,7 @@ t.test('Create-thread body | userId | string | yes | author’s user id; the use
     status: 400,
     json: { error: 'Unknown user: dan. The user must have connected before, or be created with PUT /users/dan' },
   });
-  t.equal((await tenant.request('GET', '/rooms/author')).status, 404, 'a refused thread makes no room');
+  t.match((await tenant.request('GET', '/rooms/author')).json, { room: { createdAt: null } }, 'a refused thread makes no room');
   const socket = await tenant.join({ userId: 'dan' });
   await socket.close();
   t.match(await create('author', { userId: 'dan', body: 'Hi' }), { status: 201, json: { thread: { userId: 'dan', comments: [{ userId: 'dan' }] } } });
@@ -142,7 +142,20 @@ t.test('GET | /rooms/:roomId | get a room with its threads: `{ room, threads }`'
   const full = done(200, await tenant.request<typeof answer>('GET', '/rooms/whole?include=comments'));
   t.strictSame(full.threads, [{ ...items[0], comments: [...comments, reply] }], 'include=comments adds them');
   t.match(await tenant.request('GET', '/rooms/whole?include=all'), { status: 400, json: { error: 'include must be comments' } });
-  t.match(await tenant.request('GET', '/rooms/unknown'), { status: 404, json: { error: 'Room not found' } });
+});
+
+t.test('GET | /rooms/:roomId | of a room that nobody used yet | empty, as its list is, and not created by reading', async (t) => {
+  const room = { id: 'unused', roomId: 'unused', threadCount: 0, openThreadCount: 0, metadata: {}, createdAt: null, updatedAt: null, lastActivityAt: null };
+  for (const query of ['', '', '?limit=1', '?include=comments,users']) {
+    const answer = done(200, await tenant.request<object>('GET', `/rooms/unused${query}`));
+    t.strictSame(answer, { room, threads: [], ...(query.includes('users') ? { users: {} } : {}) }, query);
+  }
+  t.strictSame(done(200, await tenant.request('GET', '/rooms/unused/threads')), { items: [] });
+  const { items } = done(200, await tenant.request<{ items: Room[] }>('GET', '/rooms?prefix=unused'));
+  t.strictSame(items, []);
+  t.match(await tenant.request('PATCH', '/rooms/unused', { body: { metadata: {} } }), { status: 404, json: { error: 'Room not found' } }, 'what changes a room needs one');
+  await addThread(tenant, 'unused');
+  t.match(done(200, await tenant.request('GET', '/rooms/unused')), { room: { threadCount: 1, createdAt: /^2/ } });
 });
 
 t.test('Room | its counts and times follow what happens in it', async (t) => {

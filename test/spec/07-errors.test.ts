@@ -69,7 +69,7 @@ t.test('404 | not found | operations on an unknown thread or comment', async (t)
   refuses(t, 404, 'Comment not found', 'comment_not_found', await ask('DELETE', '/comments/unknown'));
   refuses(t, 404, 'Comment not found', 'comment_not_found', await ask('POST', '/comments/unknown/reactions', { body: { userId: 'ann', emoji: '👍' } }));
   refuses(t, 404, 'Reaction not found', 'reaction_not_found', await ask('DELETE', '/reactions/unknown'));
-  refuses(t, 404, 'Room not found', 'room_not_found', await ask('GET', '/rooms/unknown'));
+  refuses(t, 404, 'Room not found', 'room_not_found', await ask('DELETE', '/rooms/unknown'));
   refuses(t, 404, 'User not found', 'user_not_found', await ask('GET', '/users/unknown'));
 });
 

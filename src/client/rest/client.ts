@@ -4,7 +4,7 @@ import type { StreamEvent } from '../../model/frames.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import type { Presence } from '../../model/presence.ts';
 import type { Reaction, ReactionCreate } from '../../model/reaction.ts';
-import type { Room } from '../../model/room.ts';
+import type { ReadRoom, Room } from '../../model/room.ts';
 import type { Thread, ThreadCreate, ThreadPatch } from '../../model/thread.ts';
 import type { User, UserPut, UserSummary } from '../../model/user.ts';
 import { pages, type PageOptions } from './pages.ts';
@@ -62,8 +62,8 @@ export class CollabClient {
 
   readonly rooms = {
     list: (options?: ListOptions): AsyncIterable<Room> => this.#list('/rooms', options),
-    /** The room and its threads, with `comments` if asked for. */
-    get: (roomId: string, { comments = false, ...options }: CallOptions & { readonly comments?: boolean } = {}): Promise<{ readonly room: Room; readonly threads: readonly ThreadWithComments[] }> =>
+    /** The room and its threads, with `comments` if asked for. A room that nobody has used yet is empty, and its times are null. */
+    get: (roomId: string, { comments = false, ...options }: CallOptions & { readonly comments?: boolean } = {}): Promise<{ readonly room: ReadRoom; readonly threads: readonly ThreadWithComments[] }> =>
       this.#call('GET', at`/rooms/${roomId}`, { query: { include: comments ? 'comments' : undefined }, options }),
     update: (roomId: string, change: { readonly metadata: Metadata }, options?: CallOptions): Promise<Room> => this.#one('room', 'PATCH', at`/rooms/${roomId}`, { body: change, options }),
     delete: (roomId: string, options?: CallOptions): Deleted => this.#call('DELETE', at`/rooms/${roomId}`, { options }),

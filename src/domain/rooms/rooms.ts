@@ -3,7 +3,7 @@ import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { limitsOf } from '../../model/environment.ts';
 import { hasMetadata } from '../../model/metadata.ts';
-import { inScope, presentRoom, type Room, RoomPatchSchema, type RoomRecord, type RoomStats } from '../../model/room.ts';
+import { inScope, presentRoom, type Room, RoomPatchSchema, type RoomRecord, type RoomStats, unusedRoom } from '../../model/room.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { requireBackend, requireChange, requireRead } from '../access/access.ts';
 import { checkRoomId, checkMetadata } from '../input/bounds.ts';
@@ -45,6 +45,8 @@ export interface RoomReadOptions {
   readonly includeComments: boolean;
   /** The query of the list of threads; all threads by default. */
   readonly query?: ListQuery | undefined;
+  /** Whether a room that nobody has used yet is empty (`unusedRoom`), as its list of threads is, instead of refused. */
+  readonly emptyIfUnused?: boolean;
   /** A bound above which the room is refused. Without it, the page ends at `MAX_PAGE_CHARS`. */
   readonly bound?: TextBound | undefined;
 }
@@ -56,7 +58,7 @@ const allThreads = parseListQuery(new URLSearchParams(), 'threads');
  * Throws `forbidden`, `invalid_request`, `room_not_found`, `invalid_cursor`, `payload_too_large` for a thread that is longer
  * than a page, and the error of `bound`.
  */
-export async function getRoom(ctx: Context, actor: Actor, roomId: string, { includeComments, query = allThreads, bound }: RoomReadOptions): Promise<TextPage> {
+export async function getRoom(ctx: Context, actor: Actor, roomId: string, { includeComments, query = allThreads, emptyIfUnused = false, bound }: RoomReadOptions): Promise<TextPage> {
   requireRead(actor, roomId);
   const limits = limitsOf(actor.environment);
   checkRoomId(roomId, limits);
@@ -64,14 +66,14 @@ export async function getRoom(ctx: Context, actor: Actor, roomId: string, { incl
   const partition = roomRecordsOf(environmentId, roomId);
   const read = async (): Promise<TextPage> => {
     const view = await roomView(ctx, environmentId, roomId);
-    if (view === null) throw roomNotFound();
+    if (view === null && !emptyIfUnused) throw roomNotFound();
     const list = threadList(ctx, environmentId, partition, query);
     const whole = includeComments ? { ...list, text: withComments(ctx, environmentId) } : list;
-    return readPage(ctx.store, query, limits.listHardCap, { ...whole, bound, head: `{"room":${view.text},"threads":` });
+    return readPage(ctx.store, query, limits.listHardCap, { ...whole, bound, head: `{"room":${view?.text ?? JSON.stringify(unusedRoom(roomId))},"threads":` });
   };
   if (!isUnfilteredFirstPage(query)) return read();
   // Every change of a thread writes to the partition of its room in the same commit, so the cache depends on that one only.
-  const key = `room ${includeComments ? 'full' : 'brief'} ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${bound?.maxChars ?? ''} ${partition}`;
+  const key = `room ${emptyIfUnused ? 'any' : 'used'} ${includeComments ? 'full' : 'brief'} ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${bound?.maxChars ?? ''} ${partition}`;
   // The error for a room that is too long is cached too, or each request would read up to the bound again.
   const result = await ctx.store.cached(key, [partition], () => read().catch(asTooLong));
   if (result instanceof CollabError) throw result;

@@ -90,6 +90,13 @@ const RoomSchema = Type.Object({
   lastActivityAt: time('When anything in the room last changed.'),
 });
 
+const ReadRoomSchema = Type.Object({
+  ...RoomSchema.properties,
+  createdAt: timeOrNull('When it was first used; null if nobody has used it yet.'),
+  updatedAt: timeOrNull('When the room itself last changed; null if nobody has used it yet.'),
+  lastActivityAt: timeOrNull('When anything in the room last changed; null if nobody has used it yet.'),
+});
+
 const PresenceSchema = Type.Object({
   userId: Type.String(),
   name: textOrNull('Display name.'),
@@ -250,6 +257,7 @@ export const namedSchemas = {
   ReportCreate: ReportCreateSchema,
   ModerationItem: ModerationItemSchema,
   Rejection: RejectionSchema,
+  ReadRoom: ReadRoomSchema,
   HeldContent: HeldContentSchema,
   NotificationSettings: NotificationSettingsSchema,
   Subscription: SubscriptionStateSchema,

@@ -56,7 +56,7 @@ export const reads: ReadonlyMap<string, Read> = new Map<string, Read>([
     'room.get',
     async (ctx, actor, data) => {
       const { roomId, includeComments = false, includeUsers: withNames = false, limit = null, cursor = null } = read(roomInput, data);
-      const room = await getRoom(ctx, actor, roomId, { includeComments, query: { ...defaultQuery, limit, cursor }, bound: roomBound });
+      const room = await getRoom(ctx, actor, roomId, { includeComments, query: { ...defaultQuery, limit, cursor }, emptyIfUnused: true, bound: roomBound });
       return requireFit(withNames ? await withUsers(ctx, actor, room) : room.text, roomBound);
     },
   ],

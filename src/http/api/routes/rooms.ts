@@ -30,23 +30,23 @@ export const roomRoutes: readonly Route[] = [
     path: '/rooms/:roomId',
     operationId: 'rooms.get',
     summary: 'Get a room with its threads',
-    description: 'The threads are a list: without `limit`, up to 10 000 threads and 16 777 216 characters. `nextCursor` and `Link` are present while more remain.',
+    description: 'A room that nobody has used yet is empty, and its times are null; it is not an error. The threads are a list: without `limit`, up to 10 000 threads and 16 777 216 characters. `nextCursor` and `Link` are present while more remain.',
     credential: 'secret',
     access: 'read',
     query: [includeParameter('comments', 'users'), ...listParameters('threads')],
     holdsFiles: true,
     answers: {
       200: Type.Object({
-        room: namedSchemas.Room,
+        room: namedSchemas.ReadRoom,
         threads: Type.Array(namedSchemas.ThreadWithComments),
         nextCursor: Type.Optional(Type.String({ description: 'Cursor of the next page of threads; absent on the last page.' })),
         users: includedUsers,
       }),
     },
-    errors: ['invalid_request', 'invalid_cursor', 'room_not_found', 'payload_too_large'],
+    errors: ['invalid_request', 'invalid_cursor', 'payload_too_large'],
     handle: async (request) => {
       const included = includedParts(request, 'comments', 'users');
-      const options = { includeComments: included.has('comments'), query: request.listQuery('threads') };
+      const options = { includeComments: included.has('comments'), query: request.listQuery('threads'), emptyIfUnused: true };
       return pageWithUsers(request, included, await getRoom(request.ctx, request.actor, request.param('roomId'), options));
     },
   },
