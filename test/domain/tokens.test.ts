@@ -65,6 +65,8 @@ await t.test('an invalid token is refused with the reason', async (t) => {
     ['a sub with a control character', token({ ...good, sub: 'a\n' }), /sub/],
     ['another audience', token({ ...good, aud: 'prod' }), /audience/],
     ['a life too long', token({ ...good, exp: now + 86_401 }), /lifetime \(exp - iat\) must be at most 86400 seconds/],
+    ['a life too long from now, without iat', token({ sub: 'ann', exp: now + 86_460 }), /expiry \(exp\) must be at most 86400 seconds from now, not 86460/],
+    ['an iat in the future', token({ ...good, iat: now + 86_400, exp: now + 172_800 }), /must be at most 86400 seconds from now/],
     ['not yet valid', token({ ...good, nbf: now + 31 }), /nbf/],
     ['an unknown role', token({ ...good, role: 'admin' }), /role must be one of viewer, member, moderator/],
     ['rooms that are no list', token({ ...good, rooms: 'a' }), /rooms must be an array/],

@@ -126,7 +126,10 @@ t.test('6 | at most 24 h from iat to exp', async (t) => {
   const iat = now();
   t.equal(await statusOf(signed(secret, { sub: 'ann', iat, exp: iat + 86_400 })), 200);
   t.equal(await statusOf(signed(secret, { sub: 'ann', iat, exp: iat + 86_401 })), 401);
-  t.equal(await statusOf(signed(secret, { sub: 'ann', exp: iat + 864_000 })), 200, 'without iat it isn’t bounded');
+  t.equal(await statusOf(signed(secret, { sub: 'ann', exp: iat + 86_400 })), 200, 'without iat it is counted from now');
+  t.equal(await statusOf(signed(secret, { sub: 'ann', exp: iat + 86_460 })), 401, 'and bounded like any other');
+  t.equal(await statusOf(signed(secret, { sub: 'ann', iat: iat + 10, exp: iat + 86_410 })), 200, 'by a clock that is a little ahead');
+  t.equal(await statusOf(signed(secret, { sub: 'ann', iat: iat + 3_600, exp: iat + 90_000 })), 401, 'an iat in the future moves no bound');
 });
 
 t.test('6 | aud must be the id or slug of the environment when present', async (t) => {

@@ -22,6 +22,9 @@ export interface Claims {
   readonly issuedAt?: number | undefined;
 }
 
+/** Seconds by which the clocks of backends may differ from the server's: a token stays valid for so long after `exp`. */
+export const TOKEN_TOLERANCE_SECONDS = 30;
+
 /** The latest time that an ECMAScript `Date` can represent, in seconds. */
 const MAX_TIME_SECONDS = 8.64e12;
 
@@ -45,24 +48,25 @@ const payloadSchema = new InputSchema(
 const MAX_METADATA_BYTES = 4_096;
 
 /**
- * The claims in the payload of a verified token. A claim that is null or an empty string counts as absent.
- * Throws `invalid_token`, which names the claim.
+ * The claims in the payload of a verified token. A claim that is null or an empty string counts as absent. A token without
+ * `iat`, or with one in the future, counts as issued now. Throws `invalid_token`, which names the claim.
+ *
+ * @param now the time of its first use, in milliseconds since the epoch
  */
-export function parseClaims(payload: Readonly<Record<string, unknown>>, environment: Environment): Claims {
+export function parseClaims(payload: Readonly<Record<string, unknown>>, environment: Environment, now: number): Claims {
   try {
-    return validateClaims(payload, environment);
+    return validateClaims(payload, environment, now);
   } catch (thrown) {
     throw thrown instanceof CollabError ? new CollabError('invalid_token', `Invalid token: ${thrown.message}`) : thrown;
   }
 }
 
-function validateClaims(payload: Readonly<Record<string, unknown>>, environment: Environment): Claims {
+function validateClaims(payload: Readonly<Record<string, unknown>>, environment: Environment, now: number): Claims {
   const present = Object.entries(payload).filter(([, value]) => value !== undefined && value !== null && value !== '');
   const { sub, exp, iat, name, picture, avatar, email, role = 'member', rooms = null, metadata } = validate(payloadSchema, Object.fromEntries(present));
   const limits = limitsOf(environment);
   checkId('sub', sub, limits);
-  const { jwtMaxLifetime } = environment.settings;
-  if (iat !== undefined && exp - iat > jwtMaxLifetime) throw invalid(`its lifetime (exp - iat) must be at most ${jwtMaxLifetime} seconds`);
+  checkLifetime(exp, iat, now / 1000, environment.settings.jwtMaxLifetime);
   const avatarUrl = picture ?? avatar;
   if (avatarUrl !== undefined && !isWebAddress(avatarUrl)) throw invalid('picture must be an http or https address');
   if (metadata !== undefined) {
@@ -71,6 +75,13 @@ function validateClaims(payload: Readonly<Record<string, unknown>>, environment:
   }
   const issuedAt = iat !== undefined && Math.abs(iat) <= MAX_TIME_SECONDS ? Math.floor(iat * 1000) : undefined;
   return { userId: sub, role, rooms, name, avatarUrl, email, metadata, expiresAt: exp * 1000, issuedAt };
+}
+
+/** All in seconds. Throws `invalid_token` for a token that lives too long. */
+function checkLifetime(exp: number, iat: number | undefined, now: number, max: number): void {
+  if (iat !== undefined && exp - iat > max) throw invalid(`its lifetime (exp - iat) must be at most ${max} seconds, not ${Math.ceil(exp - iat)}`);
+  if (exp - now <= max + TOKEN_TOLERANCE_SECONDS) return;
+  throw invalid(`its expiry (exp) must be at most ${max} seconds from now, not ${Math.ceil(exp - now)}`);
 }
 
 const invalid = (message: string): CollabError => new CollabError('invalid_token', message);

@@ -8,16 +8,13 @@ import { type Environment, limitsOf } from '../../model/environment.ts';
 import type { Via } from '../../model/event.ts';
 import type { SigningAlgorithm, SigningKey } from '../../model/key.ts';
 import { checkId } from '../input/bounds.ts';
-import { type Claims, parseClaims } from './claims.ts';
+import { type Claims, parseClaims, TOKEN_TOLERANCE_SECONDS } from './claims.ts';
 import type { UserActor } from './actor.ts';
 import type { Context } from '../context.ts';
 import { authenticatePublishableKey, recheckKey, fingerprintOfKey } from './keys.ts';
 import { ENVIRONMENTS, signingKeysOf } from '../records/partitions.ts';
 
 export type { Claims } from './claims.ts';
-
-/** Seconds that a token stays valid after `exp`, for clock differences. */
-export const TOKEN_TOLERANCE_SECONDS = 30;
 
 const MAX_TOKEN_LENGTH = 8_192;
 const MAX_VERIFIED_TOKENS = 20_000;
@@ -86,7 +83,7 @@ export async function verifyUserToken(ctx: Context, environment: Environment, to
   let claims = keyring.verified.get(digest);
   if (claims === undefined) {
     const verifier = selectVerifier(keyring, token);
-    claims = { ...parseClaims(await verifyPayload(ctx, environment, verifier, token), environment), signedBy: verifier.id };
+    claims = { ...parseClaims(await verifyPayload(ctx, environment, verifier, token), environment, ctx.clock.now()), signedBy: verifier.id };
     keyring.verified.set(digest, claims);
   }
   if (claims.expiresAt + TOKEN_TOLERANCE_SECONDS * 1000 <= ctx.clock.now()) throw expiredToken();
@@ -114,7 +111,7 @@ export async function mintUserToken(ctx: Context, environment: Environment, requ
     .setIssuedAt(issuedAt)
     .setExpirationTime(issuedAt + ttlSeconds);
   if (jwtIssuer !== null) jwt.setIssuer(jwtIssuer);
-  parseClaims({ ...payload, sub: userId, exp: issuedAt + ttlSeconds }, environment);
+  parseClaims({ ...payload, sub: userId, exp: issuedAt + ttlSeconds }, environment, issuedAt * 1000);
   const token = await jwt.sign(createSecretKey(Buffer.from(secret.secret)));
   return { token, expiresAt: timestamp((issuedAt + ttlSeconds) * 1000) };
 }

@@ -1,4 +1,5 @@
-import { recheckCredentials, TOKEN_TOLERANCE_SECONDS } from '../../domain/access/tokens.ts';
+import { TOKEN_TOLERANCE_SECONDS } from '../../domain/access/claims.ts';
+import { recheckCredentials } from '../../domain/access/tokens.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import { CollabError } from '../../model/errors.ts';
