@@ -30,7 +30,7 @@ export interface CoreResponse {
   resume(): void;
   /** Calls `work` at once and sends what it writes together. A head that is complete by then is sent. */
   cork(work: () => void): unknown;
-  /** Begins the head, with the code and its reason phrase. */
+  /** Begins the head, with the code and its reason phrase. Header lines may follow after a line break. */
   writeStatus(status: string): unknown;
   /**
    * Adds a header. The value may hold more lines, and after an empty line the begin of the body. A line break that the core

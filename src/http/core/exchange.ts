@@ -47,6 +47,7 @@ export class Exchange {
     this.#writer = new ResponseWriter(response, () => this.#options.finished(this));
     response.onAborted(() => this.#abort());
     this.head = new RequestHead(request);
+    this.#writer.keepsAlive = !this.head.connectionClose;
     this.#body = new RequestBody(this.#writer, this.head);
     if (this.#body.unread > 0) response.onData((data, isLast) => this.#onData(data, isLast));
     this.id = isRequestId(this.head.requestId) ? this.head.requestId : newRequestId();

@@ -16,6 +16,8 @@ const LINGER_MS = 60_000;
 export class ResponseWriter implements Flow {
   /** The status of the response; 0 before there is one. */
   status = 0;
+  /** Whether the client lets the connection stay open. */
+  keepsAlive = true;
   readonly #response: CoreResponse;
   readonly #onFinish: () => void;
   #isOpen = true;
@@ -81,7 +83,7 @@ export class ResponseWriter implements Flow {
       return;
     }
     this.#response.cork(() => {
-      this.#writeHead(headers);
+      this.#writeHead(headers, isLast);
       this.#response.end(typeof body === 'string' ? wireText(body) : body, isLast);
     });
     this.#finish();
@@ -90,7 +92,7 @@ export class ResponseWriter implements Flow {
   /** Sends a response without its body. `length`: the `Content-Length` to declare, in an answer to HEAD; null for none. */
   sendHead(headers: readonly Header[], length: number | null, isLast: boolean): void {
     this.#response.cork(() => {
-      this.#writeHead(headers);
+      this.#writeHead(headers, isLast);
       // The core of Node 20 leaves the response pending after endWithoutBody(length).
       if (length !== null) this.#response.writeHeader('Content-Length', String(length));
       if (isLast) this.#response.writeHeader('Connection', 'close');
@@ -111,7 +113,7 @@ export class ResponseWriter implements Flow {
 
   /** Starts a response of unknown length. */
   startStream(headers: readonly Header[]): void {
-    this.#response.cork(() => this.#writeHead(headers));
+    this.#response.cork(() => this.#writeHead(headers, true));
   }
 
   /** Writes a part of the response that was started. Returns false if the client is behind; the part is buffered then. */
@@ -146,7 +148,7 @@ export class ResponseWriter implements Flow {
    */
   sendAndLinger(headers: readonly Header[], text: string | null): void {
     this.#response.cork(() => {
-      this.#writeHead(headers);
+      this.#writeHead(headers, true);
       this.#response.writeHeader('Connection', wireText(closeAndBody(text)));
     });
     this.#lingerTimer = setTimeout(() => this.endLingering(), LINGER_MS).unref();
@@ -170,14 +172,15 @@ export class ResponseWriter implements Flow {
     };
     this.#response.onWritable(sendFrom);
     this.#response.cork(() => {
-      if (headers !== null) this.#writeHead(headers);
+      if (headers !== null) this.#writeHead(headers, isLast);
       if (headers !== null && isLast) this.#response.writeHeader('Connection', 'close');
       sendFrom(start);
     });
   }
 
-  #writeHead(headers: readonly Header[]): void {
-    this.#response.writeStatus(statusLine(this.status));
+  /** `isLast`: announces no time for which the connection stays open. */
+  #writeHead(headers: readonly Header[], isLast: boolean): void {
+    this.#response.writeStatus(statusLine(this.status, this.keepsAlive && !isLast));
     for (const [name, value] of headers) this.#response.writeHeader(name, value);
   }
 

@@ -1,7 +1,7 @@
 /** The names that the further lines of a value may have: those of the constants that hold several (net/response-headers.ts). */
 const FURTHER_NAMES = new Set([
   'accept-ranges', 'access-control-expose-headers', 'cache-control', 'content-length', 'content-security-policy',
-  'cross-origin-resource-policy', 'etag', 'referrer-policy', 'vary', 'x-accel-buffering', 'x-content-type-options',
+  'cross-origin-resource-policy', 'etag', 'keep-alive', 'referrer-policy', 'vary', 'x-accel-buffering', 'x-content-type-options',
 ]);
 
 /** The head of a response while it is written. */
@@ -19,12 +19,14 @@ export class HeadLines {
     return this.#lines;
   }
 
-  /** Begins the head. `status`: the code and its reason phrase. */
+  /** Begins the head. `status`: the code and its reason phrase, and header lines of the server's own. */
   start(status: string): void {
-    const space = status.indexOf(' ');
-    this.status = Number(space < 0 ? status : status.slice(0, space));
-    this.reason = space < 0 ? '' : status.slice(space + 1);
+    const [line = '', ...further] = status.split('\r\n');
+    const space = line.indexOf(' ');
+    this.status = Number(space < 0 ? line : line.slice(0, space));
+    this.reason = space < 0 ? '' : line.slice(space + 1);
     this.started = true;
+    for (const other of further) this.#pushFurther('the status', other);
   }
 
   /**
@@ -38,21 +40,24 @@ export class HeadLines {
     const lines = (end < 0 ? value : value.slice(0, end)).split('\r\n');
     const endsHead = end >= 0 || lines.at(-1) === '';
     this.#push(name, lines[0] ?? '');
-    for (const line of lines.slice(1, end < 0 && endsHead ? -1 : undefined)) {
-      const colon = line.indexOf(': ');
-      const further = line.slice(0, colon);
-      if (!FURTHER_NAMES.has(further.toLowerCase())) throw new Error(`a value of ${name} has a line break`);
-      this.#push(further, line.slice(colon + 2));
-    }
+    for (const line of lines.slice(1, end < 0 && endsHead ? -1 : undefined)) this.#pushFurther(`a value of ${name}`, line);
     if (!endsHead) return null;
     // The native core adds a line break to the value.
     return end < 0 ? '' : `${value.slice(end + 4)}\r\n`;
   }
 
-  /** Returns the lines, and is not started any more. */
+  /** Returns the lines, and is not started any more. A connection that is closed announces no time for which it stays open. */
   take(): string[] {
     this.started = false;
-    return this.#lines;
+    const kept = this.closes ? this.#lines.indexOf('Keep-Alive') : -1;
+    return kept < 0 ? this.#lines : this.#lines.toSpliced(kept, 2);
+  }
+
+  #pushFurther(of: string, line: string): void {
+    const colon = line.indexOf(': ');
+    const name = line.slice(0, colon);
+    if (!FURTHER_NAMES.has(name.toLowerCase())) throw new Error(`${of} has a line break`);
+    this.#push(name, line.slice(colon + 2));
   }
 
   #push(name: string, value: string): null {
