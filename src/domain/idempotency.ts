@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { CollabError } from '../model/errors.ts';
+import { CollabError, invalidField } from '../model/errors.ts';
 import { timestamp } from '../lib/clock.ts';
 import { encryptText, decryptText } from '../lib/encrypted-text.ts';
 import type { Admin } from '../model/admin.ts';
@@ -61,7 +61,7 @@ export const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 export function parseIdempotencyKey(header: string): string {
   const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
-    throw new CollabError('invalid_request', 'Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes');
+    throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters, bare or in double quotes', header);
   }
   return key;
 }

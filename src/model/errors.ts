@@ -1,3 +1,5 @@
+import { shown } from '../lib/shown.ts';
+
 /** What an error code means over HTTP and WebSocket. */
 export interface ErrorKind {
   /** HTTP status (docs/errors.md). */
@@ -75,6 +77,13 @@ export const errorKinds = {
 /** A machine-readable error code. */
 export type ErrorCode = keyof typeof errorKinds;
 
+/** A field or parameter that is refused. */
+export interface FieldError {
+  /** As in messages: `position.x`, `mentions[1]`. */
+  readonly path: string;
+  readonly message: string;
+}
+
 /**
  * An error that may be shown to the client: `message` names the field and the bound and contains no internals. The client
  * sees any other error as `internal`.
@@ -84,16 +93,29 @@ export class CollabError extends Error {
   readonly code: ErrorCode;
   /** Seconds until a retry can succeed; only for `rate_limited`. */
   readonly retryAfter: number | undefined;
+  /** The refused fields, as far as they are known; the first one is that of the message. */
+  readonly fields: readonly FieldError[];
 
-  constructor(code: ErrorCode, message: string, retryAfter?: number) {
+  constructor(code: ErrorCode, message: string, retryAfter?: number, fields: readonly FieldError[] = []) {
     super(message);
     this.code = code;
     this.retryAfter = retryAfter;
+    this.fields = fields;
   }
 
   get kind(): ErrorKind {
     return errorKinds[this.code];
   }
+}
+
+/**
+ * The refusal (`invalid_request`) of a field or parameter: `<path> <constraint>, not <sent>`.
+ *
+ * @param sent what was sent, or its length or count if that is what is wrong; left out if it is missing or must not be shown
+ */
+export function invalidField(path: string, constraint: string, ...sent: readonly [sent?: unknown]): CollabError {
+  const message = `${path} ${constraint}${sent.length === 0 ? '' : `, not ${shown(sent[0])}`}`;
+  return new CollabError('invalid_request', message, undefined, [{ path, message }]);
 }
 
 /** The data folder is unusable in its current state. The message tells the operator what is wrong and what to do. */

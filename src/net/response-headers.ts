@@ -37,6 +37,15 @@ export function refusalHeaders({ code, retryAfter }: CollabError): Header[] {
   return headers;
 }
 
+/**
+ * The body of a refusal as problem details (RFC 9457), as JSON text: with the fields that are refused, as far as they are
+ * known, and with the members of `refusalBody`.
+ */
+export function problemBody({ code, kind: { status }, message, fields }: CollabError, requestId: string): string {
+  const errors = fields.length === 0 ? {} : { errors: fields };
+  return JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail: message, instance: `#${requestId}`, code, ...errors, error: message });
+}
+
 /** The body of a refusal, as JSON text. */
 export function refusalBody({ message }: CollabError): string {
   return JSON.stringify({ error: message });

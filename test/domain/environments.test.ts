@@ -37,10 +37,10 @@ await t.test('an update changes the given fields, immediately and on every worke
     settings: { jwtIssuer: null, limits: { bodyLength: 5, mentions: 1 } },
   });
   const cases: [object, RegExp][] = [
-    [{ settings: { maxFileSizeMb: 0 } }, /^settings\.maxFileSizeMb must be between 1 and 10240$/],
+    [{ settings: { maxFileSizeMb: 0 } }, /^settings\.maxFileSizeMb must be between 1 and 10240(?:, not .+)?$/],
     [{ settings: { allowedOrigins: ['https://a.example/path'] } }, /^settings\.allowedOrigins must hold origins/],
-    [{ settings: { limits: { idLength: 129 } } }, /^settings\.limits\.idLength must be between 1 and 128$/],
-    [{ disabled: 'yes' }, /^disabled must be a boolean$/],
+    [{ settings: { limits: { idLength: 129 } } }, /^settings\.limits\.idLength must be between 1 and 128(?:, not .+)?$/],
+    [{ disabled: 'yes' }, /^disabled must be a boolean(?:, not .+)?$/],
   ];
   for (const [patch, message] of cases) await t.rejects(updateEnvironment(ctx, environment.id, patch), { code: 'invalid_request', message });
   await t.rejects(updateEnvironment(ctx, 'env_none', {}), { code: 'environment_not_found' });
@@ -99,7 +99,7 @@ await t.test('a key expires, and a rotated key works during its overlap', async 
   clock.advance(1);
   for (const worker of [ctx, peer]) t.ok(!(await works(worker, old.value)) && (await works(worker, fresh.value)));
   await t.rejects(rotateKey(ctx, old.key.id, { overlapSeconds: 0 }), { code: 'invalid_request', message: /revoked or expired/ });
-  await t.rejects(rotateKey(ctx, fresh.key.id, { overlapSeconds: -1 }), { code: 'invalid_request', message: /^overlapSeconds must be between 0 and 315360000$/ });
+  await t.rejects(rotateKey(ctx, fresh.key.id, { overlapSeconds: -1 }), { code: 'invalid_request', message: /^overlapSeconds must be between 0 and 315360000(?:, not .+)?$/ });
   clock.advance(3_600_000);
   t.notOk(await works(ctx, fresh.value));
   await t.rejects(createKey(ctx, environment, { kind: 'secret', expiresInSeconds: 0 }), { code: 'invalid_request' });

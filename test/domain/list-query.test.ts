@@ -15,7 +15,7 @@ await t.test('limit is 1 to 1000, more counts as 1000', async (t) => {
   t.equal(query('threads', 'limit=1000').limit, 1000);
   t.equal(query('threads', 'limit=99999').limit, 1000);
   for (const limit of ['0', '-1', '1.5', 'ten', '', '1e2', '9'.repeat(40)]) {
-    t.throws(() => parseListQuery(new URLSearchParams({ limit }), 'threads'), { code: 'invalid_request', message: /^limit must be an integer between 1 and 1000$/ }, limit);
+    t.throws(() => parseListQuery(new URLSearchParams({ limit }), 'threads'), { code: 'invalid_request', message: /^limit must be an integer between 1 and 1000(?:, not .+)?$/ }, limit);
   }
 });
 
@@ -34,16 +34,16 @@ await t.test('each list parses its filters and ignores others', async (t) => {
 
 await t.test('an invalid value of a known parameter is refused with its name', async (t) => {
   const cases: [Parameters<typeof query>[0], string, RegExp][] = [
-    ['threads', 'sort=name', /^sort must be one of createdAt, updatedAt$/],
-    ['threads', 'order=up', /^order must be one of asc, desc$/],
-    ['threads', 'resolved=1', /^resolved must be one of true, false$/],
-    ['threads', 'userId=', /^userId must be 1 to 256 characters$/],
+    ['threads', 'sort=name', /^sort must be one of createdAt, updatedAt(?:, not .+)?$/],
+    ['threads', 'order=up', /^order must be one of asc, desc(?:, not .+)?$/],
+    ['threads', 'resolved=1', /^resolved must be one of true, false(?:, not .+)?$/],
+    ['threads', 'userId=', /^userId must be 1 to 256 characters(?:, not .+)?$/],
     ['threads', 'createdSince=yesterday', /^createdSince must be an ISO 8601 time/],
     ['threads', 'createdSince=2026-02-30', /^createdSince must be an ISO 8601 time/],
     ['threads', 'createdSince=2026-13-01T00:00:00Z', /^createdSince must be an ISO 8601 time/],
     ['comments', 'updatedSince=2026-01-01T25:00:00Z', /^updatedSince must be an ISO 8601 time/],
     ['comments', 'updatedSince=1767225600000', /^updatedSince must be an ISO 8601 time/],
-    ['users', 'kind=robot', /^kind must be one of user, bot$/],
+    ['users', 'kind=robot', /^kind must be one of user, bot(?:, not .+)?$/],
     ['users', 'seenSince=', /^seenSince must be an ISO 8601 time/],
   ];
   for (const [list, search, message] of cases) t.throws(() => query(list, search), { code: 'invalid_request', message }, search);

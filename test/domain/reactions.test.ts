@@ -60,10 +60,10 @@ await t.test('an invalid reaction is refused with the reason', async (t) => {
   const cases: [input: unknown, code: string, message: RegExp][] = [
     [{}, 'invalid_request', /^userId is required$/],
     [{ userId: 'ann' }, 'invalid_request', /^emoji is required$/],
-    [{ userId: 'ann', emoji: 5 }, 'invalid_request', /^emoji must be a string$/],
-    [{ userId: 'ann', emoji: '' }, 'invalid_request', /^emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8$/],
+    [{ userId: 'ann', emoji: 5 }, 'invalid_request', /^emoji must be a string(?:, not .+)?$/],
+    [{ userId: 'ann', emoji: '' }, 'invalid_request', /^emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8(?:, not .+)?$/],
     [{ userId: 'ann', emoji: 'yes' }, 'invalid_request', /^emoji must be/],
-    [{ userId: '', emoji: '👍' }, 'invalid_request', /^userId must be 1 to 128 characters$/],
+    [{ userId: '', emoji: '👍' }, 'invalid_request', /^userId must be 1 to 128 characters(?:, not .+)?$/],
     [{ userId: 'nobody', emoji: '👍' }, 'unknown_user', /^Unknown user: nobody\./],
     [[], 'invalid_json', /./],
   ];

@@ -121,10 +121,10 @@ t.test('a login without its fields is refused with 400 and not counted as a fail
   const cases: [body: unknown, error: RegExp][] = [
     [{}, /^email is required$/],
     [{ email: 'ops@example.com' }, /^password is required$/],
-    [{ email: 7, password: PASSWORD }, /^email must be a string$/],
-    [{ email: 'ops@example.com', password: null }, /^password must be a string$/],
-    [{ email: 'ops@example.com', password: '' }, /^password must be 1 to 1024 characters$/],
-    [{ email: 'ops@example.com', password: 'x'.repeat(1025) }, /^password must be 1 to 1024 characters$/],
+    [{ email: 7, password: PASSWORD }, /^email must be a string(?:, not .+)?$/],
+    [{ email: 'ops@example.com', password: null }, /^password must be a string(?:, not .+)?$/],
+    [{ email: 'ops@example.com', password: '' }, /^password must be 1 to 1024 characters(?:, not .+)?$/],
+    [{ email: 'ops@example.com', password: 'x'.repeat(1025) }, /^password must be 1 to 1024 characters(?:, not .+)?$/],
     [[], /must be a JSON object/],
   ];
   for (const [body, error] of cases) {
@@ -260,7 +260,7 @@ t.test('environments and keys are managed by an admin', async (t) => {
     const changed = await ask('PATCH', `/environments/${id}`, { disabled: true, settings: { maxFileSizeMb: 3, limits: { bodyLength: 5 } } });
     t.match(changed.json, { environment: { disabled: true, name: 'Staging', settings: { maxFileSizeMb: 3, limits: { bodyLength: 5 } } } });
     const bad = await ask<Failure>('PATCH', `/environments/${id}`, { settings: { limits: { jsonBodyBytes: 1 } } });
-    t.strictSame([bad.status, bad.json.error], [400, 'settings.limits.jsonBodyBytes must be between 1024 and 1000000']);
+    t.strictSame([bad.status, bad.json.error], [400, 'settings.limits.jsonBodyBytes must be between 1024 and 1000000, not 1']);
     t.strictSame((await ask('DELETE', `/environments/${id}`)).json, { deleted: true });
     for (const method of ['GET', 'DELETE']) t.equal((await ask(method, `/environments/${id}`)).status, 404);
   });
@@ -305,7 +305,7 @@ t.test('environments and keys are managed by an admin', async (t) => {
       [{ expiresInSeconds: -1 }, 'expiresInSeconds must be an integer between 1 and 315360000 or null'],
       [{ rooms: '' }, 'rooms must be a string of 1 to 513 characters or null'],
     ] as const) t.match(await ask('POST', keys, { kind: 'secret', ...fields }), { status: 400, json: { error } }, error);
-    t.strictSame((await ask<Failure>('POST', `/keys/${id}/rotate`, { overlapSeconds: -1 })).json.error, 'overlapSeconds must be between 0 and 315360000');
+    t.strictSame((await ask<Failure>('POST', `/keys/${id}/rotate`, { overlapSeconds: -1 })).json.error, 'overlapSeconds must be between 0 and 315360000, not -1');
     for (const [method, path, body] of [['DELETE', '/keys/key_none'], ['POST', '/keys/key_none/rotate', {}], ['GET', '/environments/none/keys'], ['POST', '/environments/none/keys', { kind: 'secret' }]] as const) {
       t.equal((await ask(method, path, body)).status, 404, `${method} ${path}`);
     }

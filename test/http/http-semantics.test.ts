@@ -219,14 +219,14 @@ t.test('the limits of the environment apply', async (t) => {
   const comment = { userId: 'ann', body: 'Hi' };
   const position = { x: 0, y: 0, selector: 'main' };
   const cases: [method: string, path: string, body: object, status: number, error: RegExp][] = [
-    ['POST', `${path}/comments`, { ...comment, body: 'Hello!' }, 400, /^body must be 1 to 5 characters$/],
-    ['POST', `${path}/comments`, { ...comment, mentions: ['a', 'b'] }, 400, /^mentions must hold at most 1 user ids$/],
-    ['POST', `${path}/comments`, { ...comment, metadata: { a: 1, b: 2 } }, 400, /^metadata must hold at most 1 keys$/],
-    ['POST', `${path}/comments`, { ...comment, metadata: { abcd: 1 } }, 400, /^Keys of metadata must be 1 to 3 characters$/],
-    ['POST', `${path}/comments`, { ...comment, metadata: { a: 'abcd' } }, 400, /^metadata\.a must be at most 3 characters$/],
-    ['POST', `${path}/comments`, { ...comment, ignored: 'x'.repeat(1024) }, 413, /^The body must be at most 1024 bytes$/],
-    ['POST', '/rooms/r1/threads', { ...comment, position }, 400, /^position\.selector must be at most 3 characters$/],
-    ['POST', '/rooms/room1/threads', comment, 400, /^roomId must be 1 to 4 characters$/],
+    ['POST', `${path}/comments`, { ...comment, body: 'Hello!' }, 400, /^body must be 1 to 5 characters(?:, not .+)?$/],
+    ['POST', `${path}/comments`, { ...comment, mentions: ['a', 'b'] }, 400, /^mentions must hold at most 1 user ids(?:, not .+)?$/],
+    ['POST', `${path}/comments`, { ...comment, metadata: { a: 1, b: 2 } }, 400, /^metadata must hold at most 1 keys(?:, not .+)?$/],
+    ['POST', `${path}/comments`, { ...comment, metadata: { abcd: 1 } }, 400, /^Keys of metadata must be 1 to 3 characters(?:, not .+)?$/],
+    ['POST', `${path}/comments`, { ...comment, metadata: { a: 'abcd' } }, 400, /^metadata\.a must be at most 3 characters(?:, not .+)?$/],
+    ['POST', `${path}/comments`, { ...comment, ignored: 'x'.repeat(1024) }, 413, /^The body must be at most 1024 bytes(?:, not .+)?$/],
+    ['POST', '/rooms/r1/threads', { ...comment, position }, 400, /^position\.selector must be at most 3 characters(?:, not .+)?$/],
+    ['POST', '/rooms/room1/threads', comment, 400, /^roomId must be 1 to 4 characters(?:, not .+)?$/],
   ];
   for (const [method, asked, body, status, error] of cases) {
     const answer = await server.request<Failure>(method, asked, { body });

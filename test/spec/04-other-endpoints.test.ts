@@ -34,7 +34,7 @@ async function refusedWith(t: Test, answer: Promise<Response>, status: number, c
   const response = await answer;
   const json = (await response.json()) as Failure;
   t.strictSame([response.status, response.headers.get('x-error-code')], [status, code], json.error);
-  if (error !== undefined) t.equal(json.error, error);
+  if (error !== undefined) t.match(json.error, error);
 }
 
 t.test('GET /rooms | list all rooms', async (t) => {
@@ -95,7 +95,7 @@ t.test('POST /comments/:commentId/reactions | add a reaction', async (t) => {
     [{ userId: 'ann' }, path, 400, /^emoji is required$/],
     [{ emoji: '👍' }, path, 400, /^userId is required$/],
     [{ userId: 'ann', emoji: 'nice' }, path, 400, /^emoji must be one emoji or a :shortcode:/],
-    [{ userId: 'ann', emoji: 7 }, path, 400, /^emoji must be a string$/],
+    [{ userId: 'ann', emoji: 7 }, path, 400, /^emoji must be a string(?:, not .+)?$/],
     [{ userId: 'zoe', emoji: '👍' }, path, 400, /^Unknown user: zoe\. /],
     [{ userId: 'ann', emoji: '👍' }, '/comments/cm_unknown/reactions', 404, /^Comment not found$/],
   ];
@@ -198,10 +198,10 @@ t.test('PUT /rooms/:roomId/p2p/state | upsert a CRDT snapshot', async (t) => {
   const cases: [body: unknown, error: RegExp][] = [
     [{}, /^state is required$/],
     [{ state: '' }, /^The state must not be empty$/],
-    [{ state: 5 }, /^state must be a string$/],
-    [{ state: 'AA=A' }, /^state must be base64$/],
-    [{ state: 'AAA' }, /^state must be base64$/],
-    [{ state: 'A_-A' }, /^state must be base64$/],
+    [{ state: 5 }, /^state must be a string(?:, not .+)?$/],
+    [{ state: 'AA=A' }, /^state must be base64(?:, not .+)?$/],
+    [{ state: 'AAA' }, /^state must be base64(?:, not .+)?$/],
+    [{ state: 'A_-A' }, /^state must be base64(?:, not .+)?$/],
     [[], /JSON object/],
     ['{', /not valid JSON/],
   ];

@@ -105,13 +105,13 @@ export function authenticateSecretKey(ctx: Context, value: string, via: Via): Au
   const name = cacheKeys[via].get(value);
   const cached = name === undefined ? undefined : ctx.store.peek<LoadedKey>(name);
   if (cached !== undefined) return requireBackendKey(acceptKey(ctx, value, via, cached));
-  if (!value.startsWith('sk_')) throw invalidKey();
+  if (!value.startsWith('sk_')) throw otherKind('a secret key begins with sk_', value);
   return getKey(ctx, cacheKeyOf(value, via), via).then((known) => requireBackendKey(acceptKey(ctx, value, via, known)));
 }
 
 /** The environment of a publishable key; records the use of the key. Throws `invalid_key`, `environment_disabled`. */
 export async function authenticatePublishableKey(ctx: Context, value: string): Promise<Environment> {
-  if (!value.startsWith('pk_')) throw invalidKey();
+  if (!value.startsWith('pk_')) throw otherKind('a publishable key begins with pk_', value);
   return acceptKey(ctx, value, 'ws', await getKey(ctx, cacheKeyOf(value, 'ws'), 'ws')).environment;
 }
 
@@ -138,6 +138,20 @@ interface LoadedKey {
 }
 
 const invalidKey = (): CollabError => new CollabError('invalid_key', 'Invalid API key');
+
+/** The refusal of a value that is no key of the wanted kind: what it is instead, without any of its secret. */
+function otherKind(wanted: string, value: string): CollabError {
+  const [, kind] = VALUE_KINDS.find(([pattern]) => pattern.test(value)) ?? [];
+  return new CollabError('invalid_key', `Invalid API key: ${wanted}, and this is ${kind ?? `another text of ${value.length} characters`}`);
+}
+
+const VALUE_KINDS: readonly (readonly [RegExp, string])[] = [
+  [/^$/, 'empty'],
+  [/^sk_/, 'a secret key'],
+  [/^pk_/, 'a publishable key'],
+  [/^adm_/, 'the token of an admin session'],
+  [/^eyJ[\w-]*\.[\w-]*\.[\w-]*$/, 'a user token'],
+];
 
 const MAX_KEY_LENGTH = 128;
 const MAX_CACHE_KEYS = 1_000;

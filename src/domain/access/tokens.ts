@@ -1,6 +1,6 @@
 import { createPublicKey, createSecretKey, hash, type KeyObject } from 'node:crypto';
 import { createRemoteJWKSet, customFetch, decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, SignJWT } from 'jose';
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { publicFetch } from '../../lib/addresses/public-fetch.ts';
@@ -99,7 +99,7 @@ export async function mintUserToken(ctx: Context, environment: Environment, requ
   checkId('userId', userId, limitsOf(environment));
   const { jwtMaxLifetime, jwtIssuer } = environment.settings;
   if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > jwtMaxLifetime) {
-    throw new CollabError('invalid_request', `ttl must be between 1 and ${jwtMaxLifetime} seconds`);
+    throw invalidField('ttl', `must be between 1 and ${jwtMaxLifetime} seconds`, ttlSeconds);
   }
   const secret = newestSecret(await signingKeys(ctx, environment));
   const issuedAt = Math.floor(ctx.clock.now() / 1000);

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Config } from '../../config/schema.ts';
-import { CollabError } from '../../model/errors.ts';
+import { invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { limitsOf } from '../../model/environment.ts';
 import { checkId } from '../input/bounds.ts';
@@ -33,7 +33,7 @@ export function parseTtl(text: string | null): number {
   if (text === null) return DEFAULT_TTL_SECONDS;
   const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
   if (seconds >= MIN_TTL_SECONDS && seconds <= MAX_TTL_SECONDS) return seconds;
-  throw new CollabError('invalid_request', `ttl must be a whole number of seconds between ${MIN_TTL_SECONDS} and ${MAX_TTL_SECONDS}`);
+  throw invalidField('ttl', `must be a whole number of seconds between ${MIN_TTL_SECONDS} and ${MAX_TTL_SECONDS}`, text);
 }
 
 /**

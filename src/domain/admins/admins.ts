@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Admin, StoredAdmin } from '../../model/admin.ts';
@@ -14,7 +14,7 @@ const MAX_EMAIL_LENGTH = 320;
 /** Creates an admin. Throws `invalid_request`, `email_taken`. */
 export async function createAdmin(ctx: Context, email: string, password: string): Promise<Admin> {
   const address = normaliseEmail(email);
-  if (address.length > MAX_EMAIL_LENGTH || !/^[^\s@]+@[^\s@]+$/.test(address)) throw new CollabError('invalid_request', 'email must be an email address');
+  if (address.length > MAX_EMAIL_LENGTH || !/^[^\s@]+@[^\s@]+$/.test(address)) throw invalidField('email', 'must be an email address', address);
   checkPassword(password);
   const passwordHash = await hashPassword(password);
   const key = adminKeyOf(email);

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newShortId } from '../../lib/ids.ts';
 import type { Comment } from '../../model/comment.ts';
@@ -107,7 +107,7 @@ function parseDraft(actor: Actor, input: unknown, limits: Limits): ReactionCreat
   const draft = actor.kind === 'user' ? { ...validate(createByUser, input), userId: actor.userId } : validate(createByBackend, input);
   checkId('userId', draft.userId, limits);
   const emoji = canonicalEmoji(draft.emoji);
-  if (!isEmoji(emoji)) throw new CollabError('invalid_request', 'emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8');
+  if (!isEmoji(emoji)) throw invalidField('emoji', 'must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8', emoji);
   return { ...draft, emoji };
 }
 

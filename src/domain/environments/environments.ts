@@ -1,4 +1,4 @@
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import { defaultSettings, type Environment, EnvironmentCreateSchema, type EnvironmentPatch, EnvironmentPatchSchema, type EnvironmentSettings, parseEnvironment, SLUG_PATTERN } from '../../model/environment.ts';
@@ -55,7 +55,7 @@ export function prepareSignedEnvironment(ctx: Context, input: unknown): (tx: Tra
 function prepareEnvironment(ctx: Context, input: unknown): (tx: Transaction) => Promise<Environment> {
   const { slug, name = slug } = validate(environmentCreate, input);
   if (!SLUG_PATTERN.test(slug)) {
-    throw new CollabError('invalid_request', 'slug must be 1 to 63 lower-case letters, digits and inner hyphens');
+    throw invalidField('slug', 'must be 1 to 63 lower-case letters, digits and inner hyphens', slug);
   }
   return async (tx) => {
     if ((await tx.get(SLUGS, slug)) !== undefined) throw new CollabError('slug_taken', `The slug ${slug} is taken by another environment`);
@@ -207,5 +207,5 @@ function knownQuotas(quotas: QuotasPatch): EnvironmentSettings['quotas'] {
 
 function checkOrigin(origin: string): void {
   if (URL.canParse(origin) && new URL(origin).origin === origin) return;
-  throw new CollabError('invalid_request', `settings.allowedOrigins must hold origins such as https://app.example.com, not ${JSON.stringify(origin.slice(0, 200))}`);
+  throw invalidField('settings.allowedOrigins', 'must hold origins such as https://app.example.com', origin);
 }

@@ -1,4 +1,4 @@
-import { CollabError } from '../../model/errors.ts';
+import { invalidField } from '../../model/errors.ts';
 import { receiverOfEvent, roomOfEvent } from '../../model/event.ts';
 import { inScope } from '../../model/room.ts';
 import { requireRead } from '../access/access.ts';
@@ -65,6 +65,6 @@ export function canSeeEvent(actor: Actor, event: string): boolean {
 
 function parseInteger(name: string, text: string, minimum: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : -1;
-  if (value < minimum) throw new CollabError('invalid_request', `${name} must be an integer of at least ${minimum}`);
+  if (value < minimum) throw invalidField(name, `must be an integer of at least ${minimum}`, text);
   return value;
 }

@@ -1,9 +1,8 @@
-import { CollabError } from '../../model/errors.ts';
+import { invalidField } from '../../model/errors.ts';
+import { shown } from '../../lib/shown.ts';
 import type { Limits } from '../../model/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import type { Position } from '../../model/thread.ts';
-
-const invalid = (message: string): CollabError => new CollabError('invalid_request', message);
 
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 
@@ -16,7 +15,8 @@ const MAX_ROOM_ID_BYTES = 1_280;
  */
 export function checkRoomId(roomId: string, limits: Limits): void {
   checkText('roomId', roomId, limits.roomIdLength);
-  if (Buffer.byteLength(roomId) > MAX_ROOM_ID_BYTES) throw invalid(`roomId must be at most ${MAX_ROOM_ID_BYTES} bytes of UTF-8`);
+  const bytes = Buffer.byteLength(roomId);
+  if (bytes > MAX_ROOM_ID_BYTES) throw invalidField('roomId', `must be at most ${MAX_ROOM_ID_BYTES} bytes of UTF-8`, bytes);
 }
 
 /**
@@ -28,8 +28,9 @@ export function checkId(field: string, id: string, limits: Limits): void {
 }
 
 function checkText(field: string, id: string, maxLength: number): void {
-  if (id.length < 1 || id.length > maxLength) throw invalid(`${field} must be 1 to ${maxLength} characters`);
-  if (UNPRINTABLE.test(id)) throw invalid(`${field} must not contain control characters or lone surrogates`);
+  if (id.length < 1 || id.length > maxLength) throw invalidField(field, `must be 1 to ${maxLength} characters`, id.length);
+  const [unprintable] = UNPRINTABLE.exec(id) ?? [];
+  if (unprintable !== undefined) throw invalidField(field, `must not contain control characters or lone surrogates such as ${shown(unprintable)}`);
 }
 
 /**
@@ -38,14 +39,14 @@ function checkText(field: string, id: string, maxLength: number): void {
  */
 export function checkBody(body: string, limits: Limits, attachments = 0): void {
   if (attachments > 0 && body.length <= limits.bodyLength) return;
-  if (body.length < 1 || body.length > limits.bodyLength) throw invalid(`body must be 1 to ${limits.bodyLength} characters`);
-  if (!/\S/.test(body)) throw invalid(`body must be 1 to ${limits.bodyLength} characters, not only white space`);
+  if (body.length < 1 || body.length > limits.bodyLength) throw invalidField('body', `must be 1 to ${limits.bodyLength} characters`, body.length);
+  if (!/\S/.test(body)) throw invalidField('body', `must be 1 to ${limits.bodyLength} characters, not only white space`);
 }
 
 /** The mentions without duplicates, in their order. Throws `invalid_request` if there are too many or one is not a valid id. */
 export function checkMentions(mentions: readonly string[], limits: Limits): readonly string[] {
   if (mentions.length === 0) return mentions;
-  if (mentions.length > limits.mentions) throw invalid(`mentions must hold at most ${limits.mentions} user ids`);
+  if (mentions.length > limits.mentions) throw invalidField('mentions', `must hold at most ${limits.mentions} user ids`, mentions.length);
   mentions.forEach((userId, index) => checkId(`mentions[${index}]`, userId, limits));
   return mentions.length === 1 ? mentions : [...new Set(mentions)];
 }
@@ -53,12 +54,12 @@ export function checkMentions(mentions: readonly string[], limits: Limits): read
 /** Throws `invalid_request` if there are too many keys, or a key or value is too long. */
 export function checkMetadata(metadata: Metadata, limits: Limits): void {
   const keys = Object.keys(metadata);
-  if (keys.length > limits.metadataKeys) throw invalid(`metadata must hold at most ${limits.metadataKeys} keys`);
+  if (keys.length > limits.metadataKeys) throw invalidField('metadata', `must hold at most ${limits.metadataKeys} keys`, keys.length);
   for (const key of keys) {
-    if (key.length < 1 || key.length > limits.metadataKeyLength) throw invalid(`Keys of metadata must be 1 to ${limits.metadataKeyLength} characters`);
+    if (key.length < 1 || key.length > limits.metadataKeyLength) throw invalidField('Keys of metadata', `must be 1 to ${limits.metadataKeyLength} characters`, key.length);
     const value = metadata[key];
     if (typeof value === 'string' && value.length > limits.metadataValueLength) {
-      throw invalid(`metadata.${key} must be at most ${limits.metadataValueLength} characters`);
+      throw invalidField(`metadata.${key}`, `must be at most ${limits.metadataValueLength} characters`, value.length);
     }
   }
 }
@@ -66,7 +67,8 @@ export function checkMetadata(metadata: Metadata, limits: Limits): void {
 /** The known fields of a position, in a fixed order. Throws `invalid_request` if the selector, path or quote is too long. */
 export function checkPosition(position: Position, limits: Limits): Position {
   for (const field of ['selector', 'path', 'quote'] as const) {
-    if ((position[field]?.length ?? 0) > limits.selectorLength) throw invalid(`position.${field} must be at most ${limits.selectorLength} characters`);
+    const length = position[field]?.length ?? 0;
+    if (length > limits.selectorLength) throw invalidField(`position.${field}`, `must be at most ${limits.selectorLength} characters`, length);
   }
   const { x, y, selector, path, quote, elementOffsetX, elementOffsetY, scrollX, scrollY } = position;
   return { x, y, selector, path, quote, elementOffsetX, elementOffsetY, scrollX, scrollY };

@@ -1,8 +1,12 @@
 import { CollabError } from '../../model/errors.ts';
+import { shown } from '../../lib/shown.ts';
 import { isDeeperThan } from '../../lib/json-depth.ts';
 
 /** The maximum nesting of arrays and objects in JSON from clients: far below the depth at which recursion would fail. */
 export const MAX_JSON_DEPTH = 64;
+
+/** How much of an invalid text a message shows: enough to recognise a form or a page, and no secret. */
+const SHOWN_START = 12;
 
 /**
  * Parses JSON text from a client. All JSON that clients send is parsed here, so that no value deeper than `MAX_JSON_DEPTH`
@@ -15,6 +19,6 @@ export function parseJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new CollabError('invalid_json', `${what} is not valid JSON`);
+    throw new CollabError('invalid_json', `${what} is not valid JSON; it begins with ${shown(text.slice(0, SHOWN_START))}`);
   }
 }

@@ -1,7 +1,8 @@
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
-import { CollabError } from '../../model/errors.ts';
+import { shown } from '../../lib/shown.ts';
+import { CollabError, type FieldError, invalidField } from '../../model/errors.ts';
 
 /** A schema with its validator, which is compiled at its first use. */
 export class InputSchema<S extends TSchema> {
@@ -33,8 +34,8 @@ export class InputSchema<S extends TSchema> {
 /**
  * Validates a value against a schema. Keys of `metadata` that could reach a prototype are dropped; fields that the schema
  * does not name are kept and must be ignored. An optional field that is `null` counts as absent, unless its schema allows
- * null. Throws `invalid_request`, which names the first invalid field and its bound,
- * also for lone surrogates.
+ * null. Throws `invalid_request`, which names the first invalid field, its bound and what was sent, and has the other
+ * invalid fields as `fields`; also for lone surrogates.
  *
  * @param where prefix of the field path in messages, e.g. `data` for a field of a message; '' for a request body
  */
@@ -44,15 +45,41 @@ export function validate<S extends TSchema>(input: InputSchema<S>, value: unknow
   if (!input.check(cleaned)) cleaned = withoutNulls(input.schema, cleaned);
   if (input.check(cleaned)) {
     const malformed = malformedField(input.textFields, cleaned);
-    if (malformed !== null) throw new CollabError('invalid_request', `${joinPath(where, malformed)} must be well-formed Unicode, without lone surrogates`);
+    if (malformed !== null) throw invalidField(joinPath(where, malformed), 'must be well-formed Unicode, without lone surrogates');
     return cleaned;
   }
-  const fault = selectFault(input.errors(cleaned));
+  const faults = input.errors(cleaned);
+  const fault = selectFault(faults);
   if (fault === undefined) throw new CollabError('invalid_request', 'The body is invalid');
-  const path = fieldPath(where, fault);
-  if (path === '') throw new CollabError('invalid_json', 'The body must be a JSON object');
-  throw new CollabError('invalid_request', `${path} ${constraintOf(input.schema, fault)}`);
+  if (fieldPaths(where, fault)[0] === '') throw new CollabError('invalid_json', `The body must be a JSON object, not ${shown(cleaned)}`);
+  const fields = fieldErrors(input.schema, cleaned, where, fault, faults);
+  throw new CollabError('invalid_request', fields[0]?.message ?? '', undefined, fields);
 }
+
+/** One error for each field, that of `first` first. */
+function fieldErrors(root: TSchema, value: unknown, where: string, first: TLocalizedValidationError, faults: readonly TLocalizedValidationError[]): FieldError[] {
+  const byPath = new Map<string, FieldError>();
+  for (const fault of [first, ...faults]) {
+    const selected = fault === first ? first : (selectFault(faults.filter(({ instancePath }) => instancePath === fault.instancePath)) ?? fault);
+    for (const path of fieldPaths(where, selected)) {
+      if (byPath.size < MAX_FIELD_ERRORS && !byPath.has(path)) byPath.set(path, { path, message: `${path} ${constraintOf(root, selected)}${sentText(selected, path, value)}` });
+    }
+  }
+  return [...byPath.values()];
+}
+
+const MAX_FIELD_ERRORS = 20;
+
+/** What was sent in an invalid field, to follow its constraint: its length if that is what is wrong. */
+function sentText(fault: TLocalizedValidationError, path: string, value: unknown): string {
+  if (fault.keyword === 'required') return '';
+  const sent = pointerSegments(fault.instancePath).reduce((node, segment) => (typeof node === 'object' && node !== null ? Reflect.get(node, segment) as unknown : undefined), value);
+  if (/^m(?:in|ax)(?:Length|Items)$/.test(fault.keyword) && (typeof sent === 'string' || Array.isArray(sent))) return `, not ${sent.length}`;
+  return SECRET_FIELD.test(path) && typeof sent !== 'object' ? `, not a ${typeof sent}` : `, not ${shown(sent)}`;
+}
+
+/** Fields whose values no message shows. */
+const SECRET_FIELD = /(?:password|secret|token|key)[^.[]*$/i;
 
 /** Whether a value is an object, and neither null nor an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
@@ -118,11 +145,11 @@ function selectFault(faults: readonly TLocalizedValidationError[]): TLocalizedVa
   return faults.find((fault) => fault.keyword === 'anyOf' && fault.schemaPath === path) ?? first;
 }
 
-function fieldPath(where: string, fault: TLocalizedValidationError): string {
+/** The path of the field; of all of them if several are missing. */
+function fieldPaths(where: string, fault: TLocalizedValidationError): string[] {
   let path = where;
   for (const segment of pointerSegments(fault.instancePath)) path = joinPath(path, segment);
-  if (fault.keyword !== 'required') return path;
-  return joinPath(path, fault.params.requiredProperties[0] ?? '');
+  return fault.keyword === 'required' ? fault.params.requiredProperties.map((name) => joinPath(path, name)) : [path];
 }
 
 const MAX_SEGMENT_LENGTH = 60;

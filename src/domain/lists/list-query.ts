@@ -1,4 +1,4 @@
-import { CollabError } from '../../model/errors.ts';
+import { invalidField } from '../../model/errors.ts';
 import type { UserKind } from '../../model/user.ts';
 
 /** The list that a query is for, which determines the filters and the default order. */
@@ -121,7 +121,7 @@ function setFilter(filters: Filters, name: Exclude<keyof Filters, 'metadata'>, v
 function parseMetadataFilters(search: URLSearchParams): [string, string][] {
   const pairs: [string, string][] = [];
   for (const [name, value] of search) {
-    if (name === 'metadata.') throw new CollabError('invalid_request', 'metadata.<key> must name a key of at least 1 character');
+    if (name === 'metadata.') throw invalidField('metadata.<key>', 'must name a key of at least 1 character');
     if (name.startsWith('metadata.')) pairs.push([name.slice('metadata.'.length), value]);
   }
   return pairs.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
@@ -130,19 +130,19 @@ function parseMetadataFilters(search: URLSearchParams): [string, string][] {
 function parseLimit(text: string | null): number | null {
   if (text === null) return null;
   const limit = /^\d{1,15}$/.test(text) ? Number(text) : 0;
-  if (limit < 1) throw new CollabError('invalid_request', `limit must be an integer between 1 and ${MAX_LIMIT}`);
+  if (limit < 1) throw invalidField('limit', `must be an integer between 1 and ${MAX_LIMIT}`, text);
   return Math.min(limit, MAX_LIMIT);
 }
 
 function parseText(name: string, value: string): string {
-  if (value.length < 1 || value.length > MAX_TEXT_LENGTH) throw new CollabError('invalid_request', `${name} must be 1 to ${MAX_TEXT_LENGTH} characters`);
+  if (value.length < 1 || value.length > MAX_TEXT_LENGTH) throw invalidField(name, `must be 1 to ${MAX_TEXT_LENGTH} characters`, value.length);
   return value;
 }
 
 function oneOf<const T extends string>(name: string, value: string | null, choices: readonly T[]): T | undefined {
   if (value === null) return undefined;
   const choice = choices.find((candidate) => candidate === value);
-  if (choice === undefined) throw new CollabError('invalid_request', `${name} must be one of ${choices.join(', ')}`);
+  if (choice === undefined) throw invalidField(name, `must be one of ${choices.join(', ')}`, value);
   return choice;
 }
 
@@ -153,7 +153,7 @@ export function parseTime(name: string, value: string): string {
   const match = ISO_TIME.exec(value);
   const ms = match === null ? Number.NaN : Date.parse(value);
   if (match === null || Number.isNaN(ms) || Number(match[3]) > daysIn(Number(match[1]), Number(match[2]))) {
-    throw new CollabError('invalid_request', `${name} must be an ISO 8601 time such as 2025-01-31T12:00:00.000Z`);
+    throw invalidField(name, 'must be an ISO 8601 time such as 2025-01-31T12:00:00.000Z', value);
   }
   return new Date(ms).toISOString();
 }

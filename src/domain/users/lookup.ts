@@ -1,4 +1,4 @@
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import { limitsOf } from '../../model/environment.ts';
 import { type User, type UserSummary, summaryOf } from '../../model/user.ts';
 import { requireRead } from '../access/access.ts';
@@ -36,12 +36,12 @@ export async function lookUpUsers(ctx: Context, actor: Actor, { ids = [], q, roo
   requireRead(actor, roomId);
   const limits = limitsOf(actor.environment);
   if (roomId !== undefined) checkRoomId(roomId, limits);
-  if (ids.length > MAX_LOOKUP_IDS) throw new CollabError('invalid_request', `ids must hold at most ${MAX_LOOKUP_IDS} user ids`);
+  if (ids.length > MAX_LOOKUP_IDS) throw invalidField('ids', `must hold at most ${MAX_LOOKUP_IDS} user ids`, ids.length);
   for (const id of ids) checkId('ids', id, limits);
   if (q === undefined) return renderUsers(await usersById(ctx, actor, ids));
   if (ids.length > 0) throw new CollabError('invalid_request', 'ids and q cannot be combined: look up ids, or search');
-  if (q.length < 1 || q.length > MAX_TEXT_LENGTH) throw new CollabError('invalid_request', `q must be 1 to ${MAX_TEXT_LENGTH} characters`);
-  if (limit < 1 || limit > MAX_FOUND || !Number.isInteger(limit)) throw new CollabError('invalid_request', `limit must be an integer between 1 and ${MAX_FOUND}`);
+  if (q.length < 1 || q.length > MAX_TEXT_LENGTH) throw invalidField('q', `must be 1 to ${MAX_TEXT_LENGTH} characters`, q.length);
+  if (limit < 1 || limit > MAX_FOUND || !Number.isInteger(limit)) throw invalidField('limit', `must be an integer between 1 and ${MAX_FOUND}`, limit);
   if (actor.rooms !== null && roomId === undefined) {
     throw new CollabError('forbidden', 'The credential is confined to rooms: name one of them with roomId, to search the users of that room');
   }

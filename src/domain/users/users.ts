@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/keyed-lock.ts';
 import { type Environment, limitsOf } from '../../model/environment.ts';
@@ -68,8 +68,8 @@ function parsePut(actor: Actor, userId: string, input: unknown): Upsert {
   checkId('userId', userId, limits);
   const put = validate(userPut, input);
   if (put.metadata !== undefined) checkMetadata(put.metadata, limits);
-  if (put.avatarUrl !== undefined && !isWebAddress(put.avatarUrl)) throw new CollabError('invalid_request', 'avatarUrl must be an http or https address');
-  if (put.email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(put.email)) throw new CollabError('invalid_request', 'email must be an email address');
+  if (put.avatarUrl !== undefined && !isWebAddress(put.avatarUrl)) throw invalidField('avatarUrl', 'must be an http or https address', put.avatarUrl);
+  if (put.email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(put.email)) throw invalidField('email', 'must be an email address', put.email);
   return { userId, fields: definedFields(put), seen: false, createOnly: actor.rooms !== null, actingUserId: actingUserId(actor), via: actor.via };
 }
 

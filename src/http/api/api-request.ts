@@ -4,7 +4,7 @@ import type { Actor } from '../../domain/access/actor.ts';
 import type { Context } from '../../domain/context.ts';
 import type { Idempotency } from '../../domain/idempotency.ts';
 import { type ListKind, type ListQuery, parseListQuery } from '../../domain/lists/list-query.ts';
-import { CollabError } from '../../model/errors.ts';
+import { invalidField } from '../../model/errors.ts';
 import type { RequestHead } from '../../net/request-head.ts';
 import type { Header } from '../../net/response-headers.ts';
 import type { Exchange } from '../core/exchange.ts';
@@ -104,6 +104,6 @@ function decode(name: string, raw: string): string {
   try {
     return decodeURIComponent(raw);
   } catch {
-    throw new CollabError('invalid_request', `${name} in the path must be percent-encoded UTF-8`);
+    throw invalidField(name, 'in the path must be percent-encoded UTF-8', raw);
   }
 }

@@ -23,7 +23,7 @@ export type KeyLookup = AuthenticatedBackend | CollabError;
  */
 export function lookUpKey(ctx: Context, authorization: string): KeyLookup | Promise<KeyLookup> {
   if (authorization === '') return missing('Send the secret key in a header: Authorization: Bearer sk_…');
-  if (!isBearer(authorization)) return missing('Authorization must consist of the word Bearer, a space and the secret key');
+  if (!isBearer(authorization)) return missing(`Authorization must consist of the word Bearer, a space and the secret key, not ${schemeOf(authorization)}`);
   try {
     const holder = authenticateSecretKey(ctx, authorization.slice(BEARER.length), 'rest');
     return holder instanceof Promise ? holder.catch(refusalOf) : holder;
@@ -95,6 +95,12 @@ const BEARER = 'bearer ';
 
 function isBearer(authorization: string): boolean {
   return authorization.slice(0, BEARER.length).toLowerCase() === BEARER;
+}
+
+/** What an `Authorization` header looks like, without its credential. */
+function schemeOf(authorization: string): string {
+  const [, scheme] = /^([A-Za-z][A-Za-z-]{0,19}) /.exec(authorization) ?? [];
+  return scheme === undefined ? `a value of ${authorization.length} characters without a scheme` : `the scheme ${scheme}`;
 }
 
 function refusalOf(thrown: unknown): CollabError {

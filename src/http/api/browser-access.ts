@@ -17,7 +17,7 @@ export function isForBrowsers({ credential }: Pick<Route, 'credential'>): boolea
  */
 export function answerPreflight(exchange: Exchange, routes: readonly Route[], headers: readonly Header[]): void {
   const allowed = routes.filter(isForBrowsers);
-  if (allowed.length === 0) throw routeNotFound();
+  if (allowed.length === 0) throw routeNotFound(exchange.head, routes.map(({ method }) => method));
   exchange.send(204, [...preflightHeaders(allowed.map(({ method }) => method)), ...headers], '');
 }
 

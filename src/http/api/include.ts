@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { Page } from '../../domain/lists/list-query.ts';
 import { withUsers } from '../../domain/users/included-users.ts';
-import { CollabError } from '../../model/errors.ts';
+import { invalidField } from '../../model/errors.ts';
 import type { ApiRequest } from './api-request.ts';
 import { type Answer, ok, page, type Parameter } from './route.ts';
 
@@ -23,7 +23,7 @@ export function includedParts(request: ApiRequest, ...allowed: readonly Part[]):
   if (value === null) return new Set();
   const parts = value.split(',');
   if (parts.some((part) => !allowed.includes(part as Part))) {
-    throw new CollabError('invalid_request', allowed.length === 1 ? `include must be ${allowed[0]}` : `include must be ${allowed.join(' or ')}, or several of them separated by commas`);
+    throw invalidField('include', allowed.length === 1 ? `must be ${allowed[0]}` : `must be ${allowed.join(' or ')}, or several of them separated by commas`, value);
   }
   return new Set(parts as Part[]);
 }

@@ -51,7 +51,7 @@ export class ApiPipeline {
       const key = lookup instanceof Promise ? await lookup : lookup;
       await countAgainstLimit(services, exchange, route, key, headers);
 
-      if (match === null || route === null) throw routeNotFound();
+      if (match === null || route === null) throw routeNotFound(exchange.head, this.#router.at(subpath).map((other) => other.method));
       const request = new ApiRequest(services, exchange, match.params, headers);
 
       const authenticated = authenticate(request, route, key);

@@ -40,7 +40,7 @@ export function pluginRoutes(routes: readonly PluginRoute[]): Route[] {
 async function handle(request: ApiRequest, { plugin, settings, handle: run }: PluginRoute): Promise<Answer> {
   const { id, slug } = await environmentOf(request);
   const { enabled, config } = settingsIn(settings, slug);
-  if (!enabled) throw routeNotFound();
+  if (!enabled) throw routeNotFound(request.head);
   if (!isUtf8(request.bytes)) throw new CollabError('invalid_request', 'The body must be UTF-8');
   const { caller, head, search } = request;
   const call = { userId: caller?.kind === 'user' ? caller.userId : null, query: Object.fromEntries(search), body: request.bytes.toString('utf8'), headers: head.fields };
@@ -62,7 +62,7 @@ async function environmentOf(request: ApiRequest): Promise<Environment> {
     throw new CollabError('environment_not_found', `The credential is not one of the environment ${slug.slice(0, 128)}`);
   }
   const environment = await findEnvironment(request.ctx, slug);
-  if (environment.slug !== slug) throw routeNotFound();
+  if (environment.slug !== slug) throw routeNotFound(request.head);
   if (environment.disabled) throw new CollabError('environment_disabled', 'The environment is disabled');
   return environment;
 }

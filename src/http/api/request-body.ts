@@ -36,11 +36,16 @@ export function acceptBody(request: ApiRequest, route: Route, bytes: Buffer | 't
   const { caller, exchange } = request;
   const limit = route.maxTextBytes ?? (caller === null ? defaultLimits.jsonBodyBytes : limitsOf(caller.environment).jsonBodyBytes);
   if (bytes === 'too_large' || (route.payload === undefined && bytes.length > limit)) {
-    throw route.payload?.tooLarge(request.actor) ?? new CollabError('payload_too_large', `The body must be at most ${limit} bytes`);
+    throw route.payload?.tooLarge(request.actor) ?? bodyTooLarge(limit, exchange.head.contentLength);
   }
   if (route.body !== undefined) request.body = parseJsonBody(exchange.head.contentType, bytes);
   else if (route.payload !== undefined || route.maxTextBytes !== undefined) request.bytes = bytes;
   request.idempotency = idempotencyOf(route, exchange, bytes);
+}
+
+/** @param length as declared; null for a chunked body, of which the rest is not read */
+function bodyTooLarge(limit: number, length: number | null): CollabError {
+  return new CollabError('payload_too_large', `The body must be at most ${limit} bytes${length === null ? '' : `, not ${length}`}`);
 }
 
 /** Sets the idempotency key of a request whose route takes no body. Throws `invalid_request` for a malformed one. */

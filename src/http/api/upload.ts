@@ -2,6 +2,7 @@ import type { UserActor } from '../../domain/access/actor.ts';
 import { withBaseUrl } from '../../domain/files/file-urls.ts';
 import { SIGNATURE_BYTES, typeOfContent, typeOfName } from '../../domain/files/guess-type.ts';
 import { beginUpload, type Upload } from '../../domain/files/uploads.ts';
+import { shown } from '../../lib/shown.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Attachment } from '../../model/attachment.ts';
 import { MultipartParser, type MultipartToken } from '../core/multipart.ts';
@@ -12,6 +13,8 @@ import type { ApiRequest } from './api-request.ts';
 const MAX_OTHER_BYTES = 1024 * 1024;
 
 const FILE_PART = 'file';
+/** The most names of other parts in a message. */
+const MAX_PART_NAMES = 3;
 
 /**
  * Receives the file of a multipart body as it arrives and returns the attachment made of it; null if the client has gone.
@@ -55,6 +58,8 @@ class FileReceiver {
   /** Whether the current part is the file. */
   #isFile = false;
   #otherBytes = 0;
+  /** Of the first parts that are not the file. */
+  readonly #partNames: string[] = [];
 
   constructor(request: ApiRequest, boundary: string, contentLength: number) {
     this.#request = request;
@@ -71,7 +76,7 @@ class FileReceiver {
   async finish(): Promise<Attachment> {
     if (!this.#parser.over) throw new CollabError('invalid_request', 'The body ends before its last boundary');
     await this.#beginUntyped();
-    if (this.#upload === null) throw new CollabError('invalid_request', 'No file provided: send one part named file');
+    if (this.#upload === null) throw new CollabError('invalid_request', `No file provided: send one part named file; ${this.#partNames.length === 0 ? 'the body has no part' : `the body has ${this.#partNames.map(shown).join(', ')}`}`);
     return this.#upload.finish();
   }
 
@@ -83,6 +88,7 @@ class FileReceiver {
     if (token.type === 'part') {
       this.#isFile = token.head.name === FILE_PART;
       if (this.#isFile) await this.#beginPart(token.head);
+      else if (this.#partNames.length < MAX_PART_NAMES) this.#partNames.push(token.head.name);
     } else if (token.type === 'data' && this.#isFile) {
       this.#otherBytes -= token.bytes.length;
       await this.#write(token.bytes);

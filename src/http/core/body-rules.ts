@@ -14,5 +14,5 @@ export function bodyRefusal({ method, chunked, trailer, contentLength }: Request
   if (method !== 'GET' && method !== 'HEAD') return null;
   if (chunked) return new CollabError('invalid_request', `A ${method} request must have no chunked body`);
   if ((contentLength ?? 0) <= MAX_UNUSED_BYTES) return null;
-  return new CollabError('payload_too_large', `The body of a ${method} request must be at most ${MAX_UNUSED_BYTES} bytes`);
+  return new CollabError('payload_too_large', `The body of a ${method} request must be at most ${MAX_UNUSED_BYTES} bytes, not ${contentLength}`);
 }

@@ -9,6 +9,9 @@ const VARY = 'Vary: Accept-Encoding';
 /** JSON that must not be stored. */
 export const jsonHead: Header = ['Content-Type', `${uncachedJson[1]}\r\n${VARY}`];
 
+/** A refusal as problem details, which the client has asked for. */
+export const problemHead: Header = ['Content-Type', `application/problem+json\r\nCache-Control: no-store\r\n${NOSNIFF}\r\n${VARY}, Accept`];
+
 /** JSON that caches may store if they revalidate it for each use: lists. */
 export const listHead: Header = ['Content-Type', `application/json; charset=utf-8\r\nCache-Control: private, no-cache\r\n${NOSNIFF}\r\n${VARY}`];
 

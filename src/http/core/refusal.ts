@@ -1,11 +1,14 @@
+import { shown } from '../../lib/shown.ts';
 import { CollabError, publicError } from '../../model/errors.ts';
-import { type Header, refusalBody, refusalHeaders } from '../../net/response-headers.ts';
+import { type Header, problemBody, refusalBody, refusalHeaders } from '../../net/response-headers.ts';
+import type { RequestHead } from '../../net/request-head.ts';
 import type { Logger } from '../../observability/log.ts';
-import { jsonHead } from './content-headers.ts';
+import { jsonHead, problemHead } from './content-headers.ts';
 import type { Exchange } from './exchange.ts';
 
 /**
- * Answers with the refusal that `publicError` makes of what was thrown. Whatever is not the client's mistake is logged with
+ * Answers with the refusal that `publicError` makes of what was thrown, as problem details (RFC 9457) if the client asks for
+ * them. Whatever is not the client's mistake is logged with
  * the request id, internal errors with their stack.
  *
  * @param headers headers of the answer besides those of the refusal
@@ -16,12 +19,19 @@ export function answerFailure(log: Logger, exchange: Exchange, thrown: unknown, 
   if (refusal.code === 'internal') log.error({ requestId: exchange.id, route: exchange.route, err: thrown }, 'request failed');
   else if (level !== 'debug') log[level]({ requestId: exchange.id, route: exchange.route, code: refusal.code }, refusal.message);
 
-  const all: Header[] = [jsonHead, ...headers, ...refusalHeaders(refusal)];
+  const asProblem = exchange.head.accept.includes('application/problem+json');
+  const all: Header[] = [asProblem ? problemHead : jsonHead, ...headers, ...refusalHeaders(refusal)];
   if (status === 401) all.push(['WWW-Authenticate', 'Bearer']);
-  exchange.send(status, all, refusalBody(refusal));
+  exchange.send(status, all, asProblem ? problemBody(refusal, exchange.id) : refusalBody(refusal));
 }
 
-/** The refusal of a request whose path and method no route has. */
-export function routeNotFound(): CollabError {
-  return new CollabError('route_not_found', 'Nothing is served at this path with this method');
+/**
+ * The refusal of a request whose path and method no route has.
+ *
+ * @param methods those that are served at the path
+ */
+export function routeNotFound({ method, path }: Pick<RequestHead, 'method' | 'path'>, methods: readonly string[] = []): CollabError {
+  const served = methods.length === 0 ? '' : `; it takes ${methods.join(', ')}`;
+  // The answer to HEAD has the length of the one to GET.
+  return new CollabError('route_not_found', `Nothing is served at this path with this method: ${shown(`${method === 'HEAD' ? 'GET' : method} ${path}`)}${served}`);
 }

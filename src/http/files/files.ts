@@ -68,7 +68,7 @@ export class Files {
       if (head.method === 'OPTIONS') return exchange.send(204, [...preflightHeaders(['GET']), ...headers], '');
       await this.#countAgainstLimit(exchange, headers);
       const match = this.#router.find(head.method, head.path);
-      if (match === null) throw routeNotFound();
+      if (match === null) throw routeNotFound(head);
       const actor = await authenticateUserOf(ctx, head, log);
       // FILE_HEAD has a Vary of its own, which includes Origin.
       cors = corsHeaders(actor.environment, head.origin).filter(([name]) => name !== 'Vary');

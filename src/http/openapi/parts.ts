@@ -60,7 +60,10 @@ export function refusals(codes: Iterable<ErrorCode>): Json {
       {
         description: kinds.map((code) => `\`${code}\`: ${errorKinds[code].meaning}`).join('\n'),
         headers: { ...limitHeaders, ...headerRefs('X-Error-Code'), ...(status === 429 ? headerRefs('Retry-After') : {}) },
-        content: jsonContent(namedSchemas.Error, { examples: Object.fromEntries(kinds.map((code) => [code, { $ref: `#/components/examples/${code}` }])) }),
+        content: {
+          ...jsonContent(namedSchemas.Error, { examples: Object.fromEntries(kinds.map((code) => [code, { $ref: `#/components/examples/${code}` }])) }),
+          'application/problem+json': { schema: referred(namedSchemas.Problem) },
+        },
       },
     ]),
   );

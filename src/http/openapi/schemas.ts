@@ -230,6 +230,17 @@ export const namedEvents = eventSchemas({ Thread: ThreadSchema, Comment: Comment
 
 const ErrorSchema = Type.Object({ error: Type.String({ description: 'The field and the limit that it violates. The code is in X-Error-Code.' }) });
 
+const ProblemSchema = Type.Object({
+  type: Type.String({ description: '`about:blank`: the title is that of the status.' }),
+  title: Type.String(),
+  status: Type.Integer(),
+  detail: Type.String({ description: 'The field, the limit that it violates, and what was sent.' }),
+  instance: Type.String({ description: '`#` and the `X-Request-Id` of the answer.' }),
+  code: Type.String({ description: 'As `X-Error-Code`.' }),
+  errors: Type.Optional(Type.Array(Type.Object({ path: Type.String({ description: 'The field or parameter, such as `position.x`.' }), message: Type.String() }), { description: 'The refused fields, if they are known.' })),
+  error: Type.String({ description: 'As `detail`, as in answers without `Accept: application/problem+json`.' }),
+});
+
 /** All other schemas that have a name in the OpenAPI document. Wherever one of these objects is used, the document has a reference to it. */
 export const namedSchemas = {
   Position: PositionSchema,
@@ -246,6 +257,7 @@ export const namedSchemas = {
   CreatedThread: CreatedThreadSchema,
   ThreadWithComments: ThreadWithCommentsSchema,
   Room: RoomSchema,
+  ReadRoom: ReadRoomSchema,
   RoomPatch: RoomPatchSchema,
   Presence: PresenceSchema,
   User: UserSchema,
@@ -257,7 +269,6 @@ export const namedSchemas = {
   ReportCreate: ReportCreateSchema,
   ModerationItem: ModerationItemSchema,
   Rejection: RejectionSchema,
-  ReadRoom: ReadRoomSchema,
   HeldContent: HeldContentSchema,
   NotificationSettings: NotificationSettingsSchema,
   Subscription: SubscriptionStateSchema,
@@ -279,6 +290,7 @@ export const namedSchemas = {
   KeyRotate: KeyRotateSchema,
   AuditRecord: AuditRecordSchema,
   Error: ErrorSchema,
+  Problem: ProblemSchema,
 } as const;
 
 /** The schema of a list of `item`: `{"items":[…]}`. */

@@ -45,7 +45,7 @@ export class Pages {
     const headers: Header[] = [['X-Request-Id', exchange.id]];
     try {
       const match = this.#router.find(exchange.head.method, exchange.head.path);
-      if (match === null) throw routeNotFound();
+      if (match === null) throw routeNotFound(exchange.head);
       exchange.route = match.pattern;
       await match.target(exchange, headers);
     } catch (thrown) {

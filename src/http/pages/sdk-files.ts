@@ -25,7 +25,7 @@ export async function sendSdk(exchange: Exchange, headers: readonly Header[]): P
   const manifest = await builtFile('sdk/manifest.json');
   const { files } = JSON.parse(manifest.toString()) as Manifest;
   const immutable = Object.values(files).some(({ path }) => path === SDK_PREFIX + name);
-  if (name !== 'manifest.json' && !immutable && !Object.hasOwn(files, name)) throw routeNotFound();
+  if (name !== 'manifest.json' && !immutable && !Object.hasOwn(files, name)) throw routeNotFound(exchange.head);
 
   const bytes = name === 'manifest.json' ? manifest : await builtFile(`sdk/${name}`);
   const etag = `W/"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`;

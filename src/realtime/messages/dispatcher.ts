@@ -53,7 +53,7 @@ export class Dispatcher implements MessageReceiver {
   #parse(connection: Connection, frame: ArrayBuffer, isBinary: boolean): Record<string, unknown> | null {
     try {
       this.#charge(connection);
-      if (frame.byteLength > MAX_MESSAGE_BYTES) throw new CollabError('payload_too_large', `A message may be at most ${MAX_MESSAGE_BYTES} bytes`);
+      if (frame.byteLength > MAX_MESSAGE_BYTES) throw new CollabError('payload_too_large', `A message may be at most ${MAX_MESSAGE_BYTES} bytes, not ${frame.byteLength}`);
       return parseFrame(frame, isBinary);
     } catch (error) {
       refuse(connection.writer, publicError(error));

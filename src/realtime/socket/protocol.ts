@@ -1,5 +1,5 @@
 import { parseJson } from '../../domain/input/json.ts';
-import { CollabError, type ErrorCode } from '../../model/errors.ts';
+import { CollabError, type ErrorCode, invalidField } from '../../model/errors.ts';
 import type { Welcome } from '../../model/frames.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { SocketWriter } from './socket-writer.ts';
@@ -33,8 +33,8 @@ export function replyId(message: Record<string, unknown>): number | null {
 /** Returns the parts of a message. Throws `invalid_request` naming the invalid part. */
 export function readEnvelope(message: Record<string, unknown>): Envelope {
   const { type, id, data } = message;
-  if (typeof type !== 'string') throw new CollabError('invalid_request', 'type must be a string');
-  if (id !== undefined && replyId(message) === null) throw new CollabError('invalid_request', 'id must be a positive integer');
+  if (typeof type !== 'string') throw invalidField('type', 'must be a string', type);
+  if (id !== undefined && replyId(message) === null) throw invalidField('id', 'must be a positive integer', id);
   return { type, id: replyId(message), data };
 }
 

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Actor } from '../../../domain/access/actor.ts';
 import { listEvents, parseEventsQuery } from '../../../domain/events/events.ts';
 import { epochOf } from '../../../domain/events/streams.ts';
-import { CollabError } from '../../../model/errors.ts';
+import { invalidField } from '../../../model/errors.ts';
 import type { ApiRequest } from '../api-request.ts';
 import { backendOf, lookUpKey } from '../authentication.ts';
 import { EventStream, type StreamPosition } from '../event-stream.ts';
@@ -66,6 +66,6 @@ function resumePosition({ head, search, ctx, actor }: ApiRequest): StreamPositio
 
 function parseEventId(text: string): StreamPosition {
   const [, epoch, seq] = /^([^:]{1,64}):(\d{1,15})$/.exec(text) ?? [];
-  if (epoch === undefined || seq === undefined) throw new CollabError('invalid_request', 'Last-Event-ID must be <epoch>:<seq>, as in the ids of the stream');
+  if (epoch === undefined || seq === undefined) throw invalidField('Last-Event-ID', 'must be <epoch>:<seq>, as in the ids of the stream', text);
   return { epoch, seq: Number(seq) };
 }

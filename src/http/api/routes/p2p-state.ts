@@ -1,13 +1,13 @@
 import Type from 'typebox';
 import { clearState, maxStateBytes, mergesByDefault, readState, renderState, renderWritten, stateTooLarge, writeState } from '../../../domain/rooms/p2p-state.ts';
 import { InputSchema, validate } from '../../../domain/input/validate.ts';
-import { CollabError } from '../../../model/errors.ts';
+import { invalidField } from '../../../model/errors.ts';
 import { P2P_CONTENT_TYPE, P2pStatePutSchema } from '../../../model/p2p-state.ts';
 import type { ApiRequest } from '../api-request.ts';
 import { bytesHead, listHead } from '../../core/content-headers.ts';
 import { isModified, preconditionHolds } from '../../core/conditions.ts';
 import type { Header } from '../../../net/response-headers.ts';
-import { parseJsonBody } from '../json-body.ts';
+import { parseJsonBody, wrongContentType } from '../json-body.ts';
 import { ok, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
 
@@ -87,14 +87,14 @@ export const p2pStateRoutes: readonly Route[] = [
 function stateVectorOf({ search }: ApiRequest): Uint8Array | null {
   const text = search.get('sv');
   if (text === null) return null;
-  if (!/^[A-Za-z0-9_-]+={0,2}$/.test(text)) throw new CollabError('invalid_request', 'sv must be a Yjs state vector as base64url');
+  if (!/^[A-Za-z0-9_-]+={0,2}$/.test(text)) throw invalidField('sv', 'must be a Yjs state vector as base64url', text);
   return Buffer.from(text, 'base64url');
 }
 
 function wantsMerge({ search, actor }: ApiRequest): boolean {
   const merge = search.get('merge');
   if (merge === null) return mergesByDefault(actor.environment);
-  if (merge !== 'yjs') throw new CollabError('invalid_request', 'merge must be yjs');
+  if (merge !== 'yjs') throw invalidField('merge', 'must be yjs', merge);
   return true;
 }
 
@@ -102,10 +102,10 @@ function bytesOf({ bytes, head }: ApiRequest): Buffer {
   const { contentType } = head;
   if (isBytes(contentType)) return bytes;
   if (!/^\s*application\/json\s*(?:;|$)/i.test(contentType)) {
-    throw new CollabError('invalid_content_type', `Content-Type must be ${P2P_CONTENT_TYPE} or application/json`);
+    throw wrongContentType(`${P2P_CONTENT_TYPE} or application/json`, contentType);
   }
   const { state } = validate(statePut, parseJsonBody(contentType, bytes));
-  if (state.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(state)) throw new CollabError('invalid_request', 'state must be base64');
+  if (state.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(state)) throw invalidField('state', 'must be base64', state);
   return Buffer.from(state, 'base64');
 }
 
