@@ -25,6 +25,8 @@ export interface Environment {
 export interface EnvironmentSettings {
   /** Whether an author must exist before a backend writes for them; otherwise the write creates the user. */
   readonly requireKnownUsers: boolean;
+  /** Whether a name in a query or a JSON body that is a near miss of a known one is refused, instead of answered with a hint. */
+  readonly strict: boolean;
   /** Exact origins that browsers may connect from; any if empty. */
   readonly allowedOrigins: readonly string[];
   readonly maxFileSizeMb: number;
@@ -46,6 +48,7 @@ export interface EnvironmentSettings {
 /** The settings of a new environment. */
 export const defaultSettings: EnvironmentSettings = {
   requireKnownUsers: true,
+  strict: false,
   allowedOrigins: [],
   maxFileSizeMb: 10,
   media: { image: true, audio: true, video: true },
@@ -66,6 +69,7 @@ export const EnvironmentPatchSchema = Type.Object({
   settings: Type.Optional(
     Type.Object({
       requireKnownUsers: Type.Optional(Type.Boolean()),
+      strict: Type.Optional(Type.Boolean()),
       allowedOrigins: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })),
       maxFileSizeMb: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_240 })),
       media: Type.Optional(

@@ -42,6 +42,7 @@ t.test('settings are changed individually', async (t) => {
   t.match(await update('--token-lifetime', '7d', '--token-issuer', 'https://idp.example.com', '--limits', 'bodyLength=5000,mentions=20'), {
     settings: { jwtMaxLifetime: 604_800, jwtIssuer: 'https://idp.example.com', limits: { bodyLength: 5000, mentions: 20 } },
   });
+  t.match(await update('--strict', 'true'), { settings: { strict: true } });
   t.match(await update('--token-issuer', '', '--limits', 'mentions=7'), { settings: { jwtIssuer: null, limits: { bodyLength: 5000, mentions: 7 } } });
   t.match(await update('--quotas', 'userComments=5000,uploadMb=off'), { settings: { quotas: { userComments: 5000, uploadMb: null } } });
   t.match((await collab(['env', 'show', 'tuned', '--dir', dir])).stdout, /uploads +0 of unlimited MB/);

@@ -25,6 +25,7 @@ export interface UpdateOptions {
   readonly maxP2pStateMb?: string;
   readonly crdt?: string;
   readonly requireKnownUsers?: string;
+  readonly strict?: string;
   readonly allowedOrigins?: string;
   readonly tokenLifetime?: string;
   readonly tokenIssuer?: string;
@@ -41,7 +42,7 @@ export function patchOf(options: UpdateOptions): EnvironmentPatch {
   if (Object.keys(options).length === 0) {
     throw usageFailure('No option was given, so there is nothing to change.', '`collab env update --help` lists the options.');
   }
-  const { name, disabled, maxFileSizeMb, maxP2pStateMb, crdt, requireKnownUsers, allowedOrigins, tokenLifetime, tokenIssuer, limits, quotas } = options;
+  const { name, disabled, maxFileSizeMb, maxP2pStateMb, crdt, requireKnownUsers, strict, allowedOrigins, tokenLifetime, tokenIssuer, limits, quotas } = options;
   return {
     ...(name !== undefined && { name }),
     ...(disabled !== undefined && { disabled: booleanOption('disabled', disabled) }),
@@ -50,6 +51,7 @@ export function patchOf(options: UpdateOptions): EnvironmentPatch {
       ...(maxP2pStateMb !== undefined && { maxP2pStateMb: integerOption('max-p2p-state-mb', maxP2pStateMb, 1, 100) }),
       ...(crdt !== undefined && { crdt: choiceOption('crdt', crdt, crdtKinds) }),
       ...(requireKnownUsers !== undefined && { requireKnownUsers: booleanOption('require-known-users', requireKnownUsers) }),
+      ...(strict !== undefined && { strict: booleanOption('strict', strict) }),
       ...(allowedOrigins !== undefined && { allowedOrigins: listOption(allowedOrigins).map(checkedOrigin) }),
       ...(tokenLifetime !== undefined && { jwtMaxLifetime: durationOption('token-lifetime', tokenLifetime) }),
       ...(tokenIssuer !== undefined && { jwtIssuer: tokenIssuer === '' ? null : tokenIssuer }),

@@ -47,6 +47,7 @@ export function register(program: Command): void {
     .option('--max-p2p-state-mb <n>', 'Largest shared state of a room in megabytes, 1 to 100.')
     .option('--crdt <opaque|yjs>', 'Type of shared states: opaque bytes that a write replaces, or Yjs documents that a write is merged into.')
     .option('--require-known-users <true|false>', 'Whether authors must be known users.')
+    .option('--strict <true|false>', 'true refuses misspelled fields and parameters of requests, which otherwise get a hint.')
     .option('--allowed-origins <origins>', 'Origins that browsers may connect from, separated by commas; "" for any.')
     .option('--token-lifetime <duration>', 'Longest lifetime of a user token from issue to expiry, 1m to 365d.')
     .option('--token-issuer <iss>', 'Issuer (iss) that user tokens must have; "" for any.')
@@ -141,6 +142,7 @@ function describe(environment: Environment): string {
     ['id', environment.id],
     ['state', state(environment)],
     ['known users required', settings.requireKnownUsers ? 'yes' : 'no'],
+    ['misspelled fields', settings.strict ? 'refused' : 'get a hint'],
     ['allowed origins', settings.allowedOrigins.join(', ') || 'any'],
     ['largest file', `${settings.maxFileSizeMb} MB`],
     ['media types', media.join(', ') || 'none'],

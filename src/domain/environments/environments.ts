@@ -178,6 +178,7 @@ type SettingsPatch = NonNullable<EnvironmentPatch['settings']>;
 function mergeSettings(current: EnvironmentSettings, patch: SettingsPatch): EnvironmentSettings {
   return {
     requireKnownUsers: patch.requireKnownUsers ?? current.requireKnownUsers,
+    strict: patch.strict ?? current.strict,
     allowedOrigins: patch.allowedOrigins ?? current.allowedOrigins,
     maxFileSizeMb: patch.maxFileSizeMb ?? current.maxFileSizeMb,
     media: {

@@ -10,6 +10,7 @@ import { authenticate, lookUpKey } from './authentication.ts';
 import { requireScope } from './authorization.ts';
 import { answerPreflight, refusalCors } from './browser-access.ts';
 import { listEtag, namesEtag } from './list-etag.ts';
+import { checkNames } from './near-misses.ts';
 import { countAgainstLimit } from './rate-limiting.ts';
 import { acceptBody, acceptNoBody, admitBody, startBody } from './request-body.ts';
 import type { Route } from './route.ts';
@@ -18,7 +19,7 @@ import type { ApiServices } from './services.ts';
 /**
  * The REST API. `serve` takes each request through the same steps in the same order, so that one with several faults always
  * gets the same refusal (docs/errors.md): rate limit 429, route 404, credential 401, scope 403, body 413 and 400. The
- * handler of the route validates the rest of the input.
+ * handler of the route validates the rest of the input, except misspelled names (`checkNames`).
  */
 export class ApiPipeline {
   readonly #services: ApiServices;
@@ -66,6 +67,7 @@ export class ApiPipeline {
         acceptBody(request, route, body);
       } else acceptNoBody(request, route);
 
+      checkNames(request, route);
       const etag = route.conditions === 'log' ? await listEtag(request) : null;
       if (etag !== null && namesEtag(exchange.head, etag)) return sendNotModified(request, etag);
 

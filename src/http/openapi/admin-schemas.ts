@@ -24,6 +24,7 @@ export const EnvironmentSchema = Type.Object({
   disabled: Type.Boolean({ description: 'While true, every credential is refused.' }),
   settings: Type.Object({
     requireKnownUsers: Type.Boolean({ description: 'Whether an author must be a known user.' }),
+    strict: Type.Boolean({ description: 'Whether a misspelled field or parameter is refused with 400. Otherwise it is ignored, and `Collab-Hint` names the one that is meant.' }),
     allowedOrigins: Type.Array(Type.String(), { description: 'Origins whose pages may use the environment; any when empty.' }),
     maxFileSizeMb: Type.Integer({ description: 'Largest upload in megabytes.' }),
     media: Type.Object({ image: Type.Boolean(), audio: Type.Boolean(), video: Type.Boolean() }, { description: 'Which media types may be uploaded.' }),

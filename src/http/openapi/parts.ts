@@ -21,6 +21,7 @@ export const sharedComponents: Json = {
     Link: { description: 'The next page, `rel="next"`; absent on the last page.', schema: { type: 'string' } },
     ETag: { description: 'Identifies this version.', schema: { type: 'string' } },
     'Idempotent-Replayed': { description: 'Present if this repeats the answer to an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
+    'Collab-Hint': { description: 'Names of fields or parameters that are unknown and resemble a known one; they were ignored.', schema: { type: 'string' }, example: 'limt is unknown and was ignored: did you mean limit?' },
     'Content-Range': { description: 'The position of these bytes and the size of the file.', schema: { type: 'string' }, example: 'bytes 0-1023/48213' },
   },
   securitySchemes: {
@@ -41,7 +42,7 @@ export const securityOf: Readonly<Record<'secret' | 'user' | 'either' | 'admin' 
 };
 
 /** The headers of every response. */
-export const limitHeaders: Json = headerRefs('RateLimit-Policy', 'RateLimit', 'X-Request-Id');
+export const limitHeaders: Json = headerRefs('RateLimit-Policy', 'RateLimit', 'X-Request-Id', 'Collab-Hint');
 
 /** Content of raw bytes. */
 export const bytesContent: Json = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
