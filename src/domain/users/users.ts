@@ -155,7 +155,7 @@ export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: A
   const key = escapeId(userId);
   if ((await tx.get(partition, key)) !== undefined) return;
   if (actor.kind === 'backend' && actor.environment.settings.requireKnownUsers) {
-    throw new CollabError('unknown_user', `Unknown user: ${userId}. The user must have connected before, or be created with PUT /users/${key}`);
+    throw unknownUser(userId);
   }
   const now = ctx.clock.now();
   const user = applyChange(null, { userId, fields: {}, seen: actor.kind === 'user', actingUserId: userId, via: actor.via }, now);
@@ -164,6 +164,15 @@ export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: A
   // A connected user has a record: one without it can have no socket but the one of this write.
   const online = actor.kind === 'user' && actor.via === 'ws';
   emitUser(tx, actor.environment, user, online, { at: now, userId, via: actor.via });
+}
+
+/** Throws `unknown_user` unless a backend may act for the user: a known one, or any if the environment does not require that. */
+export async function requireKnownUser(ctx: Context, environment: Environment, userId: string): Promise<void> {
+  if (environment.settings.requireKnownUsers && (await ctx.store.get(usersOf(environment.id), escapeId(userId))) === undefined) throw unknownUser(userId);
+}
+
+function unknownUser(userId: string): CollabError {
+  return new CollabError('unknown_user', `Unknown user: ${userId}. The user must have connected before, or be created with PUT /users/${escapeId(userId)}`);
 }
 
 /** Adds `delta` to the number of connections of a user on the worker `owner`. Returns the user's number over all workers. */

@@ -4,6 +4,7 @@ import type { BackendActor, UserActor } from '../../domain/access/actor.ts';
 import type { Context } from '../../domain/context.ts';
 import { authenticateSecretKey, type AuthenticatedBackend } from '../../domain/access/keys.ts';
 import { authenticateUser } from '../../domain/access/tokens.ts';
+import { actFor } from '../../domain/users/acting.ts';
 import { recordUserFromToken } from '../../domain/users/users.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { RequestHead } from '../../net/request-head.ts';
@@ -49,16 +50,16 @@ export function authenticate(request: ApiRequest, route: Route, key: KeyLookup):
       return;
     case 'user':
     case 'either':
-      return authenticateBrowser(request, route.credential, key);
+      return authenticateBrowser(request, route.credential, key, route.acting === true);
     case 'admin':
       return authenticateAdminOf(request.ctx, request.head.authorization).then((session) => void (request.adminSession = session));
     case 'public':
   }
 }
 
-async function authenticateBrowser(request: ApiRequest, credential: 'user' | 'either', key: KeyLookup): Promise<void> {
+async function authenticateBrowser(request: ApiRequest, credential: 'user' | 'either', key: KeyLookup, acting: boolean): Promise<void> {
   const { head, ctx, services, headers } = request;
-  const caller = credential === 'user' || hasOnlyUserCredentials(head) ? await authenticateUserOf(ctx, head, services.log) : backendOf(key);
+  const caller = credential === 'user' || hasOnlyUserCredentials(head) ? await authenticateUserOf(ctx, head, services.log, acting ? { key, access: 'create' } : null) : backendOf(key);
   request.caller = caller;
   headers.push(...corsHeaders(caller.environment, head.origin));
 }
@@ -68,11 +69,26 @@ function hasOnlyUserCredentials({ authorization, serviceKey, serviceToken }: Req
   return authorization === '' && (serviceKey !== '' || serviceToken !== '');
 }
 
+/** A secret key that may act for a user. */
+export interface ActingKey {
+  readonly key: KeyLookup;
+  /** What the key must allow. */
+  readonly access: 'read' | 'create';
+}
+
 /**
- * The user that `X-Service-Key` and `X-Service-Token` authenticate, who is recorded as known. Throws `missing_credentials`,
- * `invalid_key`, `environment_disabled`, `invalid_token`, `token_expired`, `origin_not_allowed`.
+ * The user that `X-Service-Key` and `X-Service-Token` authenticate, who is recorded as known; or the one in the parameter
+ * `userId`, for whom a secret key acts. Throws `missing_credentials`, `invalid_key`, `environment_disabled`, `invalid_token`,
+ * `token_expired`, `origin_not_allowed`, and for a secret key as `actFor`.
+ *
+ * @param acting null where secret keys may not act for users
  */
-export async function authenticateUserOf(ctx: Context, { serviceKey, serviceToken, origin }: RequestHead, log: Logger): Promise<UserActor> {
+export async function authenticateUserOf(ctx: Context, head: RequestHead, log: Logger, acting: ActingKey | null = null): Promise<UserActor> {
+  const { serviceKey, serviceToken, origin, authorization, query } = head;
+  if (acting !== null && authorization !== '' && serviceKey === '' && serviceToken === '') {
+    const userId = new URLSearchParams(query).get('userId');
+    if (userId !== null) return actFor(ctx, backendOf(acting.key), userId, acting.access);
+  }
   if (serviceKey === '') throw missing('X-Service-Key is missing: send the publishable key in it, together with X-Service-Token');
   if (serviceToken === '') throw missing('X-Service-Token is missing: send the token of a user in it, together with X-Service-Key');
   const { actor, claims } = await authenticateUser(ctx, serviceKey, serviceToken, 'rest');

@@ -7,7 +7,7 @@ import { CollabError } from '../../model/errors.ts';
 import type { Header } from '../../net/response-headers.ts';
 import type { TrustedProxies } from '../../net/trusted-proxies.ts';
 import type { Logger } from '../../observability/log.ts';
-import { authenticateUserOf } from '../api/authentication.ts';
+import { authenticateUserOf, lookUpKey } from '../api/authentication.ts';
 import { isModified } from '../core/conditions.ts';
 import { corsHeaders, preflightHeaders } from '../core/cors.ts';
 import type { Exchange } from '../core/exchange.ts';
@@ -69,7 +69,7 @@ export class Files {
       await this.#countAgainstLimit(exchange, headers);
       const match = this.#router.find(head.method, head.path);
       if (match === null) throw routeNotFound(head);
-      const actor = await authenticateUserOf(ctx, head, log);
+      const actor = await authenticateUserOf(ctx, head, log, head.authorization === '' ? null : { key: await lookUpKey(ctx, head.authorization), access: 'read' });
       // FILE_HEAD has a Vary of its own, which includes Origin.
       cors = corsHeaders(actor.environment, head.origin).filter(([name]) => name !== 'Vary');
       await this.#answer(exchange, actor, match.params, [...headers, ...cors]);

@@ -68,7 +68,7 @@ function operationOf(route: Route): Json {
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     tags: [tagOf(route)],
-    ...securityOf[route.credential],
+    ...securityOf[route.acting === true ? 'either' : route.credential],
     parameters: parametersOf(route),
     ...requestBodyOf(route),
     responses: { ...answersOf(route), ...refusals(errorsOf(route)) },

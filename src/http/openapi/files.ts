@@ -5,7 +5,7 @@ import { headerRefs, type Json, limitHeaders, refusals, securityOf } from './par
 
 /** The refusals of the file server, the only path outside of the API. */
 export const fileErrors: readonly ErrorCode[] = [
-  'missing_credentials', 'invalid_key', 'invalid_token', 'token_expired', 'forbidden', 'environment_disabled', 'file_not_found', 'range_not_satisfiable', 'rate_limited', 'internal',
+  'missing_credentials', 'invalid_key', 'invalid_token', 'token_expired', 'forbidden', 'environment_disabled', 'invalid_request', 'unknown_user', 'file_not_found', 'range_not_satisfiable', 'rate_limited', 'internal',
 ];
 
 const header = (name: string, description: string, example: string): Json => ({ name, in: 'header', required: false, description, schema: { type: 'string' }, example });
@@ -23,11 +23,12 @@ export const filesPath: Json = {
       summary: 'Get a file, or its thumbnail',
       description: 'The `url` and `thumbnailUrl` of an attachment lead here: outside of /api/v1, at the root of the server. The environment of the credentials must be that of the path. Files never change and are sent with `Cache-Control: public, max-age=31536000, immutable`. Counted separately from other requests, 600 per minute.',
       tags: ['files'],
-      ...securityOf.user,
+      ...securityOf.either,
       parameters: [
         segment('envId'),
         segment('fileId'),
         { name: 'thumb', in: 'query', required: false, description: 'The thumbnail of an image: a JPEG of 200x200 pixels.', schema: { const: '1' }, example: '1' },
+        { name: 'userId', in: 'query', required: false, description: 'With a secret key: the user for whom it gets the file.', schema: { type: 'string' }, example: 'ann' },
         header('Range', 'One range of bytes. For several ranges or a malformed header, the whole file is sent.', 'bytes=0-1023'),
         header('If-Range', '`Range` applies only if this is the ETag.', '"0f343b0931126a20f133d67c2b018a3b"'),
         header('If-None-Match', 'The answer is 304 if this is the ETag.', '"0f343b0931126a20f133d67c2b018a3b"'),

@@ -1,0 +1,20 @@
+import { limitsOf } from '../../model/environment.ts';
+import { requireWrite } from '../access/access.ts';
+import type { BackendActor, UserActor } from '../access/actor.ts';
+import type { Context } from '../context.ts';
+import { checkId } from '../input/bounds.ts';
+import { requireKnownUser } from './users.ts';
+
+/**
+ * The user that a backend acts for, within the rooms of its key: what the user does counts against the quotas of the user. A
+ * key that may moderate makes a moderator of the user. Throws `forbidden`, `invalid_request`, `unknown_user`.
+ *
+ * @param access what the key must allow
+ */
+export async function actFor(ctx: Context, backend: BackendActor, userId: string, access: 'read' | 'create'): Promise<UserActor> {
+  const { environment, rooms, scope, via } = backend;
+  if (access === 'create') requireWrite(backend);
+  checkId('userId', userId, limitsOf(environment));
+  await requireKnownUser(ctx, environment, userId);
+  return { kind: 'user', environment, userId, role: scope === 'read' ? 'member' : 'moderator', rooms, via };
+}

@@ -1,0 +1,79 @@
+import t from 'tap';
+import { wav } from '../fixtures/media.ts';
+import { startService } from '../helpers/service.ts';
+import { formOf, getFile, upload } from '../helpers/upload.ts';
+import { addUser, type CreatedThread, done, type Failure } from '../helpers/writer.ts';
+
+// A secret key acts for the user in `userId`.
+
+const service = await startService(t);
+const tenant = await service.tenant('acting');
+for (const id of ['ann', 'bob']) await addUser(tenant, id);
+const sound = { bytes: wav(0.1), type: 'audio/wav', name: 'hello.wav' };
+
+async function uploadFor(query: string, key = tenant.secretKey): Promise<{ status: number; json: { id: string; url: string } & Failure }> {
+  const answer = await fetch(`${service.urls[0]}/api/v1/upload${query}`, { method: 'POST', headers: { Authorization: `Bearer ${key}` }, body: formOf(sound) });
+  return { status: answer.status, json: (await answer.json()) as { id: string; url: string } & Failure };
+}
+
+async function fetchFor(url: string, query: string, key = tenant.secretKey): Promise<number> {
+  const answer = await fetch(`${url}${query}`, { headers: { Authorization: `Bearer ${key}` } });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+t.test('an upload belongs to the user for whom it was made, who can attach it', async (t) => {
+  const { status, json } = await uploadFor('?userId=ann');
+  t.equal(status, 200, json.error);
+  const bob = await tenant.join({ userId: 'bob' });
+  t.equal((await bob.request('thread.create', { roomId: 'room', body: '', attachmentIds: [json.id] })).error?.code, 'unknown_attachment');
+  const ann = await tenant.join({ userId: 'ann' });
+  t.equal((await ann.request('thread.create', { roomId: 'room', body: '', attachmentIds: [json.id] })).type, 'ok');
+  t.equal(await fetchFor(json.url, '?userId=bob'), 200);
+  t.equal((await getFile(tenant, json.url)).status, 200, 'with the headers of a browser as before');
+});
+
+t.test('without userId the headers of a browser are required', async (t) => {
+  t.match(await uploadFor(''), { status: 401, json: { error: /^X-Service-Key is missing/ } });
+  const { json } = await upload(tenant, sound);
+  t.equal(await fetchFor(json.url, ''), 401);
+  t.equal(await fetchFor(json.url, '?thumb=1'), 401);
+});
+
+t.test('the key must be valid, and the user known', async (t) => {
+  t.match(await uploadFor('?userId=ann', 'sk_unknown'), { status: 401, json: { error: 'Invalid API key' } });
+  t.match(await uploadFor('?userId=ann', tenant.publishableKey), { status: 401 });
+  t.match(await uploadFor('?userId=eve'), { status: 400, json: { error: /^Unknown user: eve\./ } });
+  t.match(await uploadFor('?userId='), { status: 400, json: { error: /^userId must be 1 to 128 characters/ } });
+  const { json } = await upload(tenant, sound);
+  const other = await service.tenant('other');
+  await addUser(other, 'ann');
+  t.equal(await fetchFor(json.url, '?userId=ann', other.secretKey), 403, 'a file of another environment');
+});
+
+t.test('the scope and the rooms of the key apply', async (t) => {
+  const reader = (await tenant.newKey({ scope: 'read' })).value;
+  const moderator = (await tenant.newKey({ scope: 'moderate' })).value;
+  for (const key of [reader, moderator]) t.match(await uploadFor('?userId=ann', key), { status: 403 });
+  const elsewhere = (await tenant.newKey({ rooms: 'elsewhere*' })).value;
+  const { json } = await uploadFor('?userId=ann', elsewhere);
+  t.equal(await fetchFor(json.url, '?userId=ann', elsewhere), 200, 'a file that is not in a room yet');
+  done<{ thread: CreatedThread }>(201, await tenant.request('POST', '/rooms/room/threads', { body: { userId: 'ann', body: 'Hi', attachmentIds: [json.id] } }));
+  t.equal(await fetchFor(json.url, '?userId=ann', elsewhere), 403, 'a file of a room that the key does not reach');
+  t.equal(await fetchFor(json.url, '?userId=ann', reader), 200);
+});
+
+t.test('the quotas of the user count', async (t) => {
+  const small = await service.tenant('small', { quotas: { userUploadMb: 1 } });
+  await addUser(small, 'ann');
+  const big = { ...sound, bytes: wav(50) };
+  const send = async (): Promise<number> => {
+    const answer = await fetch(`${service.urls[0]}/api/v1/upload?userId=ann`, { method: 'POST', headers: { Authorization: `Bearer ${small.secretKey}` }, body: formOf(big) });
+    await answer.arrayBuffer();
+    return answer.status;
+  };
+  const statuses: number[] = [];
+  for (let i = 0; i < 4 && statuses.at(-1) !== 413; i++) statuses.push(await send());
+  t.equal(statuses[0], 200);
+  t.equal(statuses.at(-1), 413);
+});
