@@ -5,7 +5,9 @@ import { ConfigSchema as webPushOptions } from '../plugins/web-push/config.ts';
 import { createProgram } from '../src/cli/main.ts';
 import { renderCliReference } from './cli-reference.ts';
 import { renderExample, renderReference, renderSchema } from '../src/config/example.ts';
+import { asyncapiDocument } from '../src/http/openapi/asyncapi.ts';
 import { openapiDocument } from '../src/http/openapi/openapi.ts';
+import { socketSchemas } from '../src/realtime/socket-schemas.ts';
 import { renderWidgetReference } from './widget-reference.ts';
 import { withSection } from './marked-section.ts';
 import { renderPluginOptions } from './plugin-options.ts';
@@ -17,6 +19,7 @@ export async function renderedFiles(): Promise<Map<string, string>> {
     ['config.example.json', renderExample()],
     ['config.schema.json', renderSchema()],
     ['docs/openapi.json', `${JSON.stringify(openapiDocument(), null, 2)}\n`],
+    ['docs/asyncapi.json', `${JSON.stringify(asyncapiDocument(socketSchemas), null, 2)}\n`],
     ['docs/configuration.md', withSection(readSource('docs/configuration.md'), 'options', renderReference())],
     ['docs/cli.md', withSection(readSource('docs/cli.md'), 'commands', renderCliReference(await createProgram([])))],
     ['docs/widget.md', withSection(readSource('docs/widget.md'), 'interface', renderWidgetReference())],

@@ -1,3 +1,4 @@
+import type { TSchema } from 'typebox';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import type { CoreApp } from '../net/core.ts';
@@ -16,6 +17,7 @@ import { bodyRefusal } from './core/body-rules.ts';
 import { Exchange } from './core/exchange.ts';
 import { answerFailure } from './core/refusal.ts';
 import { RequestMeter } from './core/request-meter.ts';
+import { asyncapiDocument } from './openapi/asyncapi.ts';
 import { Files, FILES_PREFIX } from './files/files.ts';
 import type { ServerStatus } from './health.ts';
 import { type DemoPage, Pages } from './pages/pages.ts';
@@ -34,6 +36,8 @@ export interface HttpDeps {
   readonly streamHeartbeatMs?: number | undefined;
   /** Where requests are counted; absent while nothing is measured. */
   readonly metrics?: Metrics | undefined;
+  /** The schema of `data` of every message of the WebSocket, by type; absent where there is none. */
+  readonly socketSchemas?: Readonly<Record<string, TSchema | null>> | undefined;
   /** The routes of plugins. */
   readonly plugins?: readonly PluginRoute[] | undefined;
   /** Called when more of a request's body has arrived, before it is handled. */
@@ -62,7 +66,7 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
   const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
   const uploads = new UploadThrottle(() => requests.count - streams.size);
 
-  const api = new ApiPipeline({ ctx, config, log, proxies, streams, uploads, meter }, routes);
+  const api = new ApiPipeline({ ctx, config, log, proxies, streams, uploads, asyncapi: asyncapiText(deps), meter }, routes);
   const files = new Files({ ctx, config, log, proxies, meter });
   const pages = new Pages({ clock: ctx.clock, store: ctx.store, dataDir: config.dataDir, status, log }, config, deps.demo ?? null);
 
@@ -78,6 +82,11 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
     else void pages.serve(exchange);
   });
   return { pending: () => requests.count, endStreams: () => streams.endAll(), whenIdle: (withinMs) => requests.whenIdle(withinMs) };
+}
+
+function asyncapiText({ socketSchemas }: HttpDeps): (() => string) | null {
+  let text: string | null = null;
+  return socketSchemas === undefined ? null : () => (text ??= JSON.stringify(asyncapiDocument(socketSchemas)));
 }
 
 /** Name of a route -> its path, for the labels of metrics. */

@@ -12,6 +12,7 @@ import type { Logger } from '../observability/log.ts';
 import type { Bus } from '../ports/bus.ts';
 import type { WebPlugins } from '../plugins/web-plugins.ts';
 import { attachRealtime, type Realtime } from '../realtime/server.ts';
+import { socketSchemas } from '../realtime/socket-schemas.ts';
 import { StartError } from '../cluster/exit.ts';
 import { idleIteration, type ShutdownStep } from '../cluster/shutdown.ts';
 import { connectStoreToBus } from './announcements.ts';
@@ -79,7 +80,7 @@ export async function runWebWorker({ config, ctx, bus, log, workerId, port, metr
   const server = createServer(core.kind, onInput);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? (await import('../demo/demo.ts')).createDemo(ctx, DEMO_ENVIRONMENT) : undefined;
-  const http = attachHttp(server.app, { ctx, config, log, status, metrics, demo, onInput, plugins: plugins?.routes });
+  const http = attachHttp(server.app, { ctx, config, log, status, metrics, demo, onInput, plugins: plugins?.routes, socketSchemas });
   logListenerErrors(ctx.store, log);
   const unfollowCommits = followCommits(ctx, bus);
   if (metrics !== undefined) timeCommits(ctx, metrics);

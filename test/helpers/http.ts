@@ -10,6 +10,7 @@ import type { KeyCreate } from '../../src/model/key.ts';
 import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
 import type { ServerStatus } from '../../src/http/health.ts';
 import type { HttpServer } from '../../src/net/core.ts';
+import { socketSchemas } from '../../src/realtime/socket-schemas.ts';
 import { attachHttp, type Http, type HttpDeps } from '../../src/http/server.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
@@ -88,7 +89,7 @@ export async function startTestServer(t: Test, options: TestServerOptions = {}):
 
   const server = options.server ?? newServer();
   const { demo, streamHeartbeatMs } = options;
-  const http = attachHttp(server.app, { ctx, config, log, status, demo, streamHeartbeatMs });
+  const http = attachHttp(server.app, { ctx, config, log, status, demo, streamHeartbeatMs, socketSchemas });
   const port = await server.listen('127.0.0.1', 0);
   const url = `http://127.0.0.1:${port}`;
   const connections: RawConnection[] = [];

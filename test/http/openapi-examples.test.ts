@@ -12,7 +12,7 @@ import { addComment, addThread, addUser, done } from '../helpers/writer.ts';
 
 const JSON_TYPE = 'application/json';
 /** Operations whose examples show only part of the answer: the document itself. */
-const partly = new Set(['openapi.get']);
+const partly = new Set(['openapi.get', 'openapi.getAsyncapi']);
 
 const routeOf = ({ operationId }: Operation): Route => {
   const route = apiRoutes.find((candidate) => candidate.operationId === operationId);

@@ -7,7 +7,7 @@ import { commentRoutes } from './routes/comments.ts';
 import { eventRoutes } from './routes/events.ts';
 import { moderationRoutes } from './routes/moderation.ts';
 import { notificationRoutes } from './routes/notifications.ts';
-import { openapiRoute } from './routes/openapi.ts';
+import { asyncapiRoute, openapiRoute } from './routes/openapi.ts';
 import { p2pStateRoutes } from './routes/p2p-state.ts';
 import { reactionRoutes } from './routes/reactions.ts';
 import { roomRoutes } from './routes/rooms.ts';
@@ -34,4 +34,5 @@ export const apiRoutes: readonly Route[] = [
   ...adminKeyRoutes,
   ...adminAuditRoutes,
   openapiRoute(() => apiRoutes),
+  asyncapiRoute,
 ];

@@ -14,6 +14,8 @@ export interface ApiServices {
   readonly proxies: TrustedProxies;
   readonly streams: OpenStreams;
   readonly uploads: UploadThrottle;
+  /** The text of the AsyncAPI document; null where there is no WebSocket. */
+  readonly asyncapi: (() => string) | null;
   /** Null while nothing is measured. */
   readonly meter: RequestMeter | null;
 }

@@ -77,7 +77,8 @@ export function anyEvent(schemas: Readonly<Record<string, TSchema>>): TSchema {
   return Type.Union(Object.values(schemas), { discriminator: { propertyName: 'type', mapping } });
 }
 
-function eventName(type: EventType): string {
+/** The name of the schema of an event. */
+export function eventName(type: EventType): string {
   const words = type.split('.').map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));
   return `${words.join('')}Event`;
 }

@@ -15,13 +15,13 @@ import { type ResumePoint, resumePoint } from '../feed/resume-point.ts';
 import type { Services } from '../services.ts';
 import { recordUser } from '../session/record-user.ts';
 
-const connectInput = new InputSchema(
-  Type.Object({
-    key: Type.Optional(Type.String({ description: 'Publishable key, unless it is in the query.' })),
-    token: Type.Optional(Type.String({ description: 'User token.' })),
-    since: Type.Optional(Type.Unknown({ description: '{epoch, seq}: the position at which the client was last connected.' })),
-  }),
-);
+/** The schema of `data` of `connect`, the first message of a socket that has not authenticated otherwise. */
+export const ConnectSchema = Type.Object({
+  key: Type.Optional(Type.String({ description: 'Publishable key, unless it is in the query.' })),
+  token: Type.Optional(Type.String({ description: 'User token.' })),
+  since: Type.Optional(Type.Unknown({ description: '{epoch, seq}: the position at which the client was last connected.' })),
+});
+const connectInput = new InputSchema(ConnectSchema);
 
 /** Turns authenticated sockets into connections. */
 export class SocketAuthenticator implements Authenticator {

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type, { type TSchema } from 'typebox';
 import { withFileUrls } from '../../domain/files/file-urls.ts';
 import { type VerifiedClaims, verifyUserToken } from '../../domain/access/tokens.ts';
 import { countWrite } from '../../domain/quotas/usage.ts';
@@ -6,12 +6,14 @@ import { InputSchema, validate } from '../../domain/input/validate.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { Connection } from '../session/connection.ts';
 import { currentActor, type MessageHandler, EMPTY_REPLY, usableEnvironment } from './handler.ts';
-import { presenceMessages } from './presence.ts';
+import { presenceMessages, presenceSchemas } from './presence.ts';
 import { FinalRefusal } from '../socket/protocol.ts';
-import { reads } from './reads.ts';
+import { reads, readSchemas } from './reads.ts';
 import type { Services } from '../services.ts';
 import { recordUser } from '../session/record-user.ts';
-import { writes } from './writes.ts';
+import { writes, writeSchemas } from './writes.ts';
+
+const refreshInput = new InputSchema(Type.Object({ token: Type.String({ description: 'A newer token of the same user.' }) }));
 
 /** The handlers of all messages that a client may send after the welcome, by type. */
 export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, MessageHandler>([
@@ -36,7 +38,15 @@ export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, Mes
   ]),
 ]);
 
-const refreshInput = new InputSchema(Type.Object({ token: Type.String({ description: 'A newer token of the same user.' }) }));
+
+/** The schema of `data` of each of these messages, by type; null for one without. */
+export const messageSchemas: Readonly<Record<string, TSchema | null>> = {
+  pong: null,
+  'auth.refresh': refreshInput.schema,
+  ...presenceSchemas,
+  ...readSchemas,
+  ...writeSchemas,
+};
 
 /** Replaces the token of a connection by another one of the same user. Its rights apply from the next event and message on. */
 async function refreshToken(services: Services, connection: Connection, data: unknown): Promise<string> {

@@ -85,6 +85,17 @@ export const presenceMessages: ReadonlyMap<string, MessageHandler> = new Map<str
   ['p2p.signal', signal],
 ]);
 
+/** The schema of `data` of each of them, by type. */
+export const presenceSchemas: Readonly<Record<string, TSchema>> = {
+  'room.join': inputs.join.schema,
+  'room.leave': inputs.leave.schema,
+  'presence.update': inputs.update.schema,
+  cursor: inputs.cursor.schema,
+  typing: inputs.typing.schema,
+  'room.broadcast': inputs.broadcast.schema,
+  'p2p.signal': inputs.signal.schema,
+};
+
 async function join(services: Services, connection: Connection, data: unknown): Promise<string> {
   const input = read(inputs.join, data);
   const presenceState = input.state === undefined ? undefined : bounded('data.state', input.state, STATE_BYTES);

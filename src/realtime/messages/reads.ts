@@ -81,6 +81,16 @@ export const reads: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['thread.subscription', (ctx, actor, data) => getSubscription(ctx, actor, read(threadInput, data).threadId)],
 ]);
 
+/** The schema of `data` of each read, by type; null for one without. */
+export const readSchemas: Readonly<Record<string, TSchema | null>> = {
+  'room.get': roomInput.schema,
+  'thread.get': threadInput.schema,
+  'users.lookup': lookupInput.schema,
+  'notifications.list': inboxInput.schema,
+  'notification-settings.get': null,
+  'thread.subscription': Type.Object({ threadId: threadInput.schema.properties.threadId }),
+};
+
 function read<S extends TSchema>(input: InputSchema<S>, data: unknown) {
   return validate(input, data ?? {}, 'data');
 }

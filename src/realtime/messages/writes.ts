@@ -1,4 +1,4 @@
-import Type, { type TSchema } from 'typebox';
+import Type, { type TObject, type TSchema } from 'typebox';
 import { createComment, deleteComment, editComment } from '../../domain/comments/comments.ts';
 import type { UserActor } from '../../domain/access/actor.ts';
 import type { Context } from '../../domain/context.ts';
@@ -8,6 +8,11 @@ import { putNotificationSettings } from '../../domain/notifications/settings.ts'
 import { changeSubscription } from '../../domain/notifications/subscriptions.ts';
 import { createThread, patchThread, setResolved } from '../../domain/comments/threads.ts';
 import { reportComment } from '../../domain/moderation/reports.ts';
+import { CommentCreateSchema, CommentPatchSchema } from '../../model/comment.ts';
+import { ReportCreateSchema } from '../../model/moderation.ts';
+import { NotificationSettingsPutSchema, NotificationsReadSchema } from '../../model/notification.ts';
+import { ReactionCreateSchema } from '../../model/reaction.ts';
+import { ThreadCreateSchema, ThreadPatchSchema } from '../../model/thread.ts';
 import { InputSchema, validate } from '../../domain/input/validate.ts';
 
 /** Handles one kind of write of a user. Resolves with the same JSON text as the REST response. */
@@ -40,6 +45,31 @@ export const writes: ReadonlyMap<string, Write> = new Map<string, Write>([
   ]),
   ['reaction.remove', (ctx, actor, data) => removeReaction(ctx, actor, read(reactionInput, data).reactionId)],
 ]);
+
+/** The schema of `data` of each write, by type. */
+export const writeSchemas: Readonly<Record<string, TSchema>> = {
+  'thread.create': combined(roomInput.schema, ThreadCreateSchema),
+  'thread.update': combined(threadInput.schema, ThreadPatchSchema),
+  'thread.resolve': threadInput.schema,
+  'thread.reopen': threadInput.schema,
+  'comment.create': combined(threadInput.schema, CommentCreateSchema),
+  'comment.update': combined(commentInput.schema, CommentPatchSchema),
+  'comment.delete': commentInput.schema,
+  'comment.report': combined(commentInput.schema, ReportCreateSchema),
+  'reaction.add': combined(commentInput.schema, ReactionCreateSchema),
+  'notifications.read': NotificationsReadSchema,
+  'notification-settings.put': NotificationSettingsPutSchema,
+  'thread.subscribe': threadInput.schema,
+  'thread.unsubscribe': threadInput.schema,
+  'thread.mute': threadInput.schema,
+  'reaction.remove': reactionInput.schema,
+};
+
+/** The ids of the path with the fields of the body, except the author, who is always the user of the token. */
+function combined(ids: TObject, body: TObject): TSchema {
+  const { userId: _, ...fields } = body.properties;
+  return Type.Object({ ...ids.properties, ...fields });
+}
 
 function read<S extends TSchema>(input: InputSchema<S>, data: unknown) {
   return validate(input, data ?? {}, 'data');

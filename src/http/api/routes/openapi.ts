@@ -1,6 +1,23 @@
 import Type from 'typebox';
+import { routeNotFound } from '../../core/refusal.ts';
 import { documentOf } from '../../openapi/document.ts';
 import { ok, type Route } from '../route.ts';
+
+/** The route of the AsyncAPI document, which the services of the request have. */
+export const asyncapiRoute: Route = {
+  method: 'GET',
+  path: '/asyncapi.json',
+  operationId: 'openapi.getAsyncapi',
+  summary: 'Get the document of the WebSocket',
+  credential: 'public',
+  access: 'read',
+  answers: { 200: Type.Object({}, { description: 'An AsyncAPI 3.0 document.' }) },
+  errors: [],
+  handle: ({ services, head }) => {
+    if (services.asyncapi === null) return Promise.reject(routeNotFound(head));
+    return Promise.resolve(ok(services.asyncapi()));
+  },
+};
 
 /** The route of the OpenAPI document of `routes`, which may include this route. */
 export function openapiRoute(routes: () => readonly Route[]): Route {

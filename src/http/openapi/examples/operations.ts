@@ -138,5 +138,6 @@ export const operationExamples: Readonly<Record<string, OperationExample>> = {
   'admin.rotateKey': { body: { overlapSeconds: 3600 }, answers: { 201: { key: newKey, replaces: 'key_1kdy9vtm5hcx7e2w40rk' } } },
   'admin.listAudit': { answers: { 200: { items: [auditRecord], seq: 1, hash: auditRecord.hash } } },
 
+  'openapi.getAsyncapi': { answers: { 200: { asyncapi: '3.0.0', info: { title: 'Collab' } } } },
   'openapi.get': { answers: { 200: { openapi: '3.1.0', info: { title: 'Collab' } } } },
 };
