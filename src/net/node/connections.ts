@@ -14,6 +14,8 @@ export interface Connection {
   readonly socket: Socket;
   /** The response that is not complete; null between requests. */
   active: NodeResponse | null;
+  /** The response before, while the rest of its request's body arrives. */
+  unread: NodeResponse | null;
   /** Whether its last response is complete: nothing that follows is handled. */
   closing: boolean;
   /** Since when it waits for a request, in monotonic milliseconds. */
@@ -45,7 +47,7 @@ export class Connections {
   /** Adds a connection, until its socket closes. */
   add(socket: Socket): void {
     if (this.#bySocket.has(socket)) return;
-    const connection: Connection = { socket, active: null, closing: false, idleSince: this.#now, readWhenIdle: socket.bytesRead, waiting: 0 };
+    const connection: Connection = { socket, active: null, unread: null, closing: false, idleSince: this.#now, readWhenIdle: socket.bytesRead, waiting: 0 };
     this.#bySocket.set(socket, connection);
     socket.once('close', () => this.remove(socket));
     this.#timer ??= setInterval(() => this.#tick(), CHECK_MS).unref();
@@ -81,9 +83,22 @@ export class Connections {
 
   #check(now: number): void {
     for (const connection of this.#bySocket.values()) {
-      if (connection.active === null) this.#checkIdle(connection, now);
-      else if (connection.active.throughput.isTooSlow(now)) connection.active.close();
+      if (connection.active !== null) {
+        if (connection.active.throughput.isTooSlow(now)) connection.active.close();
+      } else if (connection.unread !== null && !connection.closing) this.#checkUnread(connection, connection.unread, now);
+      else this.#checkIdle(connection, now);
     }
+  }
+
+  /** A client may send the rest of a body after its response, as slowly as before it. */
+  #checkUnread(connection: Connection, unread: NodeResponse, now: number): void {
+    const { socket } = connection;
+    if (unread.throughput.isTooSlow(now)) return void socket.destroy();
+    if (!unread.received) return;
+    connection.unread = null;
+    if (socket.bytesRead === connection.readWhenIdle) return;
+    connection.idleSince = now;
+    connection.readWhenIdle = socket.bytesRead;
   }
 
   #checkIdle(connection: Connection, now: number): void {

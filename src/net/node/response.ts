@@ -48,6 +48,11 @@ export class NodeResponse implements CoreResponse {
     return this.#over;
   }
 
+  /** Whether all of its request has arrived. */
+  get received(): boolean {
+    return this.#request.complete;
+  }
+
   pause(): void {
     this.#request.pause();
   }

@@ -124,6 +124,7 @@ class NodeCore implements HttpServer {
     const created = new NodeResponse(request, response, {
       ended: (isLast) => {
         connection.active = null;
+        connection.unread = request.complete ? null : created;
         connection.idleSince = this.#connections.now;
         connection.readWhenIdle = connection.socket.bytesRead;
         if (isLast || context !== null) connection.closing = true;

@@ -4,6 +4,8 @@ import { until } from '../../helpers/cluster.ts';
 import { LARGE, serveCore } from './server.ts';
 
 const HOST = 'Host: a\r\n';
+/** Four of these per second are faster than a body must be. */
+const PIECE = 'x'.repeat(20_000);
 
 /** What every core does over HTTP. */
 export async function httpContract(t: Test, core: CoreKind): Promise<void> {
@@ -91,6 +93,25 @@ export async function httpContract(t: Test, core: CoreKind): Promise<void> {
       t.match(await connection.answer(), { status: 200, body: 'hi' });
     }
     t.strictSame(server.handled, ['POST /other', 'POST /ws']);
+  });
+
+  await t.test('the rest of a body may come after the answer, longer than a connection may be silent', { timeout: 120_000 }, async (t) => {
+    const server = await serveCore(t, core);
+    const early = await server.open();
+    let left = 4_000_000;
+    await early.send(`POST /early HTTP/1.1\r\n${HOST}Content-Length: ${left}\r\n\r\n`);
+    t.equal((await early.answer()).body, 'early');
+    const timer = setInterval(() => {
+      left -= PIECE.length;
+      void early.send(PIECE);
+    }, 250);
+    t.teardown(() => clearInterval(timer));
+    const silent = await server.open();
+    await silent.ended;
+    clearInterval(timer);
+    await early.send('x'.repeat(left));
+    await early.send(`GET /empty HTTP/1.1\r\n${HOST}\r\n`);
+    t.equal((await early.answer()).body, 'empty');
   });
 
   await t.test('a connection that is silent, or whose head does not end, is closed', { timeout: 60_000 }, async (t) => {

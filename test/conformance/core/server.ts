@@ -79,6 +79,10 @@ export async function serveCore(t: Test, core: CoreKind): Promise<CoreServer> {
       return;
     }
     if (length === 0) return send('empty');
+    if (path === '/early') {
+      response.onData(() => {});
+      return send('early');
+    }
     const parts: Buffer[] = [];
     response.onData((bytes, isLast) => {
       parts.push(Buffer.concat([bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes)]));
