@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { apiRoutes } from '../../src/http/api/routes.ts';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
@@ -38,16 +38,20 @@ t.test('the API reference shows every operation, from this server alone', { skip
   await list.locator('.opblock-summary-control').click();
   t.match(await list.locator('.parameters-container').innerText(), /resolved[^]*metadata/);
 
-  await t.test('a request tried out there is answered', async (t) => {
-    await page.getByRole('button', { name: 'Authorize' }).first().click();
-    await page.locator('.auth-container', { hasText: 'secretKey' }).first().locator('input').fill(cluster.keys.secretKey);
-    await page.locator('.auth-container', { hasText: 'secretKey' }).first().getByRole('button', { name: 'Apply credentials' }).click();
-    await page.locator('.modal-ux').getByRole('button', { name: 'Close' }).last().click();
+  await t.test('requests tried out as they open are answered, and do what they say', async (t) => {
+    await authorize(page, cluster.keys.secretKey);
+    for (const userId of ['ann', 'bob']) await fetch(`${cluster.url}/api/v1/users/${userId}`, { method: 'PUT', headers: { Authorization: `Bearer ${cluster.keys.secretKey}`, 'Content-Type': 'application/json' }, body: '{}' });
+    await create.getByRole('button', { name: 'Try it out' }).click();
+    const ids = [await execute(create), await execute(create)].map(({ status, body }) => {
+      t.equal(status, 201, body);
+      return /"id": "(th_\w+)"/.exec(body)?.[1] ?? '';
+    });
+    t.not(ids[0], ids[1], 'a second request is not a repetition of the first');
     await list.getByRole('button', { name: 'Try it out' }).click();
-    await list.getByRole('button', { name: 'Execute' }).click();
-    const answer = list.locator('.live-responses-table');
-    await answer.getByText('"items": []').waitFor();
-    t.match(await answer.innerText(), /200/);
+    const { status, body, command } = await execute(list);
+    t.equal(status, 200, body);
+    for (const id of ids) t.match(body, id, 'no filter is set');
+    t.match(command, /\/api\/v1\/rooms\/docs-intro\/threads(?:\?sort=createdAt)?'/);
   });
 });
 
@@ -57,3 +61,23 @@ t.test('nothing is there when docs is false', async (t) => {
   for (const path of ['/docs', '/docs/page.js', '/docs/swagger-ui.css']) t.equal((await fetch(cluster.url + path)).status, 404, path);
   t.equal((await fetch(`${cluster.url}/api/v1/openapi.json`)).status, 200);
 });
+
+/** Enters a secret key. */
+async function authorize(page: Page, secretKey: string): Promise<void> {
+  await page.getByRole('button', { name: 'Authorize' }).first().click();
+  const form = page.locator('.auth-container', { hasText: 'secretKey' }).first();
+  await form.locator('input').fill(secretKey);
+  await form.getByRole('button', { name: 'Apply credentials' }).click();
+  await page.locator('.modal-ux').getByRole('button', { name: 'Close' }).last().click();
+}
+
+/** Sends the request of an operation, and returns the answer and the command line that the page shows. */
+async function execute(operation: Locator): Promise<{ status: number; body: string; command: string }> {
+  const clear = operation.getByRole('button', { name: 'Clear' });
+  if (await clear.isVisible()) await clear.click();
+  await operation.getByRole('button', { name: 'Execute' }).click();
+  const answer = operation.locator('.live-responses-table .response');
+  const status = Number(await answer.locator('.response-col_status').innerText());
+  const command = await operation.locator('.curl-command').innerText();
+  return { status, body: await answer.locator('.response-col_description').innerText(), command };
+}
