@@ -27,6 +27,7 @@ export function openapiRoute(routes: () => readonly Route[]): Route {
     path: '/openapi.json',
     operationId: 'openapi.get',
     summary: 'Get this document',
+    description: 'It describes all operations of this server, in OpenAPI 3.1.',
     credential: 'public',
     access: 'read',
     answers: { 200: Type.Object({}, { description: 'An OpenAPI 3.1 document.' }) },

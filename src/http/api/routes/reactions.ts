@@ -26,6 +26,7 @@ export const reactionRoutes: readonly Route[] = [
     path: '/reactions/:reactionId',
     operationId: 'reactions.delete',
     summary: 'Remove a reaction',
+    description: 'By the id that adding it returned, which every comment shows in `reactions`.',
     credential: 'secret',
     access: 'change',
     answers: { 200: deletedSchema },
