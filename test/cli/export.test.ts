@@ -58,7 +58,7 @@ t.test('an import creates a folder that is missing, empty or only configured, wi
   const taken = await collabJson<object>(t, ['import', file, '--dir', missing]);
   t.match(taken, { dir: missing, madeFolder: true, environments: [{ slug: 'default' }, { slug: 'staging' }], skipped: [] });
   t.strictSame(readdirSync(join(missing, 'data')).toSorted(), ['files', 'store'], 'nothing else is left');
-  t.strictSame(JSON.parse(readFileSync(join(missing, 'config.json'), 'utf8')), { host: '127.0.0.1', port: 8787 });
+  t.strictSame(JSON.parse(readFileSync(join(missing, 'config.json'), 'utf8')), { $schema: './config.schema.json', host: '127.0.0.1', port: 8787 });
   t.equal((await collab(['export', '-', '--with-secrets', '--dir', missing])).stdout, readFileSync(file, 'utf8'));
   const server = await startServer(t, missing, ['--workers', '1']);
   t.match(await threads(server.url), { items: [{}, {}, {}, {}, {}] }, 'for the same key');

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { currentProcess } from '../../src/lib/process-identity.ts';
 import { collab, collabJson, type InitOutput, startCollab } from '../helpers/cli.ts';
+import { readSource } from '../helpers/sources.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 t.test('init creates a folder and prints its keys as one object', async (t) => {
@@ -16,7 +17,9 @@ t.test('init creates a folder and prints its keys as one object', async (t) => {
   t.match(made.secretKey, /^sk_default_[0-9A-Za-z]{43}$/);
   t.match(made.publishableKey, /^pk_default_[0-9A-Za-z]{43}$/);
   t.ok(Buffer.byteLength(made.jwtSecret) >= 32);
-  t.strictSame(JSON.parse(readFileSync(join(dir, 'config.json'), 'utf8')), { host: '127.0.0.1', port: 8787 });
+  t.strictSame(JSON.parse(readFileSync(join(dir, 'config.json'), 'utf8')), { $schema: './config.schema.json', host: '127.0.0.1', port: 8787 });
+  t.equal(readFileSync(join(dir, 'config.schema.json'), 'utf8'), readSource('config.schema.json'));
+  t.match(await collabJson<object>(t, ['config', 'check', '--dir', dir]), { valid: true });
   t.strictSame(readdirSync(join(dir, 'data')), ['store'], 'nothing is left over of the setup');
   t.equal(statSync(join(dir, 'data')).mode & 0o077, 0, 'others cannot read the data');
 });

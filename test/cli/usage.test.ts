@@ -28,6 +28,7 @@ t.test('the commands are exactly those that are implemented', async (t) => {
     'doctor',
     'config check',
     'config example',
+    'config schema',
     'env create',
     'env list',
     'env show',

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { ConfigError } from '../../config/error.ts';
-import { renderExample } from '../../config/example.ts';
+import { renderExample, renderSchema } from '../../config/example.ts';
 import { loadWithSources } from '../../config/load.ts';
 import { options, type OptionValue } from '../../config/option.ts';
 import type { Config } from '../../config/schema.ts';
@@ -10,7 +10,7 @@ import { configFile } from '../shared/folder.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { nextSteps, print, printResult, table } from '../terminal/output.ts';
 
-/** Adds `config check|example`. */
+/** Adds `config check|example|schema`. */
 export function register(program: Command): void {
   const config = addGroup(program, 'config', 'The configuration: config.json, then COLLAB_* variables, then flags.');
 
@@ -24,6 +24,12 @@ export function register(program: Command): void {
     summary: 'Print a config.json with every option and its default.',
     examples: ['collab config example > config.json'],
   }).action(() => print(renderExample().trimEnd()));
+
+  addCommand(config, 'schema', {
+    summary: 'Print the JSON Schema of config.json, for editors.',
+    details: 'A new folder has it beside its config.json, which names it as $schema. Write it again after an upgrade.',
+    examples: ['collab config schema > config.schema.json'],
+  }).action(() => print(renderSchema().trimEnd()));
 }
 
 function check(_options: object, command: Command): void {

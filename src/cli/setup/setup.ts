@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
+import { renderSchema } from '../../config/example.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Context } from '../../domain/context.ts';
 import { createEnvironment } from '../../domain/environments/environments.ts';
@@ -8,7 +9,7 @@ import { addSigningKey } from '../../domain/access/signing-keys.ts';
 import { putUser } from '../../domain/users/users.ts';
 import { ensureFolder, syncPath, syncTree, writeDurably } from '../../lib/durable-files.ts';
 import { operatorActor } from '../shared/operator.ts';
-import { configFile, filesFolder, hasStore, storeFolder } from '../shared/folder.ts';
+import { configFile, filesFolder, hasStore, SCHEMA_NAME, schemaFile, storeFolder } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
 import { refuseMissingStore } from '../backup/replace-data.ts';
 import { claimSetup, removeAbandonedSetups, setupFolder } from './abandoned-setups.ts';
@@ -116,7 +117,11 @@ async function renameUnlessExists(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Writes the options that operators change first. All others keep their defaults, including those of later releases. */
+/**
+ * Writes the options that operators change first, and the schema that editors check them by. All others keep their defaults,
+ * including those of later releases.
+ */
 async function writeConfig(dir: string, { host, port }: Config): Promise<void> {
-  await writeDurably(configFile(dir), `${JSON.stringify({ host, port }, null, 2)}\n`);
+  await writeDurably(schemaFile(dir), renderSchema());
+  await writeDurably(configFile(dir), `${JSON.stringify({ $schema: `./${SCHEMA_NAME}`, host, port }, null, 2)}\n`);
 }

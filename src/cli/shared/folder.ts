@@ -4,9 +4,17 @@ import type { Config } from '../../config/schema.ts';
 import { Failure } from '../failure.ts';
 import { shellWord } from '../terminal/output.ts';
 
+/** The name of the schema of config.json, which is beside it. */
+export const SCHEMA_NAME = 'config.schema.json';
+
 /** The configuration file of a folder. */
 export function configFile(dir: string): string {
   return join(dir, 'config.json');
+}
+
+/** The schema of config.json for editors, beside it. */
+export function schemaFile(dir: string): string {
+  return join(dir, SCHEMA_NAME);
 }
 
 /** The folder of the store in a data folder. If it exists, the data folder is complete. */
