@@ -47,6 +47,7 @@ t.test('the build keeps the HTTP core of its own platform only', (t) => {
   const [, expression = ''] = /node -p '(\[process.platform.*?)'/.exec(dockerfile) ?? [];
   const { stdout } = spawnSync(process.execPath, ['-p', expression], { encoding: 'utf8', env: { PATH: process.env['PATH'] } });
   t.equal(stdout.trim(), `${process.platform}_${process.arch}_${process.versions.modules}`);
+  t.ok(readSource('docs/deploy/README.md').includes(expression), 'the command for other installations names the same');
   t.end();
 });
 
