@@ -1,4 +1,4 @@
-import { startBuilds } from '../lib/collab.ts';
+import { startBuilds, startOnNodeCore } from '../lib/collab.ts';
 import { beforeGoal, type CaseResult, median, newRow, ratioGoal, record } from '../lib/measure.ts';
 import { startBareUws, startFastify } from '../lib/peers.ts';
 import type { Plan } from '../lib/plan.ts';
@@ -21,7 +21,7 @@ const singlesPerRound = 15;
 export async function burstCase(plan: Plan): Promise<CaseResult> {
   const builds = await startBuilds(plan);
   const targets: Target[] = [...builds];
-  if (plan.before === null) targets.push(await startBareUws(), await startFastify());
+  if (plan.before === null) targets.push(await startOnNodeCore(plan), await startBareUws(), await startFastify());
   const sinks = new Map<Target, Sink>();
   const perSecond = newRow('deliveries in a burst', '1/s', 0);
   const cpu = newRow('core time of the server per delivery', 'µs', 3);

@@ -1,4 +1,4 @@
-import { installCollab, startBuilds, startCollab } from '../lib/collab.ts';
+import { installCollab, startBuilds, startCollab, startOnNodeCore } from '../lib/collab.ts';
 import { beforeGoal, type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
 import { startBareUws, startFastify } from '../lib/peers.ts';
 import type { Plan } from '../lib/plan.ts';
@@ -10,7 +10,7 @@ import { runWrk, threadsFile } from '../lib/wrk.ts';
 /** Creates comments: 64 connections, 500 threads, on disk before the 201. */
 export async function createCase(plan: Plan): Promise<CaseResult> {
   const targets: Target[] = await startBuilds(plan);
-  if (plan.before === null) targets.push(await startCollab(installCollab(plan.bin), 2), await startBareUws(), await startFastify());
+  if (plan.before === null) targets.push(await startCollab(installCollab(plan.bin), 2), await startOnNodeCore(plan), await startBareUws(), await startFastify());
   const perSecond = newRow('comments created', '1/s', 0);
   const p50 = newRow('answer, median', 'ms', 2);
   const p99 = newRow('answer, 99 of 100', 'ms', 2);

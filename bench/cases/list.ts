@@ -1,4 +1,4 @@
-import { startBuilds } from '../lib/collab.ts';
+import { startBuilds, startOnNodeCore } from '../lib/collab.ts';
 import { beforeGoal, type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
 import { startBareUws, startFastify } from '../lib/peers.ts';
 import type { Plan } from '../lib/plan.ts';
@@ -13,7 +13,7 @@ const comments = 50;
 /** Lists 50 comments: 64 connections, 100 threads of 50 comments each; the bare server sends as many static bytes. */
 export async function listCase(plan: Plan): Promise<CaseResult> {
   const targets: Target[] = await startBuilds(plan);
-  if (plan.before === null) targets.push(await startFastify());
+  if (plan.before === null) targets.push(await startOnNodeCore(plan), await startFastify());
   const perSecond = newRow('lists of 50', '1/s', 0);
   const p50 = newRow('answer, median', 'ms', 2);
   const p99 = newRow('answer, 99 of 100', 'ms', 2);

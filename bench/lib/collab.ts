@@ -20,8 +20,12 @@ export interface Installation {
   readonly jwtKid: string;
 }
 
-/** Creates an environment with the default options; only the address of the load is exempt from the rate limit. */
-export function installCollab(bin: string): Installation {
+/**
+ * Creates an environment with the default options; only the address of the load is exempt from the rate limit.
+ *
+ * @param options what config.json holds besides
+ */
+export function installCollab(bin: string, options: Readonly<Record<string, unknown>> = {}): Installation {
   if (!existsSync(bin)) throw new Error(`${bin} is missing: run \`npm run build\` first`);
   const dir = newFolder('collab');
   const printed = execFileSync(process.execPath, [bin, 'init', '--dir', dir, '--json'], { encoding: 'utf8' });
@@ -29,7 +33,7 @@ export function installCollab(bin: string): Installation {
   const file = join(dir, 'config.json');
   const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
   config['rateLimit'] = { ...(config['rateLimit'] as object | undefined), exempt: ['127.0.0.0/8'] };
-  writeFileSync(file, JSON.stringify(config, null, 2));
+  writeFileSync(file, JSON.stringify({ ...config, ...options }, null, 2));
   return { ...made, bin, dir };
 }
 
@@ -44,6 +48,11 @@ export async function startBuilds({ bin, before }: Plan): Promise<Collab[]> {
   const builds = [await startCollab(installCollab(bin))];
   if (before !== null) builds.push(await startCollab(installCollab(before), 'auto', 'collab before'));
   return builds;
+}
+
+/** Starts the build to measure on the HTTP core of Node.js, in a folder of its own. */
+export function startOnNodeCore({ bin }: Plan): Promise<Collab> {
+  return startCollab(installCollab(bin, { core: 'node' }), 'auto', 'collab, core node');
 }
 
 /** Starts Collab in the folder, by default with as many web workers as cores, or with two. */

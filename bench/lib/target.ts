@@ -1,7 +1,7 @@
 import type { ServerProcess } from './server-process.ts';
 
 /** The columns of every table, in order. */
-export const names = ['collab', 'collab before', 'collab, 2 workers', 'collab, 1 filter', 'collab, 3 actions, webhook', 'collab, backlog', 'bare uWS', 'Fastify + SQLite', 'nginx', 'bare sharp'] as const;
+export const names = ['collab', 'collab before', 'collab, 2 workers', 'collab, core node', 'collab, 1 filter', 'collab, 3 actions, webhook', 'collab, backlog', 'bare uWS', 'Fastify + SQLite', 'nginx', 'bare sharp'] as const;
 export type TargetName = (typeof names)[number];
 
 /** A running server that is measured. */
