@@ -16,7 +16,7 @@ const node = {
   platform: 'node',
   target: 'node20',
   // What is not named here goes into the bundle: typebox alone is hundreds of modules, 200 ms of every worker's start.
-  external: ['commander', 'file-type', 'lmdb', 'music-metadata', 'sharp', 'strtok3', 'uWebSockets.js', 'ws', 'yjs'],
+  external: ['@opentelemetry/*', 'commander', 'file-type', 'lmdb', 'music-metadata', 'sharp', 'strtok3', 'uWebSockets.js', 'ws', 'yjs'],
   sourcemap: true,
   metafile: true,
   logLevel: 'warning',

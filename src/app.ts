@@ -121,20 +121,23 @@ export async function startWorker(role: string): Promise<void> {
 
 /** Starts a web worker, which serves HTTP and WebSocket. */
 export const startWebWorker: StartWorker = async ({ config, workerId, port }, channel) => {
-  const [{ createLogger }, { runWebWorker }, { ipcBus }, { ctx, close }] = await Promise.all([
+  const [{ createLogger }, { startTraces }, { runWebWorker }, { ipcBus }, { ctx, close }] = await Promise.all([
     import('./observability/log.ts'),
+    import('./observability/traces.ts'),
     import('./workers/web-worker.ts'),
     import('./adapters/ipc/bus.ts'),
     openContext(config),
   ]);
   const log = createLogger({ level: config.log.level, name: workerId });
   const { metrics, report } = await startMetrics(config, channel, workerId);
+  const traces = await startTraces({ variables: process.env, log, worker: workerId });
+  const sendTraces: ShutdownStep = { name: 'send the last traces', withinMs: TRACES_MS, run: () => traces?.close() };
   const plugins = await (await import('./workers/web-plugins.ts')).requireWebPlugins({ ctx, config, log, metrics });
-  const worker = await runWebWorker({ config, ctx: plugins.filters === undefined ? ctx : { ...ctx, filters: plugins.filters }, bus: ipcBus(channel), log, workerId, port, metrics, plugins });
+  const worker = await runWebWorker({ config, ctx: plugins.filters === undefined ? ctx : { ...ctx, filters: plugins.filters }, bus: ipcBus(channel), log, workerId, port, metrics, traces, plugins });
   return {
     ready: worker.ready,
     log,
-    drain: (reason) => [...worker.drain(reason), { name: 'end the threads of plugins', withinMs: 1_000, run: () => plugins.close() }, report, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
+    drain: (reason) => [...worker.drain(reason), { name: 'end the threads of plugins', withinMs: 1_000, run: () => plugins.close() }, report, sendTraces, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
   };
 };
 
@@ -171,5 +174,7 @@ async function startMetrics(config: Config, channel: ProcessChannel, workerId: s
   return { metrics, report: { name, withinMs: 1_000, run: reportMetrics(channel, metrics) } };
 }
 
+/** How long sending the last traces may take. */
+const TRACES_MS = 1_000;
 /** How long closing the store may take. */
 const CLOSE_MS = 3_000;

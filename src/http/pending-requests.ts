@@ -1,18 +1,24 @@
 import type { Logger } from '../observability/log.ts';
 import type { Exchange } from './core/exchange.ts';
 import type { RequestMeter } from './core/request-meter.ts';
+import type { RequestTracer } from './core/request-tracer.ts';
 
-/** Counts the requests that are not answered yet, and logs and measures each when it is over. */
+/** Counts the requests that are not answered yet, and logs, measures and traces each when it is over. */
 export class PendingRequests {
   readonly #log: Logger;
   readonly #meter: RequestMeter | null;
+  readonly #tracer: RequestTracer | null;
   #count = 0;
   #onIdle: (() => void)[] = [];
 
-  /** @param meter null while nothing is measured */
-  constructor(log: Logger, meter: RequestMeter | null) {
+  /**
+   * @param meter null while nothing is measured
+   * @param tracer null while no traces are sent
+   */
+  constructor(log: Logger, meter: RequestMeter | null, tracer: RequestTracer | null) {
     this.#log = log;
     this.#meter = meter;
+    this.#tracer = tracer;
   }
 
   get count(): number {
@@ -26,6 +32,7 @@ export class PendingRequests {
   finished(exchange: Exchange): void {
     this.#count -= 1;
     this.#meter?.finished(exchange);
+    this.#tracer?.finished(exchange);
     if (this.#log.isLevelEnabled('debug')) this.#log.debug(logFields(exchange), 'request');
     if (this.#count > 0) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();

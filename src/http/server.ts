@@ -6,6 +6,7 @@ import { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { Logger } from '../observability/log.ts';
 import type { PluginRoute } from '../plugins/web-plugins.ts';
 import type { Metrics } from '../observability/metrics.ts';
+import type { Traces } from '../observability/traces.ts';
 import { API_PREFIX } from './api/api-prefix.ts';
 import { OpenStreams } from './api/open-streams.ts';
 import { ApiPipeline } from './api/pipeline.ts';
@@ -18,6 +19,7 @@ import { Exchange } from './core/exchange.ts';
 import { answerFailure } from './core/refusal.ts';
 import { RequestMeter } from './core/request-meter.ts';
 import { asyncapiDocument } from './openapi/asyncapi.ts';
+import { RequestTracer } from './core/request-tracer.ts';
 import { Files, FILES_PREFIX } from './files/files.ts';
 import type { ServerStatus } from './health.ts';
 import { type DemoPage, Pages } from './pages/pages.ts';
@@ -38,6 +40,8 @@ export interface HttpDeps {
   readonly metrics?: Metrics | undefined;
   /** The schema of `data` of every message of the WebSocket, by type; absent where there is none. */
   readonly socketSchemas?: Readonly<Record<string, TSchema | null>> | undefined;
+  /** Where requests are recorded as spans; absent while no traces are sent. */
+  readonly traces?: Traces | null | undefined;
   /** The routes of plugins. */
   readonly plugins?: readonly PluginRoute[] | undefined;
   /** Called when more of a request's body has arrived, before it is handled. */
@@ -61,7 +65,8 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
   const { ctx, config, log, status } = deps;
   const routes = [...apiRoutes, ...pluginRoutes(deps.plugins ?? [])];
   const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, pathTemplates(routes));
-  const requests = new PendingRequests(log, meter);
+  const tracer = deps.traces === undefined || deps.traces === null ? null : new RequestTracer(deps.traces, pathTemplates(routes));
+  const requests = new PendingRequests(log, meter, tracer);
   const proxies = new TrustedProxies(config);
   const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
   const uploads = new UploadThrottle(() => requests.count - streams.size);
@@ -74,6 +79,7 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
   app.any('/*', (response, request) => {
     const exchange = new Exchange(response, request, options);
     requests.started();
+    tracer?.started(exchange, request);
     if (exchange.head.ambiguous) return exchange.drop();
     const refusal = bodyRefusal(exchange.head);
     if (refusal !== null) return answerFailure(log, exchange, refusal, [['X-Request-Id', exchange.id]]);

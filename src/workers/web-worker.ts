@@ -8,6 +8,7 @@ import { chooseCore, type CoreChoice } from '../net/core-check.ts';
 import { createServer } from '../net/listen.ts';
 import { attachHttp, type Http } from '../http/server.ts';
 import type { Metrics } from '../observability/metrics.ts';
+import type { Traces } from '../observability/traces.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Bus } from '../ports/bus.ts';
 import type { WebPlugins } from '../plugins/web-plugins.ts';
@@ -44,6 +45,8 @@ export interface WebWorkerOptions {
   readonly port: number;
   /** Absent while metrics are disabled. */
   readonly metrics?: Metrics | undefined;
+  /** Absent while no traces are sent. */
+  readonly traces?: Traces | null | undefined;
   /** What it serves of plugins; nothing if absent. */
   readonly plugins?: Pick<WebPlugins, 'routes' | 'warnings'> | undefined;
 }
@@ -73,14 +76,14 @@ interface Parts {
  * @throws {StartError} if the option `core` demands the native core, and it does not run here or corrupts responses
  * @throws {Error} if it cannot listen, with a message for the operator
  */
-export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics, plugins }: WebWorkerOptions): Promise<WebWorker> {
+export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics, traces, plugins }: WebWorkerOptions): Promise<WebWorker> {
   const core = await requireCore(config);
   const status: ServerStatus = { draining: false, warnings: plugins?.warnings ?? [] };
   const onInput = ctx.store.expireOnInput();
   const server = createServer(core.kind, onInput);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? (await import('../demo/demo.ts')).createDemo(ctx, DEMO_ENVIRONMENT) : undefined;
-  const http = attachHttp(server.app, { ctx, config, log, status, metrics, demo, onInput, plugins: plugins?.routes, socketSchemas });
+  const http = attachHttp(server.app, { ctx, config, log, status, metrics, traces, demo, onInput, plugins: plugins?.routes, socketSchemas });
   logListenerErrors(ctx.store, log);
   const unfollowCommits = followCommits(ctx, bus);
   if (metrics !== undefined) timeCommits(ctx, metrics);

@@ -46,6 +46,11 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   nodemailer: ['plugins/email/'],
   mustache: ['plugins/email/'],
   'web-push': ['plugins/web-push/'],
+  '@opentelemetry/api': ['src/observability/traces.ts'],
+  '@opentelemetry/core': ['src/observability/traces.ts'],
+  '@opentelemetry/exporter-trace-otlp-http': ['src/observability/traces.ts'],
+  '@opentelemetry/resources': ['src/observability/traces.ts'],
+  '@opentelemetry/sdk-trace-base': ['src/observability/traces.ts'],
 };
 
 /** Why `file` (a path from the project's top) must not import `target`; null when it may. */
