@@ -62,9 +62,10 @@ t.test('held content is found through no route and no socket, except those for m
       seen.push(...markers.filter((marker) => text.includes(marker)).map((marker) => `${route.operationId}${search} (${status}) shows ${marker}`));
     }
   }
-  for (const [path, status] of [[`/threads/${heldThread.id}`, 404], [`/threads/${heldThread.id}/comments`, 404], ['/rooms/fresh%20room', 404]] as const) {
+  for (const [path, status] of [[`/threads/${heldThread.id}`, 404], [`/threads/${heldThread.id}/comments`, 404]] as const) {
     t.equal((await tenant.request('GET', path)).status, status, path);
   }
+  t.match((await tenant.request('GET', '/rooms/fresh%20room')).json, { room: { threadCount: 0, createdAt: null }, threads: [] }, 'as a room that nobody has used');
   for (const [method, path, body] of [
     ['PATCH', `/comments/${held.id}`, { body: 'x' }], ['DELETE', `/comments/${held.id}`], ['POST', `/comments/${held.id}/reactions`, { userId: 'bob', emoji: '👍' }],
     ['POST', `/comments/${held.id}/report`, { reason: 'x' }], ['PATCH', `/threads/${heldThread.id}`, { resolved: true }], ['DELETE', `/threads/${heldThread.id}`],
