@@ -45,6 +45,7 @@ export function documentOf(routes: readonly Route[]): Json {
       version,
       summary: 'Comments, threads and presence for any page, self-hosted.',
       description: ABOUT,
+      contact: { name: 'The operators of this server' },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: API_PREFIX, description: 'This server.' }],

@@ -9,9 +9,10 @@ export const asyncapiRoute: Route = {
   path: '/asyncapi.json',
   operationId: 'openapi.getAsyncapi',
   summary: 'Get the document of the WebSocket',
+  description: 'It describes the messages of the WebSocket, in AsyncAPI 3.0.',
   credential: 'public',
   access: 'read',
-  answers: { 200: Type.Object({}, { description: 'An AsyncAPI 3.0 document.' }) },
+  answers: { 200: Type.Object({}, { description: 'An AsyncAPI 3.0 document.', additionalProperties: true }) },
   errors: [],
   handle: ({ services, head }) => {
     if (services.asyncapi === null) return Promise.reject(routeNotFound(head));
@@ -30,7 +31,7 @@ export function openapiRoute(routes: () => readonly Route[]): Route {
     description: 'It describes all operations of this server, in OpenAPI 3.1.',
     credential: 'public',
     access: 'read',
-    answers: { 200: Type.Object({}, { description: 'An OpenAPI 3.1 document.' }) },
+    answers: { 200: Type.Object({}, { description: 'An OpenAPI 3.1 document.', additionalProperties: true }) },
     errors: [],
     handle: () => {
       text ??= JSON.stringify(documentOf(routes()));
