@@ -52,7 +52,7 @@ export function documentOf(routes: readonly Route[]): Json {
     security: [{ secretKey: [] }],
     tags: tags.map((name) => ({ name, ...(tagTexts[name] === undefined ? {} : { description: tagTexts[name] }) })),
     paths: { ...pathsOf(routes), ...filesPath },
-    // Reserved: the bodies of deliveries will be the durable events, whose schemas are among the components.
+    // Empty: webhooks are those of a plugin. docs/webhooks.md describes their bodies, whose `data` is that of an event.
     webhooks: {},
     components: { ...sharedComponents, examples: refusalExamples(new Set([...routes.flatMap(errorsOf), ...fileErrors])) },
   };
