@@ -45,8 +45,6 @@ export class PluginThread {
   readonly #ends: number[] = [];
   #worker: Worker | null = null;
   #started: Promise<PluginInfo> | null = null;
-  /** Messages of this event loop iteration, sent as one: each message wakes the thread. */
-  #outbox: ToThread[] = [];
   #pong: () => void = () => {};
   #lastRun = 0;
   #stopped = false;
@@ -132,7 +130,7 @@ export class PluginThread {
         reject(error);
       };
       let services: PluginServices | null = null;
-      const receive = (message: FromThread): void => {
+      worker.on('message', (message: FromThread) => {
         if (message.type === 'failed') fail(Object.assign(new PluginError(use, ''), { message: message.message }));
         if (message.type === 'ready') {
           clearTimeout(timer);
@@ -142,8 +140,7 @@ export class PluginThread {
           resolve(message.info);
         }
         if (services !== null) this.#receive(worker, services, message);
-      };
-      worker.on('message', (messages: readonly FromThread[]) => messages.forEach(receive));
+      });
       worker.on('error', (error) => {
         if ('code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY') this.#ending = 'memory';
         services?.log.error({ reason: firstLine(error) }, 'the thread of a plugin has failed');
@@ -158,10 +155,7 @@ export class PluginThread {
     if (message.type === 'log') services.log[message.level](message.fields, message.message);
     if (message.type === 'done') this.#runs.get(message.id)?.settle(message.error === undefined ? { value: message.value } : receivedError(message.error));
     if (message.type === 'call') {
-      const answer = (result: Omit<Extract<ToThread, { type: 'result' }>, 'type' | 'id'>): void => {
-        // Another thread has no such call.
-        if (this.#worker === worker) this.#post({ type: 'result', id: message.id, ...result });
-      };
+      const answer = (result: Omit<Extract<ToThread, { type: 'result' }>, 'type' | 'id'>): void => worker.postMessage({ type: 'result', id: message.id, ...result } satisfies ToThread);
       callService(services, message.method, message.args).then((value) => answer({ value }), (error: unknown) => answer({ error: sentError(error) }));
     }
   }
@@ -172,14 +166,7 @@ export class PluginThread {
   }
 
   #post(message: ToThread): void {
-    if (this.#worker === null) return;
-    this.#outbox.push(message);
-    if (this.#outbox.length > 1) return;
-    setImmediate(() => {
-      const messages = this.#outbox;
-      this.#outbox = [];
-      if (messages.length > 0) this.#worker?.postMessage(messages);
-    });
+    this.#worker?.postMessage(message);
   }
 
   /** Ends the thread if it does not answer: it is in an endless loop. */
@@ -219,8 +206,6 @@ export class PluginThread {
   #forget(): void {
     this.#worker = null;
     this.#started = null;
-    // What was to be sent was for this worker. The array stays the one that is about to be sent.
-    this.#outbox.length = 0;
     const error = this.#ending === 'memory' ? new Error(`ended with its thread, which had used ${HEAP_MB} MB of memory`) : new Interrupted('the thread of the plugin has ended');
     for (const { settle } of [...this.#runs.values()]) settle(error);
   }

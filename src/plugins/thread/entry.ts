@@ -16,51 +16,12 @@ const calls = new Map<number, { resolve: (value: unknown) => void; reject: (erro
 const runs = new Map<number, AbortController>();
 let lastCall = 0;
 
-/** Messages of this event loop iteration, sent as one: each message wakes the other thread. */
-let outbox: FromThread[] = [];
-
-function post(message: FromThread): void {
-  outbox.push(message);
-  if (outbox.length === 1) setImmediate(flush);
-}
-
-/** Sends a message at once: what a plugin has logged must arrive even if it hangs after that. */
-function postNow(message: FromThread): void {
-  outbox.push(message);
-  flush();
-}
-
-function flush(): void {
-  const messages = outbox;
-  outbox = [];
-  if (messages.length === 0) return;
-  try {
-    port.postMessage(messages);
-  } catch {
-    messages.forEach(postOne);
-  }
-}
-
-/** Sends one message; if its value cannot be cloned, its sender or receiver gets that error. */
-function postOne(message: FromThread): void {
-  try {
-    port.postMessage([message]);
-  } catch (error) {
-    if (message.type === 'call') settleCall(message.id, (call) => call.reject(error as Error));
-    if (message.type === 'done') port.postMessage([{ type: 'done', id: message.id, error: sentError(error) } satisfies FromThread]);
-  }
-}
-
-function settleCall(id: number, settle: (call: { resolve: (value: unknown) => void; reject: (error: Error) => void }) => void): void {
-  const call = calls.get(id);
-  calls.delete(id);
-  if (call !== undefined) settle(call);
-}
+const post = (message: FromThread): void => port.postMessage(message);
 
 const logLine =
   (level: 'debug' | 'info' | 'warn' | 'error'): PluginLog['info'] =>
   (fields, message) =>
-    postNow({ type: 'log', level, fields: JSON.parse(JSON.stringify(fields, errorsAsText)) as Record<string, unknown>, message: String(message) });
+    post({ type: 'log', level, fields: JSON.parse(JSON.stringify(fields, errorsAsText)) as Record<string, unknown>, message: String(message) });
 const log: PluginLog = { debug: logLine('debug'), info: logLine('info'), warn: logLine('warn'), error: logLine('error') };
 
 process.on('unhandledRejection', (error) => log.error({ reason: firstLine(error) }, 'a promise of a plugin was rejected and nothing handled it'));
@@ -82,10 +43,10 @@ async function start(): Promise<Hooks | null> {
   try {
     const loaded = await loadPlugin(entry);
     const hooks = await setUp(loaded.plugin, services);
-    postNow({ type: 'ready', info: infoOf(loaded, hooks) });
+    post({ type: 'ready', info: infoOf(loaded, hooks) });
     return hooks;
   } catch (error) {
-    postNow({ type: 'failed', message: firstLine(error) });
+    post({ type: 'failed', message: firstLine(error) });
     return null;
   }
 }
@@ -99,17 +60,17 @@ async function run(hooks: Hooks, hook: HookReference, subject: unknown, context:
 }
 
 const started = start();
-port.on('message', (messages: readonly ToThread[]) => messages.forEach(receive));
-
-function receive(message: ToThread): void {
-  if (message.type === 'ping') postNow({ type: 'pong' });
+port.on('message', (message: ToThread) => {
+  if (message.type === 'ping') post({ type: 'pong' });
   if (message.type === 'cancel') runs.get(message.id)?.abort();
   if (message.type === 'result') {
-    const { value, error } = message;
-    settleCall(message.id, (call) => (error === undefined ? call.resolve(value) : call.reject(receivedError(error))));
+    const call = calls.get(message.id);
+    calls.delete(message.id);
+    if (message.error === undefined) call?.resolve(message.value);
+    else call?.reject(receivedError(message.error));
   }
   if (message.type === 'run') void handleRun(message);
-}
+});
 
 async function handleRun({ id, hook, subject, context }: Extract<ToThread, { type: 'run' }>): Promise<void> {
   const hooks = await started;

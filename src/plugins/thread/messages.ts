@@ -39,7 +39,7 @@ export interface SentError {
   readonly ms?: number;
 }
 
-/** What a thread receives, in arrays. */
+/** What a thread receives. */
 export type ToThread =
   | { readonly type: 'run'; readonly id: number; readonly hook: HookReference; readonly subject: unknown; readonly context: object }
   /** The deadline of a run has passed: its signal is aborted. */
@@ -48,7 +48,7 @@ export type ToThread =
   /** The result of a `call`. */
   | { readonly type: 'result'; readonly id: number; readonly value?: unknown; readonly error?: SentError };
 
-/** What a thread sends, in arrays. */
+/** What a thread sends. */
 export type FromThread =
   | { readonly type: 'ready'; readonly info: PluginInfo }
   | { readonly type: 'failed'; readonly message: string }

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
 import { endAttempt, type FailedAttempt, leaseJobs } from '../../domain/plugins/job-attempts.ts';
@@ -18,8 +17,6 @@ import type { PluginInfo } from '../../plugins/thread/messages.ts';
 const LEASE_BATCH = 16;
 /** What an attempt may take beyond its deadline until its end is on disk. */
 const LEASE_MARGIN_MS = 10_000;
-/** Between two rounds over the groups, in milliseconds: jobs that are added meanwhile begin with one commit. */
-const PAUSE_MS = 5;
 const MAX_RETRY_AFTER_MS = 7 * 24 * 3_600_000;
 const JITTER = 0.1;
 
@@ -77,7 +74,6 @@ export class QueueRunner {
       } catch (error) {
         this.#deps.log.error({ err: error, plugin: this.#deps.info.name, queue: this.#name }, 'the jobs of a plugin could not be read; they are tried again');
       }
-      await delay(PAUSE_MS);
     }
   }
 

@@ -19,8 +19,6 @@ const SAVE_MS = 250;
 const READ_RETRY_MS = 1_000;
 /** How long events collect, in milliseconds, after a batch consumer has handled all: under load it then needs fewer commits. */
 const COLLECT_MS = 100;
-/** The same for other consumers: their events are handled beside each other, and what they write shares commits. */
-const PAUSE_MS = 10;
 
 /** What became of an event, or of an attempt at it. */
 export type ConsumerOutcome = 'handled' | 'retried' | 'skipped' | 'lost';
@@ -94,7 +92,7 @@ export class StreamReader {
       try {
         if (await this.#passOver()) continue;
         await this.#readOn();
-        await this.#pause('handleBatch' in this.consumer ? COLLECT_MS : PAUSE_MS);
+        if ('handleBatch' in this.consumer) await this.#pause(COLLECT_MS);
       } catch (error) {
         this.#deps.log.error({ err: error, ...this.#names() }, 'events could not be read for a consumer; they are tried again');
         this.#signalled = true;
