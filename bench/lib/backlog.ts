@@ -6,14 +6,7 @@ import { addNotification, notificationId, notificationKey } from '../../src/doma
 import { addJobs } from '../../src/domain/plugins/jobs.ts';
 import { systemClock, timestamp } from '../../src/lib/clock.ts';
 import type { Installation } from './collab.ts';
-
-/** What a store is filled with. */
-export interface Backlog {
-  /** Unread notifications, in inboxes of a thousand. */
-  readonly notifications: number;
-  /** Webhook deliveries that are due, to an endpoint that has to exist. */
-  readonly deliveries: number;
-}
+import type { Backlog } from './plan.ts';
 
 const PER_INBOX = 1_000;
 const PER_COMMIT = 1_000;

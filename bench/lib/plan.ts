@@ -1,11 +1,18 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import type { Backlog } from './backlog.ts';
 
 /** The cases, in their default order. */
 export const caseNames = ['create', 'list', 'burst', 'memory', 'start', 'upload', 'serve', 'thumbnails', 'mixed', 'plugins', 'webhooks', 'backlog', 'panel', 'paint', 'growth', 'reconnects'] as const;
 export type CaseName = (typeof caseNames)[number];
+
+/** What a store is filled with. */
+export interface Backlog {
+  /** Unread notifications, in inboxes of a thousand. */
+  readonly notifications: number;
+  /** Webhook deliveries that are due, to an endpoint that has to exist. */
+  readonly deliveries: number;
+}
 
 /** What is measured, and how often. */
 export interface Plan {
