@@ -1,13 +1,12 @@
 /**
  * Collects values by key within one event loop iteration and sends them as one batch, with one merged value per key. While a
- * batch is being sent, and for a pause after that, further values wait for the next one. If too many keys wait, the batch says only that any key may
+ * batch is being sent, further values wait for the next one. If too many keys wait, the batch says only that any key may
  * have changed: so the queue needs a bounded amount of memory, however slow the receiver is.
  */
 export class MergeQueue<V> {
   readonly #send: (batch: ReadonlyMap<string, V> | null, sent: () => void) => void;
   readonly #merge: (earlier: V, later: V) => V;
   readonly #maxKeys: number;
-  readonly #pauseMs: number;
   /** Null if any key may have changed. */
   #waiting: Map<string, V> | null = new Map();
   #sending = false;
@@ -16,13 +15,11 @@ export class MergeQueue<V> {
    * @param send sends a batch, null for any key, and calls `sent` once it has left the process
    * @param merge the value to send in place of two values of one key
    * @param maxKeys the number of keys that may wait
-   * @param pauseMs the shortest time between a batch and the next one, in milliseconds
    */
-  constructor(send: (batch: ReadonlyMap<string, V> | null, sent: () => void) => void, merge: (earlier: V, later: V) => V, maxKeys: number, pauseMs = 0) {
+  constructor(send: (batch: ReadonlyMap<string, V> | null, sent: () => void) => void, merge: (earlier: V, later: V) => V, maxKeys: number) {
     this.#send = send;
     this.#merge = merge;
     this.#maxKeys = maxKeys;
-    this.#pauseMs = pauseMs;
   }
 
   /** Queues values by key; null if any key may have changed. */
@@ -45,14 +42,9 @@ export class MergeQueue<V> {
       const batch = this.#waiting;
       this.#waiting = new Map();
       this.#send(batch, () => {
-        if (this.#pauseMs === 0) this.#goOn();
-        else setTimeout(() => this.#goOn(), this.#pauseMs);
+        this.#sending = false;
+        if (this.#waiting === null || this.#waiting.size > 0) this.#scheduleSend();
       });
     });
-  }
-
-  #goOn(): void {
-    this.#sending = false;
-    if (this.#waiting === null || this.#waiting.size > 0) this.#scheduleSend();
   }
 }

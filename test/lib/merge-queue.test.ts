@@ -36,19 +36,3 @@ t.test('values that come while a batch is being sent wait for the next one', asy
   await until(() => batches.length > 1);
   t.strictSame(batches[1], new Map([['a', 2]]));
 });
-
-t.test('with a pause, the first batch leaves at once, and the values of the pause as one batch after it', async (t) => {
-  const pauseMs = 40;
-  const times: number[] = [];
-  let last = 0;
-  const queue = new MergeQueue<number>((batch, sent) => (times.push(performance.now()), (last = batch?.get('a') ?? 0), sent()), Math.max, 10, pauseMs);
-  queue.add([['a', 1]]);
-  await until(() => times.length > 0);
-  for (let value = 2; value <= 500; value++) {
-    queue.add([['a', value]]);
-    await nextIteration();
-  }
-  await until(() => last === 500);
-  // Timers may fire up to a millisecond early.
-  for (let i = 1; i < times.length; i++) t.ok(times[i]! - times[i - 1]! >= pauseMs - 1);
-});

@@ -17,12 +17,6 @@ interface Channel {
 }
 
 /**
- * The shortest time between two announcements of a process. Under full load a message after every event loop iteration took
- * 8 % of a web worker's time (benchmark case create, CPU profile on Node 20); the first one after a pause leaves at once.
- */
-const ANNOUNCE_PAUSE_MS = 5;
-
-/**
  * Makes a bus over the channel to the primary, which relays. At most one announcement is being sent at a time: positions
  * announced meanwhile are merged into one after it, so a slow primary costs little memory. Publications are sent in batches,
  * one at a time as well. While there is no other process nothing is sent: a message to the primary costs as much as a few
@@ -36,7 +30,6 @@ export function ipcBus(channel: Channel): Bus {
     (streams, sent) => channel.send({ type: 'announce', data: { streams: streams === null ? null : [...streams] } }, sent),
     laterPosition,
     MAX_ANNOUNCED,
-    ANNOUNCE_PAUSE_MS,
   );
   let alone = false;
   /** Whether anything was announced while there was no other process. */
