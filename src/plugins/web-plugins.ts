@@ -1,7 +1,6 @@
 import type { Config } from '../config/schema.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import type { Context } from '../domain/context.ts';
-import { copyJson } from '../lib/json-copy.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { FilterContext, HookContext, RouteAnswer, RouteOptions, RouteRequest } from './api.ts';
@@ -113,7 +112,7 @@ function localFilters({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginF
             return signal();
           },
         };
-        return filter(copyJson(payload) as Parameters<typeof filter>[0], context);
+        return filter(structuredClone(payload) as Parameters<typeof filter>[0], context);
       }),
   }));
 }
