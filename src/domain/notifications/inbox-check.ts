@@ -31,8 +31,9 @@ export async function findInboxDifferences(ctx: Context, environmentId: string):
 export async function recountInboxes(ctx: Context, environmentId: string): Promise<number> {
   const differences = await findInboxDifferences(ctx, environmentId);
   for (const { userId } of differences) {
-    // Every change of an inbox conflicts with the transaction, which then counts again.
     await ctx.store.transact(async (tx) => {
+      // Every change of the unread notifications writes this number, and makes the transaction run again.
+      await unreadCount(tx, environmentId, userId);
       const unread = await tx.range(inboxOf(environmentId, userId), { prefix: UNREAD_PREFIX });
       setUnreadCount(tx, environmentId, userId, unread.length);
     });
