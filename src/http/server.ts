@@ -64,8 +64,9 @@ const STREAM_HEARTBEAT_MS = 15_000;
 export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
   const { ctx, config, log, status } = deps;
   const routes = [...apiRoutes, ...pluginRoutes(deps.plugins ?? [])];
-  const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, pathTemplates(routes));
-  const tracer = deps.traces === undefined || deps.traces === null ? null : new RequestTracer(deps.traces, pathTemplates(routes));
+  const templates = pathTemplates(routes);
+  const meter = deps.metrics === undefined ? null : new RequestMeter(deps.metrics, templates);
+  const tracer = deps.traces === undefined || deps.traces === null ? null : new RequestTracer(deps.traces, templates);
   const requests = new PendingRequests(log, meter, tracer);
   const proxies = new TrustedProxies(config);
   const streams = new OpenStreams(deps.streamHeartbeatMs ?? STREAM_HEARTBEAT_MS);
@@ -95,7 +96,7 @@ function asyncapiText({ socketSchemas }: HttpDeps): (() => string) | null {
   return socketSchemas === undefined ? null : () => (text ??= JSON.stringify(asyncapiDocument(socketSchemas)));
 }
 
-/** Name of a route -> its path, for the labels of metrics. */
+/** Name of a route -> its path, for metrics and traces. */
 function pathTemplates(routes: readonly Route[]): ReadonlyMap<string, string> {
   return new Map(routes.map(({ operationId, path }) => [operationId, API_PREFIX + path]));
 }

@@ -38,7 +38,6 @@ export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, Mes
   ]),
 ]);
 
-
 /** The schema of `data` of each of these messages, by type; null for one without. */
 export const messageSchemas: Readonly<Record<string, TSchema | null>> = {
   pong: null,
