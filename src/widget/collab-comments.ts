@@ -91,6 +91,7 @@ export class CollabComments extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback();
     this.#tracker.start();
+    window.addEventListener('resize', this.#popover.placeAgain);
     window.addEventListener('hashchange', this.#onHash);
     window.addEventListener('pagehide', this.#onLeave);
     document.addEventListener('keydown', this.#onKey);
@@ -100,6 +101,7 @@ export class CollabComments extends LitElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     this.#tracker.stop();
+    window.removeEventListener('resize', this.#popover.placeAgain);
     window.removeEventListener('hashchange', this.#onHash);
     window.removeEventListener('pagehide', this.#onLeave);
     document.removeEventListener('keydown', this.#onKey);

@@ -9,11 +9,21 @@ const PIN_SIZE = 32;
 export class PopoverPlace {
   readonly #sizes: ResizeObserver;
   #observed: Element | null = null;
+  /** What the popover was last placed by; null to place it in any case. */
+  #placedBy: string | null = null;
 
-  /** @param resized called when the size of the popover has changed */
+  /** @param resized called when the size of the popover has changed, and it has to be placed again with `update` */
   constructor(resized: () => void) {
-    this.#sizes = new ResizeObserver(resized);
+    this.#sizes = new ResizeObserver(() => {
+      this.placeAgain();
+      resized();
+    });
   }
+
+  /** Makes the next `update` place the popover even if its pin has not moved. */
+  readonly placeAgain = (): void => {
+    this.#placedBy = null;
+  };
 
   /** Moves the popover, if one is open. A thread without a visible pin has its popover at the edge of the window. */
   update(root: DocumentFragment | HTMLElement, view: View, placements: ReadonlyMap<string, Placement>, rtl: boolean): void {
@@ -21,10 +31,12 @@ export class PopoverPlace {
     this.#observe(popover);
     if (popover === null) return;
     const point = this.#point(view, placements);
+    const placedBy = JSON.stringify([point, view.panel, rtl]);
+    if (placedBy === this.#placedBy) return;
+    this.#placedBy = placedBy;
     popover.classList.toggle('unpinned', point === null);
     if (point === null) return;
-    const window = popover.ownerDocument.documentElement;
-    const free = this.#free(root, window);
+    const free = this.#free(root, popover.ownerDocument.documentElement);
     const pin = { left: rtl ? point.x - PIN_SIZE : point.x, top: point.y - PIN_SIZE, width: PIN_SIZE, height: PIN_SIZE };
     const { left, top } = placePopover(pin, { width: popover.offsetWidth, height: popover.offsetHeight }, free, rtl);
     move(popover, left, top);
@@ -44,6 +56,7 @@ export class PopoverPlace {
   #observe(popover: Element | null): void {
     if (popover === this.#observed) return;
     this.#sizes.disconnect();
+    this.#placedBy = null;
     this.#observed = popover;
     if (popover !== null) this.#sizes.observe(popover);
   }

@@ -13,7 +13,11 @@ export class Language {
   /** The BCP 47 tag that dates and numbers follow. */
   readonly tag: string;
   readonly #strings: Strings;
+  // Making a format takes longer than rendering a comment, so each is made once.
   readonly #relative: Intl.RelativeTimeFormat;
+  readonly #full: Intl.DateTimeFormat;
+  readonly #day: Intl.DateTimeFormat;
+  readonly #dayOfYear: Intl.DateTimeFormat;
 
   /**
    * @param tag a BCP 47 tag such as `de-AT`
@@ -23,6 +27,9 @@ export class Language {
     this.tag = isTag(tag) ? tag : 'en';
     this.#strings = { ...en, ...strings };
     this.#relative = new Intl.RelativeTimeFormat(this.tag, { numeric: 'auto', style: 'short' });
+    this.#full = new Intl.DateTimeFormat(this.tag, { dateStyle: 'long', timeStyle: 'short' });
+    this.#day = new Intl.DateTimeFormat(this.tag, { day: 'numeric', month: 'short' });
+    this.#dayOfYear = new Intl.DateTimeFormat(this.tag, { day: 'numeric', month: 'short', year: 'numeric' });
   }
 
   /** The text of a key, with its values. */
@@ -39,12 +46,12 @@ export class Language {
     if (seconds > -86_400) return this.#relative.format(Math.round(seconds / 3_600), 'hour');
     if (seconds > -7 * 86_400) return this.#relative.format(Math.round(seconds / 86_400), 'day');
     const sameYear = new Date(at).getFullYear() === new Date(now).getFullYear();
-    return new Date(at).toLocaleDateString(this.tag, { day: 'numeric', month: 'short', ...(sameYear ? {} : { year: 'numeric' }) });
+    return (sameYear ? this.#day : this.#dayOfYear).format(at);
   }
 
   /** The full date and time. */
   exactly(iso: string): string {
-    return new Date(iso).toLocaleString(this.tag, { dateStyle: 'long', timeStyle: 'short' });
+    return this.#full.format(new Date(iso));
   }
 }
 

@@ -27,6 +27,17 @@ class CommentPart extends Part {
     this.editing = false;
   }
 
+  /** Whether the app changed in a way that this comment shows: with many comments, rendering all at each event takes long. */
+  override shouldUpdate(changed: PropertyValues): boolean {
+    const { language, userId, snapshot } = this.app;
+    const shown = [language, userId, snapshot.users, Math.floor(Date.now() / 60_000)];
+    const isSame = shown.every((value, index) => value === this.#shown[index]);
+    this.#shown = shown;
+    const onlyVersion = changed.size === 1 && changed.has('version');
+    return !(onlyVersion && isSame) || this.editing || this.menu !== null;
+  }
+  #shown: readonly unknown[] = [];
+
   override render(): TemplateResult {
     const { app, comment } = this;
     const text = app.language;

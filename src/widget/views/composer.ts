@@ -84,8 +84,12 @@ export class Composer extends Part {
     const { area } = this;
     if (area === null) return;
     if (area.value !== this.draft.text) area.value = this.draft.text;
-    if (changed.has('field') || changed.size > 0) fit(area);
+    if (!changed.has('field') && area.value === this.#fitted) return;
+    this.#fitted = area.value;
+    fit(area);
   }
+  /** The text that the height of the field was measured for: measuring lays the page out. */
+  #fitted = '';
 
   override render(): TemplateResult {
     const text = this.app.language;
