@@ -1,7 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import { guard } from 'lit/directives/guard.js';
 import { repeat } from 'lit/directives/repeat.js';
 import type { Placement } from '../anchoring/tracker.ts';
 import type { App } from '../core/app.ts';
+import type { Person } from '../core/people.ts';
 import { type Cluster, clusterPins } from '../pins/cluster.ts';
 import type { RoomThread } from '../../client/room/snapshot.ts';
 import { avatar } from './avatar.ts';
@@ -51,6 +53,19 @@ function pin(app: App, { ids, x, y }: Cluster, threads: ReadonlyMap<string, Room
   const unread = app.isUnread(thread);
   const isOpen = app.view.open?.threadId === thread.id;
   const person = app.person(thread.userId);
+  // A page with hundreds of pins renders with every event, of which most concern none of them.
+  return html`${guard([thread, x, y, unread, isOpen, person, app.language], () => pinContent(app, thread, { x, y, unread, isOpen, person }))}`;
+}
+
+interface Pin {
+  readonly x: number;
+  readonly y: number;
+  readonly unread: boolean;
+  readonly isOpen: boolean;
+  readonly person: Person;
+}
+
+function pinContent(app: App, thread: RoomThread, { x, y, unread, isOpen, person }: Pin): TemplateResult {
   const label = app.language.text(unread ? 'pinUnread' : 'pin', { name: person.name, text: plainText(thread.comments[0]?.body ?? '', 80) || app.language.text('attachmentOnly') });
   return html`<button type="button" class="pin ${isOpen ? 'open' : ''} ${thread.resolved ? 'resolved' : ''} ${thread.pending === 'create' ? 'pending' : ''}" part="pin" ${place(x, y)} data-thread=${thread.id}
     aria-label=${label} aria-expanded=${String(isOpen)} @click=${() => (isOpen ? app.close() : app.openThread(thread.id))}>
