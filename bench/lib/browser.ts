@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { type Collab, type Installation, installCollab, startCollab } from './collab.ts';
 import type { Plan } from './plan.ts';
+import { countBrowser } from './neighbours.ts';
 import { mintToken } from './tokens.ts';
 
 const program = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => existsSync(path));
@@ -56,6 +57,7 @@ export async function withBrowser<T>(plan: Plan, work: (bench: BrowserBench) => 
   const installation = installCollab(plan.bin);
   const collab = await startCollab(installation);
   const browser = await chromium.launch({ executablePath: program, args: flags });
+  const counted = countBrowser();
   const host = createServer((request, response) => {
     const userId = new URL(request.url ?? '/', 'http://host').searchParams.get('user') ?? 'user-1';
     response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' }).end(page(collab, installation, userId));
@@ -69,6 +71,7 @@ export async function withBrowser<T>(plan: Plan, work: (bench: BrowserBench) => 
       call: (method, path, body) => call(collab, method, path, body),
     });
   } finally {
+    counted.end();
     await browser.close();
     host.closeAllConnections();
     host.close();

@@ -1,5 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { busyMs, commandOf, processTree } from './processes.ts';
+
+const SAMPLE_MS = 500;
+
+/** Pid -> CPU time in milliseconds of the processes that `countBrowser` has seen. */
+const browserProcesses = new Map<number, number>();
 
 /** Measures the share of the machine that processes outside of this benchmark use. */
 export interface Neighbours {
@@ -23,16 +29,35 @@ export function watchNeighbours(): Neighbours {
   };
 }
 
+/**
+ * Counts the processes of browsers that this process starts as its own until `end` is called. Chromium does not wait for
+ * those of its pages when they end, so the kernel does not add their time to that of this process.
+ */
+export function countBrowser(): { end(): void } {
+  const sample = (): void => {
+    const parts = processTree(process.pid).filter((pid) => commandOf(pid).includes('--type='));
+    for (const pid of parts) browserProcesses.set(pid, busyMs([pid]));
+  };
+  const timer = setInterval(sample, SAMPLE_MS);
+  return {
+    end() {
+      clearInterval(timer);
+      sample();
+    },
+  };
+}
+
 /** Ticks that all processes have spent in user and kernel code. */
 function machineTicks(): number {
   const [user, nice, system] = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.trim().split(/\s+/).slice(1).map(Number);
   return user! + nice! + system!;
 }
 
-/** Ticks of this process and of all its descendants that have ended. */
+/** Ticks of this process, of all its descendants that have ended, and of its browsers. */
 function ownTicks(): number {
   const stat = readFileSync('/proc/self/stat', 'utf8');
   // After the name in parentheses, utime, stime, cutime and cstime are fields 12 to 15.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+  const browsers = [...browserProcesses.values()].reduce((sum, ms) => sum + ms, 0) / 10;
+  return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), browsers);
 }

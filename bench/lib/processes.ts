@@ -24,6 +24,11 @@ export function busyMs(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + busyMsOf(pid), 0);
 }
 
+/** The command line of a process, its arguments separated by NUL; empty if it has ended. */
+export function commandOf(pid: number): string {
+  return read(`/proc/${pid}/cmdline`) ?? '';
+}
+
 function parentOf(pid: number): number | null {
   const stat = read(`/proc/${pid}/stat`);
   if (stat === null) return null;
