@@ -142,7 +142,7 @@ export const startWebWorker: StartWorker = async ({ config, workerId, port }, ch
 };
 
 /** Starts the background worker, which does slow work. */
-export const startBackgroundWorker: StartWorker = async ({ config, workerId }, channel) => {
+export const startBackgroundWorker: StartWorker = async ({ config, workerId, startedAt }, channel) => {
   const [{ createLogger }, { runBackgroundWorker }, { ipcBus }, { ctx, close }] = await Promise.all([
     import('./observability/log.ts'),
     import('./workers/background-worker.ts'),
@@ -154,8 +154,7 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId }, c
   metrics?.gauge('lmdb_used_bytes', () => [[{}, storeFiles(storePath(config)).reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0)]]);
   const { BackgroundPlugins } = await import('./workers/background/background-plugins.ts');
   const plugins = await BackgroundPlugins.load({ ctx, config, log, metrics });
-  const worker = runBackgroundWorker({ config, ctx: { ...ctx, inboxFilter: plugins.inboxFilter }, bus: ipcBus(channel), channel, log, metrics, plugins });
-  // A new plugin receives what is committed once the server is ready.
+  const worker = runBackgroundWorker({ config, ctx: { ...ctx, inboxFilter: plugins.inboxFilter }, bus: ipcBus(channel), channel, log, startedAt, metrics, plugins });
   await worker.started;
   return {
     ready: { port: 0, core: '', coreReason: '', oldCore: false, usesBus: worker.usesBus },

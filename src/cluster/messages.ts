@@ -12,6 +12,8 @@ export interface StartData {
   readonly workerId: string;
   /** The port to listen on; already chosen if the configuration says 0. */
   readonly port: number;
+  /** When the server was started, in milliseconds since the epoch: before any worker served. */
+  readonly startedAt: number;
 }
 
 /** What a worker reports when it is ready. */

@@ -49,6 +49,7 @@ export class Supervisor {
   readonly #watchdog: Watchdog;
   #stopWatchdog: () => void = () => {};
   readonly #stopping = new AbortController();
+  readonly #startedAt: number;
   #started = false;
   #failStart: (error: StartError) => void = () => {};
   #launched = 0;
@@ -57,7 +58,8 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    const { config, log } = options;
+    const { config, log, clock } = options;
+    this.#startedAt = clock.now();
     this.#watchdog = new Watchdog({ timeoutMs: config.workerTimeoutSeconds * 1_000, now: () => performance.now(), log });
   }
 
@@ -127,7 +129,7 @@ export class Supervisor {
   #launch(role: Role): Worker {
     const { config, port, spawn, log } = this.#options;
     const workerId = role === 'web' ? `web-${++this.#launched}` : `background-${++this.#launched}`;
-    const worker = new Worker(spawn(role), role, { config, workerId, port });
+    const worker = new Worker(spawn(role), role, { config, workerId, port, startedAt: this.#startedAt });
     this.#running.add(worker);
     this.#watchdog.watch(worker);
     void worker.ended.then(() => this.#onEnded(worker));

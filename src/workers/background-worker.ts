@@ -25,6 +25,8 @@ export interface BackgroundWorkerOptions {
   readonly bus: Bus;
   readonly channel: ProcessChannel;
   readonly log: Logger;
+  /** When the server was started, in milliseconds since the epoch. */
+  readonly startedAt: number;
   /** Each handles every committed event, besides the one that notifies users and the actions of plugins. */
   readonly consumers?: readonly Consumer[] | undefined;
   /** None if absent. */
@@ -37,7 +39,7 @@ export interface BackgroundWorkerOptions {
 export interface BackgroundWorker {
   /** Whether it has to hear of commits as soon as they are made. If not, a single web worker need not announce them. */
   readonly usesBus: boolean;
-  /** Resolves once its consumers receive every event that is committed from then on. Never rejects. */
+  /** Resolves once its consumers receive every event since the start of the server. Never rejects. */
   readonly started: Promise<void>;
   /** The steps of its shutdown: it finishes its work or leaves it to be resumed. */
   drain(): readonly ShutdownStep[];
@@ -47,10 +49,10 @@ export interface BackgroundWorker {
  * Starts the sweeps, file jobs and consumers of events, which hear of commits by the bus (decision 31), and cleans up after
  * workers that the primary reports as ended.
  */
-export function runBackgroundWorker({ config, ctx, bus, channel, log, metrics, plugins, ...options }: BackgroundWorkerOptions): BackgroundWorker {
+export function runBackgroundWorker({ config, ctx, bus, channel, log, startedAt, metrics, plugins, ...options }: BackgroundWorkerOptions): BackgroundWorker {
   const ended = metrics?.counter('lmdb_ended_holders_total', {});
   const snapshots = new SnapshotWatch(ctx.store, log, { onEnded: () => ended !== undefined && (ended.value += 1) });
-  const consumers = new Consumers([notificationConsumer(ctx), ...(options.consumers ?? []), ...(plugins?.consumers ?? [])], { ctx, log, metrics });
+  const consumers = new Consumers([notificationConsumer(ctx), ...(options.consumers ?? []), ...(plugins?.consumers ?? [])], { ctx, log, metrics, startedAt });
   const sweeps = [...storeSweeps(ctx, config, consumers), { name: 'snapshots that are open for long', everyMs: 1_000, run: () => snapshots.check() }];
   const sweeper = new Sweeper(sweeps, { clock: ctx.clock, log });
   const stopCleaning = channel.onMessage((message) => {

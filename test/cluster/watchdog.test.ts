@@ -54,7 +54,7 @@ function setUp(timeoutSeconds = 10) {
       state.killed = true;
       end({ code: null, signal: 'SIGKILL' });
     };
-    const worker = new Worker({ pid, channel, ended, kill }, 'web', { config, workerId: `web-${pid}`, port: 1 });
+    const worker = new Worker({ pid, channel, ended, kill }, 'web', { config, workerId: `web-${pid}`, port: 1, startedAt: 0 });
     const fake: FakeProcess = { worker, answers: true, answer, killed: () => state.killed, pings: () => state.pings };
     watchdog.watch(worker);
     if (ready) receive({ type: 'ready', data: { port: 1, core: '', coreReason: '', oldCore: false, usesBus: true } });

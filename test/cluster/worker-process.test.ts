@@ -26,7 +26,7 @@ function worker(t: Test, work = '') {
     messages.push(message);
     resolve(message);
   }));
-  channel.send({ type: 'start', data: { config: loadConfig({ dir: '/nowhere', env: {}, flags: {} }), workerId: 'web-9', port: 1 } });
+  channel.send({ type: 'start', data: { config: loadConfig({ dir: '/nowhere', env: {}, flags: {} }), workerId: 'web-9', port: 1, startedAt: 0 } });
   return { child, channel, messages, texts, ended, first };
 }
 

@@ -6,12 +6,13 @@ import type { Notification } from '../../src/model/notification.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { Consumers } from '../../src/workers/background/consumers.ts';
 import { notificationConsumer } from '../../src/workers/background/notification-consumer.ts';
+import { afterNow } from './after-now.ts';
 import { until } from './cluster.ts';
 import type { Tenant } from './service.ts';
 
 /** The part of a background worker that notifies users. It stops at the end of the test. */
 export async function startNotifying(t: Test, ctx: Context): Promise<Consumers> {
-  const consumers = new Consumers([notificationConsumer(ctx)], { ctx, log: createLogger({ level: 'silent', name: 'background' }) });
+  const consumers = new Consumers([notificationConsumer(ctx)], { ctx, log: createLogger({ level: 'silent', name: 'background' }), startedAt: afterNow(ctx.clock) });
   t.teardown(() => consumers.stop());
   await consumers.start();
   return consumers;

@@ -14,6 +14,7 @@ import { connectStoreToBus } from '../../src/workers/announcements.ts';
 import type { Consumer } from '../../src/workers/background/consumer.ts';
 import { runBackgroundWorker } from '../../src/workers/background-worker.ts';
 import { createWorld, startThread } from '../domain/world.ts';
+import { afterNow } from '../helpers/after-now.ts';
 import { until } from '../helpers/cluster.ts';
 import { laggingStore } from '../helpers/lagging-store.ts';
 
@@ -37,7 +38,7 @@ async function workers(t: Test, consumers: readonly Consumer[]) {
   const lagging = laggingStore(world.peer.store);
   lagging.hold();
   const config = loadConfig({ dir: t.testdirName, env: {}, flags: {} });
-  const worker = runBackgroundWorker({ config, ctx: { ...world.peer, store: lagging.store }, ...background, log, consumers });
+  const worker = runBackgroundWorker({ config, ctx: { ...world.peer, store: lagging.store }, ...background, log, startedAt: afterNow(world.clock), consumers });
   t.teardown(() => shutDown([...worker.drain()], log));
   return { world, web, lagging, worker };
 }

@@ -10,12 +10,13 @@ import type { ConsumedEvent, Consumer } from '../../src/workers/background/consu
 import { Consumers } from '../../src/workers/background/consumers.ts';
 import { retainEvents } from '../../src/workers/background/event-retention.ts';
 import { addComment, createWorld, startThread, type World } from '../domain/world.ts';
+import { afterNow } from '../helpers/after-now.ts';
 import { until } from '../helpers/cluster.ts';
 
 type Handle = (event: EventEnvelope, signal: AbortSignal) => Promise<void>;
 
 /** A consumer that records what it has handled, and the process around it. */
-function running(t: Test, world: World, options: Partial<Omit<Consumer, 'handle'>> & { readonly work?: Handle } = {}) {
+function running(t: Test, world: World, options: Partial<Omit<Consumer, 'handle'>> & { readonly work?: Handle } = {}, startedAt = afterNow(world.clock)) {
   const handled: EventEnvelope[] = [];
   const lines: string[] = [];
   const { work, ...fields } = options;
@@ -31,7 +32,7 @@ function running(t: Test, world: World, options: Partial<Omit<Consumer, 'handle'
   };
   const log = createLogger({ level: 'info', name: 'background', destination: { write: (line: string) => void lines.push(line) } });
   const metrics = new Metrics();
-  const consumers = new Consumers([consumer], { ctx: world.ctx, log, metrics });
+  const consumers = new Consumers([consumer], { ctx: world.ctx, log, metrics, startedAt });
   t.teardown(() => consumers.stop());
   return { consumers, handled, lines, metrics, comments: () => handled.filter(({ type }) => type === 'comment.created') };
 }
@@ -51,6 +52,20 @@ t.test('every event after the first start is handled once, in order within its t
     const order = comments().filter((event) => event.threadId === threadId).map((event) => Number(bodyOf(event)));
     t.same(order, order.toSorted((a, b) => a - b));
   }
+});
+
+t.test('what web workers commit before a new consumer is loaded is handled, and nothing from before the start of the server', async (t) => {
+  const world = await createWorld(t);
+  const { threadId } = await startThread(world);
+  for (let n = 0; n < 250; n++) await addComment(world, threadId, { body: 'before' });
+  world.clock.advance(1_000);
+  const startedAt = world.clock.now();
+  for (let n = 0; n < 250; n++) await addComment(world, threadId, { body: String(n) });
+  const { consumers, comments } = running(t, world, {}, startedAt);
+  await consumers.start();
+  await addComment(world, threadId, { body: '250' });
+  await until(() => comments().length >= 251);
+  t.same(comments().map(bodyOf), Array.from({ length: 251 }, (_, n) => String(n)));
 });
 
 t.test('an event that fails is retried and holds up its own thread alone', async (t) => {

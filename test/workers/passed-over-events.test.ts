@@ -6,6 +6,7 @@ import { createLogger } from '../../src/observability/log.ts';
 import type { Consumer } from '../../src/workers/background/consumer.ts';
 import { Consumers } from '../../src/workers/background/consumers.ts';
 import { addComment, createWorld, startThread, type World } from '../domain/world.ts';
+import { afterNow } from '../helpers/after-now.ts';
 import { until } from '../helpers/cluster.ts';
 
 /** A consumer that wants events while `wanted` is set, and what it has handled. */
@@ -23,7 +24,7 @@ function running(world: World, work: () => Promise<void> = async () => {}) {
     },
   };
   const log = createLogger({ level: 'info', name: 'background', destination: { write: () => {} } });
-  return { consumers: new Consumers([consumer], { ctx: world.ctx, log }), handled, state };
+  return { consumers: new Consumers([consumer], { ctx: world.ctx, log, startedAt: afterNow(world.clock) }), handled, state };
 }
 
 t.test('events that were passed over are not handled after a crash', async (t) => {

@@ -1,6 +1,7 @@
 import type { Context } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
 import { registerConsumer } from '../../domain/events/cursors.ts';
+import { positionBefore } from '../../domain/events/position-before.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { Environment } from '../../model/environment.ts';
@@ -13,11 +14,13 @@ const MAX_CONCURRENCY = 64;
 
 /**
  * Feeds the events of every environment to durable consumers: at least once, in order per thread, each consumer from its own
- * cursor. A new consumer begins with the events after its first start (decision 29).
+ * cursor. A new consumer begins with the events since the start of the server (decision 29).
  */
 export class Consumers {
   readonly #consumers: readonly (Consumer | BatchConsumer)[];
   readonly #deps: StreamReaderDeps;
+  /** Since when new consumers handle events, as an ISO 8601 time. */
+  readonly #startedAt: string;
   /** By stream. */
   readonly #readers = new Map<string, readonly StreamReader[]>();
   /** Position of the last event of each stream. */
@@ -29,8 +32,13 @@ export class Consumers {
   #opening: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  /** @throws {Error} for a name or a concurrency out of bounds, and for two consumers of one name */
-  constructor(consumers: readonly (Consumer | BatchConsumer)[], { ctx, log, metrics }: { ctx: Context; log: Logger; metrics?: Metrics | undefined }) {
+  /**
+   * @param startedAt when the server was started, in milliseconds since the epoch: web workers may have served before the
+   *   consumers were loaded
+   * @throws {Error} for a name or a concurrency out of bounds, and for two consumers of one name
+   */
+  constructor(consumers: readonly (Consumer | BatchConsumer)[], { ctx, log, metrics, startedAt }: { ctx: Context; log: Logger; metrics?: Metrics | undefined; startedAt: number }) {
+    this.#startedAt = timestamp(startedAt);
     const names = new Set<string>();
     for (const consumer of consumers) {
       const { name } = consumer;
@@ -53,9 +61,8 @@ export class Consumers {
   /** Registers the consumers, and reads until `stop`. Does nothing without consumers. Rejects if the store cannot be read or written; then nothing is read. */
   async start(): Promise<void> {
     if (this.#consumers.length === 0) return;
-    const { store, clock } = this.#deps.ctx;
-    const now = timestamp(clock.now());
-    for (const { name } of this.#consumers) this.#since.set(name, await registerConsumer(store, name, now));
+    const { store } = this.#deps.ctx;
+    for (const { name } of this.#consumers) this.#since.set(name, await registerConsumer(store, name, this.#startedAt));
     // Followed before the environments are listed, so that the first event of a later one finds it.
     this.#unfollow = store.follow((stream, event) => {
       if (event === null) this.#close(stream);
@@ -120,13 +127,14 @@ export class Consumers {
 
   /** @param created whether the environment was created or imported while this process ran: then all of its events are handled */
   async #open(environment: Environment, created: boolean): Promise<void> {
+    const { store } = this.#deps.ctx;
     const stream = streamOf(environment);
-    const last = await this.#deps.ctx.store.lastSeq(stream);
-    this.#lastSeqs.set(stream, Math.max(last, this.#lastSeqs.get(stream) ?? 0));
+    this.#lastSeqs.set(stream, Math.max(await store.lastSeq(stream), this.#lastSeqs.get(stream) ?? 0));
+    const atStart = await positionBefore(store, stream, this.#startedAt);
     const readers = await Promise.all(
       this.#consumers.map((consumer) => {
         const startsAtZero = created || environment.createdAt > (this.#since.get(consumer.name) ?? '');
-        return openReader(consumer, environment, startsAtZero ? 0 : last, this.#deps);
+        return openReader(consumer, environment, startsAtZero ? 0 : atStart, this.#deps);
       }),
     );
     this.#readers.set(stream, readers);
