@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { picture, wav } from '../fixtures/media.ts';
@@ -83,6 +84,19 @@ t.test('files, recordings and pointers', { skip: skipReason, timeout: 240_000 },
     });
   }
 
+  await t.test('a video that the browser cannot play can be downloaded', async (t) => {
+    const buffer = readFileSync(new URL('../fixtures/durations/silent-hevc.mp4', import.meta.url));
+    await composer.getByLabel('Attach a file').setInputFiles({ name: 'phone.mp4', mimeType: 'video/mp4', buffer });
+    await composer.getByText('phone.mp4').waitFor();
+    await composer.locator('progress').waitFor({ state: 'detached' });
+    await composer.locator('textarea').press('Enter');
+    await newest.getByText('phone.mp4').scrollIntoViewIfNeeded();
+    const link = newest.getByRole('link', { name: 'Not playable here: download' });
+    const [download] = await Promise.all([bob.waitForEvent('download'), link.click()]);
+    t.equal(download.suggestedFilename(), 'phone.mp4');
+    t.same(readFileSync(await download.path()), buffer);
+  });
+
   await t.test('a voice message is recorded, played on the other page, and a cancelled one leaves nothing', async (t) => {
     await composer.getByRole('button', { name: 'Record a voice message' }).click();
     await composer.getByRole('button', { name: /Stop recording/ }).waitFor();
@@ -96,7 +110,7 @@ t.test('files, recordings and pointers', { skip: skipReason, timeout: 240_000 },
     await composer.getByText(/voice-.*\.webm/).waitFor();
     await composer.locator('progress').waitFor({ state: 'detached' });
     await composer.locator('textarea').press('Enter');
-    const received = popover(bob).locator('.comment').nth(4);
+    const received = popover(bob).locator('.comment').nth(5);
     await received.scrollIntoViewIfNeeded();
     await received.getByLabel(/^voice-/).waitFor();
     await until(() => bob.evaluate<boolean>(`(() => {

@@ -53,6 +53,7 @@ export const de: Strings = {
   previous: 'Zurück',
   next: 'Weiter',
   fileUnavailable: 'Diese Datei kann nicht angezeigt werden',
+  cannotPlay: 'Hier nicht abspielbar: herunterladen',
   search: 'Kommentare durchsuchen',
   filterOpen: 'Offen',
   filterResolved: 'Erledigt',

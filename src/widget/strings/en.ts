@@ -51,6 +51,7 @@ export const en = {
   previous: 'Previous',
   next: 'Next',
   fileUnavailable: 'This file cannot be shown',
+  cannotPlay: 'Not playable here: download',
   search: 'Search comments',
   filterOpen: 'Open',
   filterResolved: 'Resolved',

@@ -52,6 +52,7 @@ class Media extends Part {
   override render(): TemplateResult {
     const { app, attachment, url } = this;
     const name = safeLine(attachment.filename);
+    if (this.failed && url !== null && attachment.type !== 'image') return html`<a class="button" href=${url} download=${attachment.filename}>${icon('download')}${app.language.text('cannotPlay')}</a>`;
     if (this.failed) return html`<span class="unavailable" role="img" aria-label=${`${name}: ${app.language.text('fileUnavailable')}`} title=${app.language.text('fileUnavailable')}>${icon('warn')}</span>`;
     if (url === null) return html`<span class="skeleton" aria-hidden="true"></span>`;
     const onError = (): void => void (this.failed = true);
