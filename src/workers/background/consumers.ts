@@ -130,11 +130,12 @@ export class Consumers {
     const { store } = this.#deps.ctx;
     const stream = streamOf(environment);
     this.#lastSeqs.set(stream, Math.max(await store.lastSeq(stream), this.#lastSeqs.get(stream) ?? 0));
-    const atStart = await positionBefore(store, stream, this.#startedAt);
+    let atStart: Promise<number> | null = null;
+    const positionAtStart = (): Promise<number> => (atStart ??= positionBefore(store, stream, this.#startedAt));
     const readers = await Promise.all(
       this.#consumers.map((consumer) => {
         const startsAtZero = created || environment.createdAt > (this.#since.get(consumer.name) ?? '');
-        return openReader(consumer, environment, startsAtZero ? 0 : atStart, this.#deps);
+        return openReader(consumer, environment, startsAtZero ? () => Promise.resolve(0) : positionAtStart, this.#deps);
       }),
     );
     this.#readers.set(stream, readers);

@@ -291,10 +291,14 @@ export class StreamReader {
 /**
  * Opens the stream of an environment for a consumer at its stored cursor.
  *
- * @param fallback the position to start after, and to store, if there is no cursor
+ * @param fallback returns the position to start after, and to store; called if there is no cursor
  */
-export async function openReader(consumer: Consumer | BatchConsumer, environment: Environment, fallback: number, deps: StreamReaderDeps): Promise<StreamReader> {
-  const cursor = await readCursor(deps.ctx.store, environment, consumer.name);
-  if (cursor === undefined) await writeCursor(deps.ctx.store, environment, consumer.name, fallback);
-  return new StreamReader(consumer, environment, cursor ?? fallback, deps);
+export async function openReader(consumer: Consumer | BatchConsumer, environment: Environment, fallback: () => Promise<number>, deps: StreamReaderDeps): Promise<StreamReader> {
+  const { store } = deps.ctx;
+  let cursor = await readCursor(store, environment, consumer.name);
+  if (cursor === undefined) {
+    cursor = await fallback();
+    await writeCursor(store, environment, consumer.name, cursor);
+  }
+  return new StreamReader(consumer, environment, cursor, deps);
 }
