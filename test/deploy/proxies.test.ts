@@ -138,7 +138,10 @@ function testProxy(proxy: Proxy): void {
         'no header': ['GET /sdk/manifest.json HTTP/1.1\r\n\r\n', [400]],
         'HTTP/1.0': ['GET /sdk/manifest.json HTTP/1.0\r\nHost: localhost\r\n\r\n', [200, 505]],
       };
+      // Caddy cannot limit the number of lines, and answers a request without Host itself, with an empty body.
+      const exceptions = proxy.name === 'caddy' ? ['almost too many header lines', 'many header lines', 'no Host', 'no header'] : [];
       for (const [name, [request, statuses]] of Object.entries(requests)) {
+        if (exceptions.includes(name)) continue;
         const connection = await RawConnection.open(port);
         const begun = performance.now();
         await connection.send(request);

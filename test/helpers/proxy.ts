@@ -46,7 +46,7 @@ export const proxies: readonly Proxy[] = [
   }),
   proxy('caddy', ['version'], 'caddy', (folder, ports) => {
     const text = replaced(example('Caddyfile'), [
-      [/^comments\.example\.com \{/m, `{\n\tadmin off\n\tauto_https off\n\tstorage file_system ${folder}\n}\n\nhttp://127.0.0.1:${ports.proxy} {`],
+      [/^comments\.example\.com \{/m, `{\n\tadmin off\n\tauto_https off\n\tstorage file_system ${folder}\n}\n\nhttp://:${ports.proxy} {`],
       [/127\.0\.0\.1:8787/, `127.0.0.1:${ports.server}`],
     ]);
     return ['run', '--adapter', 'caddyfile', ...written(folder, 'Caddyfile', text, '--config')];
