@@ -121,6 +121,14 @@ export class CollabComments extends LitElement {
     this.#placements = this.#tracker.measure();
   }
 
+  override firstUpdated(): void {
+    // While the panel slides in, it is not yet where it leaves the popover its room.
+    this.renderRoot.addEventListener('animationend', () => {
+      this.#popover.placeAgain();
+      this.#placePopover();
+    });
+  }
+
   override updated(changed: PropertyValues): void {
     super.updated(changed);
     if (this.#app === null) return;

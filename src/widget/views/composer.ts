@@ -63,8 +63,14 @@ export class Composer extends Part {
     area?.setSelectionRange(area.value.length, area.value.length);
   }
 
+  override connectedCallback(): void {
+    super.connectedCallback();
+    window.addEventListener('resize', this.#onResize);
+  }
+
   override disconnectedCallback(): void {
     super.disconnectedCallback();
+    window.removeEventListener('resize', this.#onResize);
     window.clearInterval(this.#clock);
     this.recording?.cancel();
     this.recording = null;
@@ -202,6 +208,10 @@ export class Composer extends Part {
     const accepted = await this.submit({ body: draft.text.trim(), mentions: mentionedIn(draft), attachmentIds: draft.attachments.map(({ id }) => id) });
     app.drafts.settle(field, draft, accepted);
     if (!accepted) app.host.changed();
+  };
+
+  readonly #onResize = (): void => {
+    if (this.area !== null) fit(this.area);
   };
 
   readonly #onPaste = (event: ClipboardEvent): void => {
