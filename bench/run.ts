@@ -1,5 +1,4 @@
 /** Measures Collab and its peers in one run. README.md explains the output. */
-import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { backlogCase } from './cases/backlog.ts';
 import { burstCase } from './cases/burst.ts';
@@ -18,7 +17,7 @@ import { uploadCase } from './cases/upload.ts';
 import { pluginsCase } from './cases/plugins.ts';
 import { webhooksCase } from './cases/webhooks.ts';
 import { buildAll } from './lib/build.ts';
-import { loadCore } from './lib/cores.ts';
+import { stayOnLoadCore } from './lib/cores.ts';
 import { useDataRoot } from './lib/folders.ts';
 import type { CaseResult, Observed } from './lib/measure.ts';
 import { disturbing, watchNeighbours } from './lib/neighbours.ts';
@@ -49,7 +48,7 @@ async function main(): Promise<void> {
   const plan = planOrUsage();
   if (cpus().length < 2) throw new Error('two cores are needed: one for the server, one for the load');
   requireTools();
-  execFileSync('taskset', ['-a', '-p', '-c', String(loadCore), String(process.pid)], { stdio: 'ignore' });
+  stayOnLoadCore();
   useDataRoot(plan.data ?? undefined);
   await buildAll();
 

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { type Collab, type Installation, installCollab, startCollab } from './collab.ts';
+import { startOnEveryCore } from './cores.ts';
 import type { Plan } from './plan.ts';
 import { countBrowser } from './neighbours.ts';
 import { mintToken } from './tokens.ts';
@@ -11,7 +12,11 @@ import { mintToken } from './tokens.ts';
 const program = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => existsSync(path));
 const flags = ['--no-sandbox', '--headless', '--disable-gpu', '--disable-background-networking', '--no-first-run', '--js-flags=--expose-gc'];
 
-/** Runs before the scripts of a page: what the widget receives and when, and what it shows and when. */
+/**
+ * Runs before the scripts of a page. `receivedAt`: when the widget last received a large message. `painted(selector, text)`
+ * resolves with the time of the first frame that shows such an element with the text. `recordPaints(selector)` notes the time of the first frame that
+ * shows the last such element with a new text, until `recordedPaints()` returns the times since the epoch by text.
+ */
 const instruments = `
   window.sockets = new Set();
   window.receivedAt = 0;
@@ -23,22 +28,37 @@ const instruments = `
       this.addEventListener('message', ({ data }) => { if (data.length > 10000) receivedAt = performance.now(); });
     }
   };
-  window.painted = (selector, text = '') => new Promise((resolve) => {
-    const root = document.querySelector('collab-comments').shadowRoot;
-    const look = () => {
-      if (![...root.querySelectorAll(selector)].some((found) => found.textContent.includes(text))) return;
-      observer.disconnect();
-      // A frame is painted after its callbacks; a message is handled after that.
-      requestAnimationFrame(() => {
-        const { port1, port2 } = new MessageChannel();
-        port1.onmessage = () => resolve(performance.now());
-        port2.postMessage(null);
-      });
-    };
+  const watch = (look) => {
     const observer = new MutationObserver(look);
-    observer.observe(root, { childList: true, subtree: true, attributes: true, characterData: true });
+    observer.observe(document.querySelector('collab-comments').shadowRoot, { childList: true, subtree: true, attributes: true, characterData: true });
+    return observer;
+  };
+  const all = (selector) => [...document.querySelector('collab-comments').shadowRoot.querySelectorAll(selector)];
+  // A frame is painted after its callbacks; a message is handled after that.
+  const afterFrame = (then) => requestAnimationFrame(() => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => then(performance.now());
+    port2.postMessage(null);
+  });
+  window.painted = (selector, text = '') => new Promise((resolve) => {
+    const look = () => {
+      if (!all(selector).some((found) => found.textContent.includes(text))) return;
+      observer.disconnect();
+      afterFrame(resolve);
+    };
+    const observer = watch(look);
     look();
-  });`;
+  });
+  window.recordPaints = (selector) => {
+    const times = new Map(all(selector).map(({ textContent }) => [textContent, 0]));
+    const observer = watch(() => {
+      const text = all(selector).at(-1)?.textContent ?? '';
+      if (times.has(text)) return;
+      times.set(text, 0);
+      afterFrame((now) => times.set(text, performance.timeOrigin + now));
+    });
+    window.recordedPaints = () => (observer.disconnect(), Object.fromEntries(times));
+  };`;
 
 /** Collab, and a browser whose pages show the widget for one room. */
 export interface BrowserBench {
@@ -51,12 +71,12 @@ export interface BrowserBench {
   readonly call: <T>(method: string, path: string, body?: object) => Promise<T>;
 }
 
-/** Runs the work with Collab on the server's core, and Chromium with the harness on the other one. */
+/** Runs the work with Collab on the server's core, the harness on the other one, and Chromium on every core, as on a user's machine. */
 export async function withBrowser<T>(plan: Plan, work: (bench: BrowserBench) => Promise<T>): Promise<T> {
   if (program === undefined) throw new Error('Chromium is missing: apt-get install chromium');
   const installation = installCollab(plan.bin);
   const collab = await startCollab(installation);
-  const browser = await chromium.launch({ executablePath: program, args: flags });
+  const browser = await startOnEveryCore(() => chromium.launch({ executablePath: program, args: flags }));
   const counted = countBrowser();
   const host = createServer((request, response) => {
     const userId = new URL(request.url ?? '/', 'http://host').searchParams.get('user') ?? 'user-1';
