@@ -7,8 +7,8 @@ import { tempFolder } from './temp-folder.ts';
 
 const program = '/usr/bin/firefox-esr';
 
-/** Why tests in Firefox cannot run here; false if they can. */
-export const firefoxSkipReason: string | false = existsSync(program) ? false : `no Firefox here (${program})`;
+/** Why tests in Firefox cannot run here; false if they can, or must (`REQUIRE_BROWSER`, set by .ci/run). */
+export const firefoxSkipReason: string | false = existsSync(program) || process.env['REQUIRE_BROWSER'] === '1' ? false : `no Firefox here (${program})`;
 
 /** A tab of Firefox, driven by WebDriver BiDi: playwright-core drives only a Firefox of its own. */
 export interface FirefoxPage {
