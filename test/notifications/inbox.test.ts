@@ -81,7 +81,7 @@ t.test('bad input is refused with the field and the bound', async (t) => {
     ['POST', '/users/bob/notifications/read', { all: 'yes' }, /all/],
     ['PUT', '/users/bob/notification-settings', { email: { reply: 'no' } }, /email\.reply/],
     ['PUT', '/users/bob/notification-settings', { Email: { reply: false } }, /Email must be the name of a channel/],
-    ['PUT', '/users/bob/notification-settings', { slack: { mention: 1 } }, /slack\.mention must be true or false/],
+    ['PUT', '/users/bob/notification-settings', { slack: { mention: 1 } }, /slack\.mention must be true or false, not 1/],
     ['PUT', '/users/bob/notification-settings', Object.fromEntries(Array.from({ length: 48 }, (_, n) => [`c${n}`, { reply: true }])), /at most 50 channels/],
     ['POST', `/threads/${threadId}/subscription`, { action: 'mute' }, /userId is required/],
     ['POST', `/threads/${threadId}/subscription`, { action: 'ignore', userId: 'bob' }, /action/],

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId, randomSecret } from '../../lib/ids.ts';
 import { isPublicHost } from '../../lib/addresses/public-address.ts';
@@ -32,7 +32,7 @@ const MIN_SECRET_BYTES = 32;
 export async function addSigningKey(ctx: Context, environment: Environment, input: SigningKeyCreate): Promise<SigningKey> {
   const now = ctx.clock.now();
   const kid = input.kid ?? newId('kid_', now);
-  if (!/^[\x21-\x7e]{1,128}$/.test(kid)) throw invalid('kid must be 1 to 128 visible ASCII characters');
+  if (!/^[\x21-\x7e]{1,128}$/.test(kid)) throw invalidField('kid', 'must be 1 to 128 visible ASCII characters', kid);
   const key = validateSigningKey(input, kid, timestamp(now));
   const partition = signingKeysOf(environment.id);
   return ctx.store.transact(async (tx) => {

@@ -118,7 +118,7 @@ export function checkReactions({ id, threadId, reactions }: Pick<Comment, 'id' |
     if (REACTION_ID.exec(reaction.id)?.[1] !== id || reaction.reactionId !== reaction.id) throw invalid(`${field}.id and reactionId must be re_, 1 to 32 letters and digits, _ and the id of the comment`);
     if (reaction.commentId !== id || reaction.threadId !== threadId) throw invalid(`${field} must name the comment and the thread that it is in`);
     checkId(`${field}.userId`, reaction.userId, limits);
-    if (!isEmoji(reaction.emoji)) throw invalid(`${field}.emoji must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8`);
+    if (!isEmoji(reaction.emoji)) throw invalidField(`${field}.emoji`, 'must be one emoji or a :shortcode:, 1 to 64 bytes of UTF-8', reaction.emoji);
   }
   const last = reactions.at(-1);
   if (last !== undefined) checkCapacity(reactions.slice(0, -1), last.emoji, limits);

@@ -1,4 +1,4 @@
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import type { Attachment, StoredFile } from '../../model/attachment.ts';
 import type { Comment } from '../../model/comment.ts';
 import type { Limits } from '../../model/limits.ts';
@@ -10,7 +10,7 @@ import { countUsage } from '../quotas/usage.ts';
 
 /** The ids without duplicates, in their order. Throws `invalid_request` if there are more than a comment may have. */
 export function checkAttachmentIds(ids: readonly string[], limits: Limits): readonly string[] {
-  if (ids.length > limits.attachments) throw new CollabError('invalid_request', `attachmentIds must hold at most ${limits.attachments} ids`);
+  if (ids.length > limits.attachments) throw invalidField('attachmentIds', `must hold at most ${limits.attachments} ids`, ids.length);
   return [...new Set(ids)];
 }
 

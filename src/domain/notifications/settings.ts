@@ -1,4 +1,4 @@
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import { CHANNEL_NAME, MAX_CHANNELS, type NotificationKind, notificationKinds, type NotificationSettings, NotificationSettingsPutSchema } from '../../model/notification.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
 import { requireAllRooms } from '../access/access.ts';
@@ -75,7 +75,7 @@ function parseKinds(channel: string, kinds: Readonly<Record<string, unknown>>): 
   for (const kind of notificationKinds) {
     const value = kinds[kind];
     if (value === undefined || value === null) continue;
-    if (typeof value !== 'boolean') throw invalid(`${channel}.${kind} must be true or false`);
+    if (typeof value !== 'boolean') throw invalidField(`${channel}.${kind}`, 'must be true or false', value);
     given[kind] = value;
   }
   return given;

@@ -1,4 +1,4 @@
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { KeyPointer } from '../../model/key.ts';
 import type { Transaction } from '../../ports/store.ts';
@@ -91,7 +91,7 @@ export class EnvironmentImport {
   }
 
   #addKey(data: LineOf<'key'>['data']): void {
-    if (data.environmentId !== this.environment.id) throw invalid(`data.environmentId must be ${this.environment.id}`);
+    if (data.environmentId !== this.environment.id) throw invalidField('data.environmentId', `must be ${this.environment.id}`, data.environmentId);
     this.#keys.push(data);
   }
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import { acceptedTypes, type Attachment, type StoredFile } from '../../model/attachment.ts';
 import type { Comment } from '../../model/comment.ts';
 import type { Environment } from '../../model/environment.ts';
@@ -99,9 +99,9 @@ function checkEnvironment({ name, disabled, settings }: Environment): void {
 }
 
 function checkSigningKey(key: SigningKey): void {
-  if (key.kind === 'secret' ? key.alg !== 'HS256' : !['RS256', 'PS256', 'ES256', 'EdDSA'].includes(key.alg)) throw invalid('alg must be HS256 for a secret, and RS256, PS256, ES256 or EdDSA for any other key');
+  if (key.kind === 'secret' ? key.alg !== 'HS256' : !['RS256', 'PS256', 'ES256', 'EdDSA'].includes(key.alg)) throw invalidField('alg', 'must be HS256 for a secret, and RS256, PS256, ES256 or EdDSA for any other key', key.alg);
   const [field, value] = key.kind === 'secret' ? (['secret', key.secret] as const) : key.kind === 'public' ? (['key', key.key] as const) : (['url', (key as { url?: unknown }).url] as const);
-  if (!['secret', 'public', 'jwks'].includes(key.kind)) throw invalid('kind must be one of secret, public, jwks');
+  if (!['secret', 'public', 'jwks'].includes(key.kind)) throw invalidField('kind', 'must be one of secret, public, jwks', key.kind);
   if (typeof value !== 'string') throw invalid(`${field} must be a string`);
   validateSigningKey(key satisfies SigningKeyCreate, key.kid, key.createdAt);
 }
@@ -121,15 +121,15 @@ function checkKey(key: StoredKey, limits: Limits): void {
 function checkUser({ userId, name, avatarUrl, email, kind, metadata }: User, limits: Limits): void {
   checkId('userId', userId, limits);
   validate(userPut, Object.fromEntries(Object.entries({ name, avatarUrl, email, kind, metadata }).filter(([, value]) => value !== null)));
-  if (avatarUrl !== null && !isWebAddress(avatarUrl)) throw invalid('avatarUrl must be an http or https address');
+  if (avatarUrl !== null && !isWebAddress(avatarUrl)) throw invalidField('avatarUrl', 'must be an http or https address', avatarUrl);
   checkStoredMetadata(metadata, limits);
 }
 
 function checkFile({ attachment, uploadedBy, held, noThumbnail }: StoredFile, environmentId: string, limits: Limits): void {
   checkId('uploadedBy', uploadedBy, limits);
   checkAttachment('attachment', attachment, environmentId);
-  if (held !== undefined && (held as unknown) !== true) throw invalid('held must be true or absent');
-  if (noThumbnail !== undefined && (noThumbnail as unknown) !== true) throw invalid('noThumbnail must be true or absent');
+  if (held !== undefined && (held as unknown) !== true) throw invalidField('held', 'must be true or absent', held);
+  if (noThumbnail !== undefined && (noThumbnail as unknown) !== true) throw invalidField('noThumbnail', 'must be true or absent', noThumbnail);
 }
 
 /**
@@ -139,16 +139,16 @@ function checkFile({ attachment, uploadedBy, held, noThumbnail }: StoredFile, en
 function checkAttachment(field: string, attachment: Attachment, environmentId: string): void {
   const { id, type, filename, mimeType, sizeBytes, url, thumbnailUrl } = attachment;
   const accepted = Object.hasOwn(acceptedTypes, mimeType) ? acceptedTypes[mimeType] : undefined;
-  if (accepted === undefined) throw invalid(`${field}.mimeType must be one of ${Object.keys(acceptedTypes).join(', ')}`);
-  if (type !== accepted) throw invalid(`${field}.type must be ${accepted}, as the mimeType is ${mimeType}`);
-  if (!isSafeFilename(filename)) throw invalid(`${field}.filename must be 1 to 255 bytes of UTF-8 without slashes, control and direction characters`);
-  if (sizeBytes < 1) throw invalid(`${field}.sizeBytes must be at least 1`);
+  if (accepted === undefined) throw invalidField(`${field}.mimeType`, `must be one of ${Object.keys(acceptedTypes).join(', ')}`, mimeType);
+  if (type !== accepted) throw invalidField(`${field}.type`, `must be ${accepted}, as the mimeType is ${mimeType}`, type);
+  if (!isSafeFilename(filename)) throw invalidField(`${field}.filename`, 'must be 1 to 255 bytes of UTF-8 without slashes, control and direction characters', filename);
+  if (sizeBytes < 1) throw invalidField(`${field}.sizeBytes`, 'must be at least 1', sizeBytes);
   const path = `/files/${environmentId}/${id}`;
-  if (!isAddressWith(url, path)) throw invalid(`${field}.url must be ${path}, alone or after the http or https address of a server, at most ${MAX_URL_LENGTH} characters`);
-  if (thumbnailUrl !== undefined && (type !== 'image' || thumbnailUrl !== `${url}?thumb=1`)) throw invalid(`${field}.thumbnailUrl must be the url followed by ?thumb=1, and only for an image`);
+  if (!isAddressWith(url, path)) throw invalidField(`${field}.url`, `must be ${path}, alone or after the http or https address of a server, at most ${MAX_URL_LENGTH} characters`, url);
+  if (thumbnailUrl !== undefined && (type !== 'image' || thumbnailUrl !== `${url}?thumb=1`)) throw invalidField(`${field}.thumbnailUrl`, 'must be the url followed by ?thumb=1, and only for an image', thumbnailUrl);
   for (const name of ['durationMs', 'width', 'height'] as const) {
     const value: unknown = attachment[name];
-    if (value !== undefined && !(typeof value === 'number' && value >= 0)) throw invalid(`${field}.${name} must be a number of at least 0`);
+    if (value !== undefined && !(typeof value === 'number' && value >= 0)) throw invalidField(`${field}.${name}`, 'must be a number of at least 0', value);
   }
 }
 
@@ -163,7 +163,7 @@ function checkState({ roomId, data, bytes }: LineOf<'state'>, limits: Limits): v
   if (data.updatedBy !== null) checkId('updatedBy', data.updatedBy, limits);
   const content = Buffer.from(bytes ?? '', 'base64');
   if (content.toString('base64') !== (bytes ?? '')) throw invalid('bytes must be canonical base64 (RFC 4648)');
-  if (content.byteLength > MAX_STATE_BYTES) throw invalid(`bytes must be at most ${MAX_STATE_BYTES} bytes`);
+  if (content.byteLength > MAX_STATE_BYTES) throw invalidField('bytes', `must be at most ${MAX_STATE_BYTES} bytes`, content.byteLength);
   if (content.byteLength !== data.sizeBytes || digestOf(content) !== data.digest) throw invalid('sizeBytes and digest must be those of the bytes');
 }
 
@@ -191,7 +191,7 @@ function checkComment(comment: Comment, environmentId: string, limits: Limits): 
   checkId('userId', userId, limits);
   checkBody(body, limits, attachments.length);
   checkMentions(mentions, limits);
-  if (attachments.length > limits.attachments) throw invalid(`attachments must hold at most ${limits.attachments}`);
+  if (attachments.length > limits.attachments) throw invalidField('attachments', `must hold at most ${limits.attachments}`, attachments.length);
   attachments.forEach((attachment, index) => checkAttachment(`attachments[${index}]`, attachment, environmentId));
   checkReactions(comment, limits);
   checkStoredMetadata(metadata, limits);
@@ -200,7 +200,7 @@ function checkComment(comment: Comment, environmentId: string, limits: Limits): 
 function checkItem({ kind, state, roomId, threadId, commentId, userId, comment, thread }: ModerationItem, environmentId: string, limits: Limits): void {
   checkRoomId(roomId, limits);
   checkId('userId', userId, limits);
-  if ((kind === 'report') !== (state === 'reported')) throw invalid('state must be reported for a report, and held for anything else');
+  if ((kind === 'report') !== (state === 'reported')) throw invalidField('state', 'must be reported for a report, and held for anything else', state);
   if ((kind === 'report') !== (comment === null)) throw invalid('comment must be null for a report, and only for one');
   if ((kind === 'thread') !== (thread !== null)) throw invalid('thread must be given for a thread, and only for one');
   if (comment !== null) checkComment(comment, environmentId, limits);
@@ -223,7 +223,7 @@ function checkStoredMetadata(metadata: Metadata, limits: Limits): void {
 function checkText(value: unknown, path: string): void {
   if (typeof value === 'string') {
     if (!value.isWellFormed()) throw invalid(`${path} must be well-formed Unicode, without lone surrogates`);
-    if (TIME_PATH.test(path) && Number.isNaN(Date.parse(value))) throw invalid(`${path} must be a time such as 2026-01-02T03:04:05.678Z`);
+    if (TIME_PATH.test(path) && Number.isNaN(Date.parse(value))) throw invalidField(path, 'must be a time such as 2026-01-02T03:04:05.678Z', value);
   } else if (Array.isArray(value)) {
     value.forEach((entry, index) => checkText(entry, `${path}[${index}]`));
   } else if (isRecord(value)) {

@@ -1,4 +1,4 @@
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import { isDeeperThan } from '../../lib/json-depth.ts';
 import { type Environment, SLUG_PATTERN } from '../../model/environment.ts';
 import type { Context } from '../context.ts';
@@ -80,7 +80,7 @@ export class Import {
     const environment: Environment = line.data;
     if (this.#current !== null) throw invalid(`the environment ${this.#current.environment.slug} has no line of the type end`);
     const { id, slug } = environment;
-    if (!SLUG_PATTERN.test(slug)) throw invalid('data.slug must be 1 to 63 lower-case letters, digits and inner hyphens');
+    if (!SLUG_PATTERN.test(slug)) throw invalidField('data.slug', 'must be 1 to 63 lower-case letters, digits and inner hyphens', slug);
     checkLine(line, environment);
     this.#skipping = (await this.#ctx.store.get(ENVIRONMENTS, id)) !== undefined;
     if (this.#skipping) {

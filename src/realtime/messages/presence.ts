@@ -2,7 +2,7 @@ import Type, { type TSchema } from 'typebox';
 import { requireWrite } from '../../domain/access/access.ts';
 import { enterRoom } from '../../domain/rooms/rooms.ts';
 import { InputSchema, validate } from '../../domain/input/validate.ts';
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import type { Connection } from '../session/connection.ts';
 import { currentActor, type MessageHandler, EMPTY_REPLY, cachedActor } from './handler.ts';
 import type { JoinedRoom } from '../rooms/rooms.ts';
@@ -138,6 +138,7 @@ function read<S extends TSchema>(input: InputSchema<S>, data: unknown) {
 
 /** Returns the value. Throws `invalid_request` if its JSON is longer than `bytes`. */
 function bounded<T>(field: string, value: T, bytes: number): T {
-  if (Buffer.byteLength(JSON.stringify(value)) <= bytes) return value;
-  throw new CollabError('invalid_request', `${field} must be at most ${bytes} bytes of JSON`);
+  const length = Buffer.byteLength(JSON.stringify(value));
+  if (length <= bytes) return value;
+  throw invalidField(field, `must be at most ${bytes} bytes of JSON`, length);
 }
