@@ -2,8 +2,8 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import uws, { type HttpResponse, type us_listen_socket } from 'uWebSockets.js';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { newServer } from '../helpers/core.ts';
 
 const ROUNDS = 150;
 
@@ -72,7 +72,8 @@ for (const announced of [false, true]) t.test(`of two requests in one event loop
     const store = await openLmdbStore({ path: ${JSON.stringify(path)}, minFreeBytes: 0 });
     await store.transact(async (tx) => tx.put('p', 'k', 'new'));
     await store.close();`];
-  const app = uws.App().get('/', (response: HttpResponse) => {
+  const server = newServer();
+  server.app.any('/*', (response) => {
     onInput();
     response.onAborted(() => undefined);
     void store.get('p', 'k').then((value) => {
@@ -82,9 +83,9 @@ for (const announced of [false, true]) t.test(`of two requests in one event loop
       response.end();
     });
   });
-  const listening = await new Promise<us_listen_socket>((resolve) => app.listen('127.0.0.1', 0, (socket) => resolve(socket as us_listen_socket)));
-  t.teardown(() => uws.us_listen_socket_close(listening));
-  const sockets = await Promise.all([0, 1].map(() => connected(uws.us_socket_local_port(listening))));
+  const port = await server.listen('127.0.0.1', 0);
+  t.teardown(() => server.close());
+  const sockets = await Promise.all([0, 1].map(() => connected(port)));
   t.teardown(() => sockets.forEach((socket) => socket.destroy()));
   const answers = sockets.map((socket) => once(socket, 'data'));
   for (const socket of sockets) socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
