@@ -1,12 +1,17 @@
-import { fsyncSync, openSync, closeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, statSync } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 // A power cut loses what was not flushed. An fsync of a file flushes its contents; an fsync of its folder flushes its name.
+// Windows flushes only files that are open for writing, and no folders: NTFS has their names in its journal.
 
-/** Flushes the contents of a file, or the names in a folder. */
+const isWindows = process.platform === 'win32';
+const flag = isWindows ? 'r+' : 'r';
+
+/** Flushes the contents of a file, or the names in a folder. On Windows, a folder is left alone. */
 export async function syncPath(path: string): Promise<void> {
-  const handle = await open(path, 'r');
+  if (isWindows && (await isFolder(path))) return;
+  const handle = await open(path, flag);
   try {
     await handle.sync();
   } finally {
@@ -16,7 +21,8 @@ export async function syncPath(path: string): Promise<void> {
 
 /** As `syncPath`, synchronously. */
 export function syncPathSync(path: string): void {
-  const file = openSync(path, 'r');
+  if (isWindows && statSync(path).isDirectory()) return;
+  const file = openSync(path, flag);
   try {
     fsyncSync(file);
   } finally {

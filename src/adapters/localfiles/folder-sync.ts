@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { syncPath } from '../../lib/durable-files.ts';
 
 /** The running flush of a folder, and the one that is planned after it. */
 interface Flushes {
@@ -22,21 +22,12 @@ export class FolderSync {
   }
 
   #start(folder: string): Promise<void> {
-    const started: Flushes = { current: flush(folder), next: null };
+    const started: Flushes = { current: syncPath(folder), next: null };
     this.#flushes.set(folder, started);
     const cleanUp = (): void => {
       if (started.next === null) this.#flushes.delete(folder);
     };
     started.current.then(cleanUp, cleanUp);
     return started.current;
-  }
-}
-
-async function flush(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
