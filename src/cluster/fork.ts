@@ -18,9 +18,13 @@ const HEAP_OPTIONS = ['--max-semi-space-size=4'];
 /** After a process has exited, messages still in its channel are awaited for this long at most. */
 const FINAL_MESSAGES_MS = 1_000;
 
+// Workers accept connections themselves from the listen socket of this process. If this process passed them on, those on their
+// way to a worker that is killed would stay open without an answer: Node releases a connection only when the worker confirms it.
+cluster.schedulingPolicy = cluster.SCHED_NONE;
+
 /**
- * Starts `entry` as a worker process, which ends when this process does. Workers on the core of Node.js share their port
- * through this process: it listens, and passes the connections on in turn (decision 52).
+ * Starts `entry` as a worker process, which ends when this process does. Workers on the core of Node.js share the
+ * listen socket of this process (decision 52).
  *
  * @param output the file descriptor of this process that becomes the worker's standard output, for its log
  * @throws {StartError} if this process is itself a worker of a cluster

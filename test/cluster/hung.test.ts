@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { type Cluster, stablePort, startCluster, until } from '../helpers/cluster.ts';
+import { testCore } from '../helpers/core.ts';
 import { startLoad } from '../helpers/load.ts';
 import { parsePrometheus } from '../helpers/prometheus.ts';
 
@@ -55,7 +56,9 @@ t.test('a web worker that is stopped is killed and replaced: new connections are
   const server = await cluster(t, { metrics: { port } });
   const [stopped = 0] = server.pids('web');
   process.kill(stopped, 'SIGSTOP');
-  await until(async () => (await countAnswered(server, 20)) < 20, 10_000);
+  // On the core of Node.js all workers accept from one socket, so a stopped one gets no new connections.
+  if (testCore === 'uws') await until(async () => (await countAnswered(server, 20)) < 20, 10_000);
+  else t.equal(await countAnswered(server, 20), 20);
   const line = await server.logged(({ hung }) => hung !== undefined);
   t.match(line, { level: 'error', workerPid: stopped, stopped: true, msg: /^worker web-\d has not answered the primary for [23] s and is killed \(SIGKILL\): it was stopped by a signal \(SIGSTOP\); a new worker replaces it$/ });
   await until(() => server.pids('web').length === 2 && !server.pids('web').includes(stopped));
