@@ -1,4 +1,4 @@
-import { createServer as createHttpServer, type IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, ServerResponse, type ServerOptions } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { type CoreHandler, type HttpServer, MAX_HEADER_BYTES, type SocketBehavior } from '../core.ts';
@@ -25,7 +25,7 @@ class NodeCore implements HttpServer {
   readonly #connections = new Connections();
   readonly #webSockets = new WebSockets();
   /** Parses; it never listens, because Node's HTTP server closes idle connections when it stops to listen. */
-  readonly #http = createHttpServer({ maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, insecureHTTPParser: false, keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 });
+  readonly #http = createHttpServer(this.#httpOptions());
   readonly #tcp: Server = createTcpServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
 
   constructor() {
@@ -48,10 +48,24 @@ class NodeCore implements HttpServer {
     this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#onParserError(error.code, socket as Socket));
   }
 
+  #httpOptions(): ServerOptions {
+    // A variable, because the type lacks shouldUpgradeCallback, which Node has since 24.9. Without it, see #withoutUpgrade.
+    const options = {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requireHostHeader: false,
+      insecureHTTPParser: false,
+      keepAliveTimeout: 0,
+      requestTimeout: 0,
+      headersTimeout: 0,
+      shouldUpgradeCallback: (request: IncomingMessage) => this.#socketBehavior(request) !== null,
+    };
+    return options;
+  }
+
   listen(host: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#tcp.once('error', () => reject(cannotListen(host, port)));
-      // In a worker of a cluster, the primary listens on a port that is not exclusive, and passes the connections on.
+      // In a worker of a cluster, the listen socket of a port that is not exclusive is that of the primary.
       this.#tcp.listen({ host, port, exclusive: port === 0 }, () => resolve((this.#tcp.address() as AddressInfo).port));
     });
   }
@@ -97,19 +111,22 @@ class NodeCore implements HttpServer {
     if (connection.active !== null) return void connection.active.close();
     const refusal = headRefusal(request);
     if (refusal !== null) return this.#refuse(connection, refusal.status, refusal.message);
-    const head = new NodeRequest(request);
-    const { upgrade, 'sec-websocket-key': key = '' } = request.headers;
-    const behavior = this.#behaviors.get(head.getUrl());
-    if (behavior === undefined || request.method !== 'GET' || key.length !== SOCKET_KEY_LENGTH || upgrade?.toLowerCase() !== 'websocket') {
-      return this.#withoutUpgrade(request, socket, bytes);
-    }
+    const behavior = this.#socketBehavior(request);
+    if (behavior === null) return this.#withoutUpgrade(request, socket, bytes);
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
     const context: PendingUpgrade = { request, socket, bytes, behavior };
     const native = this.#newResponse(connection, request, response, context);
-    if (behavior.upgrade === undefined) native.upgrade(undefined, key, '');
-    else behavior.upgrade(native, head, context);
+    if (behavior.upgrade === undefined) native.upgrade(undefined, request.headers['sec-websocket-key'] ?? '', '');
+    else behavior.upgrade(native, new NodeRequest(request), context);
+  }
+
+  /** The behavior of the WebSocket that a request wants to become; null if it is to be served as if it wanted no upgrade. */
+  #socketBehavior(request: IncomingMessage): SocketBehavior<unknown> | null {
+    const { upgrade, 'sec-websocket-key': key = '' } = request.headers;
+    if (request.method !== 'GET' || key.length !== SOCKET_KEY_LENGTH || upgrade?.toLowerCase() !== 'websocket') return null;
+    return this.#behaviors.get(new NodeRequest(request).getUrl()) ?? null;
   }
 
   /** Lets the parser read the request again, without its wish to upgrade. */
