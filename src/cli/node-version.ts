@@ -1,7 +1,7 @@
 /** The oldest supported version of Node: major and minor number. */
 const OLDEST = [20, 12] as const;
 /** The major versions that Collab is tested with. */
-const TESTED: readonly number[] = [20, 22, 24];
+const TESTED: readonly number[] = [20, 22, 24, 26];
 
 /** How well a version of Node is supported: `old` lacks features that Collab needs, `untested` is not tested. */
 export function nodeSupport(version: string): 'tested' | 'untested' | 'old' {

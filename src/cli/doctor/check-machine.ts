@@ -25,7 +25,7 @@ function checkNode(): Check {
   const libc = glibcVersion();
   const found = `${process.versions.node} on ${process.platform} ${process.arch}${libc === null ? '' : `, glibc ${libc}`}`;
   if (nodeSupport(process.versions.node) === 'tested') return ok('node', found);
-  return warn('node', `${found}: Collab is not tested with this version`, 'Install Node 24, 22 or 20.');
+  return warn('node', `${found}: Collab is not tested with this version`, 'Install Node 24 or 22.');
 }
 
 async function checkHttpCore(setting: Config['core']): Promise<Check> {
