@@ -42,7 +42,7 @@ t.test('npm pack builds a package that installs a working command', async (t) =>
     for (const path of ['dist/bin/collab.js', 'dist/bin/worker.cjs', 'dist/plugins/webhook.js', 'dist/widget/widget.js', 'dist/sdk/collab.js', 'dist/client/main.js', 'dist/types/client/main.d.ts', 'dist/docs/index.html', 'docs/cli.md', 'config.example.json', 'LICENSE', 'README.md', 'CHANGELOG.md']) {
       t.ok(paths.includes(path), path);
     }
-    t.strictSame(paths.filter((path) => !/^(?:dist|docs|examples)\/|^[^/]+\.(?:md|json)$|^LICENSE$/.test(path)), []);
+    t.strictSame(paths.filter((path) => !/^(?:dist|docs|examples)\/|^[^/]+\.(?:md|json)$|^(?:Dockerfile|LICENSE)$/.test(path)), []);
     t.strictSame(paths.filter((path) => path.endsWith('.map') || (path.endsWith('.ts') && !path.endsWith('.d.ts'))), []);
     t.ok((packed?.size ?? Infinity) < 4_000_000, `${packed?.size} bytes`);
     t.end();
