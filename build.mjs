@@ -147,18 +147,21 @@ if (process.env.npm_config_loglevel !== 'silent') console.log(sdk.size);
 await chmod(join(outdir, 'bin/collab.js'), 0o755);
 emitTypes();
 await removeAllBut(new Set([...results.flatMap(({ metafile }) => Object.keys(metafile.outputs)), ...sdk.outputs]));
-await checkSize(results[3].metafile.outputs, join(outdir, 'widget/widget.js'), 40_000);
+// Browsers load the first part before there are pins, and the rest right after.
+await checkSize(results[3].metafile.outputs, join(outdir, 'widget/widget.js'), ['import-statement'], 40_000);
+await checkSize(results[3].metafile.outputs, join(outdir, 'widget/widget.js'), ['import-statement', 'dynamic-import'], 56_000);
 
-/** Prints the size of a script with what it imports at once, as it is sent, and ends the build if it exceeds the bound, in bytes. */
-async function checkSize(outputs, entry, bound) {
+/** Prints the size of a script with what it imports in these ways, as it is sent, and ends the build if it exceeds the bound, in bytes. */
+async function checkSize(outputs, entry, kinds, bound) {
+  const name = kinds.includes('dynamic-import') ? `${entry} with what it loads later` : entry;
   const files = new Set([entry]);
-  for (const file of files) for (const { path, kind } of outputs[file].imports) if (kind === 'import-statement') files.add(path);
+  for (const file of files) for (const { path, kind } of outputs[file].imports) if (kinds.includes(kind)) files.add(path);
   const sizes = await Promise.all([...files].map(async (file) => gzipSync(await readFile(file), { level: 9 }).length));
   const size = sizes.reduce((sum, each) => sum + each, 0);
   // `npm start` builds silently.
-  if (process.env.npm_config_loglevel !== 'silent') console.log(`${entry}: ${(size / 1000).toFixed(1)} kB gzip, at most ${bound / 1000} kB`);
+  if (process.env.npm_config_loglevel !== 'silent') console.log(`${name}: ${(size / 1000).toFixed(1)} kB gzip, at most ${bound / 1000} kB`);
   if (size <= bound) return;
-  console.error(`${entry} is larger than ${bound / 1000} kB`);
+  console.error(`${name} is larger than ${bound / 1000} kB`);
   process.exit(1);
 }
 

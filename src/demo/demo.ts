@@ -3,6 +3,8 @@ import type { Context } from '../domain/context.ts';
 import { findEnvironment } from '../domain/environments/environments.ts';
 import { listKeys } from '../domain/access/keys.ts';
 import { mintUserToken } from '../domain/access/tokens.ts';
+import { escapeId, usersOf } from '../domain/records/partitions.ts';
+import { putUser } from '../domain/users/users.ts';
 import { CollabError } from '../model/errors.ts';
 import type { Environment } from '../model/environment.ts';
 
@@ -10,6 +12,12 @@ import type { Environment } from '../model/environment.ts';
 export const demoUsers = [
   { userId: 'ann', name: 'Ann' },
   { userId: 'bob', name: 'Bob' },
+] as const;
+
+/** Users of a demo server that can be authors before anyone has connected: those of the page, and the bot that its panel posts as. */
+export const demoAuthors = [
+  ...demoUsers.map(({ userId, name }) => ({ id: userId, fields: { name } })),
+  { id: 'ci-bot', fields: { name: 'CI', kind: 'bot' } },
 ] as const;
 
 /** The room that the demo page shows. */
@@ -60,6 +68,27 @@ export function createDemo(ctx: Context, slug: string): Demo {
     files: Object.fromEntries(Object.entries(fileNames).map(([path, [name, type]]) => [path, { type, text: asset(name), framed: path === FRAMED }])),
     session: async (userId) => session(ctx, await findEnvironment(ctx, slug), userId),
   };
+}
+
+/**
+ * As `createDemo`, and creates those of `demoAuthors` that the environment lacks: a folder of `collab init` has none. What the
+ * store refuses, e.g. because the disk is full, is left out, so that the server starts.
+ */
+export async function startDemo(ctx: Context, slug: string): Promise<Demo> {
+  try {
+    await createMissingAuthors(ctx, await findEnvironment(ctx, slug));
+  } catch (error) {
+    if (!(error instanceof CollabError)) throw error;
+  }
+  return createDemo(ctx, slug);
+}
+
+async function createMissingAuthors(ctx: Context, environment: Environment): Promise<void> {
+  const actor = { kind: 'backend', environment, keyId: 'cli', scope: 'full', rooms: null, via: 'cli' } as const;
+  for (const { id, fields } of demoAuthors) {
+    const known = await ctx.store.get(usersOf(environment.id), escapeId(id));
+    if (known === undefined) await putUser(ctx, actor, id, fields);
+  }
 }
 
 async function session(ctx: Context, environment: Environment, userId: string): Promise<string> {

@@ -4,7 +4,7 @@ import type { TokenProvider } from '../client/session/options.ts';
 import type { Position } from '../model/thread.ts';
 import { AnchorTracker, type Placement } from './anchoring/tracker.ts';
 import { App, type AppHost, type WidgetSession } from './core/app.ts';
-import { explain } from './core/problems.ts';
+import { explain, explainSetup } from './core/problems.ts';
 import { Focus } from './focus.ts';
 import { PopoverPlace } from './pins/popover-place.ts';
 import { Language, loadStrings } from './strings/language.ts';
@@ -54,6 +54,8 @@ export class CollabComments extends LitElement {
   #placements: ReadonlyMap<string, Placement> = new Map();
   #version = 0;
   #announcement = '';
+  /** Why the widget cannot start with these attributes; null if nothing is wrong with them. */
+  #refusal: unknown = null;
   readonly #tracker = new AnchorTracker(document, () => this.#measure());
   readonly #focus = new Focus(this);
   readonly #popover = new PopoverPlace(() => this.#placePopover());
@@ -112,8 +114,8 @@ export class CollabComments extends LitElement {
     const identity = ['baseUrl', 'publishableKey', 'room', 'session'];
     if (identity.some((name) => changed.has(name)) || this.#app === null) this.#connect();
     else if ((changed.has('token') && this.#own !== null) || changed.has('tokenProvider')) this.#own?.reconnect();
-    if (this.#app === null) return;
     void this.#translate();
+    if (this.#app === null) return;
     if (changed.has('locale') || changed.has('strings')) this.#app.language = this.#language();
     if (changed.has('cursors')) this.#setCursors(this.cursors);
     this.#version += 1;
@@ -141,7 +143,10 @@ export class CollabComments extends LitElement {
     const app = this.#app;
     const language = app?.language ?? this.#language();
     const rtl = this.#isRtl() ? 'rtl' : 'ltr';
-    if (app === null) return html`<div class="root" dir=${rtl}>${this.#missing() === null ? nothing : bannerView(language.text('errorSetup', { name: this.#missing() ?? '' }), null)}</div>`;
+    if (app === null) {
+      const problem = this.#setupProblem(language);
+      return html`<div class="root" dir=${rtl} lang=${language.tag}>${problem === null ? nothing : html`<div class="toasts" part="toasts">${bannerView(problem, null)}</div>`}</div>`;
+    }
     const layer = this.renderRoot.querySelector('.layer')?.getBoundingClientRect();
     const origin = { x: layer?.left ?? 0, y: layer?.top ?? 0 };
     const detached = new Set([...this.#placements].flatMap(([id, { state }]) => (state === 'detached' ? [id] : [])));
@@ -165,8 +170,16 @@ export class CollabComments extends LitElement {
     return this.token === '' && this.tokenProvider === null ? 'token' : null;
   }
 
+  /** Why there is nothing to show, in words; null if the widget can connect. */
+  #setupProblem(language: Language): string | null {
+    const name = this.#missing();
+    if (name !== null) return language.text('errorSetup', { name });
+    return this.#refusal === null ? null : explainSetup(this.#refusal, language);
+  }
+
   #connect(): void {
     this.#disconnect();
+    this.#refusal = null;
     if (this.#missing() !== null || !this.isConnected) return;
     const host: AppHost = {
       changed: () => this.requestUpdate(),
@@ -183,7 +196,7 @@ export class CollabComments extends LitElement {
       void this.#loadOpened();
     } catch (thrown) {
       this.#disconnect();
-      this.#announcement = explain(thrown, this.#language());
+      this.#refusal = thrown;
     }
   }
 

@@ -82,7 +82,7 @@ export async function runWebWorker({ config, ctx, bus, log, workerId, port, metr
   const onInput = ctx.store.expireOnInput();
   const server = createServer(core.kind, onInput);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
-  const demo = config.demo ? (await import('../demo/demo.ts')).createDemo(ctx, DEMO_ENVIRONMENT) : undefined;
+  const demo = config.demo ? await (await import('../demo/demo.ts')).startDemo(ctx, DEMO_ENVIRONMENT) : undefined;
   const http = attachHttp(server.app, { ctx, config, log, status, metrics, traces, demo, onInput, plugins: plugins?.routes, socketSchemas });
   logListenerErrors(ctx.store, log);
   const unfollowCommits = followCommits(ctx, bus);

@@ -139,6 +139,10 @@ t.test('the widget in a browser', { skip: skipReason, timeout: 300_000 }, async 
     await bob.getByRole('button', { name: /Show comments/ }).click();
     t.strictSame(await violations(ann), []);
     t.strictSame(await violations(bob), []);
+    await popover(ann).getByRole('button', { name: 'Open chosen.png' }).click();
+    await ann.getByRole('dialog', { name: 'Attachment viewer' }).locator('img').waitFor();
+    t.strictSame(await violations(ann), [], 'with a picture open');
+    await ann.keyboard.press('Escape');
   });
 
   await t.test('a link leads to a comment; search, filters and resolve work; Escape returns the focus to the pin', async (t) => {

@@ -7,6 +7,7 @@ import { createEnvironment } from '../../domain/environments/environments.ts';
 import { createKey } from '../../domain/access/keys.ts';
 import { addSigningKey } from '../../domain/access/signing-keys.ts';
 import { putUser } from '../../domain/users/users.ts';
+import { demoAuthors } from '../../demo/demo.ts';
 import { ensureFolder, syncPath, syncTree, writeDurably } from '../../lib/durable-files.ts';
 import { operatorActor } from '../shared/operator.ts';
 import { configFile, filesFolder, hasStore, SCHEMA_NAME, schemaFile, storeFolder } from '../shared/folder.ts';
@@ -16,13 +17,6 @@ import { claimSetup, removeAbandonedSetups, setupFolder } from './abandoned-setu
 
 /** The slug of the environment that every new data folder has. */
 export const FIRST_ENVIRONMENT = 'default';
-
-/** Users of a new demo server that can be authors before anyone has connected. */
-const demoUsers = [
-  { id: 'ann', fields: { name: 'Ann' } },
-  { id: 'bob', fields: { name: 'Bob' } },
-  { id: 'ci-bot', fields: { name: 'CI', kind: 'bot' } },
-] as const;
 
 /** The first environment of a new data folder and its secrets, which cannot be shown again later. */
 export interface Setup {
@@ -95,7 +89,7 @@ async function fillFirstEnvironment(ctx: Context, demo: boolean): Promise<Setup>
   const publishable = await createKey(ctx, environment, { kind: 'publishable', name: 'first' });
   const signing = await addSigningKey(ctx, environment, { kind: 'secret' });
   if (signing.kind !== 'secret') throw new Error('addSigningKey returned another kind of key than requested');
-  for (const { id, fields } of demo ? demoUsers : []) await putUser(ctx, operatorActor(environment), id, fields);
+  for (const { id, fields } of demo ? demoAuthors : []) await putUser(ctx, operatorActor(environment), id, fields);
   return {
     environment: { id: environment.id, slug: environment.slug },
     secretKey: secret.value,

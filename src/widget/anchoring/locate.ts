@@ -9,21 +9,38 @@ const MOVED = 0.75;
 /** At most this many elements are compared with a quote. */
 const MAX_CANDIDATES = 2_000;
 
+/** The texts that were read already, by element, while the page does not change. */
+export type Texts = Map<Element, string | null>;
+
 /**
- * Finds the element of a position: where the selector or the path leads, if the text there is still similar to the quote; else
- * the element of the same kind whose text is most similar to it. Null if it is gone. A position without a selector belongs to
- * the page as a whole, which is `documentElement`.
+ * Finds the element of a position: where the selector or the path leads, if the text there is still similar to the quote and no
+ * element of the same kind has one that is clearly more similar; else that element. Null if it is gone. A position without a
+ * selector belongs to the page as a whole, which is `documentElement`.
+ *
+ * @param texts shared by the searches for several positions of the same page
  */
-export function locate(root: Document, position: Position): Element | null {
+export function locate(root: Document, position: Position, texts: Texts = new Map()): Element | null {
   if (position.selector === undefined && position.path === undefined) return root.documentElement;
-  const direct = query(root, position.selector) ?? query(root, position.path);
+  const selected = query(root, position.selector);
+  const direct = selected ?? query(root, position.path);
   const { quote } = position;
   if (quote === undefined || quote === '') return direct;
-  const likeness = direct === null ? 0 : similarity(quoteOf(direct) ?? '', quote);
-  if (direct !== null && likeness >= MOVED) return direct;
-  const moved = bestMatch(root, position.path ?? position.selector ?? '', quote);
+  const named = selected !== null && isNamed(position.selector);
+  const likeness = direct === null ? 0 : similarity(textOf(direct, texts) ?? '', quote);
+  if (direct !== null && (likeness === 1 || (named && likeness >= MOVED))) return direct;
+  // The rows of a table are alike: only a text that is nearer by half says that it has moved and was not edited in its place.
+  const least = likeness < MOVED ? MOVED : (1 + likeness) / 2;
+  const moved = bestMatch(root, position.path ?? position.selector ?? '', quote, least, texts);
   if (moved !== null) return moved;
-  return direct !== null && (likeness >= EDITED || isNamed(position.selector)) ? direct : null;
+  return direct !== null && (likeness >= EDITED || named) ? direct : null;
+}
+
+function textOf(element: Element, texts: Texts): string | null {
+  const known = texts.get(element);
+  if (known !== undefined) return known;
+  const text = quoteOf(element);
+  texts.set(element, text);
+  return text;
 }
 
 /** Whether a selector names its element, so that it stays the same whatever its text becomes. */
@@ -31,15 +48,15 @@ function isNamed(selector: string | undefined): boolean {
   return selector !== undefined && /^(?:#[^\s>]+|\[data-collab-anchor=[^>]*\])$/.test(selector);
 }
 
-function bestMatch(root: Document, path: string, quote: string): Element | null {
+function bestMatch(root: Document, path: string, quote: string, least: number, texts: Texts): Element | null {
   const tag = /([a-z][\w-]*)(?::nth-of-type\(\d+\))?$/i.exec(path)?.[1] ?? '*';
   let best: Element | null = null;
-  let bestLikeness = MOVED;
+  let bestLikeness = least;
   let compared = 0;
   for (const candidate of root.getElementsByTagName(tag)) {
     compared += 1;
     if (compared > MAX_CANDIDATES) break;
-    const text = quoteOf(candidate);
+    const text = textOf(candidate, texts);
     if (text === quote) return candidate;
     const likeness = text === null || Math.abs(text.length - quote.length) > quote.length / 2 ? 0 : similarity(text, quote);
     if (likeness > bestLikeness) [best, bestLikeness] = [candidate, likeness];

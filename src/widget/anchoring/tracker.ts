@@ -1,5 +1,5 @@
 import type { Position } from '../../model/thread.ts';
-import { locate } from './locate.ts';
+import { locate, type Texts } from './locate.ts';
 
 /** Where a pin is, relative to the window: `hidden` while its element is not shown, `detached` while there is none. */
 export type Placement = { readonly state: 'shown'; readonly x: number; readonly y: number } | { readonly state: 'hidden' | 'detached' };
@@ -67,11 +67,12 @@ export class AnchorTracker {
   /** Replaces the positions that are followed, by the id of their thread. */
   track(positions: ReadonlyMap<string, Position>): void {
     for (const id of [...this.#tracked.keys()]) if (!positions.has(id)) this.#tracked.delete(id);
+    const texts: Texts = new Map();
     for (const [id, position] of positions) {
       if (this.#tracked.get(id)?.position === position) continue;
       const tracked: Tracked = { position, element: null, clips: [] };
       this.#tracked.set(id, tracked);
-      this.#find(tracked);
+      this.#find(tracked, texts);
     }
   }
 
@@ -108,8 +109,8 @@ export class AnchorTracker {
     return { state: 'shown', x, y };
   }
 
-  #find(tracked: Tracked): void {
-    const element = locate(this.#root, tracked.position);
+  #find(tracked: Tracked, texts: Texts): void {
+    const element = locate(this.#root, tracked.position, texts);
     if (element === tracked.element) return;
     if (tracked.element !== null) this.#sizes.unobserve(tracked.element);
     if (element !== null) this.#sizes.observe(element);
@@ -132,7 +133,8 @@ export class AnchorTracker {
     const wait = Math.max(0, this.#searched + SEARCH_INTERVAL_MS - performance.now());
     this.#search = view.setTimeout(() => {
       this.#search = 0;
-      for (const tracked of this.#tracked.values()) this.#find(tracked);
+      const texts: Texts = new Map();
+      for (const tracked of this.#tracked.values()) this.#find(tracked, texts);
       this.#searched = performance.now();
       this.#schedule();
     }, wait);

@@ -44,6 +44,8 @@ export class App {
   storage: RoomStorage;
   #marks: ReadMarks;
   readonly #key: string;
+  /** Notifications that the server was asked to mark as read: a refusal is not tried again with every event. */
+  #asked = new Set<string>();
   #people = new Map<string, Person>();
   #users: RoomSnapshot['users'] = {};
   readonly #ends: (() => void)[] = [];
@@ -66,7 +68,10 @@ export class App {
   start(): void {
     this.#ends.push(this.session.subscribe(() => this.#sessionChanged()), this.room.subscribe(() => this.#roomChanged()));
     const { inbox } = this;
-    if (inbox !== null) this.#ends.push(inbox.subscribe(() => this.host.changed()));
+    if (inbox !== null) this.#ends.push(inbox.subscribe(() => this.#inboxChanged()));
+    const onVisible = (): void => this.#markSeen();
+    document.addEventListener('visibilitychange', onVisible);
+    this.#ends.push(() => document.removeEventListener('visibilitychange', onVisible));
     this.#sessionChanged();
     this.#roomChanged();
   }
@@ -137,6 +142,7 @@ export class App {
     const thread = this.thread(threadId);
     if (thread === null) return;
     this.show({ open: { threadId, commentId }, composing: null, cluster: null, placing: null });
+    this.#asked = new Set();
     this.#markRead(thread);
     this.host.dispatch('collab-thread-open', { threadId });
   }
@@ -191,10 +197,28 @@ export class App {
   /** Follows the fragment of the page's address, if it leads to a thread of the room. */
   followLink(fragment: string): void {
     const target = readLink(fragment);
-    if (target === null || this.thread(target.threadId) === null) return;
-    const resolved = this.thread(target.threadId)?.resolved ?? false;
-    if (resolved) this.show({ filter: 'resolved' });
+    if (target === null || this.snapshot.status !== 'ready') return;
+    const thread = this.thread(target.threadId);
+    if (thread === null) return this.tellGone();
+    if (thread.resolved) this.show({ filter: 'resolved' });
     this.openThread(target.threadId, target.commentId);
+  }
+
+  /** Says that something was deleted meanwhile, and offers what the user had typed there to be copied. */
+  tellGone(typed = ''): void {
+    const action = { label: this.language.text('copyText'), run: () => void this.copy(typed, 'textCopied') };
+    this.toasts.add({ kind: 'problem', text: this.language.text('errorGone'), ...(typed.trim() === '' ? {} : { action }) });
+  }
+
+  /** Copies a text and says so. Without the right to the clipboard the text is at least shown to be copied. */
+  async copy(text: string, done: 'linkCopied' | 'textCopied'): Promise<void> {
+    let said = this.language.text(done);
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      said = text;
+    }
+    this.toasts.add({ kind: 'info', text: said });
   }
 
   /** The comment with this id in any thread. */
@@ -229,15 +253,34 @@ export class App {
     } else if (before.status === 'ready') {
       this.#announceChanges(before);
     }
-    const open = this.thread(this.view.open?.threadId ?? null);
-    if (open === null && this.view.open !== null) this.close();
-    if (open !== null && document.visibilityState === 'visible') this.#markRead(open);
+    const { open } = this.view;
+    if (open !== null && this.thread(open.threadId) === null) this.#openGone(open.threadId, before);
+    this.#markSeen();
     this.host.changed();
+  }
+
+  /** The open thread is no longer there. One that the server refused to create goes too: that is said by `createThread`. */
+  #openGone(threadId: string, before: RoomSnapshot): void {
+    const wasThere = before.threads.some(({ id, pending }) => id === threadId && pending !== 'create');
+    this.close();
+    if (wasThere && this.snapshot.status === 'ready') this.tellGone(this.drafts.read(threadId)?.text);
+  }
+
+  #inboxChanged(): void {
+    this.#markSeen();
+    this.host.changed();
+  }
+
+  /** Marks the open thread as read while the user can see it. */
+  #markSeen(): void {
+    const open = this.thread(this.view.open?.threadId ?? null);
+    if (open !== null && document.visibilityState === 'visible') this.#markRead(open);
   }
 
   #markRead(thread: RoomThread): void {
     const news = this.#marks.markRead(thread);
-    const unread = this.inbox?.getSnapshot().items.filter((item) => item.threadId === thread.id && item.readAt === null) ?? [];
+    const unread = this.inbox?.getSnapshot().items.filter((item) => item.threadId === thread.id && item.readAt === null && !this.#asked.has(item.id)) ?? [];
+    for (const { id } of unread) this.#asked.add(id);
     if (unread.length > 0) void this.attempt(() => this.session.inbox.markRead(unread.map(({ id }) => id)));
     if (news) this.host.changed();
   }

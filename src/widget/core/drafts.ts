@@ -77,8 +77,3 @@ function joined(first: Draft, second: Draft): Draft {
   const text = [first.text, second.text].filter((part) => part !== '').join('\n');
   return { text, mentions: { ...first.mentions, ...second.mentions }, attachments: [...first.attachments, ...second.attachments] };
 }
-
-/** The ids of the chosen users that the text still names. */
-export function mentionedIn({ text, mentions }: Draft): string[] {
-  return Object.entries(mentions).flatMap(([userId, name]) => (text.includes(`@${name}`) ? [userId] : []));
-}

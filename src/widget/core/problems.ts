@@ -42,6 +42,13 @@ export function explain(thrown: unknown, language: Language): string {
   return selfExplaining.has(problem.code) ? problem.message : language.text('errorServer');
 }
 
+/** Why a session could not be opened with the attributes of the element, for whoever builds the page. */
+export function explainSetup(thrown: unknown, language: Language): string {
+  // The session names its options, the page has attributes.
+  const reason = asProblem(thrown).message.replace('serverUrl', 'base-url').replace('publishableKey', 'publishable-key');
+  return language.text('errorAttribute', { reason });
+}
+
 /** Why a file was not uploaded. */
 export function explainUpload(thrown: unknown, name: string, language: Language): string {
   const problem = asProblem(thrown);
@@ -50,6 +57,7 @@ export function explainUpload(thrown: unknown, name: string, language: Language)
     return limit === undefined ? language.text('errorTooLargeUnknown', { name }) : language.text('errorTooLarge', { name, limit });
   }
   if (problem.code === 'unsupported_media') return language.text('errorType', { name });
+  if (problem.code === 'invalid_request') return language.text('errorFile', { name });
   if (problem.code === 'media_disabled') return language.text('errorMediaDisabled', { name });
   return explain(thrown, language);
 }

@@ -29,6 +29,8 @@ export const en = {
   moreActions: 'More actions',
   copyLink: 'Copy link',
   linkCopied: 'Link copied',
+  copyText: 'Copy your text',
+  textCopied: 'Text copied',
   react: 'Add a reaction',
   reactWith: 'React with {emoji}',
   reactedBy: '{emoji} {count}: {names}',
@@ -41,7 +43,6 @@ export const en = {
   recordingFailed: 'The microphone cannot be used. Allow it for this site in your browser, then try again.',
   mention: 'Mention someone',
   mentionList: 'People to mention',
-  emoji: 'Insert an emoji',
   removeFile: 'Remove {name}',
   uploading: 'Uploading {name}: {percent} %',
   attachments: 'Attachments',
@@ -105,6 +106,7 @@ export const en = {
   errorTooLargeUnknown: '{name} is too large. Choose a smaller file.',
   errorType: '{name} cannot be attached. Choose a picture (JPEG, PNG, GIF, WebP), a sound or a video.',
   errorMediaDisabled: '{name} cannot be attached: files of this kind are switched off here.',
+  errorFile: '{name} cannot be attached: it is empty or damaged. Choose another file.',
   errorTooMany: 'A comment can have at most {count} files.',
   errorRate: 'That was a lot at once. Wait {seconds} seconds, then try again.',
   errorQuota: 'This environment has used up its quota. Ask the owner of this page.',
@@ -113,6 +115,7 @@ export const en = {
   errorConnection: 'There is no connection. What you wrote is kept. Try again in a moment.',
   errorServer: 'The server could not do this. What you wrote is kept. Try again in a moment.',
   errorSetup: 'The comments are not set up: the attribute {name} is missing.',
+  errorAttribute: 'The comments are not set up: {reason}',
 } as const;
 
 /** The name of a text. */

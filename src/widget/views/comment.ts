@@ -56,6 +56,12 @@ class CommentPart extends Part {
     </article>`;
   }
 
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    const { app, comment } = this;
+    if (this.editing && app.snapshot.status === 'ready' && app.comment(comment.id) === null) app.tellGone(app.drafts.read(`edit-${comment.id}`)?.text);
+  }
+
   override updated(changed: PropertyValues): void {
     super.updated(changed);
     const menu = this.querySelector<HTMLElement>('.menu');
@@ -105,6 +111,7 @@ class CommentPart extends Part {
     this.#endEdit(false);
     const saved = (await saving) !== null;
     if (!saved) this.editing = true;
+    if (!saved && this.app.comment(this.comment.id) === null) this.app.tellGone(written.body);
     return saved;
   }
 
@@ -130,16 +137,9 @@ class CommentPart extends Part {
     neighbour?.focus({ preventScroll: true });
   };
 
-  readonly #copyLink = async (): Promise<void> => {
+  readonly #copyLink = (): void => {
     this.#closeMenu();
-    const address = linkTo(location.href, { threadId: this.comment.threadId, commentId: this.comment.id });
-    try {
-      await navigator.clipboard.writeText(address);
-      this.app.toasts.add({ kind: 'info', text: this.app.language.text('linkCopied') });
-    } catch {
-      // Without the right to the clipboard the address is at least shown to be copied.
-      this.app.toasts.add({ kind: 'info', text: address });
-    }
+    void this.app.copy(linkTo(location.href, { threadId: this.comment.threadId, commentId: this.comment.id }), 'linkCopied');
   };
 
   #react(emoji: string): void {

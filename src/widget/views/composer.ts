@@ -1,5 +1,6 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
-import { type Draft, emptyDraft, mentionedIn } from '../core/drafts.ts';
+import { type Draft, emptyDraft } from '../core/drafts.ts';
+import { mentionedIn } from '../core/mentioned.ts';
 import type { StringKey } from '../strings/en.ts';
 import { duration, fileSize } from '../media/format.ts';
 import { canRecord, record, type Recording } from '../media/recorder.ts';
@@ -90,9 +91,11 @@ export class Composer extends Part {
     const { area } = this;
     if (area === null) return;
     if (area.value !== this.draft.text) area.value = this.draft.text;
-    if (!changed.has('field') && area.value === this.#fitted) return;
-    this.#fitted = area.value;
-    fit(area);
+    if (changed.has('field') || area.value !== this.#fitted) {
+      this.#fitted = area.value;
+      fit(area);
+    }
+    this.#picker.place();
   }
   /** The text that the height of the field was measured for: measuring lays the page out. */
   #fitted = '';
@@ -102,7 +105,7 @@ export class Composer extends Part {
     const over = this.draft.text.length - MAX_LENGTH;
     const empty = this.draft.text.trim() === '' && this.uploads.items.length === 0;
     const blocked = empty || this.uploads.busy || over > 0;
-    return html`<form class="composer" part="composer" @submit=${this.#onSubmit} @drop=${this.#onDrop} @dragover=${onDragOver} @dragleave=${onDragLeave}>
+    return html`<form class="composer" part="composer" @submit=${this.#onSubmit} @drop=${this.onDrop} @dragover=${this.onDragOver} @dragleave=${this.onDragLeave}>
       ${this.#picker.render()}
       <textarea part="input" rows="1" dir="auto" aria-label=${text.text(this.label)} placeholder=${text.text(this.label)} enterkeyhint="enter"
         aria-autocomplete="list" aria-controls=${this.#picker.controls} aria-activedescendant=${this.#picker.active} aria-invalid=${over > 0 ? 'true' : 'false'}
@@ -221,12 +224,23 @@ export class Composer extends Part {
     this.uploads.add(files);
   };
 
-  readonly #onDrop = (event: DragEvent): void => {
-    onDragLeave(event);
-    if (event.dataTransfer === null || event.dataTransfer.files.length === 0) return;
+  /** Takes dropped files, unless another field has. What surrounds the field hands its events over. */
+  readonly onDrop = (event: DragEvent): void => {
+    this.onDragLeave();
+    if (event.defaultPrevented || event.dataTransfer === null || event.dataTransfer.files.length === 0) return;
     event.preventDefault();
     this.uploads.add(event.dataTransfer.files);
   };
+
+  /** Shows that files can be dropped, unless another field does. */
+  readonly onDragOver = (event: DragEvent): void => {
+    if (event.defaultPrevented || !event.dataTransfer?.types.includes('Files')) return;
+    event.preventDefault();
+    this.querySelector('.composer')?.classList.add('dropping');
+  };
+
+  /** No longer shows that files can be dropped. */
+  readonly onDragLeave = (): void => this.querySelector('.composer')?.classList.remove('dropping');
 
   readonly #onChoose = (event: Event): void => {
     const input = event.target as HTMLInputElement;
@@ -266,16 +280,6 @@ export class Composer extends Part {
 function fit(area: HTMLTextAreaElement): void {
   area.style.setProperty('height', 'auto');
   area.style.setProperty('height', `${Math.min(area.scrollHeight, 240)}px`);
-}
-
-function onDragOver(event: DragEvent): void {
-  if (!event.dataTransfer?.types.includes('Files')) return;
-  event.preventDefault();
-  (event.currentTarget as HTMLElement).classList.add('dropping');
-}
-
-function onDragLeave(event: DragEvent): void {
-  (event.currentTarget as HTMLElement).classList.remove('dropping');
 }
 
 definePart('collab-comments-composer', Composer);

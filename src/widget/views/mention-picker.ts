@@ -3,6 +3,7 @@ import type { UserSummary } from '../../model/user.ts';
 import type { App } from '../core/app.ts';
 import { type Person, personOf } from '../core/people.ts';
 import { avatar } from './avatar.ts';
+import { openMenu } from './open-menu.ts';
 
 /** The field that a picker belongs to. */
 interface Field {
@@ -88,6 +89,14 @@ export class MentionPicker {
     return html`<div class="menu mention-list" role="listbox" id=${this.#id} aria-label=${label}>
       ${this.#choices.map((person, index) => this.#option(person, index))}
     </div>`;
+  }
+
+  /** Puts the list where the window has room for it. Call it after each rendering of the field. */
+  place(): void {
+    const form = this.#field.area?.form;
+    const list = form?.querySelector<HTMLElement>('.mention-list');
+    // Above, because the keyboard of a touch screen may cover what is below.
+    if (form && list) openMenu(list, form, 'above');
   }
 
   #option(person: Person, index: number): TemplateResult {

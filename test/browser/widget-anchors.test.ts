@@ -1,0 +1,88 @@
+import t from 'tap';
+import { openBrowser, skipReason } from '../helpers/browser.ts';
+import { startCluster, until } from '../helpers/cluster.ts';
+import { servePage } from '../helpers/own-page.ts';
+import { api, comment, field, live, openPage, pin, popover } from '../helpers/widget-page.ts';
+
+const table = `<style>td { padding: 20px 80px }</style><table><tbody>
+  <tr><td>Order 1001</td></tr><tr><td>Order 1002</td></tr><tr><td>Order 1003</td></tr></tbody></table><div style="height: 1000px"></div>`;
+
+t.test('what the widget shows beside the page', { skip: skipReason, timeout: 120_000 }, async (t) => {
+  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  t.teardown(() => cluster.stop());
+  await api(cluster, 'PUT', '/users/maria', { name: 'Maria' });
+  const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
+  const page = await openPage(t, context, await servePage(t, cluster, table));
+  await live(page);
+  /** Waits until an expression is true in the page, in which `root` is the shadow root of the widget. */
+  const holds = (expression: string): Promise<void> => until(() => page.evaluate<boolean>(`(() => { const { shadowRoot: root } = document.querySelector('collab-comments'); return ${expression}; })()`));
+  /** The text of the cell under the pin. */
+  const under = `(() => {
+    const box = root.querySelector('.pin')?.getBoundingClientRect();
+    const cell = [...document.querySelectorAll('td')].find((each) => {
+      const { left, right, top, bottom } = each.getBoundingClientRect();
+      return box !== undefined && box.left >= left && box.left <= right && box.bottom >= top && box.bottom <= bottom;
+    });
+    return cell?.textContent;
+  })()`;
+
+  await t.test('a pin stays on its row when one is inserted before it, and when its text is edited a little', async () => {
+    await comment(page, 'tr:nth-child(2) td', 'Is this paid?');
+    await page.keyboard.press('Escape');
+    await holds(`${under} === 'Order 1002'`);
+    await page.evaluate(`document.querySelector('tbody').insertAdjacentHTML('afterbegin', '<tr><td>Order 1000</td></tr>')`);
+    await holds(`document.querySelectorAll('tr').length === 4 && ${under} === 'Order 1002'`);
+    await page.goto(await servePage(t, cluster, table.replace('Order 1002', 'Order 1002 ok')));
+    await live(page);
+    await holds(`${under} === 'Order 1002 ok'`);
+  });
+
+  await t.test('the list of people is within the window at its top and its bottom, and the keyboard chooses from it', async (t) => {
+    const within = `(() => {
+      const list = root.querySelector('.mention-list')?.getBoundingClientRect();
+      const form = root.querySelector('.composer').getBoundingClientRect();
+      return list !== undefined && list.top >= 0 && list.bottom <= innerHeight && list.left === form.left && (list.bottom <= form.top || list.top >= form.bottom);
+    })()`;
+    await page.setViewportSize({ width: 1200, height: 900 });
+    for (const [y, name] of [[5, 'the top'], [880, 'the bottom']] as const) {
+      await page.getByRole('button', { name: 'Add a comment' }).click();
+      await page.getByRole('application').waitFor();
+      await page.mouse.click(600, y);
+      const area = page.getByLabel('Add a comment…');
+      await area.pressSequentially('@Mar');
+      await page.getByRole('option', { name: 'Maria' }).waitFor();
+      await holds(within);
+      t.equal(await page.evaluate(`document.querySelector('collab-comments').shadowRoot.activeElement.localName`), 'textarea', `the field keeps the focus at ${name}`);
+      const controls = await area.getAttribute('aria-controls');
+      t.equal(await page.getByRole('listbox').getAttribute('id'), controls);
+      await page.keyboard.press('Enter');
+      t.equal(await area.inputValue(), '@Maria ');
+      await page.getByRole('listbox').waitFor({ state: 'detached' });
+      await area.fill('');
+      await page.keyboard.press('Escape');
+    }
+  });
+
+  await t.test('a file that is dropped beside the field of the thread is attached, and the page stays', async (t) => {
+    await pin(page, 'Is this paid').click();
+    await field(page).waitFor();
+    /** Dispatches an event of dragging a file; whether the page refused the default. */
+    const drag = (kind: string, selector: string): Promise<boolean> => page.evaluate(`(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(['x'], 'beside.png', { type: 'image/png' }));
+      const target = document.querySelector('collab-comments').shadowRoot.querySelector('.popover ${selector}');
+      return !target.dispatchEvent(new DragEvent('${kind}', { dataTransfer: transfer, bubbles: true, cancelable: true, composed: true }));
+    })()`);
+    const dropping = popover(page).locator('.composer.dropping');
+    for (const selector of ['h2', '.comments', 'textarea']) {
+      t.equal(await drag('dragover', selector), true, selector);
+      t.equal(await dropping.count(), 1);
+      await drag('dragleave', selector);
+      t.equal(await dropping.count(), 0);
+    }
+    t.equal(await drag('drop', 'h2'), true);
+    await popover(page).getByText('beside.png').waitFor();
+    t.equal(await drag('drop', 'textarea'), true);
+    t.equal(await popover(page).locator('.upload').count(), 2, 'each is taken once');
+  });
+});
