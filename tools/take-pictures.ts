@@ -1,5 +1,6 @@
 // Takes the pictures of README.md from the demo page, in docs/pictures/. Run it after changing what the widget looks like:
-// npm run build && node --import=tsx tools/take-pictures.ts. It needs Chromium (CHROMIUM, /usr/bin/chromium if absent).
+// npm run build && node --import=tsx tools/take-pictures.ts. It needs Chromium (CHROMIUM, /usr/bin/chromium if absent), and a
+// font with emoji (Debian's fonts-noto-color-emoji).
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
