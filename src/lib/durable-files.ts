@@ -1,5 +1,5 @@
 import { closeSync, fsyncSync, openSync, statSync } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 // A power cut loses what was not flushed. An fsync of a file flushes its contents; an fsync of its folder flushes its name.
@@ -43,20 +43,27 @@ export async function syncTree(folder: string): Promise<void> {
 /**
  * Creates a folder (mode 0700) and its missing parents, and flushes the names of those it creates.
  *
+ * @returns the folders that it created, each after its parent
  * @throws {NodeJS.ErrnoException} if it cannot be created. Does not use `mkdir` with `recursive`, which loops forever where
  *   the system refuses a folder with ENOENT, as in /proc.
  */
-export async function ensureFolder(path: string): Promise<void> {
+export async function ensureFolder(path: string): Promise<string[]> {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
-    if (await isFolder(path)) return;
+    if (await isFolder(path)) return [];
     const parent = dirname(path);
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || (await isFolder(parent))) throw error;
-    await ensureFolder(parent);
-    return ensureFolder(path);
+    const parents = await ensureFolder(parent);
+    return [...parents, ...(await ensureFolder(path))];
   }
   await syncPath(dirname(path));
+  return [path];
+}
+
+/** Removes folders, the last one first, as far as they are empty. */
+export async function removeEmptyFolders(paths: readonly string[]): Promise<void> {
+  for (const path of paths.toReversed()) await rmdir(path).catch(() => undefined);
 }
 
 /**

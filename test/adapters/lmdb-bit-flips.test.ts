@@ -36,7 +36,7 @@ async function writeData(path: string): Promise<void> {
     if (i === 40 || i === 80) await store.checkpoint();
     await createThread(ctx, ann, `room-${i % 5}`, { body: `needle ${i}` }, null);
   }
-  const upload = await beginUpload(ctx, ann, { uploads: { megapixelsPerMinute: 0 } }, { filename: 'a.wav', contentType: 'audio/wav', minBytes: 0 });
+  const upload = await beginUpload(ctx, ann, { uploads: { megapixelsPerMinute: 0 } }, { filename: 'a.wav', contentType: 'audio/wav', isDeclared: true, minBytes: 0 });
   await upload.write(wav(0.1));
   await upload.finish();
   await store.close();

@@ -22,7 +22,7 @@ t.test('uploads are inspected, backed up, restored and checked without a path to
   const { ctx: base, ann, environment } = await createWorld(t);
   const ctx = { ...base, blobs: new MemoryBlobs(), media: new LocalMedia() };
   const upload = async (filename: string, contentType: string, content: Buffer): Promise<object> => {
-    const received = await beginUpload(ctx, ann, { uploads: { megapixelsPerMinute: 100 } }, { filename, contentType, minBytes: 0 });
+    const received = await beginUpload(ctx, ann, { uploads: { megapixelsPerMinute: 100 } }, { filename, contentType, isDeclared: true, minBytes: 0 });
     await received.write(content.subarray(0, 100));
     await received.write(content.subarray(100));
     return received.finish();

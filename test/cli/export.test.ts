@@ -81,13 +81,36 @@ t.test('a failed import into a new folder leaves no store, whatever was imported
   writeFileSync(cut, lines.slice(0, -2).join('\n'));
   const dir = join(folder, 'failed');
   t.match(await collab(['import', cut, '--dir', dir]), { code: 1, stdout: '', stderr: /in the middle of the environment staging\. Nothing was imported\./ });
-  t.notOk(existsSync(join(dir, 'config.json')));
-  t.strictSame(readdirSync(join(dir, 'data')), []);
+  t.notOk(existsSync(dir));
   t.match(await collab(['env', 'list', '--dir', dir]), { code: 1, stderr: /no Collab folder/ });
   mkdirSync(join(dir, 'data', 'files', 'env_old'), { recursive: true });
   t.match(await collab(['import', file, '--dir', dir]), { code: 1, stderr: /data\/files exists, but there is no store next to it\. Nothing was imported/ });
   rmSync(join(dir, 'data', 'files'), { recursive: true });
   await collabJson(t, ['import', file, '--dir', dir]);
+});
+
+t.test('a failed import leaves a folder as it was: missing with its parents, empty, or only configured', async (t) => {
+  const bad = join(folder, 'bad.ndjson');
+  writeFileSync(bad, '{"type":"else"}\n');
+  const refuse = async (...path: string[]): Promise<void> => {
+    t.match(await collab(['import', bad, '--dir', join(folder, ...path)]), { code: 1, stdout: '', stderr: /Line 1: .* Nothing was imported\./ });
+  };
+  await refuse('newimp');
+  t.notOk(existsSync(join(folder, 'newimp')));
+  await refuse('deep', 'er', 'newimp');
+  t.notOk(existsSync(join(folder, 'deep')));
+  mkdirSync(join(folder, 'vacant'));
+  await refuse('vacant');
+  t.strictSame(readdirSync(join(folder, 'vacant')), []);
+  await refuse('vacant', 'newimp');
+  t.strictSame(readdirSync(join(folder, 'vacant')), [], 'a folder that existed stays');
+  writeFileSync(join(folder, 'vacant', 'config.json'), '{ "dataDir": "./some/where" }');
+  await refuse('vacant');
+  t.strictSame(readdirSync(join(folder, 'vacant')), ['config.json']);
+  mkdirSync(join(folder, 'vacant', 'some'));
+  writeFileSync(join(folder, 'vacant', 'some', 'note'), 'mine');
+  await refuse('vacant');
+  t.strictSame(readdirSync(join(folder, 'vacant', 'some')), ['note']);
 });
 
 t.test('a file whose content contradicts its type is refused with the number of its line', async (t) => {

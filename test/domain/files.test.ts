@@ -47,7 +47,7 @@ async function createFileWorld(t: Test, media: Media = trusting): Promise<FileWo
 }
 
 async function put({ ctx }: FileWorld, actor: UserActor, contentType = 'image/png', config = unlimited, content = 'bytes'): Promise<Attachment> {
-  const upload = await beginUpload(ctx, actor, config, { filename: 'a.png', contentType, minBytes: 0 });
+  const upload = await beginUpload(ctx, actor, config, { filename: 'a.png', contentType, isDeclared: true, minBytes: 0 });
   await upload.write(Buffer.from(content));
   try {
     return await upload.finish();
@@ -290,6 +290,7 @@ t.test('an upload whose record can’t be written leaves no bytes', async (t) =>
   const upload = await beginUpload({ ...ctx, store: Object.assign(Object.create(ctx.store) as typeof ctx.store, { get: ctx.store.get.bind(ctx.store), transact: () => Promise.reject(new Error('no')) }) }, ann, unlimited, {
     filename: 'x',
     contentType: 'image/png',
+    isDeclared: true,
     minBytes: 0,
   });
   await upload.write(Buffer.from('x'));
@@ -304,7 +305,7 @@ for (const quota of ['userUploadMb', 'uploadMb'] as const) {
     const KB = 1024;
     const { environment } = world.ann;
     const ann: UserActor = { ...world.ann, environment: { ...environment, settings: { ...environment.settings, quotas: { [quota]: 1 } } } };
-    const begin = () => beginUpload(world.ctx, ann, unlimited, { filename: 'a.png', contentType: 'image/png', minBytes: 0 });
+    const begin = () => beginUpload(world.ctx, ann, unlimited, { filename: 'a.png', contentType: 'image/png', isDeclared: true, minBytes: 0 });
     const refused = { code: 'quota_exceeded', message: new RegExp(`^The quota ${quota} is used up`) };
     const [first, second, third] = [await begin(), await begin(), await begin()];
     await first.write(Buffer.alloc(600 * KB));

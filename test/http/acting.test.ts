@@ -34,8 +34,15 @@ t.test('an upload belongs to the user for whom it was made, who can attach it', 
 });
 
 t.test('without userId the headers of a browser are required', async (t) => {
-  t.match(await uploadFor(''), { status: 401, json: { error: /^X-Service-Key is missing/ } });
+  const hint = 'add ?userId=<user> for the user for whom the key acts, or send the publishable key in X-Service-Key and the token of a user in X-Service-Token';
+  t.match(await uploadFor(''), { status: 401, json: { error: `X-Service-Key is missing: a secret key was sent, but no user; ${hint}` } });
+  t.match(await uploadFor('', 'sk_unknown'), { status: 401, json: { error: `X-Service-Key is missing: Authorization was sent, but without a valid secret key and a user; with a valid key, ${hint}` } });
   const { json } = await upload(tenant, sound);
+  const fetched = await fetch(json.url, { headers: { Authorization: `Bearer ${tenant.secretKey}` } });
+  t.equal(fetched.headers.get('x-error-code'), 'missing_credentials');
+  t.strictSame(await fetched.json(), { error: `X-Service-Key is missing: a secret key was sent, but no user; ${hint}` });
+  const neither = await fetch(json.url);
+  t.match(await neither.json(), { error: /^X-Service-Key is missing: send the publishable key in it/ });
   t.equal(await fetchFor(json.url, ''), 401);
   t.equal(await fetchFor(json.url, '?thumb=1'), 401);
 });

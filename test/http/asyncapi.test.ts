@@ -8,10 +8,19 @@ import { socketSchemas } from '../../src/realtime/socket-schemas.ts';
 import { until } from '../helpers/cluster.ts';
 import { startService } from '../helpers/service.ts';
 
+interface Reference {
+  readonly $ref: string;
+}
+
 interface Document {
   readonly asyncapi: string;
-  readonly operations: Readonly<Record<string, { readonly messages: readonly { readonly $ref: string }[] }>>;
-  readonly components: { readonly messages: Readonly<Record<string, { readonly payload: unknown }>>; readonly schemas: Readonly<Record<string, unknown>> };
+  readonly info: { readonly tags: readonly Reference[] };
+  readonly operations: Readonly<Record<string, { readonly description: string; readonly tags: readonly Reference[]; readonly messages: readonly Reference[] }>>;
+  readonly components: {
+    readonly tags: Readonly<Record<string, { readonly name: string; readonly description: string }>>;
+    readonly messages: Readonly<Record<string, { readonly payload: unknown }>>;
+    readonly schemas: Readonly<Record<string, unknown>>;
+  };
 }
 
 const document = JSON.parse(JSON.stringify(asyncapiDocument(socketSchemas))) as Document;
@@ -34,6 +43,20 @@ t.test('it describes every message that the server handles, and every event', (t
   t.equal(document.asyncapi, '3.0.0');
   t.strictSame(Object.keys(document.operations).toSorted(), [...messages.keys(), 'connect', 'frames'].toSorted());
   t.strictSame(eventTypes.filter((type) => document.components.messages[type] === undefined), []);
+  t.end();
+});
+
+t.test('every operation has a description and a tag, and every tag a description', (t) => {
+  const { operations, info, components } = document;
+  for (const [name, { description, tags }] of Object.entries(operations)) {
+    t.match(description, /^[A-Z].+\.$/, name);
+    t.equal(tags.length, 1, name);
+  }
+  const names = Object.keys(components.tags);
+  t.strictSame(names, names.toSorted());
+  for (const [name, tag] of Object.entries(components.tags)) t.match(tag, { name, description: /^[A-Z].+\.$/ });
+  t.strictSame(info.tags, names.map((name) => ({ $ref: `#/components/tags/${name}` })));
+  t.strictSame([...new Set(Object.values(operations).flatMap(({ tags }) => tags.map(({ $ref }) => $ref)))].toSorted(), info.tags.map(({ $ref }) => $ref), 'every tag is used');
   t.end();
 });
 

@@ -7,7 +7,7 @@ import { apiRoutes } from '../../src/http/api/routes.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
 
 const ALLOWED = 'Content-Type, X-Service-Key, X-Service-Token, If-Match, If-None-Match, Range, Idempotency-Key, X-Request-Id';
-const EXPOSED = 'ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id, X-Error-Code, Content-Range, Accept-Ranges, Idempotent-Replayed';
+const EXPOSED = 'ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id, X-Error-Code, Content-Range, Accept-Ranges, Idempotent-Replayed, Collab-Hint';
 const STATE = '/rooms/r1/p2p/state';
 const PAGE = 'https://app.example.com';
 

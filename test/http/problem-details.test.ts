@@ -38,6 +38,17 @@ t.test('a parameter is a field too, and other refusals have none', async (t) => 
   t.equal(json.errors, undefined);
 });
 
+t.test('a client that does not accept application/problem+json gets the usual body, whatever it names', async (t) => {
+  for (const Accept of ['text/html, application/problem+json;q=0', 'application/problem+json; q=0.000, */*', 'application/problem+json-seq', 'text/application/problem+json', 'application/problem+jsonx']) {
+    const { headers, json } = await ask('GET', '/threads/unknown', undefined, { Accept });
+    t.equal(headers.get('content-type'), 'application/json; charset=utf-8', Accept);
+    t.strictSame(json, { error: 'Thread not found' }, Accept);
+  }
+  for (const Accept of ['text/html,application/problem+json;q=0.001', 'Application/Problem+JSON', 'application/problem+json ; charset=utf-8;Q=1.0', 'a/b;q=0, application/problem+json']) {
+    t.equal((await ask('GET', '/threads/unknown', undefined, { Accept })).headers.get('content-type'), 'application/problem+json', Accept);
+  }
+});
+
 t.test('any other client gets the usual body', async (t) => {
   for (const Accept of ['application/json', '*/*', 'application/*']) t.strictSame((await ask('GET', '/threads/unknown', undefined, { Accept })).json, { error: 'Thread not found' });
 });

@@ -6,8 +6,10 @@ import { tempFolder } from '../helpers/temp-folder.ts';
 
 t.test('a folder is created with its parents, for its owner only, and may exist already', async (t) => {
   const path = join(tempFolder(t), 'a', 'b', 'c');
-  await Promise.all([ensureFolder(path), ensureFolder(path)]);
-  await ensureFolder(path);
+  const created = await Promise.all([ensureFolder(path), ensureFolder(path)]);
+  t.strictSame(created.flat().toSorted(), [join(path, '..', '..'), join(path, '..'), path], 'each is created by one of them');
+  t.strictSame(await ensureFolder(path), []);
+  t.strictSame(await ensureFolder(join(path, 'd', 'e')), [join(path, 'd'), join(path, 'd', 'e')], 'parents come first');
   t.equal(statSync(join(path, '..')).mode & 0o777, 0o700);
   await ensureFolder('/');
 });

@@ -157,7 +157,7 @@ t.test('Upload errors', async (t) => {
     }
   });
 
-  await t.test('200 | a part without a Content-Type is judged by its name, else by its content', async (t) => {
+  await t.test('200 | a part without a Content-Type is judged by its content, and by its name where the content does not tell', async (t) => {
     const headers = { ...(await tenant.userHeaders({ userId: 'ann' })), 'Content-Type': 'multipart/form-data; boundary=b' };
     const post = (filename: string, bytes: Buffer) =>
       postForm(tenant, Buffer.concat([Buffer.from(`--b\r\nContent-Disposition: form-data; name="file"; filename="${filename}"\r\n\r\n`), bytes, Buffer.from('\r\n--b--\r\n')]), headers);
@@ -169,7 +169,12 @@ t.test('Upload errors', async (t) => {
     }
     t.match((await post('a.webm', await ofType('audio/webm'))).json, { type: 'video', mimeType: 'video/webm' });
     t.match((await post('A.M4A', await ofType('audio/mp4'))).json, { type: 'audio', mimeType: 'audio/mp4' });
-    await refused(t, 'another content than the name says', post('a.png', jpeg.bytes), /The content is image\/jpeg/);
+    t.match(await post('p.jpg', await ofType('image/png')), { status: 200, json: { type: 'image', mimeType: 'image/png', filename: 'p.jpg' } }, 'another content than the name says');
+    t.match(await post('sound.png', wav(1)), { status: 200, json: { type: 'audio', mimeType: 'audio/wav' } }, 'another media type than the name says');
+    t.match(await post('p.jpg', await ofType('video/webm')), { status: 200, json: { mimeType: 'video/webm' } }, 'a name that cannot be right does not choose between audio and video');
+    t.match(await post('a.mp3', Buffer.alloc(100, 1)), { status: 200, json: { mimeType: 'audio/mpeg' } }, 'the content does not tell');
+    await refused(t, 'HTML', post('p.jpg', Buffer.from('<!doctype html>')), /begins like HTML/);
+    await refused(t, 'a type that is not accepted', post('p.jpg', Buffer.from('%PDF-1.7 and more')), /^The content is application\/pdf, not image\/jpeg as its name or first bytes suggest$/);
     for (const bytes of ['', 'x', 'only some text']) await refused(t, `'${bytes}'`, post('note', Buffer.from(bytes)), bytes === '' ? /Unsupported MIME type: none|empty/ : /Unsupported MIME type: none/);
   });
 

@@ -9,7 +9,7 @@ import type { Context } from '../../domain/context.ts';
 import { Import } from '../../domain/transfer/import.ts';
 import { ImportError } from '../../domain/transfer/import-error.ts';
 import { CollabError } from '../../model/errors.ts';
-import { ensureFolder } from '../../lib/durable-files.ts';
+import { ensureFolder, removeEmptyFolders } from '../../lib/durable-files.ts';
 import { addCommand } from '../command.ts';
 import { pathArgument } from '../option-values.ts';
 import { Failure } from '../failure.ts';
@@ -71,7 +71,9 @@ async function importFile(file: string, options: { skipExisting?: true }, comman
 
 async function importIntoStore(config: Config, source: Source): Promise<ImportResult> {
   // Of two imports at once, each could remove the work of the other one as that of an interrupted import.
-  const lock = await lockImports(join(config.dataDir, 'import'));
+  const folder = join(config.dataDir, 'import');
+  await ensureFolder(folder);
+  const lock = await lockImports(folder);
   try {
     return await useStore(config, (ctx) => run(ctx, source, true));
   } finally {
@@ -79,23 +81,29 @@ async function importIntoStore(config: Config, source: Source): Promise<ImportRe
   }
 }
 
-/** Creates the folder with the imported environments only. If the import fails, no store is created. */
+/** Creates the folder with the imported environments only. If the import fails, no store is created, and no folder is left. */
 async function importIntoNewFolder(dir: string, config: Config, source: Source): Promise<ImportResult> {
   const files = filesFolder(config);
   if (existsSync(files)) throw new Failure(`${files} exists, but there is no store next to it. Nothing was imported.`, ['Import into another folder, or move those files elsewhere.']);
-  // Lock the whole data folder, so that no server starts on it before the store is moved there.
-  const lock = await lockImports(config.dataDir);
+  const created = [...(await ensureFolder(dir)), ...(await ensureFolder(config.dataDir))];
   try {
-    const imported = await createFolder(dir, config, (ctx) => run(ctx, source, false));
-    if (imported === null) throw new Failure(`Another process has created the folder ${dir} in the meantime. Nothing was imported.`, ['Run the command again to import into that folder.']);
-    return imported;
-  } finally {
-    lock.release();
+    // Lock the whole data folder, so that no server starts on it before the store is moved there.
+    const lock = await lockImports(config.dataDir);
+    try {
+      const imported = await createFolder(dir, config, (ctx) => run(ctx, source, false));
+      if (imported === null) throw new Failure(`Another process has created the folder ${dir} in the meantime. Nothing was imported.`, ['Run the command again to import into that folder.']);
+      return imported;
+    } finally {
+      lock.release();
+    }
+  } catch (error) {
+    await removeEmptyFolders(created);
+    throw error;
   }
 }
 
+/** Locks a folder, which must exist, against other imports. */
 async function lockImports(folder: string): Promise<DataLock> {
-  await ensureFolder(folder);
   try {
     return await lockDataFolder(folder);
   } catch (error) {

@@ -1,3 +1,5 @@
+import { contradicts } from '../../model/attachment.ts';
+
 /** The types of files by extension. */
 const byExtension: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
@@ -18,12 +20,12 @@ const byExtension: Readonly<Record<string, string>> = {
 };
 
 /** The type that the extension of a file name stands for; undefined if it stands for none that is accepted. */
-export function typeOfName(filename: string): string | undefined {
+function typeOfName(filename: string): string | undefined {
   const extension = /\.([A-Za-z0-9]{1,5})$/.exec(filename)?.[1]?.toLowerCase() ?? '';
   return Object.hasOwn(byExtension, extension) ? byExtension[extension] : undefined;
 }
 
-/** How many bytes `typeOfContent` needs. */
+/** How many bytes of a file `guessedType` needs. */
 export const SIGNATURE_BYTES = 12;
 
 /** The first bytes of each type as Latin-1 (the signatures of the WHATWG MIME Sniffing Standard); `?` is any byte. */
@@ -43,9 +45,21 @@ const signatures: readonly (readonly [signature: string, type: string])[] = [
 ];
 
 /** The type that the first bytes of a file stand for; undefined if they stand for none that is accepted. */
-export function typeOfContent(head: Buffer): string | undefined {
+function typeOfContent(head: Buffer): string | undefined {
   const text = head.subarray(0, SIGNATURE_BYTES).toString('latin1');
   return signatures.find(([signature]) => startsWith(text, signature))?.[1];
+}
+
+/**
+ * The type of a file of which none is declared: that of its content. The name decides where the content does not tell, such as
+ * between audio and video in one container. Undefined if neither stands for an accepted type.
+ *
+ * @param head the first `SIGNATURE_BYTES` of the file, or all of it if it is shorter
+ */
+export function guessedType(filename: string, head: Buffer): string | undefined {
+  const seen = typeOfContent(head);
+  const named = typeOfName(filename);
+  return seen === undefined || (named !== undefined && !contradicts(seen, named)) ? named : seen;
 }
 
 function startsWith(text: string, signature: string): boolean {

@@ -3,6 +3,9 @@ import { contradicts } from '../../model/attachment.ts';
 import type { StagedBlob } from '../../ports/blobs.ts';
 import { HEAD_BYTES, type Media, type MediaFile } from '../../ports/media.ts';
 
+/** Where the MIME type of a file comes from. */
+export type TypeSource = 'as declared' | 'as its name or first bytes suggest';
+
 /** A file that is being received. It collects what the checks of its content need. */
 export class StagedFile {
   readonly #blob: StagedBlob;
@@ -42,11 +45,11 @@ export class StagedFile {
     return { size: this.#size, read: (offset, length) => this.#blob.read(offset, length), head: this.#head, tail: this.#tail, owner };
   }
 
-  /** How the content contradicts the declared MIME type, as a sentence without a full stop; null if it does not. */
-  async contradictionOf(mimeType: string, media: Media, owner: string): Promise<string | null> {
+  /** How the content contradicts the MIME type, as a sentence without a full stop; null if it does not. */
+  async contradictionOf(mimeType: string, source: TypeSource, media: Media, owner: string): Promise<string | null> {
     if (this.#firstByte === 0x3c) return `The content is not ${mimeType}: it begins like HTML or XML`;
     const detected = await media.sniff(this.mediaFile(owner));
-    return detected !== undefined && contradicts(detected, mimeType) ? `The content is ${detected}, not ${mimeType} as declared` : null;
+    return detected !== undefined && contradicts(detected, mimeType) ? `The content is ${detected}, not ${mimeType} ${source}` : null;
   }
 
   /** As `StagedBlob.flush`. */

@@ -12,15 +12,17 @@ import { requirePassing } from '../filtering.ts';
 import { putFileJob } from './file-jobs.ts';
 import { filePath } from './file-urls.ts';
 import { safeFilename } from './filenames.ts';
-import { StagedFile } from './staged-file.ts';
+import { StagedFile, type TypeSource } from './staged-file.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
 import { chargeUsage, requireQuotaLeft } from '../quotas/usage.ts';
 
 /** What is known of a file before its first byte. */
 export interface UploadHead {
   readonly filename: string;
-  /** The declared MIME type, with parameters; '' if it is not known. */
+  /** The MIME type, with parameters; '' if it is not known. */
   readonly contentType: string;
+  /** Whether the client declared the type. Otherwise it is that of `guessedType`. */
+  readonly isDeclared: boolean;
   /** A lower bound of its size in bytes; 0 or less if unknown. */
   readonly minBytes: number;
 }
@@ -46,7 +48,7 @@ const unsupported = (message: string): CollabError => new CollabError('unsupport
  * Begins an upload of a user after checking, in the documented order, what is known before the content. Throws `forbidden`,
  * `unsupported_media`, `media_disabled`, `file_too_large`, `quota_exceeded`, `content_rejected`, `storage_full`.
  */
-export async function beginUpload(ctx: Context, actor: UserActor, config: UploadConfig, { filename, contentType, minBytes }: UploadHead): Promise<Upload> {
+export async function beginUpload(ctx: Context, actor: UserActor, config: UploadConfig, { filename, contentType, isDeclared, minBytes }: UploadHead): Promise<Upload> {
   requireWrite(actor);
   const accepted = acceptedType(contentType);
   if (accepted === undefined) throw unsupported(`Unsupported MIME type: ${contentType.slice(0, 100) || 'none'}. Accepted are ${Object.keys(acceptedTypes).join(', ')}`);
@@ -58,7 +60,13 @@ export async function beginUpload(ctx: Context, actor: UserActor, config: Upload
   const name = safeFilename(filename, mimeType);
   await requirePassing(ctx, actor, 'upload.create', { userId: actor.userId, filename: name, mimeType, sizeBytes: minBytes > 0 ? minBytes : null });
   const staged = new StagedFile(await requireFileStorage(ctx).blobs.stage());
-  return new Upload(ctx, actor, pixelBudget(config), staged, { type, mimeType, filename: name });
+  return new Upload(ctx, actor, pixelBudget(config), staged, { type, mimeType, filename: name, source: isDeclared ? 'as declared' : 'as its name or first bytes suggest' });
+}
+
+/** What is known of a file before its content. */
+interface Expected extends Pick<Attachment, 'type' | 'mimeType' | 'filename'> {
+  /** Where the MIME type comes from, for the refusal of another content. */
+  readonly source: TypeSource;
 }
 
 /** A file that is being received. End it with `finish` or `discard`. */
@@ -67,14 +75,14 @@ export class Upload {
   readonly #actor: UserActor;
   readonly #pixels: ActorBudget;
   readonly #staged: StagedFile;
-  readonly #declared: Pick<Attachment, 'type' | 'mimeType' | 'filename'>;
+  readonly #expected: Expected;
 
-  constructor(ctx: Context, actor: UserActor, pixels: ActorBudget, staged: StagedFile, declared: Pick<Attachment, 'type' | 'mimeType' | 'filename'>) {
+  constructor(ctx: Context, actor: UserActor, pixels: ActorBudget, staged: StagedFile, expected: Expected) {
     this.#ctx = ctx;
     this.#actor = actor;
     this.#pixels = pixels;
     this.#staged = staged;
-    this.#declared = declared;
+    this.#expected = expected;
   }
 
   /**
@@ -90,7 +98,7 @@ export class Upload {
 
   /**
    * Checks the content, stores the file and returns it as an attachment, with its URLs as paths. Throws `invalid_request`
-   * for an empty file, `unsupported_media` if the content contradicts the declared type, `rate_limited` for more files at
+   * for an empty file, `unsupported_media` if the content contradicts the type, `rate_limited` for more files at
    * once or more pixels per minute than a user may upload, `quota_exceeded`, `storage_full`.
    */
   async finish(): Promise<Attachment> {
@@ -100,7 +108,7 @@ export class Upload {
     const id = newId('file_', now);
     const { environment, userId } = this.#actor;
     const url = filePath(environment.id, id);
-    const { type, filename, mimeType } = this.#declared;
+    const { type, filename, mimeType } = this.#expected;
     const thumbnail = type === 'image' ? { thumbnailUrl: `${url}?thumb=1` } : {};
     const attachment: Attachment = { id, type, filename, mimeType, sizeBytes: this.#staged.size, url, ...thumbnail, ...facts };
     await this.#store({ attachment, uploadedBy: userId, commentId: null, sha256: this.#staged.sha256(), createdAt: timestamp(now) });
@@ -124,14 +132,14 @@ export class Upload {
 
   async #readFacts(owner: string): Promise<MediaFacts> {
     const { media } = requireFileStorage(this.#ctx);
-    const { type, mimeType } = this.#declared;
-    const contradiction = await this.#staged.contradictionOf(mimeType, media, owner);
+    const { type, mimeType, source } = this.#expected;
+    const contradiction = await this.#staged.contradictionOf(mimeType, source, media, owner);
     if (contradiction !== null) throw unsupported(contradiction);
     const file = this.#staged.mediaFile(owner);
     if (type !== 'image') return { durationMs: await media.duration(file, mimeType) };
     const image = await media.image(file, (pixels) => spendBudget(this.#ctx, this.#actor, this.#pixels, pixels / MEGAPIXEL));
     if (image === null) throw unsupported('The image cannot be decoded: it is damaged, cut off or has more than 50 million pixels');
-    if (image.mimeType !== mimeType) throw unsupported(`The content is ${image.mimeType}, not ${mimeType} as declared`);
+    if (image.mimeType !== mimeType) throw unsupported(`The content is ${image.mimeType}, not ${mimeType} ${source}`);
     return { width: image.width, height: image.height };
   }
 

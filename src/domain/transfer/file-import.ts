@@ -47,7 +47,7 @@ export class FileImport {
     if (staged.size !== sizeBytes || staged.sha256() !== data.sha256) {
       throw new ImportError(line, 'invalid_request', 'data.attachment.sizeBytes and data.sha256 must be those of the chunks');
     }
-    const contradiction = await staged.contradictionOf(mimeType, requireFileStorage(this.#ctx).media, userKey(this.#environmentId, data.uploadedBy));
+    const contradiction = await staged.contradictionOf(mimeType, 'as declared', requireFileStorage(this.#ctx).media, userKey(this.#environmentId, data.uploadedBy));
     if (contradiction !== null) throw new ImportError(line, 'unsupported_media', `data.attachment.mimeType is wrong. ${contradiction}`);
     await staged.commit(this.#environmentId, id);
     this.#written++;

@@ -89,7 +89,7 @@ export async function authenticateUserOf(ctx: Context, head: RequestHead, log: L
     const userId = new URLSearchParams(query).get('userId');
     if (userId !== null) return actFor(ctx, backendOf(acting.key), userId, acting.access);
   }
-  if (serviceKey === '') throw missing('X-Service-Key is missing: send the publishable key in it, together with X-Service-Token');
+  if (serviceKey === '') throw missing(`X-Service-Key is missing: ${acting === null || authorization === '' ? 'send the publishable key in it, together with X-Service-Token' : actingRemedy(acting.key)}`);
   if (serviceToken === '') throw missing('X-Service-Token is missing: send the token of a user in it, together with X-Service-Key');
   const { actor, claims } = await authenticateUser(ctx, serviceKey, serviceToken, 'rest');
   requireOrigin(actor.environment, origin);
@@ -100,6 +100,12 @@ export async function authenticateUserOf(ctx: Context, head: RequestHead, log: L
     log.warn({ err: error, user: claims.userId }, 'the user of a request could not be recorded');
   }
   return actor;
+}
+
+/** What is missing in a request with `Authorization` that names no user, and what to send. */
+function actingRemedy(key: KeyLookup): string {
+  const sent = key instanceof CollabError ? 'Authorization was sent, but without a valid secret key and a user; with a valid key,' : 'a secret key was sent, but no user;';
+  return `${sent} add ?userId=<user> for the user for whom the key acts, or send the publishable key in X-Service-Key and the token of a user in X-Service-Token`;
 }
 
 async function authenticateAdminOf(ctx: Context, authorization: string): Promise<AuthenticatedAdmin> {

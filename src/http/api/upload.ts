@@ -1,7 +1,7 @@
 import type { UserActor } from '../../domain/access/actor.ts';
 import { withBaseUrl } from '../../domain/files/file-urls.ts';
-import { SIGNATURE_BYTES, typeOfContent, typeOfName } from '../../domain/files/guess-type.ts';
-import { beginUpload, type Upload } from '../../domain/files/uploads.ts';
+import { guessedType, SIGNATURE_BYTES } from '../../domain/files/guess-type.ts';
+import { beginUpload, type Upload, type UploadHead } from '../../domain/files/uploads.ts';
 import { shown } from '../../lib/shown.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Attachment } from '../../model/attachment.ts';
@@ -53,7 +53,7 @@ class FileReceiver {
   /** The file has at least as many bytes. */
   readonly #minFileBytes: number;
   #upload: Upload | null = null;
-  /** The name of a file whose type is not known yet, and its first bytes. */
+  /** The name of a file whose type is not declared, and its first bytes. */
   #untyped: { readonly filename: string; head: Buffer } | null = null;
   /** Whether the current part is the file. */
   #isFile = false;
@@ -95,13 +95,13 @@ class FileReceiver {
     }
   }
 
-  /** Begins the file, unless its type has to be read from its content. */
+  /** Begins the file, unless its type is not declared and has to be read from its content. */
   async #beginPart(head: PartHead): Promise<void> {
     if (this.#upload !== null || this.#untyped !== null) throw new CollabError('invalid_request', 'Send one file at a time: the body has two parts named file');
     const filename = head.filename ?? '';
-    const contentType = head.contentType ?? typeOfName(filename);
-    if (contentType === undefined) this.#untyped = { filename, head: Buffer.alloc(0) };
-    else await this.#begin(filename, contentType);
+    const { contentType } = head;
+    if (contentType === null) this.#untyped = { filename, head: Buffer.alloc(0) };
+    else await this.#begin({ filename, contentType, isDeclared: true });
   }
 
   async #write(bytes: Buffer): Promise<void> {
@@ -110,19 +110,19 @@ class FileReceiver {
     if (this.#untyped.head.length >= SIGNATURE_BYTES) await this.#beginUntyped();
   }
 
-  /** Begins a file whose type is read from its first bytes, if there is one. */
+  /** Begins a file whose type is not declared, if there is one. */
   async #beginUntyped(): Promise<void> {
     if (this.#untyped === null) return;
     const { filename, head } = this.#untyped;
     this.#untyped = null;
-    await this.#begin(filename, typeOfContent(head) ?? '');
+    await this.#begin({ filename, contentType: guessedType(filename, head) ?? '', isDeclared: false });
     await this.#upload?.write(head);
   }
 
-  async #begin(filename: string, contentType: string): Promise<void> {
+  async #begin(head: Omit<UploadHead, 'minBytes'>): Promise<void> {
     const { ctx, actor, config } = this.#request;
     if (!isUser(actor)) throw new Error('only users upload');
-    this.#upload = await beginUpload(ctx, actor, config, { filename, contentType, minBytes: this.#minFileBytes });
+    this.#upload = await beginUpload(ctx, actor, config, { ...head, minBytes: this.#minFileBytes });
   }
 }
 

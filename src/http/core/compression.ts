@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { acceptEntries } from './accepted.ts';
 
 const compress = promisify(gzip);
 
@@ -31,11 +32,9 @@ export function gzipped(body: string | Uint8Array): Promise<Uint8Array> {
 
 function acceptsGzip(acceptEncoding: string): boolean {
   let acceptsAny = false;
-  for (const part of acceptEncoding.split(',')) {
-    const [coding = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-    const accepted = !parameters.some((parameter) => /^q=0(?:\.0{0,3})?$/.test(parameter));
-    if (coding === 'gzip' || coding === 'x-gzip') return accepted;
-    if (coding === '*') acceptsAny = accepted;
+  for (const { name, isAccepted } of acceptEntries(acceptEncoding)) {
+    if (name === 'gzip' || name === 'x-gzip') return isAccepted;
+    if (name === '*') acceptsAny = isAccepted;
   }
   return acceptsAny;
 }

@@ -3,6 +3,7 @@ import { CollabError, publicError } from '../../model/errors.ts';
 import { type Header, problemBody, refusalBody, refusalHeaders } from '../../net/response-headers.ts';
 import type { RequestHead } from '../../net/request-head.ts';
 import type { Logger } from '../../observability/log.ts';
+import { acceptEntries } from './accepted.ts';
 import { jsonHead, problemHead } from './content-headers.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -19,10 +20,14 @@ export function answerFailure(log: Logger, exchange: Exchange, thrown: unknown, 
   if (refusal.code === 'internal') log.error({ requestId: exchange.id, route: exchange.route, err: thrown }, 'request failed');
   else if (level !== 'debug') log[level]({ requestId: exchange.id, route: exchange.route, code: refusal.code }, refusal.message);
 
-  const asProblem = exchange.head.accept.includes('application/problem+json');
+  const asProblem = acceptsProblem(exchange.head.accept);
   const all: Header[] = [asProblem ? problemHead : jsonHead, ...headers, ...refusalHeaders(refusal)];
   if (status === 401) all.push(['WWW-Authenticate', 'Bearer']);
   exchange.send(status, all, asProblem ? problemBody(refusal, exchange.id) : refusalBody(refusal));
+}
+
+function acceptsProblem(accept: string): boolean {
+  return /problem\+json/i.test(accept) && acceptEntries(accept).some(({ name, isAccepted }) => isAccepted && name === 'application/problem+json');
 }
 
 /**

@@ -3,6 +3,7 @@ import { eventTypes } from '../../model/event.ts';
 import { version } from '../../model/version.ts';
 import { API_PREFIX } from '../api/api-prefix.ts';
 import { eventName } from './event-schemas.ts';
+import { type MessageTag, messageTexts, tagTexts } from './message-texts.ts';
 import { type Json, referred, sharedComponents } from './parts.ts';
 import { namedEvents } from './schemas.ts';
 import { frameSchemas, okSchema, replySchemas } from './socket-schemas.ts';
@@ -11,6 +12,7 @@ const ABOUT = `The WebSocket of browsers: events, writes, reads and presence. Ea
 
 const channel = { $ref: '#/channels/socket' };
 const messageRef = (name: string): Json => ({ $ref: `#/channels/socket/messages/${name}` });
+const tagRef = (name: MessageTag): Json => ({ $ref: `#/components/tags/${name}` });
 
 /**
  * The AsyncAPI 3.0 document of the WebSocket.
@@ -22,22 +24,23 @@ export function asyncapiDocument(inputs: Readonly<Record<string, TSchema | null>
   const messages: Record<string, Json> = {};
   for (const [type, data] of Object.entries(inputs)) {
     messages[`${type}.request`] = message(type, requestSchema(type, data));
-    messages[`${type}.ok`] = message('ok', okSchema(replyOf(type)));
+    messages[`${type}.ok`] = message('ok', okSchema(entryOf(replySchemas, type, 'socket-schemas.ts has no reply')));
   }
   for (const [type, schema] of Object.entries(sent)) messages[type] = message(type, schema);
   return {
     asyncapi: '3.0.0',
-    info: { title: 'Collab', version, description: ABOUT, license: { name: 'Apache-2.0' } },
+    info: { title: 'Collab', version, description: ABOUT, license: { name: 'Apache-2.0' }, tags: Object.keys(tagTexts).map((name) => tagRef(name as MessageTag)) },
     defaultContentType: 'application/json',
     servers: { server: { host: '{host}', protocol: 'wss', variables: { host: { default: 'localhost:8787', description: 'The address of the server.' } }, security: [{ $ref: '#/components/securitySchemes/publishableKey' }, { $ref: '#/components/securitySchemes/userToken' }] } },
     channels: { socket: { address: `${API_PREFIX}/ws`, messages: Object.fromEntries(Object.keys(messages).map((name) => [name, { $ref: `#/components/messages/${name}` }])), bindings: { ws: { query: querySchema, bindingVersion: '0.1.0' } } } },
     operations: {
-      ...Object.fromEntries(Object.keys(inputs).map((type) => [type, { action: 'receive', channel, messages: [messageRef(`${type}.request`)], reply: { channel, messages: [messageRef(`${type}.ok`), messageRef('error')] } }])),
-      frames: { action: 'send', channel, summary: 'Events, presence, and what concerns the connection.', messages: Object.keys(sent).map(messageRef) },
+      ...Object.fromEntries(Object.keys(inputs).map((type) => [type, { action: 'receive', ...described(type), channel, messages: [messageRef(`${type}.request`)], reply: { channel, messages: [messageRef(`${type}.ok`), messageRef('error')] } }])),
+      frames: { action: 'send', description: 'Events, presence, and what concerns the connection.', tags: [tagRef('events')], channel, messages: Object.keys(sent).map(messageRef) },
     },
     components: {
       messages,
       schemas: usedSchemas(messages),
+      tags: Object.fromEntries(Object.entries(tagTexts).map(([name, description]) => [name, { name, description }])),
       securitySchemes: {
         publishableKey: { type: 'httpApiKey', in: 'header', name: 'X-Service-Key', description: 'From a browser: the subprotocol `collab.key.<key>`, or `key` of the message `connect`.' },
         userToken: { type: 'httpApiKey', in: 'header', name: 'X-Service-Token', description: 'From a browser: the subprotocol `collab.token.<token>`, or `token` of the message `connect`.' },
@@ -55,6 +58,11 @@ const querySchema: Json = {
   },
 };
 
+function described(type: string): Json {
+  const { tag, description } = entryOf(messageTexts, type, 'message-texts.ts has no text');
+  return { description, tags: [tagRef(tag)] };
+}
+
 function message(name: string, payload: TSchema): Json {
   return { name, payload: referred(payload) };
 }
@@ -66,10 +74,10 @@ function requestSchema(type: string, data: TSchema | null): TSchema {
   return Type.Object({ ...envelope, data: required.length > 0 ? data : Type.Optional(data) });
 }
 
-function replyOf(type: string): TSchema {
-  const schema = replySchemas[type];
-  if (schema === undefined) throw new Error(`socket-schemas.ts has no reply for ${type}`);
-  return schema;
+function entryOf<T>(entries: Readonly<Record<string, T>>, type: string, complaint: string): T {
+  const entry = entries[type];
+  if (entry === undefined) throw new Error(`${complaint} for ${type}`);
+  return entry;
 }
 
 /** The named schemas that the messages use, also indirectly. */
