@@ -123,6 +123,15 @@ t.test('the widget says in words what is wrong', { skip: skipReason, timeout: 24
     await bob.getByText('nothing.png kann nicht angehängt werden: Die Datei ist leer oder beschädigt.').waitFor();
   });
 
+  await t.test('a file that cannot be uploaded without a connection is named', async () => {
+    const attach = popover(bob).locator('input[type=file]');
+    await bob.context().setOffline(true);
+    await attach.setInputFiles({ name: 'photo.png', mimeType: 'image/png', buffer: Buffer.from('x') });
+    await bob.getByText('photo.png wurde nicht hochgeladen: Es gibt keine Verbindung.').waitFor();
+    await bob.context().setOffline(false);
+    await bob.locator('collab-comments .connection').waitFor({ state: 'detached' });
+  });
+
   await t.test('a policy of trusted types needs to allow the templates, and nothing else', async (t) => {
     const { publishableKey, token } = (await (await fetch(`${cluster.url}/demo/session?user=bob`)).json()) as { publishableKey: string; token: string };
     const policy = { 'Content-Security-Policy': "require-trusted-types-for 'script'; trusted-types lit-html" };

@@ -58,6 +58,7 @@ export function explainUpload(thrown: unknown, name: string, language: Language)
   }
   if (problem.code === 'unsupported_media') return language.text('errorType', { name });
   if (problem.code === 'invalid_request') return language.text('errorFile', { name });
+  if (texts[problem.code] === 'errorConnection') return language.text('errorUpload', { name });
   if (problem.code === 'media_disabled') return language.text('errorMediaDisabled', { name });
   return explain(thrown, language);
 }

@@ -108,6 +108,7 @@ export const de: Strings = {
   errorTooLargeUnknown: '{name} ist zu groß. Wähle eine kleinere Datei.',
   errorType: '{name} kann nicht angehängt werden. Wähle ein Bild (JPEG, PNG, GIF, WebP), einen Ton oder ein Video.',
   errorMediaDisabled: '{name} kann nicht angehängt werden: Dateien dieser Art sind hier abgeschaltet.',
+  errorUpload: '{name} wurde nicht hochgeladen: Es gibt keine Verbindung. Hänge die Datei erneut an, sobald du wieder online bist.',
   errorFile: '{name} kann nicht angehängt werden: Die Datei ist leer oder beschädigt. Wähle eine andere.',
   errorTooMany: 'Ein Kommentar kann höchstens {count} Dateien haben.',
   errorRate: 'Das war viel auf einmal. Warte {seconds} Sekunden und versuche es erneut.',

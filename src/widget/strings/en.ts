@@ -106,6 +106,7 @@ export const en = {
   errorTooLargeUnknown: '{name} is too large. Choose a smaller file.',
   errorType: '{name} cannot be attached. Choose a picture (JPEG, PNG, GIF, WebP), a sound or a video.',
   errorMediaDisabled: '{name} cannot be attached: files of this kind are switched off here.',
+  errorUpload: '{name} could not be uploaded: there is no connection. Attach it again when you are back online.',
   errorFile: '{name} cannot be attached: it is empty or damaged. Choose another file.',
   errorTooMany: 'A comment can have at most {count} files.',
   errorRate: 'That was a lot at once. Wait {seconds} seconds, then try again.',
