@@ -37,6 +37,19 @@ t.test('what the widget shows beside the page', { skip: skipReason, timeout: 120
     await holds(`${under} === 'Order 1002 ok'`);
   });
 
+  await t.test('a pin stays on a text that is rendered again as another kind of element', async () => {
+    const own = await openPage(t, context, await servePage(t, cluster, '<main><p style="padding: 90px">Shipping takes three days</p></main>'));
+    await live(own);
+    await comment(own, 'p', 'Still true?');
+    await own.evaluate(`document.querySelector('main').innerHTML = '<h2>Plans</h2><div data-moved style="margin: 80px">Shipping takes three days</div>'`);
+    await until(() => own.evaluate<boolean>(`(() => {
+      const mark = document.querySelector('collab-comments').shadowRoot.querySelector('.pin')?.getBoundingClientRect();
+      const { left, right, top, bottom } = document.querySelector('[data-moved]').getBoundingClientRect();
+      return mark !== undefined && mark.left >= left && mark.left <= right && mark.bottom >= top && mark.bottom <= bottom;
+    })()`));
+    await own.close();
+  });
+
   await t.test('the list of people is within the window at its top and its bottom, and the keyboard chooses from it', async (t) => {
     const within = `(() => {
       const list = root.querySelector('.mention-list')?.getBoundingClientRect();

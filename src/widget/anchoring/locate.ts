@@ -8,14 +8,18 @@ const EDITED = 0.35;
 const MOVED = 0.75;
 /** At most this many elements are compared with a quote. */
 const MAX_CANDIDATES = 2_000;
+/** From this length on, a quote is taken for the text of one element alone, whatever its kind is now. */
+const UNIQUE_QUOTE_LENGTH = 12;
+/** An element with more children is not read: its text may be that of half the page. */
+const MAX_CHILDREN = 2;
 
 /** The texts that were read already, by element, while the page does not change. */
 export type Texts = Map<Element, string | null>;
 
 /**
  * Finds the element of a position: where the selector or the path leads, if the text there is still similar to the quote and no
- * element of the same kind has one that is clearly more similar; else that element. Null if it is gone. A position without a
- * selector belongs to the page as a whole, which is `documentElement`.
+ * element of the same kind has one that is clearly more similar; else that element; else one of another kind with this very
+ * text. Null if it is gone. A position without a selector belongs to the page as a whole, which is `documentElement`.
  *
  * @param texts shared by the searches for several positions of the same page
  */
@@ -32,7 +36,7 @@ export function locate(root: Document, position: Position, texts: Texts = new Ma
   const least = likeness < MOVED ? MOVED : (1 + likeness) / 2;
   const moved = bestMatch(root, position.path ?? position.selector ?? '', quote, least, texts);
   if (moved !== null) return moved;
-  return direct !== null && (likeness >= EDITED || named) ? direct : null;
+  return direct !== null && (likeness >= EDITED || named) ? direct : sameText(root, quote, texts);
 }
 
 function textOf(element: Element, texts: Texts): string | null {
@@ -62,6 +66,19 @@ function bestMatch(root: Document, path: string, quote: string, least: number, t
     if (likeness > bestLikeness) [best, bestLikeness] = [candidate, likeness];
   }
   return best;
+}
+
+/** The first element of any kind with exactly this text, which is long enough to be its own. */
+function sameText(root: Document, quote: string, texts: Texts): Element | null {
+  if (quote.length < UNIQUE_QUOTE_LENGTH) return null;
+  let compared = 0;
+  for (const candidate of root.body.getElementsByTagName('*')) {
+    if (candidate.childElementCount > MAX_CHILDREN) continue;
+    compared += 1;
+    if (compared > MAX_CANDIDATES) return null;
+    if (textOf(candidate, texts) === quote) return candidate;
+  }
+  return null;
 }
 
 function query(root: Document, selector: string | undefined): Element | null {
