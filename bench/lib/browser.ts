@@ -14,8 +14,9 @@ const flags = ['--no-sandbox', '--headless', '--disable-gpu', '--disable-backgro
 
 /**
  * Runs before the scripts of a page. `receivedAt`: when the widget last received a large message. `painted(selector, text)`
- * resolves with the time of the first frame that shows such an element with the text. `recordPaints(selector)` notes the time of the first frame that
- * shows the last such element with a new text, until `recordedPaints()` returns the times since the epoch by text.
+ * resolves with the time of the first frame that shows such an element with the text. `firstPaint` is the time of the first
+ * frame with a pin. `recordPaints(selector)` notes the time of the first frame that shows the last such element with a new
+ * text, until `recordedPaints()` returns the times since the epoch by text.
  */
 const instruments = `
   window.sockets = new Set();
@@ -48,6 +49,9 @@ const instruments = `
     };
     const observer = watch(look);
     look();
+  });
+  window.firstPaint = new Promise((resolve) => {
+    addEventListener('DOMContentLoaded', () => customElements.whenDefined('collab-comments').then(() => painted('.pin')).then(resolve));
   });
   window.recordPaints = (selector) => {
     const times = new Map(all(selector).map(({ textContent }) => [textContent, 0]));
