@@ -6,8 +6,10 @@ import { RawConnection } from '../helpers/raw-http.ts';
 
 const MEGABYTE = 1024 * 1024;
 const body = Buffer.alloc(30 * MEGABYTE, 'x');
-/** Of the 720 MB that are sent. Node's sockets read each piece into a new buffer, which stays until garbage is collected. */
-const bound = (testCore === 'uws' ? 80 : 240) * MEGABYTE;
+/** On Node 26, a socket reads each piece into a new buffer and collects them late: 110 to 160 MB, for 24, 48 and 96 bodies alike. */
+const collectsLate = testCore === 'node' && Number.parseInt(process.versions.node, 10) >= 26;
+/** Of the 720 MB that are sent. */
+const bound = (collectsLate ? 240 : 80) * MEGABYTE;
 
 /** The peak memory of a process in bytes since 5 was written to its clear_refs. */
 function peakMemory(pid: number): number {
