@@ -2,7 +2,7 @@ import { DataError } from '../../../model/errors.ts';
 import { crc32 } from '../../../lib/crc32.ts';
 import type { Arena } from './arena.ts';
 import { FRAME_BYTES } from './batch.ts';
-import type { LogEnvironment } from '../env/log-file.ts';
+import { type LogEnvironment, nextLogIndex, readLogValue } from '../env/log-file.ts';
 
 /**
  * The write-ahead log is a ring of WAL records of one size that are overwritten again and again. That keeps LMDB's list of
@@ -128,11 +128,11 @@ export function readLog(log: LogEnvironment, start: number, arena: Arena, expect
 export function requireEnd(log: LogEnvironment, head: number): void {
   // A commit since the log was read is no damage.
   if (recordAt(log, head) !== undefined) return;
-  for (const index of log.getKeys({ start: (head % RING_RECORDS) + 1, limit: 1 })) {
-    const record = log.getBinaryFast(index);
-    const found = record === undefined ? undefined : readHeader(record);
-    if (found === undefined || found > head) throw damaged(head);
-  }
+  const next = nextLogIndex(log, (head % RING_RECORDS) + 1);
+  if (next === undefined) return;
+  const record = readLogValue(log, next);
+  const found = record === undefined ? undefined : readHeader(record);
+  if (found === undefined || found > head) throw damaged(head);
 }
 
 function writeRecords(log: LogEnvironment, start: number, bytes: Buffer): void {
@@ -148,7 +148,7 @@ function writeRecords(log: LogEnvironment, start: number, bytes: Buffer): void {
 
 /** The WAL record at a position, valid until the next read; undefined if it has not been written. */
 function recordAt(log: LogEnvironment, position: number): Buffer | undefined {
-  const record = log.getBinaryFast(position % RING_RECORDS);
+  const record = readLogValue(log, position % RING_RECORDS);
   if (record === undefined) return undefined;
   const found = readHeader(record);
   if (found === undefined) throw damaged(position);

@@ -8,7 +8,7 @@ import { type Database, checkpointPosition, checkpointText, switchLog, tableKey 
 import { EventDelivery } from './event-delivery.ts';
 import { EventLog } from './event-log.ts';
 import { Freshness } from './freshness.ts';
-import { recordedGeneration } from '../env/log-file.ts';
+import { endLogSnapshot, recordedGeneration } from '../env/log-file.ts';
 import { ValueCache } from './value-cache.ts';
 import { mergeRange, Memtable } from './memtable.ts';
 import { TableCache } from './table-cache.ts';
@@ -86,10 +86,10 @@ export class StoreView {
   renew(): void {
     // The base table first: the log must not end before what the base table has of it.
     this.#renewTableSnapshot();
-    this.#database.log.resetReadTxn();
+    endLogSnapshot(this.#database.log);
     this.#catchUpAcrossRotations();
     // Nothing else reads the log: a process that is stopped after this does not keep its pages.
-    this.#database.log.resetReadTxn();
+    endLogSnapshot(this.#database.log);
     this.#freshness.start();
     this.#delivery.deliver();
   }
@@ -109,7 +109,7 @@ export class StoreView {
   release(): void {
     this.#freshness.expire();
     this.#database.root.resetReadTxn();
-    this.#database.log.resetReadTxn();
+    endLogSnapshot(this.#database.log);
   }
 
   /**
@@ -137,7 +137,7 @@ export class StoreView {
    */
   prepareTableRead(): void {
     if (checkpointText(this.#database) === this.#checkpointText) return;
-    this.#database.log.resetReadTxn();
+    endLogSnapshot(this.#database.log);
     this.#catchUpAcrossRotations();
   }
 
@@ -186,14 +186,14 @@ export class StoreView {
   /** As `renew`, of the log alone: reads one WAL record if there is nothing new. The base table follows when it is read (`prepareTableRead`). */
   #refreshFromLog(): void {
     this.#database.root.resetReadTxn();
-    this.#database.log.resetReadTxn();
+    endLogSnapshot(this.#database.log);
     try {
       this.#readToEnd();
     } catch (error) {
       if (!(error instanceof LogOverwritten || error instanceof LogRotated)) throw error;
       this.#catchUpAcrossRotations();
     }
-    this.#database.log.resetReadTxn();
+    endLogSnapshot(this.#database.log);
     this.#freshness.start();
   }
 

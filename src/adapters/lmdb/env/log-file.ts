@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import * as lmdb from 'lmdb';
 import type { Database as Table, RootDatabase } from 'lmdb';
 import { decodeNumber, encodeNumber } from './checked-value.ts';
 import { openEnvironment, OPTIONS } from './environment.ts';
@@ -12,11 +13,38 @@ interface Meta {
 /** An LMDB environment that has one generation of the log: WAL records by their index in the ring. */
 export type LogEnvironment = RootDatabase<Buffer, number>;
 
+/** A read transaction as lmdb-js implements it; its types have only `done`. */
+interface ReadTransaction {
+  /** Of the native object. */
+  readonly address: number;
+  /** Gives the transaction back; it must not be used any more. */
+  done(): void;
+}
+
+/** What the types of lmdb-js leave out. */
+interface Untyped {
+  readonly nativeAddon: { readonly resetTxn: (address: number) => void };
+}
+
+type ReadOptions = { readonly transaction: ReadTransaction };
+type FastRead = (index: number, options: ReadOptions) => Buffer | undefined;
+
+const { nativeAddon } = lmdb as unknown as Untyped;
+
+/** The options of the reads of each log, with the read transaction that they share. */
+const readOptions = new WeakMap<LogEnvironment, ReadOptions>();
+
 /** Opens a generation of the log, or creates it. */
 export function openLog(path: string, generation: number, safeRestore = false): LogEnvironment {
   // A variable, because the type of the parameter lacks safeRestore.
   const options = { ...OPTIONS, path: join(path, logFolder(generation)), safeRestore, encoding: 'binary', keyEncoding: 'uint32' } as const;
-  return openEnvironment(options, (log: LogEnvironment) => log);
+  const log = openEnvironment(options, (opened: LogEnvironment) => opened);
+  const close = log.close.bind(log);
+  log.close = () => {
+    closeLogReads(log);
+    return close();
+  };
+  return log;
 }
 
 /**
@@ -48,4 +76,45 @@ export function recordedGeneration({ meta }: Meta): number {
 /** Records that commits go to a generation of the log; inside a write transaction of the base table. */
 export function recordGeneration(database: Meta, generation: number): void {
   if (recordedGeneration(database) < generation) void database.meta.put('log', encodeNumber('log', generation));
+}
+
+/**
+ * Reads a value of the log, valid until the next read: in the write transaction of this process if one is running, otherwise
+ * in a snapshot that begins with the first read after `endLogSnapshot`.
+ *
+ * The read transaction is one of our own. For the one that lmdb-js keeps, it sets a timer and emits an event with each new
+ * snapshot, which costs several times as much as a look at the end of the log. Every request takes one.
+ */
+export function readLogValue(log: LogEnvironment, index: number): Buffer | undefined {
+  return (log.getBinaryFast as FastRead).call(log, index, readOptions.get(log) ?? ownTransaction(log));
+}
+
+/** The lowest index from `start` on that has a value, in the snapshot of `readLogValue`; undefined if there is none. */
+export function nextLogIndex(log: LogEnvironment, start: number): number | undefined {
+  const { transaction } = readOptions.get(log) ?? ownTransaction(log);
+  const range = { start, limit: 1, transaction } as object;
+  for (const index of log.getKeys(range)) return index;
+  return undefined;
+}
+
+/** Ends the snapshot of `readLogValue` and `nextLogIndex`; no effect if there is none. */
+export function endLogSnapshot(log: LogEnvironment): void {
+  const options = readOptions.get(log);
+  if (options !== undefined) nativeAddon.resetTxn(options.transaction.address);
+}
+
+/** Ends the read transaction; call it before the log is closed. */
+function closeLogReads(log: LogEnvironment): void {
+  const options = readOptions.get(log);
+  readOptions.delete(log);
+  options?.transaction.done();
+}
+
+function ownTransaction(log: LogEnvironment): ReadOptions {
+  const transaction = log.useReadTransaction() as unknown as ReadTransaction;
+  // lmdb-js keeps a transaction that is in use out of its own reads from the next snapshot on.
+  log.resetReadTxn();
+  const options = { transaction };
+  readOptions.set(log, options);
+  return options;
 }
