@@ -18,7 +18,10 @@ export interface ForwardedRequest {
 
 /** The other end of a connection as text, in the form of the core. Throws if the connection has ended. */
 export function remoteAddress(response: CoreResponse): string {
-  return Buffer.from(response.getRemoteAddressAsText()).toString('latin1');
+  let text = '';
+  // Faster than a Buffer for so few characters, for every request.
+  for (const code of new Uint8Array(response.getRemoteAddressAsText())) text += String.fromCharCode(code);
+  return text;
 }
 
 /** Reads what proxies report about their clients. Only the proxies in `trustProxy` are believed. */

@@ -42,11 +42,14 @@ const threadRecords = new BoundedMap<string, Readonly<ThreadRecord>>(1_000);
 /** A page of the comments of a thread, oldest first by default. Throws `forbidden`, `thread_not_found`, `invalid_cursor`. */
 export async function listComments(ctx: Context, actor: Actor, threadId: string, query: ListQuery): Promise<Page> {
   requireRead(actor);
-  await requireThreadAccess(ctx, actor, threadId);
+  const access = requireThreadAccess(ctx, actor, threadId);
+  if (access !== undefined) await access;
   const partition = threadPartition(actor.environment.id, threadId);
   const cap = limitsOf(actor.environment).listHardCap;
   if (!isUnfilteredFirstPage(query)) return readComments(ctx, partition, query, cap);
   const key = `comments ${query.limit ?? cap} ${query.sort} ${query.order} ${partition}`;
+  const known = ctx.store.peek<Page>(key);
+  if (known !== undefined) return known;
   return ctx.store.cached(key, [partition], async () => {
     const page = await readComments(ctx, partition, query, cap);
     return { text: Buffer.from(page.text), nextCursor: page.nextCursor };

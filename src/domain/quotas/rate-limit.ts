@@ -26,13 +26,13 @@ const exemptions = new WeakMap<readonly string[], Networks>();
 /**
  * Counts a request in the sliding minute of its subject, over all workers. IPv6 clients are counted by /64. Addresses in
  * `rateLimit.exempt` and keys with the limit 0 are not counted. Files and logins have separate windows; logins are always
- * counted.
+ * counted. Returns a promise only for what is counted.
  */
-export function countRequest(ctx: Context, config: RateLimitConfig, subject: RateSubject): Promise<CountedWindow> {
-  if (subject.kind === 'key') return subject.limit === 0 ? Promise.resolve(UNLIMITED) : countIn(ctx, 'default', `rate/k/${subject.keyId}`, subject.limit);
+export function countRequest(ctx: Context, config: RateLimitConfig, subject: RateSubject): CountedWindow | Promise<CountedWindow> {
+  if (subject.kind === 'key') return subject.limit === 0 ? UNLIMITED : countIn(ctx, 'default', `rate/k/${subject.keyId}`, subject.limit);
   const address = normaliseAddress(subject.address) ?? subject.address;
   if (subject.kind === 'login') return countIn(ctx, 'login', `rate/l/${addressBlock(address)}`, LOGINS_PER_MINUTE);
-  if (exemptNetworks(config).has(address)) return Promise.resolve(UNLIMITED);
+  if (exemptNetworks(config).has(address)) return UNLIMITED;
   if (subject.kind === 'files') return countIn(ctx, 'files', `rate/f/${addressBlock(address)}`, config.rateLimit.files);
   return countIn(ctx, 'default', `rate/a/${addressBlock(address)}`, config.rateLimit.perMinute);
 }

@@ -14,7 +14,7 @@ import type { Answer, Route } from './route.ts';
  */
 export function sendAnswer(request: ApiRequest, route: Route, answer: Answer, etag: string | null): Promise<void> | void {
   const { exchange } = request;
-  const body = route.holdsFiles === true ? bodyWithFileUrls(answer.body, request.baseUrl()) : answer.body;
+  const body = route.holdsFiles === true ? bodyWithFileUrls(answer.body, () => request.baseUrl()) : answer.body;
   const headers = answerHeaders(request, route, answer, etag);
   const isJson = answer.head === undefined || answer.head === listHead;
   if (!isJson || !wantsGzip(exchange.head.acceptEncoding, body)) return exchange.send(answer.status, headers, body);

@@ -6,11 +6,15 @@ const rewrites = new WeakMap<Uint8Array, { readonly baseUrl: string; readonly bo
 /**
  * Rewrites JSON as `withFileUrls` does, so that the URLs of all attachments begin with `baseUrl`. The result is cached for
  * bytes, which must never change.
+ *
+ * @param baseUrlOf as `TrustedProxies.baseUrl`; not called for bytes that are known to contain no URL
  */
-export function bodyWithFileUrls(body: string | Uint8Array, baseUrl: string): string | Uint8Array {
-  if (typeof body === 'string') return withFileUrls(body, baseUrl);
+export function bodyWithFileUrls(body: string | Uint8Array, baseUrlOf: () => string): string | Uint8Array {
+  if (typeof body === 'string') return withFileUrls(body, baseUrlOf());
   const cached = rewrites.get(body);
-  if (cached === null || baseUrl === '') return body;
+  if (cached === null) return body;
+  const baseUrl = baseUrlOf();
+  if (baseUrl === '') return body;
   if (cached?.baseUrl === baseUrl) return cached.body;
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
   // Cached for the last base URL only: usually there is one, and a client can make up any number of them.

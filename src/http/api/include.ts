@@ -11,6 +11,8 @@ const texts = {
 } as const;
 type Part = keyof typeof texts;
 
+const NO_PARTS: ReadonlySet<Part> = new Set();
+
 /** The parameter `include` of a route that can add these parts to its answer. */
 export function includeParameter(...parts: readonly Part[]): Parameter {
   const description = `Separated by commas. ${parts.map((part) => `\`${part}\`: ${texts[part]}`).join('. ')}.`;
@@ -20,7 +22,7 @@ export function includeParameter(...parts: readonly Part[]): Parameter {
 /** The parts that the query asks for. Throws `invalid_request` for any other than `allowed`. */
 export function includedParts(request: ApiRequest, ...allowed: readonly Part[]): ReadonlySet<Part> {
   const value = request.head.query === '' ? null : request.search.get('include');
-  if (value === null) return new Set();
+  if (value === null) return NO_PARTS;
   const parts = value.split(',');
   if (parts.some((part) => !allowed.includes(part as Part))) {
     throw invalidField('include', allowed.length === 1 ? `must be ${allowed[0]}` : `must be ${allowed.join(' or ')}, or several of them separated by commas`, value);
@@ -28,12 +30,12 @@ export function includedParts(request: ApiRequest, ...allowed: readonly Part[]):
   return new Set(parts as Part[]);
 }
 
-/** 200 with a page, and with `users` if the query asks for them. */
-export async function pageWithUsers({ ctx, actor }: ApiRequest, included: ReadonlySet<Part>, list: Page): Promise<Answer> {
-  return included.has('users') ? page({ ...list, text: await withUsers(ctx, actor, list) }) : page(list);
+/** 200 with a page; a promise of it if the query asks for `users`, which are added then. */
+export function pageWithUsers({ ctx, actor }: ApiRequest, included: ReadonlySet<Part>, list: Page): Answer | Promise<Answer> {
+  return included.has('users') ? withUsers(ctx, actor, list).then((text) => page({ ...list, text })) : page(list);
 }
 
-/** 200 with JSON text, and with `users` if the query asks for them. */
-export async function okWithUsers({ ctx, actor }: ApiRequest, included: ReadonlySet<Part>, text: string): Promise<Answer> {
-  return ok(included.has('users') ? await withUsers(ctx, actor, text) : text);
+/** 200 with JSON text; a promise of it if the query asks for `users`, which are added then. */
+export function okWithUsers({ ctx, actor }: ApiRequest, included: ReadonlySet<Part>, text: string): Answer | Promise<Answer> {
+  return included.has('users') ? withUsers(ctx, actor, text).then(ok) : ok(text);
 }

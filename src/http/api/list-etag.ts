@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Actor } from '../../domain/access/actor.ts';
-import { epochOf, streamOf } from '../../domain/events/streams.ts';
+import { epochOf } from '../../domain/events/streams.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { fnv1a } from '../../lib/fnv1a.ts';
 import type { RequestHead } from '../../net/request-head.ts';
@@ -25,11 +25,12 @@ const partsByActor = new WeakMap<Actor, EtagParts>();
 
 /**
  * The ETag of a list that changes only with an event of its environment. It is made of epoch and position of the stream, the
- * path and query of the list, and the actor. Call it before the list is read, so that the ETag never stands for a later
- * state than the one that is sent.
+ * path and query of the list, and the actor.
+ *
+ * @param seq the last position of the environment, read before the list is read, so that the ETag never stands for a later
+ *   state than the one that is sent
  */
-export async function listEtag({ ctx, actor, head }: ApiRequest): Promise<string> {
-  const seq = await ctx.store.lastSeq(streamOf(actor.environment));
+export function listEtag({ ctx, actor, head }: ApiRequest, seq: number): string {
   return `W/"${epochOf(ctx.store, actor.environment)}-${seq}-${listHash(actor, head)}"`;
 }
 

@@ -1,3 +1,4 @@
+import { streamOf } from '../../domain/events/streams.ts';
 import { countWrite } from '../../domain/quotas/usage.ts';
 import type { Header } from '../../net/response-headers.ts';
 import type { Exchange } from '../core/exchange.ts';
@@ -50,7 +51,8 @@ export class ApiPipeline {
       // A key may have a limit of its own, so it is looked up first. A refusal of the key is thrown after the limit.
       const lookup = lookUpKey(services.ctx, authorization);
       const key = lookup instanceof Promise ? await lookup : lookup;
-      await countAgainstLimit(services, exchange, route, key, headers);
+      const counted = countAgainstLimit(services, exchange, route, key, headers);
+      if (counted !== undefined) await counted;
 
       if (match === null || route === null) throw routeNotFound(exchange.head, this.#router.at(subpath).map((other) => other.method));
       const request = new ApiRequest(services, exchange, match.params, headers);
@@ -68,7 +70,7 @@ export class ApiPipeline {
       } else acceptNoBody(request, route);
 
       checkNames(request, route);
-      const etag = route.conditions === 'log' ? await listEtag(request) : null;
+      const etag = route.conditions === 'log' ? listEtag(request, await services.ctx.store.lastSeq(streamOf(request.actor.environment))) : null;
       if (etag !== null && namesEtag(exchange.head, etag)) return sendNotModified(request, etag);
 
       const answer = await route.handle(request);

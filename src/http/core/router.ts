@@ -13,7 +13,8 @@ interface Leaf<T> {
 }
 
 interface Node<T> {
-  readonly literals: Map<string, Node<T>>;
+  /** The literal segments at this place. There are few, and comparing them in place is faster than to cut out and hash a segment. */
+  readonly literals: { readonly text: string; readonly node: Node<T> }[];
   parameter: Node<T> | null;
   readonly leaves: Map<string, Leaf<T>>;
 }
@@ -34,13 +35,13 @@ export class Router<T> {
   add(method: string, pattern: string, target: T): void {
     const names: string[] = [];
     let node = this.#root;
-    for (const segment of segmentsOf(pattern) ?? []) {
+    for (const segment of pattern.split('/').filter((part) => part !== '')) {
       if (segment.startsWith(':')) {
         names.push(segment.slice(1));
         node = node.parameter ??= newNode();
       } else {
-        const next = node.literals.get(segment) ?? newNode();
-        node.literals.set(segment, next);
+        let next = node.literals.find(({ text }) => text === segment)?.node;
+        if (next === undefined) node.literals.push({ text: segment, node: (next = newNode()) });
         node = next;
       }
     }
@@ -65,37 +66,29 @@ export class Router<T> {
 
   /** The node of a path, or null. The values of the path's parameters are appended to `values`. */
   #node(path: string, values: string[]): Node<T> | null {
-    const segments = segmentsOf(path);
-    if (segments === null) return null;
+    const end = path.length > 1 && path.endsWith('/') ? path.length - 1 : path.length;
+    if (end < path.length && path.endsWith('/', end)) return null;
     let node = this.#root;
-    for (const segment of segments) {
-      let next = node.literals.get(segment) ?? null;
-      if (next === null) {
-        next = node.parameter;
-        values.push(segment);
-      }
+    for (let start = 1; start < end; ) {
+      const slash = path.indexOf('/', start);
+      const stop = slash < 0 || slash > end ? end : slash;
+      if (stop === start) return null;
+      const next = literalAt(node, path, start, stop) ?? node.parameter;
       if (next === null) return null;
+      if (next === node.parameter) values.push(path.slice(start, stop));
       node = next;
+      start = stop + 1;
     }
     return node;
   }
 }
 
 function newNode<T>(): Node<T> {
-  return { literals: new Map(), parameter: null, leaves: new Map() };
+  return { literals: [], parameter: null, leaves: new Map() };
 }
 
-/** The segments of a path, or null if one is empty. */
-function segmentsOf(path: string): string[] | null {
-  const end = path.length > 1 && path.endsWith('/') ? path.length - 1 : path.length;
-  if (end < path.length && path.endsWith('/', end)) return null;
-  const segments: string[] = [];
-  for (let start = 1; start < end; ) {
-    const slash = path.indexOf('/', start);
-    const stop = slash < 0 || slash > end ? end : slash;
-    if (stop === start) return null;
-    segments.push(path.slice(start, stop));
-    start = stop + 1;
-  }
-  return segments;
+/** The node of the literal that the segment of `path` from `start` to `stop` is. */
+function literalAt<T>({ literals }: Node<T>, path: string, start: number, stop: number): Node<T> | undefined {
+  for (const { text, node } of literals) if (text.length === stop - start && path.startsWith(text, start)) return node;
+  return undefined;
 }
