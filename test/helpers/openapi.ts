@@ -55,7 +55,7 @@ export function target(ref: string): unknown {
 }
 
 /** A part of the document with every reference replaced by what it stands for. */
-function resolved(part: unknown): unknown {
+export function resolved(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(resolved);
   if (typeof part !== 'object' || part === null) return part;
   if ('$ref' in part && typeof part.$ref === 'string') return resolved(target(part.$ref));

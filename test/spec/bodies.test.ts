@@ -6,6 +6,7 @@ import type { TestAnswer } from '../helpers/http.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 import { bodyOf, callOf, credentialsFor, pace, type RouteCall, sampleOf, type SchemaNode, seedFor, type Seeds, successes, titleOf } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
+import { type Field, fieldsOf, nameOf, withField, withoutField } from '../helpers/body-fields.ts';
 import type { Failure } from '../helpers/writer.ts';
 
 // 400 for missing and invalid parameters: for every field of every JSON body, from the schemas of
@@ -19,36 +20,6 @@ const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(level
 const service = await startService(t);
 const tenant = await service.tenant('bodies');
 
-interface Field {
-  /** From the body down. */
-  readonly path: readonly string[];
-  readonly schema: SchemaNode;
-  readonly required: boolean;
-}
-
-/** The fields of a body and of the objects in it. */
-function fieldsOf(schema: SchemaNode, path: readonly string[] = []): Field[] {
-  return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => {
-    const field = { path: [...path, name], schema: inner, required: schema.required?.includes(name) === true };
-    return [field, ...fieldsOf(inner, field.path)];
-  });
-}
-
-/** A body with one field set, deep inside if need be. What is around the field is as little as its schema allows. */
-function withField(schema: SchemaNode, body: unknown, path: readonly string[], value: unknown, seeds: Seeds): unknown {
-  const [name, ...rest] = path;
-  if (name === undefined) return value;
-  const inner = schema.properties?.[name] ?? {};
-  const current = (body as Record<string, unknown>)[name] ?? sampleOf(inner, name, seeds);
-  return { ...(body as object), [name]: withField(inner, current, rest, value, seeds) };
-}
-
-function withoutField(body: unknown, [name = '', ...rest]: readonly string[]): unknown {
-  const { [name]: inner, ...others } = body as Record<string, unknown>;
-  return rest.length === 0 ? others : { ...others, [name]: withoutField(inner, rest) };
-}
-
-const nameOf = ({ path }: Field): string => path.join('.');
 const escaped = (text: string): string => text.replaceAll(/[.[\]()*+?$^|\\]/g, '\\$&');
 
 /** Bounds that the schemas leave to the limits of the environment. By the name of the field. */

@@ -95,17 +95,22 @@ function withSafeMetadata(value: unknown): unknown {
   return { ...value, metadata: Object.fromEntries(Object.entries(metadata).filter(([key]) => !unsafeKeys.includes(key))) };
 }
 
-/** A copy of a value without the optional fields that are null and may not be. Looks into nested objects, not into arrays. */
+/** A copy of a value without the fields whose null means that they are absent. Looks into nested objects, not into arrays. */
 function withoutNulls(schema: object, value: unknown): unknown {
-  const { properties, required }: { properties?: unknown; required?: unknown } = schema;
+  const { properties }: { properties?: unknown } = schema;
   if (!isRecord(properties) || !isRecord(value)) return value;
-  const needed = Array.isArray(required) ? required : [];
   const kept = Object.entries(value).flatMap(([name, content]): [string, unknown][] => {
     const field = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (!isRecord(field)) return [[name, content]];
-    return content === null && !needed.includes(name) && !allowsNull(field) ? [] : [[name, withoutNulls(field, content)]];
+    return content === null && nullMeansAbsent(schema, name, field) ? [] : [[name, withoutNulls(field, content)]];
   });
   return Object.fromEntries(kept);
+}
+
+/** Whether `validate` takes null for a field of an object as if the field were absent: it is optional, and its schema does not allow null. */
+export function nullMeansAbsent(object: object, name: string, field: object): boolean {
+  const { required }: { required?: unknown } = object;
+  return !(Array.isArray(required) && required.includes(name)) && !allowsNull(field);
 }
 
 function allowsNull(schema: object): boolean {

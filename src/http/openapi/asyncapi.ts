@@ -4,7 +4,8 @@ import { version } from '../../model/version.ts';
 import { API_PREFIX } from '../api/api-prefix.ts';
 import { eventName } from './event-schemas.ts';
 import { type MessageTag, messageTexts, tagTexts } from './message-texts.ts';
-import { type Json, referred, sharedComponents } from './parts.ts';
+import { contact, type Json, referred, sharedComponents } from './parts.ts';
+import { orNull, requestSchema } from './request-schemas.ts';
 import { namedEvents } from './schemas.ts';
 import { frameSchemas, okSchema, replySchemas } from './socket-schemas.ts';
 
@@ -23,13 +24,13 @@ export function asyncapiDocument(inputs: Readonly<Record<string, TSchema | null>
   const sent: Readonly<Record<string, TSchema>> = { ...frameSchemas, ...Object.fromEntries(eventTypes.map((type) => [type, namedEvents[eventName(type)] as TSchema])) };
   const messages: Record<string, Json> = {};
   for (const [type, data] of Object.entries(inputs)) {
-    messages[`${type}.request`] = message(type, requestSchema(type, data));
+    messages[`${type}.request`] = message(type, messageSchema(type, data));
     messages[`${type}.ok`] = message('ok', okSchema(entryOf(replySchemas, type, 'socket-schemas.ts has no reply')));
   }
   for (const [type, schema] of Object.entries(sent)) messages[type] = message(type, schema);
   return {
     asyncapi: '3.0.0',
-    info: { title: 'Collab', version, description: ABOUT, license: { name: 'Apache-2.0' }, tags: Object.keys(tagTexts).map((name) => tagRef(name as MessageTag)) },
+    info: { title: 'Collab', version, description: ABOUT, contact, license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' }, tags: Object.keys(tagTexts).map((name) => tagRef(name as MessageTag)) },
     defaultContentType: 'application/json',
     servers: { server: { host: '{host}', protocol: 'wss', variables: { host: { default: 'localhost:8787', description: 'The address of the server.' } }, security: [{ $ref: '#/components/securitySchemes/publishableKey' }, { $ref: '#/components/securitySchemes/userToken' }] } },
     channels: { socket: { address: `${API_PREFIX}/ws`, messages: Object.fromEntries(Object.keys(messages).map((name) => [name, { $ref: `#/components/messages/${name}` }])), bindings: { ws: { query: querySchema, bindingVersion: '0.1.0' } } } },
@@ -67,11 +68,12 @@ function message(name: string, payload: TSchema): Json {
   return { name, payload: referred(payload) };
 }
 
-function requestSchema(type: string, data: TSchema | null): TSchema {
+function messageSchema(type: string, data: TSchema | null): TSchema {
   const envelope = { type: Type.Literal(type), id: Type.Optional(Type.Integer({ minimum: 1, description: 'Asks for an answer.' })) };
   if (data === null) return Type.Object(envelope);
   const { required = [] }: { required?: readonly string[] } = data;
-  return Type.Object({ ...envelope, data: required.length > 0 ? data : Type.Optional(data) });
+  const sent = requestSchema(data);
+  return Type.Object({ ...envelope, data: required.length > 0 ? sent : Type.Optional(orNull(sent)) });
 }
 
 function entryOf<T>(entries: Readonly<Record<string, T>>, type: string, complaint: string): T {

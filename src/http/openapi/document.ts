@@ -5,7 +5,8 @@ import { API_PREFIX } from '../api/api-prefix.ts';
 import { operationExamples } from './examples/operations.ts';
 import { pathExamples, queryExamples } from './examples/records.ts';
 import { fileErrors, filesPath } from './files.ts';
-import { bytesContent, headerRefs, type Json, jsonContent, limitHeaders, refusalExamples, refusals, referred, securityOf, sharedComponents } from './parts.ts';
+import { bytesContent, contact, headerRefs, type Json, jsonContent, limitHeaders, refusalExamples, refusals, referred, securityOf, sharedComponents } from './parts.ts';
+import { requestSchema } from './request-schemas.ts';
 import { isForBrowsers } from '../api/browser-access.ts';
 import type { Parameter, Route } from '../api/route.ts';
 
@@ -45,7 +46,7 @@ export function documentOf(routes: readonly Route[]): Json {
       version,
       summary: 'Comments, threads and presence for any page, self-hosted.',
       description: ABOUT,
-      contact: { name: 'The operators of this server' },
+      contact,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: API_PREFIX, description: 'This server.' }],
@@ -83,8 +84,8 @@ function operationOf(route: Route): Json {
 function requestBodyOf({ operationId, body, payload, upload }: Route): Json {
   const example = exampleOf(operationExamples[operationId]?.body);
   if (upload === true) return { requestBody: { required: true, content: fileContent } };
-  if (payload !== undefined) return { requestBody: { required: true, content: { ...jsonContent(payload.schema, example), ...bytesContent } } };
-  return body === undefined ? {} : { requestBody: { required: true, content: jsonContent(body, example) } };
+  if (payload !== undefined) return { requestBody: { required: true, content: { ...jsonContent(requestSchema(payload.schema), example), ...bytesContent } } };
+  return body === undefined ? {} : { requestBody: { required: true, content: jsonContent(requestSchema(body), example) } };
 }
 
 const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example });

@@ -6,6 +6,9 @@ import { namedEvents, namedSchemas } from './schemas.ts';
 /** A part of the document. */
 export type Json = Readonly<Record<string, unknown>>;
 
+/** The contact in both documents. Only the operators have an address to put here. */
+export const contact: Json = { name: 'The operators of this server' };
+
 const schemas: Readonly<Record<string, TSchema>> = { ...namedSchemas, ...namedEvents };
 const names = new Map<unknown, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
 
