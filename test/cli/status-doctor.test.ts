@@ -27,6 +27,7 @@ t.test('status of a stopped server', async (t) => {
     pid: null,
     address: null,
     workers: null,
+    core: null,
     startedAt: null,
     ready: false,
     heldSnapshots: [],
@@ -57,6 +58,41 @@ t.test('status and doctor while a server is running', async (t) => {
   t.match(checkIn(healthy, 'lock'), { level: 'ok', finding: `taken by the running server, process ${process.pid}` });
   t.match(checkIn(healthy, 'store'), { level: 'ok' });
   t.match(checkIn(healthy, 'ready'), { level: 'ok' });
+});
+
+t.test('status and doctor name the core of the running server, not the one that their own shell would choose', async (t) => {
+  const dir = tempFolder(t);
+  await collabJson(t, ['init', '--dir', dir]);
+  const configure = (core: string): void => writeFileSync(join(dir, 'config.json'), JSON.stringify({ port: 0, core }));
+  const look = (env: Record<string, string> = {}) => collab(['doctor', '--dir', dir, '--json'], { env });
+
+  configure('node');
+  const { ready, end } = await startServer(t, dir, ['--workers', '1']);
+  t.equal(ready.core, 'node');
+  t.match(await collabJson(t, ['status', '--dir', dir]), { running: true, core: 'node' });
+  t.match(await collab(['status', '--dir', dir]), { stdout: /workers +1\ncore +node\n/ });
+  t.match(checkIn(await look(), 'http core'), { level: 'ok', finding: /^node, .*; the running server uses it$/, remedy: null });
+
+  const differs = { level: noNativeCore === false ? 'warn' : 'fail', finding: /^the running server uses node; a start from this shell would (?:use uws_|fail: uWebSockets\.js )/ };
+  configure('uws');
+  t.match(checkIn(await look(), 'http core'), differs);
+  configure('node');
+  t.match(checkIn(await look({ COLLAB_CORE: 'uws' }), 'http core'), differs);
+  t.match(await collabJson(t, ['status', '--dir', dir], { env: { COLLAB_CORE: 'uws' } }), { core: 'node' });
+
+  await end();
+  t.notMatch(checkIn(await look(), 'http core')?.finding, /running server/, 'without a server it is the core that a start would use');
+});
+
+t.test('doctor names the native core of a running server', { skip: noNativeCore }, async (t) => {
+  const dir = tempFolder(t);
+  const { ready } = await startServer(t, dir, ['--workers', '1'], { env: { COLLAB_CORE: 'uws' } });
+  t.match(ready.core, /^uws_.+\.node$/);
+  t.match(checkIn(await collab(['doctor', '--dir', dir, '--json'], { env: { COLLAB_CORE: 'node' } }), 'http core'), {
+    level: 'warn',
+    finding: new RegExp(`^the running server uses ${ready.core}; a start from this shell would use node, `),
+    remedy: /restart/,
+  });
 });
 
 t.test('doctor without a folder fails and says how to create one', async (t) => {

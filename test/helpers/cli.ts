@@ -104,7 +104,7 @@ export function startCollab(t: Test, args: readonly string[], options: RunOption
 export interface Server extends Running {
   readonly url: string;
   /** What `start --json` printed. */
-  readonly ready: Partial<InitOutput> & { readonly address: string; readonly port: number; readonly workers: number; readonly pid: number };
+  readonly ready: Partial<InitOutput> & { readonly address: string; readonly port: number; readonly workers: number; readonly core: string; readonly pid: number };
 }
 
 /** Starts a server on a free port and waits until it is ready. */

@@ -59,7 +59,7 @@ async function start(options: { host?: string; port?: string; workers?: string; 
   });
   if (ready !== null) {
     const started: Started = { ...ready, dir, demo: config.demo, setup };
-    writeServerFile(config.dataDir, { pid: process.pid, address: ready.url, workers: ready.webWorkers, startedAt: new Date().toISOString() });
+    writeServerFile(config.dataDir, { pid: process.pid, address: ready.url, workers: ready.webWorkers, core: ready.core, startedAt: new Date().toISOString() });
     printResult(json, jsonOf(started), () => welcome(started));
   }
   process.exitCode = await server.ended;

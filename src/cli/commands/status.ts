@@ -24,6 +24,8 @@ interface Status {
   readonly pid: number | null;
   readonly address: string | null;
   readonly workers: number | null;
+  /** File of the native HTTP core, or `node`. */
+  readonly core: string | null;
   readonly startedAt: string | null;
   readonly ready: boolean;
   /** What the data takes on the disk, in bytes. */
@@ -58,6 +60,7 @@ async function status(_options: object, command: Command): Promise<void> {
       pid: server?.pid ?? null,
       address: endpoint?.address ?? null,
       workers: endpoint?.workers ?? null,
+      core: endpoint?.core ?? null,
       startedAt: endpoint?.startedAt ?? null,
       ready: endpoint !== null && (await readinessOf(endpoint)).ready,
       disk: { storeBytes: await diskUse(storeFolder(config)), filesBytes: await diskUse(filesFolder(config)) },
@@ -86,13 +89,14 @@ function describe(status: Status): string {
   return [keyValues([...serverPairs(status), ...diskPairs(status)]), ...warnings, '', environments.length === 0 ? 'There are no environments.' : contents, nextText(status)].join('\n');
 }
 
-function serverPairs({ running, ready, address, workers, pid, startedAt, dir }: Status): [name: string, value: string][] {
+function serverPairs({ running, ready, address, workers, core, pid, startedAt, dir }: Status): [name: string, value: string][] {
   if (!running) return [['server', 'stopped'], ['folder', dir]];
   if (address === null) return [['server', 'starting'], ['process', String(pid)], ['folder', dir]];
   return [
     ['server', ready ? 'running and ready' : 'running, but not ready'],
     ['address', address],
     ['workers', String(workers)],
+    ...(core === null ? [] : [['core', core] satisfies [string, string]]),
     ['process', String(pid)],
     ['since', startedAt ?? ''],
     ['folder', dir],

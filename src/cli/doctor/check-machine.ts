@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Config } from '../../config/schema.ts';
-import { chooseCore } from '../../net/core-check.ts';
+import { chooseCore, type CoreChoice } from '../../net/core-check.ts';
 import { NATIVE_PLATFORMS } from '../../net/uws/native-core.ts';
 import { glibcVersion } from '../../lib/glibc-version.ts';
 import { type Check, ok, warn } from './check.ts';
@@ -16,9 +16,13 @@ interface Report {
   readonly userLimits?: { readonly open_files?: { readonly soft?: number | string } };
 }
 
-/** Checks the machine: Node, the HTTP core, the limit of open files, and how rolling restarts affect new connections. */
-export async function checkMachine(core: Config['core']): Promise<Check[]> {
-  return [checkNode(), await checkHttpCore(core), checkOpenFiles(process.report.getReport() as Report), checkMigration()];
+/**
+ * Checks the machine: Node, the HTTP core, the limit of open files, and how rolling restarts affect new connections.
+ *
+ * @param running the core of the running server; null if none is running, or it is not known
+ */
+export async function checkMachine(core: Config['core'], running: string | null): Promise<Check[]> {
+  return [checkNode(), await checkHttpCore(core, running), checkOpenFiles(process.report.getReport() as Report), checkMigration()];
 }
 
 function checkNode(): Check {
@@ -28,9 +32,19 @@ function checkNode(): Check {
   return warn('node', `${found}: Collab is not tested with this version`, 'Install Node 24 or 22.');
 }
 
-async function checkHttpCore(setting: Config['core']): Promise<Check> {
+async function checkHttpCore(setting: Config['core'], running: string | null): Promise<Check> {
+  const choice = await chooseCore(setting);
+  const chosen = checkChoice(setting, choice);
+  if (running === null) return chosen;
+  const { name, level, finding } = chosen;
+  if (level === 'fail') return { ...chosen, finding: `the running server uses ${running}; a start from this shell would fail: ${finding}` };
+  if (running === choice.name) return { ...chosen, finding: `${finding}; the running server uses it` };
+  return warn(name, `the running server uses ${running}; a start from this shell would use ${finding}`, 'A restart from this shell changes the core. To keep it, start with the version of Node and the option core with which the server was started.');
+}
+
+/** The check of the core that a start from this shell would use. */
+function checkChoice(setting: Config['core'], { kind, reason, check }: CoreChoice): Check {
   const name = 'http core';
-  const { kind, reason, check } = await chooseCore(setting);
   if (kind === 'uws' && check !== null) return { name, ...check };
   const finding = `node, which is slower than uWebSockets.js (${reason})`;
   return setting === 'node' ? ok(name, finding) : warn(name, finding, `Set core to node if that is fast enough. Otherwise run another version of Node: ${NATIVE_PLATFORMS}.`);

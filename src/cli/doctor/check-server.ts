@@ -1,11 +1,16 @@
 import { isIP } from 'node:net';
 import type { Config } from '../../config/schema.ts';
 import { findFreePort } from '../../cluster/free-port.ts';
-import { nativeCore } from '../../net/uws/native-core.ts';
+import { isOldCore, nativeCore } from '../../net/uws/native-core.ts';
 import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
 import { readinessOf } from '../shared/readiness.ts';
 import { findRunningServer, type RunningServer } from '../shared/running-server.ts';
 import { shellWord } from '../terminal/output.ts';
+
+/** The HTTP core of the server that is running on the data folder; null if there is none, or it is not known. */
+export function runningCore({ dataDir }: Config): string | null {
+  return findRunningServer(dataDir)?.endpoint?.core ?? null;
+}
 
 /** Checks the lock of the folder, the address, and what a public server needs. */
 export async function checkServer({ dir, config }: Subject): Promise<Check[]> {
@@ -31,12 +36,14 @@ async function checkPort({ host, port }: Config): Promise<Check> {
   }
 }
 
-function checkExposure({ host, demo, trustProxy, core: setting }: Config): Check {
+function checkExposure(config: Config): Check {
+  const { host, demo, trustProxy } = config;
   if (isLoopback(host)) return ok('exposure', `${host} is reachable from this machine only`);
   if (demo) return fail('exposure', `the demo page lets everyone who can reach ${host} write comments`, 'Set demo to false, or host to 127.0.0.1.');
   if (trustProxy.length === 0) {
-    const core = setting !== 'node' && nativeCore().old ? ' The HTTP core for Node 20 must not be exposed without a proxy.' : '';
-    return warn('exposure', `the server listens on ${host} and trusts no proxy`, `Put a TLS proxy in front and list its network in trustProxy.${core}`);
+    const core = runningCore(config) ?? (config.core === 'node' ? 'node' : nativeCore().file);
+    const more = isOldCore(core) ? ' The HTTP core for Node 20 must not be exposed without a proxy.' : '';
+    return warn('exposure', `the server listens on ${host} and trusts no proxy`, `Put a TLS proxy in front and list its network in trustProxy.${more}`);
   }
   return ok('exposure', `${host}, behind the proxies in trustProxy`);
 }

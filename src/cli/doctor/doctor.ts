@@ -11,7 +11,7 @@ import { checkInboxes } from './check-inboxes.ts';
 import { checkMachine } from './check-machine.ts';
 import { checkConfiguredPlugins } from './check-plugins.ts';
 import { checkQuotas } from './check-quotas.ts';
-import { checkServer } from './check-server.ts';
+import { checkServer, runningCore } from './check-server.ts';
 import { addCommand } from '../command.ts';
 import { Failure } from '../failure.ts';
 import { configFile } from '../shared/folder.ts';
@@ -32,7 +32,7 @@ export function register(program: Command): void {
 async function doctor({ deep }: { deep?: true }, command: Command): Promise<void> {
   const { dir, json } = invocationOf(command);
   const config = tryConfig(dir);
-  const checks = [...(await checkMachine('level' in config ? 'auto' : config.core)), ...(await checkConfigured(dir, config, deep === true))];
+  const checks = [...(await ('level' in config ? checkMachine('auto', null) : checkMachine(config.core, runningCore(config)))), ...(await checkConfigured(dir, config, deep === true))];
   const failed = checks.filter(({ level }) => level === 'fail').length;
   printResult(json, { ok: failed === 0, checks }, () => checks.map(line).join('\n'));
   if (failed > 0) throw new Failure(`${failed} of ${checks.length} checks failed.`);

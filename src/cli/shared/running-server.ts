@@ -7,6 +7,8 @@ export interface RunningServer {
   readonly pid: number;
   readonly address: string;
   readonly workers: number;
+  /** File of the native HTTP core, or `node`; absent if a version that did not write it has started the server. */
+  readonly core?: string;
   /** When it became ready, in ISO 8601. */
   readonly startedAt: string;
 }

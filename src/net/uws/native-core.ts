@@ -18,7 +18,14 @@ export const NATIVE_PLATFORMS = 'it has builds for Linux with glibc on x64 and a
 
 /** The native core for this platform and this version of Node, whether or not it can be loaded. */
 export function nativeCore(): NativeCore {
-  return { file: `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`, old: Number(process.versions.modules) <= 120 };
+  const file = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
+  return { file, old: isOldCore(file) };
+}
+
+/** Whether a core is the native one for Node 20, by its file; false for `node`. */
+export function isOldCore(file: string): boolean {
+  const [, modules] = /_(\d+)\.node$/.exec(file) ?? [];
+  return modules !== undefined && Number(modules) <= 120;
 }
 
 /**
