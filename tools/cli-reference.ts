@@ -25,8 +25,9 @@ function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }
 
-function optionRow({ flags, description, mandatory, defaultValue }: Option): string {
+function optionRow({ flags, description, mandatory, defaultValue, argChoices }: Option): string {
+  const values = argChoices === undefined ? '' : ` Values: ${argChoices.join(', ')}.`;
   const required = mandatory ? ' Required.' : '';
   const fallback = typeof defaultValue === 'string' ? ` Default: ${defaultValue}.` : '';
-  return `| \`${flags.replaceAll('|', '\\|')}\` | ${description.replaceAll('|', '\\|')}${required}${fallback} |`;
+  return `| \`${flags.replaceAll('|', '\\|')}\` | ${description.replaceAll('|', '\\|')}${values}${required}${fallback} |`;
 }

@@ -63,9 +63,9 @@ async function replay(host: PluginHost<unknown>, queue: Queue, call: Call): Prom
   const { arguments: [id = ''], options, environment } = call;
   if (id.includes(':')) return replayed(Number(await retryDead(queue, environment, id)));
   const endpoint = await endpointWith(host.kv(environment), id, environment);
-  if (endpoint.disabled !== null) throw new UsageError(`Webhook ${id} is disabled: ${endpoint.disabled}. \`collab webhook enable ${id} --env ${environment.slug}\` enables it.`);
+  if (endpoint.disabled !== null) throw new UsageError(`Webhook ${id} is disabled: ${endpoint.disabled}.`, [`\`collab webhook enable ${id} --env ${environment.slug}\` enables it.`]);
   if (options['failed'] === true) return replayed(await replayFailed(queue, environment, endpoint));
-  if (options['from'] === undefined) throw new UsageError('Name a failed delivery (`collab webhook failed` lists them), or add --failed or --from <seq>.');
+  if (options['from'] === undefined) throw new UsageError('Name a failed delivery, or add --failed or --from <seq>.', [`\`collab webhook failed --env ${environment.slug}\` lists the failed deliveries.`]);
   const from = integer(options['from'], '--from', 1, Number.MAX_SAFE_INTEGER);
   const to = integer(options['to'] ?? String(Number.MAX_SAFE_INTEGER), '--to', from, Number.MAX_SAFE_INTEGER);
   return replayed(await replayRange(host, queue, environment, endpoint, from, to));
@@ -74,7 +74,7 @@ async function replay(host: PluginHost<unknown>, queue: Queue, call: Call): Prom
 async function retryDead(queue: Queue, environment: PluginEnvironment, id: string): Promise<true> {
   const job = await queue.get(environment, id);
   if (job?.state !== 'dead' || !(await queue.retry(environment, id))) {
-    throw new UsageError(`There is no failed delivery ${id}. \`collab webhook failed --env ${environment.slug}\` lists them.`);
+    throw new UsageError(`There is no failed delivery ${id}.`, [`\`collab webhook failed --env ${environment.slug}\` lists them.`]);
   }
   return true;
 }

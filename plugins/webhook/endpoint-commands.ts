@@ -54,7 +54,7 @@ export async function endpointWith(kv: Kv, id: string, environment: PluginEnviro
 }
 
 function unknownEndpoint(id: string, { slug }: PluginEnvironment): never {
-  throw new UsageError(`Environment ${slug} has no webhook endpoint ${id}. \`collab webhook list --env ${slug}\` lists them.`);
+  throw new UsageError(`Environment ${slug} has no webhook endpoint ${id}.`, [`\`collab webhook list --env ${slug}\` lists them.`]);
 }
 
 async function add(host: PluginHost<unknown>, { options, environment }: Call): Promise<CommandResult> {
@@ -68,7 +68,7 @@ async function add(host: PluginHost<unknown>, { options, environment }: Call): P
   const secret = options['secret'] === undefined ? newSecret() : String(options['secret']);
   const secretIs = secretFault(secret);
   if (secretIs !== null) throw new UsageError(`--secret ${secretIs}`);
-  if ((await listEndpoints(kv)).length >= MAX_ENDPOINTS) throw new UsageError(`Environment ${environment.slug} has ${MAX_ENDPOINTS} webhook endpoints, which is the maximum. \`collab webhook remove\` removes one.`);
+  if ((await listEndpoints(kv)).length >= MAX_ENDPOINTS) throw new UsageError(`Environment ${environment.slug} has ${MAX_ENDPOINTS} webhook endpoints, which is the maximum.`, [`\`collab webhook remove <id> --env ${environment.slug}\` removes one.`]);
 
   const endpoint: Endpoint = { id: newEndpointId(), url, events, secret, previous: null, disabled: null, failing: null, createdAt: host.now() };
   await addEndpoint(kv, endpoint);

@@ -11,7 +11,7 @@ export class Failure extends Error {
   readonly exitCode: FailureCode;
   /** What kind of failure it is, for scripts: a code of docs/errors.md, or one of docs/cli.md. */
   readonly code: string;
-  /** What the operator can do, one sentence or command each. */
+  /** What the operator can do, one sentence or command each. Commands are in backticks: they are printed with the --dir of this call. */
   readonly remedies: readonly string[];
 
   /**
@@ -43,6 +43,8 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   thread_not_found: 'It may have been deleted, or belong to another environment. `collab thread list <roomId> --env <slug>` lists the threads of a room.',
   file_not_found: '`collab upload list --env <slug>` lists the uploads of an environment.',
   comment_not_found: 'It may have been deleted, which also removes its notifications, or belong to another environment: `collab env list` lists all.',
+  unknown_user: '`collab user add <id> --env <slug>` adds a user.',
+  quota_exceeded: '`collab env update <slug> --quotas <name>=<n>` changes a quota.',
   user_not_found: '`collab user list --env <slug>` lists the known users.',
   admin_not_found: '`collab admin list` lists all admins.',
   email_taken: '`collab admin password <email>` changes the password of that admin.',
@@ -57,7 +59,7 @@ export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof ConfigError) return configFailure(thrown);
   if (thrown instanceof StartError) return new Failure(thrown.message, [], thrown.exitCode === 2 ? 2 : 1, 'start_failed');
-  if (thrown instanceof DataError) return new Failure(thrown.message, ['`collab doctor` checks the rest of the folder.'], 1, 'data_damaged');
+  if (thrown instanceof DataError) return new Failure(thrown.message, ['`collab doctor` checks the rest of the folder.', '`collab restore <backup>` restores a backup.'], 1, 'data_damaged');
   if (thrown instanceof CollabError) return domainFailure(thrown);
   if (isSystemError(thrown) && thrown.syscall === 'mkdir') return folderFailure(thrown);
   if (isSystemError(thrown)) return new Failure(`The operating system reported an error: ${thrown.message}.`, systemRemedies(thrown.code), 1, SYSTEM);

@@ -1,3 +1,4 @@
+import { Option } from 'commander';
 import { parseTime } from '../domain/lists/list-query.ts';
 import { parseDuration } from '../lib/duration.ts';
 import { CollabError } from '../model/errors.ts';
@@ -45,17 +46,34 @@ export function timeOption(name: string, text: string, now: number): string {
 }
 
 /**
- * Parses a boolean option.
+ * An option that accepts one of a fixed set of values. Help, reference and shell completion show them.
  *
- * @throws {Failure} naming the option
+ * @param flags in commander's format (`--kind <kind>`)
  */
-export function booleanOption(name: string, text: string): boolean {
+export function choiceFlag(flags: string, about: string, choices: readonly string[]): Option {
+  const option = new Option(flags, about).choices(choices);
+  return option.argParser((text) => choiceOption(option.name(), text, choices));
+}
+
+/** As `choiceFlag`, for several values, separated by commas. The value of the option is a list. */
+export function choicesFlag(flags: string, about: string, choices: readonly string[]): Option {
+  const option = new Option(flags, about).choices(choices);
+  return option.argParser((text) => listOption(text).map((part) => choiceOption(option.name(), part, choices)));
+}
+
+/** As `choiceFlag`, for true and false. The value of the option is a boolean. */
+export function booleanFlag(flags: string, about: string): Option {
+  const option = new Option(flags, about).choices(['true', 'false']);
+  return option.argParser((text) => booleanOption(option.name(), text));
+}
+
+function booleanOption(name: string, text: string): boolean {
   if (text !== 'true' && text !== 'false') throw usageFailure(`--${name} must be true or false, not "${text}".`);
   return text === 'true';
 }
 
 /**
- * Checks an option that accepts a fixed set of values.
+ * Checks a value of a fixed set. For a whole option, declare a `choiceFlag` instead.
  *
  * @throws {Failure} naming the option and the values it accepts
  */

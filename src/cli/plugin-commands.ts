@@ -4,7 +4,7 @@ import { loadConfig } from '../config/load.ts';
 import type { Context } from '../domain/context.ts';
 import { findEnvironment } from '../domain/environments/environments.ts';
 import { createLogger } from '../observability/log.ts';
-import type { CommandCall, CommandResult } from '../plugins/api.ts';
+import type { CommandCall, CommandResult, UsageError } from '../plugins/api.ts';
 import { type Hooks, setUp } from '../plugins/hooks.ts';
 import { loadPlugin, type LoadedPlugin } from '../plugins/load.ts';
 import { localServices } from '../plugins/local-services.ts';
@@ -88,7 +88,9 @@ async function run({ plugin }: LoadedPlugin, index: number, command: Command, gi
       await close();
     }
   }).catch((error: unknown) => {
-    throw (error as Error).name === 'UsageError' ? usageFailure((error as Error).message) : error;
+    if ((error as Error).name !== 'UsageError') throw error;
+    const { message, remedies = [] } = error as Error & Partial<Pick<UsageError, 'remedies'>>;
+    throw usageFailure(message, ...remedies);
   });
   if (result !== undefined) print(at.json, result);
 }

@@ -347,6 +347,12 @@ export interface CommandOptions {
 /** Thrown by a command or route for a mistake of its caller. The message names what is wrong and what is allowed. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
+  /** What to do, one sentence each. Commands in backticks are printed with the `--dir` of the call. Only the command line shows them. */
+  readonly remedies: readonly string[];
+  constructor(message: string, remedies: readonly string[] = []) {
+    super(message);
+    this.remedies = remedies;
+  }
 }
 
 /** What a plugin registers its hooks with, and what its hooks may use. */

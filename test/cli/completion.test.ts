@@ -19,7 +19,7 @@ async function scriptFor(shell: string): Promise<string> {
   return file;
 }
 
-t.test('bash completes commands, subcommands and options', { skip: skip('bash') }, async (t) => {
+t.test('bash completes commands, subcommands, options and their values', { skip: skip('bash') }, async (t) => {
   const file = await scriptFor('bash');
   const complete = async (...words: string[]): Promise<string[]> => {
     const line = `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _collab; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -31,23 +31,34 @@ t.test('bash completes commands, subcommands and options', { skip: skip('bash') 
   t.strictSame(await complete('collab', 'env', 'update', 'default', '--max-f'), ['--max-file-size-mb']);
   t.ok((await complete('collab', 'doctor', '')).includes('--json'));
   t.strictSame(await complete('collab', 'token', 'create', '--env', ''), [], 'nothing is known about values');
+  t.strictSame(await complete('collab', 'key', 'create', '--kind', ''), ['secret', 'publishable', 'signing']);
+  t.strictSame(await complete('collab', '--dir', 'x', 'key', 'create', '--env', 'default', '--scope', 'm'), ['moderate']);
+  t.strictSame(await complete('collab', 'thread', 'list', '--resolved', 't'), ['true']);
+  t.strictSame(await complete('collab', 'env', 'create', '--kind', ''), await complete('collab', 'env', 'create', ''), 'a flag of another command');
+  t.strictSame(await complete('collab', 'completion', 'f'), ['fish']);
   writeFileSync(join(dir, 'backup-of-may'), '');
   t.strictSame(await complete('collab', '--dir', join(dir, 'backup')), [join(dir, 'backup-of-may')]);
 });
 
-t.test('zsh completes commands with their descriptions', { skip: skip('zsh') }, async (t) => {
+t.test('zsh completes commands with their descriptions, and values of options', { skip: skip('zsh') }, async (t) => {
   const file = await scriptFor('zsh');
   const line = 'compdef() { }; _describe() { print -rl -- "${found[@]}" }; source "$0"; words=("$@"); CURRENT=$#; _collab';
-  const { stdout } = await run('zsh', ['-f', '-c', line, file, 'collab', 'env', '']);
-  t.match(stdout, /^create:Create an environment\nlist:List all environments\n/);
+  const complete = async (...words: string[]): Promise<string> => (await run('zsh', ['-f', '-c', line, file, ...words])).stdout;
+  t.match(await complete('collab', 'env', ''), /^create:Create an environment\nlist:List all environments\n/);
+  t.equal(await complete('collab', 'key', 'create', '--kind', ''), 'secret\npublishable\nsigning\n');
+  t.equal(await complete('collab', 'token', 'create', '--user', 'ann', '--role', ''), 'viewer\nmember\nmoderator\n');
+  t.match(await complete('collab', 'completion', ''), /^bash:The shell that runs the script\nzsh:/);
 });
 
-t.test('fish completes commands and options', { skip: skip('fish') }, async (t) => {
+t.test('fish completes commands, options and their values', { skip: skip('fish') }, async (t) => {
   const file = await scriptFor('fish');
   const complete = async (line: string): Promise<string> => (await run('fish', ['-N', '-c', `source ${file}; complete -C '${line}'`])).stdout;
   t.match(await complete('collab env up'), /^update\tChange the name/);
   t.match(await complete('collab key create --ki'), /^--kind\t/m);
   t.notMatch(await complete('collab key create --ma'), /max-file-size/);
+  t.strictSame((await complete('collab key create --kind ')).match(/^\w+/gm), ['publishable', 'secret', 'signing']);
+  t.strictSame((await complete('collab moderation list --state=de')).match(/^\S+/gm), ['--state=decided']);
+  t.match(await complete('collab completion z'), /^zsh\t/m);
 });
 
 t.test('another shell is refused', async (t) => {

@@ -74,5 +74,5 @@ t.test('without a terminal an environment is deleted only with --yes', async (t)
   t.match(refused, { code: 2, stdout: '', stderr: /deletes the environment doomed .*Nothing was changed.*\n {2}→ Add --yes/ });
   t.match(await collabJson(t, ['env', 'show', 'doomed', '--dir', dir]), { id });
   t.strictSame(await collabJson(t, ['env', 'delete', 'doomed', '--yes', '--dir', dir]), { deleted: true, id, slug: 'doomed' });
-  t.match(await collab(['env', 'show', 'doomed', '--dir', dir]), { code: 1, stdout: '', stderr: /doomed.*\n {2}→ `collab env list`/ });
+  t.match(await collab(['env', 'show', 'doomed', '--dir', dir]), { code: 1, stdout: '', stderr: /doomed.*\n {2}→ `collab env list --dir \S+` lists/ });
 });

@@ -36,6 +36,24 @@ t.test('the next steps name the folder again if the command line named it', asyn
   t.notMatch((await collab(['init', '--dir', dir])).stdout, /--dir .*--dir/, 'not twice');
 });
 
+t.test('remedies name the folder again if the command line named it, in the text and as JSON', async (t) => {
+  const spaced = join(dir, "an operator's folder");
+  const quoted = `'${spaced.replace("'", String.raw`'\''`)}'`;
+  await collab(['init', '--dir', spaced]);
+  const list = `\`collab env list --dir ${quoted}\` lists all environments.`;
+  const show = ['env', 'show', '`collab x`'];
+  t.equal((await collab([...show, '--dir', spaced])).stderr, `collab: No environment has the id or slug \`collab x\`.\n  → ${list}\n`, 'what was given stays as it is');
+  t.strictSame((JSON.parse((await collab([...show, `--dir=${spaced}`, '--json'])).stderr) as ErrorDocument).error.remedies, [list]);
+  t.match((await collab(show, { env: { COLLAB_DIR: spaced } })).stderr, '→ `collab env list` lists all environments.\n');
+  t.match((await collab(['env', 'update', 'default', '--dir', spaced])).stderr, '→ `collab env update --help` lists the options.\n', 'help needs no folder');
+  t.match((await collab(['webhook', 'test', 'wh_none', '--env', 'default', '--dir', spaced])).stderr, `→ \`collab webhook list --env default --dir ${quoted}\` lists them.\n`, 'of a plugin too');
+  writeFileSync(join(spaced, 'config.json'), '{"prot": 1}');
+  const remedy = `→ Correct it. \`collab config check --dir ${quoted}\` shows all problems, \`collab config example --dir ${quoted}\` all options.\n`;
+  t.match((await collab(['doctor', '--dir', spaced])).stdout, remedy);
+  const { checks } = await collabJson<{ checks: { name: string; remedy: string | null }[] }>(t, ['doctor', '--dir', spaced], { code: 1 });
+  t.equal(checks.find(({ name }) => name === 'config')?.remedy, remedy.slice(2, -1));
+});
+
 t.test('with --json a failure is one JSON document on standard error', async (t) => {
   const broken = join(dir, 'broken');
   mkdirSync(broken);

@@ -38,7 +38,7 @@ t.test('it ends silently when its output pipe is closed, as by SIGPIPE', async (
 });
 
 t.test('an environment that does not exist is refused', async (t) => {
-  t.match(await collab(['tail', '--env', 'nowhere', '--dir', dir]), { code: 1, stdout: '', stderr: /→ `collab env list`/ });
+  t.match(await collab(['tail', '--env', 'nowhere', '--dir', dir]), { code: 1, stdout: '', stderr: /→ `collab env list --dir \S+` lists/ });
 });
 
 t.test('it ends with 0 and says so when its environment is deleted, also when it is imported again', async (t) => {

@@ -75,7 +75,7 @@ const manifestInput = new InputSchema(ManifestSchema);
 export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, MANIFEST), 'utf8').catch(() => null);
   if (text === null) {
-    throw new Failure(`${folder} is not a complete backup: it contains no ${MANIFEST}.`, ['Name the folder that was passed to `collab backup`.']);
+    throw new Failure(`${folder} is not a complete backup: it contains no ${MANIFEST}.`, ['Name the folder that a backup was written to.']);
   }
   const manifest = parseJson(text);
   if (!manifestInput.check(manifest)) throw new Failure(`${join(folder, MANIFEST)} was not written by \`collab backup\`, or was changed.`);

@@ -18,7 +18,7 @@ import { Failure } from '../failure.ts';
 import { hasStore, noFolderFailure, storeFolder } from '../shared/folder.ts';
 import { loadFolderConfig } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
-import { keyValues, nextSteps, printResult } from '../terminal/output.ts';
+import { keyValues, nextSteps, printResult, shellWord } from '../terminal/output.ts';
 import { bytesText, Progress } from '../terminal/progress.ts';
 
 type AuditHeads = NonNullable<Manifest['audit']>;
@@ -152,6 +152,6 @@ function describe(to: string, { store, files }: Manifest): string {
       ['store', bytesText(store.bytes)],
       ['files', `${files.count}, ${bytesText(files.bytes)}`],
     ]),
-    nextSteps(`collab restore ${to} --dir <folder>`),
+    nextSteps(`collab restore ${shellWord(to)} --dir <folder>`),
   ].join('\n');
 }

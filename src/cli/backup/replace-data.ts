@@ -77,7 +77,7 @@ export function refuseMissingStore(dataDir: string): void {
   const aside = namesIn(dataDir, ASIDE).at(-1);
   if (aside === undefined) return;
   throw new Failure(`${dataDir} contains no store, only the data that a restore has moved aside. No new store was created.`, [
-    'Restore the backup again: collab restore <backup>',
+    'Restore the backup again: `collab restore <backup>`',
     `Or go back to the old data: move the contents of ${join(dataDir, aside)} to ${dataDir}.`,
     'Or, to start with an empty store, move that folder elsewhere.',
   ]);

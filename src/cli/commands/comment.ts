@@ -9,8 +9,9 @@ import { withStore } from '../shared/open-store.ts';
 import { operatorActor } from '../shared/operator.ts';
 import { excerpt, keyValues, printResult, table } from '../terminal/output.ts';
 import { confirmDestruction } from '../terminal/prompt.ts';
+import { addCommentWrites } from './comment-write.ts';
 
-/** Adds `comment list|show|delete`. */
+/** Adds `comment list|show|create|edit|delete`. */
 export function register(program: Command): void {
   const comment = addGroup(program, 'comment', 'Comments of threads.');
   const ENV = 'Environment of the comment.';
@@ -27,6 +28,8 @@ export function register(program: Command): void {
   addCommand(comment, 'show <id>', { summary: 'Show a comment.', examples: ['collab comment show cm_1m824gecgs4y1gdw90dr_1m824gecgs4y10ds --env default'] })
     .requiredOption('--env <slug>', ENV)
     .action(show);
+
+  addCommentWrites(comment);
 
   addCommand(comment, 'delete <id>', {
     summary: 'Delete a comment with its files.',

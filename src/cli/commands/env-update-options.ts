@@ -2,12 +2,13 @@ import type { CrdtKind, EnvironmentPatch, MediaType } from '../../model/environm
 import { defaultLimits, type Limits } from '../../model/limits.ts';
 import { defaultQuotas, MAX_QUOTA, type Quotas } from '../../model/quotas.ts';
 import { usageFailure } from '../failure.ts';
-import { booleanOption, choiceOption, durationOption, integerOption, listOption } from '../option-values.ts';
+import { choiceOption, durationOption, integerOption, listOption } from '../option-values.ts';
 
 /** The media types that an environment can accept. */
 export const mediaTypes: readonly MediaType[] = ['image', 'audio', 'video'];
 
-const crdtKinds: readonly CrdtKind[] = ['opaque', 'yjs'];
+/** The types of shared states. */
+export const crdtKinds: readonly CrdtKind[] = ['opaque', 'yjs'];
 
 /** The limits that `--limits` can set. */
 export const limitNames = Object.keys(defaultLimits) as (keyof Limits)[];
@@ -18,14 +19,14 @@ export const quotaNames = Object.keys(defaultQuotas) as (keyof Quotas)[];
 /** The option values of `env update`. */
 export interface UpdateOptions {
   readonly name?: string;
-  readonly disabled?: string;
+  readonly disabled?: boolean;
   readonly maxFileSizeMb?: string;
-  readonly enableMedia?: string;
-  readonly disableMedia?: string;
+  readonly enableMedia?: readonly MediaType[];
+  readonly disableMedia?: readonly MediaType[];
   readonly maxP2pStateMb?: string;
-  readonly crdt?: string;
-  readonly requireKnownUsers?: string;
-  readonly strict?: string;
+  readonly crdt?: CrdtKind;
+  readonly requireKnownUsers?: boolean;
+  readonly strict?: boolean;
   readonly allowedOrigins?: string;
   readonly tokenLifetime?: string;
   readonly tokenIssuer?: string;
@@ -45,19 +46,19 @@ export function patchOf(options: UpdateOptions): EnvironmentPatch {
   const { name, disabled, maxFileSizeMb, maxP2pStateMb, crdt, requireKnownUsers, strict, allowedOrigins, tokenLifetime, tokenIssuer, limits, quotas } = options;
   return {
     ...(name !== undefined && { name }),
-    ...(disabled !== undefined && { disabled: booleanOption('disabled', disabled) }),
+    ...(disabled !== undefined && { disabled }),
     settings: {
       ...(maxFileSizeMb !== undefined && { maxFileSizeMb: integerOption('max-file-size-mb', maxFileSizeMb, 1, 10_240) }),
       ...(maxP2pStateMb !== undefined && { maxP2pStateMb: integerOption('max-p2p-state-mb', maxP2pStateMb, 1, 100) }),
-      ...(crdt !== undefined && { crdt: choiceOption('crdt', crdt, crdtKinds) }),
-      ...(requireKnownUsers !== undefined && { requireKnownUsers: booleanOption('require-known-users', requireKnownUsers) }),
-      ...(strict !== undefined && { strict: booleanOption('strict', strict) }),
+      ...(crdt !== undefined && { crdt }),
+      ...(requireKnownUsers !== undefined && { requireKnownUsers }),
+      ...(strict !== undefined && { strict }),
       ...(allowedOrigins !== undefined && { allowedOrigins: listOption(allowedOrigins).map(checkedOrigin) }),
       ...(tokenLifetime !== undefined && { jwtMaxLifetime: durationOption('token-lifetime', tokenLifetime) }),
       ...(tokenIssuer !== undefined && { jwtIssuer: tokenIssuer === '' ? null : tokenIssuer }),
       ...(limits !== undefined && { limits: Object.fromEntries(listOption(limits).map(limitPair)) }),
       ...(quotas !== undefined && { quotas: Object.fromEntries(listOption(quotas).map(quotaPair)) }),
-      media: { ...mediaSet('enable-media', options.enableMedia, true), ...mediaSet('disable-media', options.disableMedia, false) },
+      media: { ...mediaSet(options.enableMedia, true), ...mediaSet(options.disableMedia, false) },
     },
   };
 }
@@ -75,8 +76,8 @@ function quotaPair(text: string): [name: string, value: number | null] {
   return [known, value === 'off' ? null : integerOption(`quotas ${known}`, value, 1, MAX_QUOTA)];
 }
 
-function mediaSet(name: string, text: string | undefined, value: boolean): Partial<Record<MediaType, boolean>> {
-  return Object.fromEntries(listOption(text ?? '').map((type) => [choiceOption(name, type, mediaTypes), value]));
+function mediaSet(types: readonly MediaType[] = [], value: boolean): Partial<Record<MediaType, boolean>> {
+  return Object.fromEntries(types.map((type) => [type, value]));
 }
 
 /** Checks an origin. Browsers send it without a path and with the host in lower case; anything else would never match. */

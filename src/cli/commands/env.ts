@@ -4,11 +4,12 @@ import { readUsage, TOTAL_KEY } from '../../domain/quotas/usage.ts';
 import { formatDuration } from '../../lib/duration.ts';
 import { type Environment, quotasOf } from '../../model/environment.ts';
 import { addCommand, addGroup } from '../command.ts';
+import { booleanFlag, choiceFlag, choicesFlag } from '../option-values.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { withStore } from '../shared/open-store.ts';
 import { keyValues, nextSteps, printResult, table } from '../terminal/output.ts';
 import { confirmDestruction } from '../terminal/prompt.ts';
-import { limitNames, mediaTypes, patchOf, quotaNames, type UpdateOptions } from './env-update-options.ts';
+import { crdtKinds, limitNames, mediaTypes, patchOf, quotaNames, type UpdateOptions } from './env-update-options.ts';
 
 /** Adds `env create|list|show|update|delete`. */
 export function register(program: Command): void {
@@ -40,14 +41,14 @@ export function register(program: Command): void {
     ],
   })
     .option('--name <text>', 'Display name.')
-    .option('--disabled <true|false>', 'true refuses every request and socket of the environment.')
+    .addOption(booleanFlag('--disabled <boolean>', 'true refuses every request and socket of the environment.'))
     .option('--max-file-size-mb <n>', 'Largest upload in megabytes, 1 to 10240.')
-    .option('--enable-media <types>', 'Media types to accept: image, audio, video.')
-    .option('--disable-media <types>', 'Media types to refuse.')
+    .addOption(choicesFlag('--enable-media <types>', 'Media types to accept, separated by commas.', mediaTypes))
+    .addOption(choicesFlag('--disable-media <types>', 'Media types to refuse, separated by commas.', mediaTypes))
     .option('--max-p2p-state-mb <n>', 'Largest shared state of a room in megabytes, 1 to 100.')
-    .option('--crdt <opaque|yjs>', 'Type of shared states: opaque bytes that a write replaces, or Yjs documents that a write is merged into.')
-    .option('--require-known-users <true|false>', 'Whether authors must be known users.')
-    .option('--strict <true|false>', 'true refuses misspelled fields and parameters of requests, which otherwise get a hint.')
+    .addOption(choiceFlag('--crdt <type>', 'Type of shared states: opaque bytes that a write replaces, or Yjs documents that a write is merged into.', crdtKinds))
+    .addOption(booleanFlag('--require-known-users <boolean>', 'Whether authors must be known users.'))
+    .addOption(booleanFlag('--strict <boolean>', 'true refuses misspelled fields and parameters of requests, which otherwise get a hint.'))
     .option('--allowed-origins <origins>', 'Origins that browsers may connect from, separated by commas; "" for any.')
     .option('--token-lifetime <duration>', 'Longest lifetime of a user token from issue to expiry, 1m to 365d.')
     .option('--token-issuer <iss>', 'Issuer (iss) that user tokens must have; "" for any.')

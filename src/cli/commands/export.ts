@@ -14,7 +14,7 @@ import { pathArgument } from '../option-values.ts';
 import { Failure } from '../failure.ts';
 import { withStore } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
-import { keyValues, nextSteps, printNote, printResult } from '../terminal/output.ts';
+import { keyValues, nextSteps, printNote, printResult, shellWord } from '../terminal/output.ts';
 import { bytesText, Progress } from '../terminal/progress.ts';
 
 interface ExportFlags {
@@ -58,7 +58,7 @@ async function write(file: string, flags: ExportFlags, command: Command): Promis
       `Wrote ${path}.`,
       '',
       keyValues([['environments', String(written.environments)], ['lines', String(written.lines)], ['size', bytesText(written.bytes)], ['secrets', flags.withSecrets ? 'included' : 'left out']]),
-      nextSteps(`collab import ${path} --dir <folder>`),
+      nextSteps(`collab import ${shellWord(path)} --dir <folder>`),
     ].join('\n'),
   );
 }

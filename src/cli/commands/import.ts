@@ -144,8 +144,8 @@ async function run(ctx: Context, { path, bytes, skipExisting }: Source, keeps: b
 function refusal(error: CollabError, line: number, done: Import['done']): Failure {
   const effect = done.length === 0 ? 'Nothing was imported.' : `Imported before the error: ${done.map(({ slug }) => slug).join(', ')}.`;
   const remedies = {
-    id_taken: ['To keep it and import the others, add --skip-existing.', 'To replace it, delete it first: collab env delete <slug>'],
-    slug_taken: ['Import it into another folder, or delete the existing environment: collab env delete <slug>'],
+    id_taken: ['To keep it and import the others, add --skip-existing.', 'To replace it, delete it first: `collab env delete <slug>`'],
+    slug_taken: ['Import it into another folder, or delete the existing environment: `collab env delete <slug>`'],
   } as const;
   const remedy: readonly string[] = error.code === 'id_taken' || error.code === 'slug_taken' ? remedies[error.code] : ['docs/export-format.md describes every line.'];
   return new Failure(`Line ${line}: ${error.message}. ${effect}`, remedy);

@@ -9,7 +9,7 @@ import { addSigningKey, listSigningKeys, type PublicAlgorithm, removeSigningKey,
 import type { Environment } from '../../model/environment.ts';
 import { type KeyScope, MAX_KEY_RATE_LIMIT, type SigningKey } from '../../model/key.ts';
 import { addCommand, addGroup } from '../command.ts';
-import { choiceOption, durationOption, integerOption } from '../option-values.ts';
+import { choiceFlag, durationOption, integerOption } from '../option-values.ts';
 import { usageFailure } from '../failure.ts';
 import { withStore } from '../shared/open-store.ts';
 import { type Invocation, invocationOf } from '../shared/invocation.ts';
@@ -17,19 +17,20 @@ import { keyRow, newKeyText, presentSigningKey, signingKeyRow, signingKeyText } 
 import { nextSteps, printResult, table } from '../terminal/output.ts';
 import { confirmDestruction } from '../terminal/prompt.ts';
 
+const kinds = ['secret', 'publishable', 'signing'] as const;
 const scopes: readonly KeyScope[] = ['full', 'read', 'moderate'];
 const algorithms: readonly PublicAlgorithm[] = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 
 interface CreateOptions {
   readonly env: string;
-  readonly kind: string;
+  readonly kind: (typeof kinds)[number];
   readonly name?: string;
-  readonly scope?: string;
+  readonly scope?: KeyScope;
   readonly rooms?: string;
   readonly expires?: string;
   readonly rateLimit?: string;
   readonly kid?: string;
-  readonly alg?: string;
+  readonly alg?: PublicAlgorithm;
   readonly publicKey?: string;
   readonly jwks?: string;
 }
@@ -51,14 +52,14 @@ export function register(program: Command): void {
     ],
   })
     .requiredOption('--env <slug>', 'Environment of the key.')
-    .requiredOption('--kind <kind>', 'secret, publishable or signing.')
+    .addOption(choiceFlag('--kind <kind>', 'What the key is for.', kinds).makeOptionMandatory())
     .option('--name <text>', 'Name by which you recognise the key.')
-    .option('--scope <scope>', 'Secret keys: full, read, or moderate (read, resolve, edit and delete).')
+    .addOption(choiceFlag('--scope <scope>', 'Secret keys: what it may do; moderate is to read, resolve, edit and delete (default: full).', scopes))
     .option('--rooms <room>', 'Secret keys: the only room it can access, or prefix* for all rooms with that prefix.')
     .option('--expires <duration>', 'Lifetime, such as 90d (default: until it is revoked).')
     .option('--rate-limit <n>', 'Secret keys: requests per minute, counted per key instead of per address, or unlimited.')
     .option('--kid <kid>', 'Signing keys: its id in token headers (default: a new one).')
-    .option('--alg <algorithm>', `Signing keys: ${algorithms.join(', ')}.`)
+    .addOption(choiceFlag('--alg <algorithm>', 'Signing keys: algorithm that the tokens are signed with.', algorithms))
     .option('--public-key <file>', 'Signing keys: file with a public key, PEM or JWK.')
     .option('--jwks <url>', 'Signing keys: https address of a JWKS.')
     .action(create);
@@ -93,13 +94,13 @@ export function register(program: Command): void {
 
 async function create(options: CreateOptions, command: Command): Promise<void> {
   const at = invocationOf(command);
-  const kind = choiceOption('kind', options.kind, ['secret', 'publishable', 'signing'] as const);
+  const { kind } = options;
   refuseInapplicableOptions(kind, options);
   if (kind === 'signing') return createSigning(at, options);
   const input: KeyCreate = {
     kind,
     ...(options.name !== undefined && { name: options.name }),
-    ...(options.scope !== undefined && { scope: choiceOption('scope', options.scope, scopes) }),
+    ...(options.scope !== undefined && { scope: options.scope }),
     ...(options.rooms !== undefined && { rooms: options.rooms }),
     ...(options.expires !== undefined && { expiresInSeconds: durationOption('expires', options.expires) }),
     ...(options.rateLimit !== undefined && { rateLimit: rateLimitOption(options.rateLimit) }),
@@ -155,8 +156,8 @@ async function rotateSigning(at: Invocation, ctx: Context, { environment, key }:
   if (key.kind !== 'secret') {
     throw usageFailure(
       `${key.kid} is the public key of an identity provider, which Collab cannot rotate. Nothing was changed.`,
-      `Add the provider's new key: collab key create --env ${environment.slug} --kind signing --alg ${key.alg} …`,
-      `When the old tokens have expired: collab key revoke ${key.kid}`,
+      `Add the provider's new key: \`collab key create --env ${environment.slug} --kind signing --alg ${key.alg} …\``,
+      `When the old tokens have expired: \`collab key revoke ${key.kid}\``,
     );
   }
   const created = await addSigningKey(ctx, environment, { kind: 'secret' });
@@ -177,7 +178,7 @@ async function findSigningKey(ctx: Context, kid: string, env: string | undefined
   return found[0];
 }
 
-function refuseInapplicableOptions(kind: 'secret' | 'publishable' | 'signing', options: CreateOptions): void {
+function refuseInapplicableOptions(kind: CreateOptions['kind'], options: CreateOptions): void {
   const applicable: Readonly<Record<typeof kind, readonly string[]>> = {
     secret: ['name', 'scope', 'rooms', 'expires', 'rateLimit'],
     publishable: ['name', 'expires'],
@@ -201,7 +202,6 @@ function signingInput({ kid, alg, publicKey, jwks }: CreateOptions): SigningKeyC
     return { kind: 'secret', ...id };
   }
   if (alg === undefined) throw usageFailure(`--alg is missing: give the algorithm that the tokens are signed with, one of ${algorithms.join(', ')}.`);
-  const algorithm = choiceOption('alg', alg, algorithms);
-  if (jwks !== undefined) return { kind: 'jwks', alg: algorithm, url: jwks, ...id };
-  return { kind: 'public', alg: algorithm, key: readFileSync(publicKey ?? '', 'utf8'), ...id };
+  if (jwks !== undefined) return { kind: 'jwks', alg, url: jwks, ...id };
+  return { kind: 'public', alg, key: readFileSync(publicKey ?? '', 'utf8'), ...id };
 }

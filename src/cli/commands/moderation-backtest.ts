@@ -13,7 +13,6 @@ import { withStore } from '../shared/open-store.ts';
 import { excerpt, printResult, table } from '../terminal/output.ts';
 
 const MAX_TESTED = 100_000;
-const STDERR = 2;
 
 /** A comment that the filters would not have published unchanged. */
 interface Hit {
@@ -53,7 +52,7 @@ async function run({ env, since, limit }: { env: string; since?: string; limit: 
   const options = { since: since === undefined ? null : timeOption('since', since, Date.now()), limit: integerOption('limit', limit, 1, MAX_TESTED) };
   const report = await withStore(at, async (ctx, config) => {
     const environment = await findEnvironment(ctx, env);
-    return withFilters(ctx, config, environment, (filters) => test(ctx, filters, environment, options));
+    return withCommentFilters(ctx, config, environment, (filters) => test(ctx, filters, environment, options));
   });
   const { tested, items } = report;
   const count = (outcome: Hit['outcome']): number => items.filter((item) => item.outcome === outcome).length;
@@ -67,21 +66,14 @@ async function run({ env, since, limit }: { env: string; since?: string; limit: 
 }
 
 /** Runs `work` with the filters of the configured plugins, whose writes are dropped. Throws `Failure` if there are none in the environment. */
-async function withFilters<T>(ctx: Context, config: Config, environment: Environment, work: (filters: Filters) => Promise<T>): Promise<T> {
-  const [{ loadWebPlugins }, { PluginError }, { createLogger }] = await Promise.all([import('../../plugins/web-plugins.ts'), import('../../plugins/plugin-error.ts'), import('../../observability/log.ts')]);
-  const log = createLogger({ level: config.log.level, name: 'cli', output: STDERR });
-  const plugins = await loadWebPlugins({ ctx, config, log, isDry: true }).catch((error: unknown) => {
-    throw error instanceof PluginError ? new Failure(error.message, ['`collab plugin check` shows all problems.'], 2) : error;
-  });
-  try {
-    const { filters } = plugins;
+async function withCommentFilters<T>(ctx: Context, config: Config, environment: Environment, work: (filters: Filters) => Promise<T>): Promise<T> {
+  const { withFilters } = await import('../shared/with-filters.ts');
+  return withFilters(ctx, config, true, (filters) => {
     if (filters === undefined || !(filters.has('comment.create', environment) || filters.has('thread.create', environment))) {
       throw new Failure(`No plugin of the configuration filters comments in ${environment.slug}.`, ['Name one in the option plugins, such as moderation-rules (docs/moderation.md). `collab plugin list` shows the hooks of each.']);
     }
-    return await work(filters);
-  } finally {
-    await plugins.close();
-  }
+    return work(filters);
+  });
 }
 
 async function test(ctx: Context, filters: Filters, environment: Environment, options: BacktestOptions): Promise<Report> {

@@ -8,7 +8,7 @@ import { getItem, listItems } from '../../domain/moderation/items.ts';
 import type { Comment } from '../../model/comment.ts';
 import type { ModerationItem, Report } from '../../model/moderation.ts';
 import { addCommand, addGroup } from '../command.ts';
-import { choiceOption, integerOption } from '../option-values.ts';
+import { choiceFlag, integerOption } from '../option-values.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { withStore } from '../shared/open-store.ts';
 import { operatorActor } from '../shared/operator.ts';
@@ -17,6 +17,7 @@ import { confirmDestruction } from '../terminal/prompt.ts';
 import { addBacktest } from './moderation-backtest.ts';
 
 const MAX_LISTED = 1_000;
+const states = ['held', 'reported', 'decided'] as const;
 
 /** An item as `listItems` and `getItem` render it. */
 interface ItemView extends Omit<ModerationItem, 'reports'> {
@@ -35,7 +36,7 @@ export function register(program: Command): void {
     examples: ['collab moderation list --env default', 'collab moderation list --env default --state reported --json'],
   })
     .requiredOption('--env <slug>', ENV)
-    .option('--state <state>', 'held, reported, or decided (within 30 days).', 'held')
+    .addOption(choiceFlag('--state <state>', 'State of the items; decided is within 30 days.', states).default('held'))
     .option('--limit <n>', `The most items to list, 1 to ${MAX_LISTED}.`, '100')
     .action(list);
 
@@ -66,7 +67,7 @@ export function register(program: Command): void {
 
 async function list({ env, state, limit }: { env: string; state: string; limit: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
-  const query = { limit: String(integerOption('limit', limit, 1, MAX_LISTED)), state: choiceOption('state', state, ['held', 'reported', 'decided'] as const) };
+  const query = { limit: String(integerOption('limit', limit, 1, MAX_LISTED)), state };
   const text = await withStore(at, async (ctx) => (await listItems(ctx, await actorIn(ctx, env), parseListQuery(new URLSearchParams(query), 'moderation'))).text);
   const { items } = JSON.parse(String(text)) as { items: ItemView[] };
   printResult(at.json, { items }, () =>

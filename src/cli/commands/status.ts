@@ -7,7 +7,7 @@ import { type Counts, countEnvironment } from './environment-counts.ts';
 import { withStore } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { describeSnapshot, findLongSnapshots } from '../doctor/long-snapshots.ts';
-import { keyValues, nextSteps, printResult, shellWord, table } from '../terminal/output.ts';
+import { keyValues, nextSteps, pasteable, printResult, shellWord, table } from '../terminal/output.ts';
 import { bytesText } from '../terminal/progress.ts';
 import { diskUse } from '../shared/disk-use.ts';
 import { filesFolder, storeFolder } from '../shared/folder.ts';
@@ -85,7 +85,7 @@ function describe(status: Status): string {
       `#${seq}`,
     ]),
   );
-  const warnings = status.heldSnapshots.map((snapshot) => `\nWarning: ${describeSnapshot(snapshot)}. Run collab doctor for details.`);
+  const warnings = status.heldSnapshots.map((snapshot) => `\nWarning: ${describeSnapshot(snapshot)}. ${pasteable('Run `collab doctor` for details.')}`);
   return [keyValues([...serverPairs(status), ...diskPairs(status)]), ...warnings, '', environments.length === 0 ? 'There are no environments.' : contents, nextText(status)].join('\n');
 }
 

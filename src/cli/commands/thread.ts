@@ -6,17 +6,18 @@ import type { BackendActor } from '../../domain/access/actor.ts';
 import type { Comment } from '../../model/comment.ts';
 import type { Thread } from '../../model/thread.ts';
 import { addCommand, addGroup } from '../command.ts';
-import { booleanOption } from '../option-values.ts';
+import { booleanFlag } from '../option-values.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { limitHelp, listItems, moreText } from '../shared/list-items.ts';
 import { withStore } from '../shared/open-store.ts';
 import { operatorActor } from '../shared/operator.ts';
 import { excerpt, keyValues, nextSteps, printResult, table } from '../terminal/output.ts';
 import { confirmDestruction } from '../terminal/prompt.ts';
+import { addThreadWrites } from './thread-write.ts';
 
 type ThreadWithComments = Thread & { readonly comments: readonly Comment[] };
 
-/** Adds `thread list|show|resolve|reopen|delete`. */
+/** Adds `thread list|show|create|update|resolve|reopen|delete`. */
 export function register(program: Command): void {
   const thread = addGroup(program, 'thread', 'Threads: conversations at a place of a page.');
   const ENV = 'Environment of the thread.';
@@ -26,13 +27,15 @@ export function register(program: Command): void {
     examples: ['collab thread list demo --env default', 'collab thread list demo --env default --resolved false --json'],
   })
     .requiredOption('--env <slug>', 'Environment of the room.')
-    .option('--resolved <true|false>', 'Only resolved threads, or only open ones (default: all).')
+    .addOption(booleanFlag('--resolved <boolean>', 'Only resolved threads, or only open ones (default: all).'))
     .option('--limit <n>', limitHelp('threads'), '100')
     .action(list);
 
   addCommand(thread, 'show <id>', { summary: 'Show a thread with its comments.', examples: ['collab thread show th_1m824gecgs4y1gdw90dr --env default'] })
     .requiredOption('--env <slug>', ENV)
     .action(show);
+
+  addThreadWrites(thread);
 
   for (const [name, resolved, summary] of [['resolve', true, 'Resolve a thread.'], ['reopen', false, 'Open a resolved thread again.']] as const) {
     addCommand(thread, `${name} <id>`, { summary, details: 'A thread that is so already is left unchanged.', examples: [`collab thread ${name} th_1m824gecgs4y1gdw90dr --env default`] })
@@ -50,10 +53,9 @@ export function register(program: Command): void {
     .action(remove);
 }
 
-async function list(roomId: string, { env, resolved, limit }: { env: string; resolved?: string; limit: string }, command: Command): Promise<void> {
+async function list(roomId: string, { env, resolved, limit }: { env: string; resolved?: boolean; limit: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
-  if (resolved !== undefined) booleanOption('resolved', resolved);
-  const found = await inEnvironment(command, env, (ctx, actor) => listItems<Thread>('threads', { resolved }, limit, (query) => listThreads(ctx, actor, roomId, query)));
+  const found = await inEnvironment(command, env, (ctx, actor) => listItems<Thread>('threads', { resolved: resolved === undefined ? undefined : String(resolved) }, limit, (query) => listThreads(ctx, actor, roomId, query)));
   printResult(at.json, found, () =>
     found.items.length === 0
       ? `There are no such threads in ${roomId}.`

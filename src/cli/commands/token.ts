@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { findEnvironment } from '../../domain/environments/environments.ts';
 import { mintUserToken, type TokenRequest } from '../../domain/access/tokens.ts';
 import { addCommand, addGroup } from '../command.ts';
-import { choiceOption, durationOption, listOption } from '../option-values.ts';
+import { choiceFlag, durationOption, listOption } from '../option-values.ts';
 import { withStore } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { nextSteps, printResult } from '../terminal/output.ts';
@@ -15,7 +15,7 @@ interface CreateOptions {
   readonly ttl: string;
   readonly name?: string;
   readonly avatarUrl?: string;
-  readonly role?: string;
+  readonly role?: (typeof roles)[number];
   readonly rooms?: string;
 }
 
@@ -35,7 +35,7 @@ export function register(program: Command): void {
     .option('--ttl <duration>', 'Lifetime, at most that of the environment (24h, see collab env update --token-lifetime).', '1h')
     .option('--name <text>', 'Name of the user.')
     .option('--avatar-url <url>', 'URL of a picture.')
-    .option('--role <role>', `${roles.join(', ')} (default: member).`)
+    .addOption(choiceFlag('--role <role>', 'Role of the user (default: member).', roles))
     .option('--rooms <rooms>', 'Rooms or prefix* that the user can access, separated by commas (default: all).')
     .action(create);
 }
@@ -48,7 +48,7 @@ async function create(options: CreateOptions, command: Command): Promise<void> {
     ttlSeconds: durationOption('ttl', ttl),
     ...(name !== undefined && { name }),
     ...(avatarUrl !== undefined && { avatarUrl }),
-    ...(role !== undefined && { role: choiceOption('role', role, roles) }),
+    ...(role !== undefined && { role }),
     ...(rooms !== undefined && { rooms: listOption(rooms) }),
   };
   const token = await withStore(at, async (ctx) => mintUserToken(ctx, await findEnvironment(ctx, env), request));

@@ -9,8 +9,9 @@ import { withStore } from '../shared/open-store.ts';
 import { keyValues, printResult, table } from '../terminal/output.ts';
 import { bytesText } from '../terminal/progress.ts';
 import { confirmDestruction } from '../terminal/prompt.ts';
+import { addUploadTransfers } from './upload-transfer.ts';
 
-/** Adds `upload list|show|delete`. */
+/** Adds `upload list|show|create|fetch|delete`. */
 export function register(program: Command): void {
   const upload = addGroup(program, 'upload', 'Uploads: the files of comments, and those that no comment links yet.');
   const ENV = 'Environment of the upload.';
@@ -27,6 +28,8 @@ export function register(program: Command): void {
   addCommand(upload, 'show <id>', { summary: 'Show an upload and the comment that links it.', examples: ['collab upload show file_1m824gecgs4y1gdw90dr --env default'] })
     .requiredOption('--env <slug>', ENV)
     .action(show);
+
+  addUploadTransfers(upload);
 
   addCommand(upload, 'delete <id>', {
     summary: 'Delete an upload that no comment links.',

@@ -8,7 +8,7 @@ import { operatorActor } from '../shared/operator.ts';
 import { addCommand, addGroup } from '../command.ts';
 import { withStore } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
-import { keyValues, nextSteps, printResult, table } from '../terminal/output.ts';
+import { keyValues, nextSteps, printResult, shellWord, table } from '../terminal/output.ts';
 
 interface AddOptions {
   readonly env: string;
@@ -58,7 +58,7 @@ async function add(id: string, options: AddOptions, command: Command): Promise<v
   };
   const text = await withStore(at, async (ctx) => putUser(ctx, operatorActor(await findEnvironment(ctx, env)), id, fields));
   const user = userIn(text);
-  printResult(at.json, user, () => `Saved the user ${user.userId}.${nextSteps(`collab token create --env ${env} --user ${user.userId}`)}`);
+  printResult(at.json, user, () => `Saved the user ${user.userId}.${nextSteps(`collab token create --env ${env} --user ${shellWord(user.userId)}`)}`);
 }
 
 async function list({ env, query }: { env: string; query?: string }, command: Command): Promise<void> {

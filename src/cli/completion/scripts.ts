@@ -21,6 +21,9 @@ _collab() {
   for ((i = 1; i < COMP_CWORD; i++)); do
 ${step(nodes, '${COMP_WORDS[i]}')}
   done
+  case "$at $prev" in
+${choicesIn(nodes).map(({ at, values }) => `    '${at}') COMPREPLY=($(compgen -W '${values.join(' ')}' -- "$cur")); return ;;`).join('\n')}
+  esac
   case $prev in
     ${flagsOf(nodes, 'path').join('|')}) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     ${flagsOf(nodes, 'other').join('|')}) return ;;
@@ -43,6 +46,9 @@ _collab() {
   for ((i = 2; i < CURRENT; i++)); do
 ${step(nodes, '${words[i]}')}
   done
+  case "$at $prev" in
+${choicesIn(nodes).map(({ at, values }) => `    '${at}') found=(${values.join(' ')}); _describe value found; return ;;`).join('\n')}
+  esac
   case $prev in
     ${flagsOf(nodes, 'path').join('|')}) _files; return ;;
     ${flagsOf(nodes, 'other').join('|')}) return ;;
@@ -77,13 +83,20 @@ ${lines.join('\n')}
 }
 
 function fishValue(value: CompletionOption['value']): string {
-  return value === null ? ' -f' : value === 'path' ? ' -r -F' : ' -x';
+  if (value === null) return ' -f';
+  if (value === 'path') return ' -r -F';
+  return value === 'other' ? ' -x' : ` -x -a '${value.join(' ')}'`;
 }
 
 /** In bash and zsh: adds a word to the path of commands if it is one there, which option values and arguments are not. */
 function step(nodes: readonly CompletionNode[], word: string): string {
   const paths = nodes.filter(({ path }) => path !== '').map(({ path }) => `'${path}'`);
   return `    case "\${at:+$at }${word}" in\n      ${paths.join('|')}) at="\${at:+$at }${word}" ;;\n    esac`;
+}
+
+/** The options with fixed values, each behind the words of its command. */
+function choicesIn(nodes: readonly CompletionNode[]): { readonly at: string; readonly values: readonly string[] }[] {
+  return nodes.flatMap(({ path, options }) => options.flatMap(({ word, value }) => (typeof value === 'object' && value !== null ? [{ at: `${path} ${word}`, values: value }] : [])));
 }
 
 /** The flags of all commands whose values are of a kind. */

@@ -9,7 +9,7 @@ import { Progress } from '../terminal/progress.ts';
 const MAX_LISTED = 50;
 /** How often progress is updated. */
 const PROGRESS_MS = 200;
-const REMEDY = 'Keep a copy of the data folder, restore the latest intact backup (collab restore), and check the kernel log (dmesg) for disk errors.';
+const REMEDY = 'Keep a copy of the data folder, restore the latest intact backup (`collab restore <backup>`), and check the kernel log (dmesg) for disk errors.';
 
 /** Reads every record, event and file of a store. Returns nothing if there is no store, which another check reports. */
 export async function checkDeep({ config }: Subject): Promise<Check[]> {

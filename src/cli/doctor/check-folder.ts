@@ -82,14 +82,14 @@ async function checkFilesystem(dataDir: string): Promise<Check> {
 async function checkStore({ dir, config }: Subject): Promise<Check[]> {
   const crash = await crashOnOpening(dir);
   if (crash !== null) {
-    const remedy = `Stop the server, keep a copy of ${storeFolder(config)}, and restore a backup (collab restore).`;
+    const remedy = `Stop the server, keep a copy of ${storeFolder(config)}, and restore a backup: \`collab restore <backup>\`.`;
     return [fail('store', `the database is damaged: a process that opened it was killed by ${crash}`, remedy)];
   }
   try {
     return await useStore(config, inspectStore);
   } catch (error) {
     if (error instanceof Interrupted) throw error;
-    return [fail('store', reasonOf(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup (collab restore).')];
+    return [fail('store', reasonOf(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup: `collab restore <backup>`.')];
   }
 }
 

@@ -55,9 +55,21 @@ export function shellWord(text: string): string {
  */
 export function asInvoked(line: string): string {
   if (!line.startsWith('collab ')) return line;
+  return `${programName(process.argv[1] ?? '')}${onSameFolder(line).slice('collab'.length)}`;
+}
+
+/**
+ * Adds the folder that was given with --dir to each command in a text that tells the operator what to do. Commands are in
+ * backticks (`collab doctor`); nothing else changes. Not for texts that contain input, or name a command without asking for it.
+ */
+export function pasteable(text: string): string {
+  return text.split('`').map((part, index) => (index % 2 === 1 && part.startsWith('collab ') ? onSameFolder(part) : part)).join('`');
+}
+
+/** Adds the folder that was given with --dir to a command line, unless it names one or needs none. */
+function onSameFolder(line: string): string {
   const folder = givenFolder(process.argv.slice(2));
-  const repeated = folder === undefined || / --(?:dir|help)\b/.test(line) ? '' : ` --dir ${shellWord(folder)}`;
-  return `${programName(process.argv[1] ?? '')}${line.slice('collab'.length)}${repeated}`;
+  return folder === undefined || / --(?:dir|help)\b/.test(line) ? line : `${line} --dir ${shellWord(folder)}`;
 }
 
 function programName(script: string): string {
@@ -70,11 +82,11 @@ function programName(script: string): string {
 
 /** Formats a failure as one JSON document in a line, for callers that asked for JSON. */
 export function failureJson({ code, message, remedies }: Failure): string {
-  return JSON.stringify({ error: { code, message, remedies } });
+  return JSON.stringify({ error: { code, message, remedies: remedies.map(pasteable) } });
 }
 
 /** Formats a failure: what happened, then what to do. */
 export function renderFailure(failure: Failure): string {
-  const remedies = failure.remedies.map((remedy) => `  → ${remedy}`);
+  const remedies = failure.remedies.map((remedy) => `  → ${pasteable(remedy)}`);
   return [`collab: ${failure.message}`, ...remedies].join('\n');
 }
