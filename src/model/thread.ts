@@ -9,6 +9,8 @@ export const PositionSchema = Type.Object({
   selector: Type.Optional(Type.String({ description: 'CSS selector of the target element; at most 2 048 characters.' })),
   path: Type.Optional(Type.String({ description: 'DOM path to the target element; at most 2 048 characters.' })),
   quote: Type.Optional(Type.String({ description: 'Beginning of the text of the target element, to find it by when the selector fails; at most 2 048 characters.' })),
+  quotePrefix: Type.Optional(Type.String({ description: 'Text before the target element, to choose among elements with the same quote; at most 2 048 characters.' })),
+  quoteSuffix: Type.Optional(Type.String({ description: 'Text behind the target element, for the same purpose; at most 2 048 characters.' })),
   elementOffsetX: Type.Optional(Type.Number({ description: 'Horizontal offset within the target element.' })),
   elementOffsetY: Type.Optional(Type.Number({ description: 'Vertical offset within the target element.' })),
   scrollX: Type.Optional(Type.Number({ description: 'Page scroll X when it was pinned.' })),

@@ -205,6 +205,7 @@ export class CollabComments extends LitElement {
     if (opened === null || opened === undefined) return;
     if (this.#opened === null && this.shadowRoot !== null) {
       this.shadowRoot.adoptedStyleSheets = [...this.shadowRoot.adoptedStyleSheets, ...opened.sheets.map(styleSheet)];
+      opened.acceptDrops(this.renderRoot, () => this.#app);
     }
     this.#opened = opened;
     this.#setCursors(this.cursors);

@@ -7,6 +7,9 @@ import { api, comment, field, live, openPage, pin, popover } from '../helpers/wi
 const table = `<style>td { padding: 20px 80px }</style><table><tbody>
   <tr><td>Order 1001</td></tr><tr><td>Order 1002</td></tr><tr><td>Order 1003</td></tr></tbody></table><div style="height: 1000px"></div>`;
 
+/** Adds a picture to a `transfer` of the page. */
+const picture = (name: string): string => `transfer.items.add(new File([Uint8Array.from(atob('iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CAB+GTG8HSALfKY52fTcuYAAAAAElFTkSuQmCC'), (letter) => letter.charCodeAt(0))], '${name}', { type: 'image/png' }));`;
+
 t.test('what the widget shows beside the page', { skip: skipReason, timeout: 120_000 }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
@@ -82,7 +85,7 @@ t.test('what the widget shows beside the page', { skip: skipReason, timeout: 120
     /** Dispatches an event of dragging a file; whether the page refused the default. */
     const drag = (kind: string, selector: string): Promise<boolean> => page.evaluate(`(() => {
       const transfer = new DataTransfer();
-      transfer.items.add(new File(['x'], 'beside.png', { type: 'image/png' }));
+      ${picture('beside.png')}
       const target = document.querySelector('collab-comments').shadowRoot.querySelector('.popover ${selector}');
       return !target.dispatchEvent(new DragEvent('${kind}', { dataTransfer: transfer, bubbles: true, cancelable: true, composed: true }));
     })()`);
@@ -97,5 +100,41 @@ t.test('what the widget shows beside the page', { skip: skipReason, timeout: 120
     await popover(page).getByText('beside.png').waitFor();
     t.equal(await drag('drop', 'textarea'), true);
     t.equal(await popover(page).locator('.upload').count(), 2, 'each is taken once');
+  });
+
+  await t.test('a file that is dropped on the panel goes to the open field; without one the page stays and a message says where to', async (t) => {
+    /** Drags a file over an element of the widget and drops it there; whether the page refused the default of both. */
+    const drop = (selector: string, name: string): Promise<[boolean, boolean]> => page.evaluate(`(() => {
+      const transfer = new DataTransfer();
+      ${picture(name)}
+      const target = document.querySelector('collab-comments').shadowRoot.querySelector('${selector}');
+      return ['dragover', 'drop'].map((kind) => !target.dispatchEvent(new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true, composed: true })));
+    })()`);
+    const refused = page.locator('.toast', { hasText: 'Files can be dropped on an open thread or on a new comment.' });
+    await popover(page).waitFor();
+    await page.getByRole('button', { name: /Show comments/ }).click();
+    for (const selector of ['.panel .list', '.panel input', '.panel h2']) {
+      const name = `${selector.slice(7)}.png`;
+      t.same(await drop(selector, name), [true, true], selector);
+      await popover(page).getByText(name).waitFor();
+    }
+    t.equal(await page.locator('collab-comments .composer.dropping').count(), 0);
+    t.equal(await refused.count(), 0);
+    await popover(page).getByRole('button', { name: 'Close' }).click();
+    t.same(await drop('.panel .list', 'none.png'), [true, true]);
+    await refused.waitFor();
+    await refused.getByRole('button', { name: 'Dismiss' }).click();
+
+    const position = { x: 0.5, y: 0.5 };
+    for (const body of ['One', 'Two']) await api(cluster, 'POST', '/rooms/own/threads', { userId: 'maria', body, position });
+    await page.getByRole('button', { name: '2 threads here' }).click();
+    t.same(await drop('.cluster-list .list', 'cluster.png'), [true, true]);
+    await refused.waitFor();
+    t.same(await drop('.toast', 'toast.png'), [true, true]);
+    t.same(await page.evaluate(`(() => {
+      const transfer = new DataTransfer();
+      transfer.setData('text/plain', 'words');
+      return document.querySelector('collab-comments').shadowRoot.querySelector('.panel input').dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, bubbles: true, cancelable: true, composed: true }));
+    })()`), true, 'text is left to the browser');
   });
 });

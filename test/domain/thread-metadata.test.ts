@@ -35,7 +35,7 @@ await t.test('every member can pin a thread elsewhere, which replaces its positi
   const world = await createWorld(t);
   const { ctx, peer } = world;
   const { threadId } = await startThread(world, 'room', { position: { x: 0, y: 0, selector: '#old' } });
-  const position = { x: 0.5, y: 1, selector: '#new', quote: 'Revenue by week', elementOffsetX: 0.25 };
+  const position = { x: 0.5, y: 1, selector: '#new', quote: 'Revenue by week', quotePrefix: 'Before it', quoteSuffix: 'Behind it', elementOffsetX: 0.25 };
   t.equal(await patchThread(ctx, world.bob, threadId, { position }), `{"threadId":"${threadId}","resolved":false}`);
   const { thread } = JSON.parse(await getThread(peer, world.backend, threadId)) as { thread: Thread };
   t.match(thread, { positionX: 0.5, positionY: 1, position, userId: 'ann' });
@@ -43,7 +43,9 @@ await t.test('every member can pin a thread elsewhere, which replaces its positi
   await patchThread(ctx, world.bob, threadId, { position });
   t.equal((await world.events()).length, 2, 'the same again tells nobody');
   await t.rejects(patchThread(ctx, world.bob, threadId, { position: { x: 2, y: 0 } }), { code: 'invalid_request', message: /^position\.x must/ });
-  await t.rejects(patchThread(ctx, world.bob, threadId, { position: { x: 0, y: 0, quote: 'q'.repeat(2_049) } }), { message: 'position.quote must be at most 2048 characters' });
+  for (const field of ['quote', 'quotePrefix', 'quoteSuffix']) {
+    await t.rejects(patchThread(ctx, world.bob, threadId, { position: { x: 0, y: 0, [field]: 'q'.repeat(2_049) } }), { message: `position.${field} must be at most 2048 characters` });
+  }
 });
 
 await t.test('an empty or forbidden change is refused', async (t) => {

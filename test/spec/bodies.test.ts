@@ -81,6 +81,8 @@ const bounds: Readonly<Record<string, Bound>> = {
   'position.selector': selector('selector'),
   'position.path': selector('path'),
   'position.quote': selector('quote'),
+  'position.quotePrefix': selector('quotePrefix'),
+  'position.quoteSuffix': selector('quoteSuffix'),
   attachmentIds: {
     good: [[]],
     bad: [

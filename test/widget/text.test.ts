@@ -1,5 +1,6 @@
 import t from 'tap';
-import type { Inline } from '../../src/widget/text/inline.ts';
+import { mentionedIn } from '../../src/widget/core/mentioned.ts';
+import { type Inline, parseInline } from '../../src/widget/text/inline.ts';
 import { parseMarkdown } from '../../src/widget/text/markdown.ts';
 import { safeLine, safeText } from '../../src/widget/text/safe-text.ts';
 
@@ -37,6 +38,16 @@ t.test('only web and mail addresses become links, and punctuation behind them st
 
 t.test('mentions are those of the comment, the longest name first', (t) => {
   t.same(line('@Maria Sørensen and @Ann, not @Bob, not mail@Ann'), [['mention', 'maria'], ' and ', ['mention', 'ann'], ', not @Bob, not mail@Ann']);
+  t.end();
+});
+
+t.test('a longer word that begins like a name is no mention of it, as it is when the comment is sent', (t) => {
+  const bob = [['bob', 'Bob'], ['smith', 'Bob Smith']] as const;
+  for (const text of ['@Bob', '@Bob, look', '(@Bob)', '@Bobby', '@Bob2', '@Bobe\u0301', '@Bob𝒳', '@Bob Smithson', '@Bob Smith', 'mail@Bob', 'é@Bob', '@Bob’s']) {
+    const shown = outline(parseInline(text, new Map(bob))).flatMap((piece) => (Array.isArray(piece) ? [piece[1]] : []));
+    t.same(shown, mentionedIn({ text, mentions: Object.fromEntries(bob) }), text);
+  }
+  t.same(outline(parseInline('@Bobby and @Bob', new Map(bob))), ['@Bobby and ', ['mention', 'bob']]);
   t.end();
 });
 

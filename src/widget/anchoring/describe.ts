@@ -1,4 +1,5 @@
 import type { Position } from '../../model/thread.ts';
+import { describeContext } from './context.ts';
 
 /** The length of a quote, in characters. */
 export const QUOTE_LENGTH = 120;
@@ -14,6 +15,7 @@ export function describePoint(root: Document, element: Element, clientX: number,
   const selector = selectorOf(element);
   const path = pathOf(element, null);
   const quote = quoteOf(element);
+  const context = quote === null ? null : describeContext(element, quote, sameKind(root, element, quote));
   return {
       x: fraction(clientX - page.left, Math.max(root.documentElement.scrollWidth, 1)),
       y: fraction(clientY - page.top, Math.max(root.documentElement.scrollHeight, 1)),
@@ -24,6 +26,8 @@ export function describePoint(root: Document, element: Element, clientX: number,
       scrollX: Math.round(root.defaultView?.scrollX ?? 0),
       scrollY: Math.round(root.defaultView?.scrollY ?? 0),
     ...(quote === null ? {} : { quote }),
+    ...(context === null || context.before === '' ? {} : { quotePrefix: context.before }),
+    ...(context === null || context.after === '' ? {} : { quoteSuffix: context.after }),
   };
 }
 
@@ -31,6 +35,11 @@ export function describePoint(root: Document, element: Element, clientX: number,
 export function quoteOf(element: Element): string | null {
   const text = (element.textContent ?? '').slice(0, 4 * QUOTE_LENGTH).replaceAll(/\s+/g, ' ').trim();
   return text.length < 3 ? null : text.slice(0, QUOTE_LENGTH).trim();
+}
+
+/** The other elements of the same kind with the same quote. */
+function sameKind(root: Document, element: Element, quote: string): Element[] {
+  return [...root.getElementsByTagName(element.localName)].filter((other) => other !== element && quoteOf(other) === quote);
 }
 
 /** A short selector that finds only this element now: by `data-collab-anchor`, else by path from the nearest ancestor with an id. */

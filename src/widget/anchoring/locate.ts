@@ -1,50 +1,64 @@
 import type { Position } from '../../model/thread.ts';
-import { quoteOf } from './describe.ts';
+import { type Context, contextLikeness, isContext, storedContext } from './context.ts';
+import { PageText } from './page-text.ts';
 import { similarity } from './similarity.ts';
 
 /** From this similarity on, an element where the selector leads is the same one with an edited text. */
 const EDITED = 0.35;
 /** From this similarity on, an element that is elsewhere now is the same one. */
 const MOVED = 0.75;
-/** At most this many elements are compared with a quote. */
-const MAX_CANDIDATES = 2_000;
+/** From this likeness of contexts on, one of several elements with the same text is the same one: rows are alike. */
+const IN_CONTEXT = 0.8;
+/** At most this many contexts are compared with one that was edited, those around where the selector leads: hundreds of pins may ask. */
+const MAX_COMPARED = 100;
 /** From this length on, a quote is taken for the text of one element alone, whatever its kind is now. */
 const UNIQUE_QUOTE_LENGTH = 12;
-/** An element with more children is not read: its text may be that of half the page. */
-const MAX_CHILDREN = 2;
-
-/** The texts that were read already, by element, while the page does not change. */
-export type Texts = Map<Element, string | null>;
 
 /**
  * Finds the element of a position: where the selector or the path leads, if the text there is still similar to the quote and no
  * element of the same kind has one that is clearly more similar; else that element; else one of another kind with this very
- * text. Null if it is gone. A position without a selector belongs to the page as a whole, which is `documentElement`.
+ * text. Of several with this very text it is the one in the context of the position, if it was stored with one. Null if it is
+ * gone. A position without a selector belongs to the page as a whole, which is `documentElement`.
  *
- * @param texts shared by the searches for several positions of the same page
+ * @param text shared by the searches for several positions of the same page
  */
-export function locate(root: Document, position: Position, texts: Texts = new Map()): Element | null {
+export function locate(root: Document, position: Position, text = new PageText(root)): Element | null {
   if (position.selector === undefined && position.path === undefined) return root.documentElement;
   const selected = query(root, position.selector);
   const direct = selected ?? query(root, position.path);
   const { quote } = position;
   if (quote === undefined || quote === '') return direct;
+  const context = storedContext(position);
   const named = selected !== null && isNamed(position.selector);
-  const likeness = direct === null ? 0 : similarity(textOf(direct, texts) ?? '', quote);
-  if (direct !== null && (likeness === 1 || (named && likeness >= MOVED))) return direct;
+  const likeness = direct === null ? 0 : similarity(text.quote(direct) ?? '', quote);
+  if (direct !== null && named && likeness >= MOVED) return direct;
+  if (direct !== null && likeness === 1 && (context === null || isContext(text.context(direct), context))) return direct;
+  const kind = text.ofKind(tagOf(position.path ?? position.selector ?? ''));
+  const same = kind.get(quote);
+  if (same !== undefined) return oneOf(same, likeness === 1 ? direct : null, context, text);
   // The rows of a table are alike: only a text that is nearer by half says that it has moved and was not edited in its place.
-  const least = likeness < MOVED ? MOVED : (1 + likeness) / 2;
-  const moved = bestMatch(root, position.path ?? position.selector ?? '', quote, least, texts);
-  if (moved !== null) return moved;
-  return direct !== null && (likeness >= EDITED || named) ? direct : sameText(root, quote, texts);
+  const moved = mostSimilar(kind, quote, likeness < MOVED ? MOVED : (1 + likeness) / 2);
+  if (moved !== undefined) return oneOf(moved, null, context, text);
+  if (direct !== null && (likeness >= EDITED || named)) return direct;
+  return quote.length < UNIQUE_QUOTE_LENGTH ? null : oneOf(text.ofKind('*').get(quote) ?? [], null, context, text);
 }
 
-function textOf(element: Element, texts: Texts): string | null {
-  const known = texts.get(element);
-  if (known !== undefined) return known;
-  const text = quoteOf(element);
-  texts.set(element, text);
-  return text;
+/**
+ * One of the elements with the same text: the one in the context, else the only one, else `direct` if its context is numbers,
+ * which change in their place. Null if none of several is in the context.
+ */
+function oneOf(same: readonly Element[], direct: Element | null, context: Context | null, text: PageText): Element | null {
+  if (same.length < 2 || context === null) return direct ?? same[0] ?? null;
+  const exact = same.find((element) => isContext(text.context(element), context));
+  if (exact !== undefined) return exact;
+  const from = direct === null ? 0 : Math.max(0, same.indexOf(direct) - MAX_COMPARED / 2);
+  const nearest = same.slice(from, from + MAX_COMPARED);
+  const likenesses = nearest.map((element) => contextLikeness(text.context(element), context));
+  const own = direct === null ? 0 : contextLikeness(text.context(direct), context);
+  // As with texts: only a context that is nearer by half says that the element has moved.
+  const most = Math.max(...likenesses);
+  if (own < IN_CONTEXT ? most >= IN_CONTEXT : most > (1 + own) / 2) return nearest[likenesses.indexOf(most)] ?? null;
+  return own >= IN_CONTEXT || !/\p{L}/u.test(context.before + context.after) ? direct : null;
 }
 
 /** Whether a selector names its element, so that it stays the same whatever its text becomes. */
@@ -52,33 +66,20 @@ function isNamed(selector: string | undefined): boolean {
   return selector !== undefined && /^(?:#[^\s>]+|\[data-collab-anchor=[^>]*\])$/.test(selector);
 }
 
-function bestMatch(root: Document, path: string, quote: string, least: number, texts: Texts): Element | null {
-  const tag = /([a-z][\w-]*)(?::nth-of-type\(\d+\))?$/i.exec(path)?.[1] ?? '*';
-  let best: Element | null = null;
-  let bestLikeness = least;
-  let compared = 0;
-  for (const candidate of root.getElementsByTagName(tag)) {
-    compared += 1;
-    if (compared > MAX_CANDIDATES) break;
-    const text = textOf(candidate, texts);
-    if (text === quote) return candidate;
-    const likeness = text === null || Math.abs(text.length - quote.length) > quote.length / 2 ? 0 : similarity(text, quote);
-    if (likeness > bestLikeness) [best, bestLikeness] = [candidate, likeness];
-  }
-  return best;
+/** The kind of element that a path leads to. */
+function tagOf(path: string): string {
+  return /([a-z][\w-]*)(?::nth-of-type\(\d+\))?$/i.exec(path)?.[1] ?? '*';
 }
 
-/** The first element of any kind with exactly this text, which is long enough to be its own. */
-function sameText(root: Document, quote: string, texts: Texts): Element | null {
-  if (quote.length < UNIQUE_QUOTE_LENGTH) return null;
-  let compared = 0;
-  for (const candidate of root.body.getElementsByTagName('*')) {
-    if (candidate.childElementCount > MAX_CHILDREN) continue;
-    compared += 1;
-    if (compared > MAX_CANDIDATES) return null;
-    if (textOf(candidate, texts) === quote) return candidate;
+/** The elements with the text that is most similar to a quote, if it is more than `least`. */
+function mostSimilar(kind: ReadonlyMap<string, readonly Element[]>, quote: string, least: number): readonly Element[] | undefined {
+  let best: readonly Element[] | undefined;
+  let bestLikeness = least;
+  for (const [text, elements] of kind) {
+    const likeness = Math.abs(text.length - quote.length) > quote.length / 2 ? 0 : similarity(text, quote);
+    if (likeness > bestLikeness) [best, bestLikeness] = [elements, likeness];
   }
-  return null;
+  return best;
 }
 
 function query(root: Document, selector: string | undefined): Element | null {

@@ -1,5 +1,6 @@
 import type { Position } from '../../model/thread.ts';
-import { locate, type Texts } from './locate.ts';
+import { locate } from './locate.ts';
+import { PageText } from './page-text.ts';
 
 /** Where a pin is, relative to the window: `hidden` while its element is not shown, `detached` while there is none. */
 export type Placement = { readonly state: 'shown'; readonly x: number; readonly y: number } | { readonly state: 'hidden' | 'detached' };
@@ -67,12 +68,12 @@ export class AnchorTracker {
   /** Replaces the positions that are followed, by the id of their thread. */
   track(positions: ReadonlyMap<string, Position>): void {
     for (const id of [...this.#tracked.keys()]) if (!positions.has(id)) this.#tracked.delete(id);
-    const texts: Texts = new Map();
+    const text = new PageText(this.#root);
     for (const [id, position] of positions) {
       if (this.#tracked.get(id)?.position === position) continue;
       const tracked: Tracked = { position, element: null, clips: [] };
       this.#tracked.set(id, tracked);
-      this.#find(tracked, texts);
+      this.#find(tracked, text);
     }
   }
 
@@ -109,8 +110,8 @@ export class AnchorTracker {
     return { state: 'shown', x, y };
   }
 
-  #find(tracked: Tracked, texts: Texts): void {
-    const element = locate(this.#root, tracked.position, texts);
+  #find(tracked: Tracked, text: PageText): void {
+    const element = locate(this.#root, tracked.position, text);
     if (element === tracked.element) return;
     if (tracked.element !== null) this.#sizes.unobserve(tracked.element);
     if (element !== null) this.#sizes.observe(element);
@@ -133,8 +134,8 @@ export class AnchorTracker {
     const wait = Math.max(0, this.#searched + SEARCH_INTERVAL_MS - performance.now());
     this.#search = view.setTimeout(() => {
       this.#search = 0;
-      const texts: Texts = new Map();
-      for (const tracked of this.#tracked.values()) this.#find(tracked, texts);
+      const text = new PageText(this.#root);
+      for (const tracked of this.#tracked.values()) this.#find(tracked, text);
       this.#searched = performance.now();
       this.#schedule();
     }, wait);

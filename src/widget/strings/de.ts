@@ -40,6 +40,7 @@ export const de: Strings = {
   someone: 'Jemand',
   bot: 'Bot',
   attach: 'Datei anhängen',
+  dropHint: 'Lege Dateien auf einem geöffneten Thread oder einem neuen Kommentar ab.',
   record: 'Sprachnachricht aufnehmen',
   stopRecording: 'Aufnahme beenden, {time}',
   recordingFailed: 'Das Mikrofon ist nicht verfügbar. Erlaube es für diese Seite im Browser und versuche es erneut.',

@@ -38,6 +38,7 @@ export const en = {
   someone: 'Someone',
   bot: 'Bot',
   attach: 'Attach a file',
+  dropHint: 'Files can be dropped on an open thread or on a new comment.',
   record: 'Record a voice message',
   stopRecording: 'Stop recording, {time}',
   recordingFailed: 'The microphone cannot be used. Allow it for this site in your browser, then try again.',

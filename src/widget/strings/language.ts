@@ -32,9 +32,15 @@ export class Language {
     this.#dayOfYear = new Intl.DateTimeFormat(this.tag, { day: 'numeric', month: 'short', year: 'numeric' });
   }
 
-  /** The text of a key, with its values. */
+  /** The text of a key, with its values. Those that may run in the other direction do not reorder the text around them. */
   text(key: StringKey, values: Readonly<Record<string, string | number>> = {}): string {
-    return this.#strings[key].replaceAll(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+    const text = this.#strings[key];
+    return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => isolated(values[name] ?? whole, text));
+  }
+
+  /** Names as they can be a value of a text. */
+  names(names: readonly string[]): string {
+    return names.map((name) => isolated(name, '')).join(', ');
   }
 
   /** A time as a reader says it: “5 min. ago”, “yesterday”, and a date from a week on. */
@@ -53,6 +59,13 @@ export class Language {
   exactly(iso: string): string {
     return this.#full.format(new Date(iso));
   }
+}
+
+const RTL = /\p{Script=Hebrew}|\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Thaana}|\p{Script=Nko}/u;
+
+/** A value between the characters of Unicode that isolate it, if it or the text around it has letters from right to left. */
+function isolated(value: string | number, around: string): string {
+  return typeof value === 'string' && RTL.test(value + around) ? `\u2068${value}\u2069` : String(value);
 }
 
 function isTag(tag: string): boolean {

@@ -1,3 +1,5 @@
+import { nameAt } from './name-at.ts';
+
 /** A piece of a line. */
 export type Inline =
   | { readonly kind: 'text' | 'code'; readonly text: string }
@@ -69,16 +71,10 @@ function code(line: string, at: number): Match | null {
 }
 
 function mention(line: string, at: number, names: ReadonlyMap<string, string>): Match | null {
-  if (isWordBefore(line, at)) return null;
-  let best: Match | null = null;
-  for (const [userId, name] of names) {
-    for (const text of [name, userId]) {
-      if (text === '' || !line.startsWith(text, at + 1)) continue;
-      const end = at + 1 + text.length;
-      if (best === null || end > best.end) best = { inline: { kind: 'mention', userId, text: name }, end };
-    }
-  }
-  return best;
+  const found = nameAt(line, at, [...names].flat());
+  if (found === null) return null;
+  const [userId, name] = [...names].find((entry) => entry[1] === found) ?? [found, names.get(found) ?? found];
+  return { inline: { kind: 'mention', userId, text: name }, end: at + 1 + found.length };
 }
 
 function link(line: string, at: number, names: ReadonlyMap<string, string>, depth: number): Match | null {

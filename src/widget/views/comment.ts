@@ -93,7 +93,7 @@ class CommentPart extends Part {
     if (groups.size === 0) return nothing;
     return html`<div class="reactions" part="reactions">${[...groups].map(([emoji, reactions]) => {
       const own = reactions.find(({ userId }) => userId === app.userId);
-      const names = reactions.map(({ userId }) => (userId === app.userId ? app.language.text('you') : app.person(userId).name)).join(', ');
+      const names = app.language.names(reactions.map(({ userId }) => (userId === app.userId ? app.language.text('you') : app.person(userId).name)));
       const label = app.language.text('reactedBy', { emoji, count: reactions.length, names });
       return html`<button type="button" class="reaction" part="reaction" aria-pressed=${String(own !== undefined)} aria-label=${label} title=${label} @click=${() => this.#toggleReaction(emoji, own)}>${emoji} <span>${reactions.length}</span></button>`;
     })}</div>`;

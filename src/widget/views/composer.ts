@@ -105,7 +105,7 @@ export class Composer extends Part {
     const over = this.draft.text.length - MAX_LENGTH;
     const empty = this.draft.text.trim() === '' && this.uploads.items.length === 0;
     const blocked = empty || this.uploads.busy || over > 0;
-    return html`<form class="composer" part="composer" @submit=${this.#onSubmit} @drop=${this.onDrop} @dragover=${this.onDragOver} @dragleave=${this.onDragLeave}>
+    return html`<form class="composer" part="composer" @submit=${this.#onSubmit}>
       ${this.#picker.render()}
       <textarea part="input" rows="1" dir="auto" aria-label=${text.text(this.label)} placeholder=${text.text(this.label)} enterkeyhint="enter"
         aria-autocomplete="list" aria-controls=${this.#picker.controls} aria-activedescendant=${this.#picker.active} aria-invalid=${over > 0 ? 'true' : 'false'}
@@ -223,24 +223,6 @@ export class Composer extends Part {
     event.preventDefault();
     this.uploads.add(files);
   };
-
-  /** Takes dropped files, unless another field has. What surrounds the field hands its events over. */
-  readonly onDrop = (event: DragEvent): void => {
-    this.onDragLeave();
-    if (event.defaultPrevented || event.dataTransfer === null || event.dataTransfer.files.length === 0) return;
-    event.preventDefault();
-    this.uploads.add(event.dataTransfer.files);
-  };
-
-  /** Shows that files can be dropped, unless another field does. */
-  readonly onDragOver = (event: DragEvent): void => {
-    if (event.defaultPrevented || !event.dataTransfer?.types.includes('Files')) return;
-    event.preventDefault();
-    this.querySelector('.composer')?.classList.add('dropping');
-  };
-
-  /** No longer shows that files can be dropped. */
-  readonly onDragLeave = (): void => this.querySelector('.composer')?.classList.remove('dropping');
 
   readonly #onChoose = (event: Event): void => {
     const input = event.target as HTMLInputElement;

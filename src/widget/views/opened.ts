@@ -7,6 +7,7 @@ import './viewer.ts';
 
 export { panelView } from './panel.ts';
 export { popoverView } from './popover.ts';
+export { acceptDrops } from './drops.ts';
 export { LiveCursors } from './cursors.ts';
 
 /** The style sheets of these views. */

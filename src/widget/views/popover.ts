@@ -19,11 +19,11 @@ export function popoverView(app: App, version: number, actions: Actions): Templa
   const thread = app.thread(open?.threadId ?? null);
   if (thread !== null) {
     const label = text.text('thread', { name: app.person(thread.userId).name });
-    return html`${keyed(thread.id, html`<section class="popover" part="popover" role="dialog" aria-label=${label} tabindex="-1" @drop=${onDrop} @dragover=${onDragOver} @dragleave=${onDragLeave} @animationend=${onAnimationEnd}>${threadView(app, thread, version)}</section>`)}`;
+    return html`${keyed(thread.id, html`<section class="popover" part="popover" role="dialog" aria-label=${label} tabindex="-1" @animationend=${onAnimationEnd}>${threadView(app, thread, version)}</section>`)}`;
   }
   if (composing !== null) {
     return html`<span class="pin draft" part="pin" aria-hidden="true">${icon('comment')}</span>
-      <section class="popover composing" part="popover" role="dialog" aria-label=${text.text('newThread')} tabindex="-1" @drop=${onDrop} @dragover=${onDragOver} @dragleave=${onDragLeave} @animationend=${onAnimationEnd}>${newThreadView(app, version, (written) => actions.create(written))}</section>`;
+      <section class="popover composing" part="popover" role="dialog" aria-label=${text.text('newThread')} tabindex="-1" @animationend=${onAnimationEnd}>${newThreadView(app, version, (written) => actions.create(written))}</section>`;
   }
   if (cluster === null) return nothing;
   const threads = app.threads.filter(({ id }) => cluster.includes(id));
@@ -32,20 +32,6 @@ export function popoverView(app: App, version: number, actions: Actions): Templa
       <button type="button" class="icon-button" aria-label=${text.text('close')} @click=${() => app.close()}>${icon('close')}</button></div>
     <ol class="list">${threads.map((each) => listItem(app, each, false))}</ol>
   </section>`;
-}
-
-// A file that is dropped beside the field is meant for it too: left alone, the browser would open it in place of the page.
-
-function onDrop(event: DragEvent): void {
-  composerOf(event)?.onDrop(event);
-}
-
-function onDragOver(event: DragEvent): void {
-  composerOf(event)?.onDragOver(event);
-}
-
-function onDragLeave(event: DragEvent): void {
-  composerOf(event)?.onDragLeave();
 }
 
 /** The list of people that was opened meanwhile was placed beside a field that was not yet where it is now. */

@@ -18,7 +18,7 @@ export function threadView(app: App, thread: RoomThread, version: number): Templ
   const label = text.text(thread.resolved ? 'reopen' : 'resolve');
   return html`<div class="popover-header">
       <h2>${text.text('thread', { name })}</h2>
-      ${thread.resolved ? html`<span class="tag success">${icon('check')}${resolvedText(app, thread)}</span>` : nothing}
+      ${thread.resolved ? html`<span class="tag success">${icon('check')}<span>${resolvedText(app, thread)}</span></span>` : nothing}
       <span class="grow"></span>
       <button type="button" class="icon-button ${thread.resolved ? 'on' : ''}" part="resolve" aria-label=${label} title=${label} @click=${toggle}>${icon(thread.resolved ? 'reopen' : 'check')}</button>
       <button type="button" class="icon-button" aria-label=${text.text('close')} title=${text.text('close')} @click=${() => app.close()}>${icon('close')}</button>
@@ -56,5 +56,5 @@ function typingLine(app: App, threadId: string | null): TemplateResult {
   const [name = '', other = ''] = names;
   const key = names.length === 1 ? 'typingOne' : names.length === 2 ? 'typingTwo' : 'typingMany';
   const dots = html`<span class="dots" aria-hidden="true"><i></i><i></i><i></i></span>`;
-  return html`<p class="typing" part="typing" aria-live="polite">${names.length === 0 ? nothing : html`${dots}${app.language.text(key, { name, other })}`}</p>`;
+  return html`<p class="typing" part="typing" aria-live="polite">${names.length === 0 ? nothing : html`${dots}<span>${app.language.text(key, { name, other })}</span>`}</p>`;
 }

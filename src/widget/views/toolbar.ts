@@ -25,7 +25,7 @@ export function toolbar(app: App): TemplateResult {
 function presence(app: App): TemplateResult | typeof nothing {
   const present = app.snapshot.presence.filter(({ userId }) => userId !== app.userId);
   if (present.length === 0) return nothing;
-  const names = present.map(({ userId }) => app.person(userId).name).join(', ');
+  const names = app.language.names(present.map(({ userId }) => app.person(userId).name));
   const more = present.length - MAX_FACES;
   return html`<span class="faces" part="presence" role="img" aria-label=${app.language.text('online', { names })} title=${app.language.text('online', { names })}>
     ${present.slice(0, MAX_FACES).map(({ userId }) => avatar(app.person(userId)))}${more > 0 ? html`<span class="avatar more">+${more}</span>` : nothing}

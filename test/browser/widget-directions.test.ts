@@ -1,0 +1,67 @@
+import type { Page } from 'playwright-core';
+import t from 'tap';
+import { openBrowser, skipReason } from '../helpers/browser.ts';
+import { startCluster, until } from '../helpers/cluster.ts';
+import { api, field, live, openDemo, pin, popover } from '../helpers/widget-page.ts';
+
+const HEBREW = 'דנה כהן';
+/** Texts of a language from right to left, as a page sets them. */
+const strings = { typingOne: '{name} מקליד…', thread: 'שרשור מאת {name}.', resolvedBy: 'נפתר על ידי {name}', errorTooMany: 'לכל היותר {count} קבצים.', errorType: 'לא ניתן לצרף את {name}.', online: 'מחובר: {names}' };
+
+t.test('names in sentences that run in the other direction', { skip: skipReason, timeout: 120_000 }, async (t) => {
+  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  t.teardown(() => cluster.stop());
+  const browser = await openBrowser(t);
+  const bob = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'bob');
+
+  /** Waits until pieces of one text of the widget stand in this order, from left to right; the order at last, if not. */
+  async function order(page: Page, selector: string, pieces: readonly string[]): Promise<readonly string[]> {
+    let found: readonly string[] = [];
+    const read = `(() => {
+      const element = document.querySelector('collab-comments').shadowRoot.querySelector('${selector}');
+      const walker = document.createTreeWalker(element ?? document.createElement('p'), NodeFilter.SHOW_TEXT);
+      const lefts = new Map();
+      for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        for (const piece of ${JSON.stringify(pieces)}) {
+          const at = node.data.indexOf(piece);
+          if (at < 0) continue;
+          const range = document.createRange();
+          range.setStart(node, at);
+          range.setEnd(node, at + piece.length);
+          lefts.set(piece, range.getBoundingClientRect().left);
+        }
+      }
+      return [...lefts].toSorted((one, other) => one[1] - other[1]).map(([piece]) => piece);
+    })()`;
+    await until(async () => (found = await page.evaluate<string[]>(read)).join() === pieces.join(), 5_000).catch(() => undefined);
+    return found;
+  }
+
+  for (const { page: dir, name, texts, typing, title, refused, resolved } of [
+    { page: 'rtl', name: HEBREW, texts: {}, typing: [HEBREW, 'is typing', '…'], title: ['Thread by', HEBREW], refused: ['תמונה', 'cannot be attached', '.'], resolved: ['Resolved by', HEBREW] },
+    { page: 'rtl', name: 'Bob', texts: {}, typing: ['Bob', 'is typing', '…'], title: ['Thread by', 'Bob'], refused: ['תמונה', 'cannot be attached', '.'], resolved: ['Resolved by', 'Bob'] },
+    { page: 'ltr', name: HEBREW, texts: {}, typing: [HEBREW, 'is typing', '…'], title: ['Thread by', HEBREW], refused: ['תמונה', 'cannot be attached', '.'], resolved: ['Resolved by', HEBREW] },
+    { page: 'ltr', name: 'Bob', texts: strings, typing: ['…', 'מקליד', 'Bob'], title: ['.', 'Bob', 'שרשור מאת'], refused: ['.', 'תמונה', 'לא ניתן לצרף'], resolved: ['Bob', 'נפתר על ידי'] },
+  ] as const) {
+    await t.test(`${name} on a page ${dir}, with ${texts === strings ? 'Hebrew' : 'English'} texts`, async (t) => {
+      await api(cluster, 'PUT', '/users/bob', { name });
+      const { thread } = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'bob', body: `On ${dir}`, position: { x: 0.5, y: 0.2 } })).json()) as { thread: { id: string } };
+      const ann = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'ann');
+      await api(cluster, 'PUT', '/users/bob', { name });
+      await ann.evaluate(`document.documentElement.dir = '${dir}'; Object.assign(document.querySelector('collab-comments'), { strings: ${JSON.stringify(texts)} })`);
+      await live(ann);
+      await ann.evaluate(`document.querySelector('collab-comments').openThread('${thread.id}')`);
+      t.same(await order(ann, '.popover h2', title), title, 'the title');
+      await pin(bob, `On ${dir}`).click();
+      await field(bob).pressSequentially('Hm');
+      t.same(await order(ann, '.typing', typing), typing, 'who is typing');
+      await field(bob).fill('');
+      await popover(ann).locator('input[type=file]').setInputFiles({ name: 'תמונה', mimeType: 'text/plain', buffer: Buffer.from('x') });
+      t.same(await order(ann, '.toast p', refused), refused, 'the message');
+      await popover(bob).getByRole('button', { name: 'Resolve' }).click();
+      t.same(await order(ann, '.popover .tag', resolved), resolved, 'who resolved it');
+      await ann.context().close();
+      await api(cluster, 'DELETE', `/threads/${thread.id}`);
+    });
+  }
+});
