@@ -106,6 +106,8 @@ const shortTemplates = {
 const widget = build({
   entryPoints: { widget: './src/widget/collab-comments.ts' },
   outdir: join(outdir, 'widget'),
+  // The licenses of the libraries are in a file of their own beside each script.
+  legalComments: 'linked',
   chunkNames: 'widget/[name]-[hash]',
   splitting: true,
   plugins: [cssText, shortTemplates],
@@ -143,7 +145,7 @@ const docs = build({
 // esbuild has said what is wrong by then.
 const results = await Promise.all([server, worker, demo, widget, docs, plugins]).catch(() => process.exit(1));
 const sdk = await buildSdk(outdir);
-if (process.env.npm_config_loglevel !== 'silent') console.log(sdk.size);
+if (process.env.npm_config_loglevel !== 'silent') for (const size of sdk.sizes) console.log(size);
 await chmod(join(outdir, 'bin/collab.js'), 0o755);
 emitTypes();
 await removeAllBut(new Set([...results.flatMap(({ metafile }) => Object.keys(metafile.outputs)), ...sdk.outputs]));

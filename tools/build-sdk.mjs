@@ -8,36 +8,52 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 
-/** The most bytes of a browser build after gzip. */
-const MAX_GZIP_BYTES = 12_000;
+/** The builds for browsers: what each contains, and its most bytes after gzip. */
+const browserBuilds = [
+  // Without what needs a secret key, which no page may have.
+  { name: 'collab', contents: "export { CollabError, CollabSession, version } from './src/client/main.ts';", maxGzipBytes: 12_000 },
+  { name: 'shared-socket', contents: "export { SharedSocket } from './src/client/shared-socket.ts';", maxGzipBytes: 4_500 },
+];
 
 const common = { bundle: true, format: 'esm', platform: 'neutral', target: 'es2022', metafile: true, logLevel: 'warning' };
 
 /**
- * Builds the SDK. Returns the paths of all files that it wrote, and a line about the size.
+ * Builds the SDK. Returns the paths of all files that it wrote, and a line about the size of each build for browsers.
  *
- * @throws {Error} if the browser build is too large
+ * @throws {Error} if a build for browsers is too large
  */
 export async function buildSdk(outdir) {
   const folder = join(outdir, 'sdk');
-  const [modules, browser] = await Promise.all([
-    build({ ...common, entryPoints: ['./src/client/main.ts', './src/client/react.ts', './src/client/yjs.ts'], outdir: join(outdir, 'client'), external: ['react'] }),
-    // Without what needs a secret key, which no page may have.
-    build({ ...common, stdin: { contents: "export { CollabError, CollabSession, version } from './src/client/main.ts';", resolveDir: '.' }, outfile: join(folder, 'collab.js'), minify: true }),
+  const entryPoints = ['main', 'react', 'shared-socket', 'yjs'].map((name) => `./src/client/${name}.ts`);
+  const [modules, , ...built] = await Promise.all([
+    build({ ...common, entryPoints, outdir: join(outdir, 'client'), external: ['react'] }),
     emitTypes(outdir),
+    ...browserBuilds.map((each) => buildForBrowsers(folder, each)),
   ]);
-  const bytes = await readFile(join(folder, 'collab.js'));
-  const gzipBytes = gzipSync(bytes, { level: 9 }).length;
-  if (gzipBytes > MAX_GZIP_BYTES) throw new Error(`The SDK has ${gzipBytes} bytes after gzip; at most ${MAX_GZIP_BYTES} are allowed.`);
-
-  const file = `collab-${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}.js`;
-  await copyFile(join(folder, 'collab.js'), join(folder, file));
   const { version } = JSON.parse(await readFile('package.json', 'utf8'));
-  const integrity = `sha384-${createHash('sha384').update(bytes).digest('base64')}`;
-  await writeFile(join(folder, 'manifest.json'), `${JSON.stringify({ version, files: { 'collab.js': { path: `/sdk/${file}`, integrity, bytes: bytes.length, gzipBytes } } }, null, 2)}\n`);
-  const outputs = [modules, browser].flatMap(({ metafile }) => Object.keys(metafile.outputs));
+  const manifest = join(folder, 'manifest.json');
+  await writeFile(manifest, `${JSON.stringify({ version, files: Object.fromEntries(built.map(({ name, file }) => [name, file])) }, null, 2)}\n`);
   const types = (await readdir(join(outdir, 'types'), { recursive: true })).map((path) => join(outdir, 'types', path));
-  return { outputs: [...outputs, join(folder, file), join(folder, 'manifest.json'), ...types], size: `SDK for browsers: ${gzipBytes} bytes after gzip, at most ${MAX_GZIP_BYTES}` };
+  return { outputs: [...Object.keys(modules.metafile.outputs), ...built.flatMap(({ outputs }) => outputs), manifest, ...types], sizes: built.map(({ size }) => size) };
+}
+
+/** Builds one file under its plain name and under one with a hash. */
+async function buildForBrowsers(folder, { name, contents, maxGzipBytes }) {
+  const plain = join(folder, `${name}.js`);
+  const { metafile } = await build({ ...common, stdin: { contents, resolveDir: '.' }, outfile: plain, minify: true });
+  const bytes = await readFile(plain);
+  const gzipBytes = gzipSync(bytes, { level: 9 }).length;
+  if (gzipBytes > maxGzipBytes) throw new Error(`${plain} has ${gzipBytes} bytes after gzip; at most ${maxGzipBytes} are allowed.`);
+
+  const file = `${name}-${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}.js`;
+  await copyFile(plain, join(folder, file));
+  const integrity = `sha384-${createHash('sha384').update(bytes).digest('base64')}`;
+  return {
+    name: `${name}.js`,
+    file: { path: `/sdk/${file}`, integrity, bytes: bytes.length, gzipBytes },
+    outputs: [...Object.keys(metafile.outputs), join(folder, file)],
+    size: `${plain}: ${gzipBytes} bytes after gzip, at most ${maxGzipBytes}`,
+  };
 }
 
 async function emitTypes(outdir) {

@@ -46,7 +46,7 @@ export class Observable {
 }
 
 /** Calls a function of the page. What it throws must not break the session, so it is thrown again on its own. */
-function guarded(call: () => void): void {
+export function guarded(call: () => void): void {
   try {
     call();
   } catch (error) {

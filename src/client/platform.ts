@@ -14,6 +14,18 @@ export interface Socket {
 /** The constructor of a WebSocket. */
 export type SocketConstructor = new (url: string, protocols: string[]) => Socket;
 
+/** A `BroadcastChannel`. */
+export interface Channel {
+  onmessage: ((event: { readonly data: unknown }) => void) | null;
+  postMessage(message: unknown): void;
+  close(): void;
+}
+
+/** The part of `navigator.locks` that the SDK uses. A lock is held until the promise of `held` is settled. */
+export interface Locks {
+  request(name: string, options: { readonly signal?: AbortSignal }, held: () => void | Promise<void>): Promise<unknown>;
+}
+
 /** Calls the returned function to stop listening. */
 export type Unsubscribe = () => void;
 
@@ -33,11 +45,12 @@ export interface UploadRequest {
 }
 
 /** What a platform may have besides the language itself. */
-interface Globals {
+export interface Globals {
   readonly WebSocket?: SocketConstructor;
+  readonly BroadcastChannel?: new (name: string) => Channel;
   readonly XMLHttpRequest?: new () => UploadRequest;
   readonly location?: { readonly origin: string };
-  readonly navigator?: { readonly onLine?: boolean };
+  readonly navigator?: { readonly onLine?: boolean; readonly locks?: Locks };
   readonly document?: { readonly visibilityState: string };
   readonly addEventListener?: (type: string, listener: () => void, capture?: boolean) => void;
   readonly removeEventListener?: (type: string, listener: () => void, capture?: boolean) => void;
@@ -48,10 +61,14 @@ export const platform = globalThis as unknown as Globals;
 
 /** Calls `listener` when the platform reports that the network has come or gone, or that the page became visible. */
 export function onNetworkChange(listener: () => void): Unsubscribe {
-  const types = ['online', 'offline', 'visibilitychange'];
-  for (const type of types) platform.addEventListener?.(type, listener, true);
+  return onPageEvents(platform, ['online', 'offline', 'visibilitychange'], listener);
+}
+
+/** Calls `listener` on events of these types, at the window or the document. */
+export function onPageEvents(page: Globals, types: readonly string[], listener: () => void): Unsubscribe {
+  for (const type of types) page.addEventListener?.(type, listener, true);
   return () => {
-    for (const type of types) platform.removeEventListener?.(type, listener, true);
+    for (const type of types) page.removeEventListener?.(type, listener, true);
   };
 }
 
@@ -60,3 +77,9 @@ export const isOffline = (): boolean => platform.navigator?.onLine === false;
 
 /** Whether the page is in the background. */
 export const isHidden = (): boolean => platform.document?.visibilityState === 'hidden';
+
+/** Opens a WebSocket of the page. Throws if the platform has none, or refuses the address. */
+export function newSocket(page: Globals, url: string, protocols: string[]): Socket {
+  if (page.WebSocket === undefined) throw new Error('This platform has no WebSocket.');
+  return new page.WebSocket(url, protocols);
+}

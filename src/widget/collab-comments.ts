@@ -1,6 +1,7 @@
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { CollabSession } from '../client/session/session.ts';
 import type { TokenProvider } from '../client/session/options.ts';
+import type * as SharedSocketModule from '../client/shared-socket.ts';
 import type { Position } from '../model/thread.ts';
 import { AnchorTracker, type Placement } from './anchoring/tracker.ts';
 import { App, type AppHost, type WidgetSession } from './core/app.ts';
@@ -17,6 +18,9 @@ import { pinsView } from './views/pins.ts';
 import { toolbar } from './views/toolbar.ts';
 import { definePart } from './views/part.ts';
 
+/** The module of the shared socket; empty if it could not be loaded. */
+type SharedSocketPart = Partial<typeof SharedSocketModule>;
+
 /** The element `<collab-comments>`: comments pinned to the page that it stands on. docs/widget.md describes its interface. */
 export class CollabComments extends LitElement {
   static override styles = styles;
@@ -29,6 +33,7 @@ export class CollabComments extends LitElement {
     theme: { reflect: true },
     placement: { reflect: true },
     cursors: { type: Boolean },
+    shareConnection: { type: Boolean, attribute: 'share-connection' },
     tokenProvider: { attribute: false },
     session: { attribute: false },
     strings: { attribute: false },
@@ -42,12 +47,14 @@ export class CollabComments extends LitElement {
   declare theme: string;
   declare placement: string;
   declare cursors: boolean;
+  declare shareConnection: boolean;
   declare tokenProvider: TokenProvider | null;
   declare session: WidgetSession | null;
   declare strings: Partial<Strings>;
 
   #app: App | null = null;
   #own: CollabSession | null = null;
+  #sharedSocket: SharedSocketPart | null = null;
   #cursors: LiveCursors | null = null;
   /** The views of what is opened, once they are loaded. */
   #opened: typeof Opened | null = null;
@@ -70,6 +77,7 @@ export class CollabComments extends LitElement {
     this.theme = 'auto';
     this.placement = 'bottom-right';
     this.cursors = false;
+    this.shareConnection = false;
     this.tokenProvider = null;
     this.session = null;
     this.strings = {};
@@ -111,7 +119,7 @@ export class CollabComments extends LitElement {
   }
 
   override willUpdate(changed: PropertyValues): void {
-    const identity = ['baseUrl', 'publishableKey', 'room', 'session'];
+    const identity = ['baseUrl', 'publishableKey', 'room', 'session', 'shareConnection'];
     if (identity.some((name) => changed.has(name)) || this.#app === null) this.#connect();
     else if ((changed.has('token') && this.#own !== null) || changed.has('tokenProvider')) this.#own?.reconnect();
     void this.#translate();
@@ -181,6 +189,7 @@ export class CollabComments extends LitElement {
     this.#disconnect();
     this.#refusal = null;
     if (this.#missing() !== null || !this.isConnected) return;
+    if (this.shareConnection && this.session === null && this.#sharedSocket === null) return void this.#loadSharedSocket();
     const host: AppHost = {
       changed: () => this.requestUpdate(),
       dispatch: (name, detail) => this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true })),
@@ -212,9 +221,17 @@ export class CollabComments extends LitElement {
     this.requestUpdate();
   }
 
+  /** Loads what the tabs of the browser share a connection with. Without it the widget has a connection of its own. */
+  async #loadSharedSocket(): Promise<void> {
+    const loading = import(`${scriptOrigin}/sdk/shared-socket.js`) as Promise<SharedSocketPart>;
+    this.#sharedSocket = await loading.catch(() => ({}));
+    this.requestUpdate();
+  }
+
   #openSession(): CollabSession {
     const token: TokenProvider = (request) => this.tokenProvider?.(request) ?? this.token;
-    return new CollabSession({ serverUrl: this.baseUrl === '' ? scriptOrigin : this.baseUrl, publishableKey: this.publishableKey, token });
+    const WebSocket = this.shareConnection ? this.#sharedSocket?.SharedSocket : undefined;
+    return new CollabSession({ serverUrl: this.baseUrl === '' ? scriptOrigin : this.baseUrl, publishableKey: this.publishableKey, token, WebSocket });
   }
 
   #disconnect(): void {

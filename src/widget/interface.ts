@@ -15,6 +15,7 @@ export const attributes: readonly Documented[] = [
   { name: 'theme', type: '`auto`, `light`, `dark`', meaning: 'Default: `auto`, as the browser prefers.' },
   { name: 'placement', type: '`bottom-right`, `bottom-left`, `top-right`, `top-left`', meaning: 'The corner of the toolbar, and the side of the panel. `right` is the end of the line: the left on pages from right to left. Default: `bottom-right`.' },
   { name: 'cursors', type: 'boolean', meaning: 'Shows the pointers of the other users, and the own one to them.' },
+  { name: 'share-connection', type: 'boolean', meaning: 'One connection for all tabs of the browser with the same user ([when to use it](sdk.md#one-connection-for-all-tabs)). Not for a `session` of the page. Property `shareConnection`.' },
 ];
 
 /** The properties without an attribute. */

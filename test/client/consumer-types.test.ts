@@ -11,10 +11,12 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const page = `
 import { CollabError, CollabSession, type RoomThread } from 'collab/client';
 import { useThreads } from 'collab/react';
+import { SharedSocket } from 'collab/shared-socket';
 import { YjsProvider } from 'collab/yjs';
 import * as Y from 'yjs';
 
 export const session = new CollabSession({ publishableKey: 'pk_a', token: async ({ reason }) => (reason === 'refused' ? '' : 'a.b.c') });
+export const shared = new CollabSession({ publishableKey: 'pk_a', token: () => 'a.b.c', WebSocket: SharedSocket });
 export const room = session.room('docs/intro');
 room.on('cursor', ({ userId, position }) => console.log(userId.length + position.x));
 session.on('event', (event) => { if (event.type === 'comment.created') console.log(event.data.body.length, event.seq + 1); });

@@ -27,6 +27,17 @@ t.test('the SDK is served under a plain name and under one that never changes', 
   t.notMatch(plain.text, /sk_\w/, 'nothing in it takes a secret key');
 });
 
+t.test('the shared socket is served like it, in a file of its own', async (t) => {
+  const server = await startTestServer(t);
+  const { json } = await server.request<Manifest>('GET', '//sdk/manifest.json', { key: null });
+  const { path, integrity, gzipBytes } = json.files['shared-socket.js'] ?? { path: '', integrity: '', gzipBytes: 0 };
+  t.ok(gzipBytes > 0 && gzipBytes < 4_500);
+  const fixed = await server.request('GET', `/${path}`, { key: null });
+  t.equal(fixed.headers.get('cache-control'), 'public, max-age=31536000, immutable');
+  t.equal(`sha384-${hash('sha384', fixed.text, 'base64')}`, integrity);
+  t.equal((await server.request('GET', '//sdk/shared-socket.js', { key: null })).text, fixed.text);
+});
+
 t.test('other names below /sdk are not found', async (t) => {
   const server = await startTestServer(t);
   for (const path of ['//sdk/other.js', '//sdk/..%2fpackage.json', '//sdk/constructor', '//sdk/', '//sdk/collab-0000000000000000.js']) {

@@ -1,5 +1,6 @@
 import type { FrameError } from '../../model/frames.ts';
 import { CollabError } from '../errors.ts';
+import { Bucket, REFILL_MS } from './bucket.ts';
 
 /** A request that was not answered yet. */
 interface Request {
@@ -23,9 +24,6 @@ export interface RequestOptions {
   readonly repeated?: readonly string[];
 }
 
-/** Below the limits of the server (50 per second, 100 at once), which closes the socket of a faster client. */
-const PER_SECOND = 40;
-const BURST = 80;
 /** Tokens that are kept for requests, so that cursors never delay a write. */
 const RESERVE = 20;
 /** How often a write is repeated that lost against other writes to the same record. */
@@ -41,8 +39,7 @@ export class Requests {
   #maxBytes = 65_536;
   #lastId = 0;
   #ended: CollabError | null = null;
-  #tokens = BURST;
-  #refilledAt = Date.now();
+  #bucket = new Bucket();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Sends a request as soon as there is a connection. Resolves with the `data` of its answer. */
@@ -62,10 +59,10 @@ export class Requests {
 
   /** Sends a message without an answer; drops it if there is no connection, or if too many were sent. Returns whether it was sent. */
   post(type: string, data: object): boolean {
-    if (this.#send === null || this.#refill() <= RESERVE) return false;
+    if (this.#send === null || this.#bucket.level <= RESERVE) return false;
     const text = JSON.stringify({ type, data });
     if (byteLength(text) > this.#maxBytes) return false;
-    this.#tokens--;
+    this.#bucket.take();
     this.#send(text);
     return true;
   }
@@ -74,8 +71,7 @@ export class Requests {
   connected(send: (text: string) => void, maxMessageBytes: number): void {
     this.#send = send;
     this.#maxBytes = maxMessageBytes;
-    this.#tokens = BURST;
-    this.#refilledAt = Date.now();
+    this.#bucket = new Bucket();
     this.#flush();
   }
 
@@ -130,22 +126,14 @@ export class Requests {
     clearTimeout(this.#timer);
     for (const request of this.#pending.values()) {
       if (request.onCurrent) continue;
-      if (this.#refill() < 1) {
-        this.#timer = setTimeout(() => this.#flush(), 1_000 / PER_SECOND);
+      if (!this.#bucket.take()) {
+        this.#timer = setTimeout(() => this.#flush(), REFILL_MS);
         return;
       }
-      this.#tokens--;
       request.onCurrent = true;
       request.sent++;
       this.#send(request.text);
     }
-  }
-
-  #refill(): number {
-    const now = Date.now();
-    this.#tokens = Math.min(BURST, this.#tokens + (Math.max(0, now - this.#refilledAt) * PER_SECOND) / 1_000);
-    this.#refilledAt = now;
-    return this.#tokens;
   }
 }
 

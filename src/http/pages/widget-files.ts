@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { extname } from 'node:path';
 import { gzipped, wantsGzip } from '../core/compression.ts';
 import { isModified } from '../core/conditions.ts';
 import type { Exchange } from '../core/exchange.ts';
@@ -14,7 +15,8 @@ interface WidgetFile {
   readonly immutable: boolean;
 }
 
-const SCRIPT = 'text/javascript; charset=utf-8';
+/** By ending: the scripts, and the licenses of the libraries in them. */
+const types: Readonly<Record<string, string>> = { '.js': 'text/javascript; charset=utf-8', '.txt': 'text/plain; charset=utf-8' };
 const ENTRY = 'widget.js';
 
 /**
@@ -26,7 +28,7 @@ export function widgetFiles(): ReadonlyMap<string, WidgetFile> {
   const folder = new URL(import.meta.url.endsWith('.ts') ? '../../../dist/widget/' : '../widget/', import.meta.url);
   const names = filesIn(folder);
   if (!names.includes(ENTRY)) return new Map();
-  const files = new Map(names.map((name) => [`/${name}`, file(SCRIPT, readFileSync(new URL(name, folder)), name !== ENTRY)]));
+  const files = new Map(names.map((name) => [`/${name}`, file(types[extname(name)] ?? '', readFileSync(new URL(name, folder)), name !== ENTRY)]));
   const entry = files.get(`/${ENTRY}`);
   if (entry === undefined) return files;
   const script = `/widget-${hash('sha256', entry.bytes, 'hex').slice(0, 12)}.js`;
@@ -60,7 +62,7 @@ function file(type: string, bytes: Buffer, immutable: boolean): WidgetFile {
 /** The files of a folder and of those in it, with `/` between their parts; none if it does not exist. */
 function filesIn(folder: URL): string[] {
   try {
-    return readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/')).filter((name) => name.endsWith('.js'));
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/')).filter((name) => Object.hasOwn(types, extname(name)));
   } catch {
     return [];
   }
