@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { operatorActor } from '../domain/access/actor.ts';
 import type { Context } from '../domain/context.ts';
 import { findEnvironment } from '../domain/environments/environments.ts';
 import { listKeys } from '../domain/access/keys.ts';
@@ -15,7 +16,7 @@ export const demoUsers = [
 ] as const;
 
 /** Users of a demo server that can be authors before anyone has connected: those of the page, and the bot that its panel posts as. */
-export const demoAuthors = [
+const demoAuthors = [
   ...demoUsers.map(({ userId, name }) => ({ id: userId, fields: { name } })),
   { id: 'ci-bot', fields: { name: 'CI', kind: 'bot' } },
 ] as const;
@@ -71,7 +72,7 @@ export function createDemo(ctx: Context, slug: string): Demo {
 }
 
 /**
- * As `createDemo`, and creates those of `demoAuthors` that the environment lacks: a folder of `collab init` has none. What the
+ * As `createDemo`, and creates those of `demoAuthors` that the environment lacks; a new folder has none. What the
  * store refuses, e.g. because the disk is full, is left out, so that the server starts.
  */
 export async function startDemo(ctx: Context, slug: string): Promise<Demo> {
@@ -84,10 +85,9 @@ export async function startDemo(ctx: Context, slug: string): Promise<Demo> {
 }
 
 async function createMissingAuthors(ctx: Context, environment: Environment): Promise<void> {
-  const actor = { kind: 'backend', environment, keyId: 'cli', scope: 'full', rooms: null, via: 'cli' } as const;
   for (const { id, fields } of demoAuthors) {
     const known = await ctx.store.get(usersOf(environment.id), escapeId(id));
-    if (known === undefined) await putUser(ctx, actor, id, fields);
+    if (known === undefined) await putUser(ctx, operatorActor(environment), id, fields);
   }
 }
 

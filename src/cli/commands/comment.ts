@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { operatorActor } from '../../domain/access/actor.ts';
 import { deleteComment, getComment, listComments } from '../../domain/comments/comments.ts';
 import { findEnvironment } from '../../domain/environments/environments.ts';
 import type { Comment } from '../../model/comment.ts';
@@ -6,7 +7,6 @@ import { addCommand, addGroup } from '../command.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { limitHelp, listItems, moreText } from '../shared/list-items.ts';
 import { withStore } from '../shared/open-store.ts';
-import { operatorActor } from '../shared/operator.ts';
 import { excerpt, keyValues, printResult, table } from '../terminal/output.ts';
 import { confirmDestruction } from '../terminal/prompt.ts';
 import { addCommentWrites } from './comment-write.ts';

@@ -25,7 +25,7 @@ async function init(_options: object, command: Command): Promise<void> {
   const config = await loadFolderConfig(at.dir);
   await removeAbandonedSetups(config.dataDir);
   if (hasStore(config) && existsSync(configFile(at.dir))) return printAlreadyInitialised(at, 'nothing was changed');
-  const setup = await setUp(at.dir, config, false);
+  const setup = await setUp(at.dir, config);
   if (setup === null) return printAlreadyInitialised(at, 'only config.json was missing and has been created');
   printResult(at.json, { dir: at.dir, ...setup }, () =>
     [

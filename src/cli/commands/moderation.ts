@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { BackendActor } from '../../domain/access/actor.ts';
+import { type BackendActor, operatorActor } from '../../domain/access/actor.ts';
 import type { Context } from '../../domain/context.ts';
 import { findEnvironment } from '../../domain/environments/environments.ts';
 import { parseListQuery } from '../../domain/lists/list-query.ts';
@@ -11,7 +11,6 @@ import { addCommand, addGroup } from '../command.ts';
 import { choiceFlag, integerOption } from '../option-values.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { withStore } from '../shared/open-store.ts';
-import { operatorActor } from '../shared/operator.ts';
 import { excerpt, keyValues, nextSteps, printResult, table } from '../terminal/output.ts';
 import { confirmDestruction } from '../terminal/prompt.ts';
 import { addBacktest } from './moderation-backtest.ts';

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { operatorActor } from '../../domain/access/actor.ts';
 import { findEnvironment } from '../../domain/environments/environments.ts';
 import { deleteRoom } from '../../domain/rooms/room-removal.ts';
 import { getRoom, listRooms } from '../../domain/rooms/rooms.ts';
@@ -8,7 +9,6 @@ import { addCommand, addGroup } from '../command.ts';
 import { invocationOf } from '../shared/invocation.ts';
 import { limitHelp, listItems, moreText } from '../shared/list-items.ts';
 import { withStore } from '../shared/open-store.ts';
-import { operatorActor } from '../shared/operator.ts';
 import { keyValues, nextSteps, printResult, shellWord, table } from '../terminal/output.ts';
 import { confirmDestruction } from '../terminal/prompt.ts';
 

@@ -96,7 +96,7 @@ async function requirePlugins({ plugins, publicUrl }: Config): Promise<void> {
 /** Creates the folder. Imported only here, because otherwise this process never opens a store and need not load its modules. */
 async function createFirstFolder(dir: string, config: Config): Promise<Setup | null> {
   const { setUp } = await import('../setup/setup.ts');
-  return setUp(dir, config, config.demo);
+  return setUp(dir, config);
 }
 
 function jsonOf({ url, port, webWorkers, core, dir, setup }: Started): Record<string, unknown> {

@@ -6,10 +6,7 @@ import type { Context } from '../../domain/context.ts';
 import { createEnvironment } from '../../domain/environments/environments.ts';
 import { createKey } from '../../domain/access/keys.ts';
 import { addSigningKey } from '../../domain/access/signing-keys.ts';
-import { putUser } from '../../domain/users/users.ts';
-import { demoAuthors } from '../../demo/demo.ts';
 import { ensureFolder, syncPath, syncTree, writeDurably } from '../../lib/durable-files.ts';
-import { operatorActor } from '../shared/operator.ts';
 import { configFile, filesFolder, hasStore, SCHEMA_NAME, schemaFile, storeFolder } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
 import { refuseMissingStore } from '../backup/replace-data.ts';
@@ -30,11 +27,10 @@ export interface Setup {
 /**
  * Creates what a folder lacks, as `createFolder`, with the first environment in a new store.
  *
- * @param demo whether to create the users of the demo too
  * @returns the keys, or null if there was a store already, which is left unchanged
  */
-export function setUp(dir: string, config: Config, demo: boolean): Promise<Setup | null> {
-  return createFolder(dir, config, (ctx) => fillFirstEnvironment(ctx, demo));
+export function setUp(dir: string, config: Config): Promise<Setup | null> {
+  return createFolder(dir, config, fillFirstEnvironment);
 }
 
 /**
@@ -83,13 +79,12 @@ async function moveIntoPlace(from: Config, to: Config): Promise<boolean> {
   return placed;
 }
 
-async function fillFirstEnvironment(ctx: Context, demo: boolean): Promise<Setup> {
+async function fillFirstEnvironment(ctx: Context): Promise<Setup> {
   const environment = await createEnvironment(ctx, { slug: FIRST_ENVIRONMENT, name: 'Default' });
   const secret = await createKey(ctx, environment, { kind: 'secret', name: 'first' });
   const publishable = await createKey(ctx, environment, { kind: 'publishable', name: 'first' });
   const signing = await addSigningKey(ctx, environment, { kind: 'secret' });
   if (signing.kind !== 'secret') throw new Error('addSigningKey returned another kind of key than requested');
-  for (const { id, fields } of demo ? demoAuthors : []) await putUser(ctx, operatorActor(environment), id, fields);
   return {
     environment: { id: environment.id, slug: environment.slug },
     secretKey: secret.value,

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Config } from '../../config/schema.ts';
-import type { BackendActor } from '../../domain/access/actor.ts';
+import { type BackendActor, operatorActor } from '../../domain/access/actor.ts';
 import type { Context } from '../../domain/context.ts';
 import { findEnvironment } from '../../domain/environments/environments.ts';
 import { parseJson } from '../../domain/input/json.ts';
@@ -8,7 +8,6 @@ import { CollabError } from '../../model/errors.ts';
 import { usageFailure } from '../failure.ts';
 import type { Invocation } from './invocation.ts';
 import { withStore } from './open-store.ts';
-import { operatorActor } from './operator.ts';
 
 /** The most bytes of a text on standard input: as many as the largest text of a comment can have. */
 const MAX_INPUT_BYTES = 4 * 1024 * 1024;

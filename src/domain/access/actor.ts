@@ -25,3 +25,8 @@ export interface UserActor {
 
 /** The client that makes a request. A domain function takes it right after the context and checks what it may do. */
 export type Actor = BackendActor | UserActor;
+
+/** The actor of the operator: of CLI commands, and of what the server does by itself. It may do everything in an environment. */
+export function operatorActor(environment: Environment): BackendActor {
+  return { kind: 'backend', environment, keyId: 'cli', scope: 'full', rooms: null, via: 'cli' };
+}
