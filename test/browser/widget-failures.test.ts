@@ -1,5 +1,3 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { rmSync } from 'node:fs';
 import { SignJWT } from 'jose';
 import type { Page } from 'playwright-core';
@@ -7,6 +5,7 @@ import t from 'tap';
 import type { Test } from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { type Cluster, collab, initFolder, startCluster } from '../helpers/cluster.ts';
+import { serveHtml } from '../helpers/own-page.ts';
 import { api, field, live, openDemo, openPage, pin, popover, reconnected } from '../helpers/widget-page.ts';
 
 const viewport = { width: 1200, height: 900 };
@@ -37,10 +36,7 @@ async function pageWithTokens(t: Test, { url, keys }: Cluster, token: string): P
     const element = Object.assign(document.createElement('collab-comments'), { room: 'demo', publishableKey: '${keys.publishableKey}', tokenProvider: () => current });
     document.body.append(element);
   </script></html>`;
-  const server = createServer((_request, response) => response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' }).end(html));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return serveHtml(t, html);
 }
 
 t.test('what fails is said in words, and nothing that was typed is lost', { skip: skipReason, timeout: 240_000 }, async (t) => {

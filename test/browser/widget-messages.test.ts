@@ -1,11 +1,10 @@
 import { rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import type { Test } from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { type Cluster, initFolder, startCluster, until } from '../helpers/cluster.ts';
+import { serveHtml } from '../helpers/own-page.ts';
 import { api, field, live, openDemo, openPage, pin, popover } from '../helpers/widget-page.ts';
 
 const viewport = { width: 1200, height: 900 };
@@ -15,10 +14,7 @@ const GONE = 'This was deleted meanwhile.';
 /** Serves a page of another origin with the widget, until the test ends. */
 async function serve(t: Test, { url }: Cluster, attributes: string, headers: Readonly<Record<string, string>> = {}, lang = 'en'): Promise<string> {
   const html = `<!doctype html><html lang="${lang}"><title>Page</title><script type="module" src="${url}/widget.js"></script><body><h1>Page</h1><collab-comments ${attributes}></collab-comments>`;
-  const server = createServer((_request, response) => response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', ...headers }).end(html));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return serveHtml(t, html, headers);
 }
 
 /** Posts a thread at a place of its own and returns its id. */

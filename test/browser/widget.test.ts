@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import t from 'tap';
-import type { Test } from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { startCluster } from '../helpers/cluster.ts';
+import { serveHtml } from '../helpers/own-page.ts';
 import { api, comment, live, openDemo, openPage, pin, popover } from '../helpers/widget-page.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -17,14 +15,6 @@ async function violations(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(`axe.run({ include: [['collab-comments']] })`);
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
-}
-
-/** Serves one page of another origin, with a policy. */
-async function serve(t: Test, html: string, policy: string): Promise<string> {
-  const server = createServer((_request, response) => response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': policy }).end(html));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
 t.test('the widget in a browser', { skip: skipReason, timeout: 300_000 }, async (t) => {
@@ -189,12 +179,12 @@ t.test('the widget in a browser', { skip: skipReason, timeout: 300_000 }, async 
     const session = (await (await fetch(`${cluster.url}/demo/session?user=ann`)).json()) as { publishableKey: string; token: string };
     const element = (key: string, token: string): string => `<collab-comments publishable-key="${key}" room="strict" token="${token}"></collab-comments>`;
     const html = (body: string): string => `<!doctype html><html lang="en"><title>Strict</title><script type="module" src="${cluster.url}/widget.js"></script><body><h1 id="title">Strict</h1>${body}`;
-    const policy = `default-src 'none'; script-src ${cluster.url}; connect-src ${cluster.url} ${cluster.url.replace('http', 'ws')}; img-src blob:; style-src 'self'; frame-src *`;
-    const strict = await serve(t, html(element(session.publishableKey, session.token)), policy);
+    const policy = { 'Content-Security-Policy': `default-src 'none'; script-src ${cluster.url}; connect-src ${cluster.url} ${cluster.url.replace('http', 'ws')}; img-src blob:; style-src 'self'; frame-src *` };
+    const strict = await serveHtml(t, html(element(session.publishableKey, session.token)), policy);
     const page = await openPage(t, await browser.newContext({ viewport }), strict);
     await live(page);
     await comment(page, '#title', 'Under a strict policy');
-    const outer = await serve(t, `<!doctype html><title>Outer</title><iframe src="${strict}" width="900" height="700" title="inner"></iframe>`, policy);
+    const outer = await serveHtml(t, `<!doctype html><title>Outer</title><iframe src="${strict}" width="900" height="700" title="inner"></iframe>`, policy);
     const framed = await openPage(t, await browser.newContext({ viewport }), outer);
     await framed.frameLocator('iframe').locator('.pin').waitFor();
 
@@ -202,7 +192,7 @@ t.test('the widget in a browser', { skip: skipReason, timeout: 300_000 }, async 
       ['pk_wrong', session.token, 'This page’s key is not valid'],
       [session.publishableKey, 'not.a.token', 'Your sign-in was not accepted'],
     ] as const) {
-      const refused = await openPage(t, await browser.newContext({ viewport }), await serve(t, html(element(key, token)), policy));
+      const refused = await openPage(t, await browser.newContext({ viewport }), await serveHtml(t, html(element(key, token)), policy));
       await refused.getByText(expected).waitFor();
       await refused.close();
     }
