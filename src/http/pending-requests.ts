@@ -34,7 +34,7 @@ export class PendingRequests {
     this.#meter?.finished(exchange);
     this.#tracer?.finished(exchange);
     if (this.#log.isLevelEnabled('debug')) this.#log.debug(logFields(exchange), 'request');
-    if (this.#count > 0) return;
+    if (this.#count > 0 || this.#onIdle.length === 0) return;
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 

@@ -11,7 +11,10 @@ interface Meta {
 }
 
 /** An LMDB environment that has one generation of the log: WAL records by their index in the ring. */
-export type LogEnvironment = RootDatabase<Buffer, number>;
+export type LogEnvironment = RootDatabase<Buffer, number> & {
+  /** Of the reads outside of write transactions; absent before the first one. */
+  readOptions?: ReadOptions | undefined;
+};
 
 /** A read transaction as lmdb-js implements it; its types have only `done`. */
 interface ReadTransaction {
@@ -26,13 +29,16 @@ interface Untyped {
   readonly nativeAddon: { readonly resetTxn: (address: number) => void };
 }
 
-type ReadOptions = { readonly transaction: ReadTransaction };
+/** The options of the reads of a log. */
+interface ReadOptions {
+  readonly transaction: ReadTransaction;
+  /** Whether the transaction may have a snapshot. */
+  hasSnapshot: boolean;
+}
+
 type FastRead = (index: number, options: ReadOptions) => Buffer | undefined;
 
 const { nativeAddon } = lmdb as unknown as Untyped;
-
-/** The options of the reads of each log, with the read transaction that they share. */
-const readOptions = new WeakMap<LogEnvironment, ReadOptions>();
 
 /** Opens a generation of the log, or creates it. */
 export function openLog(path: string, generation: number, safeRestore = false): LogEnvironment {
@@ -86,12 +92,12 @@ export function recordGeneration(database: Meta, generation: number): void {
  * snapshot, which costs several times as much as a look at the end of the log. Every request takes one.
  */
 export function readLogValue(log: LogEnvironment, index: number): Buffer | undefined {
-  return (log.getBinaryFast as FastRead).call(log, index, readOptions.get(log) ?? ownTransaction(log));
+  return (log.getBinaryFast as FastRead).call(log, index, snapshotOf(log));
 }
 
 /** The lowest index from `start` on that has a value, in the snapshot of `readLogValue`; undefined if there is none. */
 export function nextLogIndex(log: LogEnvironment, start: number): number | undefined {
-  const { transaction } = readOptions.get(log) ?? ownTransaction(log);
+  const { transaction } = snapshotOf(log);
   const range = { start, limit: 1, transaction } as object;
   for (const index of log.getKeys(range)) return index;
   return undefined;
@@ -99,22 +105,28 @@ export function nextLogIndex(log: LogEnvironment, start: number): number | undef
 
 /** Ends the snapshot of `readLogValue` and `nextLogIndex`; no effect if there is none. */
 export function endLogSnapshot(log: LogEnvironment): void {
-  const options = readOptions.get(log);
-  if (options !== undefined) nativeAddon.resetTxn(options.transaction.address);
+  const { readOptions } = log;
+  if (readOptions === undefined || !readOptions.hasSnapshot) return;
+  nativeAddon.resetTxn(readOptions.transaction.address);
+  readOptions.hasSnapshot = false;
 }
 
 /** Ends the read transaction; call it before the log is closed. */
 function closeLogReads(log: LogEnvironment): void {
-  const options = readOptions.get(log);
-  readOptions.delete(log);
-  options?.transaction.done();
+  log.readOptions?.transaction.done();
+  log.readOptions = undefined;
+}
+
+/** The options of a read, which begins a snapshot unless there is one. */
+function snapshotOf(log: LogEnvironment): ReadOptions {
+  const options = (log.readOptions ??= ownTransaction(log));
+  options.hasSnapshot = true;
+  return options;
 }
 
 function ownTransaction(log: LogEnvironment): ReadOptions {
   const transaction = log.useReadTransaction() as unknown as ReadTransaction;
   // lmdb-js keeps a transaction that is in use out of its own reads from the next snapshot on.
   log.resetReadTxn();
-  const options = { transaction };
-  readOptions.set(log, options);
-  return options;
+  return { transaction, hasSnapshot: true };
 }
