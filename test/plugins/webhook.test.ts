@@ -160,7 +160,7 @@ t.test('410 disables the endpoint until it is enabled', async (t) => {
   t.match(await listed(host), { enabled: false, disabledReason: 'it answered 410 (gone)' });
   t.same(await host.queue('deliveries').count(), { waiting: 0, dead: 2 });
   await host.emit(commentCreated(3));
-  await t.rejects(host.command(`replay ${added.id}`, { failed: true }), /is disabled.*webhook enable/);
+  await t.rejects(host.command(`replay ${added.id}`, { failed: true }), { message: /is disabled: it answered 410/, remedies: [/webhook enable .* enables it/] });
 
   receiver.answer = 200;
   await host.command(`enable ${added.id}`);
