@@ -38,6 +38,8 @@ t.test('bash completes commands, subcommands, options and their values', { skip:
   t.strictSame(await complete('collab', 'completion', 'f'), ['fish']);
   writeFileSync(join(dir, 'backup-of-may'), '');
   t.strictSame(await complete('collab', '--dir', join(dir, 'backup')), [join(dir, 'backup-of-may')]);
+  writeFileSync(join(dir, 'last backup'), '');
+  t.strictSame(await complete('collab', '--dir', join(dir, 'last')), [join(dir, 'last backup')], 'a name with a space is one word');
 });
 
 t.test('zsh completes commands with their descriptions, and values of options', { skip: skip('zsh') }, async (t) => {

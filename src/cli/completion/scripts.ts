@@ -25,7 +25,12 @@ ${step(nodes, '${COMP_WORDS[i]}')}
 ${choicesIn(nodes).map(({ at, values }) => `    '${at}') COMPREPLY=($(compgen -W '${values.join(' ')}' -- "$cur")); return ;;`).join('\n')}
   esac
   case $prev in
-    ${flagsOf(nodes, 'path').join('|')}) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    ${flagsOf(nodes, 'path').join('|')})
+      # One name per line, as names may contain spaces. bash 3 has no compopt, which quotes names and ends folders with a slash.
+      local IFS=$'\\n'
+      COMPREPLY=($(compgen -f -- "$cur"))
+      compopt -o filenames 2>/dev/null
+      return ;;
     ${flagsOf(nodes, 'other').join('|')}) return ;;
   esac
   case $at in
