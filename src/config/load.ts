@@ -136,7 +136,7 @@ function readGroup(content: Readonly<Record<string, unknown>>, path: string, fil
 function readVariables(env: ConfigSources['env'], reader: ConfigReader): void {
   const byVariable = new Map([...options.values()].map((option) => [option.variable, option]));
   for (const [variable, text] of Object.entries(env)) {
-    if (!variable.startsWith('COLLAB_') || text === undefined || text === '' || variable === FOLDER_VARIABLE || isServiceLink(variable, text)) continue;
+    if (!variable.startsWith('COLLAB_') || text === undefined || text === '' || OTHER_VARIABLES.has(variable) || isServiceLink(variable, text)) continue;
     const option = byVariable.get(variable);
     const source = `the variable ${variable}`;
     if (option === undefined) reader.reject(variable, unknownOption(variable, byVariable.keys()), source);
@@ -144,8 +144,11 @@ function readVariables(env: ConfigSources['env'], reader: ConfigReader): void {
   }
 }
 
-/** The variable that names the folder of config.json: a setting of the command line, which is not in the file itself. */
-const FOLDER_VARIABLE = 'COLLAB_DIR';
+/**
+ * Variables that are no options: the folder of config.json, a setting of the command line; and what the programs in examples/ are
+ * given, which are often started from the same shell.
+ */
+const OTHER_VARIABLES: ReadonlySet<string> = new Set(['COLLAB_DIR', 'COLLAB_URL', 'COLLAB_SECRET_KEY', 'COLLAB_PUBLISHABLE_KEY', 'COLLAB_SIGNING_SECRET', 'COLLAB_SIGNING_KID']);
 
 /** Kubernetes sets such variables in every container of a namespace that has a Service named `collab`. */
 function isServiceLink(variable: string, text: string): boolean {

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ConfigError, type Problem } from '../../src/config/error.ts';
@@ -88,6 +88,14 @@ t.test('variables that Kubernetes sets for a Service called collab are ignored',
     COLLAB_SERVICE_PORT_HTTP: '8787',
     COLLAB_PORT_8787_TCP_ADDR: '10.0.0.7',
   };
+  t.equal(loadConfig({ dir: folder(t), env, flags: {} }).port, 8787);
+});
+
+t.test('variables of programs that use Collab, such as the examples, are ignored', async (t) => {
+  const used = ['examples/node-bot/bot.js', 'examples/node-token-endpoint/server.js', 'examples/python-token-endpoint/server.py']
+    .flatMap((file) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8').match(/COLLAB_[A-Z_]+/g) ?? []);
+  const env = Object.fromEntries([...used, 'COLLAB_PUBLISHABLE_KEY'].map((name) => [name, 'x']));
+  t.ok('COLLAB_SECRET_KEY' in env && 'COLLAB_SIGNING_SECRET' in env);
   t.equal(loadConfig({ dir: folder(t), env, flags: {} }).port, 8787);
 });
 

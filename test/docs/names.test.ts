@@ -26,7 +26,7 @@ t.test('every option that a document names exists', (t) => {
 
 t.test('every variable that a document names exists', (t) => {
   // COLLAB_SERVICE_HOST stands for those that Kubernetes sets; the others are read by the examples.
-  const others = ['COLLAB_DIR', 'COLLAB_SERVICE_HOST', 'COLLAB_URL', 'COLLAB_SECRET_KEY', 'COLLAB_SIGNING_SECRET', 'COLLAB_SIGNING_KID'];
+  const others = ['COLLAB_DIR', 'COLLAB_SERVICE_HOST', 'COLLAB_URL', 'COLLAB_SECRET_KEY', 'COLLAB_PUBLISHABLE_KEY', 'COLLAB_SIGNING_SECRET', 'COLLAB_SIGNING_KID'];
   const known = new Set([...options.values()].map(({ variable }) => variable).concat(others));
   const named = found(lines, /\b(COLLAB_[A-Z_]*[A-Z])\b/g);
   t.ok(named.length > 30);

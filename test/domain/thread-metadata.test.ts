@@ -52,8 +52,8 @@ await t.test('an empty or forbidden change is refused', async (t) => {
   const world = await createWorld(t);
   const { threadId } = await startThread(world);
   const patch = (input: unknown, actor = world.backend as Parameters<typeof patchThread>[1]) => patchThread(world.ctx, actor, threadId, input);
-  await t.rejects(patch({}), { code: 'invalid_request', message: 'resolved is required, unless metadata or position is given' });
-  await t.rejects(patch({ resolved: null }), { message: 'resolved is required, unless metadata or position is given' });
+  await t.rejects(patch({}), { code: 'invalid_request', message: 'resolved is required, unless metadata or position is given (null counts as absent)' });
+  await t.rejects(patch({ resolved: null }), { message: 'resolved is required, unless metadata or position is given (null counts as absent)' });
   await t.rejects(patch({ metadata: 5 }), { message: 'metadata must be an object' });
   await t.rejects(patch({ metadata: { ['k'.repeat(41)]: 1 } }), { message: 'Keys of metadata must be 1 to 40 characters' });
   await t.rejects(patch({ metadata: { a: 1 } }, world.bob), { code: 'forbidden' }, 'another’s thread');

@@ -33,7 +33,7 @@ export function register(program: Command): void {
     summary: 'Start the server, in the foreground.',
     details:
       'If there is no folder, creates it first, as `collab init` does. SIGTERM and SIGINT finish the requests in progress and exit 0; ' +
-      'SIGHUP replaces the workers one by one. Flags override COLLAB_* variables, which override config.json. ' +
+      'SIGHUP replaces the web workers one by one, without reading config.json again. Flags override COLLAB_* variables, which override config.json. ' +
       'The log is written to standard output, or with --json to standard error, so that standard output contains only the JSON document.',
     examples: ['collab start', 'collab start --dir /srv/collab --host 0.0.0.0 --workers 4', 'collab start --dir ./data --demo'],
   })

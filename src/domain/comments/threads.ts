@@ -118,7 +118,7 @@ export async function patchThread(ctx: Context, actor: Actor, threadId: string, 
   requireChange(actor);
   await requireThreadAccess(ctx, actor, threadId);
   const { resolved, metadata, position: wanted } = validate(threadPatch, input);
-  if (resolved === undefined && metadata === undefined && wanted === undefined) throw new CollabError('invalid_request', 'resolved is required, unless metadata or position is given');
+  if (resolved === undefined && metadata === undefined && wanted === undefined) throw new CollabError('invalid_request', 'resolved is required, unless metadata or position is given (null counts as absent)');
   if (metadata !== undefined) checkMetadata(metadata, limitsOf(actor.environment));
   const position = wanted === undefined ? undefined : checkPosition(wanted, limitsOf(actor.environment));
   return changeThread(ctx, actor, threadId, { resolved, metadata, position });
