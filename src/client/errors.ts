@@ -8,7 +8,7 @@ import type { ErrorCode } from '../model/errors.ts';
  * - `aborted`: the caller's `AbortSignal` aborted
  * - `closed`: the session has ended; its state says why
  * - `token_failed`: the token function of the page threw an error, or returned no token
- * - `protocol`: the answer is not one of a Collab server, e.g. of a proxy in between
+ * - `protocol`: the answer is not one of a Collab server, e.g. of a proxy in between; or a rightly signed webhook is not of one
  * - `invalid_signature`: a webhook was not signed with the secret, was changed, or is too old
  */
 export type CollabErrorCode = ErrorCode | 'network' | 'timeout' | 'aborted' | 'closed' | 'token_failed' | 'protocol' | 'invalid_signature';
@@ -41,6 +41,11 @@ export class CollabError extends Error {
     this.status = status;
     this.requestId = requestId;
     this.retryAfter = retryAfter;
+  }
+
+  /** Holds for the errors of every entry of the SDK: each is bundled with a class `CollabError` of its own. */
+  static override [Symbol.hasInstance](thrown: unknown): boolean {
+    return super[Symbol.hasInstance](thrown) || (this === CollabError && thrown instanceof Error && thrown.name === 'CollabError');
   }
 }
 

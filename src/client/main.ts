@@ -8,12 +8,14 @@ export { type CollabRoom, type NewComment, type NewThread, type RoomEvents } fro
 export type { RoomComment, RoomSnapshot, RoomThread, TypingUser } from './room/snapshot.ts';
 export type { ConnectionStatus, SessionOptions, SessionState, TokenProvider, TokenReason } from './session/options.ts';
 export { CollabSession } from './session/session.ts';
-export { type BackendUser, CollabClient, type P2pState, type ThreadWithComments, type TokenRequest } from './rest/client.ts';
+export { type BackendUser, CollabClient, type HeldContent, type NotificationSettingsChange, type P2pState, type QueueItem, type Subscription, type ThreadWithComments, type TokenRequest } from './rest/client.ts';
 export type { CallOptions, ClientOptions } from './rest/transport.ts';
 export { type VerifiedWebhook, verifyWebhook, type WebhookDelivery } from './rest/webhooks.ts';
 export type { Attachment } from '../model/attachment.ts';
 export type { Comment } from '../model/comment.ts';
 export type { StreamEvent } from '../model/frames.ts';
+export type { Report } from '../model/moderation.ts';
+export type { Notification, NotificationSettings } from '../model/notification.ts';
 export type { Reaction } from '../model/reaction.ts';
 export type { ReadRoom, Room } from '../model/room.ts';
 export type { Position, Thread } from '../model/thread.ts';

@@ -1,13 +1,25 @@
-import { useCallback, useSyncExternalStore } from 'react';
+import { type DetailedHTMLProps, type HTMLAttributes, useCallback, useSyncExternalStore } from 'react';
 import type { PresenceRow } from '../model/frames.ts';
 import type { InboxSnapshot } from './inbox/inbox.ts';
 import type { CollabRoom } from './room/room.ts';
 import type { RoomSnapshot, RoomThread } from './room/snapshot.ts';
 import type { SessionState } from './session/options.ts';
 import type { CollabSession } from './session/session.ts';
+import type { CollabCommentsAttributes, CollabCommentsElement } from './widget.ts';
 
 // The entry of `collab/react`: hooks over the observables of the SDK, for React 18 and later. A component is rendered again
 // when the part that it uses has changed.
+
+/** What `<collab-comments>` takes in JSX. */
+export type CollabCommentsProps = CollabCommentsAttributes & DetailedHTMLProps<HTMLAttributes<CollabCommentsElement>, CollabCommentsElement>;
+
+declare module 'react' {
+  namespace JSX {
+    interface IntrinsicElements {
+      'collab-comments': CollabCommentsProps;
+    }
+  }
+}
 
 /** A room and its contents. */
 export interface UsedRoom {

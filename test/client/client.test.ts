@@ -1,9 +1,21 @@
+import { createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { CollabClient } from '../../src/client/rest/client.ts';
-import { verifyWebhook } from '../../src/client/rest/webhooks.ts';
+import { CollabClient, type QueueItem } from '../../src/client/rest/client.ts';
+import { CollabSession } from '../../src/client/session/session.ts';
+import { verifyWebhook, type WebhookDelivery } from '../../src/client/rest/webhooks.ts';
+import { wav } from '../fixtures/media.ts';
+import { HELD_TEXT, holdingFilters } from '../helpers/holding-filters.ts';
+import { handled, startNotifying } from '../helpers/notifications.ts';
 import { startService } from '../helpers/service.ts';
+
+/** The items of a list. */
+async function all<T>(list: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of list) items.push(item);
+  return items;
+}
 
 t.test('every resource through a real server', async (t) => {
   const service = await startService(t);
@@ -36,6 +48,57 @@ t.test('every resource through a real server', async (t) => {
   await t.rejects(collab.threads.get('th_gone'), { name: 'CollabError', code: 'thread_not_found', status: 404, message: 'Thread not found', requestId: String });
 });
 
+t.test('a file is uploaded for a user, and attached to a comment', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const collab = new CollabClient({ serverUrl: tenant.service.urls[0] ?? '', secretKey: tenant.secretKey });
+  await collab.users.put('ann', { name: 'Ann' });
+  const file = await collab.upload(new Blob([new Uint8Array(wav(0.1))], { type: 'audio/wav' }), 'note.wav', { userId: 'ann' });
+  t.match(file, { type: 'audio', filename: 'note.wav' });
+  t.match(await collab.threads.create('docs', { userId: 'ann', body: '', attachmentIds: [file.id] }), { comments: [{ attachments: [{ id: file.id }] }] });
+  await t.rejects(collab.upload(new Blob(['x']), 'x.wav', { userId: '' }), { name: 'CollabError', code: 'invalid_request', message: /^userId is missing/ });
+});
+
+t.test('the inbox, the settings and the subscriptions of a user', async (t) => {
+  const service = await startService(t);
+  const tenant = await service.tenant('acme');
+  const consumers = await startNotifying(t, service.ctx);
+  const collab = new CollabClient({ serverUrl: service.urls[0] ?? '', secretKey: tenant.secretKey });
+  for (const id of ['ann', 'bob']) await collab.users.put(id, { name: id });
+  const thread = await collab.threads.create('docs', { userId: 'ann', body: 'Look', mentions: ['bob'] });
+  t.match(await collab.threads.setSubscription(thread.id, { userId: 'bob', action: 'subscribe' }), { threadId: thread.id, userId: 'bob', state: 'subscribed' });
+  service.clock.advance(1_000);
+  await collab.comments.create(thread.id, { userId: 'ann', body: 'Again' });
+  await handled(consumers, service.ctx, tenant.environment);
+  const found = await all(collab.notifications.list('bob', { unread: true, limit: 1 }));
+  t.match(found, [{ kind: 'reply', threadId: thread.id }, { kind: 'mention' }]);
+  t.equal(await collab.notifications.unreadCount('bob'), 2);
+  t.equal(await collab.notifications.markRead('bob', { ids: [found[0]?.id ?? ''] }), 1);
+  t.equal(await collab.notifications.markRead('bob', { all: true }), 0);
+  t.match(await collab.notifications.putSettings('bob', { email: { reply: false } }), { email: { mention: true, reply: false } });
+  t.match(await collab.notifications.settings('bob'), { inApp: { reply: true }, email: { reply: false } });
+});
+
+t.test('reports and held content are listed and decided', async (t) => {
+  const service = await startService(t, { filters: holdingFilters });
+  const tenant = await service.tenant('acme');
+  const collab = new CollabClient({ serverUrl: service.urls[0] ?? '', secretKey: tenant.secretKey });
+  const queue = (state: string): Promise<QueueItem[]> => all(collab.moderation.list({ state }));
+  for (const id of ['ann', 'bob']) await collab.users.put(id, { name: id });
+  const { id: threadId, comments } = await collab.threads.create('docs', { userId: 'ann', body: 'Buy this' });
+  const commentId = comments[0]?.id ?? '';
+  t.match(await collab.comments.report(commentId, { reason: 'Advertising', userId: 'bob' }), { commentId, userId: 'bob', reason: 'Advertising' });
+  const [reported] = await queue('reported');
+  t.match(reported, { kind: 'report', commentId, reportCount: 1, reports: [{ userId: 'bob' }], comment: { body: 'Buy this' } });
+  t.match(await collab.moderation.approve(reported?.id ?? ''), { state: 'approved' });
+
+  await collab.comments.create(threadId, { userId: 'ann', body: HELD_TEXT });
+  const [held] = await queue('held');
+  t.match(await collab.moderation.get(held?.id ?? ''), { kind: 'comment', userId: 'ann', reason: 'it says so', comment: { body: HELD_TEXT } });
+  t.match(await collab.moderation.reject(held?.id ?? '', { reason: 'Not here' }), { id: held?.id, state: 'rejected' });
+  t.match(await all(collab.users.held('ann')), [{ id: held?.id, state: 'rejected', rejection: 'Not here' }]);
+  t.strictSame(await queue('held'), []);
+});
+
 t.test('a list is read page after page, as far as it is needed', async (t) => {
   const service = await startService(t);
   const tenant = await service.tenant('acme');
@@ -45,6 +108,16 @@ t.test('a list is read page after page, as far as it is needed', async (t) => {
   for await (const { id } of collab.users.list({ limit: 3, order: 'asc' })) read.push(id);
   t.equal(new Set(read).size, 7);
   for await (const { id } of collab.users.list({ limit: 3, q: 'u4' })) t.equal(id, 'u4');
+});
+
+t.test('a list that is read again begins anew', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const collab = new CollabClient({ serverUrl: tenant.service.urls[0] ?? '', secretKey: tenant.secretKey });
+  const users = collab.users.list({ limit: 2 });
+  t.equal((await all(users)).length, 0);
+  for (let n = 0; n < 5; n++) await collab.users.put(`u${n}`, { name: `User ${n}` });
+  t.equal((await all(users)).length, 5);
+  t.equal((await all(users)).length, 5);
 });
 
 /** A server that answers as the test says, in turn, and remembers what it got. */
@@ -74,6 +147,23 @@ t.test('429, 5xx and lost connections are repeated, a POST with the same idempot
   t.match(got[0]?.key, /^[\w-]{36}$/);
 });
 
+t.test('a DELETE whose answer was lost has succeeded if the repetition finds nothing', async (t) => {
+  const gone = status(404, { 'X-Error-Code': 'comment_not_found' }, '{"error":"Comment not found"}');
+  for (const lost of [cut, status(502, {}, '<html>')]) {
+    const { got, collab } = await misbehaving(t, [lost, gone]);
+    t.strictSame(await collab.comments.delete('cm_1'), { deleted: true });
+    t.equal(got.length, 2);
+  }
+  const first = await misbehaving(t, [gone]);
+  await t.rejects(first.collab.comments.delete('cm_1'), { code: 'comment_not_found' }, 'not if nothing was lost');
+  const refused = await misbehaving(t, [status(429, { 'Retry-After': '0' }), gone]);
+  await t.rejects(refused.collab.comments.delete('cm_1'), { code: 'comment_not_found' }, 'nor after a refusal');
+  const read = await misbehaving(t, [cut, gone]);
+  await t.rejects(read.collab.comments.get('cm_1'), { code: 'comment_not_found' }, 'nor if it was a GET');
+  const elsewhere = await misbehaving(t, [cut, status(404, {}, '<html>')]);
+  await t.rejects(elsewhere.collab.comments.delete('cm_1'), { code: 'route_not_found' }, 'nor if it is not the server that answers');
+});
+
 t.test('other refusals, a long Retry-After and an endless failure are reported', async (t) => {
   const refused = await misbehaving(t, [status(409, { 'X-Error-Code': 'id_taken', 'X-Request-Id': 'r1' }, '{"error":"The id is taken"}')]);
   await t.rejects(refused.collab.threads.create('r', { userId: 'u', body: 'b' }), { code: 'id_taken', status: 409, requestId: 'r1', message: 'The id is taken' });
@@ -98,6 +188,9 @@ t.test('a call ends with its signal', async (t) => {
 t.test('a key of the wrong kind is refused before it is sent anywhere', (t) => {
   t.throws(() => new CollabClient({ serverUrl: 'https://x', secretKey: 'pk_x' }), { code: 'invalid_request', message: /sk_/ });
   t.throws(() => new CollabClient({ serverUrl: 'x', secretKey: 'sk_x' }), { code: 'invalid_request', message: /serverUrl/ });
+  const unset = undefined as unknown as string;
+  t.throws(() => new CollabClient({ serverUrl: 'https://x', secretKey: unset }), { name: 'CollabError', code: 'invalid_request', message: /secretKey/ });
+  t.throws(() => new CollabSession({ serverUrl: 'https://x', publishableKey: unset, token: () => '' }), { name: 'CollabError', code: 'invalid_request', message: /publishableKey/ });
   t.end();
 });
 
@@ -119,4 +212,39 @@ t.test('webhooks: the vector of Standard Webhooks, and everything that is not si
     { body, headers: {}, secret, now },
   ];
   for (const delivery of wrong) await t.rejects(verifyWebhook(delivery), { code: 'invalid_signature' });
+});
+
+/** A delivery that is rightly signed now. */
+function signed(body: string | Uint8Array): Omit<WebhookDelivery, 'headers'> & { readonly headers: Record<string, string> } {
+  const at = Math.floor(Date.now() / 1_000);
+  const signature = createHmac('sha256', Buffer.from('c2VjcmV0', 'base64')).update(`msg_1.${at}.`).update(body).digest('base64');
+  return { body, secret: 'whsec_c2VjcmV0', headers: { 'webhook-id': 'msg_1', 'webhook-timestamp': String(at), 'webhook-signature': `v1,${signature}` } };
+}
+
+t.test('webhooks: several headers with signatures are all read', async (t) => {
+  const delivery = signed('{"type":"comment.created"}');
+  const right = delivery.headers['webhook-signature'] ?? '';
+  for (const value of [['v1,AAAA', right], [right, 'v1,AAAA'], ['v1,BBBB v1,AAAA', right], `v1,AAAA, ${right}`, `${right}, v1,AAAA`]) {
+    t.match(await verifyWebhook({ ...delivery, headers: { ...delivery.headers, 'webhook-signature': value } }), { type: 'comment.created' });
+  }
+  await t.rejects(verifyWebhook({ ...delivery, headers: { ...delivery.headers, 'webhook-signature': ['v1,AAAA', 'v1,BBBB'] } }), { code: 'invalid_signature' });
+});
+
+t.test('webhooks: the bytes of the body count, with a byte order mark and what is not UTF-8', async (t) => {
+  const marked = '\uFEFF{"type":"comment.created"}';
+  t.match(await verifyWebhook(signed(marked)), { type: 'comment.created' });
+  t.match(await verifyWebhook(signed(Buffer.from(marked))), { type: 'comment.created' });
+  t.match(await verifyWebhook({ ...signed(marked), body: new TextEncoder().encode(marked).buffer }), { type: 'comment.created' });
+  t.match(await verifyWebhook(signed(Buffer.from('{"type":"\xFF"}', 'latin1'))), { type: '\uFFFD' });
+});
+
+t.test('webhooks: a wrong secret or body of the application, and content of somebody else, are named', async (t) => {
+  const delivery = signed('{"type":"comment.created"}');
+  for (const secret of ['', 'whsec_', undefined, null, [undefined], ['whsec_c2VjcmV0', '']]) {
+    await t.rejects(verifyWebhook({ ...delivery, secret: secret as string }), { name: 'CollabError', code: 'invalid_request', message: /secret/ });
+  }
+  for (const body of [{ type: 'comment.created' }, undefined, null]) {
+    await t.rejects(verifyWebhook({ ...delivery, body: body as unknown as string }), { name: 'CollabError', code: 'invalid_request', message: /body/ });
+  }
+  for (const text of ['hello', '', 'null', '5', '"comment.created"']) await t.rejects(verifyWebhook(signed(text)), { name: 'CollabError', code: 'protocol' });
 });

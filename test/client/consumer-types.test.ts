@@ -3,6 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { codeBlocks } from '../helpers/code-blocks.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -13,6 +14,7 @@ import { CollabError, CollabSession, type RoomThread } from 'collab/client';
 import { useThreads } from 'collab/react';
 import { SharedSocket } from 'collab/shared-socket';
 import { YjsProvider } from 'collab/yjs';
+import type {} from 'collab/widget';
 import * as Y from 'yjs';
 
 export const session = new CollabSession({ publishableKey: 'pk_a', token: async ({ reason }) => (reason === 'refused' ? '' : 'a.b.c') });
@@ -34,6 +36,33 @@ const doc = new Y.Doc();
 export const provider: YjsProvider<Y.Doc> = new YjsProvider({ Y, doc, session, roomId: 'board' });
 // @ts-expect-error A thread has a text.
 void room.createThread({});
+const widget = document.querySelector('collab-comments');
+if (widget !== null) {
+  widget.tokenProvider = async () => 'a.b.c';
+  widget.session = session;
+  widget.strings = { comments: 'Notes' };
+  widget.togglePanel();
+  // @ts-expect-error The provider is a function.
+  widget.tokenProvider = 'a.b.c';
+}
+`;
+
+/** A page of an application that uses React. */
+const component = `
+import { useThreads } from 'collab/react';
+import type { CollabSession } from 'collab/client';
+
+export function Comments({ session }: { readonly session: CollabSession }) {
+  const threads = useThreads(session, 'docs/intro');
+  return (
+    <main title={String(threads.length)}>
+      <collab-comments ref={(element) => { if (element !== null) element.session = session; }} room="docs/intro" theme="dark" cursors className="notes" />
+      {/* @ts-expect-error There is no such theme. */}
+      <collab-comments theme="blue" />
+      <collab-comments session={session} tokenProvider={() => 'a.b.c'} />
+    </main>
+  );
+}
 `;
 
 /** A backend, which has no types of browsers. */
@@ -50,9 +79,13 @@ export async function report(): Promise<string[]> {
 export const received = async (body: string, headers: Record<string, string>): Promise<string> => (await verifyWebhook({ body, headers, secret: 'whsec_a' })).type;
 `;
 
+/** The options of a backend. */
+const node = { module: 'NodeNext', moduleResolution: 'NodeNext', lib: ['ES2023'], types: ['node'] };
 const projects = [
   { name: 'a page', file: 'page.ts', text: page, options: { module: 'ESNext', moduleResolution: 'Bundler', lib: ['ES2022', 'DOM'], types: [] } },
-  { name: 'a backend', file: 'backend.ts', text: backend, options: { module: 'NodeNext', moduleResolution: 'NodeNext', lib: ['ES2023'], types: ['node'] } },
+  { name: 'a page of React', file: 'component.tsx', text: component, options: { module: 'ESNext', moduleResolution: 'Bundler', lib: ['ES2022', 'DOM'], types: [], jsx: 'react-jsx' } },
+  { name: 'a backend', file: 'backend.ts', text: backend, options: node },
+  { name: 'the example of docs/sdk.md for a backend', file: 'example.ts', text: codeBlocks('docs/sdk.md', 'js')[0] ?? '', options: node },
 ];
 
 for (const { name, file, text, options } of projects) {

@@ -75,10 +75,7 @@ export class SessionInbox implements CollabInbox {
   #forget(id: string): void {
     if (!this.#observers.hasListeners) return;
     this.#deleted.add(id);
-    for (const oldest of this.#deleted) {
-      if (this.#deleted.size <= DELETIONS) break;
-      this.#deleted.delete(oldest);
-    }
+    for (const oldest of this.#deleted) if (this.#deleted.size > DELETIONS) this.#deleted.delete(oldest);
     const { items, unreadCount } = this.#snapshot;
     const left = this.#withoutDeleted({ items, unreadCount });
     if (left.items.length < items.length) this.#set(left);

@@ -2,11 +2,14 @@ import type { Attachment } from '../../model/attachment.ts';
 import type { Comment, CommentCreate, CommentPatch } from '../../model/comment.ts';
 import type { StreamEvent } from '../../model/frames.ts';
 import type { Metadata } from '../../model/metadata.ts';
+import type { ModerationItem, RejectionInput, Report, ReportCreate } from '../../model/moderation.ts';
+import type { Notification, NotificationKind, NotificationSettings, SubscriptionAction, SubscriptionState } from '../../model/notification.ts';
 import type { Presence } from '../../model/presence.ts';
 import type { Reaction, ReactionCreate } from '../../model/reaction.ts';
 import type { ReadRoom, Room } from '../../model/room.ts';
 import type { Thread, ThreadCreate, ThreadPatch } from '../../model/thread.ts';
 import type { User, UserPut, UserSummary } from '../../model/user.ts';
+import { CollabError } from '../errors.ts';
 import { pages, type PageOptions } from './pages.ts';
 import { type Call, type CallOptions, type ClientOptions, Transport } from './transport.ts';
 
@@ -14,6 +17,26 @@ import { type Call, type CallOptions, type ClientOptions, Transport } from './tr
 export type ThreadWithComments = Thread & { readonly comments: readonly Comment[] };
 /** A user as backends see it. */
 export type BackendUser = User & { readonly online: boolean };
+/** An item of the moderation queue, with the content that it is about as it would be, or as it is now. */
+export type QueueItem = Omit<ModerationItem, 'thread' | 'reports' | 'keyId' | 'via'> & {
+  /** Of an edit, the comment as it is now. */
+  readonly before: Comment | null;
+  readonly thread: Thread | null;
+  readonly reportCount: number;
+  /** At most 100 of the reports. */
+  readonly reports: readonly Report[];
+};
+/** What a user wrote that is held or was rejected, as its author sees it. */
+export type HeldContent = Pick<ModerationItem, 'id' | 'kind' | 'state' | 'roomId' | 'threadId' | 'commentId' | 'createdAt' | 'decidedAt' | 'rejection'> & { readonly comment: Comment };
+/** What a user chose for a thread. */
+export interface Subscription {
+  readonly threadId: string;
+  readonly userId: string;
+  readonly state: SubscriptionState;
+}
+/** Changes of notification settings; channels and kinds that are absent keep their values. */
+export type NotificationSettingsChange = Readonly<Record<string, { readonly [Kind in NotificationKind]?: boolean | undefined }>>;
+type Decided = Promise<{ readonly id: string; readonly state: 'approved' | 'rejected' }>;
 type Deleted = Promise<{ readonly deleted: true }>;
 type ListOptions = PageOptions & CallOptions;
 
@@ -44,13 +67,14 @@ const at = (text: TemplateStringsArray, ...ids: readonly string[]): string => te
  * The REST API for backends, with a secret key. Lists are async iterables that read page after page:
  *
  * ```ts
- * const collab = new CollabClient({ serverUrl: 'https://comments.example.com', secretKey: process.env.COLLAB_SECRET_KEY });
+ * const collab = new CollabClient({ serverUrl: 'https://comments.example.com', secretKey: 'sk_…' });
  * for await (const thread of collab.threads.list('docs/intro', { resolved: false })) console.log(thread.id);
  * await collab.threads.create('docs/intro', { userId: 'ci-bot', body: 'The build failed' });
  * ```
  *
  * A call is repeated after 429 (when `Retry-After` says so), 5xx and network failures, a POST with the same
- * `Idempotency-Key`. Failures are `CollabError`s.
+ * `Idempotency-Key`. A repeated DELETE that finds nothing, after one whose answer was lost, has succeeded. Failures are
+ * `CollabError`s.
  */
 export class CollabClient {
   readonly #transport: Transport;
@@ -81,6 +105,9 @@ export class CollabClient {
     get: (threadId: string, options?: CallOptions): Promise<{ readonly thread: Thread; readonly comments: readonly Comment[] }> => this.#call('GET', at`/threads/${threadId}`, { options }),
     update: (threadId: string, change: ThreadPatch, options?: CallOptions): Promise<{ readonly threadId: string; readonly resolved: boolean }> => this.#call('PATCH', at`/threads/${threadId}`, { body: change, options }),
     delete: (threadId: string, options?: CallOptions): Deleted => this.#call('DELETE', at`/threads/${threadId}`, { options }),
+    /** Changes what the thread notifies a user of. */
+    setSubscription: (threadId: string, choice: { readonly userId: string; readonly action: SubscriptionAction }, options?: CallOptions): Promise<Subscription> =>
+      this.#call('POST', at`/threads/${threadId}/subscription`, { body: choice, options }),
   };
 
   readonly comments = {
@@ -89,6 +116,8 @@ export class CollabClient {
     get: (commentId: string, options?: CallOptions): Promise<Comment> => this.#one('comment', 'GET', at`/comments/${commentId}`, { options }),
     update: (commentId: string, change: CommentPatch, options?: CallOptions): Promise<Comment> => this.#one('comment', 'PATCH', at`/comments/${commentId}`, { body: change, options }),
     delete: (commentId: string, options?: CallOptions): Deleted => this.#call('DELETE', at`/comments/${commentId}`, { options }),
+    /** Reports it to the moderators, for a user or for the key itself. A second report by the same user returns the first one. */
+    report: (commentId: string, report: ReportCreate, options?: CallOptions): Promise<Report> => this.#one('report', 'POST', at`/comments/${commentId}/report`, { body: report, options }),
   };
 
   readonly reactions = {
@@ -109,6 +138,32 @@ export class CollabClient {
     /** Names and pictures by id, at most 100. */
     lookup: async (ids: readonly string[], options?: CallOptions): Promise<Readonly<Record<string, UserSummary>>> =>
       (await this.#call<{ users: Record<string, UserSummary> }>('GET', '/user-lookup', { query: { id: ids }, options })).users,
+    /** What the user wrote that is held for moderation, or was rejected within 30 days. */
+    held: (userId: string, options?: ListOptions): AsyncIterable<HeldContent> => this.#list(at`/users/${userId}/held`, options),
+  };
+
+  readonly notifications = {
+    /** The inbox of a user, newest first; with `unread` only those that are unread, or only the others. */
+    list: (userId: string, options?: ListOptions): AsyncIterable<Notification> => this.#list(at`/users/${userId}/notifications`, options),
+    /** How many are unread. */
+    unreadCount: async (userId: string, options?: CallOptions): Promise<number> =>
+      (await this.#call<{ unreadCount: number }>('GET', at`/users/${userId}/notifications`, { query: { limit: 1 }, options })).unreadCount,
+    /** Marks at most 200, or all, as read. Returns how many are unread then. */
+    markRead: (userId: string, which: { readonly ids: readonly string[] } | { readonly all: true }, options?: CallOptions): Promise<number> =>
+      this.#one('unreadCount', 'POST', at`/users/${userId}/notifications/read`, { body: which, options }),
+    settings: (userId: string, options?: CallOptions): Promise<NotificationSettings> => this.#call('GET', at`/users/${userId}/notification-settings`, { options }),
+    putSettings: (userId: string, change: NotificationSettingsChange, options?: CallOptions): Promise<NotificationSettings> =>
+      this.#call('PUT', at`/users/${userId}/notification-settings`, { body: change, options }),
+  };
+
+  readonly moderation = {
+    /** The queue, oldest first: what is held, or with `state` what is `reported` or `decided`. */
+    list: (options?: ListOptions): AsyncIterable<QueueItem> => this.#list('/moderation', options),
+    get: (itemId: string, options?: CallOptions): Promise<QueueItem> => this.#one('item', 'GET', at`/moderation/${itemId}`, { options }),
+    /** Publishes what is held, or dismisses the reports. */
+    approve: (itemId: string, options?: CallOptions): Decided => this.#call('POST', at`/moderation/${itemId}/approve`, { options }),
+    /** Removes what is held, or deletes the reported comment. The author can read the reason. */
+    reject: (itemId: string, rejection: RejectionInput, options?: CallOptions): Decided => this.#call('POST', at`/moderation/${itemId}/reject`, { body: rejection, options }),
   };
 
   readonly events = {
@@ -117,11 +172,15 @@ export class CollabClient {
       this.#call('GET', '/events', { query: { since: options.since ?? 0, limit: options.limit }, options }),
   };
 
-  /** Uploads a file for a comment of any author. Needs a server that takes uploads with a secret key. */
-  upload(file: Blob, filename: string, options?: CallOptions): Promise<Attachment> {
+  /**
+   * Uploads a file for a user, whose quotas count. A comment of any author may name it in `attachmentIds`. Rejects with
+   * `invalid_request` without `userId`.
+   */
+  async upload(file: Blob, filename: string, { userId, ...options }: CallOptions & { readonly userId: string }): Promise<Attachment> {
+    if (!userId) throw new CollabError('invalid_request', 'userId is missing: name the user who uploads the file, as { userId }');
     const form = new FormData();
     form.append('file', file, filename);
-    return this.#call('POST', '/upload', { form, options });
+    return this.#call('POST', '/upload', { form, query: { userId }, options });
   }
 
   /** Credentials for TURN servers, for a user. */

@@ -15,8 +15,12 @@ interface Page<T> {
   readonly nextCursor?: string;
 }
 
-/** The items of a list, read page after page as they are needed. */
-export async function* pages<T>(read: (query: Query) => Promise<Page<T>>, options: PageOptions): AsyncGenerator<T, void, undefined> {
+/** The items of a list, read page after page as they are needed. Each iteration reads the list anew. */
+export function pages<T>(read: (query: Query) => Promise<Page<T>>, options: PageOptions): AsyncIterable<T> {
+  return { [Symbol.asyncIterator]: () => iterate(read, options) };
+}
+
+async function* iterate<T>(read: (query: Query) => Promise<Page<T>>, options: PageOptions): AsyncGenerator<T, void, undefined> {
   const query = { limit: 100, ...options } as Query;
   for (let cursor: string | undefined; ; ) {
     const page = await read(cursor === undefined ? query : { ...query, cursor });

@@ -51,7 +51,8 @@ export class Transport {
 
   constructor(options: ClientOptions) {
     if (!/^https?:\/\/[^/]/.test(options.serverUrl)) throw new CollabError('invalid_request', 'serverUrl must begin with https:// or http://');
-    if (!options.secretKey.startsWith('sk_')) throw new CollabError('invalid_request', 'secretKey must be a key that begins with sk_');
+    // Not `startsWith`: an environment variable that is not set is undefined.
+    if (!/^sk_\w/.test(options.secretKey)) throw new CollabError('invalid_request', 'secretKey must be a key that begins with sk_');
     this.#options = options;
     this.#base = `${options.serverUrl.replace(/\/+$/, '')}/api/v1`;
   }
@@ -66,6 +67,7 @@ export class Transport {
     const { maxRetries = 4, retryDelayMs = 500 } = this.#options;
     // The same key at every attempt: the server then answers a repetition with the first answer.
     const key = call.method === 'POST' ? (call.options?.idempotencyKey ?? crypto.randomUUID()) : undefined;
+    let isLost = false;
     for (let attempt = 0; ; attempt++) {
       let error: CollabError;
       try {
@@ -75,7 +77,9 @@ export class Transport {
       } catch (thrown) {
         error = asCollabError(thrown, `${call.method} ${call.path}`);
       }
+      if (isLost && isGone(error) && call.method === 'DELETE') return { head: { status: 200, header: () => null }, body: '{"deleted":true}' };
       if (attempt >= maxRetries || !isTransient(error)) throw error;
+      isLost ||= error.status === 0 || error.status >= 500;
       await pause(delayOf(error, retryDelayMs * 2 ** attempt), call.options?.signal);
     }
   }
@@ -109,6 +113,11 @@ export class Transport {
       options?.signal?.removeEventListener('abort', stop);
     }
   }
+}
+
+/** Whether the server says that the record does not exist. After an attempt whose answer was lost, that attempt has deleted it. */
+function isGone({ code, status }: CollabError): boolean {
+  return status === 404 && code !== 'route_not_found';
 }
 
 /** Whether a repetition may succeed. A POST has an idempotency key, and the other methods have the same effect twice. */

@@ -6,7 +6,7 @@ const TOLERANCE_S = 300;
 /** A delivery as your HTTP server received it. */
 export interface WebhookDelivery {
   /** The body, unchanged: parsing and rendering it again changes the bytes that were signed. */
-  readonly body: string | Uint8Array;
+  readonly body: string | Uint8Array | ArrayBuffer;
   /** The headers; their names in any case. */
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The secret of the webhook, `whsec_…`; during a rotation both. */
@@ -29,27 +29,54 @@ export interface VerifiedWebhook {
 
 /**
  * Checks the signature of a webhook (Standard Webhooks 1.0: HMAC-SHA256 of `<id>.<timestamp>.<body>`) and returns its content.
- * Rejects with `invalid_signature` if it was not signed with the secret, was changed, or is older or newer than 5 minutes.
+ * Rejects with `invalid_signature` if it was not signed with the secret, was changed, or is older or newer than 5 minutes;
+ * with `invalid_request` if `secret` or `body` are not what the application must pass; and with `protocol` if it was rightly
+ * signed but is not of Collab.
  */
 export async function verifyWebhook({ body, headers, secret, now = Date.now() }: WebhookDelivery): Promise<VerifiedWebhook> {
+  const keys = (typeof secret === 'object' && secret !== null ? secret : [secret]).map(keyBytes);
+  const bytes = bodyBytes(body);
   const id = headerOf(headers, 'webhook-id');
   const timestamp = headerOf(headers, 'webhook-timestamp');
-  const signatures = headerOf(headers, 'webhook-signature').split(' ').filter((one) => one.startsWith('v1,')).map((one) => one.slice('v1,'.length));
+  const signatures = headerOf(headers, 'webhook-signature').split(/,? /).filter((one) => one.startsWith('v1,')).map((one) => one.slice('v1,'.length));
   const seconds = /^\d{1,12}$/.test(timestamp) ? Number(timestamp) : Number.NaN;
   if (id === '' || Number.isNaN(seconds) || signatures.length === 0) throw invalid('The headers webhook-id, webhook-timestamp and webhook-signature are missing or malformed: this is not a webhook of Collab.');
   if (Math.abs(now / 1_000 - seconds) > TOLERANCE_S) throw invalid('The webhook is more than 5 minutes old, or the clock of this machine is wrong.');
 
-  const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
-  const content = new TextEncoder().encode(`${id}.${timestamp}.${text}`);
-  const secrets = typeof secret === 'string' ? [secret] : secret;
-  const checks = await Promise.all(secrets.flatMap((one) => signatures.map((signature) => isSigned(one, signature, content))));
+  const content = new Uint8Array(await new Blob([`${id}.${timestamp}.`, bytes]).arrayBuffer());
+  const checks = await Promise.all(keys.flatMap((key) => signatures.map((signature) => isSigned(key, signature, content))));
   if (!checks.includes(true)) throw invalid('No signature of the webhook matches: the secret is wrong, or the body was changed on the way.');
-  const { type, timestamp: at, data } = JSON.parse(text) as { type: string; timestamp: string; data: unknown };
+  const { type, timestamp: at, data } = parse(bytes);
   return { id, sentAt: new Date(seconds * 1_000), type, timestamp: at, data };
 }
 
-async function isSigned(secret: string, signature: string, content: Uint8Array<ArrayBuffer>): Promise<boolean> {
-  const key = await crypto.subtle.importKey('raw', decodeBase64(secret.replace(/^whsec_/, ''), 'The secret of a webhook'), { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
+/** The key in a secret. What is not set in the environment arrives here as undefined or empty. */
+function keyBytes(secret: unknown): Uint8Array<ArrayBuffer> {
+  const key = typeof secret === 'string' ? decodeBase64(secret.replace(/^whsec_/, ''), 'The secret of a webhook') : new Uint8Array();
+  if (key.length === 0) throw new CollabError('invalid_request', 'secret must be the secret of the webhook, whsec_…');
+  return key;
+}
+
+function bodyBytes(body: unknown): Uint8Array<ArrayBuffer> {
+  if (typeof body === 'string') return new TextEncoder().encode(body);
+  if (ArrayBuffer.isView(body)) return body as Uint8Array<ArrayBuffer>;
+  if (body instanceof ArrayBuffer) return new Uint8Array(body);
+  throw new CollabError('invalid_request', 'body must be the body as it was received, as text or bytes: what was parsed cannot be verified.');
+}
+
+function parse(bytes: Uint8Array): { type: string; timestamp: string; data: unknown } {
+  try {
+    // A byte order mark is signed, and no JSON: the decoder drops it.
+    const content = JSON.parse(new TextDecoder().decode(bytes)) as unknown;
+    if (typeof content === 'object' && content !== null) return content as ReturnType<typeof parse>;
+  } catch {
+    // Said below.
+  }
+  throw new CollabError('protocol', 'The webhook is rightly signed, but its body is not a JSON object: it is not one of Collab.');
+}
+
+async function isSigned(secret: Uint8Array<ArrayBuffer>, signature: string, content: Uint8Array<ArrayBuffer>): Promise<boolean> {
+  const key = await crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
   let bytes: Uint8Array<ArrayBuffer>;
   try {
     bytes = decodeBase64(signature, 'A signature');
@@ -71,7 +98,7 @@ function decodeBase64(text: string, what: string): Uint8Array<ArrayBuffer> {
 function headerOf(headers: WebhookDelivery['headers'], name: string): string {
   if (headers instanceof Headers) return headers.get(name) ?? '';
   const value = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
-  return typeof value === 'string' ? value : (value?.[0] ?? '');
+  return typeof value === 'string' ? value : (value ?? []).join(' ');
 }
 
 const invalid = (message: string): CollabError => new CollabError('invalid_signature', message);

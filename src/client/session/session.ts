@@ -190,7 +190,7 @@ function readServerUrl(given: string | undefined): string {
 }
 
 function readKey(key: string): string {
-  if (key.startsWith('sk_')) throw invalid('publishableKey is a secret key (sk_…). Never put it into a page: revoke it, and use the key that begins with pk_');
+  if (/^sk_\w/.test(key)) throw invalid('publishableKey is a secret key (sk_…). Never put it into a page: revoke it, and use the key that begins with pk_');
   if (!/^pk_\w+$/.test(key)) throw invalid('publishableKey must be a key that begins with pk_');
   return key;
 }

@@ -1,0 +1,51 @@
+import type { TokenProvider } from './session/options.ts';
+import type { CollabSession } from './session/session.ts';
+
+// The types of `collab/widget`. It has no code: the server hands out the script of the element.
+
+/** The element `<collab-comments>`; docs/widget.md describes its interface. */
+export interface CollabCommentsElement extends HTMLElement {
+  baseUrl: string;
+  publishableKey: string;
+  room: string;
+  token: string;
+  locale: string;
+  theme: string;
+  placement: string;
+  cursors: boolean;
+  shareConnection: boolean;
+  /** Returns a token of the user; called for each connection, and before a token expires. */
+  tokenProvider: TokenProvider | null;
+  /** A session that the page has already, instead of key and token. */
+  session: Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect'> | null;
+  /** Texts that replace those of the widget. */
+  strings: Readonly<Record<string, string>>;
+  /** Opens a thread, at a comment of it if one is named. Does nothing if the room has no such thread. */
+  openThread(threadId: string, commentId?: string | null): void;
+  /** Opens or closes the panel. */
+  togglePanel(open?: boolean): void;
+  /** Lets the user choose a place for a new thread. */
+  startComment(): void;
+}
+
+/**
+ * The attributes of the element in JSX, and the properties, which React sets from version 19 on. React 18 writes `false` as
+ * text, so an attribute without a value is `true` or absent.
+ */
+export interface CollabCommentsAttributes extends Partial<Pick<CollabCommentsElement, 'tokenProvider' | 'session' | 'strings'>> {
+  readonly 'base-url'?: string | undefined;
+  readonly 'publishable-key'?: string | undefined;
+  readonly room?: string | undefined;
+  readonly token?: string | undefined;
+  readonly locale?: string | undefined;
+  readonly theme?: 'auto' | 'light' | 'dark' | undefined;
+  readonly placement?: 'bottom-right' | 'bottom-left' | 'top-right' | 'top-left' | undefined;
+  readonly cursors?: true | '' | undefined;
+  readonly 'share-connection'?: true | '' | undefined;
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'collab-comments': CollabCommentsElement;
+  }
+}
