@@ -2,10 +2,12 @@ import { html, LitElement, nothing, type PropertyValues, type TemplateResult } f
 import { CollabSession } from '../client/session/session.ts';
 import type { TokenProvider } from '../client/session/options.ts';
 import type * as SharedSocketModule from '../client/shared-socket.ts';
+import type { CollabCommentsElement } from '../client/widget.ts';
 import type { Position } from '../model/thread.ts';
 import { AnchorTracker, type Placement } from './anchoring/tracker.ts';
 import { App, type AppHost, type WidgetSession } from './core/app.ts';
-import { explain, explainSetup } from './core/problems.ts';
+import { explainSetup } from './core/problems.ts';
+import type { View } from './core/view.ts';
 import { Focus } from './focus.ts';
 import { PopoverPlace } from './pins/popover-place.ts';
 import { Language, loadStrings } from './strings/language.ts';
@@ -13,7 +15,7 @@ import type { Strings } from './strings/en.ts';
 import { styles } from './styles/styles.ts';
 import type { LiveCursors } from './views/cursors.ts';
 import type * as Opened from './views/opened.ts';
-import { bannerView, toastsView } from './views/messages.ts';
+import { toastsView, toastView } from './views/messages.ts';
 import { pinsView } from './views/pins.ts';
 import { toolbar } from './views/toolbar.ts';
 import { definePart } from './views/part.ts';
@@ -22,7 +24,7 @@ import { definePart } from './views/part.ts';
 type SharedSocketPart = Partial<typeof SharedSocketModule>;
 
 /** The element `<collab-comments>`: comments pinned to the page that it stands on. docs/widget.md describes its interface. */
-export class CollabComments extends LitElement {
+export class CollabComments extends LitElement implements CollabCommentsElement {
   static override styles = styles;
   static override properties = {
     baseUrl: { attribute: 'base-url' },
@@ -143,7 +145,7 @@ export class CollabComments extends LitElement {
     super.updated(changed);
     if (this.#app === null) return;
     this.#placePopover();
-    this.#showPin(this.#app.view.open?.threadId ?? null);
+    this.#showPin(this.#app.view.open);
     this.#focus.follow(this.#app.view);
   }
 
@@ -153,19 +155,22 @@ export class CollabComments extends LitElement {
     const rtl = this.#isRtl() ? 'rtl' : 'ltr';
     if (app === null) {
       const problem = this.#setupProblem(language);
-      return html`<div class="root" dir=${rtl} lang=${language.tag}>${problem === null ? nothing : html`<div class="toasts" part="toasts">${bannerView(problem, null)}</div>`}</div>`;
+      return html`<div class="root" dir=${rtl} lang=${language.tag}>${problem === null ? nothing : html`<div class="toasts" part="toasts">${toastView(language, { kind: 'problem', text: problem })}</div>`}</div>`;
     }
     const layer = this.renderRoot.querySelector('.layer')?.getBoundingClientRect();
     const origin = { x: layer?.left ?? 0, y: layer?.top ?? 0 };
     const detached = new Set([...this.#placements].flatMap(([id, { state }]) => (state === 'detached' ? [id] : [])));
+    const messages = toastsView(app);
+    const popover = this.#opened?.popoverView(app, this.#version, { create: (written) => this.#create(app, written) }, messages) ?? nothing;
+    // What is open holds the messages. While a place is chosen, the panel lies under what covers the page.
+    const inPanel = popover === nothing && app.view.panel && app.view.placing === null && this.#opened !== null;
     return html`<div class="root ${app.view.panel ? 'with-panel' : ''}" dir=${rtl} lang=${language.tag}>
       <div class="layer" part="layer">${pinsView(app, this.#placements, origin, rtl === 'rtl')}${this.#cursors?.render(origin) ?? nothing}</div>
-      ${this.#opened?.popoverView(app, this.#version, { create: (written) => this.#create(app, written) })}
-      ${app.view.panel ? this.#opened?.panelView(app, detached) : nothing}
+      ${popover}${app.view.panel ? this.#opened?.panelView(app, detached, inPanel ? messages : nothing) : nothing}
       ${app.view.placing === null ? nothing : html`<collab-comments-placing .app=${app} .version=${this.#version} .choose=${(position: Position) => this.#chosen(app, position)}></collab-comments-placing>`}
       ${app.view.viewer === null ? nothing : html`<collab-comments-viewer .app=${app} .version=${this.#version}></collab-comments-viewer>`}
       ${toolbar(app)}
-      ${toastsView(app, this.#problem(app))}
+      ${popover === nothing && !inPanel ? messages : nothing}
       <div class="visually-hidden" role="status" aria-live="polite">${this.#announcement}</div>
     </div>`;
   }
@@ -247,16 +252,6 @@ export class CollabComments extends LitElement {
     this.#cursors = shown && this.#app !== null && this.#opened !== null ? new this.#opened.LiveCursors(this.#app) : null;
   }
 
-  /** What ended the session or keeps the room from being shown, in words; null if nothing does. */
-  #problem(app: App): string | null {
-    const { status, error } = app.state;
-    if (app.snapshot.status === 'failed' && app.snapshot.error !== null) return explain(app.snapshot.error, app.language);
-    if (status === 'closed') return error === null ? null : explain(error, app.language);
-    if (status === 'offline') return app.language.text('offline');
-    if (status === 'reconnecting' && error !== null && error.code !== 'network') return explain(error, app.language);
-    return status === 'reconnecting' ? app.language.text('reconnecting') : null;
-  }
-
   #trackThreads(app: App): void {
     this.#tracker.track(new Map(app.threads.flatMap(({ id, position }) => (position === null ? [] : [[id, position]]))));
   }
@@ -265,12 +260,13 @@ export class CollabComments extends LitElement {
     if (this.#app !== null) this.#popover.update(this.renderRoot, this.#app.view, this.#placements, this.#isRtl());
   }
 
-  /** Scrolls to the pin of a thread that was just opened, if it is outside of the window. */
-  #showPin(threadId: string | null): void {
-    if (threadId === this.#shownPin) return;
-    this.#shownPin = threadId;
-    const placement = this.#placements.get(threadId ?? '');
-    if (threadId === null || placement === undefined || placement.state === 'detached') return;
+  /** Scrolls to the pin of a thread that was just opened, or chosen again, if it is outside of the window or of what scrolls it. */
+  #showPin(open: View['open']): void {
+    if (open === this.#shownPin) return;
+    this.#shownPin = open;
+    const threadId = open?.threadId ?? '';
+    const placement = this.#placements.get(threadId);
+    if (placement === undefined || placement.state === 'detached') return;
     // On small windows a sheet covers the lower part.
     const small = innerWidth <= 600;
     if (placement.state === 'shown' && isWithin(placement, innerWidth, small ? innerHeight / 4 : innerHeight)) return;
@@ -279,7 +275,7 @@ export class CollabComments extends LitElement {
     if (element !== null && element !== document.documentElement) element.scrollIntoView({ block: small ? 'start' : 'center', behavior });
     else if (placement.state === 'shown') scrollBy({ top: placement.y - innerHeight / 3, behavior });
   }
-  #shownPin: string | null = null;
+  #shownPin: View['open'] = null;
 
   #measure(): void {
     if (this.#app !== null) this.requestUpdate();
@@ -302,7 +298,9 @@ export class CollabComments extends LitElement {
 
   #language(): Language {
     const tag = this.#tag();
-    return new Language(tag, { ...(this.#loaded.tag === tag ? this.#loaded.strings : {}), ...this.strings });
+    const strings = { ...(this.#loaded.tag === tag ? this.#loaded.strings : {}), ...this.strings };
+    // Times are in the language of the texts, which are English where there are no others.
+    return new Language(/^en/i.test(tag) || Object.keys(strings).length > 0 ? tag : 'en', strings);
   }
 
   #tag(): string {

@@ -35,7 +35,6 @@ export class Focus {
     await Promise.all(parts.map(({ updateComplete }) => updateComplete));
     const comment = commentId === null ? null : popover.querySelector<HTMLElement>(`[data-comment="${CSS.escape(commentId)}"]`);
     const comments = popover.querySelector('.comments');
-    if (comments !== null) comments.scrollTop = comments.scrollHeight;
     if (comment !== null) {
       comment.scrollIntoView({ block: 'nearest' });
       comment.classList.add('target');

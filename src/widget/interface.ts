@@ -11,7 +11,7 @@ export const attributes: readonly Documented[] = [
   { name: 'publishable-key', type: '`pk_…`', meaning: 'Required, unless `session` is set. Property `publishableKey`.' },
   { name: 'room', type: 'text', meaning: 'Required: the id of the room, usually one per page.' },
   { name: 'token', type: 'JWT', meaning: 'A token of the user. Use `tokenProvider` on pages that stay open for longer than a token is valid.' },
-  { name: 'locale', type: 'BCP 47', meaning: 'Language of texts and dates; that of the page, else of the browser, if absent. Texts exist in `en` and `de`.' },
+  { name: 'locale', type: 'BCP 47', meaning: 'Language of texts and dates; that of the page, else of the browser, if absent. Texts exist in `en` and `de`; elsewhere both are English, unless `strings` has texts.' },
   { name: 'theme', type: '`auto`, `light`, `dark`', meaning: 'Default: `auto`, as the browser prefers.' },
   { name: 'placement', type: '`bottom-right`, `bottom-left`, `top-right`, `top-left`', meaning: 'The corner of the toolbar, and the side of the panel. `right` is the end of the line: the left on pages from right to left. Default: `bottom-right`.' },
   { name: 'cursors', type: 'boolean', meaning: 'Shows the pointers of the other users, and the own one to them.' },

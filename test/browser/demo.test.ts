@@ -109,8 +109,10 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
 
   await t.test('a refusal is said in words', async (t) => {
     await pin(ann, 'Deployment').click();
+    await ann.evaluate("document.querySelector('collab-comments').addEventListener('collab-error', ({ detail }) => (window.refused = detail))");
     await popover(ann).getByLabel('Attach a file').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x') });
     t.match(await ann.getByRole('alert').textContent(), /notes\.txt cannot be attached\. Choose a picture/);
+    t.strictSame(await ann.evaluate('window.refused'), { code: 'unsupported_media', message: 'Files of this type are not accepted: notes.txt' }, 'and to the page, by an event');
     await ann.getByRole('button', { name: 'Dismiss' }).click();
   });
 

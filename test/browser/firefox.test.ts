@@ -25,6 +25,20 @@ t.test('the widget in Firefox', { skip: firefoxSkipReason, timeout: 240_000 }, a
     t.match(comments, [{ body: 'From REST' }, { body: 'Typed in Firefox', userId: 'ann' }]);
   });
 
+  await t.test('a reader at the end of a long thread stays there, and one who scrolled up is not moved', async (t) => {
+    const { items } = (await (await api(cluster, 'GET', '/rooms/demo/threads')).json()) as { items: { id: string }[] };
+    const reply = (body: string): Promise<Response> => api(cluster, 'POST', `/threads/${items[0]?.id}/comments`, { userId: 'ci-bot', body });
+    const list = `${root}.querySelector('.comments')`;
+    const last = `[...${list}.querySelectorAll('.comment')].at(-1)`;
+    const distance = `(${last}.getBoundingClientRect().bottom - ${list}.getBoundingClientRect().bottom)`;
+    for (let number = 1; number < 26; number += 1) await reply(`Number ${number}`);
+    await t.resolves(holds(`${last}.innerText.includes('Number 25') && ${distance} <= 1`), 'at the end');
+    const place = `(${list}.querySelectorAll('.comment')[12].getBoundingClientRect().top - ${list}.getBoundingClientRect().top)`;
+    await page.evaluate(`${list}.querySelectorAll('.comment')[12].scrollIntoView()`);
+    await reply('While someone reads');
+    await t.resolves(holds(`${last}.innerText.includes('While someone reads') && Math.abs(${place}) < 2`), 'further up');
+  });
+
   await t.test('a PATCH that resolves it and a DELETE are shown', async (t) => {
     const { items } = (await (await api(cluster, 'GET', '/rooms/demo/threads')).json()) as { items: { id: string }[] };
     const id = items[0]?.id ?? '';

@@ -53,6 +53,47 @@ t.test('what the widget shows beside the page', { skip: skipReason, timeout: 120
     await own.close();
   });
 
+  await t.test('a pin is shown only while what scrolls shows its place, and its thread stays open and is found by the panel', async (t) => {
+    const lines = Array.from({ length: 20 }, (_, line) => `<p>Line number ${line}</p>`).join('');
+    const own = await openPage(t, context, await servePage(t, cluster, `<style>.scrolls { overflow: auto } .box { width: 400px; height: 200px; margin: 200px } .box p { height: 60px; margin: 0 }</style>
+      <div class="box">${lines}</div>`));
+    await live(own);
+    const scrollTo = (top: number): Promise<void> => own.evaluate(`document.querySelector('.box').scrollTop = ${top}`);
+    const mark = pin(own, 'Which line');
+    /** Waits until the pin is in the box that scrolls. */
+    const inBox = (): Promise<void> => until(() => own.evaluate<boolean>(`(() => {
+      const box = document.querySelector('.box').getBoundingClientRect();
+      const pin = document.querySelector('collab-comments').shadowRoot.querySelector('.pin.open')?.getBoundingClientRect();
+      return pin !== undefined && pin.bottom >= box.top && pin.bottom <= box.bottom;
+    })()`));
+    await comment(own, '.box p:nth-child(6)', 'Which line?');
+    await own.keyboard.press('Escape');
+    await own.evaluate(`document.querySelector('.box').classList.add('scrolls')`);
+    await t.resolves(mark.waitFor({ state: 'detached' }), 'its box begins to scroll');
+    await scrollTo(200);
+    await mark.click();
+    await field(own).waitFor();
+    for (const top of [0, 800]) {
+      await scrollTo(top);
+      await mark.waitFor({ state: 'detached' });
+      t.equal(await field(own).isVisible(), true, 'its thread stays open');
+      await scrollTo(200);
+      await inBox();
+    }
+    await own.getByRole('button', { name: /Show comments/ }).click();
+    const listed = own.locator('collab-comments .panel .item-main', { hasText: 'Which line?' });
+    await scrollTo(0);
+    await mark.waitFor({ state: 'detached' });
+    await listed.click();
+    await t.resolves(inBox(), 'the panel scrolls to that of the open thread');
+    await popover(own).getByRole('button', { name: 'Close' }).click();
+    await scrollTo(800);
+    await mark.waitFor({ state: 'detached' });
+    await listed.click();
+    await t.resolves(inBox(), 'and to that of another');
+    await own.close();
+  });
+
   await t.test('the list of people is within the window at its top and its bottom, and the keyboard chooses from it', async (t) => {
     const within = `(() => {
       const list = root.querySelector('.mention-list')?.getBoundingClientRect();

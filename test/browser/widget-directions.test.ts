@@ -50,6 +50,7 @@ t.test('names in sentences that run in the other direction', { skip: skipReason,
       await api(cluster, 'PUT', '/users/bob', { name });
       await ann.evaluate(`document.documentElement.dir = '${dir}'; Object.assign(document.querySelector('collab-comments'), { strings: ${JSON.stringify(texts)} })`);
       await live(ann);
+      await pin(ann, `On ${dir}`).waitFor();
       await ann.evaluate(`document.querySelector('collab-comments').openThread('${thread.id}')`);
       t.same(await order(ann, '.popover h2', title), title, 'the title');
       await pin(bob, `On ${dir}`).click();

@@ -17,6 +17,12 @@ async function shown(page: Page, text: string): Promise<void> {
   await popover(page).locator('.comment:not(.pending) .body', { hasText: text }).waitFor();
 }
 
+/** Waits until the toolbar says why there is no connection, and is not busy. */
+async function notConnected(t: Test, page: Page, reason: string): Promise<void> {
+  await page.locator('collab-comments .toolbar').getByTitle(reason).waitFor();
+  t.equal(await page.locator('collab-comments .spinner').count(), 0);
+}
+
 /** A token of Ann that expires in so many seconds. */
 function tokenOf({ keys }: Cluster, seconds: number): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
@@ -61,12 +67,18 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
     await page.evaluate(`give('${expired}')`);
     for (const pid of cluster.pids('web')) process.kill(pid, 'SIGKILL');
     await page.getByText('Your session has ended. Sign in again, or reload the page.').waitFor();
+    await page.getByRole('button', { name: 'Dismiss' }).click();
+    t.equal(await page.getByRole('alert').count(), 0);
+    await notConnected(t, page, 'Your session has ended. Sign in again, or reload the page.');
     await field(page).press('Enter');
-    await page.getByText('What you wrote is kept.').waitFor();
+    await page.getByText('Your session has ended.').waitFor();
+    await popover(page).locator('.comment.pending').waitFor({ state: 'detached' });
     t.equal(await field(page).inputValue(), 'Typed before it expired');
+    t.equal(await page.locator('collab-comments .toast').count(), 1, 'the cause, and not that there is no connection');
     await page.evaluate(`give('${await tokenOf(cluster, 300)}')`);
     await page.getByRole('button', { name: 'Try again' }).click();
     await reconnected(page);
+    t.equal(await page.locator('collab-comments .toast').count(), 0);
     t.equal(await field(page).inputValue(), 'Typed before it expired');
     await field(page).press('Enter');
     await shown(page, 'Typed before it expired');
@@ -104,9 +116,18 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
     const origins = (list: string): Promise<unknown> => collab('env', 'update', 'default', '--allowed-origins', list, '--dir', folder.dir);
     t.match(await origins('https://elsewhere.example'), { code: 0 });
     const page = await openPage(t, await browser.newContext({ viewport }), url, /./);
-    await page.getByText(`This site may not use the comments. Its owner has to add ${new URL(url).origin} to the allowed origins.`).waitFor();
+    const reason = `This site may not use the comments. Its owner has to add ${new URL(url).origin} to the allowed origins.`;
+    await page.getByText(reason).waitFor();
+    await notConnected(t, page, reason);
+    await page.getByRole('button', { name: 'Show comments' }).click();
+    const panel = page.getByRole('complementary');
+    await panel.getByText(reason).waitFor();
+    t.equal(await page.getByText(reason).count(), 1, 'once');
+    t.equal(await page.getByText('No open comments').count(), 0);
     t.match(await origins(''), { code: 0 });
-    await page.getByRole('button', { name: 'Try again' }).click();
+    await panel.getByRole('button', { name: 'Try again' }).click();
+    await panel.getByText('Both type').waitFor();
+    await panel.getByRole('button', { name: 'Close' }).click();
     await live(page);
     await pin(page, 'Both type').waitFor();
     await page.close();
@@ -117,7 +138,18 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
     const keys = (await collab('key', 'list', '--env', 'default', '--dir', folder.dir, '--json')).stdout;
     const { id } = (JSON.parse(keys) as { items: { id: string; kind: string }[] }).items.find(({ kind }) => kind === 'publishable') ?? { id: '' };
     t.match(await collab('key', 'revoke', id, '--yes', '--dir', folder.dir), { code: 0 });
-    await bob.getByText('This page’s key is not valid. Ask the owner of this page to check the publishable key.').waitFor();
+    const reason = 'This page’s key is not valid. Ask the owner of this page to check the publishable key.';
+    await bob.getByText(reason).waitFor();
     t.equal(await field(bob).inputValue(), 'Typed when the key went');
+    await notConnected(t, bob, reason);
+  });
+
+  await t.test('too many connections: when it is tried again, by itself', async (t) => {
+    const page = await browser.newPage({ viewport });
+    await page.routeWebSocket(/\/ws$/, (socket) => socket.close({ code: 4429, reason: 'rate_limited' }));
+    await page.goto(await pageWithTokens(t, cluster, await tokenOf(cluster, 300)));
+    await page.getByText(/That was a lot at once\. It is tried again in [5-9] s\./).waitFor();
+    t.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0);
+    await page.close();
   });
 });

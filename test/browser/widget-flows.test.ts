@@ -93,6 +93,15 @@ t.test('what two users do on one page', { skip: skipReason, timeout: 180_000 }, 
     await post('Crowded one', 0.8);
     await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'ci-bot', body: 'Crowded two', position: { x: 0.801, y: 0.3 } });
     const crowd = ann.getByRole('button', { name: '2 threads here' });
+    await crowd.waitFor();
+    const offset = await ann.evaluate<number>(`(() => {
+      const circle = document.querySelector('collab-comments').shadowRoot.querySelector('.pin.cluster .avatar');
+      const number = document.createRange();
+      number.selectNodeContents(circle);
+      const [a, b] = [circle.getBoundingClientRect(), number.getBoundingClientRect()];
+      return Math.abs(a.top + a.bottom - b.top - b.bottom) / 2;
+    })()`);
+    t.ok(offset <= 1, 'the number is in the middle of its circle');
     await crowd.click();
     const list = ann.getByRole('dialog', { name: '2 threads here' });
     t.same((await list.locator('.item-body').allInnerTexts()).toSorted(), ['Crowded one', 'Crowded two']);

@@ -140,6 +140,11 @@ t.test('files, recordings and pointers', { skip: skipReason, timeout: 240_000 },
       return (await pointer.count()) === 1;
     });
     t.equal(await ann.locator('collab-comments .cursor', { hasText: 'Ann' }).count(), 0, 'not the own one');
+    await ann.mouse.move(1195, 200);
+    await until(() => bob.evaluate<boolean>(`(() => {
+      const [arrow, name] = [...document.querySelector('collab-comments').shadowRoot.querySelectorAll('.cursor > *')].map((part) => part.getBoundingClientRect());
+      return arrow?.left > innerWidth - 10 && name.right <= innerWidth;
+    })()`));
     await bob.evaluate("document.querySelector('collab-comments').cursors = false");
     await pointer.waitFor({ state: 'detached' });
   });

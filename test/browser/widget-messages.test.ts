@@ -128,6 +128,19 @@ t.test('the widget says in words what is wrong', { skip: skipReason, timeout: 24
     await bob.locator('collab-comments .connection').waitFor({ state: 'detached' });
   });
 
+  await t.test('times are in the language of the texts: in English on a page in Arabic, until it has Arabic texts', async (t) => {
+    const { publishableKey, token } = (await (await fetch(`${cluster.url}/demo/session?user=bob`)).json()) as { publishableKey: string; token: string };
+    const page = await openPage(t, context, await serve(t, cluster, `publishable-key="${publishableKey}" token="${token}" room="demo"`, {}, 'ar'));
+    await live(page);
+    await pin(page, 'Edited here').click();
+    const time = popover(page).locator('time').first();
+    t.match(await time.textContent(), /^(now|.* ago)$/);
+    await page.evaluate(`document.querySelector('collab-comments').strings = { reply: 'رد' }`);
+    await popover(page).getByRole('button', { name: 'رد' }).waitFor();
+    await until(async () => !/[a-z]/.test((await time.textContent()) ?? 'a'));
+    await page.close();
+  });
+
   await t.test('a policy of trusted types needs to allow the templates, and nothing else', async (t) => {
     const { publishableKey, token } = (await (await fetch(`${cluster.url}/demo/session?user=bob`)).json()) as { publishableKey: string; token: string };
     const policy = { 'Content-Security-Policy': "require-trusted-types-for 'script'; trusted-types lit-html" };

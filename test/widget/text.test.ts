@@ -78,3 +78,12 @@ t.test('characters that hide or reorder the text around them are dropped, those 
   t.equal(safeLine('😀'.repeat(10), 10), '😀😀😀😀…', 'no half of a character');
   t.end();
 });
+
+t.test('a line is not cut within what is seen as one character', (t) => {
+  const family = '👨‍👩‍👧‍👦';
+  t.equal(safeLine(family.repeat(3), 2 * family.length), `${family}…`);
+  t.equal(safeLine('e\u0301'.repeat(3), 4), 'e\u0301…');
+  t.equal(safeLine('x'.repeat(9), 5), 'xxxx…');
+  t.equal(safeLine(family, family.length), family);
+  t.end();
+});

@@ -48,9 +48,10 @@ export function storedContext({ quotePrefix = '', quoteSuffix = '' }: Position):
   return quotePrefix === '' && quoteSuffix === '' ? null : { before: quotePrefix, after: quoteSuffix };
 }
 
-/** Whether a context is the stored one, which may be shorter. */
-export function isContext(found: Context, { before, after }: Context): boolean {
-  return found.before.endsWith(before) && found.after.startsWith(after);
+/** Whether a context is the stored one, which may be shorter; what matches `ignored` may differ. */
+export function isContext(found: Context, { before, after }: Context, ignored?: RegExp): boolean {
+  const plain = (text: string): string => (ignored === undefined ? text : text.replaceAll(ignored, ''));
+  return plain(found.before).endsWith(plain(before)) && plain(found.after).startsWith(plain(after));
 }
 
 /** How alike a context is to a stored one, from 0 to 1. Takes little time, for it is asked of many elements. */

@@ -1,6 +1,6 @@
 import type { Position } from '../../model/thread.ts';
 import { type Context, contextLikeness, isContext, storedContext } from './context.ts';
-import { PageText } from './page-text.ts';
+import type { PageText } from './page-text.ts';
 import { similarity } from './similarity.ts';
 
 /** From this similarity on, an element where the selector leads is the same one with an edited text. */
@@ -17,15 +17,16 @@ const UNIQUE_QUOTE_LENGTH = 12;
 /**
  * Finds the element of a position: where the selector or the path leads, if the text there is still similar to the quote and no
  * element of the same kind has one that is clearly more similar; else that element; else one of another kind with this very
- * text. Of several with this very text it is the one in the context of the position, if it was stored with one. Null if it is
- * gone. A position without a selector belongs to the page as a whole, which is `documentElement`.
+ * text. Of several with this very text it is the one in the context of the position, if it was stored with one; in that context
+ * its text may be any other. Null if it is gone. A position without a selector belongs to the page as a whole, which is
+ * `documentElement`.
  *
  * @param text shared by the searches for several positions of the same page
  */
-export function locate(root: Document, position: Position, text = new PageText(root)): Element | null {
+export function locate(root: Document, position: Position, text: PageText): Element | null {
   if (position.selector === undefined && position.path === undefined) return root.documentElement;
-  const selected = query(root, position.selector);
-  const direct = selected ?? query(root, position.path);
+  const selected = query(position.selector, (selector) => root.querySelector(selector));
+  const direct = selected ?? query(position.path, (path) => root.querySelector(path));
   const { quote } = position;
   if (quote === undefined || quote === '') return direct;
   const context = storedContext(position);
@@ -33,30 +34,65 @@ export function locate(root: Document, position: Position, text = new PageText(r
   const likeness = direct === null ? 0 : similarity(text.quote(direct) ?? '', quote);
   if (direct !== null && named && likeness >= MOVED) return direct;
   if (direct !== null && likeness === 1 && (context === null || isContext(text.context(direct), context))) return direct;
-  const kind = text.ofKind(tagOf(position.path ?? position.selector ?? ''));
+  const place = (position.path ?? position.selector ?? '').replaceAll(/:nth-of-type\(\d+\)/g, '');
+  const kind = text.ofKind(/[a-z][\w-]*$/i.exec(place)?.[0] ?? '*');
   const same = kind.get(quote);
-  if (same !== undefined) return oneOf(same, likeness === 1 ? direct : null, context, text);
+  if (context !== null && (same?.length !== 1 || quote.length < UNIQUE_QUOTE_LENGTH)) {
+    const peers = query(place, (each) => root.querySelectorAll(each)) ?? [];
+    const found = relabelled([...peers], direct, quote, context, text);
+    if (found !== undefined) return found;
+  }
+  if (same !== undefined) return oneOf(same, likeness === 1 ? direct : null, context, text, quote);
   // The rows of a table are alike: only a text that is nearer by half says that it has moved and was not edited in its place.
   const moved = mostSimilar(kind, quote, likeness < MOVED ? MOVED : (1 + likeness) / 2);
-  if (moved !== undefined) return oneOf(moved, null, context, text);
-  if (direct !== null && (likeness >= EDITED || named)) return direct;
-  return quote.length < UNIQUE_QUOTE_LENGTH ? null : oneOf(text.ofKind('*').get(quote) ?? [], null, context, text);
+  if (moved !== undefined) return oneOf(moved, null, context, text, quote);
+  // A text that others have too, such as the label of every row, does not tell that this is the row.
+  const isShared = context !== null && kind.get(text.quote(direct ?? root.body) ?? '')?.[1] !== undefined;
+  if (direct !== null && ((likeness >= EDITED && !isShared) || named)) return direct;
+  return quote.length < UNIQUE_QUOTE_LENGTH ? null : oneOf(text.ofKind('*').get(quote) ?? [], null, context, text, quote);
 }
 
 /**
- * One of the elements with the same text: the one in the context, else the only one, else `direct` if its context is numbers,
- * which change in their place. Null if none of several is in the context.
+ * The element in the context of a position, whatever its text is now: where the selector leads, else the only one at its place
+ * within any row, in which numbers may differ if no row has the same.
+ *
+ * @param peers the elements at this place of all rows
  */
-function oneOf(same: readonly Element[], direct: Element | null, context: Context | null, text: PageText): Element | null {
-  if (same.length < 2 || context === null) return direct ?? same[0] ?? null;
+function relabelled(peers: readonly Element[], direct: Element | null, quote: string, context: Context, text: PageText): Element | undefined {
+  const among = (elements: readonly Element[], ignored?: RegExp): readonly Element[] =>
+    elements.filter((element) => {
+      const found = text.context(element);
+      // Beside an element with the very text, another was inserted.
+      return isContext(found, context, ignored) && !found.before.endsWith(quote) && !found.after.startsWith(quote);
+    });
+  if (direct !== null && among([direct]).length > 0) return direct;
+  const near = nearby(peers, direct);
+  const exact = among(near);
+  const [first, second] = exact.length > 0 ? exact : among(near, /\d+/g);
+  return second === undefined ? first : undefined;
+}
+
+/** Those of the elements that are compared: around where the selector leads. */
+function nearby(elements: readonly Element[], direct: Element | null): readonly Element[] {
+  const from = direct === null ? 0 : Math.max(0, elements.indexOf(direct) - MAX_COMPARED / 2);
+  return elements.slice(from, from + MAX_COMPARED);
+}
+
+/**
+ * One of the elements with the same text: the one in the context, else the only one, unless its text is short and the selector
+ * leads elsewhere, else `direct` if its context is numbers, which change in their place. Null if none is in the context, or more
+ * than one of several while there is no `direct`.
+ */
+function oneOf(same: readonly Element[], direct: Element | null, context: Context | null, text: PageText, quote: string): Element | null {
+  if (context === null || (same.length < 2 && (direct !== null || quote.length >= UNIQUE_QUOTE_LENGTH))) return direct ?? same[0] ?? null;
   const exact = same.find((element) => isContext(text.context(element), context));
   if (exact !== undefined) return exact;
-  const from = direct === null ? 0 : Math.max(0, same.indexOf(direct) - MAX_COMPARED / 2);
-  const nearest = same.slice(from, from + MAX_COMPARED);
+  const nearest = nearby(same, direct);
   const likenesses = nearest.map((element) => contextLikeness(text.context(element), context));
   const own = direct === null ? 0 : contextLikeness(text.context(direct), context);
   // As with texts: only a context that is nearer by half says that the element has moved.
   const most = Math.max(...likenesses);
+  if (direct === null && likenesses.filter((likeness) => likeness >= IN_CONTEXT).length > 1) return null;
   if (own < IN_CONTEXT ? most >= IN_CONTEXT : most > (1 + own) / 2) return nearest[likenesses.indexOf(most)] ?? null;
   return own >= IN_CONTEXT || !/\p{L}/u.test(context.before + context.after) ? direct : null;
 }
@@ -64,11 +100,6 @@ function oneOf(same: readonly Element[], direct: Element | null, context: Contex
 /** Whether a selector names its element, so that it stays the same whatever its text becomes. */
 function isNamed(selector: string | undefined): boolean {
   return selector !== undefined && /^(?:#[^\s>]+|\[data-collab-anchor=[^>]*\])$/.test(selector);
-}
-
-/** The kind of element that a path leads to. */
-function tagOf(path: string): string {
-  return /([a-z][\w-]*)(?::nth-of-type\(\d+\))?$/i.exec(path)?.[1] ?? '*';
 }
 
 /** The elements with the text that is most similar to a quote, if it is more than `least`. */
@@ -82,12 +113,11 @@ function mostSimilar(kind: ReadonlyMap<string, readonly Element[]>, quote: strin
   return best;
 }
 
-function query(root: Document, selector: string | undefined): Element | null {
-  if (selector === undefined || selector === '') return null;
+function query<T>(selector: string | undefined, find: (selector: string) => T): T | null {
   try {
-    return root.querySelector(selector);
+    return find(selector ?? '');
   } catch {
-    // Stored by another client, and no selector.
+    // None, or stored by another client, and no selector.
     return null;
   }
 }

@@ -8,12 +8,15 @@ export type Placement = { readonly state: 'shown'; readonly x: number; readonly 
 interface Tracked {
   position: Position;
   element: Element | null;
-  /** The ancestors that can hide the element by scrolling it out of their box. */
+  /** The ancestors that can hide the element by scrolling it out of their box, when it was searched last. */
   clips: readonly Element[];
 }
 
 /** Elements are searched again at most this often, in milliseconds. */
 const SEARCH_INTERVAL_MS = 250;
+
+/** Events after which elements may be elsewhere. */
+const MOVES = ['scroll', 'transitionend', 'animationend'];
 
 /**
  * Follows the elements of positions while the page changes. Positions are measured at most once per frame, and elements searched
@@ -33,34 +36,30 @@ export class AnchorTracker {
   constructor(root: Document, changed: () => void) {
     this.#root = root;
     this.#changed = changed;
-    this.#mutations = new MutationObserver(() => {
-      this.#searchLater();
-      this.#schedule();
-    });
+    this.#mutations = new MutationObserver(this.#searchLater);
     this.#sizes = new ResizeObserver(this.#schedule);
   }
 
   /** Begins to observe the page. */
   start(): void {
-    const view = this.#root.defaultView;
     this.#mutations.observe(this.#root.documentElement, { childList: true, subtree: true, characterData: true, attributeFilter: ['class', 'style', 'hidden', 'open', 'id'] });
     this.#sizes.observe(this.#root.documentElement);
     this.#sizes.observe(this.#root.body);
-    this.#root.addEventListener('scroll', this.#schedule, { capture: true, passive: true });
-    for (const event of ['transitionend', 'animationend', 'load']) this.#root.addEventListener(event, this.#schedule, { capture: true, passive: true });
-    view?.addEventListener('resize', this.#schedule);
+    for (const event of MOVES) this.#root.addEventListener(event, this.#schedule, true);
+    // Style sheets that are loaded later and those for other widths can make ancestors scroll.
+    this.#root.addEventListener('load', this.#searchLater, true);
+    addEventListener('resize', this.#searchLater);
   }
 
   /** Ends what `start` began. */
   stop(): void {
-    const view = this.#root.defaultView;
     this.#mutations.disconnect();
     this.#sizes.disconnect();
-    this.#root.removeEventListener('scroll', this.#schedule, { capture: true });
-    for (const event of ['transitionend', 'animationend', 'load']) this.#root.removeEventListener(event, this.#schedule, { capture: true });
-    view?.removeEventListener('resize', this.#schedule);
-    view?.cancelAnimationFrame(this.#frame);
-    view?.clearTimeout(this.#search);
+    for (const event of MOVES) this.#root.removeEventListener(event, this.#schedule, true);
+    this.#root.removeEventListener('load', this.#searchLater, true);
+    removeEventListener('resize', this.#searchLater);
+    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#search);
     this.#frame = 0;
     this.#search = 0;
   }
@@ -68,13 +67,14 @@ export class AnchorTracker {
   /** Replaces the positions that are followed, by the id of their thread. */
   track(positions: ReadonlyMap<string, Position>): void {
     for (const id of [...this.#tracked.keys()]) if (!positions.has(id)) this.#tracked.delete(id);
-    const text = new PageText(this.#root);
+    const added: Tracked[] = [];
     for (const [id, position] of positions) {
       if (this.#tracked.get(id)?.position === position) continue;
       const tracked: Tracked = { position, element: null, clips: [] };
       this.#tracked.set(id, tracked);
-      this.#find(tracked, text);
+      added.push(tracked);
     }
+    this.#find(added);
   }
 
   /** The element of a position; null while it is detached. */
@@ -110,44 +110,50 @@ export class AnchorTracker {
     return { state: 'shown', x, y };
   }
 
-  #find(tracked: Tracked, text: PageText): void {
-    const element = locate(this.#root, tracked.position, text);
-    if (element === tracked.element) return;
-    if (tracked.element !== null) this.#sizes.unobserve(tracked.element);
-    if (element !== null) this.#sizes.observe(element);
-    tracked.element = element;
-    tracked.clips = element === null ? [] : clippingAncestors(element);
+  #find(all: Iterable<Tracked>): void {
+    const text = new PageText(this.#root);
+    const clips = new Map<Element, readonly Element[]>();
+    for (const tracked of all) {
+      const element = locate(this.#root, tracked.position, text);
+      tracked.clips = clippingAncestors(element, clips);
+      if (element === tracked.element) continue;
+      if (tracked.element !== null) this.#sizes.unobserve(tracked.element);
+      if (element !== null) this.#sizes.observe(element);
+      tracked.element = element;
+    }
   }
 
   readonly #schedule = (): void => {
-    const view = this.#root.defaultView;
-    if (this.#frame !== 0 || view === null) return;
-    this.#frame = view.requestAnimationFrame(() => {
+    if (this.#frame !== 0) return;
+    this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
       this.#changed();
     });
   };
 
-  #searchLater(): void {
-    const view = this.#root.defaultView;
-    if (this.#search !== 0 || view === null) return;
+  readonly #searchLater = (): void => {
+    this.#schedule();
+    if (this.#search !== 0) return;
     const wait = Math.max(0, this.#searched + SEARCH_INTERVAL_MS - performance.now());
-    this.#search = view.setTimeout(() => {
+    this.#search = window.setTimeout(() => {
       this.#search = 0;
-      const text = new PageText(this.#root);
-      for (const tracked of this.#tracked.values()) this.#find(tracked, text);
+      this.#find(this.#tracked.values());
       this.#searched = performance.now();
       this.#schedule();
     }, wait);
-  }
+  };
 }
 
-function clippingAncestors(element: Element): Element[] {
-  const found: Element[] = [];
-  const { body, documentElement } = element.ownerDocument;
-  for (let at = element.parentElement; at !== null && at !== body && at !== documentElement; at = at.parentElement) {
+/** @param known those of other elements, which are mostly the same */
+function clippingAncestors(element: Element | null, known: Map<Element, readonly Element[]>): readonly Element[] {
+  const at = element?.parentElement ?? null;
+  if (at === null || at === at.ownerDocument.body || at === at.ownerDocument.documentElement) return [];
+  let found = known.get(at);
+  if (found === undefined) {
     const { overflowX, overflowY } = getComputedStyle(at);
-    if (overflowX !== 'visible' || overflowY !== 'visible') found.push(at);
+    found = clippingAncestors(at, known);
+    if (overflowX !== 'visible' || overflowY !== 'visible') found = [at, ...found];
+    known.set(at, found);
   }
   return found;
 }

@@ -94,6 +94,21 @@ export class App {
     if (this.snapshot.status === 'failed') this.room.reload();
   }
 
+  /** What ended the session or keeps the room from being shown, in words; null if nothing does. */
+  get problem(): string | null {
+    const { status, error, retryAt } = this.state;
+    const cause = (status === 'closed' ? error : null) ?? this.snapshot.error;
+    if (cause !== null) return explain(cause, this.language);
+    if (status !== 'reconnecting') return status === 'offline' ? this.language.text(status) : null;
+    if (error?.code === 'rate_limited') return this.language.text('errorRateRetry', { seconds: Math.max(1, Math.ceil(((retryAt ?? 0) - Date.now()) / 1000)) });
+    return error === null || error.code === 'network' ? this.language.text(status) : explain(error, this.language);
+  }
+
+  /** Whether there is nothing to show because the room could not be loaded. */
+  get unloaded(): boolean {
+    return this.snapshot.error !== null && this.snapshot.threads.length === 0;
+  }
+
   get userId(): string | null {
     return this.state.userId;
   }
@@ -190,7 +205,10 @@ export class App {
   report(thrown: unknown): void {
     const { code, message } = asProblem(thrown);
     if (code === 'aborted') return;
-    this.toasts.add({ kind: 'problem', text: explain(thrown, this.language) });
+    const text = explain(thrown, this.language);
+    // Without a connection its cause is said, as long as it lasts.
+    if (this.problem !== null && text === this.language.text('errorConnection')) this.show({ dismissed: false });
+    else this.toasts.add({ kind: 'problem', text });
     this.host.dispatch('collab-error', { code, message });
   }
 
@@ -238,7 +256,10 @@ export class App {
       this.storage = new RoomStorage(this.#key, this.room.roomId, this.state.userId);
       this.#marks = new ReadMarks(this.storage, new Date().toISOString());
     }
-    if (this.state.status !== previous.status) this.host.dispatch('collab-status', { status: this.state.status, reason: this.state.reason });
+    if (this.state.status !== previous.status) {
+      this.show({ dismissed: false });
+      this.host.dispatch('collab-status', { status: this.state.status, reason: this.state.reason });
+    }
     this.host.changed();
   }
 

@@ -19,6 +19,8 @@ export interface View {
   readonly cluster: readonly string[] | null;
   /** Set while a place is being chosen: for the thread with this id, or for a new one. */
   readonly placing: { readonly threadId: string | null } | null;
+  /** Whether the user has dismissed the message of what is wrong with the connection or the room. */
+  readonly dismissed: boolean;
   /** The attachments in the viewer, and the one that is shown. */
   readonly viewer: { readonly attachments: readonly Attachment[]; readonly index: number } | null;
 }
@@ -27,4 +29,4 @@ export interface View {
 export const LIST_STEP = 50;
 
 /** Everything closed. */
-export const initialView: View = { panel: false, filter: 'open', query: '', listLength: LIST_STEP, open: null, composing: null, cluster: null, placing: null, viewer: null };
+export const initialView: View = { panel: false, filter: 'open', query: '', listLength: LIST_STEP, open: null, composing: null, cluster: null, placing: null, dismissed: false, viewer: null };

@@ -70,10 +70,11 @@ export class Uploads {
     const app = this.#app();
     const refuse = (reason: unknown): void => {
       app.toasts.add({ kind: 'problem', text: explainUpload(reason, file.name, app.language) });
-      app.host.dispatch('collab-error', asProblem(reason));
+      const { code, message } = asProblem(reason);
+      app.host.dispatch('collab-error', { code, message });
     };
     const mimeType = file.type.split(';')[0] ?? '';
-    if (!app.session.files.accepts(mimeType)) return refuse({ code: 'unsupported_media', message: file.name });
+    if (!app.session.files.accepts(mimeType)) return refuse({ code: 'unsupported_media', message: `Files of this type are not accepted: ${file.name}` });
     const abort = new AbortController();
     const cancel = (): void => abort.abort();
     const preview = mimeType.startsWith('image/') ? URL.createObjectURL(file) : null;

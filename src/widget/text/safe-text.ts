@@ -19,7 +19,7 @@ export function safeLine(text: string, maxLength = 80): string {
   return shorten(line, maxLength);
 }
 
-/** The beginning of a text, with `…` where it was cut; never half of a character that takes two units. */
+/** The beginning of a text, with `…` where it was cut; never a part of what is seen as one character. */
 export function shorten(text: string, maxLength: number): string {
-  return text.length > maxLength ? `${text.slice(0, maxLength - 1).toWellFormed().replace(/\uFFFD$/, '')}…` : text;
+  return text.length > maxLength ? `${text.slice(0, new Intl.Segmenter().segment(text).containing(maxLength - 1)?.index)}…` : text;
 }

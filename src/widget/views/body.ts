@@ -12,10 +12,10 @@ export function commentBody(app: App, { body, mentions }: Comment): TemplateResu
   return html`<div class="body" part="comment-body">${parseMarkdown(safeText(body), names).map((block) => renderBlock(app, block))}</div>`;
 }
 
-/** The text in one line, without marks: for lists and labels. */
-export function plainText(body: string, maxLength = 140): string {
-  const line = safeText(body.slice(0, 4 * maxLength)).replaceAll(/```|\*\*|~~|`/g, '').replaceAll(/\s+/g, ' ').trim();
-  return shorten(line, maxLength);
+/** A comment in one line, without marks: for lists and labels. One without a visible text is named by what it has instead. */
+export function plainText({ language }: App, comment: Comment | undefined, maxLength = 140): string {
+  const line = safeText((comment?.body ?? '').slice(0, 4 * maxLength)).replaceAll(/```|\*\*|~~|`/g, '').replaceAll(/\s+/g, ' ').trim();
+  return shorten(line, maxLength) || (comment?.attachments.length ? language.text('attachmentOnly') : '…');
 }
 
 function renderBlock(app: App, block: Block): TemplateResult {

@@ -13,6 +13,9 @@ import { openMenu } from './open-menu.ts';
 import { definePart, Part } from './part.ts';
 import './composer.ts';
 
+/** Who is this close to the end of the comments, in pixels, is shown the next one. */
+const NEAR_END = 40;
+
 /** One comment of the open thread, with what can be done to it. */
 class CommentPart extends Part {
   static override properties = { ...Part.properties, comment: { attribute: false }, menu: { state: true }, editing: { state: true } };
@@ -48,12 +51,24 @@ class CommentPart extends Part {
       <div class="comment-main">
         <header>
           <bdi class="name" part="comment-author">${person.name}</bdi>${person.isBot ? html`<span class="tag">${text.text('bot')}</span>` : nothing}
-          <time class="quiet" datetime=${comment.createdAt} title=${text.exactly(comment.createdAt)}>${text.ago(comment.createdAt, Date.now())}</time>${edited}
+          <time class="quiet" datetime=${comment.createdAt} title=${text.exactly(comment.createdAt)}>${comment.pending === null ? text.ago(comment.createdAt, Date.now()) : text.text('sending')}</time>${edited}
         </header>
         ${this.editing ? this.#editor() : html`${commentBody(app, comment)}${attachmentList(app, comment.attachments)}${this.#reactions()}`}
       </div>
       ${this.editing ? nothing : this.#actions()}
     </article>`;
+  }
+
+  /**
+   * A new comment comes into sight if it is the user's own, or the end of the list was nearly in sight. Else it moves nobody, as
+   * browsers with scroll anchoring see to themselves. Only the last comment is asked: measuring lays the page out.
+   */
+  override firstUpdated(): void {
+    if (this.nextElementSibling !== null) return;
+    const list = this.closest('.comments') as HTMLElement;
+    const height = this.offsetHeight;
+    const top = list.scrollTop - (CSS.supports('overflow-anchor', 'auto') ? 0 : height);
+    list.scrollTop = this.comment.pending === 'create' || top + height > -NEAR_END ? 0 : top;
   }
 
   override disconnectedCallback(): void {
@@ -74,9 +89,11 @@ class CommentPart extends Part {
   #actions(): TemplateResult {
     const text = this.app.language;
     const own = this.comment.userId === this.app.userId;
+    const button = (menu: 'emoji' | 'more', label: string, popup: 'dialog' | 'menu'): TemplateResult =>
+      html`<button type="button" class="icon-button" data-menu=${menu} aria-label=${label} title=${label} aria-haspopup=${popup} aria-expanded=${String(this.menu === menu)} @click=${() => this.#toggle(menu)}>${icon(menu === 'more' ? menu : 'smile')}</button>`;
     return html`<div class="actions" part="comment-actions">
-      <button type="button" class="icon-button" data-menu="emoji" aria-label=${text.text('react')} title=${text.text('react')} aria-haspopup="dialog" aria-expanded=${String(this.menu === 'emoji')} @click=${() => this.#toggle('emoji')}>${icon('smile')}</button>
-      <button type="button" class="icon-button" data-menu="more" aria-label=${text.text('moreActions')} title=${text.text('moreActions')} aria-haspopup="menu" aria-expanded=${String(this.menu === 'more')} @click=${() => this.#toggle('more')}>${icon('more')}</button>
+      ${button('emoji', text.text('react'), 'dialog')}
+      ${button('more', text.text('moreActions'), 'menu')}
       ${this.menu === 'emoji' ? emojiPicker(this.app, (emoji) => this.#react(emoji), () => this.#closeMenu()) : nothing}
       ${this.menu === 'more' ? html`<div class="menu" role="menu" aria-label=${text.text('moreActions')} @keydown=${this.#onMenuKey}>
         <button type="button" role="menuitem" @click=${this.#copyLink}>${icon('link')}${text.text('copyLink')}</button>
@@ -170,12 +187,12 @@ class CommentPart extends Part {
   };
 
   readonly #onMenuKey = (event: KeyboardEvent): void => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
     const items = [...this.querySelectorAll<HTMLElement>('[role=menuitem]')];
     const at = items.indexOf(event.target as HTMLElement);
-    items[(at + step + items.length) % items.length]?.focus();
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    items.at(next % items.length)?.focus();
   };
 
   readonly #onFocusOut = (event: FocusEvent): void => {

@@ -5,7 +5,7 @@ import type { StringKey } from '../strings/en.ts';
 import { duration, fileSize } from '../media/format.ts';
 import { canRecord, record, type Recording } from '../media/recorder.ts';
 import { type Upload, Uploads } from '../media/uploads.ts';
-import { safeLine } from '../text/safe-text.ts';
+import { safeLine, safeText } from '../text/safe-text.ts';
 import { icon } from './icons.ts';
 import { MentionPicker } from './mention-picker.ts';
 import { definePart, Part } from './part.ts';
@@ -103,9 +103,10 @@ export class Composer extends Part {
   override render(): TemplateResult {
     const text = this.app.language;
     const over = this.draft.text.length - MAX_LENGTH;
-    const empty = this.draft.text.trim() === '' && this.uploads.items.length === 0;
-    const blocked = empty || this.uploads.busy || over > 0;
-    return html`<form class="composer" part="composer" @submit=${this.#onSubmit}>
+    const blocked = this.#isBlocked();
+    const label = text.text(this.submitLabel);
+    const saves = this.submitLabel === 'save';
+    return html`<div class="composer" part="composer">
       ${this.#picker.render()}
       <textarea part="input" rows="1" dir="auto" aria-label=${text.text(this.label)} placeholder=${text.text(this.label)} enterkeyhint="enter"
         aria-autocomplete="list" aria-controls=${this.#picker.controls} aria-activedescendant=${this.#picker.active} aria-invalid=${over > 0 ? 'true' : 'false'}
@@ -116,11 +117,9 @@ export class Composer extends Part {
         ${this.recording === null ? this.#tools() : this.#recordingTools(this.recording)}
         <span class="grow"></span>
         ${this.cancel === undefined ? nothing : html`<button type="button" class="button quiet-button" @click=${this.cancel}>${text.text('cancel')}</button>`}
-        ${this.submitLabel === 'save'
-          ? html`<button type="submit" class="button primary" part="submit" aria-disabled=${String(blocked)}>${text.text('save')}</button>`
-          : html`<button type="submit" class="send" part="submit" aria-label=${text.text(this.submitLabel)} title=${text.text(this.submitLabel)} aria-disabled=${String(blocked)}>${icon('send')}</button>`}
+        <button type="button" class=${saves ? 'button primary' : 'send'} part="submit" aria-label=${label} title=${label} aria-disabled=${String(blocked)} @click=${this.#send}>${saves ? label : icon('send')}</button>
       </div>
-    </form>`;
+    </div>`;
   }
 
   #tools(): TemplateResult {
@@ -190,18 +189,24 @@ export class Composer extends Part {
     const wantsLine = event.shiftKey || event.altKey || (matchMedia('(pointer: coarse)').matches && !event.ctrlKey && !event.metaKey);
     if (event.key === 'Enter' && !wantsLine) {
       event.preventDefault();
-      (event.currentTarget as HTMLTextAreaElement).form?.requestSubmit();
+      void this.#send();
     } else if (event.key === 'Escape' && this.cancel !== undefined) {
       event.stopPropagation();
       this.cancel();
     }
   };
 
-  readonly #onSubmit = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    const { draft, uploads, app } = this;
-    const empty = draft.text.trim() === '' && uploads.items.length === 0;
-    if (empty || uploads.busy || draft.text.length > MAX_LENGTH) return;
+  /** Whether there is nothing that could be sent. */
+  #isBlocked(): boolean {
+    const { draft, uploads } = this;
+    const empty = safeText(draft.text).trim() === '' && uploads.items.length === 0;
+    return empty || uploads.busy || draft.text.length > MAX_LENGTH;
+  }
+
+  // No form is submitted: a sandboxed frame may be forbidden to.
+  readonly #send = async (): Promise<void> => {
+    const { draft, app } = this;
+    if (this.#isBlocked()) return;
     const field = this.field;
     this.draft = emptyDraft;
     this.uploads.restore([]);

@@ -93,10 +93,10 @@ export class MentionPicker {
 
   /** Puts the list where the window has room for it. Call it after each rendering of the field. */
   place(): void {
-    const form = this.#field.area?.form;
-    const list = form?.querySelector<HTMLElement>('.mention-list');
+    const composer = this.#field.area?.parentElement;
+    const list = composer?.querySelector<HTMLElement>('.mention-list');
     // Above, because the keyboard of a touch screen may cover what is below.
-    if (form && list) openMenu(list, form, 'above');
+    if (composer && list) openMenu(list, composer, 'above');
   }
 
   #option(person: Person, index: number): TemplateResult {

@@ -18,8 +18,8 @@ const emptyTexts: Readonly<Record<Filter, readonly [title: StringKey, hint: Stri
   mentions: ['emptyMentionsTitle', 'emptyMentions'],
 };
 
-/** The list of all threads of the page. */
-export function panelView(app: App, detached: ReadonlySet<string>): TemplateResult {
+/** The list of all threads of the page, and below it the messages, if it is to show them. */
+export function panelView(app: App, detached: ReadonlySet<string>, messages: TemplateResult | typeof nothing): TemplateResult {
   const text = app.language;
   const { filter, query, listLength } = app.view;
   const listed = app.listed;
@@ -44,6 +44,7 @@ export function panelView(app: App, detached: ReadonlySet<string>): TemplateResu
         <ol>${repeat(gone, ({ id }) => id, (thread) => listItem(app, thread, true))}</ol>
       </section>`}
     </div>
+    ${messages}
   </aside>`;
 }
 
@@ -60,13 +61,12 @@ function itemContent(app: App, thread: RoomThread, unread: boolean, isOpen: bool
   const [first] = thread.comments;
   const person = app.person(thread.userId);
   const replies = thread.comments.length - 1;
-  const body = plainText(first?.body ?? '') || text.text('attachmentOnly');
   return html`<div class="item ${unread ? 'unread' : ''} ${thread.resolved ? 'resolved' : ''}" part="list-item">
     <button type="button" class="item-main" aria-current=${isOpen ? 'true' : 'false'} data-thread=${thread.id} @click=${() => app.openThread(thread.id)}>
       ${avatar(person)}
       <span class="item-text">
         <span class="item-head"><bdi class="name">${person.name}</bdi><time class="quiet" datetime=${thread.updatedAt}>${text.ago(thread.updatedAt, Date.now())}</time>${unread ? html`<span class="dot"><span class="visually-hidden">${text.text('unread')}</span></span>` : nothing}</span>
-        <span class="item-body" dir="auto">${body}</span>
+        <span class="item-body" dir="auto">${plainText(app, first)}</span>
         ${replies === 0 ? nothing : html`<span class="quiet replies">${faces(app, thread)}${replies === 1 ? text.text('oneReply') : text.text('replies', { count: replies })}</span>`}
       </span>
     </button>
@@ -83,6 +83,7 @@ function emptyState(app: App): TemplateResult {
   const text = app.language;
   const { filter, query } = app.view;
   if (app.snapshot.status === 'loading') return html`<div class="empty"><span class="spinner" aria-hidden="true"></span><p>${text.text('loading')}</p></div>`;
+  if (app.unloaded) return html`<div class="empty">${icon('warn')}<p>${app.problem}</p><button type="button" class="button" @click=${() => app.retry()}>${text.text('retry')}</button></div>`;
   const [title, hint] = query.trim() === '' ? emptyTexts[filter] : (['emptySearchTitle', 'emptySearch'] as const);
   return html`<div class="empty" part="empty">${icon(query.trim() === '' ? 'comment' : 'search')}<h3>${text.text(title)}</h3><p>${text.text(hint, { query: query.trim() })}</p></div>`;
 }

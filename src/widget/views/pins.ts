@@ -66,7 +66,7 @@ interface Pin {
 }
 
 function pinContent(app: App, thread: RoomThread, { x, y, unread, isOpen, person }: Pin): TemplateResult {
-  const label = app.language.text(unread ? 'pinUnread' : 'pin', { name: person.name, text: plainText(thread.comments[0]?.body ?? '', 80) || app.language.text('attachmentOnly') });
+  const label = app.language.text(unread ? 'pinUnread' : 'pin', { name: person.name, text: plainText(app, thread.comments[0], 80) });
   return html`<button type="button" class="pin ${isOpen ? 'open' : ''} ${thread.resolved ? 'resolved' : ''} ${thread.pending === 'create' ? 'pending' : ''}" part="pin" ${place(x, y)} data-thread=${thread.id}
     aria-label=${label} aria-expanded=${String(isOpen)} @click=${() => (isOpen ? app.close() : app.openThread(thread.id))}>
     ${thread.resolved ? html`<span class="avatar">${icon('check')}</span>` : avatar(person)}${unread ? html`<span class="dot"></span>` : nothing}

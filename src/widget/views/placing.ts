@@ -33,7 +33,7 @@ export class Placing extends Part {
     return html`<div class="placing" part="placing" role="application" tabindex="0" aria-label=${hint} @click=${this.#onClick} @pointermove=${this.#onMove} @keydown=${this.#onKey}>
         <span class="ghost" ${place(this.at.x, this.at.y)}>${icon('comment')}</span>
       </div>
-      <div class="hint" part="hint"><span>${hint}</span><button type="button" class="button" @click=${() => this.app.show({ placing: null })}>${this.app.language.text('cancel')}</button></div>`;
+      <div class="hint" part="hint" @keydown=${(event: KeyboardEvent) => event.key === 'Escape' && this.#onKey(event)}><span>${hint}</span><button type="button" class="button" @click=${() => this.app.show({ placing: null })}>${this.app.language.text('cancel')}</button></div>`;
   }
 
   readonly #onMove = ({ clientX, clientY }: PointerEvent): void => {

@@ -12,18 +12,21 @@ interface Actions {
   create(written: Written): Promise<boolean>;
 }
 
-/** The open thread, the field of a new one, or the list of a cluster, beside their pin; a sheet at the bottom of small windows. */
-export function popoverView(app: App, version: number, actions: Actions): TemplateResult | typeof nothing {
+/**
+ * The open thread, the field of a new one, or the list of a cluster, beside their pin; a sheet at the bottom of small windows.
+ * The messages are in it, where they cover nothing.
+ */
+export function popoverView(app: App, version: number, actions: Actions, messages: TemplateResult): TemplateResult | typeof nothing {
   const { open, composing, cluster } = app.view;
   const text = app.language;
   const thread = app.thread(open?.threadId ?? null);
   if (thread !== null) {
     const label = text.text('thread', { name: app.person(thread.userId).name });
-    return html`${keyed(thread.id, html`<section class="popover" part="popover" role="dialog" aria-label=${label} tabindex="-1" @animationend=${onAnimationEnd}>${threadView(app, thread, version)}</section>`)}`;
+    return html`${keyed(thread.id, html`<section class="popover" part="popover" role="dialog" aria-label=${label} tabindex="-1" @animationend=${onAnimationEnd}>${threadView(app, thread, version, messages)}</section>`)}`;
   }
   if (composing !== null) {
     return html`<span class="pin draft" part="pin" aria-hidden="true">${icon('comment')}</span>
-      <section class="popover composing" part="popover" role="dialog" aria-label=${text.text('newThread')} tabindex="-1" @animationend=${onAnimationEnd}>${newThreadView(app, version, (written) => actions.create(written))}</section>`;
+      <section class="popover composing" part="popover" role="dialog" aria-label=${text.text('newThread')} tabindex="-1" @animationend=${onAnimationEnd}>${messages}${newThreadView(app, version, (written) => actions.create(written))}</section>`;
   }
   if (cluster === null) return nothing;
   const threads = app.threads.filter(({ id }) => cluster.includes(id));
@@ -31,15 +34,11 @@ export function popoverView(app: App, version: number, actions: Actions): Templa
     <div class="popover-header"><h2>${text.text('cluster', { count: threads.length })}</h2><span class="grow"></span>
       <button type="button" class="icon-button" aria-label=${text.text('close')} @click=${() => app.close()}>${icon('close')}</button></div>
     <ol class="list">${threads.map((each) => listItem(app, each, false))}</ol>
+    ${messages}
   </section>`;
 }
 
 /** The list of people that was opened meanwhile was placed beside a field that was not yet where it is now. */
-function onAnimationEnd(event: AnimationEvent): void {
-  composerOf(event)?.requestUpdate();
-}
-
-/** The field of the thread, which is not that of a comment being edited. */
-function composerOf({ currentTarget }: Event): Composer | null {
-  return (currentTarget as HTMLElement).querySelector<Composer>(':scope > collab-comments-composer');
+function onAnimationEnd({ currentTarget }: Event): void {
+  (currentTarget as HTMLElement).querySelector<Composer>(':scope > collab-comments-composer')?.requestUpdate();
 }

@@ -7,8 +7,8 @@ import { icon } from './icons.ts';
 import './comment.ts';
 import './composer.ts';
 
-/** The open thread: its comments, and the field to reply. */
-export function threadView(app: App, thread: RoomThread, version: number): TemplateResult {
+/** The open thread: its comments, the messages, and the field to reply. */
+export function threadView(app: App, thread: RoomThread, version: number, messages: TemplateResult): TemplateResult {
   const text = app.language;
   const { name } = app.person(thread.userId);
   const toggle = (): void => {
@@ -23,10 +23,11 @@ export function threadView(app: App, thread: RoomThread, version: number): Templ
       <button type="button" class="icon-button ${thread.resolved ? 'on' : ''}" part="resolve" aria-label=${label} title=${label} @click=${toggle}>${icon(thread.resolved ? 'reopen' : 'check')}</button>
       <button type="button" class="icon-button" aria-label=${text.text('close')} title=${text.text('close')} @click=${() => app.close()}>${icon('close')}</button>
     </div>
-    <div class="comments" part="comments">
+    <div class="comments" part="comments"><div>
       ${repeat(thread.comments, ({ id }) => id, (comment) => html`<collab-comments-comment .app=${app} .version=${version} .comment=${comment}></collab-comments-comment>`)}
-    </div>
+    </div></div>
     ${typingLine(app, thread.id)}
+    ${messages}
     <collab-comments-composer .app=${app} .version=${version} .field=${thread.id} .label=${'replyPlaceholder'} .submitLabel=${'reply'} .typingIn=${thread.id}
       .submit=${(written: Written) => reply(app, thread.id, written)}></collab-comments-composer>`;
 }
