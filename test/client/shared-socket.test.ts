@@ -169,6 +169,29 @@ t.test('a tab whose leader does not answer opens a connection of its own', async
   t.not(connectionOf(other), connectionOf(ann));
 });
 
+t.test('the next leader is heard, although the clock was set back since the election of the last one', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const browser = new FakeBrowser(new Random(1));
+  const now = Date.now;
+  t.teardown(() => (Date.now = now));
+  const tabs = Array.from({ length: 4 }, () => {
+    const tab = browser.open(t);
+    return { tab, session: openSession(t, tenant, 'ann', { WebSocket: tab.WebSocket }) };
+  });
+  for (const { session } of tabs) await isLive(session);
+  for (const back of [1_000, 2_000, 3_000]) {
+    Date.now = () => now() - back;
+    const index = tabs.findIndex(({ tab }) => tab === browser.leader());
+    const [last] = tabs.splice(index, 1);
+    const lost = tabs.map(({ session }) => stateOf(session, ({ status }) => status !== 'live'));
+    last?.session.close();
+    last?.tab.crash();
+    await Promise.all(lost);
+    for (const { session } of tabs) await isLive(session);
+    t.equal(new Set(tabs.map(({ session }) => connectionOf(session))).size, 1, `${tabs.length} tabs have one connection`);
+  }
+});
+
 t.test('a user stays in a room until the last tab has left it', async (t) => {
   const tenant = await (await startService(t)).tenant('acme');
   const browser = new FakeBrowser(new Random(1));

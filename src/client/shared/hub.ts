@@ -54,8 +54,9 @@ export class Hub {
     this.#deps = deps;
     deps.channel.onmessage = ({ data }) => {
       const message = data as FromLeader | ToLeader;
-      if ('by' in message) this.#receive(message);
-      else this.#leader?.receive(message);
+      if (!('by' in message)) this.#leader?.receive(message);
+      // While the leader is here, what another one sent is late.
+      else if (this.#leader === null) this.#receive(message);
     };
     // A page that is frozen or kept for "back" must not be the leader.
     this.#stopListening = onPageEvents(deps.page, ['pagehide', 'freeze'], () => this.#leave(1001, 'the page was left'));
@@ -104,7 +105,7 @@ export class Hub {
       // Never while a socket of this page is calling.
       queueMicrotask(() => this.#receive(message));
     };
-    this.#leader = new Leader({ page, locks, name, emit, onIdle: () => this.#endIfUnused() });
+    this.#leader = new Leader({ page, locks, name, previousNumber: this.#leaderNumber, emit, onIdle: () => this.#endIfUnused() });
     return aborted(signal);
   }
 

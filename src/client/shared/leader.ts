@@ -14,6 +14,8 @@ export interface LeaderDeps {
   readonly page: Globals;
   readonly locks: Locks;
   readonly name: string;
+  /** The number of the last leader that this tab has heard; 0 if none. */
+  readonly previousNumber: number;
   /** Sends a message to all tabs, this one included. */
   readonly emit: (message: FromLeader) => void;
   /** The last socket has gone. */
@@ -40,8 +42,8 @@ const LAST_WORDS_MS = 1_000;
  */
 export class Leader {
   readonly #deps: LeaderDeps;
-  /** Elections follow each other, so a later leader has a larger number. */
-  readonly #number = Date.now() + Math.random();
+  /** A later leader has a larger number. The clock alone is not enough: it may be coarse, or be set back. */
+  readonly #number: number;
   readonly #tabs = new Map<string, Tab>();
   #upstream: Upstream | null = null;
   #opener: Tab | null = null;
@@ -50,6 +52,7 @@ export class Leader {
 
   constructor(deps: LeaderDeps) {
     this.#deps = deps;
+    this.#number = Math.max(Date.now() + Math.random(), deps.previousNumber + 1);
     this.#emit({ type: 'here' });
   }
 
