@@ -157,7 +157,7 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId, sta
   const worker = runBackgroundWorker({ config, ctx: { ...ctx, inboxFilter: plugins.inboxFilter }, bus: ipcBus(channel), channel, log, startedAt, metrics, plugins });
   await worker.started;
   return {
-    ready: { port: 0, core: '', coreReason: '', oldCore: false, usesBus: worker.usesBus },
+    ready: { port: 0, core: '', coreReason: '', oldCore: false },
     log,
     drain: () => [...worker.drain(), report, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
   };

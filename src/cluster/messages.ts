@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts';
 import type { MetricsReport } from '../observability/metrics.ts';
-import type { Publication } from '../ports/bus.ts';
+import type { Listening, Publication } from '../ports/bus.ts';
 
 /** What a worker process does: serve clients, or background work. */
 export type Role = 'web' | 'background';
@@ -26,8 +26,6 @@ export interface ReadyData {
   readonly coreReason: string;
   /** Whether it is the old core for Node 20, which must not be exposed without a proxy. */
   readonly oldCore: boolean;
-  /** Whether it takes part in the bus. */
-  readonly usesBus: boolean;
 }
 
 /**
@@ -48,8 +46,10 @@ interface Messages {
   readonly announce: { readonly streams: readonly (readonly [stream: string, seq: number | null])[] | null };
   /** Both ways: the publications of one event loop iteration. */
   readonly publish: { readonly publications: readonly Publication[] };
-  /** Primary to each worker on the bus, whenever it changes: the number of other processes that receive its messages. */
-  readonly peers: { readonly count: number };
+  /** Worker to primary, whenever it changes: which messages of the bus it listens to. */
+  readonly listens: Listening;
+  /** Primary to worker, first when it is on the bus, then whenever it changes: which messages any other process listens to. */
+  readonly peers: Listening;
   /** Worker to primary, once a second while metrics.port is set: its counts since the last report. */
   readonly metrics: MetricsReport;
   /** Primary to worker, every second: answer with a pong. */
@@ -73,11 +73,12 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
   start: ({ config, workerId, port }) => typeof config === 'object' && typeof workerId === 'string' && typeof port === 'number',
-  ready: ({ port, core, coreReason, oldCore, usesBus }) => typeof port === 'number' && typeof core === 'string' && typeof coreReason === 'string' && typeof oldCore === 'boolean' && typeof usesBus === 'boolean',
+  ready: ({ port, core, coreReason, oldCore }) => typeof port === 'number' && typeof core === 'string' && typeof coreReason === 'string' && typeof oldCore === 'boolean',
   failed: ({ reason, permanent }) => typeof reason === 'string' && typeof permanent === 'boolean',
   announce: ({ streams }) => streams === null || (Array.isArray(streams) && streams.every(isStreamPosition)),
   publish: ({ publications }) => Array.isArray(publications) && publications.every(isPublication),
-  peers: ({ count }) => typeof count === 'number',
+  listens: isListening,
+  peers: isListening,
   metrics: ({ counters, gauges, histograms }) => isFields(counters) && isFields(gauges) && isFields(histograms),
   ping: () => true,
   pong: () => true,
@@ -98,6 +99,10 @@ function isStreamPosition(value: unknown): boolean {
   if (!Array.isArray(value)) return false;
   const [stream, seq] = value as unknown[];
   return typeof stream === 'string' && (seq === null || typeof seq === 'number');
+}
+
+function isListening({ announcements, publications }: Fields): boolean {
+  return typeof announcements === 'boolean' && typeof publications === 'boolean';
 }
 
 function isPublication(value: unknown): value is Publication {

@@ -1,6 +1,6 @@
 import { BatchQueue } from '../lib/batch-queue.ts';
 import { MergeQueue } from '../lib/merge-queue.ts';
-import { laterPosition, MAX_ANNOUNCED, MAX_WAITING, type Publication } from '../ports/bus.ts';
+import { laterPosition, type Listening, MAX_ANNOUNCED, MAX_WAITING, type Publication } from '../ports/bus.ts';
 import type { ProcessChannel } from './channel.ts';
 
 /** A worker that takes part, with what the others sent it. */
@@ -10,13 +10,17 @@ interface Member {
   readonly publications: BatchQueue<Publication>;
   /** Hints of others that are being sent to it. */
   readonly hints: MergeQueue<number | null>;
+  /** What it listens to: everything, until it has said otherwise. */
+  listens: Listening;
+  /** What it was last told about the others. */
+  others: Listening | null;
 }
 
 /**
  * Passes the messages of each worker on to all others. Hints: those of one event loop iteration are merged into one for
  * each worker, and never two are queued in one channel. Publications: those of one iteration are sent to each worker as one
- * message, and at most as many characters are queued as the bus allows. Every worker is sent the number of the others, so
- * that one that is alone need not send anything.
+ * message, and at most as many characters are queued as the bus allows. A worker is sent what it listens to, and is told what
+ * the others listen to, so that it need not send the rest.
  */
 export class Relay {
   readonly #members = new Set<Member>();
@@ -26,30 +30,41 @@ export class Relay {
     const publications = new BatchQueue<Publication>((items, sent) => channel.send({ type: 'publish', data: { publications: items } }, sent), sizeOf, MAX_WAITING);
     const sendHint = (streams: ReadonlyMap<string, number | null> | null, sent: () => void): void =>
       channel.send({ type: 'announce', data: { streams: streams === null ? null : [...streams] } }, sent);
-    const member: Member = { channel, publications, hints: new MergeQueue(sendHint, laterPosition, MAX_ANNOUNCED) };
+    const member: Member = { channel, publications, hints: new MergeQueue(sendHint, laterPosition, MAX_ANNOUNCED), listens: { announcements: true, publications: true }, others: null };
     this.#members.add(member);
     channel.onMessage((message) => {
+      if (message.type === 'listens') {
+        member.listens = message.data;
+        this.#tellOthers();
+      }
       if (message.type === 'announce') this.#announce(member, message.data.streams);
       if (message.type === 'publish') this.#publish(member, message.data.publications);
     });
     channel.onClose(() => {
       this.#members.delete(member);
-      this.#sendPeerCounts();
+      this.#tellOthers();
     });
-    this.#sendPeerCounts();
+    this.#tellOthers();
   }
 
-  #sendPeerCounts(): void {
-    for (const { channel } of this.#members) channel.send({ type: 'peers', data: { count: this.#members.size - 1 } });
+  /** Tells each worker what the others listen to, if that has changed. */
+  #tellOthers(): void {
+    for (const member of this.#members) {
+      const listened = [...this.#members].filter((other) => other !== member).map(({ listens }) => listens);
+      const others = { announcements: listened.some(({ announcements }) => announcements), publications: listened.some(({ publications }) => publications) };
+      if (others.announcements === member.others?.announcements && others.publications === member.others.publications) continue;
+      member.others = others;
+      member.channel.send({ type: 'peers', data: others });
+    }
   }
 
   #announce(from: Member, streams: readonly (readonly [stream: string, seq: number | null])[] | null): void {
-    for (const member of this.#members) if (member !== from) member.hints.add(streams);
+    for (const member of this.#members) if (member !== from && member.listens.announcements) member.hints.add(streams);
   }
 
   #publish(from: Member, publications: readonly Publication[]): void {
     for (const member of this.#members) {
-      if (member !== from) for (const publication of publications) member.publications.add(publication);
+      if (member !== from && member.listens.publications) for (const publication of publications) member.publications.add(publication);
     }
   }
 }

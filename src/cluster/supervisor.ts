@@ -133,7 +133,7 @@ export class Supervisor {
     this.#running.add(worker);
     this.#watchdog.watch(worker);
     void worker.ended.then(() => this.#onEnded(worker));
-    void worker.ready.then((data) => this.#onReady(worker, data));
+    void worker.ready.then(() => this.#onReady(worker));
     worker.channel.onMessage((message) => {
       if (message.type === 'metrics') this.#options.totals?.add(worker.id, message.data);
     });
@@ -141,8 +141,8 @@ export class Supervisor {
     return worker;
   }
 
-  #onReady(worker: Worker, { usesBus }: ReadyData): void {
-    if (usesBus) this.#relay.add(worker.channel);
+  #onReady(worker: Worker): void {
+    this.#relay.add(worker.channel);
     if (worker.role === 'web' || this.#stopping.signal.aborted) return;
     worker.channel.onMessage((message) => {
       if (message.type === 'cleaned') this.#uncleaned.delete(message.data.workerId);

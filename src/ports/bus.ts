@@ -42,6 +42,12 @@ export interface Bus {
   onPublish(listener: (publication: Publication) => void): () => void;
 }
 
+/** Which messages of the bus somebody listens to. An adapter need not send the others. */
+export interface Listening {
+  readonly announcements: boolean;
+  readonly publications: boolean;
+}
+
 /** Maximum number of streams that may wait to be announced from one process to the next. */
 export const MAX_ANNOUNCED = 64;
 

@@ -5,7 +5,7 @@ import type { Metrics } from '../observability/metrics.ts';
 import type { Logger } from '../observability/log.ts';
 import { eventTypes, typeOfEvent } from '../model/event.ts';
 import type { Bus } from '../ports/bus.ts';
-import { connectStoreToBus } from './announcements.ts';
+import { announceCommits, followAnnouncements } from './announcements.ts';
 import type { BackgroundPlugins } from './background/background-plugins.ts';
 import type { Consumer } from './background/consumer.ts';
 import { Consumers } from './background/consumers.ts';
@@ -37,8 +37,6 @@ export interface BackgroundWorkerOptions {
 
 /** A running background worker. */
 export interface BackgroundWorker {
-  /** Whether it has to hear of commits as soon as they are made. If not, a single web worker need not announce them. */
-  readonly usesBus: boolean;
   /** Resolves once its consumers receive every event since the start of the server. Never rejects. */
   readonly started: Promise<void>;
   /** The steps of its shutdown: it finishes its work or leaves it to be resumed. */
@@ -46,21 +44,25 @@ export interface BackgroundWorker {
 }
 
 /**
- * Starts the sweeps, file jobs and consumers of events, which hear of commits by the bus (decision 31), and cleans up after
- * workers that the primary reports as ended.
+ * Starts the sweeps, file jobs and consumers of events, and cleans up after workers that the primary reports as ended. It listens
+ * to the announcements of commits only while a consumer waits for events (decision 31).
  */
 export function runBackgroundWorker({ config, ctx, bus, channel, log, startedAt, metrics, plugins, ...options }: BackgroundWorkerOptions): BackgroundWorker {
   const ended = metrics?.counter('lmdb_ended_holders_total', {});
   const snapshots = new SnapshotWatch(ctx.store, log, { onEnded: () => ended !== undefined && (ended.value += 1) });
-  const consumers = new Consumers([notificationConsumer(ctx), ...(options.consumers ?? []), ...(plugins?.consumers ?? [])], { ctx, log, metrics, startedAt });
+  let stopFollowing: (() => void) | null = null;
+  const onDemand = (isWanted: boolean): void => {
+    stopFollowing?.();
+    stopFollowing = isWanted ? followAnnouncements(ctx.store, bus) : null;
+  };
+  const consumers = new Consumers([notificationConsumer(ctx), ...(options.consumers ?? []), ...(plugins?.consumers ?? [])], { ctx, log, metrics, startedAt, onDemand });
   const sweeps = [...storeSweeps(ctx, config, consumers), { name: 'snapshots that are open for long', everyMs: 1_000, run: () => snapshots.check() }];
   const sweeper = new Sweeper(sweeps, { clock: ctx.clock, log });
   const stopCleaning = channel.onMessage((message) => {
     if (message.type === 'ended') void cleanUp(message.data.workerId);
   });
   const fileJobs = new FileJobs(ctx, log);
-  const usesBus = (options.consumers ?? []).length + (plugins?.consumers.length ?? 0) > 0;
-  const disconnect = usesBus ? connectStoreToBus(ctx.store, bus) : () => {};
+  const stopAnnouncing = announceCommits(ctx.store, bus);
   sweeper.start();
   fileJobs.start();
   plugins?.start();
@@ -84,7 +86,6 @@ export function runBackgroundWorker({ config, ctx, bus, channel, log, startedAt,
 
   return {
     started,
-    usesBus,
     drain: () => [
       {
         name: 'finish the work in progress',
@@ -93,7 +94,7 @@ export function runBackgroundWorker({ config, ctx, bus, channel, log, startedAt,
           stopCleaning();
           await Promise.all([sweeper.stop(), fileJobs.stop(), consumers.stop()]);
           await plugins?.stop();
-          disconnect();
+          stopAnnouncing();
         },
       },
     ],

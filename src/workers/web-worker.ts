@@ -16,7 +16,7 @@ import { attachRealtime, type Realtime } from '../realtime/server.ts';
 import { socketSchemas } from '../realtime/socket-schemas.ts';
 import { StartError } from '../cluster/exit.ts';
 import { idleIteration, type ShutdownStep } from '../cluster/shutdown.ts';
-import { connectStoreToBus } from './announcements.ts';
+import { announceCommits, followAnnouncements } from './announcements.ts';
 import { logListenerErrors } from './listener-errors.ts';
 import type { DrainReason, ReadyData } from '../cluster/messages.ts';
 
@@ -90,7 +90,7 @@ export async function runWebWorker({ config, ctx, bus, log, workerId, port, metr
   metrics?.gauge('core', () => [[{ core: core.kind }, 1]]);
   const stopRecording = recordKeyUses(ctx, log);
   return {
-    ready: { port: await server.listen(config.host, port), core: core.name, coreReason: core.reason, oldCore: core.old, usesBus: true },
+    ready: { port: await server.listen(config.host, port), core: core.name, coreReason: core.reason, oldCore: core.old },
     drain: (reason) => drainSteps({ config, status, server, http, realtime, stopRecording, unfollowCommits }, reason),
   };
 }
@@ -110,11 +110,11 @@ function timeCommits({ store }: Context, metrics: Metrics): void {
 
 /** Passes announcements between the store and the bus, and polls the store for commits that were not announced. Returns a function that stops it. */
 function followCommits({ store }: Context, bus: Bus): () => void {
-  const disconnect = connectStoreToBus(store, bus);
+  const disconnect = [announceCommits(store, bus), followAnnouncements(store, bus)];
   const poll = setInterval(() => store.poll(), POLL_MS);
   return () => {
     clearInterval(poll);
-    disconnect();
+    for (const stop of disconnect) stop();
   };
 }
 

@@ -61,7 +61,8 @@ t.test('a worker that is alone sends nothing; the next worker that joins is told
   primary.onMessage(({ type }) => sent.push(type));
   const bus = ipcBus(end);
   relay.add(primary);
-  await turns(3);
+  await turns(8);
+  sent.length = 0;
   bus.announce(new Map([['a', 7]]));
   bus.publish({ topic: 'room', text: 'x' });
   await turns(8);
@@ -91,4 +92,45 @@ t.test('publications reach all workers except their sender, in order, batched pe
   buses[1]?.publish({ topic: 'a', text: '3' });
   await turns(12);
   t.same(got, [['a 1', 'b 2', 'a 3'], [], ['a 1', 'b 2', 'a 3']]);
+});
+
+t.test('a worker is sent only what it listens to, and the others send nothing that nobody listens to', async (t) => {
+  const relay = new Relay();
+  const join = () => {
+    const [primary, end] = channelPair();
+    const sent: string[] = [];
+    const received: string[] = [];
+    primary.onMessage(({ type }) => sent.push(type));
+    end.onMessage(({ type }) => received.push(type));
+    const bus = ipcBus(end);
+    relay.add(primary);
+    const forget = (): void => void (sent.length = received.length = 0);
+    return { bus, sent, received, forget };
+  };
+  const [one, two] = [join(), join()];
+  const stop = two.bus.onPublish(() => {});
+  await turns(8);
+  for (const { forget } of [one, two]) forget();
+
+  one.bus.announce(new Map([['a', 1]]));
+  one.bus.publish({ topic: 'room', text: 'x' });
+  await turns(8);
+  t.same(one.sent, ['publish']);
+  t.same(two.received, ['publish']);
+
+  stop();
+  await turns(8);
+  one.forget();
+  one.bus.publish({ topic: 'room', text: 'y' });
+  await turns(8);
+  t.same(one.sent, []);
+
+  const heard: Announcement[] = [];
+  two.bus.onAnnounce((announcement) => heard.push(announcement));
+  await turns(12);
+  t.same(heard, [null], 'what was announced before anybody listened may be of any stream');
+  one.bus.announce(new Map([['a', 2]]));
+  await turns(8);
+  t.same(heard, [null, new Map([['a', 2]])]);
+  t.same(one.received, ['peers'], 'a worker is told only what has changed');
 });

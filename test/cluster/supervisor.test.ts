@@ -37,8 +37,9 @@ class FakeWorker {
     }
   }
 
-  ready(usesBus = this.role === 'web'): void {
-    this.channel.send({ type: 'ready', data: { port: 8787, core: 'fake', coreReason: '', oldCore: false, usesBus } });
+  ready(): void {
+    this.channel.send({ type: 'ready', data: { port: 8787, core: 'fake', coreReason: '', oldCore: false } });
+    this.channel.send({ type: 'listens', data: { announcements: this.role === 'web', publications: this.role === 'web' } });
   }
 
   exit(code: number | null, signal: string | null = null): void {
@@ -105,7 +106,7 @@ t.test('all workers are started at once, and the start completes once all are re
   for (let i = 0; i < 5; i++) await new Promise(setImmediate);
   t.equal(over, false, 'one is not ready');
   workers[0]?.ready();
-  t.same(await start, { port: 8787, core: 'fake', coreReason: '', oldCore: false, usesBus: true });
+  t.same(await start, { port: 8787, core: 'fake', coreReason: '', oldCore: false });
   t.same(workers.map(({ id }) => id), ['web-1', 'web-2', 'background-3']);
 });
 
@@ -168,7 +169,7 @@ t.test('hints are relayed between the workers that use the bus, also to those st
   workers[1]?.channel.send({ type: 'announce', data: { streams: [['a', 12]] } });
   t.same(await next.got('announce'), { type: 'announce', data: { streams: [['a', 12]] } });
   t.notOk(workers[1]?.received.some(({ type }) => type === 'announce'), 'not back to where it came from');
-  t.notOk(workers[2]?.received.some(({ type }) => type === 'announce'), 'nor to a background worker without consumers');
+  t.notOk(workers[2]?.received.some(({ type }) => type === 'announce'), 'nor to a background worker that does not listen');
 });
 
 t.test('a stop drains the web workers first, then the background worker', async (t) => {

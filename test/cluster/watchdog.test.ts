@@ -57,7 +57,7 @@ function setUp(timeoutSeconds = 10) {
     const worker = new Worker({ pid, channel, ended, kill }, 'web', { config, workerId: `web-${pid}`, port: 1, startedAt: 0 });
     const fake: FakeProcess = { worker, answers: true, answer, killed: () => state.killed, pings: () => state.pings };
     watchdog.watch(worker);
-    if (ready) receive({ type: 'ready', data: { port: 1, core: '', coreReason: '', oldCore: false, usesBus: true } });
+    if (ready) receive({ type: 'ready', data: { port: 1, core: '', coreReason: '', oldCore: false } });
     return fake;
   };
   /** Advances the time by seconds, with a check at the end of each. */

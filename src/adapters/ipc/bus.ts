@@ -1,13 +1,15 @@
 import { BatchQueue } from '../../lib/batch-queue.ts';
 import { MergeQueue } from '../../lib/merge-queue.ts';
-import { type Announcement, type Bus, laterPosition, MAX_ANNOUNCED, MAX_WAITING, type Publication } from '../../ports/bus.ts';
+import { type Announcement, type Bus, laterPosition, type Listening, MAX_ANNOUNCED, MAX_WAITING, type Publication } from '../../ports/bus.ts';
 
 /** The messages that the bus of a worker and the relay in the primary exchange. */
 export type BusMessage =
   | { readonly type: 'announce'; readonly data: { readonly streams: readonly (readonly [stream: string, seq: number | null])[] | null } }
   | { readonly type: 'publish'; readonly data: { readonly publications: readonly Publication[] } }
-  /** The number of other processes on the bus. */
-  | { readonly type: 'peers'; readonly data: { readonly count: number } };
+  /** Worker to primary: what it listens to. */
+  | { readonly type: 'listens'; readonly data: Listening }
+  /** Primary to worker: what any other process listens to. */
+  | { readonly type: 'peers'; readonly data: Listening };
 
 /** What the bus uses of a worker's channel to the primary, which carries messages of other types too. */
 interface Channel {
@@ -19,8 +21,8 @@ interface Channel {
 /**
  * Makes a bus over the channel to the primary, which relays. At most one announcement is being sent at a time: positions
  * announced meanwhile are merged into one after it, so a slow primary costs little memory. Publications are sent in batches,
- * one at a time as well. While there is no other process nothing is sent: a message to the primary costs as much as a few
- * comments.
+ * one at a time as well. What no other process listens to is not sent: a message to the primary costs as much as a few comments.
+ * Announcements made until somebody listens are then sent as one of any stream.
  */
 export function ipcBus(channel: Channel): Bus {
   const announceListeners = new Set<(announcement: Announcement) => void>();
@@ -31,9 +33,14 @@ export function ipcBus(channel: Channel): Bus {
     laterPosition,
     MAX_ANNOUNCED,
   );
-  let alone = false;
-  /** Whether anything was announced while there was no other process. */
+  /** Until the primary has said it. */
+  let others: Listening = { announcements: true, publications: true };
+  /** Whether anything was announced while nobody listened. */
   let unsent = false;
+  let isOnRelay = false;
+  const tell = (): void => {
+    if (isOnRelay) channel.send({ type: 'listens', data: { announcements: announceListeners.size > 0, publications: publishListeners.size > 0 } }, () => {});
+  };
 
   channel.onMessage((message) => {
     // Messages of other types match none of the cases.
@@ -44,8 +51,13 @@ export function ipcBus(channel: Channel): Bus {
     }
     if (type === 'publish') for (const publication of data.publications) for (const listener of publishListeners) listener(publication);
     if (type === 'peers') {
-      alone = data.count === 0;
-      if (alone || !unsent) return;
+      others = data;
+      // The relay knows nothing of what was sent to the primary before this.
+      if (!isOnRelay) {
+        isOnRelay = true;
+        tell();
+      }
+      if (!others.announcements || !unsent) return;
       unsent = false;
       announcements.add(null);
     }
@@ -53,20 +65,24 @@ export function ipcBus(channel: Channel): Bus {
 
   return {
     announce(announcement) {
-      if (!alone) announcements.add(announcement);
+      if (others.announcements) announcements.add(announcement);
       else if (announcement === null || announcement.size > 0) unsent = true;
     },
-    onAnnounce: (listener) => subscribe(announceListeners, listener),
+    onAnnounce: (listener) => subscribe(announceListeners, listener, tell),
     publish(publication) {
-      if (!alone) batches.add(publication);
+      if (others.publications) batches.add(publication);
     },
-    onPublish: (listener) => subscribe(publishListeners, listener),
+    onPublish: (listener) => subscribe(publishListeners, listener, tell),
   };
 }
 
-function subscribe<T>(listeners: Set<T>, listener: T): () => void {
+/** Adds a listener, and calls `onChange` when there is a first one, or none any more. */
+function subscribe<T>(listeners: Set<T>, listener: T, onChange: () => void): () => void {
   listeners.add(listener);
-  return () => listeners.delete(listener);
+  if (listeners.size === 1) onChange();
+  return () => {
+    if (listeners.delete(listener) && listeners.size === 0) onChange();
+  };
 }
 
 const lengthOf = ({ topic, text }: Publication): number => topic.length + text.length;

@@ -27,6 +27,9 @@ export class Consumers {
   readonly #lastSeqs = new Map<string, number>();
   /** Since when each consumer is registered, as an ISO 8601 time. */
   readonly #since = new Map<string, string>();
+  readonly #onDemand: (isWanted: boolean) => void;
+  /** The readers whose consumers wait for each event. */
+  readonly #demanding = new Set<StreamReader>();
   #unfollow: () => void = () => {};
   /** Ends when the last opening of streams does. Never rejects. */
   #opening: Promise<void> = Promise.resolve();
@@ -35,10 +38,13 @@ export class Consumers {
   /**
    * @param startedAt when the server was started, in milliseconds since the epoch: web workers may have served before the
    *   consumers were loaded
+   * @param onDemand called with true when a consumer begins to want events as soon as they are committed, and with false when none
+   *   does any more. Consumers of batches can wait for the next poll of the store
    * @throws {Error} for a name or a concurrency out of bounds, and for two consumers of one name
    */
-  constructor(consumers: readonly (Consumer | BatchConsumer)[], { ctx, log, metrics, startedAt }: { ctx: Context; log: Logger; metrics?: Metrics | undefined; startedAt: number }) {
+  constructor(consumers: readonly (Consumer | BatchConsumer)[], { ctx, log, metrics, startedAt, onDemand }: { ctx: Context; log: Logger; metrics?: Metrics | undefined; startedAt: number; onDemand?: (isWanted: boolean) => void }) {
     this.#startedAt = timestamp(startedAt);
+    this.#onDemand = onDemand ?? (() => {});
     const names = new Set<string>();
     for (const consumer of consumers) {
       const { name } = consumer;
@@ -55,6 +61,7 @@ export class Consumers {
       onOutcome: (consumer, outcome, count) => {
         if (metrics !== undefined) metrics.counter('consumer_events_total', { consumer, outcome }).value += count;
       },
+      onWants: (reader, wants) => this.#demand(reader, wants),
     };
   }
 
@@ -99,6 +106,15 @@ export class Consumers {
       for (const { consumer, cursor } of readers) lags.set(consumer.name, (lags.get(consumer.name) ?? 0) + Math.max(0, last - cursor));
     }
     return lags;
+  }
+
+  #demand(reader: StreamReader, wants: boolean): void {
+    if ('handleBatch' in reader.consumer) return;
+    const before = this.#demanding.size;
+    if (wants) this.#demanding.add(reader);
+    else this.#demanding.delete(reader);
+    if (before === 0 && wants) this.#onDemand(true);
+    if (before > 0 && this.#demanding.size === 0) this.#onDemand(false);
   }
 
   #notify(stream: string, seq: number): void {

@@ -28,6 +28,8 @@ export interface StreamReaderDeps {
   readonly log: Logger;
   /** Called for every outcome of `count` events. */
   readonly onOutcome: (consumer: string, outcome: ConsumerOutcome, count: number) => void;
+  /** Called with whether the consumer of a reader wants events, each time when that is known; with false once it has stopped. */
+  readonly onWants: (reader: StreamReader, wants: boolean) => void;
 }
 
 /** Feeds the events of one environment to one consumer, from its cursor on. */
@@ -81,6 +83,7 @@ export class StreamReader {
     this.#stop.abort();
     this.notify();
     await this.#running;
+    this.#deps.onWants(this, false);
     await Promise.all(this.#tasks.values());
     await this.#saving;
     await this.#save();
@@ -90,7 +93,9 @@ export class StreamReader {
     while (!this.#stop.signal.aborted) {
       await this.#waitUntilSignalled();
       try {
-        if (await this.#passOver()) continue;
+        const isPassedOver = await this.#passOver();
+        this.#deps.onWants(this, !isPassedOver);
+        if (isPassedOver) continue;
         await this.#readOn();
         if ('handleBatch' in this.consumer) await this.#pause(COLLECT_MS);
       } catch (error) {
