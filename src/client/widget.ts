@@ -1,7 +1,22 @@
-import type { TokenProvider } from './session/options.ts';
+import type { CollabErrorCode } from './errors.ts';
+import type { SessionState, TokenProvider } from './session/options.ts';
 import type { CollabSession } from './session/session.ts';
 
 // The types of `collab/widget`. It has no code: the server hands out the script of the element.
+
+/** The `detail` of each event of the element. */
+export interface CollabCommentsEventDetails {
+  'collab-ready': { readonly threads: number };
+  'collab-status': Pick<SessionState, 'status' | 'reason'>;
+  'collab-thread-open': { readonly threadId: string };
+  'collab-thread-close': { readonly threadId: string };
+  'collab-thread-create': { readonly threadId: string };
+  'collab-comment-create': { readonly threadId: string; readonly commentId: string };
+  'collab-error': { readonly code: CollabErrorCode; readonly message: string };
+}
+
+/** The events of the element, as `addEventListener` takes them. */
+export type CollabCommentsEventMap = { [Name in keyof CollabCommentsEventDetails]: CustomEvent<CollabCommentsEventDetails[Name]> };
 
 /** The element `<collab-comments>`; docs/widget.md describes its interface. */
 export interface CollabCommentsElement extends HTMLElement {
@@ -48,4 +63,6 @@ declare global {
   interface HTMLElementTagNameMap {
     'collab-comments': CollabCommentsElement;
   }
+  // They bubble, so that the document and every element around the widget get them, too.
+  interface GlobalEventHandlersEventMap extends CollabCommentsEventMap {}
 }

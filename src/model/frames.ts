@@ -96,6 +96,8 @@ export type RoomFrame = {
 export interface FrameError {
   readonly code: ErrorCode;
   readonly message: string;
+  /** Seconds until a repetition can succeed. */
+  readonly retryAfter?: number;
 }
 
 /** Frames that concern the connection itself. */

@@ -167,9 +167,9 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     return html`<div class="root ${app.view.panel ? 'with-panel' : ''}" dir=${rtl} lang=${language.tag}>
       <div class="layer" part="layer">${pinsView(app, this.#placements, origin, rtl === 'rtl')}${this.#cursors?.render(origin) ?? nothing}</div>
       ${popover}${app.view.panel ? this.#opened?.panelView(app, detached, inPanel ? messages : nothing) : nothing}
-      ${app.view.placing === null ? nothing : html`<collab-comments-placing .app=${app} .version=${this.#version} .choose=${(position: Position) => this.#chosen(app, position)}></collab-comments-placing>`}
+      <section aria-label=${language.text('comments')}>${app.view.placing === null ? nothing : html`<collab-comments-placing .app=${app} .version=${this.#version} .choose=${(position: Position) => this.#chosen(app, position)}></collab-comments-placing>`}
       ${app.view.viewer === null ? nothing : html`<collab-comments-viewer .app=${app} .version=${this.#version}></collab-comments-viewer>`}
-      ${toolbar(app)}
+      ${toolbar(app)}</section>
       ${popover === nothing && !inPanel ? messages : nothing}
       <div class="visually-hidden" role="status" aria-live="polite">${this.#announcement}</div>
     </div>`;

@@ -1,3 +1,5 @@
+import type { CollabCommentsEventDetails } from '../client/widget.ts';
+
 /** A row of docs/widget.md. */
 export interface Documented {
   readonly name: string;
@@ -33,7 +35,7 @@ export const methods: readonly Documented[] = [
 ];
 
 /** The events, which bubble. `type` is their `detail`. */
-export const events: readonly Documented[] = [
+export const events: readonly (Documented & { readonly name: keyof CollabCommentsEventDetails })[] = [
   { name: 'collab-ready', type: '`{ threads }`', meaning: 'The room is loaded; `threads` is their number.' },
   { name: 'collab-status', type: '`{ status, reason }`', meaning: 'The connection changed: `connecting`, `live`, `reconnecting`, `offline`, `closed`.' },
   { name: 'collab-thread-open', type: '`{ threadId }`', meaning: 'A thread was opened.' },

@@ -56,6 +56,20 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
     for (const page of [ann, bob]) await page.locator('.pin').nth(1).waitFor({ state: 'detached' });
   });
 
+  await t.test('on a phone every entry of the navigation is in sight', async (t) => {
+    for (const width of [375, 320]) {
+      const phone = await openPage(t, await browser.newContext({ viewport: { width, height: 700 } }), cluster.url);
+      const frame = phone.frameLocator('[title="The page as Ann"]');
+      await frame.locator('.toolbar').waitFor();
+      const pane = await phone.locator('[title="The page as Ann"]').boundingBox();
+      for (const link of await frame.locator('nav a').all()) {
+        const box = await link.boundingBox();
+        t.ok(pane !== null && box !== null && box.x + box.width <= pane.x + pane.width - 16, `${await link.innerText()} in a window ${width} wide`);
+      }
+      await phone.context().close();
+    }
+  });
+
   await t.test('a reply, an edit, a resolve and a reopen reach the other page', async (t) => {
     const reply = (page: typeof ann) => popover(page).getByLabel('Reply…');
     await reply(ann).fill('I look into it');

@@ -120,6 +120,33 @@ t.test('what the widget shows beside the page', { skip: skipReason, timeout: 120
     }
   });
 
+  await t.test('an @ alone lists the others before any of them wrote in the room, and says so if there are none', async (t) => {
+    const alone = await openPage(t, context, await servePage(t, cluster, '<h1>Alone</h1>'));
+    const area = alone.getByLabel('Add a comment…');
+    const write = async (): Promise<void> => {
+      await alone.evaluate(`document.querySelector('collab-comments').room = 'alone'`);
+      await live(alone);
+      await alone.getByRole('button', { name: 'Add a comment' }).click();
+      await alone.getByRole('application').click({ position: { x: 600, y: 300 } });
+      await area.fill('');
+      await area.pressSequentially('@');
+    };
+    await write();
+    await alone.getByRole('option').first().waitFor();
+    t.same(await alone.locator('[role=option] bdi').allInnerTexts(), ['Bob', 'CI', 'Maria']);
+    await area.fill('');
+    await alone.getByRole('listbox').waitFor({ state: 'detached' });
+    for (const user of ['bob', 'ci-bot', 'maria']) await api(cluster, 'DELETE', `/users/${user}`);
+    await alone.reload();
+    await write();
+    await alone.getByText('No matches').waitFor();
+    await area.press('Escape');
+    await alone.getByText('No matches').waitFor({ state: 'detached' });
+    t.equal(await area.inputValue(), '@', 'Escape closes that alone');
+    await alone.close();
+    await api(cluster, 'PUT', '/users/maria', { name: 'Maria' });
+  });
+
   await t.test('a file that is dropped beside the field of the thread is attached, and the page stays', async (t) => {
     await pin(page, 'Is this paid').click();
     await field(page).waitFor();

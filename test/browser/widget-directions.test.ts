@@ -65,4 +65,62 @@ t.test('names in sentences that run in the other direction', { skip: skipReason,
       await api(cluster, 'DELETE', `/threads/${thread.id}`);
     });
   }
+
+  await t.test('a long name from right to left is cut at its end', async (t) => {
+    const long = `${'محمد '.repeat(14)}الأخير`;
+    await api(cluster, 'PUT', '/users/bob', { name: long });
+    const { thread } = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'bob', body: 'By a long name', position: { x: 0.5, y: 0.2 } })).json()) as { thread: { id: string } };
+    await pin(bob, 'By a long name').click();
+    await popover(bob).getByRole('button', { name: 'Resolve' }).click();
+    const ann = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'ann');
+    await ann.evaluate(`document.querySelector('collab-comments').togglePanel(true)`);
+    await ann.locator('.panel').getByRole('radio', { name: 'Resolved' }).click();
+    await ann.locator('.panel .item', { hasText: 'By a long name' }).click();
+    await popover(ann).getByText('By a long name').waitFor();
+    const seen = (selector: string): Promise<readonly boolean[]> =>
+      ann.evaluate(`(() => {
+        const element = document.querySelector('collab-comments').shadowRoot.querySelector('${selector}');
+        const box = element.getBoundingClientRect();
+        const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+        while (!walker.nextNode().data.includes('محمد'));
+        const at = walker.currentNode.data.indexOf('محمد');
+        return [at, walker.currentNode.data.lastIndexOf('الأخير')].map((start) => {
+          const range = document.createRange();
+          range.setStart(walker.currentNode, start);
+          range.setEnd(walker.currentNode, start + 1);
+          const { left, right } = range.getBoundingClientRect();
+          return left >= box.left - 1 && right <= box.right + 1;
+        });
+      })()`);
+    for (const selector of ['.popover h2 .named', '.popover .tag .named', '.comment .name']) t.same(await seen(selector), [true, false], `the beginning is seen, and not the end: ${selector}`);
+    await ann.context().close();
+    await api(cluster, 'DELETE', `/threads/${thread.id}`);
+  });
+
+  await t.test('the buttons of a comment cover none of its text', async (t) => {
+    await api(cluster, 'PUT', '/users/bob', { name: 'Bob with a name that is longer than its line' });
+    for (const body of ['These words fill some lines of the comment. '.repeat(4), 'המילים האלה ממלאות כמה שורות של התגובה. '.repeat(4)]) {
+      const { thread } = (await (await api(cluster, 'POST', '/rooms/demo/threads', { userId: 'bob', body, position: { x: 0.5, y: 0.2 } })).json()) as { thread: { id: string } };
+      const ann = await openDemo(t, await browser.newContext({ viewport: { width: 1200, height: 900 } }), cluster, 'ann');
+      await pin(ann, body.slice(0, 12)).waitFor();
+      await ann.evaluate(`document.querySelector('collab-comments').openThread('${thread.id}')`);
+      for (const [dir, width] of [['ltr', 1200], ['rtl', 1200], ['rtl', 375]] as const) {
+        await ann.setViewportSize({ width, height: 700 });
+        await ann.evaluate(`document.documentElement.dir = '${dir}'; document.querySelector('collab-comments').requestUpdate()`);
+        await ann.locator(`collab-comments .root[dir=${dir}]`).waitFor({ state: 'attached' });
+        await popover(ann).locator('.comment').hover();
+        const covered = `(() => {
+          const root = document.querySelector('collab-comments').shadowRoot;
+          const bar = root.querySelector('.comment .actions').getBoundingClientRect();
+          return ['.name', 'time', '.body'].filter((name) => {
+            const { left, right, top, bottom } = root.querySelector('.comment ' + name).getBoundingClientRect();
+            return left < bar.right && right > bar.left && top < bar.bottom && bottom > bar.top;
+          });
+        })()`;
+        t.same(await ann.evaluate(covered), [], `${dir} ${width}: ${body.slice(0, 12)}`);
+      }
+      await ann.context().close();
+      await api(cluster, 'DELETE', `/threads/${thread.id}`);
+    }
+  });
 });

@@ -55,7 +55,10 @@ t.test('a file is uploaded for a user, and attached to a comment', async (t) => 
   const file = await collab.upload(new Blob([new Uint8Array(wav(0.1))], { type: 'audio/wav' }), 'note.wav', { userId: 'ann' });
   t.match(file, { type: 'audio', filename: 'note.wav' });
   t.match(await collab.threads.create('docs', { userId: 'ann', body: '', attachmentIds: [file.id] }), { comments: [{ attachments: [{ id: file.id }] }] });
-  await t.rejects(collab.upload(new Blob(['x']), 'x.wav', { userId: '' }), { name: 'CollabError', code: 'invalid_request', message: /^userId is missing/ });
+  const missing = { name: 'CollabError', code: 'invalid_request', message: /^userId is missing/ };
+  await t.rejects(collab.upload(new Blob(['x']), 'x.wav', { userId: '' }), missing);
+  const upload = collab.upload.bind(collab) as (file: Blob, filename: string) => Promise<unknown>;
+  await t.rejects(upload(new Blob(['x']), 'x.wav'), missing, 'JavaScript can leave out the third argument');
 });
 
 t.test('the inbox, the settings and the subscriptions of a user', async (t) => {

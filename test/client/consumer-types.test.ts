@@ -42,9 +42,14 @@ if (widget !== null) {
   widget.session = session;
   widget.strings = { comments: 'Notes' };
   widget.togglePanel();
+  widget.addEventListener('collab-error', (event) => console.log(event.detail.code === 'rate_limited', event.detail.message.length));
+  widget.addEventListener('collab-ready', ({ detail }) => console.log(detail.threads + 1));
+  // @ts-expect-error A thread is not named by a number.
+  widget.addEventListener('collab-thread-open', ({ detail }) => console.log(detail.threadId + 1 === 2));
   // @ts-expect-error The provider is a function.
   widget.tokenProvider = 'a.b.c';
 }
+document.addEventListener('collab-status', ({ detail }) => console.log(detail.status === 'live', detail.reason.length));
 `;
 
 /** A page of an application that uses React. */

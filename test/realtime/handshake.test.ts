@@ -255,7 +255,9 @@ await t.test('an upgrade counts as a request', async (t) => {
   t.equal(status, 429);
   t.equal(headers['retry-after'], '60');
   t.strictSame(body, { error: 'Rate limit exceeded. Try again in 60s' });
-  t.strictSame(await worker.open(inProtocols(world.key, token)).closed, { code: 4429, reason: 'rate_limited' });
+  const refused = worker.open(inProtocols(world.key, token));
+  t.match(await refused.frame('error'), { error: { code: 'rate_limited', retryAfter: 60 } });
+  t.strictSame(await refused.closed, { code: 4429, reason: 'rate_limited' });
   t.strictSame(await worker.open().closed, { code: 4429, reason: 'rate_limited' });
 });
 

@@ -61,12 +61,14 @@ t.test('user-lookup | a search finds names, words of names and ids that begin wi
   t.strictSame(Object.keys((await asUser('/user-lookup?q=an')).json.users), ['ann', 'cat'], 'first the names that begin with it');
   t.strictSame(Object.keys((await asUser('/user-lookup?q=DAN')).json.users), ['dan']);
   t.strictSame(Object.keys((await asUser('/user-lookup?q=an&limit=1')).json.users), ['ann']);
+  t.strictSame(Object.keys((await asUser('/user-lookup?q=&limit=2')).json.users), ['ann', 'bob'], 'an empty text finds all, in order of names');
+  t.match(await asUser(`/user-lookup?q=${'x'.repeat(257)}`), { status: 400, json: { error: /^q must be at most 256 characters/ } });
   for (const bad of ['limit=0', 'limit=101', 'limit=x']) t.match(await asUser(`/user-lookup?q=a&${bad}`), { status: 400, json: { error: /^limit must/ } });
   t.match(await asUser('/user-lookup?q=a&id=ann'), { status: 400 });
 });
 
 t.test('user-lookup | a confined token searches one of its rooms, and finds who is in it', async (t) => {
-  t.match(await asUser('/user-lookup?q=an', ['docs/*']), { status: 403, json: { error: /name one of them with roomId/ } });
+  for (const text of ['', 'an']) t.match(await asUser(`/user-lookup?q=${text}`, ['docs/*']), { status: 403, json: { error: /name one of them with roomId/ } });
   t.equal((await asUser('/user-lookup?q=an&roomId=private', ['docs/*'])).status, 403);
   t.strictSame(Object.keys((await asUser('/user-lookup?q=a&roomId=docs/one', ['docs/*'])).json.users), ['ann']);
   t.strictSame(Object.keys((await asUser('/user-lookup?q=dan&roomId=docs/one', ['docs/*'])).json.users), [], 'of another room');

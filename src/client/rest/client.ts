@@ -176,7 +176,9 @@ export class CollabClient {
    * Uploads a file for a user, whose quotas count. A comment of any author may name it in `attachmentIds`. Rejects with
    * `invalid_request` without `userId`.
    */
-  async upload(file: Blob, filename: string, { userId, ...options }: CallOptions & { readonly userId: string }): Promise<Attachment> {
+  async upload(file: Blob, filename: string, choice: CallOptions & { readonly userId: string }): Promise<Attachment> {
+    // JavaScript can leave it out.
+    const { userId, ...options }: Partial<typeof choice> = { ...choice };
     if (!userId) throw new CollabError('invalid_request', 'userId is missing: name the user who uploads the file, as { userId }');
     const form = new FormData();
     form.append('file', file, filename);

@@ -40,7 +40,7 @@ export async function lookUpUsers(ctx: Context, actor: Actor, { ids = [], q, roo
   for (const id of ids) checkId('ids', id, limits);
   if (q === undefined) return renderUsers(await usersById(ctx, actor, ids));
   if (ids.length > 0) throw new CollabError('invalid_request', 'ids and q cannot be combined: look up ids, or search');
-  if (q.length < 1 || q.length > MAX_TEXT_LENGTH) throw invalidField('q', `must be 1 to ${MAX_TEXT_LENGTH} characters`, q.length);
+  if (q.length > MAX_TEXT_LENGTH) throw invalidField('q', `must be at most ${MAX_TEXT_LENGTH} characters`, q.length);
   if (limit < 1 || limit > MAX_FOUND || !Number.isInteger(limit)) throw invalidField('limit', `must be an integer between 1 and ${MAX_FOUND}`, limit);
   if (actor.rooms !== null && roomId === undefined) {
     throw new CollabError('forbidden', 'The credential is confined to rooms: name one of them with roomId, to search the users of that room');

@@ -73,7 +73,11 @@ export const frameSchemas: Readonly<Record<string, TSchema>> = {
   error: Type.Object({
     type: Type.Literal('error'),
     id: Type.Optional(id),
-    error: Type.Object({ code: Type.Union(Object.keys(errorKinds).map((code) => Type.Literal(code))), message: Type.String() }),
+    error: Type.Object({
+      code: Type.Union(Object.keys(errorKinds).map((code) => Type.Literal(code))),
+      message: Type.String(),
+      retryAfter: Type.Optional(Type.Integer({ minimum: 1, description: 'Seconds until a repetition can succeed, for some refusals with `rate_limited`.' })),
+    }),
   }),
   seq: Type.Object({ type: Type.Literal('seq'), seq: Type.Integer({ minimum: 0, description: 'Advances the position without an event.' }) }),
   ping: Type.Object({ type: Type.Literal('ping') }, { description: 'Answer with `pong`.' }),

@@ -1,6 +1,6 @@
 import { parseJson } from '../../domain/input/json.ts';
 import { CollabError, type ErrorCode, invalidField } from '../../model/errors.ts';
-import type { Welcome } from '../../model/frames.ts';
+import type { FrameError, Welcome } from '../../model/frames.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { SocketWriter } from './socket-writer.ts';
 
@@ -44,8 +44,9 @@ export function okFrame(id: number, data: string): string {
 }
 
 /** The reply to a message that failed, or an error without a message if `id` is null. */
-export function errorFrame(id: number | null, error: CollabError): string {
-  const body = JSON.stringify({ code: error.code, message: error.message });
+export function errorFrame(id: number | null, { code, message, retryAfter }: CollabError): string {
+  const error: FrameError = { code, message, ...(retryAfter === undefined ? {} : { retryAfter }) };
+  const body = JSON.stringify(error);
   return id === null ? `{"type":"error","error":${body}}` : `{"type":"error","id":${id},"error":${body}}`;
 }
 

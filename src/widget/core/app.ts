@@ -3,6 +3,7 @@ import type { CollabRoom, NewComment } from '../../client/room/room.ts';
 import type { RoomComment, RoomSnapshot, RoomThread } from '../../client/room/snapshot.ts';
 import type { SessionState } from '../../client/session/options.ts';
 import type { CollabSession } from '../../client/session/session.ts';
+import type { CollabCommentsEventDetails } from '../../client/widget.ts';
 import type { Position } from '../../model/thread.ts';
 import type { Language } from '../strings/language.ts';
 import { Deletions } from './deletions.ts';
@@ -24,7 +25,7 @@ export interface AppHost {
   /** Something that is shown has changed. */
   changed(): void;
   /** Dispatches an event of the element (docs/widget.md). */
-  dispatch(name: string, detail: object): void;
+  dispatch<Name extends keyof CollabCommentsEventDetails>(name: Name, detail: CollabCommentsEventDetails[Name]): void;
   /** Tells a screen reader. */
   announce(text: string): void;
 }

@@ -24,6 +24,8 @@ export class MentionPicker {
   readonly #field: Field;
   readonly #id = `mentions-${(pickers += 1)}`;
   #choices: readonly Person[] = [];
+  /** Whether there is nobody but the user. */
+  #nobody = false;
   #chosen = 0;
   #from = 0;
   #asked = '';
@@ -53,15 +55,13 @@ export class MentionPicker {
 
   close(): void {
     this.#asked = '';
-    if (this.#choices.length === 0) return;
-    this.#choices = [];
-    this.#field.requestUpdate();
+    if (this.#nobody || this.#choices.length > 0) this.#show([]);
   }
 
   /** Handles a key while the list is open. Returns whether the field should ignore it. */
   onKey(event: KeyboardEvent): boolean {
     const { length } = this.#choices;
-    if (length === 0) return false;
+    if (length === 0 && !(this.#nobody && event.key === 'Escape')) return false;
     switch (event.key) {
       case 'ArrowDown':
       case 'ArrowUp':
@@ -84,9 +84,10 @@ export class MentionPicker {
   }
 
   render(): TemplateResult | typeof nothing {
+    const { language } = this.#field.app;
+    if (this.#nobody) return html`<p class="menu mention-list" role="status"><span class="option">${language.text('emptySearchTitle')}</span></p>`;
     if (this.#choices.length === 0) return nothing;
-    const label = this.#field.app.language.text('mentionList');
-    return html`<div class="menu mention-list" role="listbox" id=${this.#id} aria-label=${label}>
+    return html`<div class="menu mention-list" role="listbox" id=${this.#id} aria-label=${language.text('mentionList')}>
       ${this.#choices.map((person, index) => this.#option(person, index))}
     </div>`;
   }
@@ -115,16 +116,17 @@ export class MentionPicker {
     const asked = `@${wanted}`;
     this.#asked = asked;
     this.#show(matching(app, wanted, []));
-    if (wanted === '') return;
     try {
       const found = await search(app, wanted);
-      if (this.#asked === asked) this.#show(matching(app, wanted, found));
+      const choices = matching(app, wanted, found);
+      if (this.#asked === asked) this.#show(choices, wanted === '' && choices.length === 0);
     } catch {
       // Those who are known already stay in the list.
     }
   }
 
-  #show(choices: readonly Person[]): void {
+  #show(choices: readonly Person[], nobody = false): void {
+    this.#nobody = nobody;
     const chosen = this.#choices[this.#chosen]?.userId;
     this.#choices = choices;
     this.#chosen = Math.max(0, choices.findIndex(({ userId }) => userId === chosen));

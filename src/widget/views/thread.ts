@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { repeat } from 'lit/directives/repeat.js';
 import type { RoomThread } from '../../client/room/snapshot.ts';
 import type { App } from '../core/app.ts';
+import type { StringKey } from '../strings/en.ts';
 import type { Written } from './composer.ts';
 import { icon } from './icons.ts';
 import './comment.ts';
@@ -10,14 +11,13 @@ import './composer.ts';
 /** The open thread: its comments, the messages, and the field to reply. */
 export function threadView(app: App, thread: RoomThread, version: number, messages: TemplateResult): TemplateResult {
   const text = app.language;
-  const { name } = app.person(thread.userId);
   const toggle = (): void => {
     void app.attempt(() => app.room.setResolved(thread.id, !thread.resolved));
     if (!thread.resolved) app.close();
   };
   const label = text.text(thread.resolved ? 'reopen' : 'resolve');
   return html`<div class="popover-header">
-      <h2>${text.text('thread', { name })}</h2>
+      <h2>${named(app, 'thread', thread.userId)}</h2>
       ${thread.resolved ? html`<span class="tag success">${icon('check')}<span>${resolvedText(app, thread)}</span></span>` : nothing}
       <span class="grow"></span>
       <button type="button" class="icon-button ${thread.resolved ? 'on' : ''}" part="resolve" aria-label=${label} title=${label} @click=${toggle}>${icon(thread.resolved ? 'reopen' : 'check')}</button>
@@ -48,8 +48,15 @@ async function reply(app: App, threadId: string, written: Written): Promise<bool
   return comment !== null;
 }
 
-function resolvedText(app: App, { resolvedBy }: RoomThread): string {
-  return resolvedBy === null ? app.language.text('resolved') : app.language.text('resolvedBy', { name: app.person(resolvedBy).name });
+function resolvedText(app: App, { resolvedBy }: RoomThread): TemplateResult | string {
+  return resolvedBy === null ? app.language.text('resolved') : named(app, 'resolvedBy', resolvedBy);
+}
+
+/** A text with the name of a user in an element of its own, which is cut at the end of the name, whichever direction that has. */
+function named(app: App, key: StringKey, userId: string): TemplateResult {
+  // No text and no name has a line break.
+  const pieces = app.language.text(key, { name: '\n' }).split('\n');
+  return html`<span class="named" dir="auto">${pieces.map((piece, index) => html`${index === 0 ? nothing : html`<bdi class="name">${app.person(userId).name}</bdi>`}${piece}`)}</span>`;
 }
 
 function typingLine(app: App, threadId: string | null): TemplateResult {
