@@ -1,27 +1,40 @@
 import type { Unsubscribe } from './platform.ts';
 
+/** The listeners of one kind. */
+class Listeners<T> extends Set<(event: T) => void> {
+  /** Adds a listener. The same function counts once for each call. */
+  on(listener: (event: T) => void): Unsubscribe {
+    const own = (event: T): void => listener(event);
+    this.add(own);
+    return () => void this.delete(own);
+  }
+
+  /** Calls those that are there now, and still are when it is their turn: a new one waits for the next event. */
+  call(event: T): void {
+    for (const listener of [...this]) if (this.has(listener)) guarded(() => listener(event));
+  }
+}
+
 /** Listeners by type of event. */
 export class Emitter<Events extends object> {
-  readonly #listeners = new Map<keyof Events, Set<(event: never) => void>>();
+  readonly #listeners = new Map<keyof Events, Listeners<never>>();
 
   /** Adds a listener. The same function counts once for each call. */
   on<T extends keyof Events>(type: T, listener: (event: Events[T]) => void): Unsubscribe {
-    const own = (event: Events[T]): void => listener(event);
-    const listeners = this.#listeners.get(type) ?? new Set();
+    const listeners = this.#listeners.get(type) ?? new Listeners();
     this.#listeners.set(type, listeners);
-    listeners.add(own);
-    return () => void listeners.delete(own);
+    return listeners.on(listener);
   }
 
   /** Calls the listeners of a type. An error in one is reported as unhandled and does not keep the others from being called. */
   emit<T extends keyof Events>(type: T, event: Events[T]): void {
-    for (const listener of this.#listeners.get(type) ?? []) guarded(() => (listener as (value: Events[T]) => void)(event));
+    this.#listeners.get(type)?.call(event as never);
   }
 }
 
 /** A value that changes, with listeners that are called once after several changes in the same task. */
 export class Observable {
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners<void>();
   #scheduled = false;
 
   get hasListeners(): boolean {
@@ -29,9 +42,7 @@ export class Observable {
   }
 
   subscribe(listener: () => void): Unsubscribe {
-    const own = (): void => listener();
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+    return this.#listeners.on(listener);
   }
 
   /** Calls the listeners in a microtask. */
@@ -40,7 +51,7 @@ export class Observable {
     this.#scheduled = true;
     queueMicrotask(() => {
       this.#scheduled = false;
-      for (const listener of this.#listeners) guarded(listener);
+      this.#listeners.call();
     });
   }
 }

@@ -7,7 +7,7 @@ import type { ErrorCode } from '../model/errors.ts';
  * - `timeout`: no answer arrived in time
  * - `aborted`: the caller's `AbortSignal` aborted
  * - `closed`: the session has ended; its state says why
- * - `token_failed`: the token function of the page threw an error, or returned no token
+ * - `token_failed`: the token function of the page threw an error, returned no token, or did not answer within 30 s
  * - `protocol`: the answer is not one of a Collab server, e.g. of a proxy in between; or a rightly signed webhook is not of one
  * - `invalid_signature`: a webhook was not signed with the secret, was changed, or is too old
  */

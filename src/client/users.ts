@@ -33,14 +33,16 @@ export class UserDirectory {
     this.#changed();
   }
 
-  /** Applies `user.updated`. */
-  update({ userId, name, avatarUrl, kind }: EventUser): void {
-    this.add({ [userId]: { userId, name, avatarUrl, kind } });
+  /** Adds the users of `user.updated` or of presence rows, which do not say what kind they are. */
+  update(users: readonly (Pick<PresenceRow, 'userId' | 'name' | 'avatarUrl'> & Partial<Pick<EventUser, 'kind'>>)[]): void {
+    this.add(Object.fromEntries(users.map(({ userId, name, avatarUrl, kind = this.#users[userId]?.kind ?? 'user' }) => [userId, { userId, name, avatarUrl, kind }])));
   }
 
-  /** Adds the users of presence rows, which do not say what kind they are. */
-  present(rows: readonly PresenceRow[]): void {
-    this.add(Object.fromEntries(rows.map(({ userId, name, avatarUrl }) => [userId, { userId, name, avatarUrl, kind: this.#users[userId]?.kind ?? 'user' }])));
+  /** Asks for users, by id or text, and adds those that the server has. A durable question waits for the connection. */
+  async find(which: object, durable = false): Promise<Readonly<Record<string, UserSummary>>> {
+    const { users } = (await this.#requests.request('users.lookup', which, { durable })) as { users: Readonly<Record<string, UserSummary>> };
+    this.add(users);
+    return users;
   }
 
   /** Looks up those of the users that are not known yet. */
@@ -70,8 +72,7 @@ export class UserDirectory {
         this.#asked.add(id);
       }
       try {
-        const { users } = (await this.#requests.request('users.lookup', { ids })) as { users: Readonly<Record<string, UserSummary>> };
-        this.add(users);
+        await this.find({ ids });
       } catch {
         return;
       }
@@ -80,5 +81,5 @@ export class UserDirectory {
 }
 
 function isSame(known: UserSummary | undefined, user: UserSummary): boolean {
-  return known !== undefined && known.name === user.name && known.avatarUrl === user.avatarUrl && known.kind === user.kind;
+  return known?.name === user.name && known.avatarUrl === user.avatarUrl && known.kind === user.kind;
 }

@@ -150,6 +150,14 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
     await page.goto(await pageWithTokens(t, cluster, await tokenOf(cluster, 300)));
     await page.getByText(/That was a lot at once\. It is tried again in [5-9] s\./).waitFor();
     t.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0);
+
+    await page.unrouteAll();
+    await page.routeWebSocket(/\/ws$/, (socket) => {
+      socket.send('{"type":"error","error":{"code":"rate_limited","message":"Rate limit exceeded. Try again in 42s","retryAfter":42}}');
+      void socket.close({ code: 4429, reason: 'rate_limited' });
+    });
+    await page.reload();
+    await page.getByText('That was a lot at once. It is tried again in 42 s.').waitFor({ timeout: 10_000 });
     await page.close();
   });
 });

@@ -42,7 +42,7 @@ export class SessionFiles implements CollabFiles {
 
   /** Those of the attachments that this session uploaded. */
   known(ids: readonly string[]): readonly Attachment[] {
-    return ids.map((id) => this.#uploaded.get(id)).filter((attachment) => attachment !== undefined);
+    return ids.flatMap((id) => this.#uploaded.get(id) ?? []);
   }
 
   async blob({ url, filename }: Attachment, { thumb = false, signal }: ReadOptions = {}): Promise<Blob> {

@@ -68,7 +68,7 @@ export class SessionInbox implements CollabInbox {
   receive(event: StreamEvent): void {
     if (event.type === 'comment.deleted') this.#forget(event.data.commentId);
     else if (event.type === 'thread.deleted') this.#forget(event.data.threadId);
-    else if ((event.type === 'notification.created' || event.type === 'notification.read') && this.#observers.hasListeners) void this.#load();
+    else if (event.type.startsWith('notification.') && this.#observers.hasListeners) void this.#load();
   }
 
   /** Leaves out the notifications of a deleted comment or thread, and loads again once the server has removed them. */
@@ -76,9 +76,8 @@ export class SessionInbox implements CollabInbox {
     if (!this.#observers.hasListeners) return;
     this.#deleted.add(id);
     for (const oldest of this.#deleted) if (this.#deleted.size > DELETIONS) this.#deleted.delete(oldest);
-    const { items, unreadCount } = this.#snapshot;
-    const left = this.#withoutDeleted({ items, unreadCount });
-    if (left.items.length < items.length) this.#set(left);
+    const left = this.#withoutDeleted(this.#snapshot);
+    if (left.items.length < this.#snapshot.items.length) this.#set(left);
     clearTimeout(this.#removal);
     this.#removal = setTimeout(() => {
       if (this.#observers.hasListeners && this.#isLive()) void this.#load();

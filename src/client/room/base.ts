@@ -31,7 +31,7 @@ export class RoomBase {
 
   /** The thread that has this comment. */
   threadOf(commentId: string): BaseThread | undefined {
-    for (const entry of this.#threads.values()) if (entry.comments.some(({ id }) => id === commentId)) return entry;
+    for (const entry of this.#threads.values()) if (commentIn(entry, commentId) !== undefined) return entry;
     return undefined;
   }
 
@@ -68,6 +68,20 @@ export class RoomBase {
   }
 }
 
+/** The id that the first comment of a thread has until the server has confirmed the thread. */
+export const firstCommentId = (threadId: string): string => `${threadId}-first`;
+
+/** Whether a comment of a thread has this id, or had it before the server confirmed the thread. */
+function isComment({ id, createdAt, userId }: Comment, thread: Thread, commentId: string): boolean {
+  // Of the comments of that user in the same millisecond, the first one has an id of the server.
+  return id === commentId || (commentId === firstCommentId(thread.id) && createdAt === thread.createdAt && userId === thread.userId && !id.startsWith('cm_c'));
+}
+
+/** The comment of a thread with this id, as `isComment` understands it. */
+export function commentIn(entry: BaseThread | undefined, id: string): Comment | undefined {
+  return entry?.comments.find((comment) => isComment(comment, entry.thread, id));
+}
+
 function applyToThread(entry: BaseThread, event: StreamEvent): BaseThread {
   const { comments } = entry;
   switch (event.type) {
@@ -79,14 +93,14 @@ function applyToThread(entry: BaseThread, event: StreamEvent): BaseThread {
     case 'comment.updated':
       return withComments(entry, putComment(comments, event.data), event.at);
     case 'comment.deleted':
-      return withComments(entry, comments.filter(({ id }) => id !== event.data.commentId), event.at);
+      return withComments(entry, changeComment(entry.thread, comments, event.data.commentId, () => null), event.at);
     case 'reaction.created': {
       const reaction = event.data;
-      return withComments(entry, changeComment(comments, reaction.commentId, (comment) => ({ ...comment, reactions: [...comment.reactions.filter(({ id }) => id !== reaction.id), reaction] })), event.at);
+      return withComments(entry, changeComment(entry.thread, comments, reaction.commentId, (comment) => ({ ...comment, reactions: [...comment.reactions.filter(({ id }) => id !== reaction.id), reaction] })), event.at);
     }
     case 'reaction.deleted': {
       const { commentId, reactionId } = event.data;
-      return withComments(entry, changeComment(comments, commentId, (comment) => ({ ...comment, reactions: comment.reactions.filter(({ id }) => id !== reactionId) })), event.at);
+      return withComments(entry, changeComment(entry.thread, comments, commentId, (comment) => ({ ...comment, reactions: comment.reactions.filter(({ id }) => id !== reactionId) })), event.at);
     }
     default:
       return entry;
@@ -105,8 +119,9 @@ function putComment(comments: readonly Comment[], comment: Comment): readonly Co
   return [...others.slice(0, at), comment, ...others.slice(at)];
 }
 
-function changeComment(comments: readonly Comment[], id: string, change: (comment: Comment) => Comment): readonly Comment[] {
-  return comments.map((comment) => (comment.id === id ? change(comment) : comment));
+/** The comments of a thread with one of them changed, or taken away. */
+export function changeComment<C extends Comment>(thread: Thread, comments: readonly C[], id: string, change: (comment: C) => C | null): readonly C[] {
+  return comments.flatMap((comment) => (isComment(comment, thread, id) ? (change(comment) ?? []) : [comment]));
 }
 
 function follows(earlier: Comment | undefined, comment: Comment): boolean {

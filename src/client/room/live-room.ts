@@ -9,11 +9,12 @@ import { newId } from '../ids.ts';
 import type { Unsubscribe } from '../platform.ts';
 import type { RequestOptions, Requests } from '../session/requests.ts';
 import type { UserDirectory } from '../users.ts';
+import { type BaseThread, commentIn, firstCommentId } from './base.ts';
 import { loadRoom } from './loader.ts';
-import { pendingComment, pendingDeletion, pendingMove, pendingReaction, pendingResolve, pendingThread, pendingUnreaction, pendingUpdate, type PendingWrite, type Writer } from './pending-writes.ts';
+import { pendingComment, pendingDeletion, pendingMove, pendingReaction, pendingReactionId, pendingResolve, pendingThread, pendingUnreaction, pendingUpdate, type PendingWrite, type Writer } from './pending-writes.ts';
 import type { CollabRoom, NewComment, NewThread, RoomEvents } from './room.ts';
 import { RoomPresence } from './room-presence.ts';
-import { emptySnapshot, type RoomSnapshot } from './snapshot.ts';
+import type { RoomSnapshot } from './snapshot.ts';
 import { RoomThreads } from './threads.ts';
 
 /** What a room needs of its session. */
@@ -51,20 +52,23 @@ export class LiveRoom implements CollabRoom {
   #buffer: StreamEvent[] | null = null;
   #load = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #snapshot: RoomSnapshot;
-  #current = true;
+  /** Null if something has changed since it was made. */
+  #snapshot: RoomSnapshot | null = null;
+  /** How to get what was created here, by the id that it has or had in the snapshot. */
+  readonly #created = new Map<string, () => Promise<{ readonly id: string }>>();
+  /** Resolves when it is the turn of the next write. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(roomId: string, deps: RoomDeps) {
     this.roomId = roomId;
     this.#deps = deps;
-    this.#snapshot = emptySnapshot(roomId);
     this.#presence = new RoomPresence({
       roomId,
       requests: deps.requests,
       events: this.#events,
       userId: () => deps.writer().userId,
       changed: () => {
-        deps.users.present(this.#presence.rows);
+        deps.users.update(this.#presence.rows);
         this.changed();
       },
     });
@@ -80,11 +84,8 @@ export class LiveRoom implements CollabRoom {
   }
 
   getSnapshot(): RoomSnapshot {
-    if (this.#current) return this.#snapshot;
-    this.#current = true;
     const { rows: presence, typing } = this.#presence;
-    this.#snapshot = { roomId: this.roomId, status: this.#status, error: this.#error, threads: this.#threads.list, users: this.#deps.users.all, presence, typing };
-    return this.#snapshot;
+    return (this.#snapshot ??= { roomId: this.roomId, status: this.#status, error: this.#error, threads: this.#threads.list, users: this.#deps.users.all, presence, typing });
   }
 
   ready(): Promise<RoomSnapshot> {
@@ -104,46 +105,48 @@ export class LiveRoom implements CollabRoom {
     if (this.#active && this.#deps.isLive()) void this.#reload();
   }
 
-  async createThread(thread: NewThread): Promise<Thread> {
+  createThread(thread: NewThread): Promise<Thread> {
     const id = thread.id ?? newId('th');
+    const firstId = firstCommentId(id);
     const write = pendingThread(this.#deps.writer(), this.roomId, id, thread);
-    const { thread: created } = await this.#write<{ thread: Thread }>(write, 'thread.create', { ...thread, id, roomId: this.roomId }, ['id_taken'], () => ({ thread: this.#required(id) }));
+    const created = this.#write<Thread>(write, 'thread.create', 'roomId', this.roomId, { ...thread, id }, ['id_taken'], () => this.#stored('thread', id, id));
+    this.#created.set(id, () => created).set(firstId, () => created.then(() => this.#stored('comment', id, firstId)));
     return created;
   }
 
-  async setResolved(threadId: string, resolved: boolean): Promise<void> {
-    await this.#write(pendingResolve(this.#deps.writer(), threadId, resolved), resolved ? 'thread.resolve' : 'thread.reopen', { threadId });
+  setResolved(id: string, resolved: boolean): Promise<void> {
+    return this.#write(pendingResolve(this.#deps.writer(), id, resolved), resolved ? 'thread.resolve' : 'thread.reopen', 'threadId', id);
   }
 
-  async moveThread(threadId: string, position: Position): Promise<void> {
-    await this.#write(pendingMove(threadId, position), 'thread.update', { threadId, position });
+  moveThread(id: string, position: Position): Promise<void> {
+    return this.#write(pendingMove(id, position), 'thread.update', 'threadId', id, { position });
   }
 
-  async createComment(threadId: string, comment: NewComment): Promise<Comment> {
+  createComment(threadId: string, comment: NewComment): Promise<Comment> {
     const id = comment.id ?? newId('cm');
     const write = pendingComment(this.#deps.writer(), threadId, id, comment);
-    const { comment: created } = await this.#write<{ comment: Comment }>(write, 'comment.create', { ...comment, id, threadId }, ['id_taken'], () => ({ comment: this.#requiredComment(id) }));
+    const created = this.#write<Comment>(write, 'comment.create', 'threadId', threadId, { ...comment, id }, ['id_taken'], () => this.#stored('comment', threadId, id));
+    this.#created.set(id, () => created);
     return created;
   }
 
-  async updateComment(commentId: string, change: Omit<NewComment, 'id'>): Promise<Comment> {
-    const write = pendingUpdate(this.#deps.writer(), this.#threadIdOf(commentId), commentId, change);
-    return (await this.#write<{ comment: Comment }>(write, 'comment.update', { ...change, commentId })).comment;
+  async updateComment(id: string, change: Omit<NewComment, 'id'>): Promise<Comment> {
+    return this.#write<Comment>(pendingUpdate(this.#deps.writer(), this.#threadOf('comment', id), id, change), 'comment.update', 'commentId', id, change);
   }
 
-  async deleteComment(commentId: string): Promise<void> {
-    await this.#write(pendingDeletion(this.#threadIdOf(commentId), commentId), 'comment.delete', { commentId }, ['comment_not_found', 'thread_not_found']);
+  async deleteComment(id: string): Promise<void> {
+    await this.#write(pendingDeletion(this.#threadOf('comment', id), id), 'comment.delete', 'commentId', id, {}, ['comment_not_found', 'thread_not_found']);
   }
 
-  async addReaction(commentId: string, emoji: string): Promise<Reaction> {
-    const write = pendingReaction(this.#deps.writer(), this.#threadIdOf(commentId), commentId, emoji);
-    return (await this.#write<{ reaction: Reaction }>(write, 'reaction.add', { commentId, emoji })).reaction;
+  async addReaction(id: string, emoji: string): Promise<Reaction> {
+    const created = this.#write<Reaction>(pendingReaction(this.#deps.writer, this.#threadOf('comment', id), id, emoji), 'reaction.add', 'commentId', id, { emoji });
+    this.#created.set(pendingReactionId(id, emoji), () => created);
+    return created;
   }
 
-  async removeReaction(reactionId: string): Promise<void> {
-    const comment = this.#threads.commentOfReaction(reactionId);
-    if (comment === undefined) throw new CollabError('reaction_not_found', 'The reaction is not in this room any more.');
-    await this.#write(pendingUnreaction(comment.threadId, comment.id, reactionId), 'reaction.remove', { reactionId }, ['reaction_not_found']);
+  async removeReaction(id: string): Promise<void> {
+    this.#threadOf('reaction', id);
+    await this.#write(pendingUnreaction(this.#deps.writer, this.#threads.reaction(id)), 'reaction.remove', 'reactionId', id, {}, ['reaction_not_found']);
   }
 
   setPresence(state: PresenceState): void {
@@ -198,7 +201,7 @@ export class LiveRoom implements CollabRoom {
 
   /** Something that the snapshot contains has changed. */
   changed(): void {
-    this.#current = false;
+    this.#snapshot = null;
     this.#observers.changed();
   }
 
@@ -258,14 +261,19 @@ export class LiveRoom implements CollabRoom {
     this.#timer = setTimeout(run, ms);
   }
 
-  /** Shows a write at once, sends it, and takes it back if it is refused. `repeated` are the codes of `RequestOptions`. */
-  async #write<T>(write: PendingWrite, type: string, data: object, repeated: RequestOptions['repeated'] = [], recordOf: () => unknown = () => null): Promise<T> {
+  /**
+   * Shows a write at once, sends it, and takes it back if it is refused. `key` and `id` name the record that it is about, which
+   * may itself wait for the server. `repeated` are the codes of `RequestOptions`, after which `stored` reads the record.
+   */
+  async #write<T>(write: PendingWrite, type: string, key: string, id: string, data: object = {}, repeated: RequestOptions['repeated'] = [], stored?: () => Promise<unknown>): Promise<T> {
+    this.#deps.wake();
     this.#threads.add(write);
     this.changed();
     try {
-      const record = (await this.#deps.requests.request(type, data, { durable: true, repeated })) ?? recordOf();
-      // A held record is shown to nobody until a moderator approves it, and then by its event.
-      if (isHeld(record)) this.#threads.cancel(write);
+      const answer = (await this.#deps.requests.request(type, { ...data, [key]: await this.#idOf(id) }, { durable: true, repeated })) as Record<string, unknown> | null;
+      const record = answer === null ? await stored?.() : answer[type.replace(/\..*/, '')];
+      // A held record is shown to nobody until a moderator approves it, and then by its event. Without subscribers there are no events.
+      if ((record as { status?: string } | undefined)?.status === 'held' || !this.#active || write.threadId === '') this.#threads.cancel(write);
       else this.#threads.confirm(write, record);
       return record as T;
     } catch (error) {
@@ -276,43 +284,44 @@ export class LiveRoom implements CollabRoom {
     }
   }
 
-  #threadIdOf(commentId: string): string {
-    const threadId = this.#threads.threadIdOf(commentId);
-    if (threadId === undefined) throw new CollabError('comment_not_found', 'The comment is not in this room any more.');
+  /** The id of a record on the server, once it is created. Resolves in the order of the calls, which is that of the writes. */
+  #idOf(id: string): Promise<string> {
+    const created = this.#created.get(id);
+    const found = this.#turn.then(() => created?.()).then((record) => record?.id ?? id);
+    this.#turn = found.catch(() => {});
+    return found;
+  }
+
+  /** The thread of a record; '' if it is not known. Throws if a loaded room does not have it. */
+  #threadOf(what: 'comment' | 'reaction', id: string): string {
+    const threadId = this.#threads.threadIdOf(id) ?? this.#threads.reaction(id)?.threadId ?? '';
+    if (threadId === '' && this.#status === 'ready' && !this.#created.has(id)) throw new CollabError(`${what}_not_found`, `The ${what} is not in this room any more.`);
     return threadId;
   }
 
-  /** The thread that a repeated `thread.create` has made. */
-  #required(threadId: string): Thread {
-    const thread = this.#threads.list.find(({ id }) => id === threadId);
-    if (thread === undefined) throw new CollabError('thread_not_found', 'The thread was created, and deleted since.');
-    return thread;
+  /** Reads what was created here. */
+  async #stored(what: 'thread' | 'comment', threadId: string, id: string): Promise<Thread | Comment> {
+    const entry = (await this.#deps.requests.request('thread.get', { threadId }, { durable: true }).catch((error: CollabError) => {
+      if (error.code !== 'thread_not_found') throw error;
+    })) as BaseThread | undefined;
+    const found = what === 'thread' ? entry?.thread : commentIn(entry, id);
+    if (found === undefined) throw new CollabError(`${what}_not_found`, `The ${what} was created, and deleted since.`);
+    return found;
   }
-
-  #requiredComment(commentId: string): Comment {
-    const comment = this.#threads.list.flatMap(({ comments }) => comments).find(({ id }) => id === commentId);
-    if (comment === undefined) throw new CollabError('comment_not_found', 'The comment was created, and deleted since.');
-    return comment;
-  }
-}
-
-/** Whether the answer of a write holds a thread or comment that waits for a moderator. */
-function isHeld(record: unknown): boolean {
-  const { thread, comment } = (record ?? {}) as { thread?: { status?: string }; comment?: { status?: string } };
-  return thread?.status === 'held' || comment?.status === 'held';
 }
 
 /** The users that an event names. */
 function usersOf(event: StreamEvent): string[] {
   switch (event.type) {
     case 'thread.created':
-      return [event.data.comment.userId, ...event.data.comment.mentions];
+      return usersIn(event.data.comment);
     case 'comment.created':
     case 'comment.updated':
-      return [event.data.userId, ...event.data.mentions];
     case 'reaction.created':
-      return [event.data.userId];
+      return usersIn(event.data);
     default:
       return [];
   }
 }
+
+const usersIn = ({ userId, mentions = [] }: { readonly userId: string; readonly mentions?: readonly string[] }): string[] => [userId, ...mentions];

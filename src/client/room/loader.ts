@@ -1,5 +1,5 @@
 import type { UserSummary } from '../../model/user.ts';
-import { CollabError } from '../errors.ts';
+import type { CollabError } from '../errors.ts';
 import type { Requests } from '../session/requests.ts';
 import type { ListedThread } from './base.ts';
 
@@ -29,25 +29,17 @@ export async function loadRoom(requests: Requests, roomId: string): Promise<Load
   let limit = PAGE;
   let cursor: string | undefined;
   for (;;) {
-    const page = await readPage(requests, roomId, limit, cursor);
-    if (page === 'too large') {
+    try {
+      const page = (await requests.request('room.get', { roomId, includeComments: true, includeUsers: true, limit, cursor })) as RoomPage;
+      threads.push(...page.threads);
+      Object.assign(users, page.users);
+      if (page.nextCursor === undefined) return { threads, users };
+      cursor = page.nextCursor;
+    } catch (thrown) {
+      const { code } = thrown as CollabError;
+      if (code === 'room_not_found') return { threads, users };
+      if (code !== 'payload_too_large' || limit === 1) throw thrown;
       limit = Math.floor(limit / 2);
-      continue;
     }
-    threads.push(...page.threads);
-    Object.assign(users, page.users);
-    if (page.nextCursor === undefined) return { threads, users };
-    cursor = page.nextCursor;
-  }
-}
-
-async function readPage(requests: Requests, roomId: string, limit: number, cursor: string | undefined): Promise<RoomPage | 'too large'> {
-  try {
-    return (await requests.request('room.get', { roomId, includeComments: true, includeUsers: true, limit, cursor })) as RoomPage;
-  } catch (thrown) {
-    if (!(thrown instanceof CollabError)) throw thrown;
-    if (thrown.code === 'room_not_found') return { threads: [] };
-    if (thrown.code === 'payload_too_large' && limit > 1) return 'too large';
-    throw thrown;
   }
 }

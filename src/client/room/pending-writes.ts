@@ -2,7 +2,7 @@ import type { Attachment } from '../../model/attachment.ts';
 import type { Comment } from '../../model/comment.ts';
 import type { Reaction } from '../../model/reaction.ts';
 import type { Position, Thread } from '../../model/thread.ts';
-import type { BaseThread, RoomBase } from './base.ts';
+import { changeComment, commentIn, firstCommentId, type RoomBase } from './base.ts';
 import type { NewComment, NewThread } from './room.ts';
 import type { RoomComment, RoomThread } from './snapshot.ts';
 
@@ -31,7 +31,7 @@ export function pendingThread(writer: Writer, roomId: string, id: string, input:
     id, roomId, resolved: false, positionX: position?.x ?? null, positionY: position?.y ?? null, position, metadata,
     commentCount: 1, userId: writer.userId, createdAt, updatedAt: createdAt, resolvedAt: null, resolvedBy: null,
   };
-  const first = newComment(writer, `${id}-first`, id, { ...input, metadata: {} }, createdAt);
+  const first = newComment(writer, firstCommentId(id), id, { ...input, metadata: {} }, createdAt);
   return {
     threadId: id,
     apply: (existing) => existing ?? { ...thread, comments: [first], pending: 'create' },
@@ -65,14 +65,14 @@ export function pendingUpdate(writer: Writer, threadId: string, id: string, { bo
   let known = false;
   return {
     threadId,
-    apply: (thread) => (thread === null ? null : withComments(thread, thread.comments.map((comment) => (comment.id === id ? change(comment) : comment)))),
+    apply: (thread) => changeThread(thread, id, change),
     isShownBy: (base) => {
       const comment = commentIn(base.get(threadId), id);
       known ||= comment !== undefined;
       return comment === undefined ? known : confirmed !== null && (comment.editedAt ?? '') >= confirmed;
     },
     confirm: (record) => {
-      confirmed = (record as { comment: Comment } | null)?.comment.editedAt ?? '';
+      confirmed = (record as Comment | undefined)?.editedAt ?? '';
     },
   };
 }
@@ -83,8 +83,8 @@ export function pendingDeletion(threadId: string, id: string): PendingWrite {
   return {
     threadId,
     apply: (thread) => {
-      const comments = thread?.comments.filter((comment) => comment.id !== id) ?? [];
-      return thread === null || comments.length === 0 ? null : withComments(thread, comments);
+      const changed = changeThread(thread, id, () => null);
+      return changed?.commentCount === 0 ? null : changed;
     },
     isShownBy: (base) => {
       const exists = commentIn(base.get(threadId), id) !== undefined;
@@ -97,7 +97,7 @@ export function pendingDeletion(threadId: string, id: string): PendingWrite {
 /** A thread that is resolved or reopened. */
 export function pendingResolve(writer: Writer, threadId: string, resolved: boolean): PendingWrite {
   const at = new Date().toISOString();
-  const change = resolved ? { resolved, resolvedAt: at, resolvedBy: writer.userId } : { resolved, resolvedAt: null, resolvedBy: null };
+  const change = { resolved, resolvedAt: resolved ? at : null, resolvedBy: resolved ? writer.userId : null };
   return {
     threadId,
     apply: (thread) => (thread === null || thread.resolved === resolved ? thread : { ...thread, ...change, pending: thread.pending ?? 'update' }),
@@ -115,11 +115,14 @@ export function pendingMove(threadId: string, position: Position): PendingWrite 
   };
 }
 
+/** The id that a reaction of this user has until the server has confirmed it. */
+export const pendingReactionId = (commentId: string, emoji: string): string => `pending-${emoji}-${commentId}`;
+
 /** A new reaction. */
-export function pendingReaction(writer: Writer, threadId: string, commentId: string, emoji: string): PendingWrite {
-  const id = `pending-${emoji}-${commentId}`;
-  const reaction: Reaction = { id, reactionId: id, commentId, threadId, userId: writer.userId, emoji, createdAt: new Date().toISOString() };
-  const isThis = (other: Reaction): boolean => other.userId === writer.userId && other.emoji === emoji;
+export function pendingReaction(writer: () => Writer, threadId: string, commentId: string, emoji: string): PendingWrite {
+  const id = pendingReactionId(commentId, emoji);
+  const reaction: Reaction = { id, reactionId: id, commentId, threadId, userId: writer().userId, emoji, createdAt: new Date().toISOString() };
+  const isThis = sameAs(reaction, writer);
   return {
     threadId,
     apply: (thread) => changeReactions(thread, commentId, (reactions) => (reactions.some(isThis) ? reactions : [...reactions, reaction])),
@@ -127,13 +130,20 @@ export function pendingReaction(writer: Writer, threadId: string, commentId: str
   };
 }
 
-/** A removed reaction. */
-export function pendingUnreaction(threadId: string, commentId: string, reactionId: string): PendingWrite {
+/** A removed reaction, if it is known. */
+export function pendingUnreaction(writer: () => Writer, reaction: Reaction | undefined): PendingWrite {
+  const { threadId = '', commentId = '' } = reaction ?? {};
+  const isThis = sameAs(reaction, writer);
   return {
     threadId,
-    apply: (thread) => changeReactions(thread, commentId, (reactions) => reactions.filter(({ id }) => id !== reactionId)),
-    isShownBy: (base) => !commentIn(base.get(threadId), commentId)?.reactions.some(({ id }) => id === reactionId),
+    apply: (thread) => changeReactions(thread, commentId, (reactions) => reactions.filter((other) => !isThis(other))),
+    isShownBy: (base) => !commentIn(base.get(threadId), commentId)?.reactions.some(isThis),
   };
+}
+
+/** Whether another object is the same reaction, confirmed or not. The own user is not known before the first connection. */
+function sameAs(reaction: Reaction | undefined, writer: () => Writer): (other: Reaction) => boolean {
+  return (other) => other.emoji === reaction?.emoji && other.userId === (reaction.userId || writer().userId);
 }
 
 function newComment(writer: Writer, id: string, threadId: string, { body, mentions = [], attachmentIds = [], metadata = {} }: NewComment, createdAt: string): RoomComment {
@@ -146,10 +156,9 @@ function withComments(thread: RoomThread, comments: readonly RoomComment[]): Roo
 }
 
 function changeReactions(thread: RoomThread | null, commentId: string, change: (reactions: readonly Reaction[]) => readonly Reaction[]): RoomThread | null {
-  if (thread === null) return null;
-  return { ...thread, comments: thread.comments.map((comment) => (comment.id === commentId ? { ...comment, reactions: change(comment.reactions) } : comment)) };
+  return changeThread(thread, commentId, (comment) => ({ ...comment, reactions: change(comment.reactions) }));
 }
 
-function commentIn(entry: BaseThread | undefined, id: string): Comment | undefined {
-  return entry?.comments.find((comment) => comment.id === id);
+function changeThread(thread: RoomThread | null, id: string, change: (comment: RoomComment) => RoomComment | null): RoomThread | null {
+  return thread && withComments(thread, changeComment(thread, thread.comments, id, change));
 }

@@ -1,7 +1,8 @@
-import type { CursorPosition, PresenceRow, RoomFrame } from '../../model/frames.ts';
+import type { CursorPosition, FrameActor, PresenceRow, RoomFrame } from '../../model/frames.ts';
 import type { PresenceState } from '../../model/presence.ts';
 import type { Emitter } from '../emitter.ts';
-import type { Requests } from '../session/requests.ts';
+import { CollabError } from '../errors.ts';
+import { byteLength, type Requests } from '../session/requests.ts';
 import type { RoomEvents } from './room.ts';
 import type { TypingUser } from './snapshot.ts';
 
@@ -11,6 +12,9 @@ const TYPING_REPEAT_MS = 3_000;
 const TYPING_IDLE_MS = 5_000;
 /** The shortest time between two cursors. */
 const CURSOR_MS = 50;
+
+/** The longest state that the server takes, in bytes of JSON. */
+const MAX_STATE_BYTES = 4_096;
 
 /** What presence of a room needs. */
 export interface PresenceDeps {
@@ -56,7 +60,7 @@ export class RoomPresence {
   /** Leaves the room at once. */
   leave(): void {
     this.setTyping(null, false);
-    this.#deps.requests.post('room.leave', { roomId: this.#deps.roomId });
+    this.#post('room.leave');
     clearTimeout(this.#cursorTimer);
     this.#cursorTimer = undefined;
     this.#rows = [];
@@ -66,45 +70,43 @@ export class RoomPresence {
   receive(frame: RoomFrame): void {
     switch (frame.type) {
       case 'presence.snapshot':
-        this.#rows = frame.data.items;
-        this.#typing = this.#typing.filter(({ userId }) => this.#rows.some((row) => row.userId === userId));
-        return this.#deps.changed();
+        return this.#setRows(frame.data.items);
       case 'presence.joined':
       case 'presence.updated':
         return this.#put(frame.data);
       case 'presence.left':
-        this.#rows = this.#rows.filter(({ userId }) => userId !== frame.data.userId);
-        this.#typing = this.#typing.filter(({ userId }) => userId !== frame.data.userId);
-        return this.#deps.changed();
+        return this.#setRows(this.#rows.filter(({ userId }) => userId !== frame.data.userId));
       case 'typing':
         return this.#setTypingOf(frame.actor?.userId, frame.data.threadId, frame.data.typing);
-      case 'cursor':
-        if (frame.actor !== undefined) this.#deps.events.emit('cursor', { userId: frame.actor.userId, connectionId: frame.actor.connectionId, position: frame.data });
-        return;
-      case 'room.broadcast':
-        if (frame.actor !== undefined) this.#deps.events.emit('broadcast', { actor: frame.actor, data: frame.data });
-        return;
-      case 'p2p.signal':
-        if (frame.actor !== undefined) this.#deps.events.emit('signal', { actor: frame.actor, from: frame.data.from, data: frame.data.data });
+      default:
+        if (frame.actor !== undefined) this.#emit(frame, frame.actor);
     }
   }
 
+  #emit(frame: RoomFrame, actor: FrameActor): void {
+    const { events } = this.#deps;
+    const { userId, connectionId } = actor;
+    if (frame.type === 'cursor') events.emit('cursor', { userId, connectionId, position: frame.data });
+    else if (frame.type === 'room.broadcast') events.emit('broadcast', { actor, data: frame.data });
+    else if (frame.type === 'p2p.signal') events.emit('signal', { actor, from: frame.data.from, data: frame.data.data });
+  }
+
   setState(state: PresenceState): void {
+    if (byteLength(JSON.stringify(state)) > MAX_STATE_BYTES) throw new CollabError('invalid_request', `The presence state is larger than ${MAX_STATE_BYTES} bytes (4 KiB) of JSON.`);
     this.#state = state;
-    this.#deps.requests.post('presence.update', { roomId: this.#deps.roomId, state });
+    this.#post('presence.update', { state });
   }
 
   setTyping(threadId: string | null, typing: boolean): void {
     clearTimeout(this.#typingEnd);
-    const { roomId, requests } = this.#deps;
     const own = this.#ownTyping;
     if (own !== null && (!typing || own.threadId !== threadId)) {
-      requests.post('typing', { roomId, threadId: own.threadId, typing: false });
+      this.#post('typing', { threadId: own.threadId, typing: false });
       this.#ownTyping = null;
     }
     if (!typing) return;
     if (this.#ownTyping === null || Date.now() - this.#ownTyping.sentAt >= TYPING_REPEAT_MS) {
-      requests.post('typing', { roomId, threadId, typing: true });
+      this.#post('typing', { threadId, typing: true });
       this.#ownTyping = { threadId, sentAt: Date.now() };
     }
     this.#typingEnd = setTimeout(() => this.setTyping(threadId, false), TYPING_IDLE_MS);
@@ -119,9 +121,20 @@ export class RoomPresence {
   #sendLatestCursor(): void {
     this.#cursorTimer = undefined;
     if (this.#cursor === null) return;
-    this.#deps.requests.post('cursor', { roomId: this.#deps.roomId, ...this.#cursor });
+    this.#post('cursor', this.#cursor);
     this.#cursor = null;
     this.#cursorTimer = setTimeout(() => this.#sendLatestCursor(), CURSOR_MS);
+  }
+
+  #post(type: string, data: object = {}): void {
+    const { roomId, requests } = this.#deps;
+    requests.post(type, { roomId, ...data });
+  }
+
+  #setRows(rows: readonly PresenceRow[]): void {
+    this.#rows = rows;
+    this.#typing = this.#typing.filter(({ userId }) => rows.some((row) => row.userId === userId));
+    this.#deps.changed();
   }
 
   #put(row: PresenceRow): void {

@@ -62,7 +62,7 @@ export interface CollabRoom {
   addReaction(commentId: string, emoji: string): Promise<Reaction>;
   removeReaction(reactionId: string): Promise<void>;
 
-  /** Replaces what others see of this user in `presence`; at most 4 KiB of JSON. Kept over reconnects. */
+  /** Replaces what others see of this user in `presence`; at most 4 KiB of JSON, or it throws `invalid_request`. Kept over reconnects. */
   setPresence(state: PresenceState): void;
   /** Call it at every key press: the SDK sends it every 3 s, and the end after 5 s without a call, or at once with false. */
   setTyping(threadId: string | null, typing: boolean): void;

@@ -47,8 +47,3 @@ export interface RoomSnapshot {
   /** Who is typing, without this user. */
   readonly typing: readonly TypingUser[];
 }
-
-/** The snapshot of a room that is not loaded yet. */
-export function emptySnapshot(roomId: string): RoomSnapshot {
-  return { roomId, status: 'loading', error: null, threads: [], users: {}, presence: [], typing: [] };
-}

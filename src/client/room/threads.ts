@@ -1,5 +1,6 @@
 import type { Comment } from '../../model/comment.ts';
 import type { StreamEvent } from '../../model/frames.ts';
+import type { Reaction } from '../../model/reaction.ts';
 import { type BaseThread, type ListedThread, RoomBase } from './base.ts';
 import type { PendingWrite } from './pending-writes.ts';
 import type { RoomComment, RoomThread } from './snapshot.ts';
@@ -38,10 +39,9 @@ export class RoomThreads {
     return loaded?.thread.id ?? this.list.find(({ comments }) => comments.some(({ id }) => id === commentId))?.id;
   }
 
-  /** The comment that has a reaction. */
-  commentOfReaction(reactionId: string): Comment | undefined {
-    for (const { comments } of this.list) for (const comment of comments) if (comment.reactions.some(({ id }) => id === reactionId)) return comment;
-    return undefined;
+  /** The reaction with this id, pending ones included. */
+  reaction(reactionId: string): Reaction | undefined {
+    return this.list.flatMap(({ comments }) => comments.flatMap(({ reactions }) => reactions)).find(({ id }) => id === reactionId);
   }
 
   /** All threads, newest first: the same array until something changes. */

@@ -3,6 +3,7 @@ import { CollabError } from '../errors.ts';
 import { isHidden, isOffline, onNetworkChange, type Socket, type SocketConstructor, type Unsubscribe } from '../platform.ts';
 import type { Backoff } from './backoff.ts';
 import type { Credentials } from './credentials.ts';
+import { readFrame } from './frame.ts';
 import type { SessionState, TokenReason } from './options.ts';
 import { actionOf, closeError, reasonFor } from './reasons.ts';
 import type { Requests } from './requests.ts';
@@ -42,10 +43,11 @@ const initial: SessionState = { status: 'connecting', reason: 'Connecting…', e
  */
 export class Connection {
   readonly #deps: ConnectionDeps;
-  readonly #stopListening: Unsubscribe;
+  #stopListening: Unsubscribe | null = null;
   #state = initial;
   #socket: Socket | null = null;
-  #opening = false;
+  /** The attempt that waits for a token; null if there is none. */
+  #opening: object | null = null;
   #position: { epoch: string; seq: number } | null = null;
   #silenceMs = CONNECT_MS;
   #silence: ReturnType<typeof setTimeout> | undefined;
@@ -56,7 +58,6 @@ export class Connection {
 
   constructor(deps: ConnectionDeps) {
     this.#deps = deps;
-    this.#stopListening = onNetworkChange(() => this.#networkChanged());
   }
 
   get state(): SessionState {
@@ -70,38 +71,42 @@ export class Connection {
   /** Connects now, unless a connection is open or being opened. */
   open(): void {
     clearTimeout(this.#retry);
-    if (this.#socket !== null || this.#opening) return;
+    if (this.#socket !== null || this.#opening !== null) return;
+    this.#stopListening ??= onNetworkChange(() => this.#networkChanged());
     if (this.#state.status === 'closed') {
       this.#refusals = 0;
       this.#deps.requests.reopen();
     }
-    this.#opening = true;
     const first = this.#state.userId === null;
     this.#set({ status: first ? 'connecting' : 'reconnecting', reason: first ? 'Connecting…' : 'Reconnecting…', retryAt: null });
-    void this.#connect().finally(() => {
-      this.#opening = false;
-    });
+    void this.#connect();
   }
 
-  /** Ends for good. */
+  /** As `open`, but with a new call of the token function, if one has not answered yet. */
+  reconnect(): void {
+    if (this.#socket !== null) return;
+    this.#opening = null;
+    this.#deps.credentials.forget();
+    this.open();
+  }
+
+  /** Ends, until it is opened again. */
   close(): void {
-    this.#stopListening();
     this.#end(new CollabError('closed', 'The session was closed.'), '');
     this.#set({ error: null });
   }
 
-  /** Closes the socket without a notice, as a lost network would, and connects again. */
-  drop(): void {
-    this.#lost(1006, 'dropped');
-  }
-
   async #connect(): Promise<void> {
+    const attempt = (this.#opening = {});
     try {
       const token = this.#refusals > 0 || this.#state.status !== 'connecting' ? await this.#deps.credentials.renew(this.#tokenReason) : await this.#deps.credentials.current();
-      if (this.#state.status === 'closed') return;
+      // Closed meanwhile, and perhaps opened again.
+      if (this.#opening !== attempt) return;
       this.#attach(new this.#deps.Socket(this.#address(), ['collab.v1', `collab.key.${this.#deps.credentials.publishableKey}`, `collab.token.${token}`]));
     } catch (thrown) {
-      this.#retryLater(thrown instanceof CollabError ? thrown : new CollabError('network', `The connection could not be opened: ${String(thrown)}`, { cause: thrown }));
+      if (this.#opening === attempt) this.#retryLater(thrown instanceof CollabError ? thrown : new CollabError('network', `The connection could not be opened: ${String(thrown)}`, { cause: thrown }));
+    } finally {
+      if (this.#opening === attempt) this.#opening = null;
     }
   }
 
@@ -111,7 +116,10 @@ export class Connection {
     this.#silenceMs = CONNECT_MS;
     this.#heard();
     socket.onmessage = ({ data }: { readonly data: unknown }) => {
-      if (this.#socket === socket && typeof data === 'string') this.#receive(JSON.parse(data) as ServerFrame);
+      if (this.#socket !== socket || typeof data !== 'string') return;
+      const frame = readFrame(data);
+      if (frame === null) this.#lost(1002, '');
+      else this.#receive(frame);
     };
     socket.onerror = () => {};
     socket.onclose = ({ code, reason }: { readonly code: number; readonly reason: string }) => {
@@ -126,6 +134,8 @@ export class Connection {
 
   #receive(frame: ServerFrame): void {
     this.#heard();
+    // Only a refusal that nothing follows is the reason of a close.
+    this.#refusal = null;
     switch (frame.type) {
       case 'welcome':
         return this.#welcomed(frame.data);
@@ -133,7 +143,7 @@ export class Connection {
         return this.#deps.requests.succeeded(frame.id, frame.data);
       case 'error':
         if (frame.id !== undefined) return this.#deps.requests.refused(frame.id, frame.error);
-        this.#refusal = new CollabError(frame.error.code, frame.error.message);
+        this.#refusal = new CollabError(frame.error.code, frame.error.message, frame.error);
         return;
       case 'ping':
         return this.#socket?.send('{"type":"pong"}');
@@ -152,10 +162,7 @@ export class Connection {
   }
 
   #welcomed({ userId, connectionId, epoch, seq, recovered, heartbeatMs, maxMessageBytes }: Welcome): void {
-    const socket = this.#socket;
-    if (socket === null) return;
     this.#refusals = 0;
-    this.#refusal = null;
     this.#tokenReason = 'connect';
     this.#deps.backoff.reset();
     this.#silenceMs = heartbeatMs + SILENCE_MARGIN_MS;
@@ -163,7 +170,7 @@ export class Connection {
     const resumed = recovered && this.#position !== null;
     if (!resumed) this.#position = { epoch, seq };
     this.#set({ status: 'live', reason: '', error: null, retryAt: null, userId, connectionId });
-    this.#deps.requests.connected((text) => socket.send(text), maxMessageBytes);
+    this.#deps.requests.connected((text) => this.#socket?.send(text), maxMessageBytes);
     this.#deps.listener.onWelcome(resumed);
   }
 
@@ -223,7 +230,7 @@ export class Connection {
 
   #retryLater(error: CollabError, slowly = false): void {
     if (this.#state.status === 'closed') return;
-    this.#retryIn(this.#deps.backoff.next(slowly), error);
+    this.#retryIn(Math.max((error.retryAfter ?? 0) * 1_000, this.#deps.backoff.next(slowly)), error);
   }
 
   #retryIn(delayMs: number, error: CollabError): void {
@@ -235,6 +242,9 @@ export class Connection {
 
   #end(error: CollabError, reason: string): void {
     this.#detach();
+    this.#stopListening?.();
+    this.#stopListening = null;
+    this.#opening = null;
     this.#set({ status: 'closed', reason, error, retryAt: null });
     this.#deps.requests.end(new CollabError('closed', reason === '' ? error.message : reason, { cause: error }));
   }

@@ -7,7 +7,8 @@ export type TokenReason = 'connect' | 'expiring' | 'refused';
 
 /**
  * Returns a token of the current user, usually from an endpoint of your backend. It is called for each connection, shortly
- * before a token expires, and once more after a token was refused. Reject to report a failure; the session tries again later.
+ * before a token expires, and once more after a token was refused. Reject to report a failure; the session
+ * tries again later, also if there is no answer within 30 s.
  */
 export type TokenProvider = (request: { readonly reason: TokenReason }) => string | Promise<string>;
 
@@ -22,7 +23,7 @@ export interface SessionOptions {
   readonly WebSocket?: SocketConstructor | undefined;
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
-  /** Opens the connection when the first room or the inbox is subscribed to, not at once. Default: false. */
+  /** Opens the connection when the first room or the inbox is subscribed to, something is written, or users are looked up; not at once. Default: false. */
   readonly lazy?: boolean | undefined;
   /** The bounds of the random delay before a reconnect; 0.5 s for the first, doubling up to 30 s, if absent. */
   readonly backoff?: BackoffOptions | undefined;

@@ -3,21 +3,13 @@ import { CollabError, type CollabErrorCode } from '../errors.ts';
 /** What a close code of the server means for the session (docs/realtime.md, "Close codes"). */
 export type CloseAction = 'stop' | 'retry' | 'retry-slowly' | 'new-token';
 
+/** What a close code means if the reason does not say it. */
+const errors: Readonly<Record<number, CollabErrorCode>> = { 1002: 'protocol', 4400: 'invalid_request', 4429: 'rate_limited', 4500: 'internal' };
+
+const actions: Readonly<Record<number, CloseAction>> = { 1000: 'stop', 4400: 'stop', 4403: 'stop', 4401: 'new-token', 4429: 'retry-slowly' };
+
 /** What to do after a socket has closed with this code. */
-export function actionOf(code: number): CloseAction {
-  switch (code) {
-    case 1000:
-    case 4400:
-    case 4403:
-      return 'stop';
-    case 4401:
-      return 'new-token';
-    case 4429:
-      return 'retry-slowly';
-    default:
-      return 'retry';
-  }
-}
+export const actionOf = (code: number): CloseAction => actions[code] ?? 'retry';
 
 const texts: Readonly<Partial<Record<CollabErrorCode, string>>> = {
   network: 'The connection was lost. It is being restored; what you write meanwhile is sent then.',
@@ -31,6 +23,7 @@ const texts: Readonly<Partial<Record<CollabErrorCode, string>>> = {
   environment_disabled: 'Comments were switched off by their operator.',
   forbidden: 'You have no access to these comments. Ask the site’s operator.',
   invalid_request: 'The page and the comments server do not understand each other. Reload the page to get its latest version.',
+  protocol: 'The server is not a Collab server. The site’s operator has to check its address.',
   internal: 'The comments server has a problem. The connection is being restored.',
 };
 
@@ -39,13 +32,12 @@ export function reasonFor(error: CollabError): string {
   return texts[error.code] ?? error.message;
 }
 
-/** The error of a closed socket. `refusal` is the error frame that the server sent before it, if any. */
+/** The error of a closed socket. `refusal` is the error frame without an id that the server sent right before it, if any. */
 export function closeError(code: number, reason: string, refusal: CollabError | null): CollabError {
-  if (refusal !== null) return refusal;
+  // Without a close code of the server, the last error frame was about something else.
+  if (code > 4000 && refusal !== null) return refusal;
   const byReason = reason as CollabErrorCode;
-  if (code > 4000 && texts[byReason] !== undefined) return new CollabError(byReason, `The server closed the connection: ${reason}.`);
-  if (code === 4429) return new CollabError('rate_limited', `The server closed the connection: ${reason === '' ? 'rate_limited' : reason}.`);
-  if (code === 4400) return new CollabError('invalid_request', 'The server could not read a message of this page.');
-  if (code === 4500) return new CollabError('internal', 'The server closed the connection because of an internal error.');
-  return new CollabError('network', `The connection was lost (${code}${reason === '' ? '' : `, ${reason}`}).`);
+  const known = code > 4000 && texts[byReason] !== undefined ? byReason : errors[code];
+  const about = `${code}${reason === '' ? '' : `, ${reason}`}`;
+  return known === undefined ? new CollabError('network', `The connection was lost (${about}).`) : new CollabError(known, `The connection was closed (${about}).`);
 }

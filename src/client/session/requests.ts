@@ -43,28 +43,27 @@ export class Requests {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Sends a request as soon as there is a connection. Resolves with the `data` of its answer. */
-  request(type: string, data: object, { durable = false, repeated = [] }: RequestOptions = {}): Promise<unknown> {
+  async request(type: string, data: object, { durable = false, repeated = [] }: RequestOptions = {}): Promise<unknown> {
     const id = ++this.#lastId;
     const text = JSON.stringify({ type, id, data });
     if (byteLength(text) > this.#maxBytes) {
-      return Promise.reject(new CollabError('payload_too_large', `The message ${type} is larger than ${this.#maxBytes} bytes. Shorten the text or the metadata.`));
+      throw new CollabError('payload_too_large', `The message ${type} is larger than ${this.#maxBytes} bytes. Shorten the text or the metadata.`);
     }
-    if (this.#ended !== null) return Promise.reject(this.#ended);
-    if (this.#send === null && !durable) return Promise.reject(lost());
+    if (this.#ended !== null) throw this.#ended;
+    if (this.#send === null && !durable) throw lost();
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { id, type, text, durable, repeated, sent: 0, onCurrent: false, resolve, reject });
       this.#flush();
     });
   }
 
-  /** Sends a message without an answer; drops it if there is no connection, or if too many were sent. Returns whether it was sent. */
-  post(type: string, data: object): boolean {
-    if (this.#send === null || this.#bucket.level <= RESERVE) return false;
+  /** Sends a message without an answer; drops it if there is no connection, or if too many were sent. */
+  post(type: string, data: object): void {
+    if (this.#send === null || this.#bucket.level <= RESERVE) return;
     const text = JSON.stringify({ type, data });
-    if (byteLength(text) > this.#maxBytes) return false;
+    if (byteLength(text) > this.#maxBytes) return;
     this.#bucket.take();
     this.#send(text);
-    return true;
   }
 
   /** Starts sending on a new connection, beginning with the requests that the last one did not answer. */
@@ -104,7 +103,7 @@ export class Requests {
   }
 
   /** Handles the answer `error`. */
-  refused(id: number, { code, message }: FrameError): void {
+  refused(id: number, { code, message, retryAfter }: FrameError): void {
     const request = this.#pending.get(id);
     if (request === undefined) return;
     if (request.sent > 1 && request.repeated.includes(code)) return this.#settle(request, () => request.resolve(null));
@@ -112,7 +111,7 @@ export class Requests {
       request.onCurrent = false;
       return this.#flush();
     }
-    this.#settle(request, () => request.reject(new CollabError(code, message)));
+    this.#settle(request, () => request.reject(new CollabError(code, message, { retryAfter })));
   }
 
   #settle(request: Request, settle: () => void): void {
@@ -139,4 +138,5 @@ export class Requests {
 
 const lost = (): CollabError => new CollabError('network', 'The connection to the server was lost before the answer arrived.');
 
-const byteLength = (text: string): number => new TextEncoder().encode(text).length;
+/** The length of a text in UTF-8. */
+export const byteLength = (text: string): number => new TextEncoder().encode(text).length;

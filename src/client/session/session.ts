@@ -113,22 +113,18 @@ export class CollabSession {
     return this.#events.on(type, listener);
   }
 
-  /** Users by id, at most 100 at a time; unknown ones are absent. */
-  async users(ids: readonly string[]): Promise<Readonly<Record<string, UserSummary>>> {
-    const { users } = (await this.#requests.request('users.lookup', { ids })) as { users: Readonly<Record<string, UserSummary>> };
-    this.#users.add(users);
-    return users;
+  /** Users by id, at most 100 at a time; unknown ones are absent. Waits for the connection. */
+  users(ids: readonly string[]): Promise<Readonly<Record<string, UserSummary>>> {
+    return this.#find({ ids });
   }
 
   /**
    * Up to `limit` (1 to 100, 10 by default) users whose name or id begins with the text, for a mention picker. A token that
-   * is confined to rooms must name one of them: it finds the users of that room.
+   * is confined to rooms must name one of them: it finds the users of that room. Waits as `users` does.
    */
   async searchUsers(text: string, options: { readonly limit?: number | undefined; readonly roomId?: string | undefined } = {}): Promise<readonly UserSummary[]> {
     const { limit = 10, roomId } = options;
-    const { users } = (await this.#requests.request('users.lookup', { q: text, limit, roomId })) as { users: Readonly<Record<string, UserSummary>> };
-    this.#users.add(users);
-    return Object.values(users);
+    return Object.values(await this.#find({ q: text, limit, roomId }));
   }
 
   /**
@@ -139,15 +135,23 @@ export class CollabSession {
     return this.#request(path, init);
   }
 
-  /** Tries to connect now instead of at `retryAt`, e.g. for a button; a closed session connects again. */
+  /**
+   * Tries to connect now instead of at `retryAt`, e.g. for a button; a closed session connects again. If a token is being
+   * waited for, asks for another one.
+   */
   reconnect(): void {
-    this.#connection.open();
+    this.#connection.reconnect();
   }
 
-  /** Ends the session: closes the connection, rejects waiting writes with `closed`, and frees all object URLs. */
+  /** Ends the session until `reconnect`: closes the connection, rejects waiting writes with `closed`, and frees all object URLs. */
   close(): void {
     this.#connection.close();
     this.#files.close();
+  }
+
+  #find(which: object): Promise<Readonly<Record<string, UserSummary>>> {
+    this.#wake();
+    return this.#users.find(which, true);
   }
 
   #wake(): void {
@@ -173,7 +177,7 @@ export class CollabSession {
   }
 
   #receive(event: StreamEvent): void {
-    if (event.type === 'user.updated') this.#users.update(event.data);
+    if (event.type === 'user.updated') this.#users.update([event.data]);
     else if (event.roomId !== undefined) this.#rooms.get(event.roomId)?.receive(event);
     this.#inbox.receive(event);
     this.#events.emit('event', event);

@@ -1,6 +1,7 @@
 import type { ServerFrame } from '../../model/frames.ts';
 import { type Globals, newSocket, onPageEvents, type Socket, type Unsubscribe } from '../platform.ts';
 import { Bucket, REFILL_MS } from '../session/bucket.ts';
+import { readFrame } from '../session/frame.ts';
 
 /** What happens on the connection to the server. */
 export interface UpstreamListener {
@@ -65,7 +66,8 @@ export class Upstream {
 
   #receive(text: string): void {
     this.#heard();
-    const frame = JSON.parse(text) as ServerFrame;
+    const frame = readFrame(text);
+    if (frame === null) return this.#lost(1002, 'not a frame');
     if (frame.type === 'welcome') this.#silenceMs = frame.data.heartbeatMs + MARGIN_MS;
     if (frame.type === 'ping') this.send('pong', '{"type":"pong"}');
     this.#listener.onFrame(frame, text);
