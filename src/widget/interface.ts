@@ -29,7 +29,7 @@ export const properties: readonly Documented[] = [
 
 /** The methods. */
 export const methods: readonly Documented[] = [
-  { name: 'openThread(threadId, commentId?)', meaning: 'Opens a thread, at a comment of it.' },
+  { name: 'openThread(threadId, commentId?)', meaning: 'Opens a thread, at a comment of it; once the room is loaded, if it is not yet.' },
   { name: 'togglePanel(open?)', meaning: 'Opens or closes the panel.' },
   { name: 'startComment()', meaning: 'Lets the user choose a place for a new thread.' },
 ];

@@ -147,4 +147,16 @@ t.test('an open thread and the list of threads', { skip: skipReason, timeout: 18
     await frame.getByRole('button', { name: 'Reply' }).click();
     await t.resolves(frame.locator('.comment:not(.pending)', { hasText: 'By button' }).waitFor({ timeout: 10_000 }));
   });
+
+  await t.test('a thread that the page opens before the room is loaded is open once it is', async (t) => {
+    const context = await browser.newContext();
+    await context.addInitScript(`new MutationObserver((_, observer) => {
+      const widget = document.querySelector('collab-comments');
+      if (widget === null) return;
+      observer.disconnect();
+      customElements.whenDefined('collab-comments').then(() => widget.updateComplete).then(() => widget.openThread('${threadId}'));
+    }).observe(document, { childList: true, subtree: true })`);
+    const early = await openPage(t, context, `${cluster.url}/demo/page?user=bob`);
+    await t.resolves(popover(early).getByText('Number 25').waitFor({ timeout: 10_000 }));
+  });
 });

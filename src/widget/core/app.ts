@@ -47,6 +47,8 @@ export class App {
   readonly #key: string;
   /** Notifications that the server was asked to mark as read: a refusal is not tried again with every event. */
   #asked = new Set<string>();
+  /** The thread to open once the room is loaded. */
+  #wanted: Parameters<App['openThread']> | null = null;
   #people = new Map<string, Person>();
   #users: RoomSnapshot['users'] = {};
   readonly #ends: (() => void)[] = [];
@@ -153,9 +155,10 @@ export class App {
     return this.threads.filter((thread) => !thread.resolved && this.isUnread(thread)).length;
   }
 
-  /** Opens a thread, and marks it as read. */
+  /** Opens a thread, and marks it as read; once the room is loaded, if it is not yet. */
   openThread(threadId: string, commentId: string | null = null): void {
     const thread = this.thread(threadId);
+    this.#wanted = this.snapshot.status === 'ready' ? null : [threadId, commentId];
     if (thread === null) return;
     this.show({ open: { threadId, commentId }, composing: null, cluster: null, placing: null });
     this.#asked = new Set();
@@ -271,7 +274,8 @@ export class App {
     this.#users = this.snapshot.users;
     if (before.status !== 'ready' && this.snapshot.status === 'ready') {
       this.host.dispatch('collab-ready', { threads: this.snapshot.threads.length });
-      this.followLink(location.hash);
+      if (this.#wanted === null) this.followLink(location.hash);
+      else this.openThread(...this.#wanted);
     } else if (before.status === 'ready') {
       this.#announceChanges(before);
     }
