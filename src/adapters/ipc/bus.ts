@@ -33,13 +33,13 @@ export function ipcBus(channel: Channel): Bus {
     laterPosition,
     MAX_ANNOUNCED,
   );
-  /** Until the primary has said it. */
-  let others: Listening = { announcements: true, publications: true };
+  /** What any other process listens to. Null before this process is on the relay: then everything is sent. */
+  let others: Listening | null = null;
   /** Whether anything was announced while nobody listened. */
   let unsent = false;
-  let isOnRelay = false;
   const tell = (): void => {
-    if (isOnRelay) channel.send({ type: 'listens', data: { announcements: announceListeners.size > 0, publications: publishListeners.size > 0 } }, () => {});
+    // The relay knows nothing of what was sent to the primary before.
+    if (others !== null) channel.send({ type: 'listens', data: { announcements: announceListeners.size > 0, publications: publishListeners.size > 0 } }, () => {});
   };
 
   channel.onMessage((message) => {
@@ -51,13 +51,10 @@ export function ipcBus(channel: Channel): Bus {
     }
     if (type === 'publish') for (const publication of data.publications) for (const listener of publishListeners) listener(publication);
     if (type === 'peers') {
+      const isNew = others === null;
       others = data;
-      // The relay knows nothing of what was sent to the primary before this.
-      if (!isOnRelay) {
-        isOnRelay = true;
-        tell();
-      }
-      if (!others.announcements || !unsent) return;
+      if (isNew) tell();
+      if (!data.announcements || !unsent) return;
       unsent = false;
       announcements.add(null);
     }
@@ -65,12 +62,12 @@ export function ipcBus(channel: Channel): Bus {
 
   return {
     announce(announcement) {
-      if (others.announcements) announcements.add(announcement);
+      if (others?.announcements ?? true) announcements.add(announcement);
       else if (announcement === null || announcement.size > 0) unsent = true;
     },
     onAnnounce: (listener) => subscribe(announceListeners, listener, tell),
     publish(publication) {
-      if (others.publications) batches.add(publication);
+      if (others?.publications ?? true) batches.add(publication);
     },
     onPublish: (listener) => subscribe(publishListeners, listener, tell),
   };
