@@ -35,7 +35,7 @@ export interface CollabCommentsElement extends HTMLElement {
   session: Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect'> | null;
   /** Texts that replace those of the widget. */
   strings: Readonly<Record<string, string>>;
-  /** Opens a thread, at a comment of it if one is named. Does nothing if the room has no such thread. */
+  /** Opens a thread, at a comment of it if one is named; once the room is loaded, if it is not yet. Does nothing if the room has no such thread. */
   openThread(threadId: string, commentId?: string | null): void;
   /** Opens or closes the panel. */
   togglePanel(open?: boolean): void;

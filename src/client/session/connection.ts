@@ -141,10 +141,12 @@ export class Connection {
         return this.#welcomed(frame.data);
       case 'ok':
         return this.#deps.requests.succeeded(frame.id, frame.data);
-      case 'error':
-        if (frame.id !== undefined) return this.#deps.requests.refused(frame.id, frame.error);
-        this.#refusal = new CollabError(frame.error.code, frame.error.message, frame.error);
+      case 'error': {
+        const error = new CollabError(frame.error.code, frame.error.message, frame.error);
+        if (frame.id === undefined) this.#refusal = error;
+        else this.#deps.requests.refused(frame.id, error);
         return;
+      }
       case 'ping':
         return this.#socket?.send('{"type":"pong"}');
       case 'seq':

@@ -1,4 +1,3 @@
-import type { FrameError } from '../../model/frames.ts';
 import { CollabError } from '../errors.ts';
 import { Bucket, REFILL_MS } from './bucket.ts';
 
@@ -103,15 +102,15 @@ export class Requests {
   }
 
   /** Handles the answer `error`. */
-  refused(id: number, { code, message, retryAfter }: FrameError): void {
+  refused(id: number, error: CollabError): void {
     const request = this.#pending.get(id);
     if (request === undefined) return;
-    if (request.sent > 1 && request.repeated.includes(code)) return this.#settle(request, () => request.resolve(null));
-    if (code === 'write_conflict' && request.sent < MAX_CONFLICTS) {
+    if (request.sent > 1 && request.repeated.includes(error.code)) return this.#settle(request, () => request.resolve(null));
+    if (error.code === 'write_conflict' && request.sent < MAX_CONFLICTS) {
       request.onCurrent = false;
       return this.#flush();
     }
-    this.#settle(request, () => request.reject(new CollabError(code, message, { retryAfter })));
+    this.#settle(request, () => request.reject(error));
   }
 
   #settle(request: Request, settle: () => void): void {
