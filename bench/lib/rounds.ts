@@ -4,7 +4,8 @@ import type { Target } from './target.ts';
 
 /** Processes that use less than this share of a core are idle: a server polls and keeps timers. */
 const IDLE_SHARE = 0.04;
-const IDLE_SAMPLE_MS = 500;
+/** Longer than the second for which notifications rest while the CPU is contended: a rest does not count as idle. */
+const IDLE_SAMPLE_MS = 1_500;
 const IDLE_LIMIT_MS = 300_000;
 
 /**

@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import type { Context } from '../domain/context.ts';
+import { copyJson } from '../lib/copy-json.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { FilterContext, HookContext, RouteAnswer, RouteOptions, RouteRequest } from './api.ts';
@@ -112,7 +113,7 @@ function localFilters({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginF
             return signal();
           },
         };
-        return filter(structuredClone(payload) as Parameters<typeof filter>[0], context);
+        return filter(copyJson(payload) as Parameters<typeof filter>[0], context);
       }),
   }));
 }

@@ -56,9 +56,11 @@ export async function pruneInbox(ctx: Context, environmentId: string, userId: st
  *   notifications are to be removed
  */
 async function removeOldest(ctx: Context, environmentId: string, userId: string, prefix: string, bound: string, expiry?: string): Promise<number> {
-  const entries = await ctx.store.range(inboxOf(environmentId, userId), { prefix, limit: SLICE });
-  const keys = entries.map(({ key }) => key.slice(prefix.length)).filter((key) => key < bound);
-  if (keys.length === 0) return 0;
+  const inbox = inboxOf(environmentId, userId);
+  const isDue = ({ key }: { key: string }): boolean => key.slice(prefix.length) < bound;
+  // Mostly nothing is due, and one entry shows that.
+  if (!(await ctx.store.range(inbox, { prefix, limit: 1 })).some(isDue)) return 0;
+  const keys = (await ctx.store.range(inbox, { prefix, limit: SLICE })).filter(isDue).map(({ key }) => key.slice(prefix.length));
   await ctx.store.transact(async (tx) => {
     for (const key of keys) {
       const stored = await readNotification(tx, environmentId, userId, key);

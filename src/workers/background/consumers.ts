@@ -4,6 +4,7 @@ import { registerConsumer } from '../../domain/events/cursors.ts';
 import { positionBefore } from '../../domain/events/position-before.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import { timestamp } from '../../lib/clock.ts';
+import { watchCpu } from '../../lib/cpu-contention.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
@@ -11,6 +12,22 @@ import { type BatchConsumer, type Consumer, CONSUMER_NAME } from './consumer.ts'
 import { openReader, type StreamReader, type StreamReaderDeps } from './stream-reader.ts';
 
 const MAX_CONCURRENCY = 64;
+
+/** What `Consumers` needs. */
+export interface ConsumersOptions {
+  readonly ctx: Context;
+  readonly log: Logger;
+  readonly metrics?: Metrics | undefined;
+  /** When the server was started, in milliseconds since the epoch: web workers may have served before the consumers were loaded. */
+  readonly startedAt: number;
+  /**
+   * Called with true when a consumer begins to want events as soon as they are committed, and with false when none does any more.
+   * Consumers of batches can wait for the next poll of the store.
+   */
+  readonly onDemand?: (isWanted: boolean) => void;
+  /** As `watchCpu`, which is the default; for tests. */
+  readonly observeCpu?: () => () => boolean;
+}
 
 /**
  * Feeds the events of every environment to durable consumers: at least once, in order per thread, each consumer from its own
@@ -35,14 +52,8 @@ export class Consumers {
   #opening: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  /**
-   * @param startedAt when the server was started, in milliseconds since the epoch: web workers may have served before the
-   *   consumers were loaded
-   * @param onDemand called with true when a consumer begins to want events as soon as they are committed, and with false when none
-   *   does any more. Consumers of batches can wait for the next poll of the store
-   * @throws {Error} for a name or a concurrency out of bounds, and for two consumers of one name
-   */
-  constructor(consumers: readonly (Consumer | BatchConsumer)[], { ctx, log, metrics, startedAt, onDemand }: { ctx: Context; log: Logger; metrics?: Metrics | undefined; startedAt: number; onDemand?: (isWanted: boolean) => void }) {
+  /** @throws {Error} for a name or a concurrency out of bounds, and for two consumers of one name */
+  constructor(consumers: readonly (Consumer | BatchConsumer)[], { ctx, log, metrics, startedAt, onDemand, observeCpu = watchCpu }: ConsumersOptions) {
     this.#startedAt = timestamp(startedAt);
     this.#onDemand = onDemand ?? (() => {});
     const names = new Set<string>();
@@ -58,6 +69,7 @@ export class Consumers {
     this.#deps = {
       ctx,
       log,
+      watchCpu: observeCpu,
       onOutcome: (consumer, outcome, count) => {
         if (metrics !== undefined) metrics.counter('consumer_events_total', { consumer, outcome }).value += count;
       },

@@ -8,7 +8,7 @@ const PER_RUN = 100;
 
 /**
  * Removes old notifications, a few inboxes of each environment per run, so that a million of them is no burden: each costs one
- * read of its oldest entries.
+ * read of its oldest entry.
  */
 export class InboxPruning {
   readonly #ctx: Context;

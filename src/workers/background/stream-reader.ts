@@ -19,6 +19,9 @@ const SAVE_MS = 250;
 const READ_RETRY_MS = 1_000;
 /** How long events collect, in milliseconds, after a batch consumer has handled all: under load it then needs fewer commits. */
 const COLLECT_MS = 100;
+/** How long a batch consumer rests after a full batch while the CPU is contended, and the age of events from which it does not, in milliseconds. */
+const YIELD_MS = 1_000;
+const MAX_YIELD_AGE_MS = 5_000;
 
 /** What became of an event, or of an attempt at it. */
 export type ConsumerOutcome = 'handled' | 'retried' | 'skipped' | 'lost';
@@ -28,6 +31,8 @@ export interface StreamReaderDeps {
   readonly log: Logger;
   /** Called for every outcome of `count` events. */
   readonly onOutcome: (consumer: string, outcome: ConsumerOutcome, count: number) => void;
+  /** As `watchCpu`. */
+  readonly watchCpu: () => () => boolean;
   /** Called with whether the consumer of a reader wants events, each time when that is known; with false once it has stopped. */
   readonly onWants: (reader: StreamReader, wants: boolean) => void;
 }
@@ -151,7 +156,7 @@ export class StreamReader {
     }
   }
 
-  /** Handles consecutive events as one batch. */
+  /** Handles consecutive events as one batch. If more wait while the CPU is contended, it then rests, so that requests go first. */
   async #handlePage(consumer: BatchConsumer, events: readonly StoredEvent[]): Promise<void> {
     const [first, last] = [events[0]?.seq ?? 0, events.at(-1)?.seq ?? 0];
     if (first > this.#read + 1) this.#skipLost(first - 1);
@@ -159,11 +164,13 @@ export class StreamReader {
     const handled = events.filter(({ text }) => consumer.types.has(typeOfEvent(text) as EventType)).map(({ text }) => JSON.parse(text) as EventEnvelope);
     this.#unfinished.add(first);
     this.#read = last;
+    const isContended = this.#deps.watchCpu();
     const skipped = handled.length === 0 ? 0 : await this.#handleBatch(consumer, handled);
     if (skipped === null) return;
     this.#unfinished.delete(first);
     this.#deps.onOutcome(consumer.name, 'handled', events.length - skipped);
     this.#scheduleSave();
+    if (events.length === READ_LIMIT && isRecent(handled[0], this.#deps.ctx.clock.now()) && isContended()) await this.#pause(YIELD_MS);
   }
 
   /** Returns how many events were skipped because they kept failing; null if the process shuts down before all are finished. */
@@ -291,6 +298,12 @@ export class StreamReader {
   #names(): { consumer: string; environment: string } {
     return { consumer: this.consumer.name, environment: this.environment.slug };
   }
+}
+
+/** Whether an event may still wait. One from the future, after the clock was set back, may not. */
+function isRecent(event: EventEnvelope | undefined, now: number): boolean {
+  const age = event === undefined ? Number.POSITIVE_INFINITY : now - Date.parse(event.at);
+  return age >= 0 && age < MAX_YIELD_AGE_MS;
 }
 
 /**
