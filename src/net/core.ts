@@ -55,6 +55,8 @@ export interface CoreResponse {
   onData(handler: (bytes: ArrayBuffer | Uint8Array, isLast: boolean) => void): unknown;
   /** The address of the other end of the connection, as text. */
   getRemoteAddressAsText(): ArrayBuffer;
+  /** The same in binary: 4 bytes for IPv4. Any other length says that the text is to be read. */
+  getRemoteAddress(): ArrayBuffer;
   /** Makes a WebSocket of the connection. The status must have been written before. */
   upgrade<T>(data: T, key: string, protocol: string, extensions: string, context: UpgradeContext): void;
 }

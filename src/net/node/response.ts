@@ -15,6 +15,7 @@ export interface ResponseHost {
 
 /** Bytes that are written at once of a body of known length. */
 const WRITE_BYTES = 256 * 1024;
+const NO_BYTES = new ArrayBuffer(0);
 
 /** The response to one request, on Node's HTTP server. */
 export class NodeResponse implements CoreResponse {
@@ -167,6 +168,10 @@ export class NodeResponse implements CoreResponse {
       else if (received < length) deliver(new Uint8Array(0), true);
     });
     return this;
+  }
+
+  getRemoteAddress(): ArrayBuffer {
+    return NO_BYTES;
   }
 
   getRemoteAddressAsText(): ArrayBuffer {
