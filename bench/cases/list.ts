@@ -2,7 +2,7 @@ import { startBuilds, startOnNodeCore } from '../lib/collab.ts';
 import { beforeGoal, type CaseResult, newRow, ratioGoal, record } from '../lib/measure.ts';
 import { startBareUws, startFastify } from '../lib/peers.ts';
 import type { Plan } from '../lib/plan.ts';
-import { interleave, withTargets } from '../lib/rounds.ts';
+import { interleave, together, withTargets } from '../lib/rounds.ts';
 import { getText, seedThreads, seedUsers } from '../lib/seed.ts';
 import type { Target } from '../lib/target.ts';
 import { runWrk, threadsFile } from '../lib/wrk.ts';
@@ -37,7 +37,8 @@ export async function listCase(plan: Plan): Promise<CaseResult> {
     }
 
     for (const target of targets) await runWrk('list', target, files.get(target)!, plan.warmUpSeconds);
-    await interleave(plan.rounds, targets, async (target) => {
+    const inRounds = plan.before === null ? interleave : together;
+    await inRounds(plan.rounds, targets, async (target) => {
       const run = await runWrk('list', target, files.get(target)!, plan.seconds);
       record(perSecond, target.name, run.perSecond);
       record(p50, target.name, run.p50Ms);

@@ -22,6 +22,18 @@ export async function interleave(rounds: number, targets: readonly Target[], mea
   }
 }
 
+/**
+ * Measures all targets at the same time in every round, so that they share the core and meet a machine of the same speed. Only for
+ * builds of one server whose load uses the processor alone: what waits for the disk, or runs with a lower priority, does not share
+ * evenly.
+ */
+export async function together(rounds: number, targets: readonly Target[], measure: (target: Target) => Promise<void>): Promise<void> {
+  for (let round = 0; round < rounds; round += 1) {
+    await untilIdle(targets);
+    await Promise.all(inRound(targets, round).map(measure));
+  }
+}
+
 /** Resolves once the processes of the targets are idle. Throws after five minutes. */
 export async function untilIdle(targets: readonly Target[]): Promise<void> {
   const end = performance.now() + IDLE_LIMIT_MS;
