@@ -81,7 +81,8 @@ t.test('what two users do on one page', { skip: skipReason, timeout: 180_000 }, 
     await ann.getByRole('button', { name: /Show comments/ }).click();
     const listed = async (filter: string): Promise<string[]> => {
       await ann.getByRole('radio', { name: filter }).click();
-      return ann.locator('.panel .item-body').allInnerTexts();
+      // Not the inner texts, which are empty until the list is painted (`content-visibility`).
+      return ann.locator('.panel .item-body').allTextContents();
     };
     t.same((await listed('Open')).toSorted(), ['Changed by REST', 'For Ann']);
     t.same(await listed('Mine'), ['Changed by REST']);
@@ -104,7 +105,7 @@ t.test('what two users do on one page', { skip: skipReason, timeout: 180_000 }, 
     t.ok(offset <= 1, 'the number is in the middle of its circle');
     await crowd.click();
     const list = ann.getByRole('dialog', { name: '2 threads here' });
-    t.same((await list.locator('.item-body').allInnerTexts()).toSorted(), ['Crowded one', 'Crowded two']);
+    t.same((await list.locator('.item-body').allTextContents()).toSorted(), ['Crowded one', 'Crowded two']);
     await list.getByText('Crowded two').click();
     await popover(ann).locator('.comment', { hasText: 'Crowded two' }).waitFor();
     await pin(ann, 'Crowded one').waitFor();
