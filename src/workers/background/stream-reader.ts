@@ -164,13 +164,14 @@ export class StreamReader {
     const handled = events.filter(({ text }) => consumer.types.has(typeOfEvent(text) as EventType)).map(({ text }) => JSON.parse(text) as EventEnvelope);
     this.#unfinished.add(first);
     this.#read = last;
-    const isContended = this.#deps.watchCpu();
+    // A page that is not full is the last one for now: there is nothing to hold back.
+    const isContended = events.length === READ_LIMIT ? this.#deps.watchCpu() : null;
     const skipped = handled.length === 0 ? 0 : await this.#handleBatch(consumer, handled);
     if (skipped === null) return;
     this.#unfinished.delete(first);
     this.#deps.onOutcome(consumer.name, 'handled', events.length - skipped);
     this.#scheduleSave();
-    if (events.length === READ_LIMIT && isRecent(handled[0], this.#deps.ctx.clock.now()) && isContended()) await this.#pause(YIELD_MS);
+    if (isContended !== null && isRecent(handled[0], this.#deps.ctx.clock.now()) && isContended()) await this.#pause(YIELD_MS);
   }
 
   /** Returns how many events were skipped because they kept failing; null if the process shuts down before all are finished. */
