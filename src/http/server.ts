@@ -44,8 +44,6 @@ export interface HttpDeps {
   readonly traces?: Traces | null | undefined;
   /** The routes of plugins. */
   readonly plugins?: readonly PluginRoute[] | undefined;
-  /** Called when more of a request's body has arrived, before it is handled. */
-  readonly onInput?: (() => void) | undefined;
 }
 
 /** The HTTP layer of one process, attached to its server. */
@@ -76,7 +74,7 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
   const files = new Files({ ctx, config, log, proxies, meter });
   const pages = new Pages({ clock: ctx.clock, store: ctx.store, dataDir: config.dataDir, status, log }, config, deps.demo ?? null);
 
-  const options = { draining: () => status.draining, finished: (exchange: Exchange) => requests.finished(exchange), onInput: deps.onInput };
+  const options = { draining: () => status.draining, finished: (exchange: Exchange) => requests.finished(exchange) };
   app.any('/*', (response, request) => {
     const exchange = new Exchange(response, request, options);
     requests.started();

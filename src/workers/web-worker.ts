@@ -79,11 +79,10 @@ interface Parts {
 export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics, traces, plugins }: WebWorkerOptions): Promise<WebWorker> {
   const core = await requireCore(config);
   const status: ServerStatus = { draining: false, warnings: plugins?.warnings ?? [] };
-  const onInput = ctx.store.expireOnInput();
-  const server = createServer(core.kind, onInput);
+  const server = createServer(core.kind, ctx.store.expireOnInput());
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? await (await import('../demo/demo.ts')).startDemo(ctx, DEMO_ENVIRONMENT) : undefined;
-  const http = attachHttp(server.app, { ctx, config, log, status, metrics, traces, demo, onInput, plugins: plugins?.routes, socketSchemas });
+  const http = attachHttp(server.app, { ctx, config, log, status, metrics, traces, demo, plugins: plugins?.routes, socketSchemas });
   logListenerErrors(ctx.store, log);
   const unfollowCommits = followCommits(ctx, bus);
   if (metrics !== undefined) timeCommits(ctx, metrics);

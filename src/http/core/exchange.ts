@@ -14,8 +14,6 @@ export interface ExchangeOptions {
   readonly draining: () => boolean;
   /** Called once per exchange, when the whole response is handed over or the client is gone. */
   readonly finished: (exchange: Exchange) => void;
-  /** Called when more of a request's body has arrived, before it is handled. */
-  readonly onInput?: (() => void) | undefined;
 }
 
 /** The core skips an unread rest of a body up to this size and serves further requests; beyond it, the connection is closed. */
@@ -200,7 +198,6 @@ export class Exchange {
   }
 
   #onData(data: ArrayBuffer | Uint8Array, isLast: boolean): void {
-    this.#options.onInput?.();
     this.#body.arrive(data instanceof Uint8Array ? data : new Uint8Array(data), isLast);
   }
 
