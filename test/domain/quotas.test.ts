@@ -172,11 +172,11 @@ await t.test('the writes of a user per minute are bounded, those of a backend ar
   const world = await createWorld(t);
   const [ann, bob, backend] = [world.ann, world.bob, world.backend].map((actor) => under(actor, { userWritesPerMinute: 60 }));
   for (let i = 0; i < 60; i++) await countWrite(world.ctx, ann as Actor);
-  await t.rejects(countWrite(world.ctx, ann as Actor), { code: 'rate_limited', retryAfter: 1, message: 'A user may write 60 times a minute (quota userWritesPerMinute). Try again in 1s' });
+  await t.rejects(async () => countWrite(world.ctx, ann as Actor), { code: 'rate_limited', retryAfter: 1, message: 'A user may write 60 times a minute (quota userWritesPerMinute). Try again in 1s' });
   await countWrite(world.ctx, bob as Actor);
   for (let i = 0; i < 100; i++) await countWrite(world.ctx, backend as Actor);
   world.clock.advance(1_000);
   await countWrite(world.ctx, ann as Actor);
-  await t.rejects(countWrite(world.ctx, ann as Actor), { code: 'rate_limited' });
+  await t.rejects(async () => countWrite(world.ctx, ann as Actor), { code: 'rate_limited' });
   await countWrite(world.ctx, under(world.ann, { userWritesPerMinute: null }));
 });

@@ -40,20 +40,24 @@ export class InputSchema<S extends TSchema> {
  * @param where prefix of the field path in messages, e.g. `data` for a field of a message; '' for a request body
  */
 export function validate<S extends TSchema>(input: InputSchema<S>, value: unknown, where = ''): Static<S> {
-  let cleaned = withSafeMetadata(value);
+  const safe = withSafeMetadata(value);
   // Only bodies that are not valid as they are can have a null to remove.
-  if (!input.check(cleaned)) cleaned = withoutNulls(input.schema, cleaned);
-  if (input.check(cleaned)) {
-    const malformed = malformedField(input.textFields, cleaned);
-    if (malformed !== null) throw invalidField(joinPath(where, malformed), 'must be well-formed Unicode, without lone surrogates');
-    return cleaned;
-  }
+  if (input.check(safe)) return wellFormed(input, safe, where);
+  const cleaned = withoutNulls(input.schema, safe);
+  if (input.check(cleaned)) return wellFormed(input, cleaned, where);
   const faults = input.errors(cleaned);
   const fault = selectFault(faults);
   if (fault === undefined) throw new CollabError('invalid_request', 'The body is invalid');
   if (fieldPaths(where, fault)[0] === '') throw new CollabError('invalid_json', `The body must be a JSON object, not ${shown(cleaned)}`);
   const fields = fieldErrors(input.schema, cleaned, where, fault, faults);
   throw new CollabError('invalid_request', fields[0]?.message ?? '', undefined, fields);
+}
+
+/** Returns a valid value. Throws `invalid_request` if one of its texts has a lone surrogate. */
+function wellFormed<T>(input: InputSchema<TSchema>, value: T, where: string): T {
+  const malformed = malformedField(input.textFields, value);
+  if (malformed !== null) throw invalidField(joinPath(where, malformed), 'must be well-formed Unicode, without lone surrogates');
+  return value;
 }
 
 /** One error for each field, that of `first` first. */

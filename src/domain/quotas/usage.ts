@@ -99,12 +99,12 @@ export function renderUsage({ comments, uploadBytes, stateBytes }: Usage): strin
 
 /**
  * Counts a write of a user against `userWritesPerMinute`. Throws `rate_limited` if that is used up. Writes of backends are
- * not counted: these have rate limits of their own.
+ * not counted: these have rate limits of their own. Returns a promise only for what is counted.
  */
-export async function countWrite(ctx: Context, actor: Actor): Promise<void> {
+export function countWrite(ctx: Context, actor: Actor): Promise<void> | void {
   const perMinute = quotasOf(actor.environment).userWritesPerMinute;
   if (actor.kind === 'backend' || perMinute === null) return;
-  await spendBudget(ctx, actor, { name: 'writes', perMinute, refusal: `A user may write ${perMinute} times a minute (quota userWritesPerMinute)` }, 1);
+  return spendBudget(ctx, actor, { name: 'writes', perMinute, refusal: `A user may write ${perMinute} times a minute (quota userWritesPerMinute)` }, 1);
 }
 
 /** A usage record after adding an amount of one kind. Throws `quota_exceeded` if that exceeds the quota. */

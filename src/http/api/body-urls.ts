@@ -7,10 +7,10 @@ const rewrites = new WeakMap<Uint8Array, { readonly baseUrl: string; readonly bo
  * Rewrites JSON as `withFileUrls` does, so that the URLs of all attachments begin with `baseUrl`. The result is cached for
  * bytes, which must never change.
  *
- * @param baseUrlOf as `TrustedProxies.baseUrl`; not called for bytes that are known to contain no URL
+ * @param baseUrlOf as `TrustedProxies.baseUrl`; not called for text, and bytes that are known, to contain no URL
  */
 export function bodyWithFileUrls(body: string | Uint8Array, baseUrlOf: () => string): string | Uint8Array {
-  if (typeof body === 'string') return withFileUrls(body, baseUrlOf());
+  if (typeof body === 'string') return containsFileUrls(body) ? withFileUrls(body, baseUrlOf()) : body;
   const cached = rewrites.get(body);
   if (cached === null) return body;
   const baseUrl = baseUrlOf();

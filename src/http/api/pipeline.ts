@@ -60,7 +60,8 @@ export class ApiPipeline {
       const authenticated = authenticate(request, route, key);
       if (authenticated !== undefined) await authenticated;
       requireScope(request, route);
-      if (request.caller !== null && route.access !== 'read' && route.method !== 'GET') await countWrite(services.ctx, request.caller);
+      const spent = request.caller !== null && route.access !== 'read' && route.method !== 'GET' ? countWrite(services.ctx, request.caller) : undefined;
+      if (spent !== undefined) await spent;
 
       admitBody(request, route);
       if (arriving !== null) {

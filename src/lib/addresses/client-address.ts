@@ -1,6 +1,13 @@
 import { isIPv4, isIPv6 } from 'node:net';
+import { BoundedMap } from '../bounded-map.ts';
 import type { Networks } from './networks.ts';
 import { parseAddress } from './parse-address.ts';
+
+/** How many addresses are kept in their normalised form: every request needs that of its client. */
+const KNOWN_ADDRESSES = 10_000;
+/** The longest text, in characters, that is kept: any IPv6 address without a zone. */
+const LONGEST_KEPT = 45;
+const known = new BoundedMap<string, string | null>(KNOWN_ADDRESSES);
 
 /**
  * The address of the client of a request. A peer outside of `trusted` is the client itself, and its `X-Forwarded-For` is
@@ -28,6 +35,14 @@ export function clientAddress(peer: string, forwardedFor: string, trusted: Netwo
  * without leading zeros or zone. Null for text that is not an address.
  */
 export function normaliseAddress(text: string): string | null {
+  let address = known.get(text);
+  if (address !== undefined) return address;
+  address = normalise(text);
+  if (text.length <= LONGEST_KEPT) known.set(text, address);
+  return address;
+}
+
+function normalise(text: string): string | null {
   if (isIPv4(text)) return text;
   const zone = text.indexOf('%');
   const bare = zone < 0 ? text : text.slice(0, zone);
