@@ -1,4 +1,4 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomBytes, randomFillSync, randomInt } from 'node:crypto';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -7,6 +7,10 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 export const TIME_LENGTH = 9;
 /** The most ids of one process within one millisecond: 15 bits. */
 const COUNTS = 32_768;
+
+/** Random bytes, generated in advance: a call of the generator costs more than an id. Those up to `unusedRandom` have been used. */
+const randomPool = new Uint8Array(1_024);
+let unusedRandom = randomPool.length;
 
 let lastMs = -1;
 let timePart = '';
@@ -57,8 +61,12 @@ function base32(value: number, length: number): string {
 }
 
 function randomBase32(length: number): string {
+  if (unusedRandom + length > randomPool.length) {
+    randomFillSync(randomPool);
+    unusedRandom = 0;
+  }
   let text = '';
-  for (const byte of randomBytes(length)) text += ALPHABET[byte & 31];
+  for (const end = unusedRandom + length; unusedRandom < end; unusedRandom++) text += ALPHABET[(randomPool[unusedRandom] as number) & 31];
   return text;
 }
 

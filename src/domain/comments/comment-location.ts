@@ -25,9 +25,12 @@ const GENERATED_REST_LENGTH = 16 - TIME_LENGTH;
  */
 export function newLocation(tx: Transaction, environmentId: string, threadId: string, now: number, chosenId: string | undefined): CommentLocation & { id: string } {
   const partition = threadRecordsOf(environmentId, threadId);
-  const id = chosenId ?? newCommentId(threadId, now);
-  const generated = chosenId === undefined ? decodeCommentId(environmentId, id) : undefined;
-  if (generated !== undefined) return { id, ...generated };
+  const threadPart = chosenId === undefined ? GENERATED_THREAD_ID.exec(threadId)?.[1] : undefined;
+  if (threadPart !== undefined) {
+    const commentPart = newShortId('', now);
+    return { id: generatedId(threadPart, commentPart), partition, key: generatedKey(commentPart) };
+  }
+  const id = chosenId ?? newId('cm_', now);
   const key = `${COMMENT_PREFIX}${timeKey(now)}~${id}`;
   tx.put(commentIndexOf(environmentId), id, `${threadId} ${key}`);
   return { id, partition, key };
@@ -36,7 +39,7 @@ export function newLocation(tx: Transaction, environmentId: string, threadId: st
 /** A generated id for a comment of a thread, which encodes its location if the id of the thread is generated too. */
 export function newCommentId(threadId: string, now: number): string {
   const threadPart = GENERATED_THREAD_ID.exec(threadId)?.[1];
-  return threadPart === undefined ? newId('cm_', now) : `cm_${threadPart}_${newShortId('', now)}`;
+  return threadPart === undefined ? newId('cm_', now) : generatedId(threadPart, newShortId('', now));
 }
 
 /** Deletes the index entry that `newLocation` wrote for the comment with this key, if it did. */
@@ -69,6 +72,10 @@ export function decodeCommentId(environmentId: string, commentId: string): Comme
   const [, threadPart, commentPart] = GENERATED_COMMENT_ID.exec(commentId) ?? [];
   if (threadPart === undefined || commentPart === undefined) return undefined;
   return { partition: threadRecordsOf(environmentId, `th_${threadPart}`), key: generatedKey(commentPart) };
+}
+
+function generatedId(threadPart: string, commentPart: string): string {
+  return `cm_${threadPart}_${commentPart}`;
 }
 
 function generatedKey(commentPart: string): string {
