@@ -156,9 +156,9 @@ export interface Store extends Reader {
 
   /**
    * Calls `listener` with every event that any process commits from now on; it may receive events that were committed
-   * shortly before too. Those of other processes arrive with a later read, `poll` or `maintain` of this process. What
-   * the listener throws goes to `onListenerError` and affects neither the commit nor other listeners. Returns a function
-   * that unsubscribes it.
+   * shortly before too. Those of other processes arrive with a later read, `poll` or `maintain` of this process. The
+   * listener may read the `text` of an event until it returns, but not later. What it throws goes to `onListenerError` and
+   * affects neither the commit nor other listeners. Returns a function that unsubscribes it.
    */
   follow(listener: EventListener): () => void;
   /**
@@ -190,8 +190,8 @@ export interface Store extends Reader {
   /**
    * Makes reads cheaper for a process that serves requests. After this call, a read shows every commit that was made before
    * the last call of the returned function, and before the current event loop iteration began, instead of every commit from
-   * before the current callback. Call the returned function in every callback in which bytes of a client arrive, before
-   * handling them: their sender may know of commits that this process has not seen.
+   * before the current callback. Call the returned function in every callback in which a request or message of a client begins
+   * to arrive, before handling it: its sender may know of commits that this process has not seen.
    */
   expireOnInput(): () => void;
 

@@ -23,6 +23,7 @@ export class MemoryStore implements Store {
   readonly #database: MemoryDatabase;
   readonly #valueCache: MemoryValueCache;
   readonly #followers = new Set<Follower>();
+  #delivering = false;
   readonly #faults = new ListenerErrors();
   readonly #flushListeners = new Listeners<[growth: Growth, ms: number]>(this.#faults.report);
   readonly #stopListening: () => void;
@@ -170,11 +171,12 @@ export class MemoryStore implements Store {
   }
 
   #deliver(): void {
+    // A listener has called `poll`: it receives what is left after it returns.
+    if (this.#delivering) return;
+    this.#delivering = true;
     for (const { listener, delivered, ended } of this.#followers) {
       for (const stream of this.#database.streams()) {
         for (const event of this.#database.events(stream, delivered.get(stream) ?? 0, Infinity)) {
-          // A listener may have called `poll` and so delivered it already.
-          if (event.seq <= (delivered.get(stream) ?? 0)) continue;
           delivered.set(stream, event.seq);
           listener.call(stream, event);
         }
@@ -185,6 +187,7 @@ export class MemoryStore implements Store {
         listener.call(stream, null);
       }
     }
+    this.#delivering = false;
   }
 
   #requireOpen(): void {

@@ -25,7 +25,8 @@ export function laggingStore(store: Store): LaggingStore {
     deliver();
   };
   store.follow((stream, event) => {
-    if (holding) held.push([stream, event]);
+    // A copy, because the text of an event may be read only while its follower is called.
+    if (holding) held.push([stream, event && { seq: event.seq, text: event.text }]);
     else for (const listener of listeners) listener(stream, event);
   });
   const follow = (listener: EventListener): (() => void) => {

@@ -3,6 +3,7 @@ import { isUserEvent } from '../../domain/users/erasure.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { PresenceState } from '../../model/presence.ts';
 import { inScope } from '../../model/room.ts';
+import type { StoredEvent } from '../../ports/store.ts';
 import type { Connection } from '../session/connection.ts';
 import type { Member } from './member.ts';
 import { Room, type RoomDeps } from './room.ts';
@@ -28,7 +29,7 @@ export class Rooms {
     this.#deps = deps;
     this.#unsubscribes = [
       deps.bus.onPublish(({ topic, text }) => this.#rooms.get(topic)?.onMessage(text)),
-      deps.ctx.store.follow((_stream, event) => event !== null && this.#onEvent(event.text)),
+      deps.ctx.store.follow((_stream, event) => event !== null && this.#onEvent(event)),
     ];
   }
 
@@ -136,9 +137,9 @@ export class Rooms {
   }
 
   /** Rooms show the names and pictures of users. */
-  #onEvent(event: string): void {
-    if (this.#rooms.size === 0 || !isUserEvent(event)) return;
-    const { data } = JSON.parse(event) as { data: { userId: string } };
+  #onEvent(event: StoredEvent): void {
+    if (this.#rooms.size === 0 || !isUserEvent(event.text)) return;
+    const { data } = JSON.parse(event.text) as { data: { userId: string } };
     for (const room of this.#rooms.values()) room.profileChanged(data.userId);
   }
 }

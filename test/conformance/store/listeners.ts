@@ -22,6 +22,25 @@ export const listenerCases: Cases = {
     t.strictSame(received, [1, 2, 3]);
   },
 
+  'a follower that reads the store receives every event once, in order and with its text': async (t, { store, peer }) => {
+    const received: string[] = [];
+    peer.follow((_, event) => {
+      peer.poll();
+      void peer.get('p', 'k');
+      received.push(event?.text ?? 'end');
+    });
+    const own = emit(peer, 'stream');
+    for (let i = 0; i < 5; i++) {
+      await Promise.all([emit(store, 'stream'), emit(store, 'stream')]);
+      peer.poll();
+    }
+    await own;
+    const last = await peer.lastSeq('stream');
+    await until(() => received.length === last);
+    const texts = (await peer.events('stream', 0, last)).map(({ text }) => text);
+    t.strictSame(received, texts);
+  },
+
   'onFlushed reports each commit of its own process, with the streams that have grown and a duration': async (t, { store, peer }) => {
     const flushed: [growth: object, ms: number][] = [];
     const stop = store.onFlushed((growth, ms) => flushed.push([Object.fromEntries(growth), ms]));

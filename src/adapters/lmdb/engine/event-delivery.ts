@@ -1,10 +1,13 @@
 import { Listeners } from '../../../lib/listeners.ts';
 import type { EventListener, StoredEvent } from '../../../ports/store.ts';
+import { type Slot, textOf } from './batch.ts';
 
 /** Queues new events and calls the followers with them. */
 export class EventDelivery {
   readonly #followers: Listeners<Parameters<EventListener>>;
-  #queue: [stream: string, event: StoredEvent | null][] = [];
+  /** What the followers have not received; during `deliver` also what they have. */
+  #queue: { readonly stream: string; readonly event: StoredEvent | null }[] = [];
+  #delivering = false;
 
   /** @param report called with what a follower throws */
   constructor(report: (error: unknown) => void) {
@@ -28,14 +31,65 @@ export class EventDelivery {
 
   /** Queues an event of a stream; null for its end. */
   add(stream: string, event: StoredEvent | null): void {
-    this.#queue.push([stream, event]);
+    this.#queue.push({ stream, event });
   }
 
-  /** Calls the followers with the queued events. Not inside a write transaction, which would keep other writers waiting. */
+  /** Queues an event whose text is in the slot. Call `decode` before the bytes of the slot are freed. */
+  addSlot(stream: string, seq: number, slot: Slot): void {
+    this.add(stream, new SlotEvent(seq, slot));
+  }
+
+  /** Decodes the texts of what is queued, so that the bytes of their slots may be freed. */
+  decode(): void {
+    for (const { event } of this.#queue) if (event instanceof SlotEvent) event.decode();
+  }
+
+  /**
+   * Calls the followers with the queued events, in order; also with those that are queued meanwhile. Not inside a write
+   * transaction, which would keep other writers waiting. No effect if a follower calls it.
+   */
   deliver(): void {
-    if (this.#queue.length === 0) return;
-    const queue = this.#queue;
-    this.#queue = [];
-    for (const [stream, event] of queue) this.#followers.call(stream, event);
+    if (this.#queue.length === 0 || this.#delivering) return;
+    this.#delivering = true;
+    try {
+      // Grows while a follower reads the store.
+      for (const { stream, event } of this.#queue) {
+        this.#followers.call(stream, event);
+        if (event instanceof SlotEvent) event.expire();
+      }
+    } finally {
+      this.#queue = [];
+      this.#delivering = false;
+    }
+  }
+}
+
+/** An event whose text is decoded when it is first read: most followers need the texts of few events. */
+class SlotEvent implements StoredEvent {
+  readonly seq: number;
+  #slot: Slot | undefined;
+  #text: string | undefined;
+
+  constructor(seq: number, slot: Slot) {
+    this.seq = seq;
+    this.#slot = slot;
+  }
+
+  /** Throws once the followers have been called, unless it was read before: the bytes of the slot may be freed then. */
+  get text(): string {
+    this.decode();
+    if (this.#text === undefined) throw new Error('The text of a new event can be read only while its follower is called');
+    return this.#text;
+  }
+
+  /** Keeps the text, so that the bytes of the slot are no longer needed. */
+  decode(): void {
+    if (this.#slot !== undefined) this.#text = textOf(this.#slot) ?? '';
+    this.#slot = undefined;
+  }
+
+  /** Ends the time in which the slot may be read. */
+  expire(): void {
+    this.#slot = undefined;
   }
 }

@@ -244,7 +244,7 @@ export class StoreView {
         this.events.end(stream, position);
         this.#delivery.add(stream, null);
       } else if (this.events.append(stream, seq, slot, position) && this.#delivery.hasFollowers) {
-        this.#delivery.add(stream, { seq, text: textOf(slot) ?? '' });
+        this.#delivery.addSlot(stream, seq, slot);
       }
     }
   }
@@ -272,6 +272,7 @@ export class StoreView {
   }
 
   #drop(position: number): void {
+    this.#delivery.decode();
     this.#dropped = position;
     this.memtable.drop(position);
     this.events.drop(position);
@@ -280,6 +281,7 @@ export class StoreView {
 
   /** Drops everything in memory and continues from the last checkpoint. */
   #reloadFromTable(): void {
+    this.#delivery.decode();
     this.memtable.clear();
     this.#tableCache.clear();
     this.valueCache.clear();
