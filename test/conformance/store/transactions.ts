@@ -50,6 +50,36 @@ export const transactionCases: Cases = {
     }
   },
 
+  'transactions that fail together with others leave nothing behind': async (t, { store, peer }) => {
+    await store.transact(async (tx) => {
+      for (const key of ['kept', 'n', 'old']) tx.put('p', key, '1');
+    });
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 30 }, (_, i) =>
+        store.transact(async (tx) => {
+          tx.update('p', 'n', plusOne);
+          tx.update('p', 'n', plusOne);
+          tx.put('q', 'last', String(i));
+          if (i === 0) tx.delete('p', 'old');
+          if (i % 3 !== 1) return;
+          tx.put('p', 'old', 'x');
+          tx.delete('p', 'kept');
+          tx.put('failed', 'k', 'x');
+          tx.emit('stream', () => {
+            throw new CollabError('forbidden', 'no');
+          });
+        }),
+      ),
+    );
+    t.equal(outcomes.filter(({ status }) => status === 'rejected').length, 10);
+    for (const view of [store, peer]) {
+      t.equal(await view.get('p', 'n'), String(1 + 2 * 20));
+      t.strictSame([await view.get('p', 'kept'), await view.get('p', 'old')], ['1', undefined]);
+      t.not(Number(await view.get('q', 'last')) % 3, 1, 'the last write is not one of a transaction that failed');
+      t.strictSame([await view.range('failed'), await view.lastSeq('stream')], [[], 0]);
+    }
+  },
+
   'of concurrent transactions that read and write one record, none is lost': async (t, { store, peer }) => {
     const add = (view: Store): Promise<void> => view.transact(async (tx) => tx.put('p', 'n', plusOne(await tx.get('p', 'n'))));
     // As many at once as the number of runs surely allows, several times.

@@ -36,9 +36,13 @@ export class Arena {
 
   /** Assigns everything allocated so far to commits that end at or before `position`. */
   assign(position: number): void {
-    const last = this.#blocks.at(-1);
-    if (last !== undefined) last.position = position;
-    for (const block of this.#blocks) if (block.position === Number.POSITIVE_INFINITY) block.position = position;
+    // Only the last blocks have no position yet, and the last one gets every commit.
+    for (let i = this.#blocks.length - 1; i >= 0; i--) {
+      const block = this.#blocks[i] as Block;
+      const isLast = i === this.#blocks.length - 1;
+      if (!isLast && block.position !== Number.POSITIVE_INFINITY) break;
+      block.position = position;
+    }
   }
 
   /** Frees the bytes of commits up to `position`: the caller must not use them any more. */

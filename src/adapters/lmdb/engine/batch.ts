@@ -2,8 +2,8 @@ import type { Arena } from './arena.ts';
 
 /** The writes of a group of transactions: the last value of each record, and the events with their positions. */
 export interface Batch {
-  /** partition -> key -> value; undefined: deleted */
-  readonly writes: ReadonlyMap<string, ReadonlyMap<string, string | undefined>>;
+  /** partition -> key -> value; null: deleted */
+  readonly writes: ReadonlyMap<string, ReadonlyMap<string, string | null>>;
   readonly events: readonly LoggedEvent[];
 }
 
@@ -64,7 +64,7 @@ export function textOf({ bytes, start, end }: Slot): string | undefined {
 export function encodeBatch(batch: Batch, arena: Arena): EncodedBatch {
   const texts: string[] = [];
   for (const { text } of batch.events) texts.push(text);
-  for (const values of batch.writes.values()) for (const value of values.values()) if (value !== undefined) texts.push(value);
+  for (const values of batch.writes.values()) for (const value of values.values()) if (value !== null) texts.push(value);
   const body = texts.join('');
   const bodyBytes = Buffer.byteLength(body);
   // Most bodies are ASCII: their lengths in characters and in bytes are equal and need not be computed again.
@@ -76,7 +76,7 @@ export function encodeBatch(batch: Batch, arena: Arena): EncodedBatch {
   header.push(batch.writes.size);
   for (const [partition, values] of batch.writes) {
     header.push(partition, values.size);
-    for (const [key, value] of values) header.push(key, value === undefined ? -1 : bytesOf(value));
+    for (const [key, value] of values) header.push(key, value === null ? -1 : bytesOf(value));
   }
   const head = header.join('\n');
   const bytes = arena.allocate(PREFIX_BYTES + head.length + bodyBytes);

@@ -2,16 +2,17 @@ import { CollabError } from '../../../model/errors.ts';
 import type { Growth } from '../../../ports/store.ts';
 import { type Batch, type LoggedEvent, STREAM_END } from './batch.ts';
 import type { StoreView } from './store-view.ts';
-import type { LmdbTransaction } from './transaction.ts';
+import type { LmdbTransaction, Operation } from './transaction.ts';
 
 /** The result of a transaction: on disk; to be run again; or refused, because one of its updates threw or the commit failed. */
 export type CommitOutcome = { readonly kind: 'committed' } | { readonly kind: 'conflict' } | { readonly kind: 'failed'; readonly error: unknown };
 
-/** The value that one operation of a transaction writes. */
-interface Write {
+/** What one operation of a transaction has replaced in the group. */
+interface Replaced {
   readonly partition: string;
   readonly key: string;
-  readonly value: string | undefined;
+  /** The value of an earlier operation, null for a deletion; undefined if there was none. */
+  readonly value: string | null | undefined;
 }
 
 /** The writes and events of the transactions in one group commit, on top of the committed store view. */
@@ -21,7 +22,7 @@ export class CommitGroup {
   /** Characters of the values to write so far. */
   length = 0;
   readonly #view: StoreView;
-  readonly #writes = new Map<string, Map<string, string | undefined>>();
+  readonly #writes = new Map<string, Map<string, string | null>>();
   readonly #events: LoggedEvent[] = [];
   readonly #lastSeq = new Map<string, number>();
 
@@ -32,19 +33,25 @@ export class CommitGroup {
   /** Validates a transaction and adds all of its writes and events, or none. */
   add(transaction: LmdbTransaction): CommitOutcome {
     this.size++;
+    const { head } = this.#view;
     for (const { partition, key, position } of transaction.reads) {
-      if (this.#writes.get(partition)?.has(key) === true || this.#view.changedSince(partition, key, position)) return { kind: 'conflict' };
+      if (this.#writes.get(partition)?.has(key) === true) return { kind: 'conflict' };
+      // Most often nothing at all was committed since the read.
+      if (position !== head && this.#view.changedSince(partition, key, position)) return { kind: 'conflict' };
     }
+    const replaced: Replaced[] = [];
+    const { length } = this;
     try {
-      const writes = this.#evaluate(transaction);
+      for (const operation of transaction.operations) replaced.push(this.#write(operation));
       const events = this.#assignPositions(transaction);
-      for (const write of writes) this.#addWrite(write);
       for (const event of events) {
         this.#events.push(event);
         this.#lastSeq.set(event.stream, event.seq);
       }
       return { kind: 'committed' };
     } catch (error) {
+      this.#restore(replaced);
+      this.length = length;
       return { kind: 'failed', error };
     }
   }
@@ -59,27 +66,25 @@ export class CommitGroup {
     return { writes: this.#writes, events: this.#events };
   }
 
-  #evaluate(transaction: LmdbTransaction): Write[] {
-    const writes: Write[] = [];
-    for (const { partition, key, value, change } of transaction.operations) {
-      writes.push({ partition, key, value: change === undefined ? value : change(this.#current(writes, partition, key)) });
+  /** Adds one operation. A `change` is given the value after the operations before it in the group, and all commits. */
+  #write({ partition, key, value, change }: Operation): Replaced {
+    let values = this.#writes.get(partition);
+    const earlier = values?.get(key);
+    const next = change === undefined ? value : change(earlier === undefined ? this.#view.get(partition, key) : (earlier ?? undefined));
+    if (values === undefined) this.#writes.set(partition, (values = new Map<string, string | null>()));
+    values.set(key, next ?? null);
+    this.length += next?.length ?? 0;
+    return { partition, key, value: earlier };
+  }
+
+  /** Takes back the operations of a transaction that has failed, of which these are the first. */
+  #restore(replaced: readonly Replaced[]): void {
+    for (const { partition, key, value } of replaced.toReversed()) {
+      const values = this.#writes.get(partition);
+      if (value !== undefined) values?.set(key, value);
+      else values?.delete(key);
+      if (values?.size === 0) this.#writes.delete(partition);
     }
-    return writes;
-  }
-
-  /** The value after the earlier operations of the transaction, the transactions before it in the group, and all commits. */
-  #current(earlier: readonly Write[], partition: string, key: string): string | undefined {
-    const own = earlier.findLast((other) => other.key === key && other.partition === partition);
-    if (own !== undefined) return own.value;
-    const written = this.#writes.get(partition);
-    return written?.has(key) === true ? written.get(key) : this.#view.get(partition, key);
-  }
-
-  #addWrite({ partition, key, value }: Write): void {
-    const values = this.#writes.get(partition);
-    if (values === undefined) this.#writes.set(partition, new Map<string, string | undefined>().set(key, value));
-    else values.set(key, value);
-    this.length += value?.length ?? 0;
   }
 
   #assignPositions(transaction: LmdbTransaction): LoggedEvent[] {
