@@ -6,6 +6,7 @@ const BACKSLASH = 0x5c;
  * once, does not recurse and allocates nothing. The result for text that is not JSON is meaningless, but as cheap.
  */
 export function isDeeperThan(text: string, limit: number): boolean {
+  if (hasAtMost(limit, text)) return false;
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
@@ -23,6 +24,15 @@ export function isDeeperThan(text: string, limit: number): boolean {
     }
   }
   return false;
+}
+
+/** Whether a text has at most `limit` opening brackets, in strings or outside. Most have a few, and need not be read in detail. */
+function hasAtMost(limit: number, text: string): boolean {
+  let count = 0;
+  for (const bracket of '{[') {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) if (++count > limit) return false;
+  }
+  return true;
 }
 
 /** The index of the closing quote of the string that begins at `start`; the length of the text if it has none. */

@@ -57,7 +57,8 @@ export function renderEvent(draft: EventDraft, seq: number): string {
   const room = draft.roomId === null ? '' : `,"roomId":${JSON.stringify(draft.roomId)}`;
   const thread = draft.threadId === null ? '' : `,"threadId":"${draft.threadId}"`;
   const user = draft.userId === undefined ? '' : `,"userId":${JSON.stringify(draft.userId)}`;
-  return `{"type":"${draft.type}","seq":${seq},"eventId":"${draft.eventId}","at":"${draft.at}"${room}${thread}${user},"actor":${JSON.stringify(draft.actor)},"data":${draft.data}}`;
+  const actor = `{"userId":${draft.actor.userId === null ? 'null' : JSON.stringify(draft.actor.userId)},"via":"${draft.actor.via}"}`;
+  return `{"type":"${draft.type}","seq":${seq},"eventId":"${draft.eventId}","at":"${draft.at}"${room}${thread}${user},"actor":${actor},"data":${draft.data}}`;
 }
 
 const TYPE_START = '{"type":"'.length;

@@ -1,6 +1,7 @@
 import { DataError } from '../../../model/errors.ts';
 import { crc32 } from '../../../lib/crc32.ts';
-import { sumOf } from '../env/checked-value.ts';
+import { formatSum, sumOf } from '../env/checked-value.ts';
+import type { Slot } from './batch.ts';
 
 /**
  * First character of a chunk with a checksum of its key and content; the CRC-32 of key and events follows. Events are JSON
@@ -10,11 +11,22 @@ const MARK = '$';
 /** The same in chunks of format 3, whose checksum is that of the events alone. */
 const PLAIN_MARK = '#';
 const CHECKSUM_LENGTH = 8;
+const LINE_BREAK = 0x0a;
 
-/** Encodes consecutive events of one stream as one record: a checksum, then one event per line. */
-export function encodeEventChunk(key: string, texts: readonly string[]): string {
-  const lines = texts.join('\n');
-  return `${MARK}${sumOf(key, lines)}\n${lines}`;
+/** Encodes consecutive events of one stream as one record, without decoding their texts: a checksum, then one event per line. */
+export function encodeEventChunk(key: string, slots: readonly Slot[]): Buffer {
+  // Longer than the header that takes its place once it has been summed up with the lines, as `sumOf` does.
+  const prefix = Buffer.from(`${key} `);
+  let at = prefix.length;
+  const bytes = Buffer.allocUnsafe(slots.reduce((size, { start, end }) => size + end - start + 1, at - 1));
+  prefix.copy(bytes);
+  for (const { bytes: text, start, end } of slots) {
+    if (at > prefix.length) at = bytes.writeUInt8(LINE_BREAK, at);
+    at += text.copy(bytes, at, start, end);
+  }
+  const header = `${MARK}${formatSum(crc32(bytes))}\n`;
+  bytes.write(header, prefix.length - header.length, 'latin1');
+  return bytes.subarray(prefix.length - header.length);
 }
 
 /**
@@ -43,5 +55,5 @@ function linesOf(value: string): string {
 }
 
 function plainSum(lines: string): string {
-  return crc32(Buffer.from(lines)).toString(16).padStart(CHECKSUM_LENGTH, '0');
+  return formatSum(crc32(lines));
 }

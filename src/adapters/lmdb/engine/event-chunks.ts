@@ -1,5 +1,6 @@
+import { asBinary } from 'lmdb';
 import type { StoredEvent } from '../../../ports/store.ts';
-import { type Slot, textOf } from './batch.ts';
+import type { Slot } from './batch.ts';
 import type { Database } from '../env/database.ts';
 import { decodeEventChunk, encodeEventChunk, eventCountOf } from './event-chunk.ts';
 
@@ -51,9 +52,8 @@ export class EventChunks {
   /** Appends consecutive events, of which the first is at `firstSeq`. */
   append(stream: string, firstSeq: number, slots: readonly Slot[]): void {
     for (let i = 0; i < slots.length; i += CHUNK_EVENTS) {
-      const texts = slots.slice(i, i + CHUNK_EVENTS).map((slot) => textOf(slot) ?? '');
       const key = chunkKey(stream, firstSeq + i);
-      void this.#table.put(key, encodeEventChunk(key, texts));
+      void this.#table.put(key, asBinary(encodeEventChunk(key, slots.slice(i, i + CHUNK_EVENTS))) as unknown as string);
     }
   }
 

@@ -64,7 +64,12 @@ export function decodeNumber(key: string, text: string): number {
 
 /** The CRC-32 of a text that is stored under `key`, as 8 hexadecimal digits. */
 export function sumOf(key: string, text: string): string {
-  return crc32(`${key} ${text}`).toString(16).padStart(8, '0');
+  return formatSum(crc32(`${key} ${text}`));
+}
+
+/** A CRC-32 as 8 hexadecimal digits. */
+export function formatSum(sum: number): string {
+  return sum.toString(16).padStart(8, '0');
 }
 
 function isPrintable(byte: number): boolean {
