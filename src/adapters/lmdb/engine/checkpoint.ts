@@ -20,8 +20,7 @@ export async function checkpoint(database: Database, view: StoreView): Promise<v
     const from = view.checkpointed;
     const to = view.head;
     if (checkpointPosition(checkpointText(database)) !== from) return;
-    for (const [partition, key, slot] of view.memtable.all()) {
-      if (slot.position <= from || slot.position > to) continue;
+    for (const [partition, key, slot] of view.memtable.between(from, to)) {
       const name = tableKey(partition, key);
       if (slot.end < slot.start) void database.table.remove(name);
       else void database.table.put(name, valueOf(name, slot));

@@ -39,9 +39,12 @@ export class EventLog {
 
   /** Adds an event of the log that was committed at `position`. Returns false if it is known already or the stream has ended. */
   append(stream: string, seq: number, slot: Slot, position: number): boolean {
-    if (this.#ends.has(stream)) return false;
-    // The chunks may be ahead of this process: an event that it has not read from the log is new to its followers.
-    const tail = this.#tails.get(stream) ?? this.#newTail(stream, seq - 1);
+    let tail = this.#tails.get(stream);
+    if (tail === undefined) {
+      if (this.#ends.has(stream)) return false;
+      // The chunks may be ahead of this process: an event that it has not read from the log is new to its followers.
+      tail = this.#newTail(stream, seq - 1);
+    }
     if (seq <= tail.last) return false;
     slot.position = position;
     tail.slots.push(slot);
@@ -127,9 +130,9 @@ export class EventLog {
   }
 
   #tail(stream: string): Tail {
-    if (this.#ends.has(stream)) return NO_EVENTS;
     const known = this.#tails.get(stream);
     if (known !== undefined) return known;
+    if (this.#ends.has(stream)) return NO_EVENTS;
     this.#prepareTableRead();
     return this.#tails.get(stream) ?? this.#newTail(stream, this.#chunks.last(stream));
   }

@@ -34,18 +34,23 @@ export class Memtable {
     return this.#partitions.keys();
   }
 
-  /** Every slot, in the order of the base table. */
-  *all(): Iterable<[partition: string, key: string, slot: Slot]> {
+  /** Every slot that was committed after `from` and up to `to`, in the order of the base table. */
+  *between(from: number, to: number): Iterable<[partition: string, key: string, slot: Slot]> {
     for (const partition of [...this.#partitions.keys()].sort(byteOrder)) {
-      const slots = this.#partitions.get(partition);
-      for (const key of slots?.ordered() ?? []) yield [partition, key, slots?.get(key) as Slot];
+      const slots = this.#partitions.get(partition) as PartitionSlots;
+      for (const key of slots.keysBetween(from, to).sort(byteOrder)) yield [partition, key, slots.get(key) as Slot];
     }
   }
 
-  /** Drops what was committed at or before `position`: the base table has it. */
-  drop(position: number): void {
+  /**
+   * Drops what was committed at or before `position`: the base table has it.
+   *
+   * @param onDrop called with the keys of each partition that were dropped
+   */
+  drop(position: number, onDrop: (partition: string, keys: readonly string[]) => void): void {
     for (const [partition, slots] of this.#partitions) {
-      slots.drop(position);
+      const keys = slots.drop(position);
+      if (keys.length > 0) onDrop(partition, keys);
       if (slots.size === 0) this.#partitions.delete(partition);
     }
   }
@@ -73,23 +78,32 @@ export class PartitionSlots {
   }
 
   set(key: string, slot: Slot): void {
-    const ordered = this.#ordered;
-    if (ordered !== undefined && !this.#slots.has(key)) {
-      const last = ordered.at(-1);
-      // Most new keys are the largest, because they begin with a time.
-      if (last === undefined || key > last) ordered.push(key);
-      else this.#unsorted.push(key);
-    }
+    const { size } = this.#slots;
     this.#slots.set(key, slot);
+    const ordered = this.#ordered;
+    if (ordered === undefined || this.#slots.size === size) return;
+    const last = ordered.at(-1);
+    // Most new keys are the largest, because they begin with a time.
+    if (last === undefined || key > last) ordered.push(key);
+    else this.#unsorted.push(key);
   }
 
-  /** Drops the slots that were committed at or before `position`. */
-  drop(position: number): void {
-    for (const [key, slot] of this.#slots) {
-      if (slot.position <= position) this.#slots.delete(key);
-    }
+  /** Drops the slots that were committed at or before `position`, and returns their keys. */
+  drop(position: number): string[] {
+    const dropped = this.keysBetween(Number.NEGATIVE_INFINITY, position);
+    if (dropped.length === 0) return dropped;
+    if (dropped.length === this.#slots.size) this.#slots.clear();
+    else for (const key of dropped) this.#slots.delete(key);
     this.#ordered = undefined;
     this.#unsorted = [];
+    return dropped;
+  }
+
+  /** The keys of the slots that were committed after `from` and up to `to`, in no particular order. */
+  keysBetween(from: number, to: number): string[] {
+    const keys: string[] = [];
+    for (const [key, { position }] of this.#slots) if (position > from && position <= to) keys.push(key);
+    return keys;
   }
 
   /** The keys in byte order. */

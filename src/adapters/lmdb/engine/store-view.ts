@@ -236,7 +236,6 @@ export class StoreView {
     this.arena.assign(position);
     for (const partition of batch.writes) {
       this.memtable.apply(partition, position);
-      this.#tableCache.delete(partition.partition, partition.keys);
       this.valueCache.invalidate(partition.partition);
     }
     for (const { stream, seq, slot } of batch.events) {
@@ -274,7 +273,7 @@ export class StoreView {
   #drop(position: number): void {
     this.#delivery.decode();
     this.#dropped = position;
-    this.memtable.drop(position);
+    this.memtable.drop(position, (partition, keys) => this.#tableCache.delete(partition, keys));
     this.events.drop(position);
     this.arena.release(position);
   }
