@@ -5,6 +5,7 @@ import { deleteThread, setResolved } from '../../src/domain/comments/threads.ts'
 import { createWorld, startWorker, type Worker, type World } from '../helpers/realtime.ts';
 import { isEvent, type TestSocket } from '../helpers/socket.ts';
 import { Backend } from '../helpers/writing.ts';
+import { emitChange } from '../../src/domain/events/emit.ts';
 import { epochOf } from '../../src/domain/events/streams.ts';
 
 const upTo = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index + 1);
@@ -168,6 +169,77 @@ await t.test('a token with rooms receives only their events, and the position of
   await backend.thread('docs');
   await some.until(() => created(some).length === 4);
   t.equal(markers(some).length, 1, 'no marker after a visible event');
+});
+
+/** Emits one event per entry in one commit: one in the room `docs` for 'room', else a notification about a comment in it for that user. */
+async function emit({ ctx, environment }: World, ...receivers: readonly string[]): Promise<void> {
+  await ctx.store.transact(async (tx) => {
+    for (const receiver of receivers) {
+      const change = { at: ctx.clock.now(), roomId: 'docs', threadId: 'th_1', userId: 'bot', via: 'rest', data: '{}' } as const;
+      if (receiver === 'room') emitChange(tx, environment, { ...change, type: 'thread.updated' });
+      else emitChange(tx, environment, { ...change, type: 'notification.created', receiverId: receiver });
+    }
+  });
+}
+
+await t.test('events of one user arrive in order among those of everyone, on every socket that sees their room', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world);
+  const join = async (userId: string, rooms?: string[]): Promise<TestSocket> => worker.join(await world.token({ userId, ...(rooms && { rooms }) }));
+  const [bob, again, elsewhere, ann] = [await join('bob'), await join('bob', ['docs']), await join('bob', ['other']), await join('ann')];
+  const received = (socket: TestSocket, from: number): string[] => socket.frames.flatMap((frame) => (isEvent(frame) && (frame.seq ?? 0) > from ? [`${(frame.seq ?? 0) - from} ${frame.type}`] : []));
+  const from = await (await Backend.of(world)).head();
+  await emit(world, 'room', 'bob', 'bob', 'room', 'bob', 'carl', 'bob');
+  const late = await join('bob');
+  await emit(world, 'room', 'bob');
+  const [common, own] = ['thread.updated', 'notification.created'];
+  const all = [`1 ${common}`, `2 ${own}`, `3 ${own}`, `4 ${common}`, `5 ${own}`, `7 ${own}`, `8 ${common}`, `9 ${own}`];
+  for (const socket of [bob, again]) {
+    await socket.until(() => received(socket, from).length >= all.length, 'all events');
+    t.strictSame(received(socket, from), all);
+  }
+  await late.until(() => received(late, from).length >= 2);
+  t.strictSame(received(late, from), all.slice(-2), 'only what came after it had joined');
+  await ann.until(() => received(ann, from).length >= 3);
+  t.strictSame(received(ann, from), [`1 ${common}`, `4 ${common}`, `8 ${common}`]);
+  t.strictSame(received(elsewhere, from), []);
+});
+
+await t.test('a socket receives the position of events for other users after five seconds, or within a second after 500', async (t) => {
+  const world = await createWorld(t);
+  const worker = await startWorker(t, world);
+  const ann = await worker.join(await world.token({ userId: 'ann' }));
+  const backend = await Backend.of(world);
+  const advance = (ms: number): void => {
+    world.clock.advance(ms);
+    worker.realtime.tick();
+  };
+  const markers = (): (number | undefined)[] => ann.frames.flatMap(({ type, seq }) => (type === 'seq' ? [seq] : []));
+  const event = async (): Promise<void> => {
+    await emit(world, 'room');
+    const seq = await backend.head();
+    await ann.until(() => ann.seqs.includes(seq));
+  };
+  advance(1_000);
+  await emit(world, 'bob');
+  for (let second = 1; second < 5; second++) advance(1_000);
+  await event();
+  t.strictSame(markers(), [], 'none before');
+  advance(1_000);
+  await event();
+  t.strictSame(markers(), [], 'none if an event came first');
+  await emit(world, 'bob');
+  for (let second = 1; second <= 5; second++) advance(1_000);
+  await event();
+  t.strictSame(markers(), [(await backend.head()) - 1]);
+  await emit(world, ...Array.from({ length: 499 }, () => 'bob'));
+  advance(1_000);
+  await event();
+  t.equal(markers().length, 1, '499 events wait');
+  await emit(world, ...Array.from({ length: 500 }, () => 'bob'));
+  advance(1_000);
+  await event();
+  t.strictSame(markers().slice(1), [(await backend.head()) - 1]);
 });
 
 await t.test('events that belong to no room reach confined tokens too (decision 24)', async (t) => {

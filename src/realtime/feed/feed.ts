@@ -7,7 +7,15 @@ import type { CoreApp } from '../../net/core.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
 import { seqFrame } from '../socket/protocol.ts';
-import type { SocketLimits, SocketWriter } from '../socket/socket-writer.ts';
+import type { SocketLimits } from '../socket/socket-writer.ts';
+import { type UserSocket, UserSockets } from './user-sockets.ts';
+
+/** Within how many milliseconds a channel receives the position of an event in a room that it does not see. */
+const ROOM_POSITION_MS = 0;
+/** The same for an event that one user receives: each notification would otherwise send a frame to every socket. */
+const USER_POSITION_MS = 5_000;
+/** A channel that is this many events behind receives the position earlier. Half of the events that a client may miss and still resume. */
+const MAX_UNTOLD_EVENTS = 500;
 
 /**
  * Subscribers of one feed that see the same rooms and reach the server at the same address. They share a native topic, so
@@ -20,16 +28,16 @@ export interface FeedChannel {
   readonly baseUrl: string;
   readonly key: string;
   members: number;
-  /** Whether the last event was in a room that this channel does not see. */
-  skipped: boolean;
+  /** Position of the last event or `seq` frame that was sent to this channel. */
+  sentSeq: number;
+  /** Until when the position of the events after `sentSeq` is sent, by `SocketLimits.now`; Infinity if there are none. */
+  positionDueAt: number;
   /** Time of the last publication, by `SocketLimits.now`. */
   publishedAt: number;
 }
 
 /** A socket that receives the events of a feed. */
-export interface FeedSubscriber {
-  readonly writer: SocketWriter;
-  readonly userId: string;
+export interface FeedSubscriber extends UserSocket {
   rooms: RoomScope;
   /** Position up to which the client has every event, while `channel` is null. */
   position: number;
@@ -66,8 +74,8 @@ export class Feed {
   /** All subscribers, including those that have not caught up. */
   readonly #subscribers = new Set<FeedSubscriber>();
   readonly #channels = new Map<string, FeedChannel>();
-  /** The subscribers in channels, by user, for the events that only one user receives. */
-  readonly #byUser = new Map<string, Set<FeedSubscriber>>();
+  /** The subscribers in channels. */
+  readonly #userSockets = new UserSockets();
   /** Subscribers that resumed from a position beyond `delivered`, because another worker has read further in the log. */
   readonly #ahead = new Set<FeedSubscriber>();
   #delivered = -1;
@@ -115,9 +123,7 @@ export class Feed {
     channel.members++;
     subscriber.channel = channel;
     subscriber.writer.subscribe(channel.topic);
-    const others = this.#byUser.get(subscriber.userId);
-    if (others === undefined) this.#byUser.set(subscriber.userId, new Set([subscriber]));
-    else others.add(subscriber);
+    this.#userSockets.add(subscriber);
   }
 
   /** Changes the rooms that a subscriber sees, from the next event on. */
@@ -146,11 +152,12 @@ export class Feed {
     this.#checkBacklogs(event.text.length);
   }
 
-  /** Sends a `seq` frame to the channels that skipped the last event. Called at most once a second. */
+  /** Sends a `seq` frame to the channels that have skipped events for long enough. Called at most once a second. */
   sendSkippedPositions(): void {
+    this.#userSockets.flush();
     for (const channel of this.#channels.values()) {
-      if (!channel.skipped) continue;
-      channel.skipped = false;
+      if (channel.positionDueAt === Number.POSITIVE_INFINITY) continue;
+      if (channel.positionDueAt > this.#host.limits.now && this.#delivered - channel.sentSeq < MAX_UNTOLD_EVENTS) continue;
       const frame = seqFrame(this.#delivered);
       this.#send(channel, frame, frame);
     }
@@ -158,32 +165,35 @@ export class Feed {
 
   #publish(event: StoredEvent): void {
     const receiver = receiverOfEvent(event.text);
-    if (receiver !== null) return this.#publishTo(receiver, event);
+    if (receiver !== null) {
+      for (const channel of this.#channels.values()) this.#skip(channel, USER_POSITION_MS);
+      if (receiver !== undefined) this.#userSockets.send(receiver, event.text);
+      return;
+    }
+    this.#userSockets.flush();
     const holdsFiles = containsFileUrls(event.text);
     const encoded = wireText(event.text);
     let room: string | null | undefined;
     for (const channel of this.#channels.values()) {
       if (channel.rooms !== null) room ??= roomOfEvent(event.text);
-      channel.skipped = channel.rooms !== null && room !== null && room !== undefined && !inScope(channel.rooms, room);
-      if (channel.skipped) continue;
+      if (channel.rooms !== null && room !== null && room !== undefined && !inScope(channel.rooms, room)) {
+        this.#skip(channel, ROOM_POSITION_MS);
+        continue;
+      }
       const text = holdsFiles ? withFileUrls(event.text, channel.baseUrl) : event.text;
       this.#send(channel, text, holdsFiles ? wireText(text) : encoded);
     }
   }
 
-  /** Sends an event to the sockets of its only receiver; undefined for one that no user receives. All others skip it. */
-  #publishTo(userId: string | undefined, { text }: StoredEvent): void {
-    for (const channel of this.#channels.values()) channel.skipped = true;
-    const sockets = userId === undefined ? undefined : this.#byUser.get(userId);
-    if (sockets === undefined) return;
-    const encoded = wireText(text);
-    const room = roomOfEvent(text);
-    for (const { writer, rooms } of sockets) if (room === null || inScope(rooms, room)) writer.send(text, encoded);
+  #skip(channel: FeedChannel, withinMs: number): void {
+    channel.positionDueAt = Math.min(channel.positionDueAt, this.#host.limits.now + withinMs);
   }
 
-  /** `encoded` is `wireText(text)`. */
+  /** Sends a frame that brings the channel up to `delivered`. `encoded` is `wireText(text)`. */
   #send(channel: FeedChannel, text: string, encoded: string | Uint8Array): void {
     channel.publishedAt = this.#host.limits.now;
+    channel.sentSeq = this.#delivered;
+    channel.positionDueAt = Number.POSITIVE_INFINITY;
     this.#host.limits.meter?.sent(text, channel.members);
     this.#host.app.publish(channel.topic, encoded, false, false);
   }
@@ -200,7 +210,7 @@ export class Feed {
     const key = `${baseUrl} ${rooms === null ? '' : JSON.stringify(rooms)}`;
     let channel = this.#channels.get(key);
     if (channel === undefined) {
-      channel = { topic: this.#host.nextTopic(), rooms, baseUrl, key, members: 0, skipped: false, publishedAt: 0 };
+      channel = { topic: this.#host.nextTopic(), rooms, baseUrl, key, members: 0, sentSeq: this.#delivered, positionDueAt: Number.POSITIVE_INFINITY, publishedAt: 0 };
       this.#channels.set(key, channel);
     }
     return channel;
@@ -212,9 +222,7 @@ export class Feed {
     if (channel === null) return;
     subscriber.channel = null;
     subscriber.writer.unsubscribe(channel.topic);
-    const sockets = this.#byUser.get(subscriber.userId);
-    sockets?.delete(subscriber);
-    if (sockets?.size === 0) this.#byUser.delete(subscriber.userId);
+    this.#userSockets.delete(subscriber);
     if (--channel.members === 0) this.#channels.delete(channel.key);
   }
 }

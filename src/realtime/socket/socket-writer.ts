@@ -43,6 +43,13 @@ export const RESTART = { code: 1012, reason: 'restart' } as const;
 /** Close code for a backlog over the limit, and for a resuming client whose missed events have left the log. */
 export const SLOW_CONSUMER = { code: 1013, reason: 'slow consumer' } as const;
 
+/** A text frame, ready to be sent to many sockets. */
+export interface TextFrame {
+  readonly text: string;
+  /** `wireText(text)` */
+  readonly encoded: string | Uint8Array;
+}
+
 /** Backlog in bytes at which a replay pauses. */
 const HIGH_WATER = 256 * 1024;
 
@@ -101,6 +108,20 @@ export class SocketWriter {
     this.lastSentAt = this.#limits.now;
     this.#limits.meter?.sent(text);
     if (this.#socket.send(encoded, false, false) !== SENT) this.checkBacklog();
+  }
+
+  /** Like `send` for each frame, in one packet if they fit. */
+  sendTogether(frames: readonly TextFrame[]): void {
+    const [first] = frames;
+    if (frames.length < 2) {
+      if (first !== undefined) this.send(first.text, first.encoded);
+      return;
+    }
+    this.#socket?.cork(() => {
+      for (const { text, encoded } of frames) this.send(text, encoded);
+    });
+    // What did not fit into the packet is known only now.
+    this.checkBacklog();
   }
 
   /**
