@@ -6,17 +6,37 @@ interface CpuTimes {
   readonly waiting: number;
 }
 
-/**
- * Starts to observe the main thread of this process. The returned function tells whether it has waited for a CPU longer than it
- * has run since then, because other threads of the machine were running; false where the system does not say (no
- * /proc/self/schedstat).
- */
-export function watchCpu(): () => boolean {
-  const before = cpuTimes();
-  return () => {
+const SAMPLE_MS = 250;
+
+/** Observes whether the main thread of this process has to wait for a CPU, because other threads of the machine are running. */
+export class CpuWatch {
+  readonly #timer: NodeJS.Timeout;
+  /** The times when the last two samples began, the older one first. */
+  #samples: readonly [CpuTimes | null, CpuTimes | null];
+
+  constructor() {
+    const now = cpuTimes();
+    this.#samples = [now, now];
+    this.#timer = setInterval(() => {
+      this.#samples = [this.#samples[1], cpuTimes()];
+    }, SAMPLE_MS);
+    this.#timer.unref();
+  }
+
+  /**
+   * Whether the thread waited longer than it ran in the last 250 to 500 ms; false where the system does not say (no
+   * /proc/self/schedstat).
+   */
+  get isContended(): boolean {
+    const [before] = this.#samples;
     const now = cpuTimes();
     return before !== null && now !== null && now.waiting - before.waiting > now.running - before.running;
-  };
+  }
+
+  /** Ends the observation. */
+  stop(): void {
+    clearInterval(this.#timer);
+  }
 }
 
 /** Reads /proc/self/schedstat: https://docs.kernel.org/scheduler/sched-stats.html#proc-pid-schedstat */

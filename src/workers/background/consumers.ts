@@ -4,7 +4,7 @@ import { registerConsumer } from '../../domain/events/cursors.ts';
 import { positionBefore } from '../../domain/events/position-before.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import { timestamp } from '../../lib/clock.ts';
-import { watchCpu } from '../../lib/cpu-contention.ts';
+import { CpuWatch } from '../../lib/cpu-contention.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
@@ -25,8 +25,8 @@ export interface ConsumersOptions {
    * Consumers of batches can wait for the next poll of the store.
    */
   readonly onDemand?: (isWanted: boolean) => void;
-  /** As `watchCpu`, which is the default; for tests. */
-  readonly observeCpu?: () => () => boolean;
+  /** A `CpuWatch` if absent; for tests. */
+  readonly cpu?: Pick<CpuWatch, 'isContended' | 'stop'>;
 }
 
 /**
@@ -44,6 +44,7 @@ export class Consumers {
   readonly #lastSeqs = new Map<string, number>();
   /** Since when each consumer is registered, as an ISO 8601 time. */
   readonly #since = new Map<string, string>();
+  readonly #cpu: Pick<CpuWatch, 'isContended' | 'stop'>;
   readonly #onDemand: (isWanted: boolean) => void;
   /** The readers whose consumers wait for each event. */
   readonly #demanding = new Set<StreamReader>();
@@ -53,9 +54,10 @@ export class Consumers {
   #stopped = false;
 
   /** @throws {Error} for a name or a concurrency out of bounds, and for two consumers of one name */
-  constructor(consumers: readonly (Consumer | BatchConsumer)[], { ctx, log, metrics, startedAt, onDemand, observeCpu = watchCpu }: ConsumersOptions) {
+  constructor(consumers: readonly (Consumer | BatchConsumer)[], { ctx, log, metrics, startedAt, onDemand, cpu = new CpuWatch() }: ConsumersOptions) {
     this.#startedAt = timestamp(startedAt);
     this.#onDemand = onDemand ?? (() => {});
+    this.#cpu = cpu;
     const names = new Set<string>();
     for (const consumer of consumers) {
       const { name } = consumer;
@@ -69,7 +71,7 @@ export class Consumers {
     this.#deps = {
       ctx,
       log,
-      watchCpu: observeCpu,
+      cpu,
       onOutcome: (consumer, outcome, count) => {
         if (metrics !== undefined) metrics.counter('consumer_events_total', { consumer, outcome }).value += count;
       },
@@ -100,6 +102,7 @@ export class Consumers {
   /** Starts no further event, and stores the cursors once those under way have ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#cpu.stop();
     this.#unfollow();
     await this.#opening;
     await Promise.all([...this.#readers.values()].flat().map((reader) => reader.stop()));

@@ -3,6 +3,7 @@ import type { Context } from '../../domain/context.ts';
 import { readCursor, writeCursor } from '../../domain/events/cursors.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import { redactErasedUsers } from '../../domain/users/erasure.ts';
+import type { CpuWatch } from '../../lib/cpu-contention.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Environment } from '../../model/environment.ts';
 import { CollabError } from '../../model/errors.ts';
@@ -19,8 +20,9 @@ const SAVE_MS = 250;
 const READ_RETRY_MS = 1_000;
 /** How long events collect, in milliseconds, after a batch consumer has handled all: under load it then needs fewer commits. */
 const COLLECT_MS = 100;
-/** How long a batch consumer rests after a full batch while the CPU is contended, and the age of events from which it does not, in milliseconds. */
+/** How long a batch consumer leaves so many events while the CPU is contended, and the age of events from which it does not, in milliseconds. */
 const YIELD_MS = 1_000;
+const MIN_YIELD_EVENTS = 50;
 const MAX_YIELD_AGE_MS = 5_000;
 
 /** What became of an event, or of an attempt at it. */
@@ -31,8 +33,7 @@ export interface StreamReaderDeps {
   readonly log: Logger;
   /** Called for every outcome of `count` events. */
   readonly onOutcome: (consumer: string, outcome: ConsumerOutcome, count: number) => void;
-  /** As `watchCpu`. */
-  readonly watchCpu: () => () => boolean;
+  readonly cpu: Pick<CpuWatch, 'isContended'>;
   /** Called with whether the consumer of a reader wants events, each time when that is known; with false once it has stopped. */
   readonly onWants: (reader: StreamReader, wants: boolean) => void;
 }
@@ -146,7 +147,9 @@ export class StreamReader {
       if (events.length === 0) return;
       const { consumer } = this;
       if ('handleBatch' in consumer) {
-        await this.#handlePage(consumer, events);
+        // More may have come meanwhile, so they are read again.
+        if (this.#shouldYield(events)) await this.#pause(YIELD_MS);
+        else await this.#handlePage(consumer, events);
         continue;
       }
       for (const { seq, text } of events) {
@@ -156,7 +159,13 @@ export class StreamReader {
     }
   }
 
-  /** Handles consecutive events as one batch. If more wait while the CPU is contended, it then rests, so that requests go first. */
+  /** Whether events are left for a while, so that requests go first. Few events cost less than what it takes to look. */
+  #shouldYield(events: readonly StoredEvent[]): boolean {
+    const [first] = events;
+    return first !== undefined && events.length >= MIN_YIELD_EVENTS && isRecent(first, this.#deps.ctx.clock.now()) && this.#deps.cpu.isContended;
+  }
+
+  /** Handles consecutive events as one batch. */
   async #handlePage(consumer: BatchConsumer, events: readonly StoredEvent[]): Promise<void> {
     const [first, last] = [events[0]?.seq ?? 0, events.at(-1)?.seq ?? 0];
     if (first > this.#read + 1) this.#skipLost(first - 1);
@@ -164,14 +173,11 @@ export class StreamReader {
     const handled = events.filter(({ text }) => consumer.types.has(typeOfEvent(text) as EventType)).map(({ text }) => JSON.parse(text) as EventEnvelope);
     this.#unfinished.add(first);
     this.#read = last;
-    // A page that is not full is the last one for now: there is nothing to hold back.
-    const isContended = events.length === READ_LIMIT ? this.#deps.watchCpu() : null;
     const skipped = handled.length === 0 ? 0 : await this.#handleBatch(consumer, handled);
     if (skipped === null) return;
     this.#unfinished.delete(first);
     this.#deps.onOutcome(consumer.name, 'handled', events.length - skipped);
     this.#scheduleSave();
-    if (isContended !== null && isRecent(handled[0], this.#deps.ctx.clock.now()) && isContended()) await this.#pause(YIELD_MS);
   }
 
   /** Returns how many events were skipped because they kept failing; null if the process shuts down before all are finished. */
@@ -302,8 +308,8 @@ export class StreamReader {
 }
 
 /** Whether an event may still wait. One from the future, after the clock was set back, may not. */
-function isRecent(event: EventEnvelope | undefined, now: number): boolean {
-  const age = event === undefined ? Number.POSITIVE_INFINITY : now - Date.parse(event.at);
+function isRecent({ text }: StoredEvent, now: number): boolean {
+  const age = now - Date.parse((JSON.parse(text) as EventEnvelope).at);
   return age >= 0 && age < MAX_YIELD_AGE_MS;
 }
 
