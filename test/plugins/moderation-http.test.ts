@@ -10,7 +10,7 @@ const payload = { roomId: 'room', threadId: 'th_1', comment };
 
 async function setUp(t: Test, answer: Answer, config: object = {}): Promise<{ host: TestHost; receiver: Receiver }> {
   const receiver = await startReceiver(t, answer);
-  return { receiver, host: await hostPlugin(moderation, { config: { url: receiver.url, secret: SECRET, timeoutMs: 300, ...config } }) };
+  return { receiver, host: await hostPlugin(moderation, { config: { url: receiver.url, secret: SECRET, timeoutMs: 9_000, ...config } }) };
 }
 
 const answers = (status: number, body: unknown): Answer => (response) => response.writeHead(status, { 'Content-Type': 'application/json' }).end(typeof body === 'string' ? body : JSON.stringify(body));
@@ -56,7 +56,7 @@ const failures: readonly [string, Answer][] = [
 ];
 for (const [name, answer] of failures) {
   t.test(`failure: ${name}`, async (t) => {
-    const { host } = await setUp(t, answer);
+    const { host } = await setUp(t, answer, name === 'no answer in time' ? { timeoutMs: 300 } : {});
     t.match(await host.filter('comment.create', payload), { outcome: 'hold', reason: 'the moderation service did not answer' });
     t.match(host.logged, [{ level: 'warn' }]);
     const open = await setUp(t, answer, { onError: 'open' });
