@@ -249,7 +249,7 @@ export interface HttpResponse {
  * plugin (`allowPrivate`); the address that was checked is the one connected to. Redirects are not followed.
  */
 export interface Http {
-  /** Rejects if there is no answer in time. */
+  /** Rejects if there is no answer in time. Sends the request again if the server closes a kept connection before it answers. */
   request(url: string, request?: HttpRequest): Promise<HttpResponse>;
 }
 

@@ -60,3 +60,34 @@ t.test('a redirect to a private address is returned, not followed', async (t) =>
   t.equal(status, 302);
   t.equal(inner.received.length, 0);
 });
+
+t.test('requests to one server share a connection, and one that the server has closed is replaced', async (t) => {
+  const ports = new Set<number | undefined>();
+  let closing = false;
+  const receiver = await startReceiver(t, (response) => {
+    ports.add(response.socket?.remotePort);
+    if (closing) response.socket?.destroy();
+    else response.end('ok');
+    closing = false;
+  });
+  const own = pluginHttp(true, () => 0);
+  for (let n = 0; n < 3; n++) await own.request(receiver.url);
+  t.equal(ports.size, 1);
+  closing = true;
+  const { status } = await own.request(receiver.url, { method: 'POST', body: 'text' });
+  t.equal(status, 200);
+  t.equal(ports.size, 2, 'a new connection');
+  t.equal(String(receiver.received.at(-1)?.body), 'text', 'with the same body');
+  t.equal(receiver.received.length, 5);
+});
+
+t.test('a connection of a plugin that may reach private addresses is not used for one that may not', async (t) => {
+  const receiver = await startReceiver(t);
+  const { port } = new URL(receiver.url);
+  answerLookups(t, [{ address: '127.0.0.1', family: 4 }]);
+  const url = `http://id.example:${port}/`;
+  t.match(await pluginHttp(true, () => 0).request(receiver.url), { status: 200 });
+  await t.rejects(http.request(receiver.url), /private or local/);
+  await t.rejects(http.request(url), /resolves to a private or local address/);
+  t.equal(receiver.received.length, 1);
+});

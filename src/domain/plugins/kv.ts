@@ -8,6 +8,8 @@ const PREFIX = /^[\x21-\x7e]{0,200}$/;
 const MAX_VALUE_LENGTH = 256 * 1024;
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
+/** The longest lists that are cached. */
+const MAX_CACHED = 100;
 
 /** The bounds of a list of the key-value store of a plugin. */
 export interface KvListOptions {
@@ -56,8 +58,14 @@ export class PluginKv {
   async list({ prefix = '', after, limit = DEFAULT_LIMIT }: KvListOptions = {}): Promise<{ key: string; value: Json }[]> {
     if (!PREFIX.test(prefix)) throw new Error('prefix must be at most 200 characters of printable ASCII without spaces');
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw new Error(`limit must be a whole number from 1 to ${MAX_LIMIT}`);
-    const entries = await this.#ctx.store.range(this.#partition, { prefix, after: after === undefined ? undefined : checkKey(after), limit });
-    return entries.map(({ key, value }) => ({ key, value: JSON.parse(value) as Json }));
+    const read = async (): Promise<string> => {
+      const entries = await this.#ctx.store.range(this.#partition, { prefix, after: after === undefined ? undefined : checkKey(after), limit });
+      return `[${entries.map(({ key, value }) => `{"key":${JSON.stringify(key)},"value":${value}}`).join(',')}]`;
+    };
+    // What a plugin lists for every event, such as its endpoints, is short and changes rarely. Longer lists would fill the cache.
+    const isCached = after === undefined && limit <= MAX_CACHED;
+    const text = isCached ? await this.#ctx.store.cached(`kv list ${this.#partition} ${limit} ${prefix}`, [this.#partition], read) : await read();
+    return JSON.parse(text) as { key: string; value: Json }[];
   }
 
   /** Whether there is a key with this prefix. Cached until the storage changes. */

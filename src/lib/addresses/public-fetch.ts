@@ -1,9 +1,19 @@
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns';
-import { request as requestHttp, type IncomingMessage } from 'node:http';
-import { request as requestHttps } from 'node:https';
+import { Agent, request as requestHttp, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { isPublicAddress, isPublicHost } from './public-address.ts';
 
 const MAX_BYTES = 1024 * 1024;
+/**
+ * An idle connection is kept for this long: less than the 5 s after which servers on Node.js close theirs, and usual servers
+ * later, so that few requests meet a connection that is being closed.
+ */
+const KEPT = { keepAlive: true, timeout: 4_000, maxFreeSockets: 32 } as const;
+/** Connections to checked addresses, and to any: a connection that one request may open is no way for another around its check. */
+const agents = {
+  public: { http: new Agent(KEPT), https: new HttpsAgent(KEPT) },
+  any: { http: new Agent(KEPT), https: new HttpsAgent(KEPT) },
+} as const;
 
 /** A request of `publicRequest`. */
 export interface PublicRequest {
@@ -31,16 +41,31 @@ export interface PublicAnswer {
 /**
  * Sends a request to a URL of the public internet. Rejects if the host is private or local, or resolves to such an address (the
  * address that is checked is the one connected to), and if the body of the answer is larger than `maxBytes`. Does not follow
- * redirects.
+ * redirects. Connections are kept for further requests; if the server closes one before it answers, the request is sent once more
+ * on a new one.
  */
-export function publicRequest(address: string, { method = 'GET', headers = {}, body, maxBytes, signal, allowHttp = false, allowPrivate = false }: PublicRequest): Promise<PublicAnswer> {
+export async function publicRequest(address: string, request: PublicRequest): Promise<PublicAnswer> {
+  const { allowHttp = false, allowPrivate = false } = request;
   const url = URL.canParse(address) ? new URL(address) : null;
   const protocols = allowHttp ? 'http or https' : 'https';
-  if (url === null || !(url.protocol === 'https:' || (allowHttp && url.protocol === 'http:'))) return Promise.reject(new Error(`Not an ${protocols} URL of the public internet`));
-  if (!allowPrivate && !isPublicHost(url.hostname)) return Promise.reject(new Error(`Not an ${protocols} URL of the public internet: ${url.hostname} is private or local`));
+  if (url === null || !(url.protocol === 'https:' || (allowHttp && url.protocol === 'http:'))) throw new Error(`Not an ${protocols} URL of the public internet`);
+  if (!allowPrivate && !isPublicHost(url.hostname)) throw new Error(`Not an ${protocols} URL of the public internet: ${url.hostname} is private or local`);
+  try {
+    return await exchange(url, request, agents[allowPrivate ? 'any' : 'public'][url.protocol === 'https:' ? 'https' : 'http']);
+  } catch (error) {
+    if (!(error instanceof ClosedWhileIdle)) throw error;
+    return exchange(url, request, false);
+  }
+}
+
+/** The server closed a kept connection before it answered. It has probably not seen the request. */
+class ClosedWhileIdle extends Error {}
+
+/** Sends the request on a connection of the agent, or on a new one, and returns the answer. */
+function exchange(url: URL, { method = 'GET', headers = {}, body, maxBytes, signal, allowPrivate = false }: PublicRequest, agent: Agent | false): Promise<PublicAnswer> {
   const request = url.protocol === 'https:' ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, headers, signal, agent: false, ...(allowPrivate ? {} : { lookup: publicLookup }) }, (response) => {
+    const sent = request(url, { method, headers, signal, agent, ...(allowPrivate ? {} : { lookup: publicLookup }) }, (response) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
@@ -52,7 +77,10 @@ export function publicRequest(address: string, { method = 'GET', headers = {}, b
       response.on('close', () => reject(new Error('The response was cut off')));
       response.on('end', () => resolve({ status: response.statusCode ?? 502, headers: headersOf(response), body: Buffer.concat(chunks) }));
     });
-    sent.on('error', reject);
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      const isClosed = error.code === 'ECONNRESET' || error.code === 'EPIPE';
+      reject(isClosed && sent.reusedSocket ? new ClosedWhileIdle(error.message) : error);
+    });
     sent.end(body);
   });
 }
