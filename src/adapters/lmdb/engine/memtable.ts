@@ -61,6 +61,9 @@ export class Memtable {
   }
 }
 
+/** One key is inserted into a sorted list in less time than so many others are compared with it. */
+const FEW = 16;
+
 /** The slots of one partition by key. The keys are sorted when their order is first needed. */
 export class PartitionSlots {
   readonly #slots = new Map<string, Slot>();
@@ -108,8 +111,10 @@ export class PartitionSlots {
 
   /** The keys in byte order. */
   ordered(): readonly string[] {
+    const unsorted = this.#unsorted;
     if (this.#ordered === undefined) this.#ordered = [...this.#slots.keys()].sort(byteOrder);
-    else if (this.#unsorted.length > 0) this.#ordered = mergeSorted(this.#ordered, this.#unsorted.sort(byteOrder));
+    else if (unsorted.length * FEW < this.#ordered.length) for (const key of unsorted) this.#ordered.splice(positionOf(this.#ordered, key), 0, key);
+    else if (unsorted.length > 0) this.#ordered = mergeSorted(this.#ordered, unsorted.sort(byteOrder));
     this.#unsorted = [];
     return this.#ordered;
   }
