@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
 import { endAttempt, type FailedAttempt, leaseJobs } from '../../domain/plugins/job-attempts.ts';
@@ -15,6 +16,8 @@ import type { PluginInfo } from '../../plugins/thread/messages.ts';
 
 /** Jobs of one group that are begun with one commit. */
 const LEASE_BATCH = 16;
+/** How long jobs collect, in milliseconds, that are added or end while others are begun: it takes a read of the queue and a commit. */
+const COLLECT_MS = 10;
 /** What an attempt may take beyond its deadline until its end is on disk. */
 const LEASE_MARGIN_MS = 10_000;
 const MAX_RETRY_AFTER_MS = 7 * 24 * 3_600_000;
@@ -41,6 +44,8 @@ export class QueueRunner {
   #turn = 0;
   #filling: Promise<void> | null = null;
   #again = false;
+  /** Whether the last round began as many jobs as it could. */
+  #isBehind = false;
   #stopped = false;
 
   /** @param index the place of the queue among those of the plugin */
@@ -68,9 +73,11 @@ export class QueueRunner {
 
   async #fill(): Promise<void> {
     while (this.#again && !this.#stopped) {
-      this.#again = false;
+      this.#again = this.#isBehind = false;
       try {
         await this.#startDue();
+        if (this.#isBehind) this.#again = true;
+        else if (this.#again) await delay(COLLECT_MS);
       } catch (error) {
         this.#deps.log.error({ err: error, plugin: this.#deps.info.name, queue: this.#name }, 'the jobs of a plugin could not be read; they are tried again');
       }
@@ -107,7 +114,7 @@ export class QueueRunner {
     const { enabled, config } = settingsIn(info.settings, environment.slug);
     if (!enabled) return;
     const leased = await leaseJobs(ctx, group, due.map(({ id }) => id), this.#options.timeoutMs + LEASE_MARGIN_MS);
-    if (leased.length === places) this.#again = true;
+    if (leased.length === places) this.#isBehind = true;
     for (const job of leased) this.#start(group, key, job, { environment: { id: environment.id, slug: environment.slug }, config });
   }
 
