@@ -74,8 +74,13 @@ export class InboxModel {
         this.#tell(thread, threadId, comment, userId, 'mention', at);
         continue;
       }
-      const item = this.inbox(userId).find(({ commentId }) => commentId === id);
-      if (item === undefined || item.read || !this.#mayTell(thread, userId)) continue;
+      const items = this.inbox(userId).filter(({ commentId }) => commentId === id);
+      if (items.length > 0 && items.every(({ kind, read }) => kind === 'reply' && read)) {
+        this.#tell(thread, threadId, comment, userId, 'mention', at);
+        continue;
+      }
+      const item = items.find(({ read }) => !read);
+      if (item === undefined || !this.#mayTell(thread, userId)) continue;
       item.kind = 'mention';
       item.updatedAt = at;
       item.shown ||= this.users.get(userId)?.inApp.mention ?? true;

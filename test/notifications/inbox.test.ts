@@ -1,4 +1,5 @@
 import t from 'tap';
+import { until } from '../helpers/cluster.ts';
 import { handled, inboxOf, startNotifying } from '../helpers/notifications.ts';
 import { startService } from '../helpers/service.ts';
 import { isEvent, type TestSocket } from '../helpers/socket.ts';
@@ -147,7 +148,7 @@ t.test('a socket that skips an event for another user learns the position', asyn
   await mention('bob');
   await settle();
   const last = done(200, await tenant.request<{ seq: number }>('GET', '/events?since=999999')).seq;
-  await ann.until(() => {
+  await until(() => {
     service.clock.advance(1_000);
     return ann.frames.some((frame) => frame.seq === last);
   });

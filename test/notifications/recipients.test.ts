@@ -78,13 +78,17 @@ const cases: readonly Case[] = [
   { name: 'an edit by a backend does not notify the author', steps: ({ edit, firstId }) => edit(firstId, { mentions: ['ann'] }), expected: {} },
   { name: 'an edit makes an unread reply a mention', steps: async ({ says, edit }) => edit(await says('bob'), { mentions: ['ann'] }), expected: { ann: ['mention'] } },
   {
-    name: 'an edit does not bring back what was read',
+    name: 'an edit notifies of a mention although the reply was read, and not again once the mention was',
     steps: async ({ says, edit, tenant }) => {
       const id = await says('bob');
-      done(200, await tenant.request('POST', '/users/ann/notifications/read', { body: { all: true } }));
+      const readAll = async (): Promise<unknown> => done(200, await tenant.request('POST', '/users/ann/notifications/read', { body: { all: true } }));
+      await readAll();
+      await edit(id, { mentions: ['ann'] });
+      await edit(id, { mentions: ['ann'] });
+      await readAll();
       await edit(id, { mentions: ['ann'] });
     },
-    expected: { ann: ['reply'] },
+    expected: { ann: ['mention', 'reply'] },
   },
   { name: 'a subscriber who has not commented', steps: async ({ choose, says }) => [await choose('cat', 'subscribe'), await says('bob')], expected: { ann: ['reply'], cat: ['reply'] } },
   { name: 'an unsubscribed participant is notified of mentions only', steps: async ({ choose, says }) => [await choose('ann', 'unsubscribe'), await says('bob'), await says('bob', { mentions: ['ann'] })], expected: { ann: ['mention'] } },

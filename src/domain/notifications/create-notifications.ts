@@ -37,8 +37,9 @@ export async function readCurrent({ store }: Context, tx: Transaction, environme
  *
  * @param comment as it is now
  * @param actorId the author of the comment or edit
+ * @param again users who are notified even though another event has notified them of the comment
  */
-export async function createNotifications(tx: Transaction, environment: Environment, event: EventEnvelope, comment: Comment, actorId: string, recipients: readonly Recipient[]): Promise<void> {
+export async function createNotifications(tx: Transaction, environment: Environment, event: EventEnvelope, comment: Comment, actorId: string, recipients: readonly Recipient[], again: ReadonlySet<string> = new Set()): Promise<void> {
   const { id, threadId } = comment;
   const parts = Array.from({ length: Math.ceil(recipients.length / USERS_PER_RECORD) }, (_, part) => notifiedKey(id, event.seq, part));
   // Read in the transaction, so that another process with the same event conflicts.
@@ -46,7 +47,7 @@ export async function createNotifications(tx: Transaction, environment: Environm
   for (const key of parts) own.set(key, await readNotifiedUsers(tx, environment.id, threadId, key));
   // Only edits can have notified of it besides this event, and a range costs more than all the rest.
   const others = comment.editedAt === null ? [] : (await readNotified(tx, environment.id, threadId, id)).flatMap(({ users }) => users);
-  const before = new Set([...own.values(), others].flat());
+  const before = new Set(others.filter((userId) => !again.has(userId)).concat(...own.values()));
   const fresh = recipients.filter(({ userId }) => !before.has(userId));
   for (let n = 0; n * USERS_PER_RECORD < fresh.length; n++) {
     const part = fresh.slice(n * USERS_PER_RECORD, (n + 1) * USERS_PER_RECORD);

@@ -5,13 +5,14 @@ import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { createNotifications, emitNotification, isShown, readCurrent, type Recipient } from './create-notifications.ts';
 import { readFollowers } from './followers.ts';
-import { addNotification, notificationKey, readNotification, removeNotification, replaceNotification } from './notification-records.ts';
+import { addNotification, notificationKey, readNotification, removeNotification, replaceNotification, type StoredNotification } from './notification-records.ts';
 import { readNotified } from './notified-users.ts';
 import { decide, readRecipient } from './recipients.ts';
 
 /**
- * Notifies the users whom an edited comment mentions, except its editor. Whoever was notified of the comment before gets no
- * second notification: one that is still unread becomes a mention of the time of the edit.
+ * Notifies the users whom an edited comment mentions, except its editor. A user who has an unread notification of the comment
+ * gets no second one: it becomes a mention of the time of the edit. A user who has read a mention in it gets none either, but one
+ * who has only read a reply does.
  */
 export async function notifyOfEdit(ctx: Context, environment: Environment, event: EventEnvelope, comment: Comment): Promise<void> {
   // A backend edits for the author.
@@ -21,10 +22,19 @@ export async function notifyOfEdit(ctx: Context, environment: Environment, event
   await ctx.store.transact(async (tx) => {
     const current = await readCurrent(ctx, tx, environment.id, comment);
     if (current === undefined) return;
+    const readReplies = new Set<string>();
+    const others = new Set<string>();
     for (const { at, users } of await readNotified(tx, environment.id, comment.threadId, comment.id)) {
-      for (const recipient of recipients) if (users.includes(recipient.userId)) await renew(tx, environment, event, comment.id, at, recipient);
+      for (const recipient of recipients) {
+        if (!users.includes(recipient.userId)) continue;
+        const stored = await readNotification(tx, environment.id, recipient.userId, notificationKey(recipient.userId, comment.id, at));
+        if (stored?.notification.kind === 'reply' && stored.notification.readAt !== null) readReplies.add(recipient.userId);
+        else others.add(recipient.userId);
+        if (stored !== undefined) renew(tx, environment, event, stored, recipient);
+      }
     }
-    await createNotifications(tx, environment, event, current, editorId, recipients);
+    for (const userId of others) readReplies.delete(userId);
+    await createNotifications(tx, environment, event, current, editorId, recipients, readReplies);
   });
 }
 
@@ -42,9 +52,8 @@ async function mentionedBy(ctx: Context, environment: Environment, event: EventE
 }
 
 /** Makes an unread notification of a comment a mention of the time of the edit. */
-async function renew(tx: Transaction, environment: Environment, event: EventEnvelope, commentId: string, createdAt: string, { userId, inApp }: Recipient): Promise<void> {
-  const stored = await readNotification(tx, environment.id, userId, notificationKey(userId, commentId, createdAt));
-  if (stored === undefined || stored.notification.readAt !== null || stored.notification.updatedAt >= event.at) return;
+function renew(tx: Transaction, environment: Environment, event: EventEnvelope, stored: StoredNotification, { inApp }: Recipient): void {
+  if (stored.notification.readAt !== null || stored.notification.updatedAt >= event.at) return;
   const renewed = { ...stored.notification, kind: 'mention', updatedAt: event.at } as const;
   if (inApp && !stored.inApp) {
     removeNotification(tx, environment.id, stored);
