@@ -137,6 +137,7 @@ export const startWebWorker: StartWorker = async ({ config, workerId, port }, ch
   return {
     ready: worker.ready,
     log,
+    pluginOfError: plugins.pluginInStack,
     drain: (reason) => [...worker.drain(reason), { name: 'end the threads of plugins', withinMs: 1_000, run: () => plugins.close() }, report, sendTraces, { name: 'flush and close the store', withinMs: CLOSE_MS, run: close }],
   };
 };

@@ -9,6 +9,8 @@ import { type PluginSettings, readSettings } from './settings.ts';
 export interface LoadedPlugin {
   readonly entry: PluginEntry;
   readonly plugin: Plugin;
+  /** URL of the module. */
+  readonly url: string;
   readonly settings: PluginSettings;
 }
 
@@ -21,7 +23,7 @@ export async function loadPlugin(entry: PluginEntry): Promise<LoadedPlugin> {
   const url = locatePlugin(entry);
   provideApi(url);
   const plugin = checkPlugin(entry.use, await within(LOAD_MS, importDefault(entry.use, url), new PluginError(entry.use, `did not load within ${LOAD_MS / 1_000} s`)));
-  return { entry, plugin, settings: readSettings(plugin.name, plugin.config, entry) };
+  return { entry, plugin, url, settings: readSettings(plugin.name, plugin.config, entry) };
 }
 
 async function importDefault(use: string, url: string): Promise<unknown> {

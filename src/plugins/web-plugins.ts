@@ -13,6 +13,7 @@ import { loadPlugin, type LoadedPlugin } from './load.ts';
 import { localServices } from './local-services.ts';
 import { withDefaults } from './locate.ts';
 import { firstLine } from './plugin-error.ts';
+import { originOfModule, pluginInStack, type PluginOrigin } from './plugin-origin.ts';
 import { PluginThread } from './plugin-thread.ts';
 import type { PluginServices } from './services.ts';
 import type { PluginSettings } from './settings.ts';
@@ -48,6 +49,8 @@ export interface WebPlugins {
   readonly passes: Passes;
   /** One line for each plugin that could not be loaded although it is optional. */
   readonly warnings: readonly string[];
+  /** The plugin that is not isolated and whose code is in the stack of an error; null if there is none. */
+  readonly pluginInStack: (error: unknown) => string | null;
   /** Ends the threads of isolated plugins. */
   close(): Promise<void>;
 }
@@ -59,6 +62,7 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
   const routes: PluginRoute[] = [];
   const threads: PluginThread[] = [];
   const warnings: string[] = [];
+  const origins: PluginOrigin[] = [];
   let chain: FilterChain | undefined;
   const passes: Passes = async (...call) => chain?.passes(...call) ?? true;
   for (const entry of withDefaults(config.plugins)) {
@@ -75,6 +79,7 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
         filters.push(...threadFilters(info, thread));
         routes.push(...info.hooks.routes.map((options, index): PluginRoute => ({ plugin: info.name, options, settings: info.settings, handle: async (request, context) => (await thread.run({ kind: 'route', index }, request, context, ROUTE_MS)) as RouteAnswer })));
       } else {
+        origins.push(originOfModule(loaded.plugin.name, loaded.url));
         const hooks = await setUp(loaded.plugin, servicesOf(loaded.plugin.name));
         filters.push(...localFilters(loaded, hooks));
         routes.push(...localRoutes(loaded, hooks));
@@ -87,7 +92,7 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
   }
   const writing = filters.filter(({ name }) => !name.endsWith('.deliver'));
   if (filters.length > 0) chain = new FilterChain(filters, { clock: ctx.clock, log, metrics });
-  return { filters: writing.length > 0 ? chain : undefined, routes, passes, warnings, close: async () => void (await Promise.all(threads.map((thread) => thread.stop()))) };
+  return { filters: writing.length > 0 ? chain : undefined, routes, passes, warnings, pluginInStack: (error) => pluginInStack(error, origins), close: async () => void (await Promise.all(threads.map((thread) => thread.stop()))) };
 }
 
 /** Whether the server runs without a plugin that cannot be loaded. Those that nobody has configured are always optional. */

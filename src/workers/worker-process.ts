@@ -9,6 +9,8 @@ import type { DrainReason, ReadyData, StartData } from '../cluster/messages.ts';
 export interface RunningWorker {
   readonly ready: ReadyData;
   readonly log: Logger;
+  /** The plugin that left an error unhandled; null if it was none. Then the worker fails. */
+  readonly pluginOfError?: (error: unknown) => string | null;
   /** The steps of its shutdown. */
   drain(reason: DrainReason): readonly ShutdownStep[];
 }
@@ -18,7 +20,8 @@ export type StartWorker = (start: StartData, channel: ProcessChannel) => Promise
 
 /**
  * Runs a process that the primary has forked. The primary controls it through the channel only. If the primary is gone,
- * the process kills itself at once; every answered write is on disk. An uncaught error is logged and ends it.
+ * the process kills itself at once; every answered write is on disk. An uncaught error is logged and ends it, unless a plugin has
+ * left it unhandled.
  */
 export function runWorkerProcess(startWorker: StartWorker): void {
   // A terminal or service manager sends these to every process of the group, but only the primary decides what to do.
@@ -26,6 +29,7 @@ export function runWorkerProcess(startWorker: StartWorker): void {
 
   const channel = childChannel();
   let log: Logger | null = null;
+  let pluginOfError: (error: unknown) => string | null = () => null;
   const fail = (error: unknown): void => {
     const reason = error instanceof Error ? error.message : String(error);
     const permanent = error instanceof StartError;
@@ -34,8 +38,13 @@ export function runWorkerProcess(startWorker: StartWorker): void {
     else if (!permanent) process.stderr.write(`${error instanceof Error ? error.stack : reason}\n`);
     channel.send({ type: 'failed', data: { reason, permanent } }, () => process.exit(WorkerExit.logged));
   };
-  process.on('uncaughtException', fail);
-  process.on('unhandledRejection', fail);
+  const onUnhandled = (error: unknown): void => {
+    const plugin = pluginOfError(error);
+    if (plugin === null) fail(error);
+    else log?.error({ err: error, plugin }, 'a plugin left an error unhandled');
+  };
+  process.on('uncaughtException', onUnhandled);
+  process.on('unhandledRejection', onUnhandled);
   // Not process.exit: during a commit it can hang in the store's native teardown, and no watchdog is left to kill it.
   channel.onClose(() => process.kill(process.pid, 'SIGKILL'));
 
@@ -46,6 +55,7 @@ export function runWorkerProcess(startWorker: StartWorker): void {
       worker = startWorker(message.data, channel);
       worker.then((running) => {
         log = running.log;
+        pluginOfError = running.pluginOfError ?? pluginOfError;
         channel.send({ type: 'ready', data: running.ready });
       }, fail);
     }
