@@ -108,6 +108,10 @@ t.test('an unsupported Node, or a demanded native core that this Node has not, i
     stderr: /^collab: uWebSockets\.js has no build that runs on \S+ \S+, Node \S+, [^\n]*\. Set core to auto or node [^\n]*: it has builds for Linux [^\n]*\n$/,
   });
   t.match(await run(versioned('node', '20.11.1')), { code: 1, stdout: '', stderr: /^collab: Node 20\.11\.1 \([^\n]*\) is too old: Collab needs Node 20\.12 or later[^\n]*\n$/ });
+  for (const version of ['22.21.0', '23.5.0']) {
+    const { stderr } = await run(`${versioned('node', version)}; ${versioned('modules', '999')}`);
+    t.match(stderr, new RegExp(`^collab: Node ${version} \\([^\\n]*\\) is not tested with Collab, which starts all the same\\. [^\\n]*\\ncollab: uWebSockets\\.js has no build`), `${version} is reported before anything else`);
+  }
   t.match(await run(versioned('node', '18.20.0'), ['init']), { code: 1, stdout: '', stderr: /^collab: Node 18\.20\.0 / });
 });
 

@@ -80,6 +80,11 @@ t.test('the documents and package.json name the versions of Node that are tested
   const majors = [...engines.node.matchAll(/\^(\d+)\.(\d+)/g)].map(([, major = '', minor = '']) => ({ major, oldest: `${major}.${minor}` }));
   const tested = Array.from({ length: 40 }, (_, major) => major).filter((major) => nodeSupport(`${major}.99.0`) === 'tested');
   t.strictSame(majors.map(({ major }) => Number(major)), tested);
+  for (const { oldest } of majors) {
+    const [major = 0, minor = 0] = oldest.split('.').map(Number);
+    t.equal(nodeSupport(`${oldest}.0`), 'tested', oldest);
+    if (minor > 0) t.not(nodeSupport(`${major}.${minor - 1}.0`), 'tested', `before ${oldest}`);
+  }
   const platforms = readSource('docs/deploy/README.md');
   for (const { oldest, major } of majors) t.match(platforms, oldest.endsWith('.0') ? new RegExp(`\\b${major}\\b`) : `${oldest} or later`, oldest);
   t.end();
