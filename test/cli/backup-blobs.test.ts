@@ -36,7 +36,7 @@ t.test('uploads are inspected, backed up, restored and checked without a path to
   recorded.add(ENVIRONMENTS, environment.id, '{}');
   for (const { key, value } of await ctx.store.range(filesOf(environment.id))) recorded.add(filesOf(environment.id), key, value);
   const to = tempFolder(t);
-  const { files, sums } = await copyFiles(ctx.blobs, to, recorded, progress);
+  const { files, sums } = await copyFiles(ctx.blobs, to, recorded, progress, new AbortController().signal);
   t.match(files, { count: 4, missing: [], damaged: [] });
   t.equal(readdirSync(join(to, 'files'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length, 4);
 

@@ -1,11 +1,15 @@
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { openDatabase } from '../../src/adapters/lmdb/env/database.ts';
-import { collabJson, type InitOutput, startCollab, startServer } from '../helpers/cli.ts';
+import { collab, collabJson, type InitOutput, startCollab, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
+import { uploadSound } from '../helpers/upload.ts';
+
+/** Long enough that a backup is still copying the file when it gets the signal. No space is used on the disk. */
+const LARGE_FILE_BYTES = 2 ** 31;
 
 /** The processes registered as readers of the log or the base table, with or without a snapshot. */
 async function readersOf(store: string): Promise<number[]> {
@@ -48,5 +52,33 @@ t.test('an interrupted export leaves no reader and no file behind', async (t) =>
   await until(async () => !(await readersOf(store)).includes(pid));
   t.pass('the server frees the readers of one that was killed');
   t.same(readdirSync(dir).filter((name) => name.includes('partial')), []);
+  t.equal(await server.end(), 0);
+});
+
+t.test('an interrupted backup leaves no files and no hold behind, so that the next one can use its folder', async (t) => {
+  const folder = tempFolder(t);
+  const [dir, parent] = [join(folder, 'live'), join(folder, 'backups')];
+  const to = join(parent, 'today');
+  const keys = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ storage: { minFreeMb: 0 } }));
+  const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir]);
+  const server = await startServer(t, dir, ['--workers', '1']);
+  const { id } = await uploadSound(server, keys, token);
+  const name = join('files', keys.environment.id, id.slice(0, 10), id);
+  const file = join(dir, 'data', name);
+  const content = readFileSync(file);
+  truncateSync(file, LARGE_FILE_BYTES);
+  const holds = (): string[] => readdirSync(join(dir, 'data', 'files', '.holds'));
+  for (const [signal, code, written] of [['SIGINT', 130, 'store'], ['SIGTERM', 143, name]] as const) {
+    const running = startCollab(t, ['backup', to, '--dir', dir]);
+    await until(() => existsSync(join(to, written)));
+    t.equal(holds().length, 1);
+    t.equal(await running.end(signal), code);
+    t.same(running.errors().split('\n').filter((line) => !/^(?:copying|checking) /.test(line)), [''], 'it says nothing but its progress on a slow machine');
+    t.notOk(existsSync(parent), 'not even the folders that it has created are left');
+    t.same(holds(), []);
+  }
+  writeFileSync(file, content);
+  t.match(await collab(['backup', to, '--dir', dir]), { code: 0 });
   t.equal(await server.end(), 0);
 });

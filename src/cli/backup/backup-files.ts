@@ -16,8 +16,10 @@ export interface CopiedFiles {
 /**
  * Copies the blobs that `recorded` lists, and their thumbnails, into the backup `to`. A file that differs from its record is
  * read a second time; if it still differs, it is copied as it is and listed as damaged.
+ *
+ * @throws the reason of `signal` soon after it is aborted
  */
-export async function copyFiles(blobs: Blobs, to: string, recorded: RecordedFiles, progress: Pick<Progress, 'update'>): Promise<CopiedFiles> {
+export async function copyFiles(blobs: Blobs, to: string, recorded: RecordedFiles, progress: Pick<Progress, 'update'>, signal: AbortSignal): Promise<CopiedFiles> {
   const sums = new Map<string, string>();
   const damaged: string[] = [];
   const found = new Set<string>();
@@ -27,10 +29,10 @@ export async function copyFiles(blobs: Blobs, to: string, recorded: RecordedFile
     const path = pathOfBlob(environmentId, name);
     const target = join(to, path);
     const expected = recorded.hashOf(environmentId, name);
-    let copied = await blobToFile(blobs, environmentId, name, target);
+    let copied = await blobToFile(blobs, environmentId, name, target, signal);
     if (copied !== null && expected !== undefined && copied.sha256 !== expected) {
       await rm(target);
-      copied = await blobToFile(blobs, environmentId, name, target);
+      copied = await blobToFile(blobs, environmentId, name, target, signal);
     }
     if (copied === null) continue;
     if (expected !== undefined && copied.sha256 !== expected) damaged.push(path.slice(FILES.length + 1));

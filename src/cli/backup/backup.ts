@@ -5,7 +5,7 @@ import { openBlobs, storeCopies } from '../../app.ts';
 import type { Config } from '../../config/schema.ts';
 import { chainOfHead } from '../../domain/records/partitions.ts';
 import { RecordedFiles } from '../../domain/files/recorded-files.ts';
-import { ensureFolder, syncTree, writeDurably } from '../../lib/durable-files.ts';
+import { ensureFolder, removeEmptyFolders, syncTree, writeDurably } from '../../lib/durable-files.ts';
 import type { AuditHead } from '../../model/audit.ts';
 import { version } from '../../model/version.ts';
 import type { Blobs } from '../../ports/blobs.ts';
@@ -18,6 +18,7 @@ import { Failure } from '../failure.ts';
 import { hasStore, noFolderFailure, storeFolder } from '../shared/folder.ts';
 import { loadFolderConfig } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
+import { interruptible } from '../terminal/interruption.ts';
 import { keyValues, nextSteps, printResult, shellWord } from '../terminal/output.ts';
 import { bytesText, Progress } from '../terminal/progress.ts';
 
@@ -45,44 +46,50 @@ async function backup(folder: string, _options: object, command: Command): Promi
   const config = await loadFolderConfig(at.dir);
   if (!hasStore(config)) throw noFolderFailure(at.dir);
   const to = resolve(pathArgument('<folder>', folder));
-  await claimEmptyFolder(to);
-  const manifest = await copyOrCleanUp(to, config);
+  const created = await claimEmptyFolder(to);
+  const manifest = await interruptible((signal) => copyOrCleanUp(to, created, config, signal));
   const faults = faultsOf(manifest);
   printResult(at.json, { folder: to, verified: faults === null, ...manifest }, () => describe(to, manifest));
   if (faults !== null) throw new Failure(`The backup is complete, but ${faults}.`, ['Restore these files from an older backup, or delete their comments; `collab doctor` lists them. Everything else in this backup is intact.']);
 }
 
-/** Creates the folder, or accepts an empty one. */
-async function claimEmptyFolder(to: string): Promise<void> {
-  await ensureFolder(to);
+/** Creates the folder, or accepts an empty one. Returns the folders that it has created, as `ensureFolder`. */
+async function claimEmptyFolder(to: string): Promise<string[]> {
+  const created = await ensureFolder(to);
   if ((await readdir(to)).length > 0) throw new Failure(`The folder ${to} is not empty, so no backup was written.`, ['Choose a folder that is empty or does not exist.']);
+  return created;
 }
 
-async function copyOrCleanUp(to: string, config: Config): Promise<Manifest> {
+/** Writes the backup. If that fails or is aborted, removes what was written, and the folders in `created`. */
+async function copyOrCleanUp(to: string, created: readonly string[], config: Config, signal: AbortSignal): Promise<Manifest> {
   const progress = new Progress();
   try {
-    return await copyAll(to, config, progress);
+    const manifest = await copyAll(to, config, progress, signal);
+    signal.throwIfAborted();
+    return manifest;
   } catch (error) {
     await Promise.all([STORE, FILES, SUMS, MANIFEST].map((name) => rm(join(to, name), { recursive: true, force: true })));
+    await removeEmptyFolders(created);
     throw error;
   } finally {
     progress.end();
   }
 }
 
-async function copyAll(to: string, config: Config, progress: Progress): Promise<Manifest> {
+async function copyAll(to: string, config: Config, progress: Progress, signal: AbortSignal): Promise<Manifest> {
   const recorded = new RecordedFiles();
   const audit: AuditHeads = [];
   const blobs = await openBlobs(config);
   const { store, copied } = await whileFilesAreKept(blobs, async () => ({
-    store: await copyStore(storeFolder(config), join(to, STORE), { recorded, audit }, progress),
-    copied: await copyFiles(blobs, to, recorded, progress),
+    store: await copyStore(storeFolder(config), join(to, STORE), { recorded, audit }, progress, signal),
+    copied: await copyFiles(blobs, to, recorded, progress, signal),
   }));
   // Hashed by reading the copy, not while copying, because only what is on the disk matters.
   const { STORE_FILE } = await storeCopies();
   const storeFile = `${STORE}/${STORE_FILE}`;
-  const sums = [[storeFile, await sha256Of(join(to, storeFile))], ...copied.sums];
+  const sums = [[storeFile, await sha256Of(join(to, storeFile), () => signal.throwIfAborted())], ...copied.sums];
   await syncTree(to);
+  signal.throwIfAborted();
   await writeDurably(join(to, SUMS), sums.map(([path, sha256]) => `${sha256}  ${path}\n`).join(''));
   const manifest: Manifest = {
     kind: 'collab-backup',
@@ -109,19 +116,24 @@ async function whileFilesAreKept<T>(blobs: Blobs, work: () => Promise<T>): Promi
 }
 
 /** Copies the store, and adds what its copy contains to `found`. */
-async function copyStore(from: string, to: string, found: { recorded: RecordedFiles; audit: AuditHeads }, progress: Progress): Promise<Manifest['store']> {
+async function copyStore(from: string, to: string, found: { recorded: RecordedFiles; audit: AuditHeads }, progress: Progress, signal: AbortSignal): Promise<Manifest['store']> {
   const copies = await storeCopies();
   const total = await sizeOf(join(from, copies.STORE_FILE));
   const watch = setInterval(() => {
-    void sizeOf(join(to, copies.STORE_FILE)).then((bytes) => progress.update(() => `copying the store: ${bytesText(bytes)} of ${bytesText(total)}`));
+    void sizeOf(join(to, copies.STORE_FILE)).then((bytes) => {
+      if (!signal.aborted) progress.update(() => `copying the store: ${bytesText(bytes)} of ${bytesText(total)}`);
+    });
   }, PROGRESS_MS);
   try {
+    // LMDB cannot be stopped while it copies: the signal takes effect when it has finished.
     await copies.copyStore(from, to);
+    signal.throwIfAborted();
   } finally {
     clearInterval(watch);
   }
   progress.update(() => 'checking the copy of the store');
   return await copies.inspectStore(to, (partition, key, value) => {
+    signal.throwIfAborted();
     found.recorded.add(partition, key, value);
     const environmentId = chainOfHead(partition);
     if (environmentId !== undefined) found.audit.push({ environmentId, ...(JSON.parse(value) as AuditHead) });

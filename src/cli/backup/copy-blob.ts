@@ -12,8 +12,13 @@ export interface Copied {
   readonly bytes: number;
 }
 
-/** Copies a blob to a file that must not exist, and flushes it. Returns null if the blob does not exist. */
-export async function blobToFile(blobs: Blobs, environmentId: string, name: string, to: string): Promise<Copied | null> {
+/**
+ * Copies a blob to a file that must not exist, and flushes it. Returns null if the blob does not exist.
+ *
+ * @throws the reason of `signal` soon after it is aborted; the file may exist then
+ */
+export async function blobToFile(blobs: Blobs, environmentId: string, name: string, to: string, signal: AbortSignal): Promise<Copied | null> {
+  signal.throwIfAborted();
   const source = await blobs.open(environmentId, name).catch(async (error: unknown) => {
     if ((await blobs.stat(environmentId, name)) === undefined) return null;
     throw error;
@@ -23,7 +28,10 @@ export async function blobToFile(blobs: Blobs, environmentId: string, name: stri
     await mkdir(dirname(to), { recursive: true, mode: 0o700 });
     const target = await open(to, 'wx', 0o600);
     try {
-      const copied = await copy(source, (chunk) => target.writeFile(chunk));
+      const copied = await copy(source, (chunk) => {
+        signal.throwIfAborted();
+        return target.writeFile(chunk);
+      });
       await target.datasync();
       return copied;
     } finally {

@@ -45,3 +45,25 @@ export function watchForInterruption(close: () => Promise<void>): InterruptionWa
     },
   };
 }
+
+/**
+ * Runs `work` with a signal that is aborted on SIGINT or SIGTERM. Then waits until `work` has ended, however long that takes,
+ * so that it can remove what it has written. A second SIGINT or SIGTERM makes the process exit at once.
+ *
+ * @throws {Interrupted} if `work` fails after a SIGINT or SIGTERM
+ */
+export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const aborter = new AbortController();
+  const running = work(aborter.signal);
+  const watch = watchForInterruption(async () => {
+    aborter.abort();
+    await running.catch(() => undefined);
+  });
+  try {
+    return await running;
+  } catch (error) {
+    throw watch.interrupted() ?? error;
+  } finally {
+    watch.done();
+  }
+}
