@@ -121,6 +121,9 @@ t.test('a backup reports the files that the server itself has lost or damaged, a
   t.match(JSON.parse(stderr), { error: { message: /The backup is complete, but one file is missing on the server \(env_\w+\/file_\w+\), and one file is damaged on the server \(/, remedies: [/./] } });
   t.match(JSON.parse(readFileSync(join(to, 'manifest.json'), 'utf8')), { files: { missing, damaged } });
   t.match(readFileSync(join(to, 'SHA256SUMS'), 'utf8'), createHash('sha256').update(bytes).digest('hex'), 'it is in the backup as it is');
+  const told = await collab(['backup', join(folder, 'faulty too'), '--dir', dir]);
+  t.match(told, { code: 1, stdout: /^The backup was written, but files of the server are missing or damaged\.\n/ });
+  t.notMatch(told.stdout, /complete|verified/);
   t.match(await collab(['restore', to, '--dir', join(folder, 'from faulty')]), { code: 0, stderr: /In the backup 2 files are missing or damaged/ });
 });
 

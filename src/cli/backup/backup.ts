@@ -49,7 +49,7 @@ async function backup(folder: string, _options: object, command: Command): Promi
   const created = await claimEmptyFolder(to);
   const manifest = await interruptible((signal) => copyOrCleanUp(to, created, config, signal));
   const faults = faultsOf(manifest);
-  printResult(at.json, { folder: to, verified: faults === null, ...manifest }, () => describe(to, manifest));
+  printResult(at.json, { folder: to, verified: faults === null, ...manifest }, () => describe(to, manifest, faults !== null));
   if (faults !== null) throw new Failure(`The backup is complete, but ${faults}.`, ['Restore these files from an older backup, or delete their comments; `collab doctor` lists them. Everything else in this backup is intact.']);
 }
 
@@ -152,9 +152,9 @@ function countAndName(names: readonly string[], fault: string): string | null {
   return `${names.length === 1 ? 'one file is' : `${names.length} files are`} ${fault} (${shown})`;
 }
 
-function describe(to: string, { store, files }: Manifest): string {
+function describe(to: string, { store, files }: Manifest, hasFaults: boolean): string {
   return [
-    `The backup is complete and was verified.`,
+    hasFaults ? 'The backup was written, but files of the server are missing or damaged.' : 'The backup is complete and was verified.',
     '',
     keyValues([
       ['folder', to],
