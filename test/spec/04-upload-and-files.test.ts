@@ -4,7 +4,8 @@ import sharp from 'sharp';
 import t, { type Test } from 'tap';
 import { createKey } from '../../src/domain/access/keys.ts';
 import { updateEnvironment } from '../../src/domain/environments/environments.ts';
-import { acceptedTypes, contradicts } from '../../src/model/attachment.ts';
+import { filesOf } from '../../src/domain/records/partitions.ts';
+import { acceptedTypes, contradicts, type StoredFile } from '../../src/model/attachment.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { FileJobs } from '../../src/workers/background/file-jobs.ts';
 import { durationFile } from '../fixtures/durations.ts';
@@ -257,6 +258,21 @@ t.test('Serving files', async (t) => {
     const { headers: same, bytes: none } = await getFile(tenant, path, {}, 'HEAD');
     t.equal(none.length, 0, 'HEAD has no body');
     for (const name of [...Object.keys(expected), 'etag']) t.equal(same.get(name), headers.get(name), `${name} to HEAD`);
+  });
+
+  await t.test('a name with a lone surrogate, which earlier versions have imported, is sent with U+FFFD in its place', async (t) => {
+    const { json } = await upload(tenant, jpeg);
+    const { store } = service.ctx;
+    const partition = filesOf(tenant.environment.id);
+    await store.transact(async (tx) => {
+      const record = JSON.parse((await tx.get(partition, json.id)) ?? '') as StoredFile;
+      tx.put(partition, json.id, JSON.stringify({ ...record, attachment: { ...record.attachment, filename: 'a\ud800.jpg' } }));
+    });
+    for (const search of ['', '?thumb=1']) {
+      const { status, headers } = await getFile(tenant, `${pathOf(json)}${search}`);
+      t.equal(status, 200);
+      t.match(headers.get('content-disposition'), "filename*=UTF-8''a%EF%BF%BD.");
+    }
   });
 
   await t.test('thumb=1 | the thumbnail version (JPEG, 200x200)', async (t) => {

@@ -120,7 +120,7 @@ export class Files {
 
 const cacheKey = ({ environmentId, blob }: ServedFile): string => `${environmentId} ${blob}`;
 
-/** Encodes text as the value of an extended parameter (RFC 8187). */
+/** Encodes text as the value of an extended parameter (RFC 8187). A lone surrogate becomes U+FFFD; earlier versions have imported such names. */
 function encodeExtended(text: string): string {
-  return encodeURIComponent(text).replaceAll(/['()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`);
+  return encodeURIComponent(text.toWellFormed()).replaceAll(/['()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`);
 }
