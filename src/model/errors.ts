@@ -108,6 +108,16 @@ export class CollabError extends Error {
   }
 }
 
+/** The refusal of a write for which the disk had no space left. */
+export function diskFull(): CollabError {
+  return new CollabError('storage_full', 'The server’s disk is full: nothing was written');
+}
+
+/** The refusal of a write during which the disk has reported an I/O error. */
+export function diskFailed(): CollabError {
+  return new CollabError('storage_failed', 'The server’s disk reports an I/O error (EIO): the change was not confirmed');
+}
+
 /**
  * The refusal (`invalid_request`) of a field or parameter: `<path> <constraint>, not <sent>`.
  *

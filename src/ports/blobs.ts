@@ -39,7 +39,10 @@ export interface BlobReader {
  * asserts this contract for every adapter.
  */
 export interface Blobs {
-  /** Begins a blob. Rejects with `storage_full` when the disk has too little space, as `write`, `flush` and `commit` do when it is full. */
+  /**
+   * Begins a blob. Rejects with `storage_full` when the disk has too little space, as `write`, `flush` and `commit` do when it
+   * is full; all of them reject with `storage_failed` on an I/O error.
+   */
   stage(): Promise<StagedBlob>;
   /** Returns undefined if there is no such blob. */
   stat(environmentId: string, name: string): Promise<BlobStat | undefined>;

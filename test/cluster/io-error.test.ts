@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
+import { formOf, uploadSound } from '../helpers/upload.ts';
+import { wav } from '../fixtures/media.ts';
 
 const compiler = (() => {
   try {
@@ -15,24 +17,28 @@ const compiler = (() => {
   }
 })();
 
-/** A server. After `break` is called, the next write of a meta page of `file` (in the store) fails. */
+/**
+ * A server. After `breakDisk` is called, the next call of a kind (by default the write of a meta page) on `file` (in the data
+ * folder) or below it fails. test/fixtures/eio.c has the kinds.
+ */
 async function started(t: Test, file: string) {
   const folder = realpathSync(tempFolder(t));
   const [dir, library, flag] = [join(folder, 'collab'), join(folder, 'eio.so'), join(folder, 'flag')];
   execFileSync('gcc', ['-shared', '-fPIC', '-o', library, 'test/fixtures/eio.c', '-ldl']);
-  const { secretKey } = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
-  const env = { LD_PRELOAD: library, EIO_FILE: join(dir, 'data', 'store', file), EIO_FLAG: flag };
+  const keys = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  const { secretKey } = keys;
+  const env = { LD_PRELOAD: library, EIO_FILE: join(dir, 'data', file), EIO_FLAG: flag };
   const server = await startServer(t, dir, ['--workers', '1'], { env });
   const put = (name: string): Promise<Response> =>
     fetch(`${server.url}/api/v1/users/${name}`, { method: 'PUT', headers: { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json', Connection: 'close' }, body: `{"name":"${name}"}` });
   const log = (): { worker: string; msg: string; err?: { message: string } }[] =>
     server.errors().split('\n').filter((line) => line.startsWith('{"level"')).map((line) => JSON.parse(line));
   const failures = () => log().filter(({ msg }) => msg === 'this worker has failed and exits');
-  return { server, dir, put, log, failures, breakDisk: () => writeFileSync(flag, ''), broken: () => !existsSync(flag) };
+  return { server, dir, keys, put, log, failures, breakDisk: (call = 'meta') => writeFileSync(flag, call), broken: () => !existsSync(flag) };
 }
 
 t.test('a background worker whose base table fails with an I/O error ends with a clear log line and is replaced', { skip: compiler ?? false }, async (t) => {
-  const { server, dir, put, log, failures, breakDisk, broken } = await started(t, 'data.mdb');
+  const { server, dir, put, log, failures, breakDisk, broken } = await started(t, 'store/data.mdb');
   t.equal((await put('ann')).status, 200);
   breakDisk();
   t.equal((await put('bob')).status, 200);
@@ -47,7 +53,7 @@ t.test('a background worker whose base table fails with an I/O error ends with a
 });
 
 t.test('a web worker whose write-ahead log fails with an I/O error logs that, and is replaced', { skip: compiler ?? false }, async (t) => {
-  const { server, put, log, failures, breakDisk } = await started(t, 'log/data.mdb');
+  const { server, put, log, failures, breakDisk } = await started(t, 'store/log/data.mdb');
   t.equal((await put('ann')).status, 200);
   breakDisk();
   const refused = await put('bob');
@@ -56,5 +62,25 @@ t.test('a web worker whose write-ahead log fails with an I/O error logs that, an
   await until(() => log().some(({ msg }) => /is replaced/.test(msg)), 30_000);
   t.match(failures(), [{ worker: /^web/, err: { message: /log\/data\.mdb any more/ } }]);
   await until(async () => (await put('bob').catch(() => null))?.status === 200, 30_000);
+  t.equal(await server.end(), 0);
+});
+
+t.test('an upload that fails with an I/O error is answered with storage_failed, and nothing of it is left', { skip: compiler ?? false }, async (t) => {
+  const { server, dir, keys, breakDisk, broken } = await started(t, 'files');
+  const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir]);
+  const headers = { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token };
+  const files = (): string[] => readdirSync(join(dir, 'data', 'files'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => name);
+  // Makes the folder of the next files, so that the flush of a folder that fails is the one after the file was moved there.
+  const { id } = await uploadSound(server, keys, token);
+  for (const call of ['write', 'fdatasync', 'rename', 'fsync']) {
+    breakDisk(call);
+    const refused = await fetch(`${server.url}/api/v1/upload`, { method: 'POST', headers, body: formOf({ bytes: wav(0.1), type: 'audio/wav' }) });
+    t.same([refused.status, refused.headers.get('x-error-code')], [500, 'storage_failed'], call);
+    t.match(await refused.text(), /I\/O error/);
+    t.ok(broken(), `the ${call} has failed`);
+    t.same(files(), [id], call);
+  }
+  await uploadSound(server, keys, token);
+  t.equal(files().length, 2);
   t.equal(await server.end(), 0);
 });

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, diskFull } from '../../model/errors.ts';
 import { ListenerErrors, Listeners } from '../../lib/listeners.ts';
 import type { Entry, EventListener, Growth, OpenSnapshot, RangeOptions, Store, StoredEvent, StoreFault, Transaction } from '../../ports/store.ts';
 import { CheckpointPacer } from './engine/checkpoint-pacer.ts';
@@ -97,7 +97,7 @@ export class LmdbStore implements Store {
       const result = await work(transaction);
       if (!transaction.writes) return result;
       if (performance.now() - this.#spaceCheckedAt > FREE_SPACE_CHECK_MS) await this.#checkSpace();
-      if (this.#full) throw new CollabError('storage_full', 'The server’s disk is full: nothing was written');
+      if (this.#full) throw diskFull();
       this.#requireOpen();
       const outcome = await this.#committer.commit(transaction);
       if (outcome.kind === 'committed') return result;

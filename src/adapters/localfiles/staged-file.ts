@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { CollabError } from '../../model/errors.ts';
+import { diskFailed, diskFull } from '../../model/errors.ts';
 import type { StagedBlob } from '../../ports/blobs.ts';
 
 /** Moves a finished file to its final path, durably. */
@@ -23,16 +23,15 @@ export class StagedFile implements StagedBlob {
     this.#place = place;
   }
 
-  /** Creates a file at `path`, and its folder if that is missing. Rejects with `storage_full` on a full disk. */
+  /**
+   * Creates a file at `path`, and its folder if that is missing. Rejects with `storage_full` on a full disk, and with
+   * `storage_failed` on an I/O error.
+   */
   static async create(path: string, place: Place): Promise<StagedFile> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return new StagedFile(path, await open(path, 'wx+', 0o600), place);
-      } catch (error) {
-        // A sweep may remove the folder, when it is empty, right after it was created.
-        if (!isMissing(error) || attempt === ATTEMPTS) throw asRefusal(error);
-        await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      }
+    try {
+      return new StagedFile(path, await openNew(path), place);
+    } catch (error) {
+      throw asRefusal(error);
     }
   }
 
@@ -70,14 +69,29 @@ export class StagedFile implements StagedBlob {
   }
 
   async discard(): Promise<void> {
-    await this.#close();
-    if (!this.#placed) await rm(this.#path, { force: true });
+    if (this.#placed) return;
+    // A disk that fails may report it again here; the contents are of no use any more.
+    await this.#close().catch(() => undefined);
+    await rm(this.#path, { force: true });
   }
 
   async #close(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
     await this.#handle.close();
+  }
+}
+
+/** Opens a new file, and creates its folder if that is missing. */
+async function openNew(path: string): Promise<FileHandle> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await open(path, 'wx+', 0o600);
+    } catch (error) {
+      // A sweep may remove the folder, when it is empty, right after it was created.
+      if (!isMissing(error) || attempt === ATTEMPTS) throw error;
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    }
   }
 }
 
@@ -98,8 +112,9 @@ export function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }
 
-/** Converts the error of a full disk to `storage_full`; returns any other error as it is. */
+/** Converts the error of a full disk to `storage_full`, and an I/O error to `storage_failed`; returns any other error as it is. */
 function asRefusal(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
-  return code === 'ENOSPC' || code === 'EDQUOT' ? new CollabError('storage_full', 'The server’s disk is full: nothing was written') : error;
+  if (code === 'ENOSPC' || code === 'EDQUOT') return diskFull();
+  return code === 'EIO' ? diskFailed() : error;
 }

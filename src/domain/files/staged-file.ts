@@ -25,7 +25,7 @@ export class StagedFile {
     return this.#size;
   }
 
-  /** Writes the next bytes. Await it before the next call. Throws `storage_full`. */
+  /** Writes the next bytes. Await it before the next call. Throws `storage_full` and `storage_failed`. */
   async write(chunk: Buffer): Promise<void> {
     this.#size += chunk.byteLength;
     this.#firstByte ??= chunk.find((byte) => !isBlank(byte)) ?? null;

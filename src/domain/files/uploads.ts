@@ -46,7 +46,7 @@ const unsupported = (message: string): CollabError => new CollabError('unsupport
 
 /**
  * Begins an upload of a user after checking, in the documented order, what is known before the content. Throws `forbidden`,
- * `unsupported_media`, `media_disabled`, `file_too_large`, `quota_exceeded`, `content_rejected`, `storage_full`.
+ * `unsupported_media`, `media_disabled`, `file_too_large`, `quota_exceeded`, `content_rejected`, `storage_full`, `storage_failed`.
  */
 export async function beginUpload(ctx: Context, actor: UserActor, config: UploadConfig, { filename, contentType, isDeclared, minBytes }: UploadHead): Promise<Upload> {
   requireWrite(actor);
@@ -86,8 +86,8 @@ export class Upload {
   }
 
   /**
-   * Writes the next bytes. Await it before the next call. Throws `file_too_large`, `storage_full`, and `quota_exceeded` as soon
-   * as the file would exceed a quota together with what is stored now.
+   * Writes the next bytes. Await it before the next call. Throws `file_too_large`, `storage_full`, `storage_failed`, and
+   * `quota_exceeded` as soon as the file would exceed a quota together with what is stored now.
    */
   async write(chunk: Buffer): Promise<void> {
     const size = this.#staged.size + chunk.byteLength;
@@ -99,7 +99,7 @@ export class Upload {
   /**
    * Checks the content, stores the file and returns it as an attachment, with its URLs as paths. Throws `invalid_request`
    * for an empty file, `unsupported_media` if the content contradicts the type, `rate_limited` for more files at
-   * once or more pixels per minute than a user may upload, `quota_exceeded`, `storage_full`.
+   * once or more pixels per minute than a user may upload, `quota_exceeded`, `storage_full`, `storage_failed`.
    */
   async finish(): Promise<Attachment> {
     if (this.#staged.size === 0) throw new CollabError('invalid_request', 'The file is empty');
@@ -146,8 +146,8 @@ export class Upload {
   async #store(file: StoredFile): Promise<void> {
     const { id, type } = file.attachment;
     const environmentId = this.#actor.environment.id;
-    await this.#staged.commit(environmentId, id);
     try {
+      await this.#staged.commit(environmentId, id);
       await this.#ctx.store.transact((tx) => {
         tx.put(filesOf(environmentId), id, JSON.stringify(file));
         tx.put(unlinkedOf(environmentId), id, '1');
@@ -156,7 +156,8 @@ export class Upload {
         return Promise.resolve();
       });
     } catch (error) {
-      await requireFileStorage(this.#ctx).blobs.remove(environmentId, id);
+      // A commit that fails may have made the blob visible. If the disk does not even remove it, `collab gc` does later.
+      await requireFileStorage(this.#ctx).blobs.remove(environmentId, id).catch(() => undefined);
       throw error;
     }
   }

@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
 import type { Key, RootDatabase } from 'lmdb';
-import { CollabError, DataError } from '../../../model/errors.ts';
+import { DataError, diskFailed, diskFull } from '../../../model/errors.ts';
 
 /** How long to wait for the cause of a failed commit; it normally follows in the same event loop iteration. */
 const CAUSE_MS = 1_000;
@@ -66,8 +66,8 @@ export function isDiskFailure(error: unknown): boolean {
  * its pages fitted on the disk; the free space of the folder `path` tells the two cases apart.
  */
 export function refusalOf(error: unknown, path: string): unknown {
-  if (isFullDisk(error) || (isIoError(error) && freeBytes(path) < FULL_DISK_BYTES)) return new CollabError('storage_full', 'The server’s disk is full: nothing was written');
-  if (isIoError(error)) return new CollabError('storage_failed', 'The server’s disk reports an I/O error (EIO): the change was not confirmed');
+  if (isFullDisk(error) || (isIoError(error) && freeBytes(path) < FULL_DISK_BYTES)) return diskFull();
+  if (isIoError(error)) return diskFailed();
   return error;
 }
 
