@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { CollabError } from '../../model/errors.ts';
 import type { BlobHold, BlobReader, Blobs, BlobStat, StagedBlob } from '../../ports/blobs.ts';
 import { FolderSync } from './folder-sync.ts';
-import { createHold, hasHold } from './holds.ts';
+import { createHold, Holds } from './holds.ts';
 import { isMissing, readAt, StagedFile } from './staged-file.ts';
 
 /** Where blobs are stored. */
@@ -26,12 +26,14 @@ const SPACE_CHECK_MS = 1_000;
 export class LocalBlobs implements Blobs {
   readonly #options: LocalBlobsOptions;
   readonly #folders = new FolderSync();
+  readonly #holds: Holds;
   /** Folders that this process knows to exist and to be flushed. */
   readonly #known = new Set<string>();
   #spaceCheckedAt = -Infinity;
 
   constructor(options: LocalBlobsOptions) {
     this.#options = options;
+    this.#holds = new Holds(join(options.path, HOLDS));
   }
 
   async stage(): Promise<StagedBlob> {
@@ -95,7 +97,7 @@ export class LocalBlobs implements Blobs {
   }
 
   isHeld(): Promise<boolean> {
-    return hasHold(join(this.#options.path, HOLDS));
+    return this.#holds.any();
   }
 
   async removeAll(environmentId: string): Promise<void> {

@@ -28,22 +28,49 @@ export async function createHold(folder: string): Promise<BlobHold> {
   };
 }
 
-/** Whether `folder` has a hold of a running process. Removes expired holds and those of ended processes. */
-export async function hasHold(folder: string): Promise<boolean> {
-  let found = false;
-  for (const name of await namesIn(folder)) {
-    const file = join(folder, name);
-    if (await isCurrent(file)) found = true;
-    else await rm(file, { force: true });
-  }
-  return found;
+/** When this process first saw a hold with the time of its last touch. */
+interface Sighting {
+  readonly touchedAt: number;
+  /** As `performance.now()`. */
+  readonly since: number;
 }
 
-async function isCurrent(file: string): Promise<boolean> {
-  const [text, found] = await Promise.all([readFile(file, 'utf8').catch(() => ''), stat(file).catch(() => null)]);
-  if (found === null || Date.now() - found.mtimeMs > EXPIRY_MS) return false;
-  const holder = parseProcessIdentity(text);
-  return holder === null || livenessOf(holder) !== 'dead';
+/**
+ * The holds in a folder, as this process sees them. A hold has expired when this process has not seen it touched for five
+ * minutes of the monotonic clock. Its age would not do: it jumps when the wall clock is set.
+ */
+export class Holds {
+  readonly #folder: string;
+  #seen: ReadonlyMap<string, Sighting> = new Map();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Whether there is a hold of a running process. Removes expired holds and those of ended processes. */
+  async any(): Promise<boolean> {
+    const seen = new Map<string, Sighting>();
+    for (const name of await namesIn(this.#folder)) {
+      const file = join(this.#folder, name);
+      const sighting = await this.#sight(name, file);
+      if (sighting === null) await rm(file, { force: true });
+      else seen.set(name, sighting);
+    }
+    this.#seen = seen;
+    return seen.size > 0;
+  }
+
+  /** Null if the hold has ended or expired. */
+  async #sight(name: string, file: string): Promise<Sighting | null> {
+    const [text, found] = await Promise.all([readFile(file, 'utf8').catch(() => ''), stat(file).catch(() => null)]);
+    if (found === null) return null;
+    const now = performance.now();
+    const last = this.#seen.get(name);
+    const sighting = last?.touchedAt === found.mtimeMs ? last : { touchedAt: found.mtimeMs, since: now };
+    if (now - sighting.since > EXPIRY_MS) return null;
+    const holder = parseProcessIdentity(text);
+    return holder === null || livenessOf(holder) !== 'dead' ? sighting : null;
+  }
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -73,7 +73,7 @@ async function removeBytes(ctx: Context): Promise<void> {
 }
 
 function backupRunningFailure(): Failure {
-  return new Failure('A backup is running, and no file may be removed before it has finished.', ['Run `collab gc` again then.']);
+  return new Failure('A backup is running, and no file may be removed before it has finished.', ['Run `collab gc` again then.', 'If none is running, such as after its container was killed, start the server: it releases the files within ten minutes.']);
 }
 
 function describe({ dryRun, unlinked, orphans, orphanBytes, staged }: Removed): string {

@@ -77,6 +77,8 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, co
         await ctx.blobs?.sweepStaged(STAGED_MS);
       },
     },
+    // It removes the expired ones. A call of `collab gc` is too short to see that a hold expires.
+    { name: 'expired holds on files', everyMs: MINUTE, run: async () => void (await ctx.blobs?.isHeld()) },
     {
       name: 'decided moderation items',
       everyMs: HOUR,
