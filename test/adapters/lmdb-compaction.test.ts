@@ -7,6 +7,7 @@ import { compactStore } from '../../src/adapters/lmdb/compaction.ts';
 import { openEnvironment } from '../../src/adapters/lmdb/env/environment.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { until } from '../helpers/cluster.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { withoutStrace } from '../helpers/unflushed.ts';
@@ -106,9 +107,9 @@ t.test('compaction is refused when the disk has too little space, and for a dama
   await t.rejects(compactStore(path, ALWAYS), { name: 'DataError', message: /has format 3/ });
 });
 
-t.test('after SIGKILL at any system call that changes a file, the store is whole', { skip: withoutStrace(), timeout: 600_000 }, async (t) => {
+t.test('after SIGKILL at any system call that changes a file, the store is whole', { skip: withoutStrace(), timeout: CRASH_FACTOR * 600_000 }, async (t) => {
   const { path, epoch } = await sparse(t);
-  for (const name of ['rename', 'fsync', 'chmod', 'unlink']) {
+  for (const name of Array<string[]>(CRASH_FACTOR).fill(['rename', 'fsync', 'chmod', 'unlink']).flat()) {
     // Each run is killed one call later than the one before, until one comes to its end.
     for (let call = 1, outcome = ''; outcome === ''; call++) {
       const inject = `inject=${name}:signal=SIGKILL:when=${call}`;

@@ -12,10 +12,13 @@ import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts'
 import { storeFiles } from '../../src/adapters/lmdb/env/store-files.ts';
 import type { OpenSnapshot } from '../../src/ports/store.ts';
 import { until } from '../helpers/cluster.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
 
 const MB = 1024 * 1024;
+/** How many processes that rotate the log are killed; each has rotated it once more often than the one before. */
+const ROTATORS = 6;
 
 function started(t: Test, fixture: string, ...args: string[]): LineProcess {
   const helper = startFixture(fixture, ...args);
@@ -195,14 +198,14 @@ t.test('a process that was idle while the log was rotated twice without a checkp
   await Promise.all([rotator.log.close(), rotator.root.close()]);
 });
 
-t.test('processes that rotate the log are killed beside writers: everything confirmed is there', async (t) => {
+t.test('processes that rotate the log are killed beside writers: everything confirmed is there', { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
   const path = t.testdir();
   const writers = [started(t, 'store-writer', path, 'a'), started(t, 'store-writer', path, 'b', 'checkpoint')];
   await until(() => writers.every(({ lines }) => lines.length > 10), 60_000);
-  for (let i = 0; i < 6; i++) {
+  for (let i = 0; i < ROTATORS * CRASH_FACTOR; i++) {
     const rotator = started(t, 'log-rotator', path);
     const before = writers.map(({ lines }) => lines.length);
-    await until(() => rotator.lines.length > i && writers.every(({ lines }, n) => lines.length > (before[n] ?? 0) + 50), 60_000);
+    await until(() => rotator.lines.length > i % ROTATORS && writers.every(({ lines }, n) => lines.length > (before[n] ?? 0) + 50), 60_000);
     await killLines(rotator);
   }
   for (const writer of writers) await killLines(writer);

@@ -3,10 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { startCluster, until } from '../helpers/cluster.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 
 const good = fileURLToPath(new URL('../fixtures/plugins/good.mjs', import.meta.url));
 
-t.test('every event reaches the receiver at least once while the background worker is killed again and again', async (t) => {
+t.test('every event reaches the receiver at least once while the background worker is killed again and again', { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
   const received = new Map<string, number>();
   const receiver = createServer((request, response) => {
     let text = '';
@@ -30,7 +31,7 @@ t.test('every event reaches the receiver at least once while the background work
   };
   await call('PUT', '/users/ann', { name: 'Ann' });
   const { id } = (await call('POST', '/rooms/r/threads', { userId: 'ann', body: 'first' }))['thread'] as { id: string };
-  const KILLS = 3;
+  const KILLS = 3 * CRASH_FACTOR;
   const PER_ROUND = 15;
   for (let round = 0; round < KILLS; round++) {
     for (let n = 0; n < PER_ROUND; n++) await call('POST', `/threads/${id}/comments`, { userId: 'ann', body: `comment ${round}.${n}` });

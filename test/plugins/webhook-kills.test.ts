@@ -2,18 +2,18 @@ import { rmSync } from 'node:fs';
 import t from 'tap';
 import type { PluginEvent } from '../../src/plugins/api.ts';
 import { initFolder, until } from '../helpers/cluster.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { type PluginCluster, startPluginCluster } from '../helpers/plugin-cluster.ts';
 import { startReceiver } from '../helpers/receiver.ts';
 
-/** KILLS=100 is a longer run. */
-const KILLS = Number(process.env['KILLS'] ?? 6);
+const KILLS = 6 * CRASH_FACTOR;
 /** The primary waits longer before each replacement, so the server is started again after so many. */
 const KILLS_PER_START = 6;
 const WRITERS = 4;
 /** Jobs that a killed worker was running wait for the end of their lease, so the load must go on without them. */
 const MAX_UNDELIVERED = 1_000;
 
-t.test(`every event is delivered although the background worker is killed ${KILLS} times`, { timeout: 900_000 }, async (t) => {
+t.test(`every event is delivered although the background worker is killed ${KILLS} times`, { timeout: CRASH_FACTOR * 900_000 }, async (t) => {
   const receiver = await startReceiver(t);
   const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, plugins: [{ use: 'webhook', allowPrivate: true }] });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));

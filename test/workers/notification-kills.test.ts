@@ -4,12 +4,12 @@ import type { Comment } from '../../src/model/comment.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import type { Notification } from '../../src/model/notification.ts';
 import { initFolder, until } from '../helpers/cluster.ts';
+import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { InboxModel } from '../helpers/inbox-model.ts';
 import type { Inbox } from '../helpers/notifications.ts';
 import { type PluginCluster, startPluginCluster } from '../helpers/plugin-cluster.ts';
 
-/** KILLS=100 is a longer run. */
-const KILLS = Number(process.env['KILLS'] ?? 4);
+const KILLS = 4 * CRASH_FACTOR;
 /** The primary waits longer before each replacement, so the server is started again after so many. */
 const KILLS_PER_START = 6;
 const USERS = ['ann', 'bob', 'cat', 'dan', 'eve'];
@@ -17,7 +17,7 @@ const THREADS = 6;
 const WRITERS = 4;
 const PATIENCE_MS = 120_000;
 
-t.test(`every notification is in its inbox exactly once although the background worker is killed ${KILLS} times`, { timeout: 900_000 }, async (t) => {
+t.test(`every notification is in its inbox exactly once although the background worker is killed ${KILLS} times`, { timeout: CRASH_FACTOR * 900_000 }, async (t) => {
   const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, events: { retentionCount: 1_000_000 } });
   t.teardown(() => rmSync(folder.dir, { recursive: true, force: true }));
   let cluster = await startPluginCluster(t, folder);
