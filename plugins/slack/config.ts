@@ -13,7 +13,7 @@ export const ConfigSchema = Type.Object({
   targets: Type.Array(TargetSchema, { default: [], description: 'Where messages are posted. A message is posted to every target that has its room.' }),
   post: Type.Union([Type.Literal('comments'), Type.Literal('notifications')], {
     default: 'comments',
-    description: '`comments` posts every new thread and comment; `notifications` only those of which a user is notified whose settings allow the channel `slack`.',
+    description: '`comments` posts every new thread and comment; `notifications` only those that notify a user with the channel `slack` enabled.',
   }),
   linkTemplate: LinkTemplateSchema,
 });

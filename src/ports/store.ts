@@ -79,7 +79,7 @@ export type Growth = ReadonlyMap<string, number | null>;
 export interface StoreFault {
   /** Identifies it, e.g. by table and key. */
   readonly name: string;
-  /** The predicate of a sentence about it, e.g. `is not what was written`. */
+  /** The predicate of a sentence about it, e.g. `is corrupted`. */
   readonly fault: string;
 }
 

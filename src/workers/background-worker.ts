@@ -66,7 +66,7 @@ export function runBackgroundWorker({ config, ctx, bus, channel, log, startedAt,
   sweeper.start();
   fileJobs.start();
   plugins?.start();
-  const started = consumers.start().catch((error: unknown) => log.error({ err: error }, 'the consumers of events could not be started; restart the server once the cause is mended'));
+  const started = consumers.start().catch((error: unknown) => log.error({ err: error }, 'the consumers of events could not be started; restart the server after fixing the cause'));
   if (metrics !== undefined) {
     countEvents(ctx, metrics);
     metrics.gauge('consumer_lag_events', () => [...consumers.lags()].map(([consumer, lag]) => [{ consumer }, lag]));

@@ -35,7 +35,7 @@ t.test('one flipped bit in a commit of the log is detected, and nothing of the c
       await damaged.close();
     } catch (error) {
       if (!(error instanceof DataError)) throw error;
-      t.match(error.message, /the commit at position 1 of its log is not what was written.*collab restore/);
+      t.match(error.message, /the commit at position 1 of its log is corrupted\..*collab restore/);
       detected++;
     }
   }
@@ -57,7 +57,7 @@ t.test('one changed character in an event chunk is detected, although the events
 
   const opened = await openLmdbStore({ path, minFreeBytes: 0 });
   t.equal(await opened.lastSeq('damaged'), 3);
-  await t.rejects(async () => opened.events('damaged', 0, 10), { name: 'DataError', message: /the events from damaged 0{15}1 on are not what was written.*collab restore/ });
+  await t.rejects(async () => opened.events('damaged', 0, 10), { name: 'DataError', message: /the events from damaged 0{15}1 on are corrupted \(checksum mismatch\).*collab restore/ });
   t.equal((await opened.events('whole', 0, 10)).length, 3);
   await opened.transact(async (tx) => tx.emit('damaged', (seq) => `{"seq":${seq}}`));
   t.same(await opened.events('damaged', 3, 10), [{ seq: 4, text: '{"seq":4}' }], 'later events are served');

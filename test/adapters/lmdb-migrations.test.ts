@@ -89,10 +89,10 @@ t.test('the records of a store of format 3 get checksums in steps, during mainte
   for (let at = bytes.indexOf('p/folded k023'); at >= 0; at = bytes.indexOf('p/folded k023', at + 1)) bytes.write('"99"', bytes.indexOf('"23"', at));
   writeFileSync(file, bytes);
   const damaged = await openLmdbStore({ path, minFreeBytes: 0 });
-  await t.rejects(async () => damaged.get('p/folded', 'k023'), { name: 'DataError', message: /the record p\/folded k023 is not what was written/ });
+  await t.rejects(async () => damaged.get('p/folded', 'k023'), { name: 'DataError', message: /the record p\/folded k023 is corrupted \(checksum mismatch\)/ });
   const faults: object[] = [];
   for await (const fault of damaged.faults()) faults.push(fault);
-  t.same(faults, [{ name: 'base table, p/folded k023', fault: 'is not what was written' }]);
+  t.same(faults, [{ name: 'base table, p/folded k023', fault: 'is corrupted' }]);
   await damaged.close();
 });
 

@@ -148,7 +148,7 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
     const page = await browser.newPage({ viewport });
     await page.routeWebSocket(/\/ws$/, (socket) => socket.close({ code: 4429, reason: 'rate_limited' }));
     await page.goto(await pageWithTokens(t, cluster, await tokenOf(cluster, 300)));
-    await page.getByText(/That was a lot at once\. It is tried again in [5-9] s\./).waitFor();
+    await page.getByText(/That was a lot at once\. Retrying in [5-9] s\./).waitFor();
     t.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0);
 
     await page.unrouteAll();
@@ -157,7 +157,7 @@ t.test('what fails is said in words, and nothing that was typed is lost', { skip
       void socket.close({ code: 4429, reason: 'rate_limited' });
     });
     await page.reload();
-    await page.getByText('That was a lot at once. It is tried again in 42 s.').waitFor({ timeout: 10_000 });
+    await page.getByText('That was a lot at once. Retrying in 42 s.').waitFor({ timeout: 10_000 });
     await page.close();
   });
 });

@@ -42,7 +42,7 @@ t.test('doctor --deep names the file, the record and the event that one flipped 
   flip(join(dir, 'data', 'store', 'data.mdb'), (bytes) => bytes.lastIndexOf('"needle"'));
   const { code, found } = await look();
   t.equal(code, 1);
-  t.match(found.join('\n'), /the stored data \(base table, e\/env_\w+\/\S+ \S+\) is not what was written/);
+  t.match(found.join('\n'), /the stored data \(base table, e\/env_\w+\/\S+ \S+\) is corrupted/);
 });
 
 t.test('doctor --deep compares the counts for quotas with what is stored, and gc corrects them', async (t) => {

@@ -54,7 +54,7 @@ export function register(program: Command): void {
     .requiredOption('--env <slug>', 'Environment of the key.')
     .addOption(choiceFlag('--kind <kind>', 'What the key is for.', kinds).makeOptionMandatory())
     .option('--name <text>', 'Name by which you recognise the key.')
-    .addOption(choiceFlag('--scope <scope>', 'Secret keys: what it may do; moderate is to read, resolve, edit and delete (default: full).', scopes))
+    .addOption(choiceFlag('--scope <scope>', 'Secret keys: permissions; `moderate` allows reading, resolving, editing and deleting (default: full).', scopes))
     .option('--rooms <room>', 'Secret keys: the only room it can access, or prefix* for all rooms with that prefix.')
     .option('--expires <duration>', 'Lifetime, such as 90d (default: until it is revoked).')
     .option('--rate-limit <n>', 'Secret keys: requests per minute, counted per key instead of per address, or unlimited.')

@@ -83,7 +83,7 @@ async function remove(id: string, { env, yes }: { env: string; yes?: true }, com
   printResult(at.json, { deleted: true, roomId: id, threads: room.threadCount }, () => `Deleted the room ${id} with its ${room.threadCount} threads.`);
 }
 
-/** What reads a room with as little of its threads as can be. */
+/** Options that read a room with as few threads as possible. */
 const roomOnly = { includeComments: false, query: parseListQuery(new URLSearchParams({ limit: '1' }), 'threads') };
 
 function roomIn(text: string): Room {

@@ -38,7 +38,7 @@ interface Status {
 /** Adds `status`. */
 export function register(program: Command): void {
   addCommand(program, 'status', {
-    summary: 'Show whether the server is running, its address, its contents and what they take on the disk.',
+    summary: 'Show whether the server is running, its address, its contents and disk usage.',
     details: 'Exit code 3 if the server is stopped.',
     examples: ['collab status', 'collab status --json | jq .ready'],
   }).action(status);

@@ -30,7 +30,7 @@ export function addThreadWrites(thread: Command): void {
 
   addCommand(thread, 'update <id>', {
     summary: 'Replace the metadata of a thread, or pin it elsewhere.',
-    details: 'What has no option is unchanged.',
+    details: 'Fields without an option are unchanged.',
     examples: ['collab thread update th_1m824gecgs4y1gdw90dr --env default --metadata \'{"priority":2}\'', 'collab thread update th_1m824gecgs4y1gdw90dr --env default --position \'{"x":0.5,"y":0.25}\''],
   })
     .requiredOption('--env <slug>', 'Environment of the thread.')

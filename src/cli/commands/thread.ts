@@ -37,7 +37,7 @@ export function register(program: Command): void {
   addThreadWrites(thread);
 
   for (const [name, resolved, summary] of [['resolve', true, 'Resolve a thread.'], ['reopen', false, 'Open a resolved thread again.']] as const) {
-    addCommand(thread, `${name} <id>`, { summary, details: 'A thread that is so already is left unchanged.', examples: [`collab thread ${name} th_1m824gecgs4y1gdw90dr --env default`] })
+    addCommand(thread, `${name} <id>`, { summary, details: 'A thread already in this state is left unchanged.', examples: [`collab thread ${name} th_1m824gecgs4y1gdw90dr --env default`] })
       .requiredOption('--env <slug>', ENV)
       .action((id: string, options: { env: string }, command: Command) => change(id, options, resolved, command));
   }

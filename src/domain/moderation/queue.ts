@@ -142,7 +142,7 @@ function add(tx: Transaction, index: string, key: string, amount: number, bound?
   tx.update(index, key, (current) => {
     const next = Number(current ?? 0) + amount;
     if (bound !== undefined && next > bound.most) {
-      throw new CollabError('quota_exceeded', `Too much content waits for a moderator: ${bound.whose} may have ${bound.most} held comments and threads. Try again after some were decided`);
+      throw new CollabError('quota_exceeded', `Too much content waits for a moderator: ${bound.whose} may have ${bound.most} held comments and threads. Try again after moderators have decided on some of it`);
     }
     return next > 0 ? String(next) : undefined;
   });

@@ -183,7 +183,7 @@ function checkBits(low: number, high: number): number {
 
 function damaged(position: number): DataError {
   return new DataError(
-    `The store is damaged: the commit at position ${position} of its log is not what was written. Stop the server, keep a copy of ` +
+    `The store is damaged: the commit at position ${position} of its log is corrupted. Stop the server, keep a copy of ` +
       'the data folder, and restore a backup (collab restore).',
   );
 }

@@ -15,7 +15,7 @@ const LINE_BREAK = 0x0a;
 
 /** Encodes consecutive events of one stream as one record, without decoding their texts: a checksum, then one event per line. */
 export function encodeEventChunk(key: string, slots: readonly Slot[]): Buffer {
-  // Longer than the header that takes its place once it has been summed up with the lines, as `sumOf` does.
+  // Reserve space for the key, which is part of the checksum (see `sumOf`); the shorter header later overwrites its end.
   const prefix = Buffer.from(`${key} `);
   let at = prefix.length;
   const bytes = Buffer.allocUnsafe(slots.reduce((size, { start, end }) => size + end - start + 1, at - 1));
@@ -40,7 +40,7 @@ export function decodeEventChunk(key: string, value: string): string[] {
   const sum = value.slice(1, 1 + CHECKSUM_LENGTH);
   const isWhole = value.startsWith(MARK) ? sum === sumOf(key, lines) : value.startsWith(PLAIN_MARK) ? sum === plainSum(lines) : value.startsWith('{');
   if (!isWhole) {
-    throw new DataError(`The store is damaged: the events from ${key} on are not what was written. Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`);
+    throw new DataError(`The store is damaged: the events from ${key} on are corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`);
   }
   return lines.split('\n');
 }

@@ -42,7 +42,7 @@ async function* faultsOf<V>({ name, table, read }: CheckedTable<V>, requireOpen:
       last = key;
       count++;
       if (table.get(key) === undefined) faults.push({ name: `${name}, ${key}`, fault: 'cannot be found by its key' });
-      else if (!isWhole(() => read(key, value))) faults.push({ name: `${name}, ${key}`, fault: 'is not what was written' });
+      else if (!isWhole(() => read(key, value))) faults.push({ name: `${name}, ${key}`, fault: 'is corrupted' });
     }
     yield* faults;
     requireOpen();

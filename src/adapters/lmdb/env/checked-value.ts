@@ -43,7 +43,7 @@ export function encodeValue(key: string, text: Uint8Array): Buffer {
  */
 export function textOfValue(key: string, { text, keySum }: CheckedValue): string {
   if (keySum === null || keySum === crc32(key)) return text;
-  throw new DataError(`The store is damaged: the record ${key} is not what was written. Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`);
+  throw new DataError(`The store is damaged: the record ${key} is corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`);
 }
 
 /** Adds a checksum to a number that is stored beside the base table under `key`. */
@@ -59,7 +59,7 @@ export function encodeNumber(key: string, value: number): string {
 export function decodeNumber(key: string, text: string): number {
   const [, digits = '', sum] = /^(\d+) ([0-9a-f]{8})$/.exec(text) ?? [];
   if (sum === sumOf(key, digits)) return Number(digits);
-  throw new DataError(`The store is damaged: its entry ${key} is not what was written. Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`);
+  throw new DataError(`The store is damaged: its entry ${key} is corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).`);
 }
 
 /** The CRC-32 of a text that is stored under `key`, as 8 hexadecimal digits. */

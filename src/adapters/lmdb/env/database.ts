@@ -175,7 +175,7 @@ function formatOf({ meta }: Pick<Database, 'meta'>): Format {
   if (text === undefined) return { version: FORMAT_VERSION, epoch: randomBytes(8).toString('hex') };
   const format = JSON.parse(text) as Format;
   if (format.version === FORMAT_VERSION && text !== formatText(format)) {
-    throw new DataError('The store is damaged: its format is not what was written. Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).');
+    throw new DataError('The store is damaged: its format is corrupted (checksum mismatch). Stop the server, keep a copy of the data folder, and restore the newest backup (collab restore).');
   }
   return format;
 }

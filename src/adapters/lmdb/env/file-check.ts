@@ -18,7 +18,7 @@ export function checkDatabaseFile(path: string): void {
   if (head === null || head.length === 0) return;
   const magic = head.length < HEAD_BYTES ? 0 : endianness() === 'LE' ? head.readUInt32LE(MAGIC_OFFSET) : head.readUInt32BE(MAGIC_OFFSET);
   if (magic === MAGIC) return;
-  throw new DataError(`${path} is damaged: it does not begin like a database. Stop the server, keep a copy of the folder, and restore a backup (collab restore).`);
+  throw new DataError(`${path} is damaged: it is not an LMDB database. Stop the server, keep a copy of the folder, and restore a backup (collab restore).`);
 }
 
 /** The first bytes of a file; null if it is missing. */

@@ -38,7 +38,7 @@ export const adminAuthRoutes: readonly Route[] = [
     path: '/admin/auth/me',
     operationId: 'admin.me',
     summary: 'Get the admin of the session',
-    description: 'Whom the token belongs to.',
+    description: 'The admin that the token belongs to.',
     credential: 'admin',
     access: 'read',
     answers: { 200: Type.Object({ admin: namedSchemas.Admin }) },

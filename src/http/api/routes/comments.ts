@@ -48,7 +48,7 @@ export const commentRoutes: readonly Route[] = [
     path: '/threads/:threadId/comments',
     operationId: 'comments.create',
     summary: 'Add a comment to a thread',
-    description: 'The author must be a known user, unless the environment does without (`requireKnownUsers`): on a new server, create the user first: PUT /users/{userId}. Mentioned users, and those who follow the thread, are notified.',
+    description: 'The author must be a known user, unless the environment does not require it (`requireKnownUsers`): on a new server, create the user first: PUT /users/{userId}. Mentioned users, and those who follow the thread, are notified.',
     credential: 'secret',
     access: 'create',
     body: CommentCreateSchema,

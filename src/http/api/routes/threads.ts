@@ -30,7 +30,7 @@ export const threadRoutes: readonly Route[] = [
     path: '/rooms/:roomId/threads',
     operationId: 'threads.create',
     summary: 'Create a thread with its first comment',
-    description: 'The author must be a known user, unless the environment does without (`requireKnownUsers`): on a new server, create the user first: PUT /users/{userId}. The room is created by its first thread.',
+    description: 'The author must be a known user, unless the environment does not require it (`requireKnownUsers`): on a new server, create the user first: PUT /users/{userId}. The room is created by its first thread.',
     credential: 'secret',
     access: 'create',
     body: ThreadCreateSchema,
