@@ -42,7 +42,7 @@ interface Messages {
   readonly ready: ReadyData;
   /** Worker to primary: it exits for this reason. `permanent`: a new worker would fail in the same way. */
   readonly failed: { readonly reason: string; readonly permanent: boolean };
-  /** Both ways, a hint: these streams have grown up to these positions (null: ended); null if any stream may have grown. */
+  /** Both ways, an announcement: these streams have grown up to these positions (null: ended); null if any stream may have grown. */
   readonly announce: { readonly streams: readonly (readonly [stream: string, seq: number | null])[] | null };
   /** Both ways: the publications of one event loop iteration. */
   readonly publish: { readonly publications: readonly Publication[] };

@@ -8,8 +8,8 @@ interface Member {
   readonly channel: ProcessChannel;
   /** Publications of others that are being sent to it. */
   readonly publications: BatchQueue<Publication>;
-  /** Hints of others that are being sent to it. */
-  readonly hints: MergeQueue<number | null>;
+  /** Announcements of others that are being sent to it. */
+  readonly announcements: MergeQueue<number | null>;
   /** What it listens to: everything, until it has said otherwise. */
   listens: Listening;
   /** What it was last told about the others. */
@@ -17,7 +17,7 @@ interface Member {
 }
 
 /**
- * Passes the messages of each worker on to all others. Hints: those of one event loop iteration are merged into one for
+ * Passes the messages of each worker on to all others. Announcements: those of one event loop iteration are merged into one for
  * each worker, and never two are queued in one channel. Publications: those of one iteration are sent to each worker as one
  * message, and at most as many characters are queued as the bus allows. A worker is sent what it listens to, and is told what
  * the others listen to, so that it need not send the rest.
@@ -28,9 +28,9 @@ export class Relay {
   /** Adds a worker until its channel closes. */
   add(channel: ProcessChannel): void {
     const publications = new BatchQueue<Publication>((items, sent) => channel.send({ type: 'publish', data: { publications: items } }, sent), sizeOf, MAX_WAITING);
-    const sendHint = (streams: ReadonlyMap<string, number | null> | null, sent: () => void): void =>
+    const sendAnnouncement = (streams: ReadonlyMap<string, number | null> | null, sent: () => void): void =>
       channel.send({ type: 'announce', data: { streams: streams === null ? null : [...streams] } }, sent);
-    const member: Member = { channel, publications, hints: new MergeQueue(sendHint, laterPosition, MAX_ANNOUNCED), listens: { announcements: true, publications: true }, others: null };
+    const member: Member = { channel, publications, announcements: new MergeQueue(sendAnnouncement, laterPosition, MAX_ANNOUNCED), listens: { announcements: true, publications: true }, others: null };
     this.#members.add(member);
     channel.onMessage((message) => {
       if (message.type === 'listens') {
@@ -59,7 +59,7 @@ export class Relay {
   }
 
   #announce(from: Member, streams: readonly (readonly [stream: string, seq: number | null])[] | null): void {
-    for (const member of this.#members) if (member !== from && member.listens.announcements) member.hints.add(streams);
+    for (const member of this.#members) if (member !== from && member.listens.announcements) member.announcements.add(streams);
   }
 
   #publish(from: Member, publications: readonly Publication[]): void {

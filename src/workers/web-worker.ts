@@ -20,7 +20,7 @@ import { announceCommits, followAnnouncements } from './announcements.ts';
 import { logListenerErrors } from './listener-errors.ts';
 import type { DrainReason, ReadyData } from '../cluster/messages.ts';
 
-/** How often a worker checks for commits that no hint announces: those of CLI commands. */
+/** How often a worker checks for commits that are not announced: those of CLI commands. */
 const POLL_MS = 250;
 /** How old the time of a key's last use may be in lists. */
 const KEY_USES_MS = 5_000;
@@ -71,7 +71,7 @@ interface Parts {
 }
 
 /**
- * Serves HTTP and WebSocket on the configured host and the given port, and passes hints between the store and the bus.
+ * Serves HTTP and WebSocket on the configured host and the given port, and passes announcements between the store and the bus.
  *
  * @throws {StartError} if the option `core` demands the native core, and it does not run here or corrupts responses
  * @throws {Error} if it cannot listen, with a message for the operator

@@ -4,7 +4,7 @@ import t from 'tap';
 import { type ProcessChannel, parentChannel, channelPair } from '../../src/cluster/channel.ts';
 import { type Message, readMessage } from '../../src/cluster/messages.ts';
 
-const hint = (position: number): Message => ({ type: 'announce', data: { streams: [['a', position]] } });
+const announcement = (position: number): Message => ({ type: 'announce', data: { streams: [['a', position]] } });
 
 const received = (channel: ProcessChannel, count: number): Promise<Message[]> =>
   new Promise((resolve) => {
@@ -18,7 +18,7 @@ const received = (channel: ProcessChannel, count: number): Promise<Message[]> =>
 t.test('values that are not messages are ignored', (t) => {
   const strange = [null, 7, 'announce', {}, { type: 'unheard-of', data: {} }, { type: 'toString', data: {} }, { type: 'announce' }, { type: 'announce', data: { streams: ['a'] } }, { type: 'announce', data: { streams: [[1, 2]] } }, { type: 'drain', data: { reason: 'why not' } }];
   for (const raw of strange) t.equal(readMessage(raw), null, JSON.stringify(raw));
-  t.same(readMessage({ type: 'announce', data: { streams: [['a', 3]] } }), hint(3));
+  t.same(readMessage({ type: 'announce', data: { streams: [['a', 3]] } }), announcement(3));
   for (const streams of [null, [], [['a', null]]]) t.ok(readMessage({ type: 'announce', data: { streams } }), JSON.stringify(streams));
   t.end();
 });
@@ -26,23 +26,23 @@ t.test('values that are not messages are ignored', (t) => {
 t.test('a channel pair delivers copies, in order and asynchronously', async (t) => {
   const [one, other] = channelPair();
   const arrival = received(other, 3);
-  const message = hint(1);
+  const message = announcement(1);
   let left = 0;
   one.send(message, () => left++);
-  one.send(hint(2));
-  one.send(hint(3));
+  one.send(announcement(2));
+  one.send(announcement(3));
   t.equal(left, 0, 'nothing travels within the call');
   const messages = await arrival;
-  t.same(messages, [hint(1), hint(2), hint(3)]);
+  t.same(messages, [announcement(1), announcement(2), announcement(3)]);
   t.not(messages[0], message, 'the other end has a copy');
   t.equal(left, 1, 'the sender is told');
 });
 
 t.test('messages that arrive before the first listener are kept', async (t) => {
   const [one, other] = channelPair();
-  one.send(hint(1));
+  one.send(announcement(1));
   await new Promise(setImmediate);
-  t.same(await received(other, 1), [hint(1)]);
+  t.same(await received(other, 1), [announcement(1)]);
 });
 
 t.test('closing one end closes both, and later messages are dropped', async (t) => {
@@ -52,7 +52,7 @@ t.test('closing one end closes both, and later messages are dropped', async (t) 
   await closed;
   const seen: Message[] = [];
   other.onMessage((message) => seen.push(message));
-  await new Promise<void>((sent) => one.send(hint(1), sent));
+  await new Promise<void>((sent) => one.send(announcement(1), sent));
   t.same(seen, []);
   let late = 0;
   one.onClose(() => late++);
@@ -63,11 +63,11 @@ t.test('a forked process uses the same channel, and notices when its parent clos
   const child = fork(fileURLToPath(new URL('../fixtures/echo-worker.ts', import.meta.url)));
   const channel = parentChannel(child);
   const echo = received(channel, 2);
-  channel.send(hint(41));
-  channel.send(hint(42));
-  t.same(await echo, [hint(41), hint(42)]);
+  channel.send(announcement(41));
+  channel.send(announcement(42));
+  t.same(await echo, [announcement(41), announcement(42)]);
   const exit = new Promise((resolve) => child.once('exit', resolve));
   channel.close();
   t.equal(await exit, 7);
-  await new Promise<void>((sent) => channel.send(hint(1), sent));
+  await new Promise<void>((sent) => channel.send(announcement(1), sent));
 });

@@ -14,7 +14,7 @@ import { mintUserToken } from '../../src/domain/access/tokens.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { isEvent, TestSocket } from '../helpers/socket.ts';
 
-/** A cluster of two web workers in this process. Each opens the store separately; hints pass through the relay. */
+/** A cluster of two web workers in this process. Each opens the store separately; announcements pass through the relay. */
 async function twoWorkers(t: Test) {
   const dir = t.testdir();
   const config = { ...loadConfig({ dir, env: {}, flags: { dataDir: join(dir, 'data'), 'rateLimit.exempt': '127.0.0.1' } }), shutdown: { drainSeconds: 5, closeSpreadSeconds: 0 } };

@@ -22,21 +22,21 @@ async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise(setImmediate);
 }
 
-t.test('a hint reaches all workers except its sender', async (t) => {
+t.test('an announcement reaches all workers except its sender', async (t) => {
   const { buses, heard } = cluster(3);
   buses[1]?.announce(new Map([['a', 5]]));
   await turns(8);
   t.same(heard, [[5], undefined, [5]]);
 });
 
-t.test('hints of one event loop iteration are sent as one, the highest of each stream', async (t) => {
+t.test('announcements of one event loop iteration are sent as one, the highest of each stream', async (t) => {
   const { buses, heard } = cluster(2);
   for (const position of [3, 9, 7]) buses[0]?.announce(new Map([['a', position]]));
   await turns(8);
   t.same(heard[1], [9]);
 });
 
-t.test('hints of several workers are merged', async (t) => {
+t.test('announcements of several workers are merged', async (t) => {
   const { buses, heard } = cluster(3);
   buses[0]?.announce(new Map([['a', 9]]));
   buses[1]?.announce(new Map([['a', 4]]));

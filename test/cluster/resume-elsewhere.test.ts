@@ -8,7 +8,7 @@ import { startTestServer } from '../helpers/http.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { epochOf, streamOf } from '../../src/domain/events/streams.ts';
 
-// A client has an event from one worker and reconnects to another one that has not learned of it yet, by hint or poll.
+// A client has an event from one worker and reconnects to another one that has not learned of it yet, by announcement or poll.
 
 const ROUNDS = 40;
 

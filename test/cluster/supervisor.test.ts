@@ -158,7 +158,7 @@ t.test('workers that end while there is no background worker are cleaned up by t
   t.same(named?.toSorted((a, b) => a.localeCompare(b)), ['background-3', 'web-1']);
 });
 
-t.test('hints are relayed between the workers that use the bus, also to those started later', async (t) => {
+t.test('announcements are relayed between the workers that use the bus, also to those started later', async (t) => {
   const { workers, worker, started } = cluster(t);
   await started();
   workers[0]?.exit(1);

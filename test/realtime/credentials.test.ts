@@ -101,7 +101,7 @@ await t.test('a revocation takes effect on every worker, whichever process made 
   const sockets = await Promise.all([0, 0, 1, 1].map((worker) => tenant.join({ userId: 'ann' }, { worker })));
   const kept = await bystander.join({ userId: 'ann' }, { worker: 1 });
   const key = (await listKeys(service.ctx, tenant.environment)).find(({ kind }) => kind === 'publishable');
-  // Like the command line: its own store, and no hint to other processes.
+  // Like the command line: its own store, and no announcement to other processes.
   const store = await openLmdbStore({ path: join(service.dataDir, 'store'), minFreeBytes: 0 });
   t.teardown(() => store.close());
   await revokeKey({ ...service.ctx, store }, key?.id ?? '');
