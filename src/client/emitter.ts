@@ -9,7 +9,7 @@ class Listeners<T> extends Set<(event: T) => void> {
     return () => void this.delete(own);
   }
 
-  /** Calls those that are there now, and still are when it is their turn: a new one waits for the next event. */
+  /** Calls the current listeners. Skips one that is removed meanwhile; one that is added meanwhile receives the next event. */
   call(event: T): void {
     for (const listener of [...this]) if (this.has(listener)) guarded(() => listener(event));
   }

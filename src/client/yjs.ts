@@ -50,7 +50,7 @@ const SEND_MS = 40;
 const SAVE_MS = 1_000;
 /** The length of the state vector of a document without content. */
 const EMPTY_VECTOR_BYTES = 1;
-/** How long changes of others may be on no disk before this client saves them: their author may be gone. Doubled at random. */
+/** How long to wait before saving another client's unsaved changes, whose author may be gone, in milliseconds; at random up to twice as long. */
 const ADOPT_MS = 10_000;
 /** The pause after a failure. */
 const RETRY_MS = 5_000;
@@ -106,7 +106,7 @@ export class YjsProvider<D extends YjsDocument> {
       }),
       session.subscribe(() => this.#connected()),
     );
-    // What the document had before, the server may lack.
+    // The server may not have the document's initial content.
     if (options.Y.encodeStateVector(doc).length > EMPTY_VECTOR_BYTES) this.#changed();
     this.#connected();
   }

@@ -24,7 +24,7 @@ export type UpgradeContext = object;
  * of a response none of its methods may be called.
  */
 export interface CoreResponse {
-  /** Stops to read the body. */
+  /** Stops reading the body. */
   pause(): void;
   /** Continues to read the body. */
   resume(): void;
@@ -33,7 +33,7 @@ export interface CoreResponse {
   /** Begins the head, with the code and its reason phrase. Header lines may follow after a line break. */
   writeStatus(status: string): unknown;
   /**
-   * Adds a header. The value may hold more lines, and after an empty line the begin of the body. A line break that the core
+   * Adds a header. The value may hold more lines, and after an empty line the beginning of the body. A line break that the core
    * adds to the value then belongs to the body.
    */
   writeHeader(name: string, value: Sendable): unknown;
@@ -77,7 +77,7 @@ export interface CoreSocket<T> {
   publish(topic: string, message: Sendable, isBinary?: boolean, compress?: boolean): boolean;
   /** Calls `work` at once and sends what it writes together. */
   cork(work: () => void): unknown;
-  /** What the upgrade was given for this socket. */
+  /** The user data passed to the upgrade. */
   getUserData(): T;
 }
 
@@ -116,7 +116,7 @@ export interface CoreApp {
   ws<T>(pattern: string, behavior: SocketBehavior<T>): unknown;
   /** Publishes to all sockets of a topic. */
   publish(topic: string, message: Sendable, isBinary?: boolean, compress?: boolean): boolean;
-  /** Calls `work`, which may upgrade responses, in a later tick, outside of every handler. Rejects only if `work` throws. */
+  /** Calls `work`, which may upgrade responses, in a later event loop iteration, outside of every handler. Rejects only if `work` throws. */
   upgradeLater(work: () => void): Promise<void>;
 }
 

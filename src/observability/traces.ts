@@ -36,7 +36,7 @@ export interface TracesOptions {
 
 /** Methods that the conventions of OpenTelemetry know; others are sent as `_OTHER`. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
-/** A collector that is away fails every batch. */
+/** At most one warning in this time, in milliseconds: every batch fails while the collector is unreachable. */
 const WARN_EVERY_MS = 60_000;
 
 /**

@@ -134,7 +134,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   }
 
   override firstUpdated(): void {
-    // While the panel slides in, it is not yet where it leaves the popover its room.
+    // The popover can be placed only after the panel's animation has ended.
     this.renderRoot.addEventListener('animationend', () => {
       this.#popover.placeAgain();
       this.#placePopover();

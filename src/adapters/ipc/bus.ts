@@ -22,7 +22,7 @@ interface Channel {
  * Makes a bus over the channel to the primary, which relays. At most one announcement is being sent at a time: positions
  * announced meanwhile are merged into one after it, so a slow primary costs little memory. Publications are sent in batches,
  * one at a time as well. What no other process listens to is not sent: a message to the primary costs as much as a few comments.
- * Announcements made until somebody listens are then sent as one of any stream.
+ * Announcements made while no other process listens are replaced by one null announcement when one starts listening.
  */
 export function ipcBus(channel: Channel): Bus {
   const announceListeners = new Set<(announcement: Announcement) => void>();

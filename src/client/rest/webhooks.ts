@@ -70,7 +70,7 @@ function parse(bytes: Uint8Array): { type: string; timestamp: string; data: unkn
     const content = JSON.parse(new TextDecoder().decode(bytes)) as unknown;
     if (typeof content === 'object' && content !== null) return content as ReturnType<typeof parse>;
   } catch {
-    // Said below.
+    // The error below covers text that is no JSON.
   }
   throw new CollabError('protocol', 'The webhook is rightly signed, but its body is not a JSON object: it is not one of Collab.');
 }

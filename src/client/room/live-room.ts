@@ -54,7 +54,7 @@ export class LiveRoom implements CollabRoom {
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Null if something has changed since it was made. */
   #snapshot: RoomSnapshot | null = null;
-  /** How to get what was created here, by the id that it has or had in the snapshot. */
+  /** Loads a record that this session created, by its final or its pending id. */
   readonly #created = new Map<string, () => Promise<{ readonly id: string }>>();
   /** Resolves when it is the turn of the next write. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -299,7 +299,7 @@ export class LiveRoom implements CollabRoom {
     return threadId;
   }
 
-  /** Reads what was created here. */
+  /** Loads a thread or comment that this session created. */
   async #stored(what: 'thread' | 'comment', threadId: string, id: string): Promise<Thread | Comment> {
     const entry = (await this.#deps.requests.request('thread.get', { threadId }, { durable: true }).catch((error: CollabError) => {
       if (error.code !== 'thread_not_found') throw error;

@@ -34,7 +34,7 @@ export interface SessionOptions {
  * - `live`: connected; what the server changes arrives at once
  * - `reconnecting`: the connection was lost; writes wait and are sent on the next one
  * - `offline`: as `reconnecting`, and the platform reports that it has no network
- * - `closed`: ended, by `close()` or for a reason that a new connection would not mend
+ * - `closed`: ended, by `close()` or for a reason that a new connection would not fix
  */
 export type ConnectionStatus = 'connecting' | 'live' | 'reconnecting' | 'offline' | 'closed';
 

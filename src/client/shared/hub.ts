@@ -37,8 +37,8 @@ const ANSWER_MS = 3_000;
 const QUIET_MS = 1_000;
 
 /**
- * The shared sockets of one page with the same name, and the way to the leader: the tab that holds the lock of that name. While
- * it is the turn of this page, the leader is here.
+ * The shared sockets of one page with the same name, and the page's connection to the leader: the tab that holds the lock of
+ * that name. While this page holds the lock, it is the leader.
  */
 export class Hub {
   readonly #deps: HubDeps;
@@ -55,7 +55,7 @@ export class Hub {
     deps.channel.onmessage = ({ data }) => {
       const message = data as FromLeader | ToLeader;
       if (!('by' in message)) this.#leader?.receive(message);
-      // While the leader is here, what another one sent is late.
+      // While this page is the leader, messages of earlier leaders are ignored.
       else if (this.#leader === null) this.#receive(message);
     };
     // A page that is frozen or kept for "back" must not be the leader.

@@ -33,7 +33,7 @@ interface Tab {
   readonly gone: AbortController;
 }
 
-/** How long what a tab sent at its end may be on its way, in milliseconds. */
+/** How long to wait for the final messages of a closed tab, in milliseconds. */
 const LAST_WORDS_MS = 1_000;
 
 /**

@@ -21,7 +21,7 @@ export async function notifyOf(ctx: Context, environment: Environment, events: r
     if (event.type === 'comment.created') await batch.add(event, event.data as Comment, false);
     else if (event.type === 'thread.created') await batch.add(event, (event.data as { comment: Comment }).comment, true);
     else if (isOtherWork(event)) {
-      // It may be about what the batch adds.
+      // The event may refer to notifications that are still in the batch.
       await batch.commit();
       await doOtherWork(ctx, environment, event);
       batch = new NotificationBatch(ctx, environment);

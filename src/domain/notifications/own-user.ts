@@ -6,8 +6,8 @@ import { checkId } from '../input/bounds.ts';
 
 /**
  * Throws `forbidden` unless the actor may read, or change, what belongs to a user alone: the inbox, settings and subscriptions.
- * A user may for themselves, with every role; a backend for everyone, to write not with a key of the scope `read`. Throws
- * `invalid_request` for an impossible id.
+ * A user may do so for themselves, whatever their role. A backend may do so for every user, but needs more than the scope
+ * `read` to write. Throws `invalid_request` for an impossible id.
  */
 export function requireOwnUser(actor: Actor, userId: string, access: 'read' | 'write'): void {
   if (actor.kind === 'user') {

@@ -58,7 +58,7 @@ export async function pruneInbox(ctx: Context, environmentId: string, userId: st
 async function removeOldest(ctx: Context, environmentId: string, userId: string, prefix: string, bound: string, expiry?: string): Promise<number> {
   const inbox = inboxOf(environmentId, userId);
   const isDue = ({ key }: { key: string }): boolean => key.slice(prefix.length) < bound;
-  // Mostly nothing is due, and one entry shows that.
+  // Read one entry first; usually nothing is due.
   if (!(await ctx.store.range(inbox, { prefix, limit: 1 })).some(isDue)) return 0;
   const keys = (await ctx.store.range(inbox, { prefix, limit: SLICE })).filter(isDue).map(({ key }) => key.slice(prefix.length));
   await ctx.store.transact(async (tx) => {

@@ -22,7 +22,7 @@ const idsByAnswer = new WeakMap<object, readonly string[]>();
  * Adds `users` to the JSON of an answer with threads or comments: the authors, the mentioned users and those who reacted, by
  * id. Unknown ones are absent.
  *
- * @param answer the text, or an object with it that stands for this text alone
+ * @param answer the text, or an object that holds the text and is never reused for another text
  */
 export async function withUsers(ctx: Context, actor: Actor, answer: string | { readonly text: string | Uint8Array }): Promise<string> {
   const text = textOf(typeof answer === 'string' ? answer : answer.text);

@@ -28,7 +28,7 @@ export function allUsers(ctx: Context, environmentId: string): Promise<readonly 
   if (known !== undefined && now - known.readAt < FRESH_MS) return known.users;
   const users = readUsers(ctx, environmentId);
   names.set(environmentId, { readAt: now, users });
-  // A failure is forgotten with the next read; nobody may be listening to this copy of it.
+  // Avoid an unhandled rejection; the next read tries again.
   users.catch(() => names.set(environmentId, { readAt: -FRESH_MS, users: Promise.resolve([]) }));
   return users;
 }

@@ -3,7 +3,7 @@ import { refuse, slowHead } from './refusals.ts';
 import type { NodeResponse } from './response.ts';
 import { STALLED_MS } from './throughput.ts';
 
-/** How long a connection may wait for the next complete head, from its begin or from the end of the last response. The check adds up to `CHECK_MS`. */
+/** How long a connection may wait for the next complete head, from its beginning or from the end of the last response. The check adds up to `CHECK_MS`. */
 const IDLE_MS = 9_500;
 const CHECK_MS = 500;
 /** How long a client may take to read the last response of its connection. */

@@ -30,7 +30,7 @@ export class HeadLines {
   }
 
   /**
-   * Adds a header whose value may hold further lines. Returns the begin of the body if the value ends the head, else null.
+   * Adds a header whose value may hold further lines. Returns the beginning of the body if the value ends the head, else null.
    *
    * @throws {Error} if a further line is not of those that the server itself writes: the value then comes from elsewhere
    */
@@ -46,7 +46,7 @@ export class HeadLines {
     return end < 0 ? '' : `${value.slice(end + 4)}\r\n`;
   }
 
-  /** Returns the lines, and is not started any more. A connection that is closed announces no time for which it stays open. */
+  /** Returns the lines and resets the head. A connection that is closed announces no time for which it stays open. */
   take(): string[] {
     this.started = false;
     const kept = this.closes ? this.#lines.indexOf('Keep-Alive') : -1;

@@ -125,7 +125,7 @@ export class NodeResponse implements CoreResponse {
       const taken = this.#response.write(piece);
       from += piece.length;
       this.#offset += piece.length;
-      // What waits of the last piece is little; the caller is told when it has been taken.
+      // At most one piece is buffered; the `onWritable` handler runs once it has been sent.
       if (!taken) return [false, false];
     }
     if (this.#offset < size) return [true, false];

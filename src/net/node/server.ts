@@ -129,7 +129,7 @@ class NodeCore implements HttpServer {
     return this.#behaviors.get(new NodeRequest(request).getUrl()) ?? null;
   }
 
-  /** Lets the parser read the request again, without its wish to upgrade. */
+  /** Lets the parser read the request again, without its `Upgrade` header. */
   #withoutUpgrade({ method, url, rawHeaders }: IncomingMessage, socket: Socket, bytes: Buffer): void {
     const lines = [`${method} ${url} HTTP/1.1`];
     for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() !== 'upgrade') lines.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}`);

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 /** A body must arrive at 16 kB/s, measured over this time, as with the native core. */
 const RECEIVE_WINDOW_MS = 10_000;
 const RECEIVE_WINDOW_BYTES = 16 * 1024 * 10;
-/** A client that takes nothing of what waits for it for this long is disconnected. */
+/** A client that reads nothing for this long, although data waits for it, is disconnected. In milliseconds. */
 export const STALLED_MS = 60_000;
 
 /** Measures one exchange: whether its body arrives fast enough, and whether its client takes the response. */

@@ -23,7 +23,7 @@ export class CorkHost {
     this.#uws = uws;
   }
 
-  /** Runs `work`, which may upgrade responses, in a later tick. Rejects only if `work` throws. */
+  /** Runs `work`, which may upgrade responses, in a later event loop iteration. Rejects only if `work` throws. */
   async run(work: () => void): Promise<void> {
     if (!this.#closed) await (this.#ready ??= this.#open());
     // Within a native handler, uWebSockets.js would apply the upgrade to the request that it is handling.

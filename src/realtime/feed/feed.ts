@@ -58,8 +58,8 @@ export interface FeedHost {
 
 /**
  * The live events of one environment in this worker. Every channel has received all events up to `delivered`. A subscriber
- * enters a channel in the same tick in which its own position equals `delivered`, so it neither misses an event nor
- * receives one twice.
+ * enters a channel in the same event loop iteration in which its own position equals `delivered`, so it neither misses an
+ * event nor receives one twice.
  */
 export class Feed {
   /** The environment as of the last check. Its settings and name may have changed since; its id and stream never change. */

@@ -24,7 +24,7 @@ export class Hub implements FeedHost {
     });
   }
 
-  /** Returns the feed of an environment. The caller must add a subscriber in the same tick. */
+  /** Returns the feed of an environment. The caller must add a subscriber in the same event loop iteration. */
   feed(environment: Environment): Feed {
     const stream = streamOf(environment);
     let feed = this.feeds.get(stream);

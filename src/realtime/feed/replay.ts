@@ -29,7 +29,7 @@ export async function isRecoverable(store: Store, environment: Environment, poin
 
 /**
  * Sends a subscriber every event from its `position` up to `feed.delivered`, no faster than the client reads, then attaches
- * it to the feed in the tick in which the two positions are equal. Closes the socket with 1013 if the log no longer holds
+ * it to the feed in the event loop iteration in which the two positions are equal. Closes the socket with 1013 if the log no longer holds
  * an event that the client lacks. Rejects if the store cannot be read.
  */
 export async function catchUp(store: Store, feed: Feed, subscriber: FeedSubscriber): Promise<void> {

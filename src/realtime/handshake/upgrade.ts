@@ -106,7 +106,7 @@ class UpgradeResponse {
   }
 
   /**
-   * Upgrades to a WebSocket. Must be called in the tick of the request or in `CoreApp.upgradeLater`. Answers only our own
+   * Upgrades to a WebSocket. Must be called in the event loop iteration of the request or in `CoreApp.upgradeLater`. Answers only our own
    * subprotocol: by default the native core echoes the first one offered, which may contain the token.
    */
   accept(request: UpgradeRequest, window: CountedWindow | null, outcome: UpgradeOutcome): void {

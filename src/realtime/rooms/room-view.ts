@@ -46,7 +46,7 @@ export class RoomView {
     return `[${rows.map(({ text }) => text).join(',')}]`;
   }
 
-  /** Whether a user has a membership, be it within the grace period. */
+  /** Whether a user has a membership, also one that is within the grace period. */
   has(userId: string): boolean {
     return this.#memberships.has(userId);
   }

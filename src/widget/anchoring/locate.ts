@@ -9,7 +9,7 @@ const EDITED = 0.35;
 const MOVED = 0.75;
 /** From this likeness of contexts on, one of several elements with the same text is the same one: rows are alike. */
 const IN_CONTEXT = 0.8;
-/** At most this many contexts are compared with one that was edited, those around where the selector leads: hundreds of pins may ask. */
+/** How many contexts are compared for one edited text: those around the element of the selector. Limits the work when there are hundreds of pins. */
 const MAX_COMPARED = 100;
 /** From this length on, a quote is taken for the text of one element alone, whatever its kind is now. */
 const UNIQUE_QUOTE_LENGTH = 12;
@@ -62,7 +62,7 @@ function relabelled(peers: readonly Element[], direct: Element | null, quote: st
   const among = (elements: readonly Element[], ignored?: RegExp): readonly Element[] =>
     elements.filter((element) => {
       const found = text.context(element);
-      // Beside an element with the very text, another was inserted.
+      // If a neighbour has exactly this text, it is the element, and this one was inserted beside it.
       return isContext(found, context, ignored) && !found.before.endsWith(quote) && !found.after.startsWith(quote);
     });
   if (direct !== null && among([direct]).length > 0) return direct;
@@ -117,7 +117,7 @@ function query<T>(selector: string | undefined, find: (selector: string) => T): 
   try {
     return find(selector ?? '');
   } catch {
-    // None, or stored by another client, and no selector.
+    // The position has no selector, or another client stored one that is not valid.
     return null;
   }
 }

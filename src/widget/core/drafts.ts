@@ -49,7 +49,7 @@ export class Drafts {
     this.write(field, emptyDraft);
   }
 
-  /** The server has accepted what was sent, or not: then it is in its field again, before what was written since. */
+  /** Ends `send`. If the server refused the draft, puts it back into its field, before newer text. */
   settle(field: string, draft: Draft, accepted: boolean): void {
     const current = this.read(field) ?? emptyDraft;
     const others = (this.#sent.get(field) ?? []).filter((other) => other !== draft);

@@ -42,7 +42,7 @@ export function explain(thrown: unknown, language: Language): string {
   return selfExplaining.has(problem.code) ? problem.message : language.text('errorServer');
 }
 
-/** Why a session could not be opened with the attributes of the element, for whoever builds the page. */
+/** Why a session could not be opened with the attributes of the element, for the developer of the page. */
 export function explainSetup(thrown: unknown, language: Language): string {
   // The session names its options, the page has attributes.
   const reason = asProblem(thrown).message.replace('serverUrl', 'base-url').replace('publishableKey', 'publishable-key');

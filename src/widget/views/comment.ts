@@ -13,7 +13,7 @@ import { openMenu } from './open-menu.ts';
 import { definePart, Part } from './part.ts';
 import './composer.ts';
 
-/** Who is this close to the end of the comments, in pixels, is shown the next one. */
+/** Distance from the end of the list, in pixels, within which a new comment is scrolled into view. */
 const NEAR_END = 40;
 
 /** One comment of the open thread, with what can be done to it. */
@@ -60,8 +60,8 @@ class CommentPart extends Part {
   }
 
   /**
-   * A new comment comes into sight if it is the user's own, or the end of the list was nearly in sight. Else it moves nobody, as
-   * browsers with scroll anchoring see to themselves. Only the last comment is asked: measuring lays the page out.
+   * Scrolls a new comment into view if it is the user's own, or if the end of the list was nearly in view. Otherwise the scroll
+   * position is kept, which browsers with scroll anchoring do themselves. Only the last comment is checked: measuring lays the page out.
    */
   override firstUpdated(): void {
     if (this.nextElementSibling !== null) return;

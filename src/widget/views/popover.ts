@@ -38,7 +38,7 @@ export function popoverView(app: App, version: number, actions: Actions, message
   </section>`;
 }
 
-/** The list of people that was opened meanwhile was placed beside a field that was not yet where it is now. */
+/** Repositions the mention list, because the field may have moved since the list opened. */
 function onAnimationEnd({ currentTarget }: Event): void {
   (currentTarget as HTMLElement).querySelector<Composer>(':scope > collab-comments-composer')?.requestUpdate();
 }

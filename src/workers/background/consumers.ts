@@ -84,7 +84,7 @@ export class Consumers {
     if (this.#consumers.length === 0) return;
     const { store } = this.#deps.ctx;
     for (const { name } of this.#consumers) this.#since.set(name, await registerConsumer(store, name, this.#startedAt));
-    // Followed before the environments are listed, so that the first event of a later one finds it.
+    // Subscribe before listing environments, so that the first event of a new environment is not missed.
     this.#unfollow = store.follow((stream, event) => {
       if (event === null) this.#close(stream);
       else this.#notify(stream, event.seq);
@@ -92,7 +92,7 @@ export class Consumers {
     // Later openings wait for this one, so that they see every environment that it opens.
     const opening = this.#openMissing(false);
     this.#opening = opening.catch(() => {
-      // What is opened after a failure would count as created since, and its history as new.
+      // Stop: a stream opened after this failure would be treated as new, and its whole history handled.
       this.#stopped = true;
       this.#unfollow();
     });

@@ -20,9 +20,11 @@ const SAVE_MS = 250;
 const READ_RETRY_MS = 1_000;
 /** How long events collect, in milliseconds, after a batch consumer has handled all: under load it then needs fewer commits. */
 const COLLECT_MS = 100;
-/** How long a batch consumer leaves so many events while the CPU is contended, and the age of events from which it does not, in milliseconds. */
+/** Pause of a batch consumer while the CPU is contended, in milliseconds. */
 const YIELD_MS = 1_000;
+/** Minimum number of waiting events to pause for. */
 const MIN_YIELD_EVENTS = 50;
+/** Age of the first waiting event, in milliseconds, from which there is no pause. */
 const MAX_YIELD_AGE_MS = 5_000;
 
 /** What became of an event, or of an attempt at it. */
@@ -126,11 +128,11 @@ export class StreamReader {
   async #passOver(): Promise<boolean> {
     if (this.consumer.wants === undefined || (await this.consumer.wants(this.environment))) return false;
     const last = await this.#deps.ctx.store.lastSeq(streamOf(this.environment));
-    // Asked again, or an event that was committed together with the reason to want it could be missed.
+    // Check again: the consumer may have started to want events after `lastSeq` was read.
     if (await this.consumer.wants(this.environment)) return false;
     if (last > this.#read) {
       this.#read = last;
-      // Or a consumer that wants events after a crash would be given those that it was not to have.
+      // Save the cursor; otherwise, after a crash, the consumer could receive events that it skipped.
       this.#scheduleSave();
     }
     return true;
@@ -159,7 +161,7 @@ export class StreamReader {
     }
   }
 
-  /** Whether events are left for a while, so that requests go first. Few events cost less than what it takes to look. */
+  /** Whether to pause before handling events, so that requests go first. For few events the check costs more than handling them. */
   #shouldYield(events: readonly StoredEvent[]): boolean {
     const [first] = events;
     return first !== undefined && events.length >= MIN_YIELD_EVENTS && isRecent(first, this.#deps.ctx.clock.now()) && this.#deps.cpu.isContended;

@@ -36,7 +36,7 @@ export class Freshness {
   }
 
   /**
-   * Starts the time in which the view is fresh; the caller has just brought it up to date. Node runs the microtasks of a
+   * Marks the view as fresh; the caller has just brought it up to date. Node runs the microtasks of a
    * callback and then the queue of `nextTick` before the next callback. If the caller announces input, the view stays fresh
    * until then, and at most until the end of the event loop iteration.
    */
@@ -49,7 +49,7 @@ export class Freshness {
     else void RESOLVED.then(this.#expireAfterMicrotasks);
   }
 
-  /** Ends that time. */
+  /** Marks the view as stale. */
   expire(): void {
     this.#freshAt = -1;
   }
@@ -60,7 +60,7 @@ export class Freshness {
     return () => this.expire();
   }
 
-  /** Ends that time for every store view in this process, because this process has committed. */
+  /** Marks all views of this process as stale, because this process has committed. */
   expireAll(): void {
     localCommits++;
   }

@@ -17,8 +17,8 @@ import { TableCache } from './table-cache.ts';
 const VALUE_CACHE_BYTES = 64 * 1024 * 1024;
 
 /**
- * What one process knows of the store: the base table on disk, and in memory the changes of the log since, with the caches
- * above them. Everything here is synchronous; `refresh` brings the view to the end of the log as committed by any process.
+ * One process's view of the store at one position of the log: the base table on disk, and in memory the changes of the log
+ * since, with the caches above them. Everything here is synchronous; `refresh` brings the view to the end of the log as committed by any process.
  */
 export class StoreView {
   readonly memtable = new Memtable();
@@ -255,7 +255,7 @@ export class StoreView {
     const position = checkpointPosition(text);
     if (position > this.#head) throw new LogOverwritten(`the base table has the log up to ${position}, this process has read it up to ${this.#head}`);
     this.#checkpointText = text;
-    // What the checkpoint before wrote is kept until now: commits that began in between are validated against it.
+    // Changes written by the previous checkpoint are kept until now: commits that began in between are validated against them.
     this.#drop(this.#checkpointed);
     this.#checkpointed = position;
     this.#backlogSince = performance.now();

@@ -43,8 +43,8 @@ export function explainFailures<V, K extends Key>(root: RootDatabase<V, K>, onLo
 }
 
 /**
- * Ends this process with an uncaught error, which a worker logs before it exits, so that the primary replaces it. Nothing
- * less helps, because LMDB keeps one state of a file per process.
+ * Ends this process with an uncaught error, which a worker logs before it exits, so that the primary replaces it. LMDB keeps
+ * one state per file and process, so reopening does not recover.
  */
 export function endProcess(path: string): void {
   const error = new DataError(
