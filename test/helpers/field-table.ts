@@ -26,7 +26,7 @@ const types = {
 
 export type FieldType = keyof typeof types;
 
-/** A row of a table of the contract: a field, its type, and what is said of it. */
+/** A row of a table of fields: a field, its type, and a note. */
 export type FieldRow = readonly [name: string, type: FieldType, notes?: string];
 
 /** Holds a record beside a table of fields: each is there and of its type. What the record has besides is no fault. */

@@ -167,7 +167,7 @@ export function successes(route: Route): readonly number[] {
 /** The names of the parameters in a path, in their order. */
 export const parametersOf = (path: string): string[] => [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
 
-/** The operation in the words of the contract. */
+/** The method and full path of an operation, as `POST /api/v1/rooms/:roomId/threads`. */
 export const titleOf = (route: Route): string => `${route.method} ${API_PREFIX}${route.path}`;
 
 /** A schema as the JSON that it is. */

@@ -36,7 +36,7 @@ async function secretOf(of: Tenant): Promise<{ secret: string; kid: string }> {
 const now = (): number => Math.floor(service.clock.now() / 1000);
 const { secret, kid } = await secretOf(tenant);
 
-t.test('Secret key | value prefixed `sk_` | header `Authorization: Bearer <SECRET_KEY>` | all REST API endpoints in section 4', async (t) => {
+t.test('Secret key | value prefixed `sk_` | header `Authorization: Bearer <SECRET_KEY>` | all REST API endpoints', async (t) => {
   t.match(tenant.secretKey, /^sk_auth_[A-Za-z0-9]{43}$/);
   const documented = ['GET /rooms', 'GET /rooms/:roomId', 'GET /rooms/:roomId/threads', 'POST /rooms/:roomId/threads', 'GET /threads/:threadId', 'PATCH /threads/:threadId', 'DELETE /threads/:threadId', 'GET /threads/:threadId/comments', 'POST /threads/:threadId/comments', 'PATCH /comments/:commentId', 'DELETE /comments/:commentId', 'POST /comments/:commentId/reactions', 'DELETE /reactions/:reactionId', 'GET /users', 'GET /rooms/:roomId/presence', 'GET /rooms/:roomId/p2p/state', 'PUT /rooms/:roomId/p2p/state', 'DELETE /rooms/:roomId/p2p/state', 'GET /turn-credentials'];
   for (const line of documented) {

@@ -142,8 +142,8 @@ t.test('500 | internal server error | never leaks internals', async (t) => {
   t.equal(publicError(new CollabError('thread_not_found', 'Thread not found')).message, 'Thread not found');
 });
 
-t.test('every status of the catalogue is one of the contract', (t) => {
-  // 412 and 416 only for those who asked with If-Match or Range (R3); 503 is the answer of /readyz.
+t.test('every status of the catalogue is one that clients have to know', (t) => {
+  // 412 and 416 only for those who asked with If-Match or Range; 503 is the answer of /readyz.
   const allowed = [400, 401, 403, 404, 409, 412, 413, 416, 429, 500, 503];
   for (const [code, { status }] of Object.entries(errorKinds)) t.ok(allowed.includes(status), code);
   t.end();

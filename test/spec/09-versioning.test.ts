@@ -7,7 +7,7 @@ import { startService } from '../helpers/service.ts';
 const service = await startService(t);
 const tenant = await service.tenant('versions');
 
-t.test('The API version is a path prefix: /api/v1. All REST endpoints in section 4 are under it', async (t) => {
+t.test('The API version is a path prefix: /api/v1. All REST endpoints are under it', async (t) => {
   for (const { method, path, operationId } of apiRoutes) {
     const filled = path.replaceAll(/:\w+/g, 'x');
     const under = await tenant.request(method, filled, { key: null });

@@ -5,7 +5,7 @@ import { bodyOf, callOf, type RouteCall, seedFor, type Seeds, successes, titleOf
 import { startService, type Tenant } from '../helpers/service.ts';
 import { addComment, addThread, addUser, type Failure } from '../helpers/writer.ts';
 
-// Decisions R4: rate limit 429, route 404, credential 401, scope 403, body size 413, syntax and validation 400, existence
+// The order of docs/api.md: rate limit 429, route 404, credential 401, scope 403, body size 413, syntax and validation 400, existence
 // 404, conflict 409. A request that is wrong in several ways is refused for the first of them.
 
 const service = await startService(t);

@@ -21,7 +21,7 @@ async function send({ method, path, body, headers }: RouteCall, key: string, wor
 }
 const lastSeq = async (): Promise<number> => done(200, await tenant.request<{ seq: number }>('GET', '/events?since=999999')).seq;
 
-/** The POSTs that take no key: login and upload by contract, and a logout ends the session that it comes with. */
+/** The POSTs that take no key: login and upload, and a logout ends the session that it comes with. */
 const excepted = ['admin.login', 'admin.logout', 'files.upload'];
 const posts = apiRoutes.filter(({ method, operationId }) => method === 'POST' && !excepted.includes(operationId));
 

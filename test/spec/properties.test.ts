@@ -8,7 +8,7 @@ import type { Route } from '../../src/http/api/route.ts';
 import { bodyOf, callOf, credentialsFor, pace, sampleOf, type SchemaNode, seedFor, type Seeds, titleOf } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 
-// Whatever is sent, the answer is one of those that the contract knows: in time, never a 500, and a refusal has its shape.
+// Whatever is sent, the answer is one of those that docs/openapi.json describes: in time, never a 500, and a refusal has its shape.
 
 const RUNS = 40;
 const PATIENCE_MS = 10_000;
@@ -46,7 +46,7 @@ function ofType(schema: SchemaNode, seeds: Seeds): fc.Arbitrary<unknown> {
   }
 }
 
-/** Asks and holds what the contract promises of every answer. Throws what is wrong, for fast-check to shrink. */
+/** Sends a request and checks that its answer is documented and in time. Throws what is wrong, for fast-check to shrink. */
 async function answersWell(route: Route, path: string, options: { body?: unknown; headers?: Readonly<Record<string, string>> }): Promise<void> {
   const { method } = route;
   const late = new AbortController();
@@ -60,7 +60,7 @@ async function answersWell(route: Route, path: string, options: { body?: unknown
       if (schema === undefined ? status !== 204 && status !== 304 : json !== undefined && !Check(schema, json)) throw new Error(`not as documented: ${status} ${text.slice(0, 1000)}`);
       return;
     }
-    if (![400, 401, 403, 404, 409, 412, 413, 429].includes(status)) throw new Error(`${status} is no status of the contract`);
+    if (![400, 401, 403, 404, 409, 412, 413, 429].includes(status)) throw new Error(`${status} is no documented status`);
     const refusal = json as { error?: unknown } | null;
     if (typeof refusal?.error !== 'string' || refusal.error === '' || Object.keys(refusal).length !== 1) throw new Error(`not {error}: ${text}`);
     if (refusal.error.length > 1_000) throw new Error(`a message of ${refusal.error.length} characters`);
@@ -135,7 +135,7 @@ t.test('any message over the WebSocket', async () => {
       service.clock.advance(20);
       const { type: kind, error } = await socket.request(type, payload);
       if (kind === 'ok') return;
-      if (kind !== 'error' || error?.code === undefined || error.message === '') throw new Error(`no reply of the contract: ${kind}`);
+      if (kind !== 'error' || error?.code === undefined || error.message === '') throw new Error(`no documented reply: ${kind}`);
       if (error.code === 'internal' || !Object.hasOwn(errorKinds, error.code)) throw new Error(`${error.code}: ${error.message}`);
     }),
     { numRuns: RUNS * 5 },
