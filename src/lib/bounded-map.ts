@@ -12,7 +12,7 @@ export class BoundedMap<K, V> {
 
   get(key: K): V | undefined {
     const value = this.#entries.get(key);
-      // Below half the capacity the order does not matter yet.
+    // Below half the capacity the order does not matter yet.
     if (value !== undefined && this.#entries.size > this.#capacity / 2) {
       this.#entries.delete(key);
       this.#entries.set(key, value);

@@ -13,8 +13,9 @@ import { type CommentDraft, type ThreadDraft, validateCommentDraft } from './com
 import { findLocation } from './comment-location.ts';
 import { threadNotFound, threadPartition } from './thread-view.ts';
 
-// The one place where filters change, refuse or hold a write: after its validation and outside of its transaction, which
-// checks everything again that may have changed in the meantime.
+// Where filters change, refuse or hold threads and comments: after the validation of a write and outside of its transaction,
+// which checks everything again that may have changed in the meantime. Reactions, uploads and connections can only be
+// refused: see `requirePassing`.
 
 /** A validated comment to filter. */
 export interface NewComment {
