@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 export const caseNames = ['create', 'list', 'burst', 'memory', 'start', 'upload', 'serve', 'thumbnails', 'mixed', 'plugins', 'webhooks', 'backlog', 'panel', 'paint', 'growth', 'reconnects'] as const;
 export type CaseName = (typeof caseNames)[number];
 
-/** What a store is filled with. */
+/** The content that a store is filled with. */
 export interface Backlog {
   /** Unread notifications, in inboxes of a thousand. */
   readonly notifications: number;
@@ -14,7 +14,7 @@ export interface Backlog {
   readonly deliveries: number;
 }
 
-/** What is measured, and how often. */
+/** The measured cases, and how often each runs. */
 export interface Plan {
   readonly cases: readonly CaseName[];
   /** Rounds per case; each round measures every target once. */
@@ -29,7 +29,7 @@ export interface Plan {
   readonly reconnects: number;
   /** Events in the case `growth`. */
   readonly events: number;
-  /** What the store of the case `backlog` contains. */
+  /** The content of the store of the case `backlog`. */
   readonly backlog: Backlog;
   /** Parent folder of all data; null for the system's temporary folder. */
   readonly data: string | null;

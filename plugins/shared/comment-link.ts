@@ -1,6 +1,6 @@
 import Type from 'typebox';
 
-/** What a link leads to. */
+/** The target of a link. */
 export interface Place {
   readonly roomId: string;
   readonly threadId: string;

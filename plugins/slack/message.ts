@@ -1,7 +1,7 @@
 import type { Payload } from '../../src/plugins/api.ts';
 import { excerpt } from '../shared/comment-text.ts';
 
-/** What a message says. */
+/** The content of a message. */
 export interface Post {
   readonly author: string;
   /** Whether the comment started a thread. */

@@ -5,7 +5,7 @@ const MAX_BYTES = 20 * 1024;
 /** The longest text in a thin body, in UTF-16 units. The longest id is that of a room. */
 const MAX_ID = 512;
 
-/** What identifies a delivery and its content. */
+/** The id of a delivery, and its content. */
 export interface Message {
   /** The id of the event: `webhook-id`, the same in every attempt. */
   readonly eventId: string;

@@ -71,7 +71,7 @@ export function secretsAt({ secret, previous }: Endpoint, now: number): string[]
   return previous !== null && now < previous.until ? [secret, previous.secret] : [secret];
 }
 
-/** What is wrong with the address of an endpoint; null if it may be used. */
+/** The fault of the address of an endpoint; null if it may be used. */
 export function urlFault(url: string): string | null {
   if (url.length > 2_048) return `has ${url.length} characters; at most 2048 are allowed`;
   const parsed = URL.canParse(url) ? new URL(url) : null;

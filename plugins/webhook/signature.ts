@@ -11,7 +11,7 @@ export function newSecret(): string {
   return PREFIX + randomBytes(32).toString('base64');
 }
 
-/** What is wrong with a secret that was not made here; null if it may be used. */
+/** The fault of a secret that was not made here; null if it may be used. */
 export function secretFault(secret: string): string | null {
   const wanted = `${PREFIX} and ${MIN_BYTES} to ${MAX_BYTES} bytes in base64`;
   if (!secret.startsWith(PREFIX)) return `must be ${wanted}, and does not begin with ${PREFIX}`;

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 
 /** The help texts of a command. */
 export interface CommandText {
-  /** What it does, in one sentence. */
+  /** The purpose of the command, in one sentence. */
   readonly summary: string;
   /** More text for its help. */
   readonly details?: string;

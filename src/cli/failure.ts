@@ -9,9 +9,9 @@ export type FailureCode = 1 | 2;
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly exitCode: FailureCode;
-  /** What kind of failure it is, for scripts: a code of docs/errors.md, or one of docs/cli.md. */
+  /** The kind of the failure, for scripts: a code of docs/errors.md, or one of docs/cli.md. */
   readonly code: string;
-  /** What the operator can do, one sentence or command each. Commands are in backticks: they are printed with the --dir of this call. */
+  /** Remedies for the operator, one sentence or command each. Commands are in backticks: they are printed with the --dir of this call. */
   readonly remedies: readonly string[];
 
   /**
@@ -34,7 +34,7 @@ export function usageFailure(message: string, ...remedies: readonly string[]): F
   return new Failure(message, remedies, 2);
 }
 
-/** What to do about errors of the domain that commands can get. */
+/** Remedies for errors of the domain that commands can get. */
 const remedies: Partial<Record<ErrorCode, string>> = {
   environment_not_found: '`collab env list` lists all environments.',
   environment_disabled: '`collab env update <slug> --disabled false` enables it again.',

@@ -1,4 +1,4 @@
-// What browsers, Node, Bun and Deno have in common, as far as the SDK uses it. The types are minimal, so that they fit the
+// The common part of browsers, Node, Bun and Deno, as far as the SDK uses it. The types are minimal, so that they fit the
 // declarations of each platform.
 
 /** A WebSocket as browsers, Node 22 and the package `ws` implement it. */
@@ -44,7 +44,7 @@ export interface UploadRequest {
   abort(): void;
 }
 
-/** What a platform may have besides the language itself. */
+/** Interfaces that a platform may have besides the language itself. */
 export interface Globals {
   readonly WebSocket?: SocketConstructor;
   readonly BroadcastChannel?: new (name: string) => Channel;

@@ -10,7 +10,7 @@ import type { CollabCommentsAttributes, CollabCommentsElement } from './widget.t
 // The entry of `collab/react`: hooks over the observables of the SDK, for React 18 and later. A component is rendered again
 // when the part that it uses has changed.
 
-/** What `<collab-comments>` takes in JSX. */
+/** The attributes of `<collab-comments>` in JSX. */
 export type CollabCommentsProps = CollabCommentsAttributes & DetailedHTMLProps<HTMLAttributes<CollabCommentsElement>, CollabCommentsElement>;
 
 declare module 'react' {

@@ -5,7 +5,7 @@ import type { Requests } from './session/requests.ts';
 /** The most ids in one lookup. */
 const MAX_IDS = 100;
 
-/** What the session knows of users: looked up once, then kept up to date by events. */
+/** The users that the session knows: looked up once, then kept up to date by events. */
 export class UserDirectory {
   readonly #requests: Requests;
   readonly #changed: () => void;

@@ -24,7 +24,7 @@ export interface Yjs<D extends YjsDocument> {
   mergeUpdates(updates: Uint8Array[]): Uint8Array;
 }
 
-/** What a provider needs. */
+/** Options of a provider. */
 export interface YjsProviderOptions<D extends YjsDocument> {
   /** The module `yjs` of the application: `import * as Y from 'yjs'`. */
   readonly Y: Yjs<NoInfer<D>>;

@@ -53,7 +53,7 @@ class ChannelListeners {
   }
 }
 
-/** What `process` in a forked child and `ChildProcess` in its parent have in common. */
+/** The common part of `process` in a forked child and of `ChildProcess` in its parent. */
 interface IpcEnd {
   readonly connected: boolean;
   send?(message: Message, sent: () => void): boolean;

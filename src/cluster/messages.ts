@@ -2,7 +2,7 @@ import type { Config } from '../config/schema.ts';
 import type { MetricsReport } from '../observability/metrics.ts';
 import type { Listening, Publication } from '../ports/bus.ts';
 
-/** What a worker process does: serve clients, or background work. */
+/** The role of a worker process: serve clients, or background work. */
 export type Role = 'web' | 'background';
 
 /** The first message of the primary to a new worker process. */
@@ -16,7 +16,7 @@ export interface StartData {
   readonly startedAt: number;
 }
 
-/** What a worker reports when it is ready. */
+/** The report of a worker that is ready. */
 export interface ReadyData {
   /** The port that a web worker listens on; 0 from a background worker. */
   readonly port: number;

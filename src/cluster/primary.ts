@@ -15,7 +15,7 @@ import type { Spawn, WorkerProcess } from './worker.ts';
 /** How long the workers of a killed primary may take to release the port. */
 const ORPHANS_MS = 3_000;
 
-/** What a primary needs. */
+/** Options of a primary. */
 export interface PrimaryOptions {
   readonly config: Config;
   readonly spawn: Spawn;
@@ -25,7 +25,7 @@ export interface PrimaryOptions {
   readonly openLog: () => Promise<Logger>;
 }
 
-/** What a server reports when it is ready. */
+/** The report of a server that is ready. */
 export interface Ready {
   readonly url: string;
   readonly port: number;

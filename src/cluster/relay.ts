@@ -10,9 +10,9 @@ interface Member {
   readonly publications: BatchQueue<Publication>;
   /** Announcements of others that are being sent to it. */
   readonly announcements: MergeQueue<number | null>;
-  /** What it listens to: everything, until it has said otherwise. */
+  /** The messages that it listens to: everything, until it has said otherwise. */
   listens: Listening;
-  /** What it was last told about the others. */
+  /** The last message to it about the others; null before the first one. */
   others: Listening | null;
 }
 

@@ -17,7 +17,7 @@ const GRACE_MS = 5_000;
 /** Time for a replaced worker to wait for idle connections. */
 const LINGER_MS = 15_000;
 
-/** What a supervisor needs. */
+/** Options of a supervisor. */
 export interface SupervisorOptions {
   readonly config: Config;
   readonly port: number;

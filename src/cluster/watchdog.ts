@@ -9,7 +9,7 @@ const START_MS = 60_000;
 /** Checks to skip after a kill: a worker that waited for a lock of the killed one can answer meanwhile. */
 const CHECKS_BETWEEN_KILLS = 2;
 
-/** What a watchdog needs. */
+/** Options of a watchdog. */
 export interface WatchdogOptions {
   /** Milliseconds without an answer after which a worker that is ready is killed; 0 for never. */
   readonly timeoutMs: number;

@@ -35,7 +35,7 @@ export interface Option {
   readonly fallback: OptionValue;
   /** Whether its value must never be shown. */
   readonly secret: boolean;
-  /** What it accepts, to follow "must be": `a whole number from 0 to 65535`. */
+  /** The accepted values, to follow "must be": `a whole number from 0 to 65535`. */
   readonly accepts: string;
   /** Whether a value read from JSON is valid. */
   readonly check: (value: unknown) => value is OptionValue;

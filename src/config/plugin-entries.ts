@@ -25,7 +25,7 @@ export const PluginEntrySchema = Type.Object({
   folder: Type.Optional(Type.String()),
 });
 export type PluginEntry = Static<typeof PluginEntrySchema>;
-/** What an entry says about one environment. */
+/** The part of an entry about one environment. */
 export type PluginEnvironmentEntry = Static<typeof PerEnvironment>;
 
 const flags = ['enabled', 'optional', 'allowPrivate'] as const;

@@ -10,7 +10,7 @@ export interface Hold {
   readonly reason: string;
 }
 
-/** What filters made of a comment or thread. */
+/** The result of filtering a comment or thread. */
 export interface Filtered {
   /** The fields that they changed; valid together with the rest of the comment. */
   readonly fields: FilteredFields;

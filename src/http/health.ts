@@ -7,11 +7,11 @@ import type { Store } from '../ports/store.ts';
 export interface ServerStatus {
   /** Whether the process is shutting down: it finishes what it has and should receive no new requests. */
   draining: boolean;
-  /** What the process runs without although it is configured. None if absent. */
+  /** Messages about configured parts that the process runs without. None if absent. */
   readonly warnings?: readonly string[];
 }
 
-/** What the health checks work with. */
+/** Dependencies of the health checks. */
 export interface HealthDeps {
   readonly clock: Clock;
   readonly store: Store;

@@ -25,7 +25,7 @@ import type { ServerStatus } from './health.ts';
 import { type DemoPage, Pages } from './pages/pages.ts';
 import { PendingRequests } from './pending-requests.ts';
 
-/** What the HTTP layer of one process works with. */
+/** Dependencies of the HTTP layer of one process. */
 export interface HttpDeps {
   readonly ctx: Context;
   readonly config: Config;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { readProcessStat } from './process-stat.ts';
 
-/** What the operating system says about another process. */
+/** Information of the operating system about another process. */
 export interface ProcessInfo {
   /** Program and first argument, such as `collab tail`, without arguments that may be secret; null if unknown. */
   readonly command: string | null;

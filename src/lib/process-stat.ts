@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What /proc/<pid>/stat says about a process. */
+/** The fields of /proc/<pid>/stat that are used. */
 export interface ProcessStat {
   /** One letter: `R` running, `S` sleeping, `T` stopped by a signal, `t` stopped by a debugger, `Z` zombie. */
   readonly state: string;

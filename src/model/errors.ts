@@ -1,6 +1,6 @@
 import { shown } from '../lib/shown.ts';
 
-/** What an error code means over HTTP and WebSocket. */
+/** The meaning of an error code over HTTP and WebSocket. */
 export interface ErrorKind {
   /** HTTP status (docs/errors.md). */
   readonly status: 400 | 401 | 403 | 404 | 409 | 412 | 413 | 416 | 429 | 500 | 503;

@@ -26,7 +26,7 @@ export interface Welcome {
 /** A user as events describe it: without `email`, and with `erased` after an erasure. */
 export type EventUser = Omit<User, 'email'> & { readonly erased?: true };
 
-/** What changed the shared state of a room, without its bytes. */
+/** A change of the shared state of a room, without its bytes. */
 export interface P2pStateChange {
   readonly roomId: string;
   readonly version: number;

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 
-/** What a secret key may do. */
+/** Permissions of a secret key. */
 export type KeyScope = 'full' | 'read' | 'moderate';
 
 interface KeyCommon {

@@ -4,7 +4,7 @@ import type { Comment } from './comment.ts';
 import type { Via } from './event.ts';
 import type { ThreadRecord } from './thread.ts';
 
-/** What an item of the moderation queue is about: held content (`comment`, `thread`, `edit`), or a reported comment. */
+/** The subject of an item of the moderation queue: held content (`comment`, `thread`, `edit`), or a reported comment. */
 export type ModerationKind = 'comment' | 'thread' | 'edit' | 'report';
 /** `held` and `reported` items wait for a decision. */
 export type ModerationState = 'held' | 'reported' | 'approved' | 'rejected';

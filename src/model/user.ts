@@ -39,7 +39,7 @@ export const UserPutSchema = Type.Object({
 });
 export type UserPut = Static<typeof UserPutSchema>;
 
-/** What browsers see of other users, such as the authors of comments. */
+/** The fields of other users that browsers see, such as those of the authors of comments. */
 export interface UserSummary {
   readonly userId: string;
   readonly name: string | null;
@@ -47,7 +47,7 @@ export interface UserSummary {
   readonly kind: UserKind;
 }
 
-/** What browsers see of a user. */
+/** The fields of a user that browsers see. */
 export function summaryOf({ userId, name, avatarUrl, kind }: User): UserSummary {
   return { userId, name, avatarUrl, kind };
 }

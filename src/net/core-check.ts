@@ -8,7 +8,7 @@ export interface CoreCheck {
   /** `warn`: the core could not be tested; `fail`: it does not run here, or it corrupts what it sends. */
   readonly level: 'ok' | 'warn' | 'fail';
   readonly finding: string;
-  /** What the operator should do; null for nothing. */
+  /** The action for the operator; null if there is none. */
   readonly remedy: string | null;
 }
 

@@ -10,13 +10,13 @@ export interface CoreRequest {
   getCaseSensitiveMethod(): string;
   /** The path, with its leading slash, percent-encoded as sent. */
   getUrl(): string;
-  /** What follows the question mark; undefined or '' if there is none. */
+  /** The part after the question mark; undefined or '' if there is none. */
   getQuery(): string | undefined;
   /** Calls `each` with every header line in order: the name in lower case, and the value as UTF-8 text. */
   forEach(each: (name: string, value: string) => void): void;
 }
 
-/** What a core needs to upgrade a response; only the core looks into it. */
+/** The data with which a core upgrades a response; only the core looks into it. */
 export type UpgradeContext = object;
 
 /**
@@ -108,7 +108,7 @@ export interface SocketBehavior<T> {
 /** Handles a request. */
 export type CoreHandler = (response: CoreResponse, request: CoreRequest) => void;
 
-/** What routes are attached to, before the server listens. */
+/** The application that routes are attached to, before the server listens. */
 export interface CoreApp {
   /** Handles the requests of every method whose path matches: an exact path, or `/*` for all that nothing else handles. */
   any(pattern: string, handler: CoreHandler): unknown;

@@ -5,7 +5,7 @@ import { originOf } from '../lib/addresses/origin.ts';
 import { BoundedMap } from '../lib/bounded-map.ts';
 import type { CoreResponse } from './core.ts';
 
-/** What is read of a request to learn about the client behind a proxy. */
+/** The part of a request that tells about the client behind a proxy. */
 export interface ForwardedRequest {
   /** The other end of the connection, as `remoteAddress` returns it. */
   readonly peer: string;

@@ -34,7 +34,7 @@ export type MetricFamily = keyof typeof metricFamilies;
 type FamilyOf<T> = { [F in MetricFamily]: (typeof metricFamilies)[F]['type'] extends T ? F : never }[MetricFamily];
 /** The name of a family of counters. */
 export type CounterFamily = FamilyOf<'counter'>;
-/** What is reported as its current value. The processor time of a process only grows, but the system counts it. */
+/** Metric families that are reported as their current value. The processor time of a process only grows, but the system counts it. */
 type ReadFamily = FamilyOf<'gauge'> | 'process_cpu_seconds_total';
 /** The labels of a series: name to value. */
 export type Labels = Readonly<Record<string, string>>;

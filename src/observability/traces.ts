@@ -25,7 +25,7 @@ export interface Traces {
   close(): Promise<void>;
 }
 
-/** What names the process in its spans. */
+/** Options of the traces of a process. */
 export interface TracesOptions {
   /** Environment variables. */
   readonly variables: Readonly<Record<string, string | undefined>>;

@@ -11,7 +11,7 @@ export interface FilteredComment extends Pick<Comment, 'userId' | 'body' | 'ment
 /** The fields of a comment that filters changed. */
 export type FilteredFields = Partial<Pick<FilteredComment, 'body' | 'mentions' | 'metadata'>>;
 
-/** What is filtered before a write or a connection, by the name of the filter: the payloads of `FilterTypes` in plugins/api.ts. */
+/** The payloads that are filtered before a write or a connection, by the name of the filter: the payloads of `FilterTypes` in plugins/api.ts. */
 export interface FilterPayloads {
   'comment.create': { readonly roomId: string; readonly threadId: string; readonly comment: FilteredComment };
   'comment.update': { readonly roomId: string; readonly threadId: string; readonly commentId: string; readonly before: FilteredComment; readonly comment: FilteredComment };
@@ -31,7 +31,7 @@ export interface FilterActor {
   readonly role: 'viewer' | 'member' | 'moderator' | null;
 }
 
-/** What the filters decided. */
+/** The decision of the filters. */
 export type FilterOutcome =
   /** `fields` are those that filters changed. */
   | { readonly outcome: 'pass'; readonly fields: FilteredFields }

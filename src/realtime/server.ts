@@ -19,7 +19,7 @@ import { Connections } from './session/connections.ts';
 import { Heartbeat } from './session/heartbeat.ts';
 import { SocketMeter } from './socket/socket-meter.ts';
 
-/** What the realtime layer of a worker needs. */
+/** Dependencies of the realtime layer of a worker. */
 export interface RealtimeDeps {
   readonly ctx: Context;
   readonly config: Config;

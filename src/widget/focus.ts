@@ -6,7 +6,7 @@ export class Focus {
   readonly #host: ReactiveControllerHost & { readonly renderRoot: DocumentFragment | HTMLElement };
   #shown = '';
   #panel = false;
-  /** What had the focus, as a selector within the widget, and whether it was within it at all. */
+  /** The element that had the focus, as a selector within the widget, and whether it was within it at all. */
   #origin: string | null = null;
 
   constructor(host: ReactiveControllerHost & { readonly renderRoot: DocumentFragment | HTMLElement }) {

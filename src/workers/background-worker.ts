@@ -18,7 +18,7 @@ import { maintain, storeSweeps } from './background/sweeps.ts';
 import type { ProcessChannel } from '../cluster/channel.ts';
 import type { ShutdownStep } from '../cluster/shutdown.ts';
 
-/** What a background worker needs. */
+/** Options of a background worker. */
 export interface BackgroundWorkerOptions {
   readonly config: Config;
   readonly ctx: Context;

@@ -33,7 +33,7 @@ const LAST_REQUESTS_MS = 500;
 /** The environment of the demo page, which every new data folder has. */
 const DEMO_ENVIRONMENT = 'default';
 
-/** What a web worker needs. */
+/** Options of a web worker. */
 export interface WebWorkerOptions {
   readonly config: Config;
   readonly ctx: Context;
@@ -47,7 +47,7 @@ export interface WebWorkerOptions {
   readonly metrics?: Metrics | undefined;
   /** Absent while no traces are sent. */
   readonly traces?: Traces | null | undefined;
-  /** What it serves of plugins; nothing if absent. */
+  /** The routes and warnings of plugins; none if absent. */
   readonly plugins?: Pick<WebPlugins, 'routes' | 'warnings'> | undefined;
 }
 

@@ -3,7 +3,7 @@ interface CachedValue {
   /** Versions of the partitions when the computation began. */
   readonly versions: readonly number[];
   readonly value: Promise<unknown>;
-  /** What `value` resolved with; undefined before. */
+  /** The result of `value`; undefined before it has resolved. */
   result: unknown;
   bytes: number;
 }

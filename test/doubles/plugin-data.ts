@@ -46,7 +46,7 @@ export class MemoryData implements Data {
   readonly present = new Set<string>();
   /** `user channel kind` of the preferences that are off. */
   readonly off = new Set<string>();
-  /** What `passes` returns. */
+  /** The result of `passes`. */
   verdict: (name: string, payload: unknown) => boolean = () => true;
 
   thread(_: unknown, id: string): Promise<Thread | undefined> {

@@ -50,7 +50,7 @@ export async function collabJson<T>(t: Test, args: readonly string[], options: R
   return JSON.parse(stdout) as T;
 }
 
-/** What `init --json` prints. */
+/** The output of `init --json`. */
 export interface InitOutput {
   readonly dir: string;
   readonly environment: { readonly id: string; readonly slug: string };
@@ -103,7 +103,7 @@ export function startCollab(t: Test, args: readonly string[], options: RunOption
 /** A server that is ready. */
 export interface Server extends Running {
   readonly url: string;
-  /** What `start --json` printed. */
+  /** The output of `start --json`. */
   readonly ready: Partial<InitOutput> & { readonly address: string; readonly port: number; readonly workers: number; readonly core: string; readonly pid: number };
 }
 

@@ -8,7 +8,7 @@ import { findFreePort } from '../../src/cluster/free-port.ts';
 /** The built program, as `npm run build` makes it. */
 export const COLLAB = fileURLToPath(new URL('../../dist/bin/collab.js', import.meta.url));
 
-/** What a process of the program did. */
+/** The result of a process of the program. */
 export interface Ended {
   readonly code: number | null;
   readonly signal: string | null;
@@ -33,7 +33,7 @@ export type LogLine = Readonly<Record<string, unknown>>;
 export interface ClusterOptions {
   /** Web workers; 2 when absent. */
   readonly workers?: number;
-  /** What config.json holds besides. */
+  /** Further options in config.json. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** A folder that was set up before, with its keys; a new one is made when absent, and removed by `stop`. */
   readonly folder?: Folder;

@@ -3,7 +3,7 @@ import type { EventListener, Growth, Store, StoredEvent } from '../../src/ports/
 /** A store as another worker sees it: its followers receive events late. */
 export interface LaggingStore {
   readonly store: Store;
-  /** What `poll` was called with. */
+  /** The arguments of the calls of `poll`. */
   readonly polls: (Growth | null | undefined)[];
   /** Holds events back from now on, until the next `poll`, and again after that. */
   hold(): void;

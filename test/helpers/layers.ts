@@ -5,7 +5,7 @@ const core = ['lib', 'model', 'observability', 'config'];
 const rules = [...core, 'ports', 'domain'];
 const surface = [...rules, 'net', 'plugins'];
 
-/** What each folder or file of src may import besides itself. */
+/** The modules that each folder or file of src may import besides itself. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   model: ['lib'],

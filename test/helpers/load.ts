@@ -1,6 +1,6 @@
 import { request, Agent } from 'node:http';
 
-/** What a stream of requests met. */
+/** The results of a stream of requests. */
 export interface Tally {
   /** Requests that were answered as expected. */
   good: number;

@@ -48,7 +48,7 @@ export function isAs(schema: unknown, value: unknown): boolean {
   return Check(resolved(schema) as TSchema, value);
 }
 
-/** What a reference of the document stands for. */
+/** The target of a reference in the document. */
 export function target(ref: string): unknown {
   const [group = '', name = ''] = ref.replace('#/components/', '').split('/');
   return document.components[group]?.[name];

@@ -66,7 +66,7 @@ export function inboxOf(inbox: CollabInbox, isExpected: (snapshot: InboxSnapshot
   return eventually(inbox, isExpected, withinMs);
 }
 
-/** What sessions, rooms and inboxes have in common. */
+/** The common part of sessions, rooms and inboxes. */
 interface Source<T> {
   subscribe(listener: () => void): () => void;
   getSnapshot(): T;

@@ -28,7 +28,7 @@ export interface Import {
   readonly typeOnly: boolean;
 }
 
-/** What the module at `path` imports, re-exports or loads later. */
+/** The modules that the module at `path` imports, re-exports or loads later. */
 export function importsOf(path: string, text: string): Import[] {
   return [IMPORT, REEXPORT, CALL]
     .flatMap((form) => [...text.matchAll(form)].map((found) => ({ specifier: found[3] ?? '', typeOnly: Boolean(found[1]) })))

@@ -6,7 +6,7 @@ import type { TestAnswer } from './http.ts';
 /** A thread as its creation answers. */
 export type CreatedThread = Thread & { readonly comments: readonly Comment[] };
 
-/** What a refusal says. */
+/** The content of a refusal. */
 export interface Failure {
   readonly error: string;
 }
@@ -28,7 +28,7 @@ export async function addComment(tenant: Tenant, threadId: string, fields: objec
   return done(201, await tenant.request<{ comment: Comment }>('POST', `/threads/${threadId}/comments`, { body, ...options })).comment;
 }
 
-/** What an answer holds. Throws when it has another status. */
+/** The body of an answer. Throws when it has another status. */
 export function done<T>(status: number, answer: TestAnswer<T>): T {
   if (answer.status !== status) throw new Error(`${answer.status} in place of ${status}: ${answer.text}`);
   return answer.json;

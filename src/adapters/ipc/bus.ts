@@ -11,7 +11,7 @@ export type BusMessage =
   /** Primary to worker: what any other process listens to. */
   | { readonly type: 'peers'; readonly data: Listening };
 
-/** What the bus uses of a worker's channel to the primary, which carries messages of other types too. */
+/** The part of a worker's channel to the primary that the bus uses. The channel carries messages of other types too. */
 interface Channel {
   /** @param sent called once the message has left this process or was dropped */
   send(message: BusMessage, sent: () => void): void;
@@ -33,7 +33,7 @@ export function ipcBus(channel: Channel): Bus {
     laterPosition,
     MAX_ANNOUNCED,
   );
-  /** What any other process listens to. Null before this process is on the relay: then everything is sent. */
+  /** The messages that other processes listen to. Null before this process is on the relay: then everything is sent. */
   let others: Listening | null = null;
   /** Whether anything was announced while nobody listened. */
   let unsent = false;

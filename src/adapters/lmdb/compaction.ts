@@ -26,7 +26,7 @@ export interface CompactionOptions {
   readonly minFreeBytes: number;
 }
 
-/** What a compaction has done. Sizes are those of the file, in bytes. */
+/** The result of a compaction. Sizes are those of the file, in bytes. */
 export type CompactionResult =
   | { readonly outcome: 'compacted'; readonly before: number; readonly after: number }
   | { readonly outcome: 'not due'; readonly before: number; readonly free: number }
@@ -87,7 +87,7 @@ function requireFormat({ tables }: Tables): void {
   if (version !== FORMAT_VERSION) throw new DataError(`The store has format ${version ?? 'unknown'}, which can be compacted only after this version has been started once.`);
 }
 
-/** What `getStats` returns, of which lmdb-js has no type. */
+/** The result of `getStats`, for which lmdb-js has no type. */
 interface Stats {
   readonly pageSize: number;
   readonly treeBranchPageCount: number;

@@ -8,7 +8,7 @@ const options = { failOn: 'error', limitInputPixels: MAX_PIXELS, sequentialRead:
 
 const types: Readonly<Record<string, string>> = { jpeg: 'image/jpeg', png: 'image/png', gif: 'image/gif', webp: 'image/webp' };
 
-/** What the header of an image says. */
+/** The contents of the header of an image. */
 export interface ImageHeader {
   readonly facts: ImageFacts;
   /** Whether every part of the file has detail of the whole image, so that no decoder can skip any. */

@@ -15,7 +15,7 @@ interface Options {
   readonly dryRun?: true;
 }
 
-/** What was removed, or would be without --dry-run. */
+/** Counts of removed data, or of data that would be removed without --dry-run. */
 interface Removed {
   readonly dryRun: boolean;
   /** Uploads that no comment has linked for a day. */

@@ -36,7 +36,7 @@ export function register(program: Command): void {
   }).action(create);
 }
 
-/** What was found of an entry. */
+/** The state of the plugin of an entry. */
 interface Found {
   readonly use: string;
   readonly state: 'enabled' | 'disabled' | 'failed';

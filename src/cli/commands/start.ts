@@ -20,7 +20,7 @@ import { keysText, curlPostThread, curlPutUser } from '../setup/first-steps.ts';
 const STDOUT = 1;
 const STDERR = 2;
 
-/** What is shown when the server is ready. */
+/** The output when the server is ready. */
 interface Started extends Ready {
   readonly dir: string;
   readonly demo: boolean;

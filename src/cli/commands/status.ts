@@ -28,7 +28,7 @@ interface Status {
   readonly core: string | null;
   readonly startedAt: string | null;
   readonly ready: boolean;
-  /** What the data takes on the disk, in bytes. */
+  /** Disk usage of the data, in bytes. */
   readonly disk: { readonly storeBytes: number; readonly filesBytes: number };
   /** Processes that have kept a snapshot of the store open for a second or longer. */
   readonly heldSnapshots: readonly Pick<OpenSnapshot, 'table' | 'pid' | 'command' | 'stopped'>[];

@@ -91,7 +91,7 @@ async function store(ctx: Context, actor: UserActor, config: UploadConfig, { pat
   }
 }
 
-/** What the URLs of files begin with: the public address, else that of the running server; without both they are paths. */
+/** The beginning of the URLs of files: the public address, else that of the running server; without both they are paths. */
 function baseUrl({ publicUrl, dataDir }: Config): string {
   return publicUrl === '' ? (findRunningServer(dataDir)?.endpoint?.address ?? '') : publicUrl;
 }

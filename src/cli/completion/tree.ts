@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
 
-/** What can follow some words of a command line. */
+/** The words that can follow some words of a command line. */
 export interface CompletionNode {
   /** The words before, without options: `env create`; empty for the program itself. */
   readonly path: string;
@@ -18,7 +18,7 @@ export interface Described {
 
 /** A flag that can be completed. */
 export interface CompletionOption extends Described {
-  /** What its value is completed with: these values, paths, or nothing; null for a flag without a value. */
+  /** The completions of its value: these values, paths, or nothing; null for a flag without a value. */
   readonly value: readonly string[] | 'path' | 'other' | null;
 }
 

@@ -17,9 +17,9 @@ const PROGRESS_MS = 200;
 export interface Counts {
   /** The name of the check. */
   readonly name: string;
-  /** What they are: `the usage counts`. */
+  /** Their name in messages: `the usage counts`. */
   readonly what: string;
-  /** What they cause while they are wrong: a sentence without its full stop. */
+  /** Their effect while they are wrong: a sentence without its full stop. */
   readonly effect: string;
   /** The differences between counts and what is stored in an environment, each described in a few words. */
   readonly find: (ctx: Context, environment: Environment) => Promise<readonly string[]>;

@@ -6,7 +6,7 @@ export interface Check {
   /** `warn`: it works, but is likely to cause a problem; `fail`: it does not work. */
   readonly level: 'ok' | 'warn' | 'fail';
   readonly finding: string;
-  /** What to do, with commands in backticks; null if the level is `ok`. */
+  /** The remedy, with commands in backticks; null if the level is `ok`. */
   readonly remedy: string | null;
 }
 

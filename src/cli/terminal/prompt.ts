@@ -5,9 +5,9 @@ import { Interrupted } from './interruption.ts';
 
 /** A destructive action that needs a confirmation. */
 export interface Destruction {
-  /** What will be lost, as a sentence: `This deletes the environment staging with all its threads.` */
+  /** A sentence about the loss: `This deletes the environment staging with all its threads.` */
   readonly warning: string;
-  /** What the user has to type to confirm. */
+  /** The text that the user has to type to confirm. */
   readonly answer: string;
   /** Whether --yes was given. */
   readonly yes: boolean;

@@ -26,9 +26,9 @@ export type QueueItem = Omit<ModerationItem, 'thread' | 'reports' | 'keyId' | 'v
   /** At most 100 of the reports. */
   readonly reports: readonly Report[];
 };
-/** What a user wrote that is held or was rejected, as its author sees it. */
+/** Content that is held or was rejected, as its author sees it. */
 export type HeldContent = Pick<ModerationItem, 'id' | 'kind' | 'state' | 'roomId' | 'threadId' | 'commentId' | 'createdAt' | 'decidedAt' | 'rejection'> & { readonly comment: Comment };
-/** What a user chose for a thread. */
+/** The choice of a user for a thread. */
 export interface Subscription {
   readonly threadId: string;
   readonly userId: string;
@@ -40,7 +40,7 @@ type Decided = Promise<{ readonly id: string; readonly state: 'approved' | 'reje
 type Deleted = Promise<{ readonly deleted: true }>;
 type ListOptions = PageOptions & CallOptions;
 
-/** What a token allows; see `POST /users/:userId/tokens`. */
+/** The claims of a new token; see `POST /users/:userId/tokens`. */
 export interface TokenRequest {
   /** Seconds. */
   readonly ttl?: number | undefined;
@@ -138,7 +138,7 @@ export class CollabClient {
     /** Names and pictures by id, at most 100. */
     lookup: async (ids: readonly string[], options?: CallOptions): Promise<Readonly<Record<string, UserSummary>>> =>
       (await this.#call<{ users: Record<string, UserSummary> }>('GET', '/user-lookup', { query: { id: ids }, options })).users,
-    /** What the user wrote that is held for moderation, or was rejected within 30 days. */
+    /** Content of the user that is held for moderation, or was rejected within 30 days. */
     held: (userId: string, options?: ListOptions): AsyncIterable<HeldContent> => this.#list(at`/users/${userId}/held`, options),
   };
 

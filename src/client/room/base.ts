@@ -129,7 +129,7 @@ function follows(earlier: Comment | undefined, comment: Comment): boolean {
   return (compare(earlier.createdAt, comment.createdAt) || compare(tieBreak(earlier.id), tieBreak(comment.id))) > 0;
 }
 
-/** What orders comments of the same millisecond: the random end of a generated id, or the whole of a chosen one. */
+/** The part of an id that orders comments of the same millisecond: the random end of a generated id, or the whole of a chosen one. */
 function tieBreak(id: string): string {
   return /^cm_[0-9a-z]{20}_[0-9a-z]{9}([0-9a-z]{7})$/.exec(id)?.[1] ?? id;
 }

@@ -17,7 +17,7 @@ import { RoomPresence } from './room-presence.ts';
 import type { RoomSnapshot } from './snapshot.ts';
 import { RoomThreads } from './threads.ts';
 
-/** What a room needs of its session. */
+/** Dependencies of a room. */
 export interface RoomDeps {
   readonly requests: Requests;
   readonly users: UserDirectory;

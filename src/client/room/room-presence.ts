@@ -16,7 +16,7 @@ const CURSOR_MS = 50;
 /** The longest state that the server takes, in bytes of JSON. */
 const MAX_STATE_BYTES = 4_096;
 
-/** What presence of a room needs. */
+/** Dependencies of the presence of a room. */
 export interface PresenceDeps {
   readonly roomId: string;
   readonly requests: Requests;

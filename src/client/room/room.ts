@@ -24,7 +24,7 @@ export interface NewComment {
   readonly id?: string | undefined;
 }
 
-/** What a room sends besides its snapshot: messages of other clients, which are not stored. */
+/** The events of a room besides changes of its snapshot: messages of other clients, which are not stored. */
 export interface RoomEvents {
   cursor: { readonly userId: string; readonly connectionId: string; readonly position: CursorPosition };
   broadcast: { readonly actor: FrameActor; readonly data: unknown };

@@ -4,7 +4,7 @@ import type { Thread } from '../../model/thread.ts';
 import type { UserSummary } from '../../model/user.ts';
 import type { CollabError } from '../errors.ts';
 
-/** What is being done to a record and has not been confirmed by the server yet. */
+/** A change of a record that the server has not confirmed yet. */
 export type PendingChange = 'create' | 'update' | 'delete';
 
 /** A comment, as the server has it with the unconfirmed changes of this session applied. */

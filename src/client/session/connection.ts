@@ -8,7 +8,7 @@ import type { SessionState, TokenReason } from './options.ts';
 import { actionOf, closeError, reasonFor } from './reasons.ts';
 import type { Requests } from './requests.ts';
 
-/** What happens on a connection. */
+/** Listener for a connection. */
 export interface ConnectionListener {
   onState(): void;
   /** Connected. Without `recovered`, events were missed that do not follow: everything must be loaded again. */
@@ -17,7 +17,7 @@ export interface ConnectionListener {
   onRoomFrame(frame: RoomFrame): void;
 }
 
-/** What a connection needs. */
+/** Dependencies of a connection. */
 export interface ConnectionDeps {
   /** The address of the WebSocket, without a query. */
   readonly url: string;

@@ -43,7 +43,7 @@ export interface SessionState {
   readonly status: ConnectionStatus;
   /** One or two sentences for people: what happened and what to do. Empty while `live`. */
   readonly reason: string;
-  /** What ended the session or the last connection; null while `live` and after `close()`. */
+  /** The error that ended the session or the last connection; null while `live` and after `close()`. */
   readonly error: CollabError | null;
   /** When the next attempt is made, in milliseconds since the epoch; null unless one is scheduled. */
   readonly retryAt: number | null;

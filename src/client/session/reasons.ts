@@ -1,14 +1,14 @@
 import { CollabError, type CollabErrorCode } from '../errors.ts';
 
-/** What a close code of the server means for the session (docs/realtime.md, "Close codes"). */
+/** The effect of a close code of the server on the session (docs/realtime.md, "Close codes"). */
 export type CloseAction = 'stop' | 'retry' | 'retry-slowly' | 'new-token';
 
-/** What a close code means if the reason does not say it. */
+/** The meaning of a close code if the reason does not say it. */
 const errors: Readonly<Record<number, CollabErrorCode>> = { 1002: 'protocol', 4400: 'invalid_request', 4429: 'rate_limited', 4500: 'internal' };
 
 const actions: Readonly<Record<number, CloseAction>> = { 1000: 'stop', 4400: 'stop', 4403: 'stop', 4401: 'new-token', 4429: 'retry-slowly' };
 
-/** What to do after a socket has closed with this code. */
+/** The action after a socket has closed with this code. */
 export const actionOf = (code: number): CloseAction => actions[code] ?? 'retry';
 
 const texts: Readonly<Partial<Record<CollabErrorCode, string>>> = {

@@ -14,7 +14,7 @@ export interface HubSocket {
   alone(): void;
 }
 
-/** What a hub needs. */
+/** Dependencies of a hub. */
 export interface HubDeps {
   readonly page: Globals;
   readonly locks: Locks;

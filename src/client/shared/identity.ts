@@ -5,7 +5,7 @@ const VERSION = 1;
 /** The claims that differ between tokens of the same rights. */
 const changing = new Set(['exp', 'iat', 'nbf', 'jti']);
 
-/** What a user token says, without its times and its id, as text. Throws for text that is no token. */
+/** The claims of a user token as text, without its times and its id. Throws for text that is no token. */
 export function identityOf(token: string): string {
   const payload = fromBase64((token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/'));
   const claims = JSON.parse(new TextDecoder().decode(payload)) as object;

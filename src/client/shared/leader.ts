@@ -9,7 +9,7 @@ import { Upstream } from './upstream.ts';
 /** A message of the leader without its number. */
 type Message = FromLeader extends infer M ? (M extends FromLeader ? Omit<M, 'by'> : never) : never;
 
-/** What a leader needs. */
+/** Dependencies of a leader. */
 export interface LeaderDeps {
   readonly page: Globals;
   readonly locks: Locks;

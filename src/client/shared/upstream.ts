@@ -3,7 +3,7 @@ import { type Globals, newSocket, onPageEvents, type Socket, type Unsubscribe } 
 import { Bucket, REFILL_MS } from '../session/bucket.ts';
 import { readFrame } from '../session/frame.ts';
 
-/** What happens on the connection to the server. */
+/** Listener for the connection to the server. */
 export interface UpstreamListener {
   onFrame(frame: ServerFrame, text: string): void;
   /** The connection is closed, and nothing follows. */
@@ -14,7 +14,7 @@ export interface UpstreamListener {
 const CONNECT_MS = 12_000;
 /** Added to the server's heartbeat; less than a session adds, which would come back to the same dead connection. */
 const MARGIN_MS = 5_000;
-/** What may be lost rather than wait for its turn. */
+/** Messages that are dropped rather than queued. */
 const fleeting = new Set(['cursor', 'typing']);
 
 /** The one real WebSocket: keeps to the rate limit of the server, and finds out when it is dead. */

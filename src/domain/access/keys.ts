@@ -230,7 +230,7 @@ function newKey(environment: Environment, properties: KeyCreate, now: number): {
   return { key: { kind: 'secret', ...common, scope: properties.scope ?? 'full', rooms: properties.rooms ?? null, rateLimit: rateLimit === 'unlimited' ? 0 : rateLimit }, value };
 }
 
-/** What a key allows, for the audit log. */
+/** The rights of a key, for the audit log. */
 function rightsOf(key: StoredKey): AuditDetails {
   const { kind, expiresAt } = key;
   return key.kind === 'publishable' ? { kind, expiresAt } : { kind, expiresAt, scope: key.scope, confined: key.rooms !== null, rateLimit: key.rateLimit };

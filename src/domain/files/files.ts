@@ -9,7 +9,7 @@ import { type Context, requireFileStorage } from '../context.ts';
 import { fileOfThumbnail, requestThumbnail, thumbnailName } from './file-jobs.ts';
 import { filesOf, THREAD_KEY } from '../records/partitions.ts';
 
-/** What is needed to serve a file or its thumbnail. */
+/** The data with which a file or its thumbnail is served. */
 export interface ServedFile {
   readonly environmentId: string;
   /** Name of the blob. */

@@ -16,7 +16,7 @@ import { StagedFile, type TypeSource } from './staged-file.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
 import { chargeUsage, requireQuotaLeft } from '../quotas/usage.ts';
 
-/** What is known of a file before its first byte. */
+/** The properties of a file that are known before its first byte. */
 export interface UploadHead {
   readonly filename: string;
   /** The MIME type, with parameters; '' if it is not known. */
@@ -32,7 +32,7 @@ export interface UploadConfig {
   readonly uploads: { readonly megapixelsPerMinute: number };
 }
 
-/** What is read from the content. */
+/** The properties that are read from the content. */
 type MediaFacts = Pick<Attachment, 'width' | 'height' | 'durationMs'>;
 
 const MEGABYTE = 1024 * 1024;
@@ -63,7 +63,7 @@ export async function beginUpload(ctx: Context, actor: UserActor, config: Upload
   return new Upload(ctx, actor, pixelBudget(config), staged, { type, mimeType, filename: name, source: isDeclared ? 'as declared' : 'as its name or first bytes suggest' });
 }
 
-/** What is known of a file before its content. */
+/** The properties of a file that are known before its content. */
 interface Expected extends Pick<Attachment, 'type' | 'mimeType' | 'filename'> {
   /** Where the MIME type comes from, for the refusal of another content. */
   readonly source: TypeSource;

@@ -74,7 +74,7 @@ function fieldErrors(root: TSchema, value: unknown, where: string, first: TLocal
 
 const MAX_FIELD_ERRORS = 20;
 
-/** What was sent in an invalid field, to follow its constraint: its length if that is what is wrong. */
+/** The value that was sent in an invalid field, to follow its constraint: its length if that is what is wrong. */
 function sentText(fault: TLocalizedValidationError, path: string, value: unknown): string {
   if (fault.keyword === 'required') return '';
   const sent = pointerSegments(fault.instancePath).reduce((node, segment) => (typeof node === 'object' && node !== null ? Reflect.get(node, segment) as unknown : undefined), value);
@@ -173,7 +173,7 @@ function pointerSegments(pointer: string): string[] {
   return pointer.split('/').slice(1).map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** What a message demands of an invalid field, e.g. `must be at most 10 characters`. */
+/** The constraint that a message names for an invalid field, e.g. `must be at most 10 characters`. */
 function constraintOf(root: TSchema, fault: TLocalizedValidationError): string {
   if (fault.keyword === 'required') return 'is required';
   const schema = schemaAt(root, fault.schemaPath);

@@ -34,7 +34,7 @@ export interface Explanation {
   readonly maySeeRoom: boolean;
   readonly tokenRooms: readonly string[] | null;
   readonly settings: NotificationSettings;
-  /** What the rules say now: the kind of notification, or why there is none. */
+  /** The outcome of the rules now: the kind of notification, or why there is none. */
   readonly rule: 'mention' | 'reply' | Refusal;
   /** The notification, and whether the inbox shows it; null if there is none. */
   readonly notification: (Notification & { readonly inApp: boolean }) | null;

@@ -21,7 +21,7 @@ export interface Participation {
   readonly at: string;
 }
 
-/** What a user has chosen for a thread. */
+/** The choice of a user for a thread. */
 export interface Choice {
   readonly state: SubscriptionState;
   /** ISO time of the choice. */

@@ -8,7 +8,7 @@ export interface RateLimitConfig {
   readonly rateLimit: { readonly perMinute: number; readonly files: number; readonly exempt: readonly string[] };
 }
 
-/** What a request is counted for: the client's address, by kind of request, or a key with a limit of its own (0: unlimited). */
+/** The subject that a request is counted for: the client's address, by kind of request, or a key with a limit of its own (0: unlimited). */
 export type RateSubject =
   | { readonly kind: 'address' | 'login' | 'files'; readonly address: string }
   | { readonly kind: 'key'; readonly keyId: string; readonly limit: number };

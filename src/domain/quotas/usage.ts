@@ -7,7 +7,7 @@ import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { escapeId, usageOf } from '../records/partitions.ts';
 
-/** What an environment, or a user in it, has stored. Deleted content no longer counts. */
+/** The stored amounts of an environment, or of a user in it. Deleted content no longer counts. */
 export interface Usage {
   readonly comments: number;
   readonly uploadBytes: number;

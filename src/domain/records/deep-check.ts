@@ -111,7 +111,7 @@ async function* damagedFiles(ctx: Context, environmentId: string, counts: DeepCo
   }
 }
 
-/** What is wrong with the bytes of a file; null if nothing is. */
+/** The fault of the bytes of a file; null if there is none. */
 async function checkFile(ctx: Context, environmentId: string, fileId: string, { sha256 }: StoredFile): Promise<string | null> {
   const reader = await requireFileStorage(ctx).blobs.open(environmentId, fileId).catch(() => null);
   if (reader === null) return 'is missing on the disk';

@@ -1,4 +1,4 @@
-/** What an export does with a kind of record. */
+/** The treatment of a kind of record in exports. */
 export type Treatment =
   /** It is in the export. */
   | 'exported'

@@ -39,7 +39,7 @@ export async function listRooms(ctx: Context, actor: Actor, query: ListQuery): P
   });
 }
 
-/** What `getRoom` reads of a room. */
+/** Options of `getRoom`. */
 export interface RoomReadOptions {
   /** Whether to include the `comments` of each thread. */
   readonly includeComments: boolean;

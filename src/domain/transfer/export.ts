@@ -18,7 +18,7 @@ import { statePrefix } from '../moderation/queue.ts';
 import { recordKind } from '../records/record-kinds.ts';
 import { scanEntries, scanPartitions } from '../records/scan.ts';
 
-/** What to export. */
+/** Options of an export. */
 export interface ExportOptions {
   /** Whether to include API keys and signing secrets. */
   readonly withSecrets: boolean;

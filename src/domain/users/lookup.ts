@@ -17,7 +17,7 @@ export const MAX_FOUND = 100;
 const DEFAULT_FOUND = 20;
 const MAX_TEXT_LENGTH = 256;
 
-/** What to look up: users by their ids, or those whose name or id begins with a text. */
+/** A lookup: users by their ids, or those whose name or id begins with a text. */
 export interface UserLookup {
   readonly ids?: readonly string[] | undefined;
   readonly q?: string | undefined;

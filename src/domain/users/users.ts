@@ -288,7 +288,7 @@ function definedFields(input: UserPut): UserFields {
   return Object.fromEntries(given) as UserFields;
 }
 
-/** What distinguishes one `user.updated` event from another, besides the user. */
+/** The fields of a `user.updated` event, besides the user. */
 interface UserEventFields {
   readonly at: number;
   readonly userId: string | null;

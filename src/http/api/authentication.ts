@@ -72,7 +72,7 @@ function hasOnlyUserCredentials({ authorization, serviceKey, serviceToken }: Req
 /** A secret key that may act for a user. */
 export interface ActingKey {
   readonly key: KeyLookup;
-  /** What the key must allow. */
+  /** The access that the key must allow. */
   readonly access: 'read' | 'create';
 }
 
@@ -102,7 +102,7 @@ export async function authenticateUserOf(ctx: Context, head: RequestHead, log: L
   return actor;
 }
 
-/** What is missing in a request with `Authorization` that names no user, and what to send. */
+/** Names the missing part of a request with `Authorization` that names no user, and what to send. */
 function actingRemedy(key: KeyLookup): string {
   const sent = key instanceof CollabError ? 'Authorization was sent, but without a valid secret key and a user; with a valid key,' : 'a secret key was sent, but no user;';
   return `${sent} add ?userId=<user> for the user for whom the key acts, or send the publishable key in X-Service-Key and the token of a user in X-Service-Token`;
@@ -119,7 +119,7 @@ function isBearer(authorization: string): boolean {
   return authorization.slice(0, BEARER.length).toLowerCase() === BEARER;
 }
 
-/** What an `Authorization` header looks like, without its credential. */
+/** Describes an `Authorization` header without its credential. */
 function schemeOf(authorization: string): string {
   const [, scheme] = /^([A-Za-z][A-Za-z-]{0,19}) /.exec(authorization) ?? [];
   return scheme === undefined ? `a value of ${authorization.length} characters without a scheme` : `the scheme ${scheme}`;

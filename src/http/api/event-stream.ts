@@ -16,7 +16,7 @@ export interface StreamPosition {
   readonly seq: number;
 }
 
-/** What one event stream works with. */
+/** Options of one event stream. */
 export interface EventStreamOptions {
   readonly store: Store;
   /** Takes the answer; the stream owns it from `start` on. */
@@ -28,7 +28,7 @@ export interface EventStreamOptions {
   readonly actor: Actor;
   /** Authenticates the request's credential again. Rejects if it is no longer valid. */
   readonly reauthenticate: () => Promise<Actor>;
-  /** What file URLs begin with, without a slash at its end; '' leaves them as paths. */
+  /** The beginning of file URLs, without a slash at its end; '' leaves them as paths. */
   readonly baseUrl: string;
 }
 

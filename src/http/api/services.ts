@@ -6,7 +6,7 @@ import type { RequestMeter } from '../core/request-meter.ts';
 import type { OpenStreams } from './open-streams.ts';
 import type { UploadThrottle } from './upload-throttle.ts';
 
-/** What the API of one process works with. */
+/** Dependencies of the API of one process. */
 export interface ApiServices {
   readonly ctx: Context;
   readonly config: Config;

@@ -8,7 +8,7 @@ import type { NoBody } from './body-collector.ts';
 import { RequestBody } from './request-body.ts';
 import { ResponseWriter } from './response-writer.ts';
 
-/** What all exchanges of a server share. */
+/** Options that all exchanges of a server share. */
 export interface ExchangeOptions {
   /** Whether the server is draining: each response then is the last on its connection. */
   readonly draining: () => boolean;

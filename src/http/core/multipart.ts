@@ -1,7 +1,7 @@
 import { CollabError } from '../../model/errors.ts';
 import { type PartHead, parsePartHead } from './part-headers.ts';
 
-/** What the parser found. A part is its head, any number of data chunks, and its end. */
+/** A token that the parser found. A part is its head, any number of data chunks, and its end. */
 export type MultipartToken =
   | { readonly type: 'part'; readonly head: PartHead }
   /** `bytes` shares memory with the bytes that were pushed. */

@@ -18,7 +18,7 @@ import { Router } from '../core/router.ts';
 import { sendFile } from './send-file.ts';
 import { SmallFiles } from './small-files.ts';
 
-/** What the file server works with. */
+/** Dependencies of the file server. */
 export interface FilesDeps {
   readonly ctx: Context;
   readonly config: Config;

@@ -1,4 +1,4 @@
-/** What each tag of the AsyncAPI document contains, in the order of the alphabet. */
+/** Descriptions of the tags of the AsyncAPI document, in the order of the alphabet. */
 export const tagTexts = {
   comments: 'Comments: write, edit, delete and report them.',
   connection: 'The connection itself: credentials and heartbeats.',

@@ -213,7 +213,7 @@ const TurnCredentialsSchema = Type.Object({
   expiresAt: Type.Optional(time('When the credentials expire; absent if no TURN server is configured.')),
 });
 
-/** What browsers see of a user. */
+/** The fields of a user that browsers see. */
 const UserSummarySchema = Type.Object({
   userId: Type.String(),
   name: textOrNull('Display name.'),

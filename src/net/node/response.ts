@@ -5,7 +5,7 @@ import { HeadLines } from './head-lines.ts';
 import { refuse } from './refusals.ts';
 import { Throughput } from './throughput.ts';
 
-/** What the server does for its responses. */
+/** Callbacks from responses to their server. */
 export interface ResponseHost {
   /** The response is complete, aborted or upgraded. `isLast`: no other request of the connection may be handled. */
   ended(isLast: boolean): void;

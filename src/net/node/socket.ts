@@ -8,7 +8,7 @@ const DROPPED = 2;
 /** The close code of a connection that ended without a close frame. */
 const ABNORMAL = 1006;
 
-/** What the sockets of a server share. */
+/** State that the sockets of a server share. */
 export interface SocketTopics {
   /** Lets a socket receive what is published to a topic. */
   subscribe(socket: NodeSocket, topic: string): boolean;

@@ -9,7 +9,7 @@ import { NodeSocket, type SocketTopics } from './socket.ts';
 export interface PendingUpgrade extends UpgradeContext {
   readonly request: IncomingMessage;
   readonly socket: Socket;
-  /** What the client has sent after the request. */
+  /** The bytes that the client has sent after the request. */
   readonly bytes: Buffer;
   readonly behavior: SocketBehavior<unknown>;
 }

@@ -45,7 +45,7 @@ export interface FeedSubscriber extends UserSocket {
   channel: FeedChannel | null;
 }
 
-/** What a feed needs of the worker that it belongs to. */
+/** The worker that a feed belongs to, as the feed uses it. */
 export interface FeedHost {
   readonly app: CoreApp;
   readonly store: Store;

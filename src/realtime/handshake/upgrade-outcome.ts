@@ -2,7 +2,7 @@ import type { AuthenticatedUser } from '../../domain/access/tokens.ts';
 import type { CollabError } from '../../model/errors.ts';
 import type { ResumePoint } from '../feed/resume-point.ts';
 
-/** What the upgrade request of a socket says that authenticates in its first message. */
+/** The upgrade request of a socket that authenticates in its first message. */
 export interface HandshakeInfo {
   /** Address of the client, as returned by `normaliseAddress`. */
   readonly address: string;

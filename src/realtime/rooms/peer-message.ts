@@ -1,4 +1,4 @@
-/** What the workers that have sockets in a room send each other, on the topic of the room. */
+/** A message between the workers that have sockets in a room, on the topic of the room. */
 export type PeerMessage =
   /** The membership of a connection was written or deleted in shared memory; null stands for any connection. */
   | { readonly kind: 'changed'; readonly connectionId: string | null }

@@ -16,7 +16,7 @@ import { TypingUsers } from './typing-users.ts';
 /** Precision of `lastActiveAt`, in milliseconds. */
 const ACTIVE_MS = 10_000;
 
-/** What the rooms of a worker need. */
+/** Dependencies of the rooms of a worker. */
 export interface RoomDeps {
   readonly ctx: Context;
   readonly bus: Bus;

@@ -16,7 +16,7 @@ export interface Session {
   finish(code: number, reason: string): Promise<void>;
 }
 
-/** What each native socket carries. */
+/** The user data of each native socket. */
 export interface SocketData {
   /** Result of the upgrade; null once `open` has acted on it. */
   outcome: UpgradeOutcome | null;
@@ -28,7 +28,7 @@ export interface SocketData {
 /** A native socket. */
 export type Socket = CoreSocket<SocketData>;
 
-/** What all sockets of a worker share. */
+/** Limits and state that all sockets of a worker share. */
 export interface SocketLimits {
   /** `Clock.monotonic` as of the last tick of the heartbeat: exact enough to measure silence, and free to read. */
   now: number;
@@ -120,7 +120,7 @@ export class SocketWriter {
     this.#socket?.cork(() => {
       for (const { text, encoded } of frames) this.send(text, encoded);
     });
-    // What did not fit into the packet is known only now.
+    // Only now it is known how much did not fit into the packet.
     this.checkBacklog();
   }
 

@@ -20,7 +20,7 @@ import { initialView, LIST_STEP, type View } from './view.ts';
 /** The part of a session that the widget uses. */
 export type WidgetSession = Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect'>;
 
-/** What the app calls on the element. */
+/** The methods of the element that the app calls. */
 export interface AppHost {
   /** Something that is shown has changed. */
   changed(): void;
@@ -97,7 +97,7 @@ export class App {
     if (this.snapshot.status === 'failed') this.room.reload();
   }
 
-  /** What ended the session or keeps the room from being shown, in words; null if nothing does. */
+  /** The reason why the session ended or the room cannot be shown, in words; null if there is none. */
   get problem(): string | null {
     const { status, error, retryAt } = this.state;
     const cause = (status === 'closed' ? error : null) ?? this.snapshot.error;

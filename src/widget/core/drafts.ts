@@ -26,7 +26,7 @@ export class Drafts {
     this.#storage = storage;
   }
 
-  /** What is being written in a field; null if nothing is. */
+  /** The draft in a field; null if there is none. */
   read(field: string): Draft | null {
     const stored = this.#storage().read(`draft:${field}`) as Partial<Draft> | null;
     if (typeof stored?.text !== 'string') return null;

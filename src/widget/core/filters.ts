@@ -5,7 +5,7 @@ export const filters = ['open', 'resolved', 'mine', 'mentions'] as const;
 /** One of `filters`. */
 export type Filter = (typeof filters)[number];
 
-/** What the panel asks for. */
+/** A query of the panel for threads. */
 export interface ThreadQuery {
   readonly filter: Filter;
   /** Text that a comment of the thread or the name of its author contains; empty for all. */

@@ -6,7 +6,7 @@ export interface Target {
 
 const FRAGMENT = /^#collab=([\w-]{1,128})(?:\/([\w-]{1,128}))?$/;
 
-/** What the fragment of an address (`#collab=<thread id>/<comment id>`) leads to; null if it is none of ours. */
+/** The target of the fragment of an address (`#collab=<thread id>/<comment id>`); null if it is none of ours. */
 export function readLink(fragment: string): Target | null {
   const found = FRAGMENT.exec(fragment);
   return found?.[1] === undefined ? null : { threadId: found[1], commentId: found[2] ?? null };

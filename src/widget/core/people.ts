@@ -17,7 +17,7 @@ export interface Person {
   readonly hue: number;
 }
 
-/** What is shown of a user; `summary` is undefined for one that nothing is known about. */
+/** The person to show for a user; `summary` is undefined for one that nothing is known about. */
 export function personOf(userId: string, summary: UserSummary | undefined): Person {
   const name = safeLine(summary?.name ?? '') || safeLine(userId);
   return {

@@ -63,7 +63,7 @@ export function explainUpload(thrown: unknown, name: string, language: Language)
   return explain(thrown, language);
 }
 
-/** What was thrown, as a problem: anything unknown counts as `internal`. */
+/** A thrown value as a problem: anything unknown counts as `internal`. */
 export function asProblem(thrown: unknown): Problem {
   const { code, message, retryAfter } = (thrown ?? {}) as Partial<Problem>;
   return { code: typeof code === 'string' ? code : 'internal', message: message ?? '', retryAfter: retryAfter ?? null };

@@ -2,7 +2,7 @@ import type { Attachment } from '../../model/attachment.ts';
 import type { Position } from '../../model/thread.ts';
 import type { Filter } from './filters.ts';
 
-/** What the widget shows besides the data: which parts are open. */
+/** The state of the widget besides the data: which parts are open. */
 export interface View {
   /** Whether the panel is open. */
   readonly panel: boolean;

@@ -1,4 +1,4 @@
-/** What a word is made of: a name beside it is a part of another word. */
+/** A character of a word: a name beside it is a part of another word. */
 const WORD_BEFORE = /[\p{L}\p{N}\p{M}_]$/u;
 const WORD_BEHIND = /^[\p{L}\p{N}\p{M}]/u;
 

@@ -10,7 +10,7 @@ import { icon } from './icons.ts';
 import { MentionPicker } from './mention-picker.ts';
 import { definePart, Part } from './part.ts';
 
-/** What a composer hands over: the text and files of a comment. */
+/** The content of a composer: the text and files of a comment. */
 export interface Written {
   readonly body: string;
   readonly mentions: string[];
@@ -26,7 +26,7 @@ export class Composer extends Part {
 
   /** The name of the draft: `new`, the id of a thread, or `edit:` and that of a comment. */
   declare field: string;
-  /** What is in the field if there is no draft. */
+  /** The content of the field if there is no draft. */
   declare initial: Draft;
   declare label: StringKey;
   declare submitLabel: StringKey;

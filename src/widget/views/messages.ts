@@ -4,7 +4,7 @@ import type { Toast } from '../core/toasts.ts';
 import type { Language } from '../strings/language.ts';
 import { icon } from './icons.ts';
 
-/** What went wrong with the connection or the room, unless it was dismissed or the panel says it, and short messages, the newest first. */
+/** The problem of the connection or the room, unless it was dismissed or the panel says it, and short messages, the newest first. */
 export function toastsView(app: App): TemplateResult {
   const { problem, language } = app;
   const { status } = app.state;
@@ -16,7 +16,7 @@ export function toastsView(app: App): TemplateResult {
   </div>`;
 }
 
-/** What a message shows; a `notice` is of something that goes on. */
+/** The content of a message; a `notice` is of something that goes on. */
 interface Message {
   readonly kind: Toast['kind'] | 'notice';
   readonly text: string;

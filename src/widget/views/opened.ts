@@ -3,7 +3,7 @@ import threadSheet from '../styles/thread.css';
 import './placing.ts';
 import './viewer.ts';
 
-// What the widget shows once something is opened. The script loads it after the pins are there, as a file of its own.
+// The views that the widget shows once something is opened. The script loads it after the pins are there, as a file of its own.
 
 export { panelView } from './panel.ts';
 export { popoverView } from './popover.ts';

@@ -6,7 +6,7 @@ import { icon } from './icons.ts';
 import { listItem } from './panel.ts';
 import { newThreadView, threadView } from './thread.ts';
 
-/** What the popover does on the page. */
+/** Actions of the popover on the page. */
 interface Actions {
   /** Creates the thread that was written. */
   create(written: Written): Promise<boolean>;

@@ -23,7 +23,7 @@ const IDLE_MS = 60_000;
 /** How often a plugin is loaded until it is left out. */
 const LOAD_ATTEMPTS = 3;
 
-/** What the plugins of the background worker work with. */
+/** Dependencies of the plugins of the background worker. */
 export interface BackgroundPluginDeps {
   readonly ctx: Context;
   readonly config: Config;

@@ -13,7 +13,7 @@ import { openReader, type StreamReader, type StreamReaderDeps } from './stream-r
 
 const MAX_CONCURRENCY = 64;
 
-/** What `Consumers` needs. */
+/** Options of `Consumers`. */
 export interface ConsumersOptions {
   readonly ctx: Context;
   readonly log: Logger;

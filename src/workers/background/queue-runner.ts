@@ -18,12 +18,12 @@ import type { PluginInfo } from '../../plugins/thread/messages.ts';
 const LEASE_BATCH = 16;
 /** How long jobs collect, in milliseconds, that are added or end while others are begun: it takes a read of the queue and a commit. */
 const COLLECT_MS = 10;
-/** What an attempt may take beyond its deadline until its end is on disk. */
+/** How long an attempt may take beyond its deadline until its end is on disk, in milliseconds. */
 const LEASE_MARGIN_MS = 10_000;
 const MAX_RETRY_AFTER_MS = 7 * 24 * 3_600_000;
 const JITTER = 0.1;
 
-/** What a queue runs with. */
+/** Dependencies of a queue. */
 export interface QueueRunnerDeps {
   readonly ctx: Context;
   readonly log: Logger;

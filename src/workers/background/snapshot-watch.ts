@@ -11,7 +11,7 @@ const END_BYTES = 256 * 1024 * 1024;
 /** Time between two reports of the same snapshot. */
 const REPORT_MS = 60_000;
 
-/** What a watch reports to, besides the log. */
+/** Options of a watch. */
 export interface SnapshotWatchOptions {
   /** Called when a process was ended. */
   readonly onEnded?: (() => void) | undefined;

@@ -27,7 +27,7 @@ const MIN_YIELD_EVENTS = 50;
 /** Age of the first waiting event, in milliseconds, from which there is no pause. */
 const MAX_YIELD_AGE_MS = 5_000;
 
-/** What became of an event, or of an attempt at it. */
+/** The outcome of an event, or of an attempt at it. */
 export type ConsumerOutcome = 'handled' | 'retried' | 'skipped' | 'lost';
 
 export interface StreamReaderDeps {

@@ -7,7 +7,7 @@ import type { LmdbTransaction, Operation } from './transaction.ts';
 /** The result of a transaction: on disk; to be run again; or refused, because one of its updates threw or the commit failed. */
 export type CommitOutcome = { readonly kind: 'committed' } | { readonly kind: 'conflict' } | { readonly kind: 'failed'; readonly error: unknown };
 
-/** What one operation of a transaction has replaced in the group. */
+/** The state of the group that one operation of a transaction has replaced. */
 interface Replaced {
   readonly partition: string;
   readonly key: string;

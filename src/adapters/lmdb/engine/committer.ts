@@ -15,7 +15,7 @@ interface PendingCommit {
   outcome: CommitOutcome;
 }
 
-/** What the committer needs of the store. */
+/** Calls from the committer to the store. */
 export interface CommitterHooks {
   /** Called when a commit is on disk, with the streams that it made grow and the milliseconds that it took. */
   flushed(growth: Growth, ms: number): void;

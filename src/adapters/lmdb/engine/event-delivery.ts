@@ -5,7 +5,7 @@ import { type Slot, textOf } from './batch.ts';
 /** Queues new events and calls the followers with them. */
 export class EventDelivery {
   readonly #followers: Listeners<Parameters<EventListener>>;
-  /** What the followers have not received; during `deliver` also what they have. */
+  /** The events that followers have not received; during `deliver` also those that they have. */
   #queue: { readonly stream: string; readonly event: StoredEvent | null }[] = [];
   #delivering = false;
 

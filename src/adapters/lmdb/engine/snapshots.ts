@@ -9,7 +9,7 @@ import { type LogEnvironment, openLog, recordedGeneration } from '../env/log-fil
 import { otherReaders } from '../env/readers.ts';
 import { DATA_FILE, finishRemovals, logFolder, logGenerations, removeLog } from '../env/store-files.ts';
 
-/** What was first seen of a snapshot, and when its process was last seen to run (`performance.now()`). */
+/** The state of a snapshot when it was first seen, and when its process was last seen to run (`performance.now()`). */
 interface Sighting {
   readonly firstSeen: number;
   readonly fileBytes: number;

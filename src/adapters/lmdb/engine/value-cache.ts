@@ -1,7 +1,7 @@
 interface CachedValue {
   readonly partitions: readonly string[];
   value: Promise<unknown>;
-  /** What `value` resolved with; undefined before. */
+  /** The result of `value`; undefined before it has resolved. */
   result: unknown;
   bytes: number;
 }

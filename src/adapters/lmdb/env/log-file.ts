@@ -24,7 +24,7 @@ interface ReadTransaction {
   done(): void;
 }
 
-/** What the types of lmdb-js leave out. */
+/** Properties that the types of lmdb-js leave out. */
 interface Untyped {
   readonly nativeAddon: { readonly resetTxn: (address: number) => void };
 }
