@@ -79,7 +79,7 @@ export class Requests {
     clearTimeout(this.#timer);
     for (const request of this.#pending.values()) {
       request.onCurrent = false;
-      if (!request.durable) this.#settle(request, () => request.reject(lost()));
+      if (!request.durable) this.#finish(request, () => request.reject(lost()));
     }
   }
 
@@ -87,7 +87,7 @@ export class Requests {
   end(error: CollabError): void {
     this.#ended = error;
     this.lost();
-    for (const request of this.#pending.values()) this.#settle(request, () => request.reject(error));
+    for (const request of this.#pending.values()) this.#finish(request, () => request.reject(error));
   }
 
   /** There will be another connection after all. */
@@ -98,22 +98,22 @@ export class Requests {
   /** Handles the answer `ok`. */
   succeeded(id: number, data: unknown): void {
     const request = this.#pending.get(id);
-    if (request !== undefined) this.#settle(request, () => request.resolve(data));
+    if (request !== undefined) this.#finish(request, () => request.resolve(data));
   }
 
   /** Handles the answer `error`. */
   refused(id: number, error: CollabError): void {
     const request = this.#pending.get(id);
     if (request === undefined) return;
-    if (request.sent > 1 && request.repeated.includes(error.code)) return this.#settle(request, () => request.resolve(null));
+    if (request.sent > 1 && request.repeated.includes(error.code)) return this.#finish(request, () => request.resolve(null));
     if (error.code === 'write_conflict' && request.sent < MAX_CONFLICTS) {
       request.onCurrent = false;
       return this.#flush();
     }
-    this.#settle(request, () => request.reject(error));
+    this.#finish(request, () => request.reject(error));
   }
 
-  #settle(request: Request, settle: () => void): void {
+  #finish(request: Request, settle: () => void): void {
     this.#pending.delete(request.id);
     settle();
   }
