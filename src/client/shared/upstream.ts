@@ -28,7 +28,7 @@ export class Upstream {
   #silenceMs = CONNECT_MS;
   #heardAt = Date.now();
   #silence: ReturnType<typeof setTimeout> | undefined;
-  #turn: ReturnType<typeof setTimeout> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(page: Globals, url: string, protocols: string[], listener: UpstreamListener) {
     this.#listener = listener;
@@ -56,7 +56,7 @@ export class Upstream {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#silence);
-    clearTimeout(this.#turn);
+    clearTimeout(this.#timer);
     this.#stopListening();
     this.#queue.length = 0;
     this.#socket.onmessage = null;
@@ -86,10 +86,10 @@ export class Upstream {
   }
 
   #flush(): void {
-    clearTimeout(this.#turn);
+    clearTimeout(this.#timer);
     while (this.#queue.length > 0) {
       if (!this.#bucket.take()) {
-        this.#turn = setTimeout(() => this.#flush(), REFILL_MS);
+        this.#timer = setTimeout(() => this.#flush(), REFILL_MS);
         return;
       }
       this.#socket.send(this.#queue.shift() ?? '');
