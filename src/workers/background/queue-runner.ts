@@ -41,7 +41,8 @@ export class QueueRunner {
   /** Running jobs by `<environmentId> <group>`. */
   readonly #running = new Map<string, number>();
   readonly #tasks = new Set<Promise<void>>();
-  #turn = 0;
+  /** Index of the group that was served last. */
+  #groupIndex = 0;
   #filling: Promise<void> | null = null;
   #again = false;
   /** Whether the last round began as many jobs as it could. */
@@ -91,8 +92,8 @@ export class QueueRunner {
     // While several groups wait, none of them takes all places.
     const share = Math.max(1, Math.ceil(this.#options.concurrency / Math.max(1, groups.length)));
     for (let served = 0; served < groups.length && this.#free > 0 && !this.#stopped; served++) {
-      this.#turn = (this.#turn + 1) % groups.length;
-      const group = groups[this.#turn];
+      this.#groupIndex = (this.#groupIndex + 1) % groups.length;
+      const group = groups[this.#groupIndex];
       if (group !== undefined) await this.#startGroup(group, share);
     }
   }
