@@ -61,7 +61,7 @@ export class YjsThread implements Crdt {
 
   async #run(operation: DocumentOperation, bytes: number): Promise<CrdtOutcome> {
     clearTimeout(this.#idle);
-    const thread = await this.#threadOf(this.#heapMb(bytes));
+    const thread = await this.#threadFor(this.#heapMb(bytes));
     try {
       return await thread.run(copyOf(operation), this.#timeMs(bytes));
     } finally {
@@ -70,7 +70,7 @@ export class YjsThread implements Crdt {
   }
 
   /** Returns the running thread, or a new one if that has ended or its heap is too small. */
-  async #threadOf(heapMb: number): Promise<BoundedThread> {
+  async #threadFor(heapMb: number): Promise<BoundedThread> {
     if (this.#thread !== null && !this.#thread.ended && this.#thread.heapMb >= heapMb) return this.#thread;
     if (this.#closed) throw new Error('the thread for Yjs documents is closed');
     await this.#thread?.end();
