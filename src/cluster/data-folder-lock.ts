@@ -25,7 +25,7 @@ export interface DataLock {
 interface LockOwner {
   readonly identity: ProcessIdentity | null;
   /** Identifies this exact content of the lock file. */
-  readonly fingerprint: string;
+  readonly contentHash: string;
   readonly state: 'alive' | 'dead' | 'unsure';
 }
 
@@ -88,10 +88,10 @@ async function acquire(path: string): Promise<Acquired | null> {
 }
 
 async function republishFile(path: string, dead: LockOwner, temporary: string, content: string): Promise<boolean> {
-  const guard = `${path}.${dead.fingerprint}`;
+  const guard = `${path}.${dead.contentHash}`;
   if ((await acquire(guard)) === null) return false;
   try {
-    if (read(path)?.fingerprint !== dead.fingerprint) return false;
+    if (read(path)?.contentHash !== dead.contentHash) return false;
     return publishFile(temporary, content, () => renameSync(temporary, path));
   } finally {
     rmSync(guard, { force: true });
@@ -116,9 +116,9 @@ function read(path: string): LockOwner | null {
   const content = readIfExists(path);
   if (content === null) return null;
   const identity = parseProcessIdentity(content);
-  const fingerprint = createHash('sha256').update(content).digest('hex').slice(0, 16);
+  const contentHash = createHash('sha256').update(content).digest('hex').slice(0, 16);
   // Lock files are published complete, so an unreadable one was damaged by a power cut.
-  return { identity, fingerprint, state: identity === null ? 'dead' : livenessOf(identity) };
+  return { identity, contentHash, state: identity === null ? 'dead' : livenessOf(identity) };
 }
 
 const touchedAt = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
