@@ -5,7 +5,7 @@ import type { Plan } from '../lib/plan.ts';
 import { seedUsers } from '../lib/seed.ts';
 
 const threads = 50;
-const lanes = 8;
+const clients = 8;
 
 /**
  * The JavaScript heap of a page with the widget, its panel and a thread open, before and after thousands of events that leave
@@ -22,7 +22,7 @@ export async function growthCase(plan: Plan): Promise<CaseResult> {
     let sent = 0;
     const send = async (count: number): Promise<void> => {
       const end = sent + count;
-      const lane = async (): Promise<void> => {
+      const client = async (): Promise<void> => {
         while (sent < end) {
           const n = (sent += 1);
           const { thread } = made[n % threads]!;
@@ -30,7 +30,7 @@ export async function growthCase(plan: Plan): Promise<CaseResult> {
           else await call('PATCH', `/comments/${thread.comments[0].id}`, { body: `Edited ${String(n).padStart(6, '0')}` });
         }
       };
-      await Promise.all(Array.from({ length: lanes }, lane));
+      await Promise.all(Array.from({ length: clients }, client));
       await call('PATCH', `/comments/${made[0]!.thread.comments[0].id}`, { body: `All of ${end}` });
       await page.evaluate(`painted('.popover .body', 'All of ${end}')`);
     };

@@ -65,13 +65,13 @@ export async function panelCase(plan: Plan): Promise<CaseResult> {
 
 async function seed(call: (method: string, path: string, body: object) => Promise<{ thread: { id: string } }>): Promise<void> {
   for (let at = 0; at < threads; at += 20) {
-    const lane = async (n: number): Promise<void> => {
+    const client = async (n: number): Promise<void> => {
       const userId = `user-${n % 50}`;
       const body = `${n}. Could we move this button a little to the left? It hides the total when the window is narrow.`;
       const position = { x: (n % 25) / 25, y: Math.floor(n / 25) / 20 };
       const { thread } = await call('POST', '/rooms/room-0/threads', { userId, body, position });
       for (let reply = 1; reply < commentsPerThread; reply += 1) await call('POST', `/threads/${thread.id}/comments`, { userId: `user-${(n + reply) % 50}`, body: `${reply}. I agree, **please** do.` });
     };
-    await Promise.all(Array.from({ length: 20 }, (_, n) => lane(at + n)));
+    await Promise.all(Array.from({ length: 20 }, (_, n) => client(at + n)));
   }
 }

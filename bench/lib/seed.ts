@@ -1,7 +1,7 @@
 import type { Target } from './target.ts';
 
 /** Concurrent requests. */
-const lanes = 16;
+const clients = 16;
 
 /** Adds the users `user-0` and so on. */
 export async function seedUsers(target: Target, count: number): Promise<void> {
@@ -46,8 +46,8 @@ async function send(target: Target, method: string, path: string, body: object, 
 
 async function spread(count: number, work: (i: number) => Promise<unknown>): Promise<void> {
   let next = 0;
-  const lane = async (): Promise<void> => {
+  const client = async (): Promise<void> => {
     for (let i = next++; i < count; i = next++) await work(i);
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: clients }, client));
 }

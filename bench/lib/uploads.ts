@@ -41,7 +41,7 @@ export async function uploadAll(target: Target, images: readonly Buffer[]): Prom
   const headers = Object.fromEntries(headerLines(target).map((line) => line.split(': ') as [string, string]));
   const bodies = images.map(bodyOf);
   const paths: string[] = [];
-  const lane = async (): Promise<void> => {
+  const client = async (): Promise<void> => {
     for (let body = bodies.pop(); body !== undefined; body = bodies.pop()) {
       const response = await fetch(`http://127.0.0.1:${target.server.port}/api/v1/upload`, {
         method: 'POST',
@@ -53,7 +53,7 @@ export async function uploadAll(target: Target, images: readonly Buffer[]): Prom
       paths.push(new URL((JSON.parse(text) as { url: string }).url).pathname);
     }
   };
-  await Promise.all(Array.from({ length: connections }, lane));
+  await Promise.all(Array.from({ length: connections }, client));
   return paths;
 }
 

@@ -25,12 +25,12 @@ async function open(command: SinkCommand & { do: 'open' }): Promise<SinkAnswer> 
   lost = 0;
   const waiting = [...command.headers];
   const opened: RawSocket[] = [];
-  const lane = async (): Promise<void> => {
+  const client = async (): Promise<void> => {
     for (let headers = waiting.pop(); headers !== undefined; headers = waiting.pop()) {
       opened.push(await openPersistently(command, headers));
     }
   };
-  await Promise.all(Array.from({ length: openAtOnce }, lane));
+  await Promise.all(Array.from({ length: openAtOnce }, client));
   sockets = [...sockets, ...opened];
   return { done: 'open', milliseconds: performance.now() - started, lost };
 }
