@@ -198,7 +198,7 @@ for (const route of bodied) {
         t.ok(isBounded(field.schema) || declared !== undefined, 'has a bound, in its schema or in this file');
         for (const { good, bad } of [boundsOf(field), declared ?? { good: [], bad: [] }]) {
           for (const value of good) await accepts(t, `within its bound: ${shortened(value)}`, () => put(value));
-          for (const [value, message] of bad) refuses(t, await put(value), 400, typeof message === 'string' ? saying(message) : message, shortened(value));
+          for (const [value, message] of bad) refuses(t, await put(value), 400, typeof message === 'string' ? messagePattern(message) : message, shortened(value));
         }
       });
     }
@@ -254,7 +254,7 @@ for (const route of bodied) {
 }
 
 /** A message, and what it says was sent. */
-const saying = (message: string): RegExp => new RegExp(`^${escaped(message)}(?:, not .+| such as ".+")?$`);
+const messagePattern = (message: string): RegExp => new RegExp(`^${escaped(message)}(?:, not .+| such as ".+")?$`);
 
 /** An object's text with more fields before its own. */
 const extended = (good: string, fields: string): string => `{${fields},${good.slice(1)}`.replace(/,\}$/, '}');
@@ -311,7 +311,7 @@ t.test('limits are configurable per environment', async (t) => {
     [{ position: { x: 0, y: 0, path: 'abcde' } }, 'position.path must be at most 4 characters'],
     [{ userId: 'nine char' }, 'userId must be 1 to 8 characters'],
   ] as const) {
-    refuses(t, await post(fields), 400, saying(message), message);
+    refuses(t, await post(fields), 400, messagePattern(message), message);
   }
   refuses(t, await post({}, 'nine-char'), 400, /^roomId must be 1 to 8 characters(?:, not .+)?$/, 'roomId');
   const { json } = await post({ mentions: ['a'], metadata: { ab: 'abc' }, position: { x: 0, y: 0, path: 'abcd' } });
