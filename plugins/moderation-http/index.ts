@@ -43,7 +43,7 @@ async function decide<N extends HoldableFilter>(host: PluginHost<Config>, type: 
   if (config.exemptBackends && actor.kind === 'backend') return undefined;
   try {
     const body = JSON.stringify({ type, timestamp: new Date(host.now()).toISOString(), data: { environment, actor, ...payload } });
-    return verdictIn(await host.http.request(config.url, { method: 'POST', headers: headersFor(config, body, host.now()), body, timeoutMs: config.timeoutMs, maxBytes: MAX_BYTES }));
+    return verdictIn(await host.http.request(config.url, { method: 'POST', headers: headersFor(config, body), body, timeoutMs: config.timeoutMs, maxBytes: MAX_BYTES }));
   } catch (error) {
     host.log.warn({ environment: environment.slug, err: error instanceof Error ? error.message : String(error), meaning: config.onError }, 'the moderation service did not give a verdict');
     return onFailure(config);
@@ -51,9 +51,10 @@ async function decide<N extends HoldableFilter>(host: PluginHost<Config>, type: 
 }
 
 /** The headers of Standard Webhooks 1.0, so that the service verifies a request as it verifies a webhook. */
-function headersFor({ secret }: Config, body: string, now: number): Record<string, string> {
+function headersFor({ secret }: Config, body: string): Record<string, string> {
   const id = `mod_${randomUUID()}`;
-  const timestamp = String(Math.floor(now / 1_000));
+  // Services refuse old signatures, so it is the time of the request: `host.now` may be that of an old comment, in a backtest.
+  const timestamp = String(Math.floor(Date.now() / 1_000));
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
   return { 'Content-Type': 'application/json', 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };

@@ -361,7 +361,7 @@ export interface PluginHost<Config> {
   readonly name: string;
   /** The public address of the server (`publicUrl`), without a trailing slash; '' if it is not configured. */
   readonly publicUrl: string;
-  /** The time in milliseconds since the epoch. Plugins ask it instead of `Date.now`, so that tests control the time. */
+  /** The time in milliseconds since the epoch; in a backtest, that of the tested comment. Plugins ask it instead of `Date.now`, so that tests control it. */
   now(): number;
   readonly log: PluginLog;
   readonly http: Http;

@@ -2,10 +2,15 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Kv, Queue } from './api.ts';
 import type { PluginServices } from './services.ts';
 
-/** Services that read like `services` and write nothing: what a plugin stores, adds or sets is dropped. Requests are sent. */
-export function dryServices(services: PluginServices): PluginServices {
+/**
+ * Services that read like `services` and write nothing: what a plugin stores, adds or sets is dropped. Requests are sent.
+ *
+ * @param now the time of the plugin
+ */
+export function dryServices(services: PluginServices, now: () => number): PluginServices {
   return {
     ...services,
+    now,
     data: { ...services.data, setPreference: drop },
     kv: (environment) => dryKv(services.kv(environment)),
     queue: (name) => dryQueue(services.queue(name)),

@@ -29,6 +29,8 @@ export interface PluginThreadDeps {
   readonly publicUrl: string;
   /** The services of the plugin with this name. */
   readonly services: (plugin: string) => PluginServices;
+  /** For a dry run: the time that a hook sees. The thread has one such time, so its hooks must run one after the other. */
+  readonly now?: (() => number) | undefined;
   /** Called when the thread has ended although it was not stopped. */
   readonly onEnd?: (plugin: string, reason: ThreadEnd) => void;
 }
@@ -87,7 +89,7 @@ export class PluginThread {
         else resolve(outcome.value);
       };
       this.#runs.set(id, { settle });
-      this.#post({ type: 'run', id, hook, subject, context });
+      this.#post({ type: 'run', id, hook, subject, context, now: this.#deps.now?.() });
     });
   }
 

@@ -24,12 +24,12 @@ const methods = {
 
 type Call = (method: ServiceMethod, args: readonly unknown[]) => Promise<unknown>;
 
-/** Services that call those of another thread. */
-export function remoteServices(publicUrl: string, log: PluginLog, call: Call): PluginServices {
+/** Services that call those of another thread, except for the time. */
+export function remoteServices(publicUrl: string, log: PluginLog, now: () => number, call: Call): PluginServices {
   return {
     publicUrl,
     log,
-    now: () => Date.now(),
+    now,
     http: stub('http', call) as unknown as Http,
     data: stub('data', call) as unknown as Data,
     kv: (environment) => stub('kv', call, environment) as unknown as Kv,

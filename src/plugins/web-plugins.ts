@@ -27,8 +27,8 @@ export interface WebPluginDeps {
   readonly config: Config;
   readonly log: Logger;
   readonly metrics?: Metrics | undefined;
-  /** Whether everything that plugins write is dropped; false if absent. */
-  readonly isDry?: boolean | undefined;
+  /** For a dry run, in which everything that plugins write is dropped: the time that they see. */
+  readonly dryNow?: (() => number) | undefined;
 }
 
 /** A route of a plugin. */
@@ -57,7 +57,7 @@ export interface WebPlugins {
 
 /** Loads the plugins of the configuration for a web worker. Throws `PluginError` for one that cannot be loaded and is not optional. */
 export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
-  const { ctx, config, log, metrics, isDry = false } = deps;
+  const { ctx, config, log, metrics, dryNow } = deps;
   const filters: PluginFilter[] = [];
   const routes: PluginRoute[] = [];
   const threads: PluginThread[] = [];
@@ -68,12 +68,12 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
   for (const entry of withDefaults(config.plugins)) {
     const servicesOf = (plugin: string): PluginServices => {
       const services = localServices(plugin, entry, { ctx, config, log, passes });
-      return isDry ? dryServices(services) : services;
+      return dryNow === undefined ? services : dryServices(services, dryNow);
     };
     try {
       const loaded = await loadPlugin(entry);
       if (isIsolated(loaded)) {
-        const thread = new PluginThread(entry, { publicUrl: config.publicUrl, services: servicesOf, onEnd: (plugin, reason) => log.warn({ plugin, reason }, 'the thread of a plugin was ended; it starts again with its next work') });
+        const thread = new PluginThread(entry, { publicUrl: config.publicUrl, services: servicesOf, now: dryNow, onEnd: (plugin, reason) => log.warn({ plugin, reason }, 'the thread of a plugin was ended; it starts again with its next work') });
         threads.push(thread);
         const info = await thread.start();
         filters.push(...threadFilters(info, thread));

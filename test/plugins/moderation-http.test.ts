@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
 import t, { type Test } from 'tap';
 import moderation from '../../plugins/moderation-http/index.ts';
 import { hostPlugin, type TestHost } from '../doubles/plugin-host.ts';
@@ -24,6 +25,7 @@ t.test('the service is asked with a signature of Standard Webhooks', async (t) =
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = request?.headers ?? {};
   const expected = createHmac('sha256', Buffer.from(SECRET.slice(6), 'base64')).update(`${String(id)}.${String(timestamp)}.${text}`).digest('base64');
   t.equal(signature, `v1,${expected}`);
+  t.ok(new Webhook(SECRET).verify(text, request?.headers as Record<string, string>), 'the signature is of now, whatever the time of the comment');
 });
 
 const verdicts: readonly [string, Answer, object | undefined][] = [

@@ -38,21 +38,26 @@ interface Report {
 export function addBacktest(moderation: Command): void {
   addCommand(moderation, 'backtest', {
     summary: 'Show what the filters of the configured plugins would do with stored comments.',
-    details: 'Runs them as if each author wrote the comment now with a user token. Changes nothing, but moderation-http asks its service about every comment.',
+    details: 'Runs them in the order in which the comments were written, as if each author wrote the comment at its time with a user token. Changes nothing, but moderation-http asks its service about every comment.',
     examples: ['collab moderation backtest --env default', 'collab moderation backtest --env default --since 7d --limit 10000 --json'],
   })
     .requiredOption('--env <slug>', 'Environment of the comments.')
     .option('--since <time>', 'Only comments since this ISO 8601 time, or of the last 7d, 12h or 30m (default: all).')
-    .option('--limit <n>', `The most comments to test, 1 to ${MAX_TESTED}.`, '1000')
+    .option('--limit <n>', `The most comments to test, the latest ones, 1 to ${MAX_TESTED}.`, '1000')
     .action(run);
 }
 
 async function run({ env, since, limit }: { env: string; since?: string; limit: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
-  const options = { since: since === undefined ? null : timeOption('since', since, Date.now()), limit: integerOption('limit', limit, 1, MAX_TESTED) };
+  let now = Date.now();
+  const options: BacktestOptions = {
+    since: since === undefined ? null : timeOption('since', since, now),
+    limit: integerOption('limit', limit, 1, MAX_TESTED),
+    setTime: (ms) => void (now = ms),
+  };
   const report = await withStore(at, async (ctx, config) => {
     const environment = await findEnvironment(ctx, env);
-    return withCommentFilters(ctx, config, environment, (filters) => test(ctx, filters, environment, options));
+    return withCommentFilters(ctx, config, environment, () => now, (filters) => test(ctx, filters, environment, options));
   });
   const { tested, items } = report;
   const count = (outcome: Hit['outcome']): number => items.filter((item) => item.outcome === outcome).length;
@@ -65,10 +70,10 @@ async function run({ env, since, limit }: { env: string; since?: string; limit: 
   );
 }
 
-/** Runs `work` with the filters of the configured plugins, whose writes are dropped. Throws `Failure` if there are none in the environment. */
-async function withCommentFilters<T>(ctx: Context, config: Config, environment: Environment, work: (filters: Filters) => Promise<T>): Promise<T> {
+/** Runs `work` with the filters of the configured plugins, whose writes are dropped and whose time is `now`. Throws `Failure` if there are none in the environment. */
+async function withCommentFilters<T>(ctx: Context, config: Config, environment: Environment, now: () => number, work: (filters: Filters) => Promise<T>): Promise<T> {
   const { withFilters } = await import('../shared/with-filters.ts');
-  return withFilters(ctx, config, true, (filters) => {
+  return withFilters(ctx, config, now, (filters) => {
     if (filters === undefined || !(filters.has('comment.create', environment) || filters.has('thread.create', environment))) {
       throw new Failure(`No plugin of the configuration filters comments in ${environment.slug}.`, ['Name one in the option plugins, such as moderation-rules (docs/moderation.md). `collab plugin list` shows the hooks of each.']);
     }

@@ -63,7 +63,7 @@ export async function writeContent<T>(at: Invocation, env: string, work: (ctx: C
   return withStore(at, async (ctx, config) => {
     const actor = operatorActor(await findEnvironment(ctx, env));
     const { withFilters } = await import('./with-filters.ts');
-    return withFilters(ctx, config, false, (filters) => namingOptions(() => work({ ...ctx, filters }, actor, config)));
+    return withFilters(ctx, config, undefined, (filters) => namingOptions(() => work({ ...ctx, filters }, actor, config)));
   });
 }
 

@@ -15,6 +15,8 @@ const { entry, publicUrl } = workerData as ThreadData;
 const calls = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
 const runs = new Map<number, AbortController>();
 let lastCall = 0;
+/** The time of a dry run. */
+let dryNow: number | undefined;
 
 const post = (message: FromThread): void => port.postMessage(message);
 
@@ -31,7 +33,7 @@ function errorsAsText(_name: string, value: unknown): unknown {
   return value instanceof Error ? value.message : value;
 }
 
-const services = remoteServices(publicUrl, log, (method, args) => {
+const services = remoteServices(publicUrl, log, () => dryNow ?? Date.now(), (method, args) => {
   const id = ++lastCall;
   return new Promise((resolve, reject) => {
     calls.set(id, { resolve, reject });
@@ -72,9 +74,10 @@ port.on('message', (message: ToThread) => {
   if (message.type === 'run') void handleRun(message);
 });
 
-async function handleRun({ id, hook, subject, context }: Extract<ToThread, { type: 'run' }>): Promise<void> {
+async function handleRun({ id, hook, subject, context, now }: Extract<ToThread, { type: 'run' }>): Promise<void> {
   const hooks = await started;
   if (hooks === null) return;
+  dryNow = now;
   const abort = new AbortController();
   runs.set(id, abort);
   try {

@@ -41,7 +41,8 @@ export interface SentError {
 
 /** What a thread receives. */
 export type ToThread =
-  | { readonly type: 'run'; readonly id: number; readonly hook: HookReference; readonly subject: unknown; readonly context: object }
+  /** `now` is the time that the hook sees; that of the clock without it. */
+  | { readonly type: 'run'; readonly id: number; readonly hook: HookReference; readonly subject: unknown; readonly context: object; readonly now?: number | undefined }
   /** The deadline of a run has passed: its signal is aborted. */
   | { readonly type: 'cancel'; readonly id: number }
   | { readonly type: 'ping' }
