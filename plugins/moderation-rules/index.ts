@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 import { definePlugin, type DraftComment, type FilterContext, hold, type Hold, reject, type Rejection } from '../../src/plugins/api.ts';
+import { erasedUserOf } from '../shared/erased-user.ts';
 import { type Config, ConfigSchema, type Rule } from './config.ts';
 import { contentCheck } from './content.ts';
 import { History } from './history.ts';
 import { wordsOf } from './normalise.ts';
+
+const WRITER_PREFIX = 'writer/';
 
 /** A rule with its check, which says why it applies; null if it does not. */
 interface CompiledRule {
@@ -59,6 +62,14 @@ export default definePlugin({
         if (actor.userId !== null && config.rules.some((rule) => rule.type === 'first-comment')) await host.kv(environment).put(writerKey(actor.userId), 1);
       });
     }
+    host.action(
+      'user.updated',
+      async (event, { environment }) => {
+        const erased = erasedUserOf(event);
+        if (erased !== null) await host.kv(environment).delete(writerKey(erased));
+      },
+      { whenKv: WRITER_PREFIX },
+    );
   },
 });
 
@@ -100,5 +111,5 @@ function checkOf(rule: Rule, history: History): CompiledRule['check'] {
 
 /** The key of a user who has published something, in the storage of the plugin. */
 function writerKey(userId: string): string {
-  return `writer/${createHash('sha256').update(userId).digest('base64url')}`;
+  return `${WRITER_PREFIX}${createHash('sha256').update(userId).digest('base64url')}`;
 }

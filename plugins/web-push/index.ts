@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { definePlugin, type HookContext, type Payload, type PluginHost, type PluginNotification, type RouteAnswer, type RouteRequest, UsageError } from '../../src/plugins/api.ts';
+import { erasedUserOf } from '../shared/erased-user.ts';
 import { type Config, ConfigSchema } from './config.ts';
 import { createKeys, readKeys } from './keys.ts';
 import { push, type PushJob } from './push.ts';
-import { addSubscription, listSubscriptions, parseEndpoint, parseSubscription, removeSubscription } from './subscriptions.ts';
+import { addSubscription, listSubscriptions, parseEndpoint, parseSubscription, removeAllOf, removeSubscription } from './subscriptions.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -32,6 +33,14 @@ export default definePlugin({
           return { id: `${id}:${shortHash(subscription.endpoint)}`, payload, group: shortHash(userId) };
         });
         await pushes.add(environment, jobs);
+      },
+      { whenKv: 'subscription/' },
+    );
+    host.action(
+      'user.updated',
+      async (event, { environment }) => {
+        const erased = erasedUserOf(event);
+        if (erased !== null) await removeAllOf(host.kv(environment), erased);
       },
       { whenKv: 'subscription/' },
     );

@@ -41,6 +41,11 @@ export async function removeSubscription(kv: Kv, userId: string, endpoint: strin
   if ((await kv.get(ownerKeyOf(endpoint))) === userId) await kv.delete(ownerKeyOf(endpoint));
 }
 
+/** Removes all subscriptions of a user. */
+export async function removeAllOf(kv: Kv, userId: string): Promise<void> {
+  for (const { endpoint } of await listSubscriptions(kv, userId)) await removeSubscription(kv, userId, endpoint);
+}
+
 /** The subscription in the body of a request. @throws UsageError naming what is wrong */
 export function parseSubscription(body: string): Subscription {
   const value = parseJson(body);

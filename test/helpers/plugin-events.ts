@@ -14,6 +14,12 @@ export function commentCreated(seq: number, fields: Partial<Comment> = {}, roomI
   return { type: 'comment.created', seq, eventId: `evt_${seq}`, at: AT, roomId, threadId: comment.threadId, actor: { userId: comment.userId, via: 'rest' }, data: comment };
 }
 
+/** The event of a changed or erased user. */
+export function userUpdated(seq: number, userId: string, fields: { readonly erased?: true } = {}): PluginEvent {
+  const data = { id: userId, userId, name: null, avatarUrl: null, kind: 'user', metadata: {}, createdAt: AT, updatedAt: AT, firstSeenAt: null, lastSeenAt: null, online: false, ...fields };
+  return { type: 'user.updated', seq, eventId: `evt_${seq}`, at: AT, actor: { userId: null, via: 'rest' }, data };
+}
+
 /** The notification of `bob` about a comment of `ann`. */
 export function notificationOf(fields: Partial<PluginNotification> = {}): PluginNotification {
   return { id: 'ntf_1', userId: 'bob', kind: 'mention', roomId: 'page-1', threadId: 'thr_1', commentId: 'com_1', actorId: 'ann', readAt: null, createdAt: AT, updatedAt: AT, ...fields };

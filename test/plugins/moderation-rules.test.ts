@@ -1,7 +1,7 @@
 import t from 'tap';
 import rules from '../../plugins/moderation-rules/index.ts';
 import { hostPlugin, type TestHost } from '../doubles/plugin-host.ts';
-import { commentCreated } from '../helpers/plugin-events.ts';
+import { commentCreated, userUpdated } from '../helpers/plugin-events.ts';
 
 const write = (host: TestHost, body: string, userId = 'ann') =>
   host.filter('comment.create', { roomId: 'room', threadId: 'th_1', comment: { userId, body, mentions: [], metadata: {}, attachmentIds: [] } }, { kind: 'user', userId, role: 'member' }) as Promise<{ outcome: string; reason?: string; message?: string } | undefined>;
@@ -87,6 +87,17 @@ t.test('the comments of a user are held until one is published', async (t) => {
   await host.emit({ ...commentCreated(1), actor: { userId: 'ann', via: 'ws' } });
   t.equal(await write(host, 'hello'), undefined);
   t.match(await write(host, 'hello', 'bob'), { outcome: 'hold' });
+});
+
+t.test('a user who was erased is held again, and nothing is stored about them', async (t) => {
+  const host = await hostPlugin(rules, { config: { rules: [{ type: 'first-comment' }] } });
+  for (const userId of ['ann', 'bob']) await host.emit({ ...commentCreated(1), actor: { userId, via: 'ws' } });
+  await host.emit(userUpdated(2, 'ann'));
+  t.equal(await write(host, 'hello'), undefined, 'a change of the user is no reason');
+  await host.emit(userUpdated(3, 'ann', { erased: true }));
+  t.match(await write(host, 'hello'), { outcome: 'hold', reason: 'the first comment of this user' });
+  t.equal(await write(host, 'hello', 'bob'), undefined);
+  t.equal((await host.kv.list()).length, 1);
 });
 
 t.test('backends and moderators are exempt, unless configured otherwise', async (t) => {

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import webPush from '../../plugins/web-push/index.ts';
 import type { PluginNotification } from '../../src/plugins/api.ts';
 import { environment, hostPlugin, type TestHost } from '../doubles/plugin-host.ts';
-import { commentOf, notificationCreated, notificationOf } from '../helpers/plugin-events.ts';
+import { commentOf, notificationCreated, notificationOf, userUpdated } from '../helpers/plugin-events.ts';
 import { type Browser, newBrowser } from '../helpers/push-receiver.ts';
 import { type Received, type Receiver, startReceiver } from '../helpers/receiver.ts';
 
@@ -74,6 +74,21 @@ t.test('a browser in which another user signs in no longer gets what is for the 
   t.equal(receiver.received.length, 1);
   await host.route('DELETE subscription', { userId: 'cleo', body: JSON.stringify({ endpoint: `${receiver.url}/push/1` }) });
   t.same((await host.kv.list()).map(({ key }) => key), ['vapid-keys']);
+});
+
+t.test('the subscriptions of a user who is erased are removed, so that a later user with the id does not push to their browsers', async (t) => {
+  const { host, receiver } = await setUp(t);
+  await subscribe(host, newBrowser(), `${receiver.url}/push/2`);
+  await subscribe(host, newBrowser(), `${receiver.url}/push/3`, 'cleo');
+  await host.emit(userUpdated(1, 'bob'));
+  t.equal((await host.kv.list({ prefix: 'subscription/' })).length, 3, 'a change removes none');
+  await host.emit(userUpdated(2, 'bob', { erased: true }));
+  t.strictSame((await host.kv.list({ prefix: 'subscription/' })).map(({ value }) => (value as { endpoint: string }).endpoint), [`${receiver.url}/push/3`]);
+  t.strictSame((await host.kv.list({ prefix: 'owner/' })).map(({ value }) => value), ['cleo']);
+  await notify(host, 3);
+  await notify(host, 4, { userId: 'cleo' });
+  await host.runJobs();
+  t.strictSame(receiver.received.map(({ path }) => path), ['/push/3']);
 });
 
 t.test('a subscription that has ended is removed', async (t) => {
