@@ -20,7 +20,7 @@ export interface DigestJob {
 
 /**
  * Mails a user all notifications that wait, unless the one of this job was mailed with an earlier one. Leaves out what the user
- * has read, and what is in a room where the user is now.
+ * has read, and what is in a room where the user is now or which the user may not see any more.
  *
  * @param isLast whether a failure makes the job dead
  */

@@ -20,7 +20,7 @@ export interface PushJob {
 }
 
 /**
- * Pushes a notification to a browser. Resolves without a message if it was read or removed meanwhile. A subscription that no
+ * Pushes a notification to a browser. Resolves without a message if it was read or removed, or the user lost the room, meanwhile. A subscription that no
  * longer exists (404, 410) is removed.
  *
  * @throws Permanent if the push service refuses the message finally

@@ -5,6 +5,7 @@ import { threadView } from '../domain/comments/thread-view.ts';
 import { environmentById } from '../domain/environments/environments.ts';
 import { streamOf } from '../domain/events/streams.ts';
 import { findNotification } from '../domain/notifications/notification-records.ts';
+import { maySeeRoom, readRecipient } from '../domain/notifications/recipients.ts';
 import { setPreference, wantsNotification } from '../domain/notifications/settings.ts';
 import { COMMENT_PREFIX, escapeId, threadRecordsOf, usersOf } from '../domain/records/partitions.ts';
 import { presenceKey, presentUsers } from '../domain/rooms/presence.ts';
@@ -41,7 +42,12 @@ export function pluginData(ctx: Context, passes: Passes): Data {
       return text === undefined ? undefined : (JSON.parse(text) as { user: User }).user;
     },
     isPresent: async ({ id }, userId, roomId) => (await presentUsers(ctx, presenceKey(id, roomId))).some((user) => user.userId === userId && user.connectionIds.length > 0),
-    notification: ({ id }, userId, notificationId) => findNotification(ctx.store, id, userId, notificationId),
+    notification: async ({ id }, userId, notificationId) => {
+      const found = await findNotification(ctx.store, id, userId, notificationId);
+      if (found === undefined) return undefined;
+      const { user } = await readRecipient(ctx.store, id, userId);
+      return maySeeRoom(user, found.roomId) ? found : undefined;
+    },
     wantsNotification: ({ id }, userId, channel, kind) => wantsNotification(ctx.store, id, userId, channel, kind),
     setPreference: ({ id }, userId, channel, kind, enabled) => setPreference(ctx, id, userId, channel, kind, enabled),
     events: async ({ id }, since, limit) => {
