@@ -149,8 +149,8 @@ export interface Store extends Reader {
   /** Returns the events after `since` that are kept, in order, at most `limit`. */
   events(stream: string, since: number, limit: number): Promise<StoredEvent[]>;
   /**
-   * Deletes events up to `seq`. The latest of them may be kept, and the last event of the stream always is, so that
-   * positions continue. `events` may return deleted ones for a while.
+   * Deletes events up to `seq`. The latest of them, some hundreds at most, may be kept, and the last event of the stream
+   * always is, so that positions continue. `events` may return deleted ones for a while.
    */
   trimEvents(stream: string, seq: number): Promise<void>;
 
@@ -224,7 +224,8 @@ export interface Store extends Reader {
   faults(): AsyncIterable<StoreFault>;
   /**
    * Closes the store. A pending transaction is either committed and resolves, or rejects and has written nothing. Later reads
-   * and writes throw or reject. No effect when called again.
+   * and writes throw or reject, and so do `maintain`, `probe`, `faults`, `openSnapshots` and `endHolder`; `releaseSnapshot`
+   * has no effect. No effect when called again.
    */
   close(): Promise<void>;
 }

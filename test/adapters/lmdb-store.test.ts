@@ -1,16 +1,48 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
-import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { openDatabase } from '../../src/adapters/lmdb/env/database.ts';
+import { LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { storeConformance } from '../conformance/store.ts';
+import type { Outside } from '../conformance/store/cases.ts';
+import { until } from '../helpers/cluster.ts';
+import { killLines, startFixture } from '../helpers/line-process.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
 
-let folder = 0;
+/** What happens to the store in a folder from outside. */
+function outsideOf(path: string): Outside {
+  return {
+    commit: (...record) => execFileSync(process.execPath, ['--import=tsx', 'test/fixtures/store-commit.ts', path, ...record]),
+    damage: (text) => {
+      const file = join(path, 'data.mdb');
+      const bytes = readFileSync(file);
+      for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+      // In place: the open stores see it.
+      writeFileSync(file, bytes, { flag: 'r+' });
+    },
+    holdSnapshot: async (t) => {
+      const holder = startFixture('snapshot-holder', path, 'tree');
+      t.teardown(() => killLines(holder));
+      await until(() => holder.lines.includes('held'));
+      return holder.child;
+    },
+  };
+}
 
-await storeConformance(t, async ({ full }) => {
-  const options = { path: `${t.testdir()}/${folder++}`, minFreeBytes: full ? Number.MAX_SAFE_INTEGER : 0 };
-  const store = await openLmdbStore(options);
-  const peer = await openLmdbStore(options);
+await storeConformance(t, async (t, disk) => {
+  const options = { path: tempFolder(t), minFreeBytes: disk === 'full' ? Number.MAX_SAFE_INTEGER : 0 };
+  const open = async (): Promise<LmdbStore> => {
+    const database = await openDatabase(options.path);
+    // As lmdb-js reports it.
+    if (disk === 'fails') database.log.transaction = () => Promise.reject(new Error('Input/output error'));
+    return new LmdbStore(database, options);
+  };
+  const [store, peer] = [await open(), await open()];
   return {
     store,
     peer,
+    outside: outsideOf(options.path),
     close: async () => {
       await store.close();
       await peer.close();

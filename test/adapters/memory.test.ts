@@ -7,16 +7,23 @@ import { blobsConformance } from '../conformance/blobs.ts';
 import { MemoryBlobs, MemoryBucket } from '../doubles/memory-blobs.ts';
 import { sharedConformance } from '../conformance/shared.ts';
 import { storeConformance } from '../conformance/store.ts';
+import type { Outside } from '../conformance/store/cases.ts';
 
 await t.test('MemoryStore keeps the contract of the Store', (t) =>
-  storeConformance(t, ({ full }) => {
+  storeConformance(t, (_t, disk) => {
     const database = new MemoryDatabase();
-    database.full = full;
+    database.full = disk === 'full';
+    database.failing = disk === 'fails';
     const [store, peer] = [new MemoryStore(database), new MemoryStore(database)];
     const close = async (): Promise<void> => {
       await Promise.all([store.close(), peer.close()]);
     };
-    return Promise.resolve({ store, peer, close });
+    const outside: Outside = {
+      commit: (partition, key, value) => void database.commit([], [{ partition, key, change: () => value }], []),
+      damage: null,
+      holdSnapshot: null,
+    };
+    return Promise.resolve({ store, peer, outside, close });
   }),
 );
 

@@ -35,6 +35,8 @@ export class MemoryDatabase {
   readonly epoch = randomUUID();
   /** While true, commits are refused as on a full disk. */
   full = false;
+  /** While true, commits are refused as by a disk that fails. */
+  failing = false;
   readonly #partitions = new Map<string, Map<string, string>>();
   readonly #keyVersions = new Map<string, number>();
   readonly #partitionVersions = new Map<string, number>();

@@ -56,6 +56,7 @@ export class MemoryStore implements Store {
       await randomDelay();
       this.#requireOpen();
       if (this.#database.full) throw new CollabError('storage_full', 'The server’s disk is full: nothing was written');
+      if (this.#database.failing) throw new CollabError('storage_failed', 'The server’s disk reports an I/O error: the change was not confirmed');
       const committed = this.#database.commit(tx.reads, tx.operations, tx.emissions);
       if (committed) {
         const growth = this.#growthOf(tx.emissions);
@@ -131,10 +132,12 @@ export class MemoryStore implements Store {
   }
 
   openSnapshots(): OpenSnapshot[] {
+    this.#requireOpen();
     return [];
   }
 
   endHolder(_snapshot: OpenSnapshot): boolean {
+    this.#requireOpen();
     return false;
   }
 
@@ -146,9 +149,13 @@ export class MemoryStore implements Store {
   async probe(): Promise<void> {
     this.#requireOpen();
     if (this.#database.full) throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
+    if (this.#database.failing) throw new CollabError('storage_failed', 'The disk reports I/O errors');
   }
 
-  async *faults(): AsyncIterable<StoreFault> {}
+  async *faults(): AsyncIterable<StoreFault> {
+    this.#requireOpen();
+    yield* [];
+  }
 
   async close(): Promise<void> {
     this.#closed = true;

@@ -1,4 +1,5 @@
-import { type Cases, emit } from './cases.ts';
+import type { StoreFault } from '../../../src/ports/store.ts';
+import { type Cases, compact, emit } from './cases.ts';
 
 /** Epoch, upkeep, readiness and closing. */
 export const lifecycleCases: Cases = {
@@ -16,10 +17,31 @@ export const lifecycleCases: Cases = {
     }
   },
 
-  'openSnapshots lists no snapshot of its own process': async (t, { store }) => {
-    await store.transact(async (tx) => tx.put('p', 'k', '1'));
-    await store.get('p', 'k');
-    t.strictSame(store.openSnapshots().filter(({ pid }) => pid === process.pid), []);
+  'probe resolves while reads and writes succeed, and shows nothing to reads': async (t, { store, peer }) => {
+    for (let i = 0; i < 2; i++) {
+      await t.resolves(store.probe());
+      await t.resolves(peer.transact(async (tx) => tx.put('p', 'k', String(i))));
+    }
+    t.strictSame(await store.partitions(''), ['p']);
+  },
+
+  'faults yields nothing while the data is as written, and each record and event that is damaged': async (t, { store, outside }) => {
+    const found = async (): Promise<StoreFault[]> => {
+      const faults: StoreFault[] = [];
+      for await (const fault of store.faults()) faults.push(fault);
+      return faults;
+    };
+    await store.transact(async (tx) => {
+      for (const key of ['whole', 'damaged']) tx.put('p', key, `"value of ${key}"`);
+      for (const stream of ['intact', 'harmed']) tx.emit(stream, () => `"event of ${stream}"`);
+    });
+    await compact(store);
+    t.strictSame(await found(), []);
+    if (outside.damage === null) return;
+    for (const text of ['value of damaged', 'event of harmed']) outside.damage(text);
+    const faults = await found();
+    t.equal(faults.length, 2);
+    for (const name of ['damaged', 'harmed']) t.match(faults.find((fault) => fault.name.includes(name)), { fault: 'is not what was written' }, name);
   },
 
   'close commits or rejects pending transactions; afterwards reads and writes fail': async (t, { store, peer }) => {
@@ -32,6 +54,7 @@ export const lifecycleCases: Cases = {
     t.equal(await peer.get('pending', 'late'), (await late) === 'committed' ? 'x' : undefined);
     await t.resolves(store.close(), 'closing again has no effect');
     t.doesNotThrow(() => store.poll(), 'nor has a poll');
+    t.doesNotThrow(() => store.releaseSnapshot(), 'nor a release');
     const calls: Readonly<Record<string, () => unknown>> = {
       get: () => store.get('p', 'k'),
       range: () => store.range('p'),
@@ -45,6 +68,11 @@ export const lifecycleCases: Cases = {
       transact: () => store.transact(async (tx) => tx.put('p', 'k', 'late')),
       maintain: () => store.maintain(),
       probe: () => store.probe(),
+      faults: async () => {
+        for await (const _ of store.faults());
+      },
+      openSnapshots: () => store.openSnapshots(),
+      endHolder: () => store.endHolder({ table: 'tree', pid: 1, command: null, stopped: false, heldMs: 0, idleMs: 0, grownBytes: 0 }),
     };
     // Some of them throw instead of rejecting.
     for (const [name, call] of Object.entries(calls)) await t.rejects(Promise.resolve().then(call), { message: 'The store is closed' }, name);

@@ -3,7 +3,7 @@ import { type Cases, compact } from './cases.ts';
 
 const keysOf = async (store: Store, options?: RangeOptions): Promise<string[]> => (await store.range('p', options)).map(({ key }) => key);
 
-/** Records, ranges, the names of partitions, and the freshness of reads. */
+/** Records, ranges and the names of partitions. */
 export const recordCases: Cases = {
   'a record is absent, written, changed and deleted, for both stores': async (t, { store, peer }) => {
     t.equal(await store.get('p', 'k'), undefined);
@@ -106,73 +106,5 @@ export const recordCases: Cases = {
       t.strictSame(await view.partitions('a', { limit: 0 }), []);
       t.strictSame(await view.partitions('c'), []);
     }
-  },
-
-  'every kind of read shows a commit that the other store has confirmed': async (t, { store, peer }) => {
-    for (let i = 1; i <= 20; i++) {
-      const [writer, reader] = i % 2 === 0 ? [store, peer] : [peer, store];
-      await writer.transact(async (tx) => {
-        tx.put('p', 'k', String(i));
-        tx.put(`q/${i}`, 'k', 'x');
-        tx.emit('stream', (seq) => `{"seq":${seq}}`);
-      });
-      // Each round another kind of read is the first one.
-      const reads = [
-        async () => t.equal(await reader.get('p', 'k'), String(i)),
-        async () => t.strictSame(await reader.range('p'), [{ key: 'k', value: String(i) }]),
-        async () => t.equal((await reader.partitions('q/')).length, i),
-        async () => t.equal(await reader.lastSeq('stream'), i),
-        async () => t.equal(await reader.oldestSeq('stream'), 1),
-        async () => t.strictSame(await reader.events('stream', i - 1, 10), [{ seq: i, text: `{"seq":${i}}` }]),
-        async () => t.ok([undefined, String(i)].includes(reader.peek('value'))),
-        async () => t.equal(await reader.cached('value', ['p'], async () => reader.get('p', 'k')), String(i)),
-        async () => t.equal(await reader.transact(async (tx) => tx.get('p', 'k')), String(i)),
-      ];
-      for (let n = 0; n < reads.length; n++) await reads[(i + n) % reads.length]?.();
-    }
-  },
-
-  'reads never go back, and show a commit with all its records and events': async (t, { store, peer }) => {
-    let writing = true;
-    const writes = (async () => {
-      for (let i = 1; i <= 200; i++) {
-        await store.transact(async (tx) => {
-          for (const partition of ['a', 'b']) tx.put(partition, 'n', String(i));
-          tx.emit('stream', (seq) => `{"seq":${seq}}`);
-        });
-      }
-      writing = false;
-    })();
-    const wrong: number[][] = [];
-    for (let last = 0; writing; ) {
-      const a = Number((await peer.get('a', 'n')) ?? 0);
-      const seq = await peer.lastSeq('stream');
-      const b = Number((await peer.get('b', 'n')) ?? 0);
-      if (a < last || seq < a || b < seq) wrong.push([last, a, seq, b]);
-      last = b;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    await writes;
-    t.strictSame(wrong, []);
-  },
-
-  'with expireOnInput, a read after an input shows what was committed before it': async (t, { store, peer }) => {
-    const onInput = store.expireOnInput();
-    for (let i = 1; i <= 10; i++) {
-      await peer.transact(async (tx) => tx.put('p', 'k', String(i)));
-      onInput();
-      t.equal(await store.get('p', 'k'), String(i));
-      t.equal(await store.get('p', 'k'), String(i));
-    }
-  },
-
-  'reads go on after releaseSnapshot': async (t, { store }) => {
-    await store.transact(async (tx) => tx.put('p', 'k', '1'));
-    store.releaseSnapshot();
-    store.releaseSnapshot();
-    t.equal(await store.get('p', 'k'), '1');
-    const entries = await store.range('p');
-    store.releaseSnapshot();
-    t.strictSame(entries, [{ key: 'k', value: '1' }], 'results stay valid');
   },
 };

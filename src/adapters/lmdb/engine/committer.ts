@@ -111,7 +111,11 @@ export class Committer {
         return pending.length;
       }
       if (error instanceof LogFull && (await this.#freeLogSpace(pending))) return pending.length;
-      if (!(error instanceof LogFull)) fail(pending.slice(0, group.size), refusalOf(error, this.#database.path));
+      if (error instanceof LogFull) return pending.length - group.size;
+      // If it failed before the first of them was validated, none of them can be committed.
+      const failed = group.size === 0 ? pending.length : group.size;
+      fail(pending.slice(0, failed), refusalOf(error, this.#database.path));
+      return pending.length - failed;
     }
     return pending.length - group.size;
   }
