@@ -3,6 +3,7 @@ import { openLmdbShared } from '../../src/adapters/lmdb/shared.ts';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import { FallbackShared } from '../../src/adapters/fallback/shared.ts';
 import { sharedConformance } from '../conformance/shared.ts';
+import { endHolderOf } from '../helpers/shared-holder.ts';
 import { noSmallDisk, smallDisk } from '../helpers/small-disk.ts';
 
 let folder = 0;
@@ -12,7 +13,7 @@ await sharedConformance(t, async () => {
   const [shared, peer] = [openLmdbShared({ path }), openLmdbShared({ path })].map((view) => new FallbackShared(view));
   if (shared === undefined || peer === undefined) throw new Error('two views were expected');
   t.teardown(() => Promise.all([shared.close(), peer.close()]));
-  return { shared, peer };
+  return { shared, peer, endProcess: (t) => endHolderOf(t, path) };
 });
 
 await t.test('on a full disk it counts locally, and writes its changes when there is space again', { skip: noSmallDisk }, async (t) => {

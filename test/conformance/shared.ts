@@ -1,8 +1,22 @@
 import type { Test } from 'tap';
 import type { Shared } from '../../src/ports/shared.ts';
 
-/** Asserts every sentence of ports/shared.ts for an adapter. `open` opens a new, empty memory twice, like two processes. */
-export async function sharedConformance(t: Test, open: () => Promise<{ shared: Shared; peer: Shared }>): Promise<void> {
+/** A new, empty memory that is opened twice, like in two processes. */
+export interface OpenShared {
+  readonly shared: Shared;
+  readonly peer: Shared;
+  /**
+   * Starts a process that uses the memory, and kills it. Returns a function that says whether the memory still holds what is
+   * its. Absent if processes hold nothing in the memory.
+   */
+  readonly endProcess?: ((t: Test) => Promise<() => boolean>) | undefined;
+}
+
+/** A key that is too long for some adapters: they reject it. */
+const LONG_KEY = 'k'.repeat(5_000);
+
+/** Asserts every sentence of ports/shared.ts for an adapter. */
+export async function sharedConformance(t: Test, open: () => Promise<OpenShared>): Promise<void> {
   await t.test('exactly the limit is allowed in any window, in both processes together', async (t) => {
     const { shared, peer } = await open();
     const allowed: number[] = [];
@@ -27,6 +41,14 @@ export async function sharedConformance(t: Test, open: () => Promise<{ shared: S
     t.equal((await shared.hit('other', 2, 1_000, 6_000)).remaining, 1, 'keys are separate');
     await shared.sweepWindows(6_001);
     t.same(await peer.hit('k', 2, 1_000, 6_100), { allowed: true, remaining: 1, resetMs: 1_000 });
+  });
+
+  await t.test('sweepWindows deletes the windows without a hit since a time, and keeps the others with all of their hits', async (t) => {
+    const { shared, peer } = await open();
+    for (const [key, now] of [['old', 3_000], ['old', 4_999], ['at', 5_000], ['both', 4_000], ['both', 6_000]] as const) await shared.hit(key, 5, 10_000, now);
+    await peer.sweepWindows(5_000);
+    const remaining = await Promise.all(['old', 'at', 'both'].map(async (key) => (await shared.hit(key, 5, 10_000, 6_500)).remaining));
+    t.strictSame(remaining, [4, 3, 2]);
   });
 
   await t.test('budgets refill evenly, in both processes together, and refused amounts are not counted', async (t) => {
@@ -124,6 +146,28 @@ export async function sharedConformance(t: Test, open: () => Promise<{ shared: S
     t.strictSame(await peer.list('k'), await listed);
   });
 
+  await t.test('a call that rejects keeps no later call from taking effect, and not their order', async (t) => {
+    const { shared, peer } = await open();
+    const record = (key: string, text: string) => ({ key, name: 'n', owner: 'w1', text });
+    const calls = [
+      shared.put(record('k', '1')),
+      shared.put(record(LONG_KEY, 'x')),
+      shared.count(LONG_KEY, 'w1', 1),
+      shared.hit(LONG_KEY, 1, 1_000, 5_000),
+      shared.count('c', 'w1', 1),
+      shared.put(record('k', '2')),
+      shared.delete(LONG_KEY, 'n'),
+      shared.hit('h', 1, 1_000, 5_000),
+      shared.count('c', 'w1', 1),
+    ];
+    const outcomes = await Promise.allSettled<unknown>(calls);
+    t.strictSame([0, 4, 5, 7, 8].map((i) => outcomes[i]?.status), Array.from({ length: 5 }, () => 'fulfilled'));
+    for (const view of [shared, peer]) t.strictSame([await view.list('k'), await view.total('c')], [[record('k', '2')], 2]);
+    t.equal((await peer.hit('h', 1, 1_000, 5_000)).allowed, false);
+    await shared.put(record('k', '3'));
+    t.strictSame(await peer.get('k', 'n'), record('k', '3'));
+  });
+
   await t.test('exactly the limit of concurrent calls of both processes is allowed', async (t) => {
     const { shared, peer } = await open();
     const views = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? shared : peer));
@@ -153,5 +197,13 @@ export async function sharedConformance(t: Test, open: () => Promise<{ shared: S
     await shared.put({ key: 'k', name: 'n', owner: 'w', text: 't' });
     await shared.maintain();
     t.equal((await peer.list('k')).length, 1);
+  });
+
+  await t.test('maintain frees what ended processes have held', async (t) => {
+    const { shared, endProcess } = await open();
+    const holds = await endProcess?.(t);
+    if (holds !== undefined) t.equal(holds(), true, 'until maintain');
+    await shared.maintain();
+    if (holds !== undefined) t.equal(holds(), false);
   });
 }
