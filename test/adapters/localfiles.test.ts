@@ -1,16 +1,49 @@
 import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
 import { StagedFile } from '../../src/adapters/localfiles/staged-file.ts';
 import { currentProcess } from '../../src/lib/process-identity.ts';
 import { blobsConformance } from '../conformance/blobs.ts';
+import { until } from '../helpers/cluster.ts';
+import { killLines, startFixture } from '../helpers/line-process.ts';
+import { noSmallDisk, smallDisk } from '../helpers/small-disk.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 t.test('blobs in a folder keep the contract of Blobs', (t) =>
-  blobsConformance(t, async (t, full = false) => {
-    const options = { path: join(tempFolder(t), 'files'), minFreeBytes: full ? Number.MAX_SAFE_INTEGER : 0 };
-    return { blobs: new LocalBlobs(options), peer: new LocalBlobs(options) };
+  blobsConformance(t, {
+    open: async (t, full = false) => {
+      const options = { path: join(tempFolder(t), 'files'), minFreeBytes: full ? Number.MAX_SAFE_INTEGER : 0 };
+      const endHolder = async (): Promise<void> => {
+        const holder = startFixture('blob-holder', options.path);
+        t.teardown(() => killLines(holder));
+        await until(() => holder.lines.includes('held'));
+        if (!(await new LocalBlobs(options).isHeld())) throw new Error('the process does not hold the blobs');
+        await killLines(holder);
+      };
+      return { blobs: new LocalBlobs(options), peer: new LocalBlobs(options), endHolder };
+    },
+    noFilling: noSmallDisk,
+    filling: async (t) => {
+      const disk = smallDisk(t, 4);
+      // A memory disk never refuses to flush. Others do, when they allocate space late.
+      const handle = await open(disk.path);
+      const prototype = Object.getPrototypeOf(handle) as Pick<FileHandle, 'datasync' | 'sync'>;
+      await handle.close();
+      const { datasync, sync } = prototype;
+      const refuse = (): Promise<never> => Promise.reject(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }));
+      const empty = (): void => {
+        Object.assign(prototype, { datasync, sync });
+        disk.empty();
+      };
+      t.teardown(empty);
+      const fill = (): void => {
+        Object.assign(prototype, { datasync: refuse, sync: refuse });
+        disk.fill();
+      };
+      return { blobs: new LocalBlobs({ path: join(disk.path, 'files'), minFreeBytes: 0 }), fill, empty };
+    },
   }),
 );
 

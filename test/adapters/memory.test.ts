@@ -1,5 +1,6 @@
 import t from 'tap';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
+import type { SharedRecord } from '../../src/ports/shared.ts';
 import { MemoryDatabase } from '../doubles/memory-database.ts';
 import { DelayedShared } from '../doubles/delayed-shared.ts';
 import { MemoryStore } from '../doubles/memory-store.ts';
@@ -8,6 +9,14 @@ import { MemoryBlobs, MemoryBucket } from '../doubles/memory-blobs.ts';
 import { sharedConformance } from '../conformance/shared.ts';
 import { storeConformance } from '../conformance/store.ts';
 import type { Outside } from '../conformance/store/cases.ts';
+
+/** Refuses records with long keys, as shared memory on a disk does. */
+class RefusingShared extends MemoryShared {
+  override async put(record: SharedRecord): Promise<void> {
+    if (record.key.length > 1_000) throw new Error('the key is too long');
+    await super.put(record);
+  }
+}
 
 await t.test('MemoryStore keeps the contract of the Store', (t) =>
   storeConformance(t, (_t, disk) => {
@@ -35,16 +44,28 @@ await t.test('MemoryShared keeps the contract of Shared memory', (t) =>
 );
 
 await t.test('MemoryBlobs keeps the contract of Blobs', (t) =>
-  blobsConformance(t, (_t, full = false) => {
-    const bucket = new MemoryBucket();
-    bucket.full = full;
-    return Promise.resolve({ blobs: new MemoryBlobs(bucket), peer: new MemoryBlobs(bucket) });
+  blobsConformance(t, {
+    open: async (_t, full = false) => {
+      const bucket = new MemoryBucket();
+      bucket.full = full;
+      const endHolder = async (): Promise<void> => {
+        const process = new MemoryBlobs(bucket);
+        await process.hold();
+        process.end();
+      };
+      return { blobs: new MemoryBlobs(bucket), peer: new MemoryBlobs(bucket), endHolder };
+    },
+    noFilling: false,
+    filling: async () => {
+      const bucket = new MemoryBucket();
+      return { blobs: new MemoryBlobs(bucket), fill: () => (bucket.full = true), empty: () => (bucket.full = false) };
+    },
   }),
 );
 
 await t.test('DelayedShared keeps the contract of Shared memory', (t) =>
   sharedConformance(t, () => {
-    const memory = new MemoryShared();
+    const memory = new RefusingShared();
     return Promise.resolve({ shared: new DelayedShared(memory), peer: new DelayedShared(memory) });
   }),
 );

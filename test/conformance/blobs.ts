@@ -1,15 +1,55 @@
 import type { Test } from 'tap';
 import type { Blobs } from '../../src/ports/blobs.ts';
 
-/**
- * Asserts every sentence of ports/blobs.ts for an adapter. `open` opens new, empty blobs twice, like two processes; with
- * `full` as on a full disk.
- */
-export async function blobsConformance(t: Test, open: (t: Test, full?: boolean) => Promise<{ blobs: Blobs; peer: Blobs }>): Promise<void> {
+/** New, empty blobs that are opened twice, like in two processes. */
+export interface OpenBlobs {
+  readonly blobs: Blobs;
+  readonly peer: Blobs;
+  /** Lets a process hold the blobs, and kills it. */
+  readonly endHolder: () => Promise<void>;
+}
+
+/** Blobs on a disk that fills up: after `fill`, a write and a flush of written bytes find no space. */
+export interface FillingBlobs {
+  readonly blobs: Blobs;
+  readonly fill: () => void;
+  readonly empty: () => void;
+}
+
+/** How an adapter opens blobs. */
+export interface BlobsOpener {
+  /** With `full` as on a full disk. */
+  open(t: Test, full?: boolean): Promise<OpenBlobs>;
+  /** Why there is no disk that fills up here; false if there is. */
+  readonly noFilling: string | false;
+  filling(t: Test): Promise<FillingBlobs>;
+}
+
+/** Asserts every sentence of ports/blobs.ts for an adapter. */
+export async function blobsConformance(t: Test, { open, noFilling, filling }: BlobsOpener): Promise<void> {
   await t.test('nothing is staged on a full disk', async (t) => {
     const { blobs } = await open(t, true);
     await t.rejects(blobs.stage(), { code: 'storage_full' });
     t.same(await blobs.environments(), []);
+  });
+
+  await t.test('a disk that fills up refuses write, flush and commit with storage_full, and nothing becomes visible', { skip: noFilling }, async (t) => {
+    const { blobs, fill, empty } = await filling(t);
+    await put(blobs, 'env', 'kept', 'written before');
+    const [writing, flushing, committing] = [await blobs.stage(), await blobs.stage(), await blobs.stage()];
+    const staged = [writing, flushing, committing];
+    for (const blob of staged) await blob.write(Buffer.from('begin '));
+    fill();
+    await t.rejects(writing.write(Buffer.alloc(1_000_000)), { code: 'storage_full' }, 'write');
+    await t.rejects(flushing.flush(), { code: 'storage_full' }, 'flush');
+    await t.rejects(committing.commit('env', 'a'), { code: 'storage_full' }, 'commit');
+    t.same(await namesOf(blobs, 'env'), ['kept']);
+    for (const blob of staged) await blob.discard();
+    empty();
+    t.equal(await blobs.sweepStaged(0), 0, 'nothing is left');
+    t.equal(await textOf(blobs, 'env', 'kept'), 'written before');
+    await put(blobs, 'env', 'a', 'there is space again');
+    t.equal(await textOf(blobs, 'env', 'a'), 'there is space again');
   });
 
   await t.test('a blob is visible, complete, once it is committed', async (t) => {
@@ -51,13 +91,18 @@ export async function blobsConformance(t: Test, open: (t: Test, full?: boolean) 
     t.equal(await textOf(blobs, 'env', 'digits'), '0123456789');
   });
 
-  await t.test('an open blob stays readable after it is removed', async (t) => {
+  await t.test('an open blob stays readable after it is removed, by itself or with its environment', async (t) => {
     const { blobs, peer } = await open(t);
-    await put(blobs, 'env', 'a', 'still here');
-    const reader = await blobs.open('env', 'a');
-    await peer.remove('env', 'a');
-    t.equal((await reader.read(0, 100)).toString(), 'still here');
-    await reader.close();
+    for (const remove of [() => peer.remove('env', 'a'), () => peer.removeAll('env'), () => blobs.removeAll('env')]) {
+      await put(blobs, 'env', 'a', 'still here');
+      const reader = await blobs.open('env', 'a');
+      await remove();
+      t.equal(await blobs.stat('env', 'a'), undefined);
+      await put(peer, 'env', 'a', 'another one');
+      t.equal((await reader.read(0, 100)).toString(), 'still here');
+      await reader.close();
+      await peer.remove('env', 'a');
+    }
   });
 
   await t.test('a discarded blob leaves nothing, and discarding again has no effect', async (t) => {
@@ -112,6 +157,16 @@ export async function blobsConformance(t: Test, open: (t: Test, full?: boolean) 
     for (const view of [blobs, peer]) t.equal(await view.isHeld(), false);
   });
 
+  await t.test('a hold ends with its process', async (t) => {
+    const { blobs, peer, endHolder } = await open(t);
+    await endHolder();
+    for (const view of [blobs, peer]) t.equal(await view.isHeld(), false);
+    const hold = await blobs.hold();
+    await endHolder();
+    for (const view of [blobs, peer]) t.equal(await view.isHeld(), true, 'those of other processes stay');
+    await hold.release();
+  });
+
   await t.test('staged blobs are swept when nothing has been written to them for the given time', async (t) => {
     const { blobs, peer } = await open(t);
     const left = await blobs.stage();
@@ -133,10 +188,28 @@ export async function blobsConformance(t: Test, open: (t: Test, full?: boolean) 
 
   await t.test('names that the port does not allow are refused', async (t) => {
     const { blobs } = await open(t);
+    const commit = async (environmentId: string, name: string): Promise<void> => {
+      const staged = await blobs.stage();
+      try {
+        await staged.commit(environmentId, name);
+      } finally {
+        await staged.discard();
+      }
+    };
     for (const name of ['', '.', '..', '.hidden', 'a/b', '../a', 'a b', 'ä', 'x'.repeat(129), 'a\0']) {
-      await t.rejects(blobs.stat('env', name), `${JSON.stringify(name)} as a name`);
-      await t.rejects(blobs.removeAll(name), `${JSON.stringify(name)} as an environment`);
+      const what = JSON.stringify(name);
+      for (const [environmentId, blob] of [['env', name], [name, 'a']] as const) {
+        // Absent blobs are no error of stat and remove, and open rejects with another one than for an absent blob.
+        await t.rejects(blobs.stat(environmentId, blob), /invalid/, `stat: ${what}`);
+        await t.rejects(blobs.open(environmentId, blob), /invalid/, `open: ${what}`);
+        await t.rejects(blobs.remove(environmentId, blob), /invalid/, `remove: ${what}`);
+        await t.rejects(commit(environmentId, blob), /invalid/, `commit: ${what}`);
+      }
+      await t.rejects(namesOf(blobs, name), /invalid/, `list: ${what}`);
+      await t.rejects(blobs.removeAll(name), /invalid/, `removeAll: ${what}`);
     }
+    t.same(await blobs.environments(), []);
+    t.equal(await blobs.sweepStaged(0), 0);
     await put(blobs, 'env', 'x'.repeat(128), 'fits');
     t.equal(await textOf(blobs, 'env', 'x'.repeat(128)), 'fits');
   });

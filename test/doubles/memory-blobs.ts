@@ -18,6 +18,7 @@ export class MemoryBucket {
 /** Blobs without any file: proves that no caller needs a path. */
 export class MemoryBlobs implements Blobs {
   readonly #bucket: MemoryBucket;
+  readonly #holds = new Set<object>();
 
   constructor(bucket = new MemoryBucket()) {
     this.#bucket = bucket;
@@ -84,7 +85,13 @@ export class MemoryBlobs implements Blobs {
     const { holds } = this.#bucket;
     const hold = {};
     holds.add(hold);
+    this.#holds.add(hold);
     return { release: async () => void holds.delete(hold) };
+  }
+
+  /** Ends the process that this stands for. */
+  end(): void {
+    for (const hold of this.#holds) this.#bucket.holds.delete(hold);
   }
 
   async isHeld(): Promise<boolean> {
