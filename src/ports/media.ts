@@ -26,7 +26,7 @@ export const HEAD_BYTES = 64 * 1024;
 
 /**
  * Reads files of images, audio and video, which may be malicious. Nothing here blocks the event loop for long, and few
- * operations run at once: those for one owner in the order of the calls, those for different owners in turn.
+ * operations run at once: those for one owner begin in the order of the calls, those for different owners in turn.
  */
 export interface Media {
   /** Returns the MIME type of the content without parameters; undefined if it is not known. */
