@@ -17,6 +17,7 @@ export interface Hooks {
 }
 
 const filterNames = new Set<string>(['comment.create', 'comment.update', 'thread.create', 'thread.resolve', 'reaction.create', 'upload.create', 'connection.open', 'notification.deliver', 'webhook.deliver'] satisfies FilterName[]);
+const onErrorValues = new Set<string>(['open', 'closed', 'hold'] satisfies FilterOptions['onError'][]);
 const QUEUE_NAME = /^[a-z][a-z0-9-]{0,39}$/;
 const PATH = /^[a-z0-9-]{1,64}$/;
 
@@ -46,6 +47,8 @@ function createHost(name: string, services: PluginServices, hooks: Hooks): Plugi
     filter: (filterName, filter, { priority = 100, timeoutMs = 2_000, onError = 'open' } = {}) => {
       if (!filterNames.has(filterName)) throw new Error(`there is no filter ${String(filterName)}`);
       bound(`timeoutMs of the filter ${filterName}`, timeoutMs, 100, 10_000);
+      if (!Number.isSafeInteger(priority)) throw new Error(`priority of the filter ${filterName} must be a whole number, not ${shown(priority)}`);
+      if (!onErrorValues.has(onError)) throw new Error(`onError of the filter ${filterName} must be open, closed or hold, not ${shown(onError)}`);
       hooks.filters.push({ name: filterName, filter: filter as unknown as Filter<FilterName, unknown>, options: { priority, timeoutMs, onError } });
     },
     action: (type, action, { timeoutMs = 10_000, whenKv, ordered = true }: ActionOptions = {}) => {
@@ -76,4 +79,9 @@ function createHost(name: string, services: PluginServices, hooks: Hooks): Plugi
 
 function bound(what: string, value: number, minimum: number, maximum: number): void {
   if (!Number.isInteger(value) || value < minimum || value > maximum) throw new Error(`${what} must be a whole number from ${minimum} to ${maximum}, not ${value}`);
+}
+
+/** A value of an option as the author of the plugin has written it. */
+function shown(value: unknown): string {
+  return JSON.stringify(value) ?? String(value);
 }

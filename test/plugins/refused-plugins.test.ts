@@ -23,6 +23,8 @@ const rows: readonly [what: string, plugins: readonly object[], bad: string, mes
   ['a package that is not installed', [{ use: 'collab-plugin-nowhere' }], '', /plugin collab-plugin-nowhere: is neither a shipped plugin nor a package installed in/],
   ['a module that throws', [{ use: fixture('bad') }], 'throws at load', /plugin .*bad\.mjs: its module failed to load: broken module/],
   ['a setup that throws', [{ use: fixture('bad') }], 'throws at setup', /plugin bad: its setup failed: broken setup/],
+  ['an onError that does not exist', [{ use: fixture('bad') }], 'wrong onError', /plugin bad: its setup failed: onError of the filter comment\.create must be open, closed or hold, not "close"/],
+  ['a priority that is no number', [{ use: fixture('bad') }], 'wrong priority', /plugin bad: its setup failed: priority of the filter comment\.create must be a whole number, not "200"/],
   ['another version of the API', [{ use: fixture('bad') }], 'wrong version', /apiVersion is 2, but this version of Collab takes 1/],
   ['no default export', [{ use: fixture('no-default') }], '', /no default export made by definePlugin/],
   ['an option out of bounds', [{ use: fixture('bad'), config: { size: 0 } }], '', /plugin bad: config\.size must be at least 1/],
