@@ -31,6 +31,8 @@ export interface PluginThreadDeps {
   readonly services: (plugin: string) => PluginServices;
   /** For a dry run: the time that a hook sees. The thread has one such time, so its hooks must run one after the other. */
   readonly now?: (() => number) | undefined;
+  /** Whether the deadline of a run includes the start of the thread, because a request waits for the run; false if absent. */
+  readonly deadlineIncludesStart?: boolean;
   /** Called when the thread has ended although it was not stopped. */
   readonly onEnd?: (plugin: string, reason: ThreadEnd) => void;
 }
@@ -71,14 +73,17 @@ export class PluginThread {
 
   /**
    * Runs a hook. Rejects with what it throws, with an `Error` after `timeoutMs`, and with `Interrupted` if another run was the
-   * reason for the end of the thread.
+   * reason for the end of the thread. A run whose deadline passes before the thread has started is not begun.
    */
   async run(hook: HookReference, subject: unknown, context: object, timeoutMs: number): Promise<unknown> {
-    await this.start();
+    if (this.#deps.deadlineIncludesStart !== true) await this.start();
     const id = ++this.#lastRun;
     return new Promise((resolve, reject) => {
+      let isBegun = false;
       const deadline = setTimeout(() => {
         settle(new Error(`did not end within ${timeoutMs} ms`));
+        // A thread that loads answers late, but is in no endless loop.
+        if (!isBegun) return;
         this.#post({ type: 'cancel', id });
         void this.#requireResponse();
       }, timeoutMs);
@@ -89,7 +94,11 @@ export class PluginThread {
         else resolve(outcome.value);
       };
       this.#runs.set(id, { settle });
-      this.#post({ type: 'run', id, hook, subject, context, now: this.#deps.now?.() });
+      this.start().then(() => {
+        if (!this.#runs.has(id)) return;
+        isBegun = true;
+        this.#post({ type: 'run', id, hook, subject, context, now: this.#deps.now?.() });
+      }, settle);
     });
   }
 

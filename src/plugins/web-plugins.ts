@@ -73,7 +73,7 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
     try {
       const loaded = await loadPlugin(entry);
       if (isIsolated(loaded)) {
-        const thread = new PluginThread(entry, { publicUrl: config.publicUrl, services: servicesOf, now: dryNow, onEnd: (plugin, reason) => log.warn({ plugin, reason }, 'the thread of a plugin was ended; it starts again with its next work') });
+        const thread = new PluginThread(entry, { publicUrl: config.publicUrl, services: servicesOf, now: dryNow, deadlineIncludesStart: true, onEnd: (plugin, reason) => log.warn({ plugin, reason }, 'the thread of a plugin was ended; it starts again with its next work') });
         threads.push(thread);
         const info = await thread.start();
         filters.push(...threadFilters(info, thread));
