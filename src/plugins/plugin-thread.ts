@@ -1,6 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PluginEntry } from '../config/plugin-entries.ts';
+import type { Logger } from '../observability/log.ts';
+import type { Metrics } from '../observability/metrics.ts';
 import type { PluginLog } from './api.ts';
 import { LOAD_MS } from './load.ts';
 import { firstLine, PluginError } from './plugin-error.ts';
@@ -227,6 +229,14 @@ export class PluginThread {
     const excess = this.#ends.length - FREE_RESTARTS;
     return excess <= 0 ? 0 : Math.min(MAX_RESTART_DELAY_MS, 1_000 * 2 ** (excess - 1));
   }
+}
+
+/** An `onEnd` that logs and counts the ends of threads. */
+export function reportEnds(log: Logger, metrics: Metrics | undefined): (plugin: string, reason: ThreadEnd) => void {
+  return (plugin, reason) => {
+    log.warn({ plugin, reason }, 'the thread of a plugin was ended; it starts again with its next work');
+    if (metrics !== undefined) metrics.counter('plugin_restarts_total', { plugin, reason }).value += 1;
+  };
 }
 
 /** The built file of the thread: the TypeScript loader of the tests does not apply to threads on every Node. */

@@ -14,7 +14,7 @@ import { localServices } from './local-services.ts';
 import { withDefaults } from './locate.ts';
 import { firstLine } from './plugin-error.ts';
 import { originOfModule, pluginInStack, type PluginOrigin } from './plugin-origin.ts';
-import { PluginThread } from './plugin-thread.ts';
+import { PluginThread, reportEnds } from './plugin-thread.ts';
 import type { PluginServices } from './services.ts';
 import type { PluginSettings } from './settings.ts';
 import { threadFilters } from './thread-filters.ts';
@@ -73,7 +73,7 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
     try {
       const loaded = await loadPlugin(entry);
       if (isIsolated(loaded)) {
-        const thread = new PluginThread(entry, { publicUrl: config.publicUrl, services: servicesOf, now: dryNow, deadlineIncludesStart: true, onEnd: (plugin, reason) => log.warn({ plugin, reason }, 'the thread of a plugin was ended; it starts again with its next work') });
+        const thread = new PluginThread(entry, { publicUrl: config.publicUrl, services: servicesOf, now: dryNow, deadlineIncludesStart: true, onEnd: reportEnds(log, metrics) });
         threads.push(thread);
         const info = await thread.start();
         filters.push(...threadFilters(info, thread));

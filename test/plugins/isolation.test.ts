@@ -1,12 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { initFolder, until } from '../helpers/cluster.ts';
+import { initFolder, stablePort, until } from '../helpers/cluster.ts';
 import { startPluginCluster } from '../helpers/plugin-cluster.ts';
+import { parsePrometheus } from '../helpers/prometheus.ts';
 
 const use = fileURLToPath(new URL('../fixtures/plugins/isolated.mjs', import.meta.url));
 
 t.test('a filter in a thread of its own may loop, leak and exit: other requests go on, its deadline holds, and it starts again', async (t) => {
-  const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, plugins: [{ use, isolation: 'worker' }] });
+  const port = await stablePort();
+  const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, metrics: { port }, plugins: [{ use, isolation: 'worker' }] });
   const cluster = await startPluginCluster(t, folder);
   const { call, thread } = cluster;
   const web = cluster.pids('web');
@@ -37,4 +39,11 @@ t.test('a filter in a thread of its own may loop, leak and exit: other requests 
   t.equal((await open('fine')).status, 201, 'a filter with a later deadline waits for the start');
   t.match(await comment(), { status: 201, body: { comment: { body: 'Hi, main thread: false' } } });
   t.strictSame(cluster.pids('web'), web, 'the web worker has run all the time');
+
+  const restarts = async (): Promise<Record<string, number>> => {
+    const families = parsePrometheus(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
+    return Object.fromEntries((families.get('collab_plugin_restarts_total')?.samples ?? []).map(({ labels, value }) => [labels['reason'], value]));
+  };
+  await until(async () => Object.values(await restarts()).reduce((sum, value) => sum + value, 0) === 4);
+  t.match(await restarts(), { ended: 2 });
 });

@@ -8,7 +8,7 @@ import { FilterChain, type PluginFilter } from '../../plugins/filter-chain.ts';
 import { HookMeter } from '../../plugins/hook-meter.ts';
 import { localServices } from '../../plugins/local-services.ts';
 import { withDefaults } from '../../plugins/locate.ts';
-import { PluginThread } from '../../plugins/plugin-thread.ts';
+import { PluginThread, reportEnds } from '../../plugins/plugin-thread.ts';
 import { threadFilters } from '../../plugins/thread-filters.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
 import type { InboxFilter } from '../../ports/filters.ts';
@@ -60,10 +60,7 @@ export class BackgroundPlugins {
       const thread = new PluginThread(entry, {
         publicUrl: config.publicUrl,
         services: (plugin) => localServices(plugin, entry, { ctx, config, log, passes: async (...call) => chain?.passes(...call) ?? true, onJobs: poll }),
-        onEnd: (plugin, reason) => {
-          log.warn({ plugin, reason }, 'the thread of a plugin was ended; it starts again with its next work');
-          if (metrics !== undefined) metrics.counter('plugin_restarts_total', { plugin, reason }).value += 1;
-        },
+        onEnd: reportEnds(log, metrics),
       });
       const info = await startThread(thread, entry.use, log);
       if (info === null) continue;
