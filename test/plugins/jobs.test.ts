@@ -1,0 +1,124 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { sweepDeadJobs } from '../../src/domain/plugins/job-attempts.ts';
+import { createLogger } from '../../src/observability/log.ts';
+import { Metrics } from '../../src/observability/metrics.ts';
+import type { Job, PluginEnvironment, Queue } from '../../src/plugins/api.ts';
+import { HookMeter } from '../../src/plugins/hook-meter.ts';
+import { localServices } from '../../src/plugins/local-services.ts';
+import { PluginThread, reportEnds } from '../../src/plugins/plugin-thread.ts';
+import { QueueRunner } from '../../src/workers/background/queue-runner.ts';
+import { createWorld, type World } from '../domain/world.ts';
+import { until } from '../helpers/cluster.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+
+const use = fileURLToPath(new URL('../fixtures/plugins/jobs.mjs', import.meta.url));
+const DAY_MS = 24 * 3_600_000;
+
+interface Jobs extends World {
+  readonly folder: string;
+  readonly queue: Queue;
+  readonly at: PluginEnvironment;
+  readonly metrics: Metrics;
+  /** Adds a job with this id, whose payload is the id unless one is given. */
+  add(id: string, payload?: string): Promise<void>;
+  /** Advances the clock, begins what is due, and returns the job once `holds`; undefined once it is gone. */
+  runUntil(id: string, afterMs: number, holds: (job: Job | undefined) => boolean): Promise<Job | undefined>;
+}
+
+/** The queue of the plugin `jobs` in a real thread, with a clock that the test advances. */
+async function startJobs(t: Test): Promise<Jobs> {
+  const world = await createWorld(t);
+  const folder = tempFolder(t);
+  const log = createLogger({ level: 'silent', name: 'background' });
+  const metrics = new Metrics();
+  const entry = { use, config: { folder } };
+  const services = (plugin: string) => localServices(plugin, entry, { ctx: world.ctx, config: { publicUrl: '' }, log, passes: () => Promise.resolve(true) });
+  const thread = new PluginThread(entry, { publicUrl: '', services, onEnd: reportEnds(log, metrics) });
+  const info = await thread.start();
+  const runner = new QueueRunner({ ctx: world.ctx, log, info, thread, meter: new HookMeter(info.name, metrics) }, 0);
+  t.teardown(async () => {
+    await runner.stop();
+    await thread.stop();
+  });
+  const queue = services('jobs').queue('work');
+  const at = { id: world.environment.id, slug: world.environment.slug };
+  return {
+    ...world,
+    folder,
+    queue,
+    at,
+    metrics,
+    add: (id, payload = id) => queue.add(at, [{ id, payload }]),
+    runUntil: async (id, afterMs, holds) => {
+      world.clock.advance(afterMs);
+      runner.poll();
+      let job: Job | undefined;
+      await until(async () => holds((job = await queue.get(at, id))));
+      return job;
+    },
+  };
+}
+
+const dueIn = (job: Job | undefined, { clock }: World): number => Date.parse(job?.dueAt ?? '') - clock.now();
+/** Whether this many attempts have ended in a failure. */
+const failed = (attempts: number, message: string) => (job: Job | undefined): boolean => job?.attempts === attempts && job.lastError === message;
+
+t.test('jobs of a plugin in its thread', async (t) => {
+  const jobs = await startJobs(t);
+  const { add, runUntil, queue, at, metrics } = jobs;
+
+  await t.test('a job that succeeds is gone', async () => {
+    await add('fine');
+    await runUntil('fine', 0, (job) => job === undefined);
+  });
+
+  await t.test('RetryAfter says when the next attempt is', async (t) => {
+    await add('later');
+    const job = await runUntil('later', 0, failed(1, 'busy'));
+    t.match(job, { state: 'waiting' });
+    t.equal(dueIn(job, jobs), 90_000);
+    await queue.remove(at, 'later');
+  });
+
+  await t.test('Permanent ends a job at once', async (t) => {
+    await add('never');
+    t.match(await runUntil('never', 0, failed(1, 'gone')), { state: 'dead' });
+  });
+
+  await t.test('a job that fails waits as its queue says, and is dead after the last attempt', async (t) => {
+    await add('fail');
+    for (const [attempt, delay] of [[1, 1_000], [2, 60_000]] as const) {
+      const job = await runUntil('fail', attempt === 1 ? 0 : 1_100, failed(attempt, `attempt ${attempt} failed`));
+      t.equal(job?.state, 'waiting');
+      t.ok(dueIn(job, jobs) >= delay * 0.9 && dueIn(job, jobs) <= delay * 1.1, `due in ${dueIn(job, jobs)} ms`);
+    }
+    t.match(await runUntil('fail', 66_000, failed(3, 'attempt 3 failed')), { state: 'dead' });
+  });
+
+  await t.test('a job that hangs fails at its deadline, with its signal aborted', async (t) => {
+    await add('hang');
+    t.match(await runUntil('hang', 0, failed(1, 'did not end within 2000 ms')), { state: 'waiting' });
+    await until(() => existsSync(join(jobs.folder, 'hang.aborted')));
+    await queue.remove(at, 'hang');
+  });
+
+  await t.test('the end of the thread counts as no attempt, and the job runs again', async (t) => {
+    await add('exit', 'exit once');
+    await runUntil('exit', 0, (job) => job === undefined);
+    t.ok(existsSync(join(jobs.folder, 'exit')), 'it has ended the thread before');
+    const { counters } = metrics.takeReport();
+    t.equal(Object.entries(counters).find(([series]) => series.startsWith('plugin_restarts_total'))?.[1], 1);
+  });
+
+  await t.test('dead jobs are deleted after 30 days', async (t) => {
+    t.strictSame(await queue.count(at), { waiting: 0, dead: 2 });
+    jobs.clock.advance(30 * DAY_MS - 70_000);
+    t.equal(await sweepDeadJobs(jobs.ctx), 0);
+    jobs.clock.advance(70_001);
+    t.equal(await sweepDeadJobs(jobs.ctx), 2);
+    t.strictSame(await queue.count(at), { waiting: 0, dead: 0 });
+  });
+});
