@@ -17,9 +17,11 @@ export const auditActions = {
   'signing-key.remove': 'A signing key was removed.',
   'user.erase': 'The personal data of a user was erased.',
   'room.delete': 'A room was deleted with its threads.',
-  'thread.delete': 'A moderator deleted a thread of another user.',
-  'comment.update': 'A moderator edited a comment of another user.',
-  'comment.delete': 'A moderator deleted a comment of another user.',
+  'thread.update': 'A moderator or the operator changed a thread of another user.',
+  'thread.delete': 'A moderator or the operator deleted a thread of another user.',
+  'comment.update': 'A moderator or the operator edited a comment of another user.',
+  'comment.delete': 'A moderator or the operator deleted a comment of another user.',
+  'upload.delete': 'The operator deleted an upload that no comment links.',
   'moderation.approve': 'Held content was approved, or the reports of a comment were dismissed.',
   'moderation.reject': 'Held content was rejected, or a reported comment was deleted.',
 } as const;
@@ -37,7 +39,7 @@ export interface AuditActor {
 
 /** The thing that an act changed. */
 export interface AuditTarget {
-  readonly kind: 'admin' | 'environment' | 'server' | 'key' | 'signing-key' | 'user' | 'room' | 'thread' | 'comment' | 'moderation-item';
+  readonly kind: 'admin' | 'environment' | 'server' | 'key' | 'signing-key' | 'user' | 'room' | 'thread' | 'comment' | 'upload' | 'moderation-item';
   readonly id: string;
 }
 

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import type { AuditRecord } from '../../src/model/audit.ts';
 import { picture, wav } from '../fixtures/media.ts';
 import { collab, collabCommand, collabJson, type Finished, type InitOutput, startServer } from '../helpers/cli.ts';
 import { TestSocket } from '../helpers/socket.ts';
@@ -49,6 +50,9 @@ t.test('without a server, a thread, comments and their files are created and cha
   t.match(await collabJson(t, ['comment', 'edit', comment.id, ...at, '--body', 'Better']), { id: comment.id, body: 'Better', metadata: { a: true }, editedAt: /^20/ });
   t.match(await collabJson(t, ['thread', 'update', thread.id, ...at, '--metadata', '{"priority":2}']), { threadId: thread.id, resolved: false });
   t.match(await collabJson(t, ['thread', 'show', thread.id, ...at]), { metadata: { priority: 2 }, position: { x: 0.5 }, comments: [{}, { body: 'Better' }] });
+  const { items } = await collabJson<{ items: AuditRecord[] }>(t, ['audit', 'list', ...at]);
+  t.match(items.slice(-2), [{ action: 'comment.update', actor: { kind: 'cli' }, target: { id: comment.id } }, { action: 'thread.update', actor: { kind: 'cli' }, target: { id: thread.id } }]);
+  t.notMatch(items.at(-3), { target: { kind: /thread|comment/ } }, 'what it creates is not recorded');
 });
 
 t.test('the text names what was created and what to do next', async (t) => {

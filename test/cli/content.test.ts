@@ -1,4 +1,6 @@
+import { userInfo } from 'node:os';
 import t from 'tap';
+import type { AuditRecord } from '../../src/model/audit.ts';
 import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { uploadSound } from '../helpers/upload.ts';
@@ -81,4 +83,15 @@ t.test('uploads are listed, shown, and deleted if no comment links them', async 
   t.match(await collabJson(t, ['upload', 'delete', free.id, '--yes', ...inDefault]), { deleted: true, id: free.id });
   t.match(await collabJson(t, ['upload', 'list', ...inDefault]), { items: [{ id: linked.id }] });
   t.match(await collab(['upload', 'show', free.id, ...inDefault]), { code: 1, stderr: /→ `collab upload list/ });
+});
+
+t.test('what the operator deletes is in the audit log, what a backend changes and deletes is not', async (t) => {
+  const { id } = await newThread('audited', 'secret words');
+  t.equal((await api('PATCH', `/threads/${id}`, { metadata: { note: 1 } })).status, 200);
+  t.equal((await api('DELETE', `/threads/${id}`)).status, 200);
+  const { items } = await collabJson<{ items: AuditRecord[] }>(t, ['audit', 'list', ...inDefault]);
+  const acts = items.filter(({ action }) => /^(?:room|thread|comment|upload)\./.test(action));
+  t.strictSame(acts.map(({ action }) => action), ['room.delete', 'thread.delete', 'comment.delete', 'upload.delete']);
+  for (const { actor } of acts) t.strictSame(actor, { kind: 'cli', id: userInfo().username });
+  t.match(acts, [{ target: { id: 'docs/intro' } }, { target: { kind: 'thread', id: /^th_/ } }, { target: { kind: 'comment', id: /^cm_/ } }, { target: { kind: 'upload', id: /^file_/ } }]);
 });

@@ -37,5 +37,5 @@ t.test('reported comments are decided beside a running server', async (t) => {
   t.match(await collab(['moderation', 'approve', second?.id ?? '', '--env', 'default', '--dir', dir]), { code: 1, stderr: /was rejected at/ });
   t.match(await collab(['moderation', 'approve', 'mod_unknown', '--env', 'default', '--dir', dir]), { code: 1, stderr: /has no item with this id/ });
   const audit = await collabJson<{ items: { action: string }[] }>(t, ['audit', 'list', '--env', 'default', '--dir', dir]);
-  t.strictSame(audit.items.slice(-2).map(({ action }) => action), ['moderation.approve', 'moderation.reject']);
+  t.strictSame(audit.items.slice(-3).map(({ action }) => action), ['moderation.approve', 'comment.delete', 'moderation.reject']);
 });

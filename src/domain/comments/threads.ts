@@ -156,6 +156,9 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
       const now = timeAfter(ctx.clock, record.updatedAt, updatedAt);
       const { changed, types } = changedThread(record, change, actor, timestamp(now));
       if (types.length === 0) return record.resolved;
+      // Every member may move a thread, so a moderator who does that does not moderate.
+      const isEdit = types.includes('thread.updated') && (changed.metadata !== record.metadata || ctx.operator !== undefined);
+      if (isEdit) await recordModeration(ctx, tx, actor, record.userId, { action: 'thread.update', target: { kind: 'thread', id: threadId } });
       tx.put(partition, THREAD_KEY, JSON.stringify(changed));
       const opened = Number(!changed.resolved) - Number(!record.resolved);
       touchRoom(tx, environmentId, record.roomId, changed.updatedAt, 0, opened);

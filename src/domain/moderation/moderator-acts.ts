@@ -5,9 +5,10 @@ import type { Context } from '../context.ts';
 
 /**
  * Records a change of the content of `authorId` in the audit log, if the actor makes it as a moderator: a user who is not the
- * author, or a key of the scope `moderate`. What backends do with a `full` key is part of the application.
+ * author, a key of the scope `moderate`, or the operator on the command line. What backends do with a `full` key is part of the
+ * application.
  */
 export async function recordModeration(ctx: Context, tx: Transaction, actor: Actor, authorId: string, act: Act): Promise<void> {
-  const moderates = actor.kind === 'user' ? actor.userId !== authorId : actor.scope === 'moderate';
+  const moderates = actor.kind === 'user' ? actor.userId !== authorId : actor.scope === 'moderate' || ctx.operator !== undefined;
   if (moderates) await recordAct(ctx, tx, actor.environment.id, { ...act, actor: auditActorOf(ctx, actor) });
 }
