@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
 import type { Config } from '../config/schema.ts';
 import { loadConfig } from '../config/load.ts';
+import { recordAct } from '../domain/audit/audit.ts';
+import { recordingStore, type WrittenRecord } from '../domain/audit/recording-store.ts';
 import type { Context } from '../domain/context.ts';
 import { findEnvironment } from '../domain/environments/environments.ts';
+import { pluginKvOf } from '../domain/records/partitions.ts';
 import { createLogger } from '../observability/log.ts';
 import type { CommandCall, CommandResult, UsageError } from '../plugins/api.ts';
 import { type Hooks, setUp } from '../plugins/hooks.ts';
@@ -15,6 +18,7 @@ import { checkPlugin } from '../plugins/check-plugin.ts';
 import { settingsIn } from '../plugins/settings.ts';
 import { loadWebPlugins, type WebPlugins } from '../plugins/web-plugins.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
+import type { Transaction } from '../ports/store.ts';
 import { addCommand, addGroup } from './command.ts';
 import { Failure, usageFailure } from './failure.ts';
 import { givenFolder } from './shared/given-folder.ts';
@@ -74,7 +78,7 @@ async function run({ plugin }: LoadedPlugin, index: number, command: Command, gi
   const options = command.opts<Record<string, string | true | undefined> & { env: string; yes?: true }>();
   const result = await withStore(at, async (ctx, config) => {
     const { id, slug } = await findEnvironment(ctx, options.env);
-    const { hooks, settings, close } = await open(plugin.name, ctx, config);
+    const { hooks, settings, close } = await open(plugin.name, ctx, config, recording(ctx, id, plugin.name, command.name()));
     const call: CommandCall<unknown> = {
       arguments: given.flat().filter((argument): argument is string => typeof argument === 'string'),
       options,
@@ -102,14 +106,25 @@ interface OpenPlugin {
   readonly close: () => Promise<void>;
 }
 
-async function open(name: string, ctx: Context, config: Config): Promise<OpenPlugin> {
+/** A context that records the command in the audit log of the environment, in the commit of the first change that it makes. */
+function recording(ctx: Context, environmentId: string, plugin: string, command: string): Context {
+  const record = (tx: Transaction, written: readonly WrittenRecord[]): Promise<void> => {
+    const key = written.find(({ partition }) => partition === pluginKvOf(environmentId, plugin))?.key;
+    const details = { command, ...(key !== undefined && { key }) };
+    return recordAct(ctx, tx, environmentId, { action: 'plugin.command', target: { kind: 'plugin', id: plugin }, details });
+  };
+  return { ...ctx, store: recordingStore(ctx.store, record) };
+}
+
+/** @param own the context of the plugin's own services */
+async function open(name: string, ctx: Context, config: Config, own: Context): Promise<OpenPlugin> {
   const entry = config.plugins.find(({ use }) => use === name) ?? (await findByName(name, config)) ?? { use: name };
   const { plugin, settings } = await loadPlugin(entry);
   const log = createLogger({ level: config.log.level, name: 'cli', output: STDERR });
   // The filters of all plugins are loaded once a command delivers something, which few do.
   let all: Promise<WebPlugins> | undefined;
   const passes: Passes = async (...call) => (await (all ??= loadWebPlugins({ ctx, config, log }))).passes(...call);
-  const hooks = await setUp(plugin, localServices(name, entry, { ctx, config, log, passes }));
+  const hooks = await setUp(plugin, localServices(name, entry, { ctx: own, config, log, passes }));
   return { hooks, settings, close: async () => (await all)?.close() };
 }
 

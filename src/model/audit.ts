@@ -22,6 +22,7 @@ export const auditActions = {
   'comment.update': 'A moderator or the operator edited a comment of another user.',
   'comment.delete': 'A moderator or the operator deleted a comment of another user.',
   'upload.delete': 'The operator deleted an upload that no comment links.',
+  'plugin.command': 'A command of a plugin changed what the plugin stores.',
   'moderation.approve': 'Held content was approved, or the reports of a comment were dismissed.',
   'moderation.reject': 'Held content was rejected, or a reported comment was deleted.',
 } as const;
@@ -39,7 +40,7 @@ export interface AuditActor {
 
 /** The thing that an act changed. */
 export interface AuditTarget {
-  readonly kind: 'admin' | 'environment' | 'server' | 'key' | 'signing-key' | 'user' | 'room' | 'thread' | 'comment' | 'upload' | 'moderation-item';
+  readonly kind: 'admin' | 'environment' | 'server' | 'key' | 'signing-key' | 'user' | 'room' | 'thread' | 'comment' | 'upload' | 'plugin' | 'moderation-item';
   readonly id: string;
 }
 

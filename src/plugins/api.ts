@@ -335,7 +335,7 @@ export interface CommandResult {
   readonly next?: readonly string[];
 }
 
-/** A command of the command line, called as `collab <plugin> <name>`. It runs beside a running server too. */
+/** A command of the command line, called as `collab <plugin> <name>`. It runs beside a running server too. The audit log records it if it changes something. */
 export interface CommandOptions {
   /** Its name and arguments in commander's format: `add`, `test <id>`. */
   readonly name: string;

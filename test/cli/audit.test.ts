@@ -72,3 +72,29 @@ t.test('a restore is recorded', async (t) => {
   t.match((await list()).at(-1), { action: 'server.restore', actor: { kind: 'cli' }, details: { backup: String } });
   for (const chain of [[], ['--env', 'default']]) t.match(await collabJson(t, ['audit', 'verify', ...chain, '--backup', backup, '--dir', dir]), { intact: true });
 });
+
+t.test('a command of a plugin that changes something is recorded, without what may be secret', async (t) => {
+  const env = { COLLAB_PLUGINS: JSON.stringify([{ use: 'web-push', config: { subject: 'mailto:ops@example.com' } }]) };
+  const run = <T = object>(...args: string[]): Promise<T> => collabJson<T>(t, [...args, '--env', 'default', '--dir', dir], { env });
+  const { seq } = await run<{ seq: number }>('audit', 'verify');
+  const given = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  const { id } = await run<{ id: string }>('webhook', 'add', '--url', 'https://example.com/hooks?token=abc', '--secret', given);
+  await run('webhook', 'list');
+  t.match(await collab(['webhook', 'rotate', 'wh_none', '--env', 'default', '--dir', dir]), { code: 2, stderr: /no webhook endpoint wh_none/ });
+  const { secret } = await run<{ secret: string }>('webhook', 'rotate', id);
+  await run('webhook', 'enable', id);
+  await run('webhook', 'remove', id, '--yes');
+  t.match([await run('web-push', 'keys'), await run('web-push', 'keys')], [{ created: true }, { created: false }]);
+
+  const acts = (await list('--env', 'default')).slice(seq);
+  const key = `endpoint/${id}`;
+  t.strictSame(acts.map(({ action, target, details }) => [action, target.kind, target.id, details]), [
+    ['plugin.command', 'plugin', 'webhook', { command: 'add', key }],
+    ['plugin.command', 'plugin', 'webhook', { command: 'rotate', key }],
+    ['plugin.command', 'plugin', 'webhook', { command: 'remove', key }],
+    ['plugin.command', 'plugin', 'web-push', { command: 'keys', key: 'vapid-keys' }],
+  ]);
+  for (const { actor } of acts) t.strictSame(actor, { kind: 'cli', id: userInfo().username });
+  for (const value of [given, secret, 'token=abc']) t.notOk(JSON.stringify(acts).includes(value));
+  t.match(await run('audit', 'verify'), { intact: true, seq: seq + 4 });
+});
