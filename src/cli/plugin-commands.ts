@@ -13,7 +13,7 @@ import { loadPlugin, type LoadedPlugin } from '../plugins/load.ts';
 import { localServices } from '../plugins/local-services.ts';
 import { isShipped } from '../plugins/locate.ts';
 import type { Passes } from '../plugins/plugin-data.ts';
-import { firstLine } from '../plugins/plugin-error.ts';
+import { firstLine, PluginError } from '../plugins/plugin-error.ts';
 import { checkPlugin } from '../plugins/check-plugin.ts';
 import { settingsIn } from '../plugins/settings.ts';
 import { loadWebPlugins, type WebPlugins } from '../plugins/web-plugins.ts';
@@ -69,8 +69,12 @@ async function loadForHelp(entry: PluginEntry): Promise<LoadedPlugin> {
   try {
     return await loadPlugin({ ...entry, enabled: false });
   } catch (error) {
-    throw new Failure(firstLine(error), ['`collab plugin check` shows all problems.'], 2);
+    throw pluginFailure(error);
   }
+}
+
+function pluginFailure(error: unknown): Failure {
+  return new Failure(firstLine(error), ['`collab plugin check` shows all problems.'], 2);
 }
 
 async function run({ plugin }: LoadedPlugin, index: number, command: Command, given: readonly unknown[]): Promise<void> {
@@ -92,6 +96,7 @@ async function run({ plugin }: LoadedPlugin, index: number, command: Command, gi
       await close();
     }
   }).catch((error: unknown) => {
+    if (error instanceof PluginError) throw pluginFailure(error);
     if ((error as Error).name !== 'UsageError') throw error;
     const { message, remedies = [] } = error as Error & Partial<Pick<UsageError, 'remedies'>>;
     throw usageFailure(message, ...remedies);

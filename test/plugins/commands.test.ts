@@ -30,6 +30,8 @@ t.test('plugins are listed and checked, and their commands run', async (t) => {
   t.strictSame(await collabJson(t, ['good', 'list', '--env', 'default', '--dir', dir]), { items: [] });
   const unknown = await collab(['good', 'list', '--env', 'nope', '--dir', dir]);
   t.match(unknown, { code: 1, stderr: /No environment has the id or slug nope/ });
+  const unconfigured = await collab(['web-push', 'keys', '--env', 'default', '--dir', dir]);
+  t.match(unconfigured, { code: 2, stderr: /^collab: plugin web-push: config\.subject is required\n[^]*`collab plugin check --dir/ });
   t.match((await collab(['good', 'list', '--help', '--dir', dir])).stdout, /collab good list --env default/);
 });
 
