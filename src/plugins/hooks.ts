@@ -1,3 +1,4 @@
+import { shown } from '../lib/shown.ts';
 import { type EventType, eventTypes } from '../model/event.ts';
 import type {
   Action, ActionOptions, CommandCall, CommandOptions, CommandResult, Filter, FilterName, FilterOptions, HookContext, Job, JobContext, Plugin, PluginEnvironment, PluginHost, Queue,
@@ -79,9 +80,4 @@ function createHost(name: string, services: PluginServices, hooks: Hooks): Plugi
 
 function bound(what: string, value: number, minimum: number, maximum: number): void {
   if (!Number.isInteger(value) || value < minimum || value > maximum) throw new Error(`${what} must be a whole number from ${minimum} to ${maximum}, not ${value}`);
-}
-
-/** A value of an option as the author of the plugin has written it. */
-function shown(value: unknown): string {
-  return JSON.stringify(value) ?? String(value);
 }

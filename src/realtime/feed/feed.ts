@@ -8,14 +8,15 @@ import { wireText } from '../../net/wire-text.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
 import { seqFrame } from '../socket/protocol.ts';
 import type { SocketLimits } from '../socket/socket-writer.ts';
+import { MAX_RESUME_GAP } from './resume-point.ts';
 import { type UserSocket, UserSockets } from './user-sockets.ts';
 
 /** Within how many milliseconds a channel receives the position of an event in a room that it does not see. */
 const ROOM_POSITION_MS = 0;
 /** The same for an event that one user receives: each notification would otherwise send a frame to every socket. */
 const USER_POSITION_MS = 5_000;
-/** A channel that is this many events behind receives the position earlier. Half of the events that a client may miss and still resume. */
-const MAX_UNTOLD_EVENTS = 500;
+/** A channel that is this many events behind receives the position earlier, so that its clients can still resume. */
+const MAX_UNTOLD_EVENTS = MAX_RESUME_GAP / 2;
 
 /**
  * Subscribers of one feed that see the same rooms and reach the server at the same address. They share a native topic, so

@@ -9,10 +9,8 @@ import type { Store, StoredEvent } from '../../ports/store.ts';
 import { seqFrame } from '../socket/protocol.ts';
 import { SLOW_CONSUMER } from '../socket/socket-writer.ts';
 import type { Feed, FeedSubscriber } from './feed.ts';
-import type { ResumePoint } from './resume-point.ts';
+import { MAX_RESUME_GAP, type ResumePoint } from './resume-point.ts';
 
-/** A client that missed more events than this reloads instead of resuming. */
-export const MAX_RESUME_GAP = 1_000;
 /** Events read from the log at a time. */
 const PAGE_SIZE = 100;
 

@@ -1,3 +1,6 @@
+/** A client that missed more events than this reloads instead of resuming. */
+export const MAX_RESUME_GAP = 1_000;
+
 /** The position at which a client was last connected. */
 export interface ResumePoint {
   readonly epoch: string;
