@@ -13,7 +13,7 @@ function endWith(t: Test, helper: LineProcess): LineProcess {
 }
 
 /** Starts a process and resolves once it holds the lock of an environment. */
-async function holder(t: Test, path: string, mode: 'exclusive' | 'shared'): Promise<LineProcess> {
+async function holder(t: Test, path: string, mode: 'exclusive' | 'shared' | 'committed'): Promise<LineProcess> {
   const helper = endWith(t, startFixture('opening-holder', path, mode));
   await until(() => helper.lines.includes('held'));
   return helper;
@@ -68,6 +68,15 @@ for (const end of ['has finished', 'is killed'] as const) {
     }
   });
 }
+
+t.test('opening does not wait for a process that has committed and then blocks its thread', async (t) => {
+  const path = t.testdir();
+  await (await openLmdbStore({ path, minFreeBytes: 0 })).close();
+  await holder(t, join(path, 'log'), 'committed');
+  const opening = await holder(t, join(path, 'log'), 'exclusive');
+  opening.child.stdin?.end();
+  await until(() => opening.lines.includes('freed'));
+});
 
 t.test('a process that opens the store while it has a pending commit does not wait for itself', async (t) => {
   const path = t.testdir();

@@ -104,6 +104,8 @@ export class OpeningLock {
     return () => {
       this.#commits--;
       reader.done();
+      // lmdb-js ends the read transaction in a timer, which a thread that blocks next would not run.
+      if (this.#commits === 0) this.#environment.resetReadTxn();
     };
   }
 
