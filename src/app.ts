@@ -10,7 +10,7 @@ import type { StartWorker } from './workers/worker-process.ts';
 import type { Config } from './config/schema.ts';
 import type { Context } from './domain/context.ts';
 import { systemClock } from './lib/clock.ts';
-import { ensureFolder } from './lib/durable-files.ts';
+import { ensureFolder } from './lib/files/durable-files.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Logger, LogOutput } from './observability/log.ts';
 import type { Blobs } from './ports/blobs.ts';
@@ -115,7 +115,7 @@ function workerEntry(): string {
 /** Runs this process as a worker of the given role. */
 export async function startWorker(role: string): Promise<void> {
   const { runWorkerProcess } = await import('./workers/worker-process.ts');
-  if (role === 'background') (await import('./lib/process-priority.ts')).lowerPriority();
+  if (role === 'background') (await import('./lib/process/process-priority.ts')).lowerPriority();
   runWorkerProcess(role === 'background' ? startBackgroundWorker : startWebWorker);
 }
 

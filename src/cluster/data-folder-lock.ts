@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { livenessOf, currentProcess, type ProcessIdentity, parseProcessIdentity } from '../lib/process-identity.ts';
+import { livenessOf, currentProcess, type ProcessIdentity, parseProcessIdentity } from '../lib/process/process-identity.ts';
 import { StartError } from './exit.ts';
 
 const TOUCH_MS = 2_000;

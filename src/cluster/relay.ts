@@ -1,5 +1,5 @@
-import { BatchQueue } from '../lib/batch-queue.ts';
-import { MergeQueue } from '../lib/merge-queue.ts';
+import { BatchQueue } from '../lib/concurrency/batch-queue.ts';
+import { MergeQueue } from '../lib/concurrency/merge-queue.ts';
 import { laterPosition, type Listening, MAX_ANNOUNCED, MAX_WAITING, type Publication } from '../ports/bus.ts';
 import type { ProcessChannel } from './channel.ts';
 

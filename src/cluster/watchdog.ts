@@ -1,5 +1,5 @@
 import type { Logger } from '../observability/log.ts';
-import { isStopped } from '../lib/process-stat.ts';
+import { isStopped } from '../lib/process/process-stat.ts';
 import type { Worker } from './worker.ts';
 
 /** How often the primary pings each worker and checks for the answers. */

@@ -1,4 +1,4 @@
-import { collectWhenIdle } from '../lib/idle-gc.ts';
+import { collectWhenIdle } from '../lib/process/idle-gc.ts';
 import type { Logger } from '../observability/log.ts';
 import { type ProcessChannel, childChannel } from '../cluster/channel.ts';
 import { StartError, WorkerExit } from '../cluster/exit.ts';

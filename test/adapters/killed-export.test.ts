@@ -7,7 +7,7 @@ import { type Database, openDatabase } from '../../src/adapters/lmdb/env/databas
 import { otherReaders, type ReaderSlot } from '../../src/adapters/lmdb/env/readers.ts';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { usersOf } from '../../src/domain/records/partitions.ts';
-import { processInfo } from '../../src/lib/process-info.ts';
+import { processInfo } from '../../src/lib/process/process-info.ts';
 import { type Cluster, COLLAB, initFolder, startCluster, until } from '../helpers/cluster.ts';
 
 const MB = 1024 * 1024;

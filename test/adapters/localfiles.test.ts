@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
 import { StagedFile } from '../../src/adapters/localfiles/staged-file.ts';
-import { currentProcess } from '../../src/lib/process-identity.ts';
+import { currentProcess } from '../../src/lib/process/process-identity.ts';
 import { blobsConformance } from '../conformance/blobs.ts';
 import { until } from '../helpers/cluster.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { currentProcess } from '../../src/lib/process-identity.ts';
+import { currentProcess } from '../../src/lib/process/process-identity.ts';
 import { collab, collabJson, type InitOutput, startCollab } from '../helpers/cli.ts';
 import { readSource } from '../helpers/sources.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { StartError } from '../../src/cluster/exit.ts';
-import { currentProcess } from '../../src/lib/process-identity.ts';
+import { currentProcess } from '../../src/lib/process/process-identity.ts';
 import { lockDataFolder, lockOwner } from '../../src/cluster/data-folder-lock.ts';
 
 const FIXTURE = fileURLToPath(new URL('../fixtures/lock-taker.ts', import.meta.url));

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { AdmissionControl } from '../../src/lib/admission-control.ts';
+import { AdmissionControl } from '../../src/lib/concurrency/admission-control.ts';
 
 t.test('requests and bytes are bounded per key and in total, and freed when a request ends', (t) => {
   const admissions = new AdmissionControl({ requests: 2, bytes: 100, bytesOfAll: 150 });

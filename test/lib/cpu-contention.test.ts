@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { cpus } from 'node:os';
 import t from 'tap';
-import { CpuWatch } from '../../src/lib/cpu-contention.ts';
+import { CpuWatch } from '../../src/lib/process/cpu-contention.ts';
 import { until } from '../helpers/cluster.ts';
 
 /** Runs for 50 ms between other work, and returns whether the CPU was contended. */

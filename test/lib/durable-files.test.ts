@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { ensureFolder, writeDurably } from '../../src/lib/durable-files.ts';
+import { ensureFolder, writeDurably } from '../../src/lib/files/durable-files.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 t.test('a folder is created with its parents, for its owner only, and may exist already', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { FairSemaphore } from '../../src/lib/fair-semaphore.ts';
+import { FairSemaphore } from '../../src/lib/concurrency/fair-semaphore.ts';
 
 t.test('keys are served round robin, each in its own order, within the limit', async (t) => {
   const semaphore = new FairSemaphore(1);

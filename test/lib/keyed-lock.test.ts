@@ -1,5 +1,5 @@
 import t from 'tap';
-import { KeyedLock } from '../../src/lib/keyed-lock.ts';
+import { KeyedLock } from '../../src/lib/concurrency/keyed-lock.ts';
 
 await t.test('work of one key runs one at a time and in order, also after a failure', async (t) => {
   const lock = new KeyedLock();

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { MergeQueue } from '../../src/lib/merge-queue.ts';
+import { MergeQueue } from '../../src/lib/concurrency/merge-queue.ts';
 import { until } from '../helpers/cluster.ts';
 
 type Batch = ReadonlyMap<string, number> | null;

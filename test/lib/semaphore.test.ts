@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Semaphore } from '../../src/lib/semaphore.ts';
+import { Semaphore } from '../../src/lib/concurrency/semaphore.ts';
 
 await t.test('at most `limit` tasks run at once, in the order of the calls', async (t) => {
   const semaphore = new Semaphore(2);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asBinary, open, type Database as Table } from 'lmdb';
-import { syncTree } from '../../lib/durable-files.ts';
+import { syncTree } from '../../lib/files/durable-files.ts';
 import { type CheckedValue, encodeValue, textOfValue } from './env/checked-value.ts';
 import { type Database, FORMAT_VERSION, formatText, openDatabase, openTables, tableKey } from './env/database.ts';
 import { OPTIONS } from './env/environment.ts';

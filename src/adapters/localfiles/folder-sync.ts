@@ -1,4 +1,4 @@
-import { syncPath } from '../../lib/durable-files.ts';
+import { syncPath } from '../../lib/files/durable-files.ts';
 
 /** The running flush of a folder, and the one that is planned after it. */
 interface Flushes {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ensureFolder, writeDurably } from '../../lib/durable-files.ts';
-import { livenessOf, currentProcess, parseProcessIdentity } from '../../lib/process-identity.ts';
+import { ensureFolder, writeDurably } from '../../lib/files/durable-files.ts';
+import { livenessOf, currentProcess, parseProcessIdentity } from '../../lib/process/process-identity.ts';
 import type { BlobHold } from '../../ports/blobs.ts';
 import { isMissing } from './staged-file.ts';
 

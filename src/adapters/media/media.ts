@@ -1,4 +1,4 @@
-import { FairSemaphore } from '../../lib/fair-semaphore.ts';
+import { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
 import type { ImageFacts, Media, MediaFile } from '../../ports/media.ts';
 import { FileWindow } from './file-window.ts';
 import { withImageInput } from './image-input.ts';

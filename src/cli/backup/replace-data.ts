@@ -3,7 +3,7 @@ import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartError } from '../../cluster/exit.ts';
 import { type DataLock, lockDataFolder } from '../../cluster/data-folder-lock.ts';
-import { ensureFolder, syncPath, syncTree } from '../../lib/durable-files.ts';
+import { ensureFolder, syncPath, syncTree } from '../../lib/files/durable-files.ts';
 import { Failure } from '../failure.ts';
 import { printNote } from '../terminal/output.ts';
 

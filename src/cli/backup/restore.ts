@@ -7,7 +7,7 @@ import type { Config } from '../../config/schema.ts';
 import { addToChain } from '../../domain/audit/chain.ts';
 import { AUDIT_HEAD_KEY, auditHeadOf, auditKey, auditOf } from '../../domain/records/partitions.ts';
 import { RecordedFiles } from '../../domain/files/recorded-files.ts';
-import { ensureFolder } from '../../lib/durable-files.ts';
+import { ensureFolder } from '../../lib/files/durable-files.ts';
 import type { Blobs } from '../../ports/blobs.ts';
 import { lostFiles } from './backup-files.ts';
 import { blobAt, type Manifest, readManifest, readSums, STORE, SUMS } from './backup-folder.ts';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { Config } from '../../config/schema.ts';
 import { chooseCore, type CoreChoice } from '../../net/core-check.ts';
 import { NATIVE_PLATFORMS } from '../../net/uws/native-core.ts';
-import { glibcVersion } from '../../lib/glibc-version.ts';
+import { glibcVersion } from '../../lib/process/glibc-version.ts';
 import { type Check, ok, warn } from './check.ts';
 import { nodeSupport } from '../node-version.ts';
 

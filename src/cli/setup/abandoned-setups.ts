@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { livenessOf, currentProcess, parseProcessIdentity } from '../../lib/process-identity.ts';
+import { livenessOf, currentProcess, parseProcessIdentity } from '../../lib/process/process-identity.ts';
 
 const PREFIX = '.setup-';
 const OWNER = 'owner.json';

@@ -6,7 +6,7 @@ import type { Context } from '../../domain/context.ts';
 import { createEnvironment } from '../../domain/environments/environments.ts';
 import { createKey } from '../../domain/access/keys.ts';
 import { addSigningKey } from '../../domain/access/signing-keys.ts';
-import { ensureFolder, syncPath, syncTree, writeDurably } from '../../lib/durable-files.ts';
+import { ensureFolder, syncPath, syncTree, writeDurably } from '../../lib/files/durable-files.ts';
 import { configFile, filesFolder, hasStore, SCHEMA_NAME, schemaFile, storeFolder } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
 import { refuseMissingStore } from '../backup/replace-data.ts';

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
-import { Semaphore } from '../../lib/semaphore.ts';
+import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import { type Admin, type AdminSession, LoginSchema, type StoredAdmin } from '../../model/admin.ts';
 import { adminKeyOf, findAdmin, presentAdmin } from './admins.ts';
 import { recordAct } from '../audit/audit.ts';

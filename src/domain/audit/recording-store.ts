@@ -1,4 +1,4 @@
-import { KeyedLock } from '../../lib/keyed-lock.ts';
+import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import type { Store, Transaction } from '../../ports/store.ts';
 
 /** A record that a transaction writes or deletes. */

@@ -1,7 +1,7 @@
 import { CollabError } from '../../model/errors.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { timestamp } from '../../lib/clock.ts';
-import { KeyedLock } from '../../lib/keyed-lock.ts';
+import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import { type Comment, type CommentPatch, CommentPatchSchema } from '../../model/comment.ts';
 import { limitsOf } from '../../model/environment.ts';
 import { hasMetadata } from '../../model/metadata.ts';

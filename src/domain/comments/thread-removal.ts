@@ -1,5 +1,5 @@
 import { timestamp } from '../../lib/clock.ts';
-import { KeyedLock } from '../../lib/keyed-lock.ts';
+import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import type { Comment } from '../../model/comment.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import type { Entry, Transaction } from '../../ports/store.ts';

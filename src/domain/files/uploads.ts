@@ -1,5 +1,5 @@
 import { CollabError } from '../../model/errors.ts';
-import { AdmissionControl } from '../../lib/admission-control.ts';
+import { AdmissionControl } from '../../lib/concurrency/admission-control.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import { acceptedType, acceptedTypes, type Attachment, type StoredFile } from '../../model/attachment.ts';

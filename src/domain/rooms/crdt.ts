@@ -1,6 +1,6 @@
 import { CollabError } from '../../model/errors.ts';
-import { AdmissionControl } from '../../lib/admission-control.ts';
-import { FairSemaphore } from '../../lib/fair-semaphore.ts';
+import { AdmissionControl } from '../../lib/concurrency/admission-control.ts';
+import { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
 import type { Crdt, CrdtFault, CrdtOutcome } from '../../ports/crdt.ts';
 import { actorKey } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';

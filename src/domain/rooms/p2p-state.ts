@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
-import { KeyedLock } from '../../lib/keyed-lock.ts';
+import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import { type Environment, limitsOf } from '../../model/environment.ts';
 import type { EventType } from '../../model/event.ts';
 import { noState, P2P_CONTENT_TYPE, type P2pRecord } from '../../model/p2p-state.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
-import { KeyedLock } from '../../lib/keyed-lock.ts';
+import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import { type Environment, limitsOf } from '../../model/environment.ts';
 import type { Via } from '../../model/event.ts';
 import { hasMetadata } from '../../model/metadata.ts';

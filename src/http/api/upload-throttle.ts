@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Semaphore } from '../../lib/semaphore.ts';
+import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 
 /** The pause after a chunk, as a multiple of the time that the chunk took: other requests get two thirds of the process. */
 const PAUSE_FACTOR = 2;

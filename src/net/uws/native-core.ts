@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type * as UWebSockets from 'uWebSockets.js';
-import { glibcVersion } from '../../lib/glibc-version.ts';
+import { glibcVersion } from '../../lib/process/glibc-version.ts';
 import { MAX_HEADER_BYTES } from '../core.ts';
 
 /** The build of uWebSockets.js for this platform and this version of Node: the native core. */

@@ -1,7 +1,7 @@
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
 import { withFileUrls } from '../../domain/files/file-urls.ts';
 import { redactErasedUsers } from '../../domain/users/erasure.ts';
-import { Semaphore } from '../../lib/semaphore.ts';
+import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import type { Environment } from '../../model/environment.ts';
 import { receiverOfEvent, roomOfEvent } from '../../model/event.ts';
 import { inScope } from '../../model/room.ts';

@@ -4,7 +4,7 @@ import { registerConsumer } from '../../domain/events/cursors.ts';
 import { positionBefore } from '../../domain/events/position-before.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import { timestamp } from '../../lib/clock.ts';
-import { CpuWatch } from '../../lib/cpu-contention.ts';
+import { CpuWatch } from '../../lib/process/cpu-contention.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';

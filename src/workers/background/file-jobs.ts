@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import { type FileJob, deleteFileJobs, pendingFileJobs, runFileJob } from '../../domain/files/file-jobs.ts';
-import { Semaphore } from '../../lib/semaphore.ts';
+import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import type { Logger } from '../../observability/log.ts';
 
 /** How often it checks for new jobs. Short, because a user may be waiting for a thumbnail. */

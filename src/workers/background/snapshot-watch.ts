@@ -1,4 +1,4 @@
-import { readProcessStat } from '../../lib/process-stat.ts';
+import { readProcessStat } from '../../lib/process/process-stat.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { OpenSnapshot, Store } from '../../ports/store.ts';
 

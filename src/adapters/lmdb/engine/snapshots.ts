@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasFileOpen } from '../../../lib/open-files.ts';
-import { processInfo } from '../../../lib/process-info.ts';
-import { readProcessStat } from '../../../lib/process-stat.ts';
+import { hasFileOpen } from '../../../lib/files/open-files.ts';
+import { processInfo } from '../../../lib/process/process-info.ts';
+import { readProcessStat } from '../../../lib/process/process-stat.ts';
 import type { OpenSnapshot } from '../../../ports/store.ts';
 import type { Database } from '../env/database.ts';
 import { type LogEnvironment, openLog, recordedGeneration } from '../env/log-file.ts';

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Key, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
-import { syncPathSync } from '../../../lib/durable-files.ts';
+import { syncPathSync } from '../../../lib/files/durable-files.ts';
 import { endProcess, explainFailures } from './commit-failure.ts';
 import { checkDatabaseFile } from './file-check.ts';
 import { OpeningLock } from './opening-lock.ts';

@@ -1,0 +1,118 @@
+import type { Command } from 'commander';
+import type { Config } from '../../../config/schema.ts';
+import type { PluginEntry } from '../../../config/plugin-entries.ts';
+import { resolveEntry } from '../../../config/plugin-entries.ts';
+import { checkPlugin } from '../../../plugins/check-plugin.ts';
+import { withDefaults } from '../../../plugins/locate.ts';
+import { PluginError } from '../../../plugins/plugin-error.ts';
+import type { PluginInfo } from '../../../plugins/thread/messages.ts';
+import { addCommand, addGroup } from '../../command.ts';
+import { Failure } from '../../failure.ts';
+import { invocationOf } from '../../shared/invocation.ts';
+import { loadFolderConfig } from '../../shared/open-store.ts';
+import { nextSteps, printResult, table } from '../../terminal/output.ts';
+import { createPlugin } from './plugin-new.ts';
+
+/** Adds `plugin list|check|new`. */
+export function register(program: Command): void {
+  const plugin = addGroup(program, 'plugin', 'Plugins: webhooks, mail, moderation and your own code.');
+
+  addCommand(plugin, 'list', {
+    summary: 'List the plugins of the configuration and what they do.',
+    details: 'Loads each one in a thread, as the server does when it starts.',
+    examples: ['collab plugin list', 'collab plugin list --json'],
+  }).action(list);
+
+  addCommand(plugin, 'check [path]', {
+    summary: 'Check the plugins of the configuration, or one module, and show their hooks.',
+    details: 'Loads the module, validates its configuration and runs its setup, in a thread. Exit code 2 if one is invalid. Changes nothing.',
+    examples: ['collab plugin check', 'collab plugin check ./my-plugin/index.js'],
+  }).action(check);
+
+  addCommand(plugin, 'new <name>', {
+    summary: 'Write a new plugin to a folder of its name.',
+    details: 'It has a filter, an action, types and a test. It depends on this installation of Collab by its path.',
+    examples: ['collab plugin new greeter'],
+  }).action(create);
+}
+
+/** The state of the plugin of an entry. */
+interface Found {
+  readonly use: string;
+  readonly state: 'enabled' | 'disabled' | 'failed';
+  readonly info: PluginInfo | null;
+  /** Why it failed; null otherwise. */
+  readonly reason: string | null;
+}
+
+async function list(_options: object, command: Command): Promise<void> {
+  const { dir, json } = invocationOf(command);
+  const config = await loadFolderConfig(dir);
+  const found = await Promise.all(withDefaults(config.plugins).map((entry) => find(entry, config)));
+  printResult(json, { items: found.map(viewOf) }, () =>
+    table(['name', 'version', 'state', 'environments', 'hooks'], found.map((item) => [item.info?.name ?? item.use, item.info?.version ?? '', item.reason ?? item.state, environmentsOf(item), hooksOf(item.info).join(', ')])),
+  );
+}
+
+async function check(path: string | undefined, _options: object, command: Command): Promise<void> {
+  const { dir, json } = invocationOf(command);
+  const config = await loadFolderConfig(dir);
+  const entries = path === undefined ? withDefaults(config.plugins) : [entryOf(path, config)];
+  const found = await Promise.all(entries.map((entry) => find(entry, config)));
+  const failed = found.filter(({ state }) => state === 'failed');
+  printResult(json, { ok: failed.length === 0, items: found.map(viewOf) }, () =>
+    found.map((item) => (item.info === null ? (item.reason ?? '') : [`${item.info.name} ${item.info.version}: ok`, ...hooksOf(item.info).map((hook) => `  ${hook}`)].join('\n'))).join('\n'),
+  );
+  if (failed.length > 0) throw new Failure(`${failed.length} of ${found.length} plugins cannot be loaded.`, ['Correct the module or its entry in the option plugins.'], 2);
+}
+
+async function create(name: string, _options: object, command: Command): Promise<void> {
+  const { json } = invocationOf(command);
+  const folder = await createPlugin(name, process.cwd());
+  printResult(json, { name, folder }, () => `Wrote the plugin ${name} to ${folder}.${nextSteps(`cd ${name} && npm i && npm test`, `collab plugin check ./${name}/index.js`)}\nThen add {"use": "./${name}/index.js"} to the option plugins in config.json.`);
+}
+
+async function find(entry: PluginEntry, { publicUrl }: Config): Promise<Found> {
+  try {
+    const info = await checkPlugin(entry, publicUrl);
+    const enabled = info.settings.base.enabled || [...info.settings.environments.values()].some((settings) => settings.enabled);
+    return { use: entry.use, state: enabled ? 'enabled' : 'disabled', info, reason: null };
+  } catch (error) {
+    if (!(error instanceof PluginError)) throw error;
+    return { use: entry.use, state: 'failed', info: null, reason: error.message };
+  }
+}
+
+/** The entry of the configuration for this module, or a new one: a path without ./ is one too. */
+function entryOf(path: string, { plugins }: Config): PluginEntry {
+  const here = resolveEntry({ use: /[./]/.test(path) && !/^[./]/.test(path) ? `./${path}` : path }, process.cwd());
+  return plugins.find(({ use }) => use === path || use === here.use) ?? here;
+}
+
+function viewOf({ use, state, info, reason }: Found): object {
+  return { use, name: info?.name ?? null, version: info?.version ?? null, state, reason, environments: info === null ? null : environmentStates(info), hooks: info?.hooks ?? null };
+}
+
+function environmentStates({ settings }: PluginInfo): Record<string, boolean> {
+  return Object.fromEntries([['*', settings.base.enabled], ...[...settings.environments].map(([slug, { enabled }]): [string, boolean] => [slug, enabled])]);
+}
+
+function environmentsOf({ info }: Found): string {
+  if (info === null) return '';
+  const { base, environments } = info.settings;
+  const exceptions = [...environments].filter(([, { enabled }]) => enabled !== base.enabled).map(([slug]) => slug);
+  if (exceptions.length === 0) return base.enabled ? 'all' : 'none';
+  return base.enabled ? `all but ${exceptions.join(', ')}` : exceptions.join(', ');
+}
+
+function hooksOf(info: PluginInfo | null): string[] {
+  if (info === null) return [];
+  const { filters, actions, queues, routes, commands } = info.hooks;
+  return [
+    ...filters.map(({ name }) => `filter ${name}`),
+    ...actions.map(({ type }) => `action ${type}`),
+    ...queues.map(({ name }) => `queue ${name}`),
+    ...routes.map(({ method, path }) => `route ${method} ${path}`),
+    ...commands.map(({ name }) => `command ${name}`),
+  ];
+}

@@ -1,0 +1,130 @@
+import type { Command } from 'commander';
+import type { startPrimary as StartPrimary } from '../../../app.ts';
+import type { Primary, Ready } from '../../../cluster/primary.ts';
+import { coreLine } from '../../../cluster/core-line.ts';
+import type { Config } from '../../../config/schema.ts';
+import { OTHER_CORE } from '../../../net/core-check.ts';
+import { requireNativeCore } from '../../../net/uws/native-core.ts';
+import { reasonOf } from '../../doctor/check.ts';
+import { addCommand } from '../../command.ts';
+import { untestedNodeMessage } from '../../node-version.ts';
+import { Failure, usageFailure } from '../../failure.ts';
+import { hasStore } from '../../shared/folder.ts';
+import { loadFolderConfig } from '../../shared/open-store.ts';
+import { invocationOf } from '../../shared/invocation.ts';
+import { asInvoked, printResult, shellWord } from '../../terminal/output.ts';
+import { removeServerFile, writeServerFile } from '../../shared/running-server.ts';
+import type { Setup } from '../../setup/setup.ts';
+import { keysText, curlPostThread, curlPutUser } from '../../setup/first-steps.ts';
+
+const STDOUT = 1;
+const STDERR = 2;
+
+/** The output when the server is ready. */
+interface Started extends Ready {
+  readonly dir: string;
+  readonly demo: boolean;
+  /** The first environment, if this start has created the folder. */
+  readonly setup: Setup | null;
+}
+
+/** Adds `start`. */
+export function register(program: Command): void {
+  addCommand(program, 'start', {
+    summary: 'Start the server, in the foreground.',
+    details:
+      'If there is no folder, creates it first, as `collab init` does. SIGTERM and SIGINT finish the requests in progress and exit 0; ' +
+      'SIGHUP replaces the web workers one by one, without reading config.json again. Flags override COLLAB_* variables, which override config.json. ' +
+      'The log is written to standard output, or with --json to standard error, so that standard output contains only the JSON document.',
+    examples: ['collab start', 'collab start --dir /srv/collab --host 0.0.0.0 --workers 4', 'collab start --dir ./data --demo'],
+  })
+    .option('--host <address>', 'Address to listen on (default: 127.0.0.1).')
+    .option('--port <n>', 'Port to listen on; 0 lets the system choose one (default: 8787).')
+    .option('--workers <n|auto>', 'Number of web worker processes; auto starts one per processor (default: auto).')
+    .option('--demo', 'Serve the demo page at /. Every visitor can write: never use it on a public server.')
+    .action(start);
+}
+
+async function start(options: { host?: string; port?: string; workers?: string; demo?: true }, command: Command): Promise<void> {
+  const { dir, json } = invocationOf(command);
+  const { host, port, workers, demo } = options;
+  const config = await loadFolderConfig(dir, { host, port, workers, demo: demo && 'true' });
+  const untested = untestedNodeMessage();
+  if (untested !== null) process.stderr.write(`${untested}\n`);
+  requireCore(config);
+  await requirePlugins(config);
+  const { startPrimary } = await import('../../../app.ts');
+  const setup = hasStore(config) ? null : await createFirstFolder(dir, config);
+  const { server, ready } = await serve(config, json, startPrimary).catch((error: unknown) => {
+    // The keys are shown only once, and the folder stays even though the start has failed.
+    if (setup !== null) process.stderr.write(`${keysText(setup)}\n`);
+    throw error;
+  });
+  if (ready !== null) {
+    const started: Started = { ...ready, dir, demo: config.demo, setup };
+    writeServerFile(config.dataDir, { pid: process.pid, address: ready.url, workers: ready.webWorkers, core: ready.core, startedAt: new Date().toISOString() });
+    printResult(json, jsonOf(started), () => welcome(started));
+  }
+  process.exitCode = await server.ended;
+  removeServerFile(config.dataDir);
+}
+
+/** Starts the server and waits until it is ready; `ready` is null if it was stopped before that. */
+async function serve(config: Config, json: boolean, startPrimary: typeof StartPrimary): Promise<{ server: Primary; ready: Ready | null }> {
+  const server = await startPrimary(config, json ? STDERR : STDOUT);
+  return { server, ready: await server.ready };
+}
+
+/** Throws if the native core is demanded and there is none for this Node, before anything is created or forked. Workers check the core that they load. */
+function requireCore({ core }: Config): void {
+  if (core !== 'uws') return;
+  try {
+    requireNativeCore();
+  } catch (error) {
+    throw new Failure(`${reasonOf(error)}. ${OTHER_CORE}`);
+  }
+}
+
+/** Throws if a plugin of the configuration cannot be used, before anything is created or forked. */
+async function requirePlugins({ plugins, publicUrl }: Config): Promise<void> {
+  if (plugins.length === 0) return;
+  const { checkPlugins } = await import('../../../plugins/check-plugin.ts');
+  try {
+    await checkPlugins(plugins, publicUrl);
+  } catch (error) {
+    throw usageFailure(reasonOf(error), 'Correct the option plugins, or set "optional": true in its entry to start without it. `collab plugin check` shows all problems.');
+  }
+}
+
+/** Creates the folder. Imported only here, because otherwise this process never opens a store and need not load its modules. */
+async function createFirstFolder(dir: string, config: Config): Promise<Setup | null> {
+  const { setUp } = await import('../../setup/setup.ts');
+  return setUp(dir, config);
+}
+
+function jsonOf({ url, port, webWorkers, core, dir, setup }: Started): Record<string, unknown> {
+  return { ready: true, address: url, port, workers: webWorkers, core, pid: process.pid, dir, ...setup };
+}
+
+function welcome(started: Started): string {
+  const { url, webWorkers, coreReason, dir, demo, setup } = started;
+  return [
+    '',
+    `Collab is ready at ${url} with ${webWorkers === 1 ? 'one worker' : `${webWorkers} workers`}. Its folder is ${dir}.`,
+    ...(coreReason === '' ? [] : [`${coreLine(coreReason)}.`]),
+    ...(setup === null ? [] : ['', keysText(setup)]),
+    ...(demo ? ['', `Open ${url}/ in a browser.`] : []),
+    '',
+    ...firstThread(started),
+    'Press Ctrl-C to stop it.',
+    '',
+  ].join('\n');
+}
+
+function firstThread({ url, demo, setup, dir }: Started): string[] {
+  if (setup === null) {
+    return ['The keys were shown when the folder was created. To create another one:', '', `  ${asInvoked(`collab key create --env <slug> --kind secret --dir ${shellWord(dir)}`)}`, ''];
+  }
+  const author = demo ? [] : [`  ${curlPutUser(url, setup.secretKey, 'ci-bot')}`, ''];
+  return ['Post a first thread from another terminal:', '', ...author, `  ${curlPostThread(url, setup.secretKey, 'ci-bot')}`, ''];
+}

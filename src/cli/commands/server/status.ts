@@ -1,0 +1,113 @@
+import type { Command } from 'commander';
+import { listEnvironments } from '../../../domain/environments/environments.ts';
+import type { Environment } from '../../../model/environment.ts';
+import type { OpenSnapshot } from '../../../ports/store.ts';
+import { addCommand } from '../../command.ts';
+import { type Counts, countEnvironment } from '../environments/environment-counts.ts';
+import { withStore } from '../../shared/open-store.ts';
+import { invocationOf } from '../../shared/invocation.ts';
+import { describeSnapshot, findLongSnapshots } from '../../doctor/long-snapshots.ts';
+import { keyValues, nextSteps, pasteable, printResult, shellWord, table } from '../../terminal/output.ts';
+import { bytesText } from '../../terminal/progress.ts';
+import { diskUse } from '../../shared/disk-use.ts';
+import { filesFolder, storeFolder } from '../../shared/folder.ts';
+import { readinessOf } from '../../shared/readiness.ts';
+import { findRunningServer } from '../../shared/running-server.ts';
+
+/** The exit code of `status` for a server that is stopped, as of the init scripts of the Linux Standard Base. */
+const STOPPED = 3;
+
+/** The output of `status --json`. */
+interface Status {
+  readonly dir: string;
+  readonly running: boolean;
+  readonly pid: number | null;
+  readonly address: string | null;
+  readonly workers: number | null;
+  /** File of the native HTTP core, or `node`. */
+  readonly core: string | null;
+  readonly startedAt: string | null;
+  readonly ready: boolean;
+  /** Disk usage of the data, in bytes. */
+  readonly disk: { readonly storeBytes: number; readonly filesBytes: number };
+  /** Processes that have kept a snapshot of the store open for a second or longer. */
+  readonly heldSnapshots: readonly Pick<OpenSnapshot, 'table' | 'pid' | 'command' | 'stopped'>[];
+  readonly environments: readonly (Pick<Environment, 'id' | 'slug' | 'name' | 'disabled'> & Counts)[];
+}
+
+/** Adds `status`. */
+export function register(program: Command): void {
+  addCommand(program, 'status', {
+    summary: 'Show whether the server is running, its address, its contents and disk usage.',
+    details: 'Exit code 3 if the server is stopped.',
+    examples: ['collab status', 'collab status --json | jq .ready'],
+  }).action(status);
+}
+
+async function status(_options: object, command: Command): Promise<void> {
+  const at = invocationOf(command);
+  const found = await withStore(at, async (ctx, config): Promise<Status> => {
+    const server = findRunningServer(config.dataDir);
+    const endpoint = server?.endpoint ?? null;
+    const environments = [];
+    for (const environment of await listEnvironments(ctx)) {
+      const { id, slug, name, disabled } = environment;
+      environments.push({ id, slug, name, disabled, ...(await countEnvironment(ctx, environment)) });
+    }
+    return {
+      dir: at.dir,
+      running: server !== null,
+      pid: server?.pid ?? null,
+      address: endpoint?.address ?? null,
+      workers: endpoint?.workers ?? null,
+      core: endpoint?.core ?? null,
+      startedAt: endpoint?.startedAt ?? null,
+      ready: endpoint !== null && (await readinessOf(endpoint)).ready,
+      disk: { storeBytes: await diskUse(storeFolder(config)), filesBytes: await diskUse(filesFolder(config)) },
+      heldSnapshots: (await findLongSnapshots(ctx.store)).map(({ table, pid, command, stopped }) => ({ table, pid, command, stopped })),
+      environments,
+    };
+  });
+  printResult(at.json, found, () => describe(found));
+  if (!found.running) process.exitCode = STOPPED;
+}
+
+function describe(status: Status): string {
+  const { environments } = status;
+  const contents = table(
+    ['environment', 'name', 'rooms', 'threads', 'users', 'last event'],
+    environments.map(({ slug, name, disabled, rooms, threads, users, seq }) => [
+      disabled ? `${slug} (disabled)` : slug,
+      name,
+      String(rooms),
+      String(threads),
+      String(users),
+      `#${seq}`,
+    ]),
+  );
+  const warnings = status.heldSnapshots.map((snapshot) => `\nWarning: ${describeSnapshot(snapshot)}. ${pasteable('Run `collab doctor` for details.')}`);
+  return [keyValues([...serverPairs(status), ...diskPairs(status)]), ...warnings, '', environments.length === 0 ? 'There are no environments.' : contents, nextText(status)].join('\n');
+}
+
+function serverPairs({ running, ready, address, workers, core, pid, startedAt, dir }: Status): [name: string, value: string][] {
+  if (!running) return [['server', 'stopped'], ['folder', dir]];
+  if (address === null) return [['server', 'starting'], ['process', String(pid)], ['folder', dir]];
+  return [
+    ['server', ready ? 'running and ready' : 'running, but not ready'],
+    ['address', address],
+    ['workers', String(workers)],
+    ...(core === null ? [] : [['core', core] satisfies [string, string]]),
+    ['process', String(pid)],
+    ['since', startedAt ?? ''],
+    ['folder', dir],
+  ];
+}
+
+function diskPairs({ disk }: Status): [name: string, value: string][] {
+  return [['store', bytesText(disk.storeBytes)], ['files', bytesText(disk.filesBytes)]];
+}
+
+function nextText({ running, ready, dir }: Status): string {
+  if (!running) return nextSteps(`collab start --dir ${shellWord(dir)}`);
+  return ready ? '' : nextSteps(`collab doctor --dir ${shellWord(dir)}`);
+}
