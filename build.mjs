@@ -151,7 +151,7 @@ emitTypes();
 await removeAllBut(new Set([...results.flatMap(({ metafile }) => Object.keys(metafile.outputs)), ...sdk.outputs]));
 // Browsers load the first part before there are pins, and the rest right after.
 await checkSize(results[3].metafile.outputs, join(outdir, 'widget/widget.js'), ['import-statement'], 40_000);
-await checkSize(results[3].metafile.outputs, join(outdir, 'widget/widget.js'), ['import-statement', 'dynamic-import'], 57_000);
+await checkSize(results[3].metafile.outputs, join(outdir, 'widget/widget.js'), ['import-statement', 'dynamic-import'], 57_500);
 
 /** Prints the size of a script with what it imports in these ways, as it is sent, and ends the build if it exceeds the bound, in bytes. */
 async function checkSize(outputs, entry, kinds, bound) {

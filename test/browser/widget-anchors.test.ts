@@ -178,7 +178,7 @@ t.test('what the widget shows beside the page', { skip: skipReason, timeout: 120
       const target = document.querySelector('collab-comments').shadowRoot.querySelector('${selector}');
       return ['dragover', 'drop'].map((kind) => !target.dispatchEvent(new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true, composed: true })));
     })()`);
-    const refused = page.locator('.toast', { hasText: 'Files can be dropped on an open thread or on a new comment.' });
+    const refused = page.locator('.toast', { hasText: 'Drop files on an open thread or a new comment.' });
     await popover(page).waitFor();
     await page.getByRole('button', { name: /Show comments/ }).click();
     for (const selector of ['.panel .list', '.panel input', '.panel h2']) {

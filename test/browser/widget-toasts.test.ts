@@ -5,7 +5,7 @@ import { startCluster, until } from '../helpers/cluster.ts';
 import { api, openDemo, pin, popover } from '../helpers/widget-page.ts';
 
 const REFUSED = 'notes.txt cannot be attached.';
-const DROP_HINT = 'Files can be dropped on an open thread or on a new comment.';
+const DROP_HINT = 'Drop files on an open thread or a new comment.';
 
 /** What is wrong with the places of the messages, at last; empty once each is within the window and beside all of `kept`. */
 async function complaints(page: Page, kept: readonly string[]): Promise<readonly string[]> {

@@ -4,6 +4,7 @@ import type { RoomComment, RoomSnapshot, RoomThread } from '../../client/room/sn
 import type { SessionState } from '../../client/session/options.ts';
 import type { CollabSession } from '../../client/session/session.ts';
 import type { CollabCommentsEventDetails } from '../../client/widget.ts';
+import type { StreamEvent } from '../../model/frames.ts';
 import type { Position } from '../../model/thread.ts';
 import type { Language } from '../strings/language.ts';
 import { Deletions } from './deletions.ts';
@@ -18,7 +19,7 @@ import { Toasts } from './toasts.ts';
 import { initialView, LIST_STEP, type View } from './view.ts';
 
 /** The part of a session that the widget uses. */
-export type WidgetSession = Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect'>;
+export type WidgetSession = Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'on' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect'>;
 
 /** The methods of the element that the app calls. */
 export interface AppHost {
@@ -69,7 +70,11 @@ export class App {
 
   /** Subscribes to the room and the connection. */
   start(): void {
-    this.#ends.push(this.session.subscribe(() => this.#sessionChanged()), this.room.subscribe(() => this.#roomChanged()));
+    this.#ends.push(
+      this.session.subscribe(() => this.#sessionChanged()),
+      this.room.subscribe(() => this.#roomChanged()),
+      this.session.on('event', (event) => this.#tellRejected(event)),
+    );
     const { inbox } = this;
     if (inbox !== null) this.#ends.push(inbox.subscribe(() => this.#inboxChanged()));
     const onVisible = (): void => this.#markSeen();
@@ -195,10 +200,12 @@ export class App {
     this.openThread(threadId);
   }
 
-  /** Runs a write. Says in words why it failed. Returns its result, or null. */
+  /** Runs a write. Says in words why it failed, or that a moderator has to approve it. Returns its result, or null. */
   async attempt<T>(write: () => Promise<T>): Promise<T | null> {
     try {
-      return await write();
+      const record = await write();
+      if ((record as { readonly status?: string } | undefined)?.status === 'held') this.toasts.add({ kind: 'info', text: this.language.text('held') });
+      return record;
     } catch (thrown) {
       this.report(thrown);
       return null;
@@ -290,6 +297,12 @@ export class App {
     const wasThere = before.threads.some(({ id, pending }) => id === threadId && pending !== 'create');
     this.close();
     if (wasThere && this.snapshot.status === 'ready') this.tellGone(this.drafts.read(threadId)?.text);
+  }
+
+  /** Tells the author of content that a moderator has rejected why. */
+  #tellRejected(event: StreamEvent): void {
+    if (event.type !== 'moderation.rejected' || event.data.roomId !== this.room.roomId) return;
+    this.toasts.add({ kind: 'problem', text: this.language.text('rejected', { reason: event.data.reason }) });
   }
 
   #inboxChanged(): void {

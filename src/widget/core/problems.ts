@@ -28,8 +28,8 @@ const texts: Partial<Record<CollabErrorCode, StringKey>> = {
   closed: 'errorConnection',
 };
 
-/** Problems of which the server's own message names the field and the bound. */
-const selfExplaining = new Set<CollabErrorCode>(['invalid_request', 'unknown_user', 'payload_too_large']);
+/** Problems that the server's own message explains to the reader: the field and its bound, or why content was refused. */
+const selfExplaining = new Set<CollabErrorCode>(['invalid_request', 'unknown_user', 'payload_too_large', 'content_rejected']);
 
 /** How long to wait when the server does not say. */
 const DEFAULT_WAIT_SECONDS = 5;

@@ -23,6 +23,8 @@ export const de: Strings = {
   dismiss: 'Ausblenden',
   deleted: 'Kommentar gelöscht',
   threadDeleted: 'Thread gelöscht',
+  held: 'Ein Moderator muss deinen Kommentar freigeben.',
+  rejected: 'Ein Moderator hat deinen Kommentar abgelehnt: {reason}',
   edited: 'bearbeitet',
   editedAt: 'Bearbeitet {time}',
   resolve: 'Erledigen',
