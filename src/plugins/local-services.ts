@@ -2,8 +2,10 @@ import type { Config } from '../config/schema.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import type { Context } from '../domain/context.ts';
 import type { QueueAddress, StoredJob } from '../domain/plugins/job.ts';
-import { addJobs, countJobs, listJobs, readJob, removeJob, retryJob } from '../domain/plugins/jobs.ts';
+import { begin } from '../domain/plugins/job-attempts.ts';
+import { addJobs, countJobs, type JobDraft, listJobs, newJobs, readJob, removeJob, retryJob } from '../domain/plugins/jobs.ts';
 import { PluginKv } from '../domain/plugins/kv.ts';
+import { timestamp } from '../lib/clock.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Job, PluginEnvironment, PluginLog, Queue } from './api.ts';
 import { type Passes, pluginData } from './plugin-data.ts';
@@ -16,12 +18,30 @@ export interface LocalServiceDeps {
   readonly config: Pick<Config, 'publicUrl'>;
   readonly log: Logger;
   readonly passes: Passes;
-  /** Called when a plugin has added or retried jobs, once they are on disk. */
-  readonly onJobs?: (() => void) | undefined;
+  /** What runs the jobs of a queue in this process; undefined where another process runs them. */
+  readonly starterOf?: ((plugin: string, queue: string) => JobStarter | undefined) | undefined;
+}
+
+/** Begins jobs of one queue as they are added. */
+export interface JobStarter {
+  /** Reserves a place for a job that is about to be added; null if it has to wait for its turn. Call `begin` or `release`. */
+  reserve(environment: PluginEnvironment, group: string): Reservation | null;
+  /** Looks for jobs that are due: some were added without a reservation, or retried. */
+  poll(): void;
+}
+
+/** A place for a job. */
+export interface Reservation {
+  /** How long its attempt may take until it counts as ended with its process, in milliseconds. */
+  readonly leaseMs: number;
+  /** Runs the job, which was stored with its first attempt begun. */
+  begin(job: StoredJob): void;
+  /** Frees the place: the job was not added. */
+  release(): void;
 }
 
 /** The services of a plugin in a process that has the store. */
-export function localServices(plugin: string, entry: PluginEntry, { ctx, config, log, passes, onJobs = () => {} }: LocalServiceDeps): PluginServices {
+export function localServices(plugin: string, entry: PluginEntry, { ctx, config, log, passes, starterOf }: LocalServiceDeps): PluginServices {
   const now = (): number => ctx.clock.now();
   return {
     publicUrl: config.publicUrl,
@@ -30,7 +50,7 @@ export function localServices(plugin: string, entry: PluginEntry, { ctx, config,
     http: pluginHttp(entry.allowPrivate === true, now),
     data: pluginData(ctx, passes),
     kv: ({ id }) => new PluginKv(ctx, id, plugin),
-    queue: (name) => pluginQueue(ctx, plugin, name, onJobs),
+    queue: (name) => pluginQueue(ctx, plugin, name, starterOf?.(plugin, name)),
   };
 }
 
@@ -45,13 +65,11 @@ export function pluginLog(log: Logger, plugin: string): PluginLog {
   };
 }
 
-function pluginQueue(ctx: Context, plugin: string, queue: string, onJobs: () => void): Queue {
+function pluginQueue(ctx: Context, plugin: string, queue: string, starter: JobStarter | undefined): Queue {
   const address = ({ id }: PluginEnvironment): QueueAddress => ({ environmentId: id, plugin, queue });
   return {
     add: async (environment, jobs) => {
-      if (jobs.length === 0) return;
-      await addJobs(ctx, address(environment), jobs);
-      onJobs();
+      if (jobs.length > 0) await addAndBegin(ctx, address(environment), environment, jobs, starter);
     },
     get: async (environment, id) => {
       const job = await readJob(ctx.store, address(environment), id);
@@ -60,12 +78,33 @@ function pluginQueue(ctx: Context, plugin: string, queue: string, onJobs: () => 
     remove: (environment, id) => removeJob(ctx, address(environment), id),
     retry: async (environment, id) => {
       const found = await retryJob(ctx, address(environment), id);
-      onJobs();
+      starter?.poll();
       return found;
     },
     list: async (environment, options) => (await listJobs(ctx, address(environment), options)).map(publicJob),
     count: (environment) => countJobs(ctx, address(environment)),
   };
+}
+
+/** Adds jobs. Those for which there is a place begin with the same commit, which saves one for each, and looking for them. */
+async function addAndBegin(ctx: Context, address: QueueAddress, environment: PluginEnvironment, drafts: readonly JobDraft[], starter: JobStarter | undefined): Promise<void> {
+  const now = ctx.clock.now();
+  const places = new Map<string, Reservation>();
+  const jobs = newJobs(drafts, now).map((job) => {
+    const place = job.dueAt > timestamp(now) || places.has(job.id) ? null : starter?.reserve(environment, job.group);
+    if (!place) return job;
+    places.set(job.id, place);
+    return begin(job, now, place.leaseMs);
+  });
+  try {
+    for (const job of await addJobs(ctx, address, jobs)) {
+      places.get(job.id)?.begin(job);
+      places.delete(job.id);
+    }
+  } finally {
+    for (const place of places.values()) place.release();
+  }
+  if (jobs.some(({ attempts }) => attempts === 0)) starter?.poll();
 }
 
 /** A job as plugins see it. */

@@ -2,7 +2,7 @@ import t from 'tap';
 import { recordAct } from '../../src/domain/audit/audit.ts';
 import { recordingStore, type WrittenRecord } from '../../src/domain/audit/recording-store.ts';
 import { verifyChain } from '../../src/domain/audit/verify.ts';
-import { addJobs, retryJob } from '../../src/domain/plugins/jobs.ts';
+import { addJobs, newJobs, retryJob } from '../../src/domain/plugins/jobs.ts';
 import { PluginKv } from '../../src/domain/plugins/kv.ts';
 import { auditOf, pluginKvOf } from '../../src/domain/records/partitions.ts';
 import { createWorld, type World } from './world.ts';
@@ -46,7 +46,7 @@ t.test('reads, changes without effect and refused ones record nothing, and leave
     return Promise.reject(new Error('refused'));
   }), /refused/);
   t.equal(await countOf(world), 0);
-  await addJobs(ctx, queue, [{ id: 'job', payload: null }]);
+  await addJobs(ctx, queue, newJobs([{ id: 'job', payload: null }], ctx.clock.now()));
   t.equal(await countOf(world), 1);
 });
 

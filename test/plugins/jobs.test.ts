@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
@@ -28,17 +28,18 @@ interface Jobs extends World {
   runUntil(id: string, afterMs: number, holds: (job: Job | undefined) => boolean): Promise<Job | undefined>;
 }
 
-/** The queue of the plugin `jobs` in a real thread, with a clock that the test advances. */
-async function startJobs(t: Test): Promise<Jobs> {
+/** The queue of the plugin `jobs` in a real thread, with a clock that the test advances. With `beginsAtOnce`, as in the process that runs the jobs. */
+async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean } = {}): Promise<Jobs> {
   const world = await createWorld(t);
   const folder = tempFolder(t);
   const log = createLogger({ level: 'silent', name: 'background' });
   const metrics = new Metrics();
   const entry = { use, config: { folder } };
-  const services = (plugin: string) => localServices(plugin, entry, { ctx: world.ctx, config: { publicUrl: '' }, log, passes: () => Promise.resolve(true) });
+  const starterOf = (): QueueRunner | undefined => (options.beginsAtOnce === true ? runner : undefined);
+  const services = (plugin: string) => localServices(plugin, entry, { ctx: world.ctx, config: { publicUrl: '' }, log, passes: () => Promise.resolve(true), starterOf });
   const thread = new PluginThread(entry, { publicUrl: '', services, onEnd: reportEnds(log, metrics) });
   const info = await thread.start();
-  const runner = new QueueRunner({ ctx: world.ctx, log, info, thread, meter: new HookMeter(info.name, metrics) }, 0);
+  const runner: QueueRunner = new QueueRunner({ ctx: world.ctx, log, info, thread, meter: new HookMeter(info.name, metrics) }, 0);
   t.teardown(async () => {
     await runner.stop();
     await thread.stop();
@@ -120,5 +121,46 @@ t.test('jobs of a plugin in its thread', async (t) => {
     jobs.clock.advance(70_001);
     t.equal(await sweepDeadJobs(jobs.ctx), 2);
     t.strictSame(await queue.count(at), { waiting: 0, dead: 0 });
+  });
+});
+
+t.test('jobs that are added in the process that runs them', async (t) => {
+  const { add, runUntil, queue, at, folder } = await startJobs(t, { beginsAtOnce: true });
+  await add('first');
+  await runUntil('first', 0, (job) => job === undefined);
+
+  await t.test('begin at once', async () => {
+    await add('fine');
+    await until(async () => (await queue.get(at, 'fine')) === undefined);
+  });
+
+  await t.test('run once, also when the id is added several times before the job has ended', async (t) => {
+    await Promise.all(Array.from({ length: 20 }, () => queue.add(at, [{ id: 'same', payload: 'wait' }, { id: 'same', payload: 'wait' }])));
+    writeFileSync(join(folder, 'go on'), '');
+    await until(async () => (await queue.count(at)).waiting === 0);
+    t.equal(readFileSync(join(folder, 'same.runs'), 'utf8'), '.');
+    rmSync(join(folder, 'go on'));
+  });
+
+  await t.test('wait while all places are taken, and begin when one is free', async (t) => {
+    await queue.add(at, Array.from({ length: 12 }, (_, n) => ({ id: `wait_${n}`, payload: 'wait' })));
+    const attempts = (await queue.list(at, { state: 'waiting' })).map((job) => job.attempts);
+    t.strictSame(attempts.toSorted(), [...Array<number>(4).fill(0), ...Array<number>(8).fill(1)]);
+    await add('behind');
+    t.match(await queue.get(at, 'behind'), { attempts: 0 });
+    writeFileSync(join(folder, 'go on'), '');
+    await until(async () => (await queue.count(at)).waiting === 0);
+  });
+
+  await t.test('wait for their delay', async (t) => {
+    await queue.add(at, [{ id: 'delayed', payload: 'delayed', delayMs: 5_000 }]);
+    t.match(await queue.get(at, 'delayed'), { attempts: 0 });
+    await runUntil('delayed', 5_000, (job) => job === undefined);
+  });
+
+  await t.test('are tried again as their queue says', async (t) => {
+    await add('fail');
+    await until(async () => failed(1, 'attempt 1 failed')(await queue.get(at, 'fail')));
+    t.match(await runUntil('fail', 1_100, failed(2, 'attempt 2 failed')), { state: 'waiting' });
   });
 });

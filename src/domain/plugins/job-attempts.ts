@@ -20,12 +20,17 @@ export async function leaseJobs(ctx: Context, address: QueueAddress, ids: readon
     for (const id of ids) {
       const job = await readJob(tx, address, id);
       if (job?.state !== 'waiting' || job.dueAt > timestamp(now)) continue;
-      const begun: StoredJob = { ...job, attempts: job.attempts + 1, dueAt: timestamp(now + leaseMs) };
+      const begun = begin(job, now, leaseMs);
       writeJob(tx, address, job, begun);
       leased.push(begun);
     }
     return leased;
   });
+}
+
+/** A job with its next attempt begun: counted, and leased for `leaseMs`. */
+export function begin(job: StoredJob, now: number, leaseMs: number): StoredJob {
+  return { ...job, attempts: job.attempts + 1, dueAt: timestamp(now + leaseMs) };
 }
 
 /** The end of an attempt that did not succeed. */

@@ -18,20 +18,27 @@ export interface JobDraft {
   readonly group?: string;
 }
 
-/** Adds jobs with one commit; those whose id is in the queue already are left as they are. Rejects with an `Error` that names a bad field. */
-export async function addJobs(ctx: Context, address: QueueAddress, drafts: readonly JobDraft[]): Promise<void> {
-  if (drafts.length > MAX_BATCH) throw new Error(`at most ${MAX_BATCH} jobs can be added at once`);
-  const now = ctx.clock.now();
-  const jobs = drafts.map((draft) => jobOf(draft, now));
-  await ctx.store.transact(async (tx) => {
+/** Adds jobs with one commit, and returns those that were added: one whose id is in the queue already is left as it is. */
+export function addJobs(ctx: Context, address: QueueAddress, jobs: readonly StoredJob[]): Promise<StoredJob[]> {
+  return ctx.store.transact(async (tx) => {
     if ((await tx.get(ENVIRONMENTS, address.environmentId)) === undefined) throw new Error('the environment was deleted');
     const seen = new Set<string>();
+    const added: StoredJob[] = [];
     for (const job of jobs) {
       if (seen.has(job.id)) continue;
       seen.add(job.id);
-      if ((await readJob(tx, address, job.id)) === undefined) writeJob(tx, address, undefined, job);
+      if ((await readJob(tx, address, job.id)) !== undefined) continue;
+      writeJob(tx, address, undefined, job);
+      added.push(job);
     }
+    return added;
   });
+}
+
+/** The jobs of these drafts, added at `now`. Throws an `Error` that names a bad field. */
+export function newJobs(drafts: readonly JobDraft[], now: number): StoredJob[] {
+  if (drafts.length > MAX_BATCH) throw new Error(`at most ${MAX_BATCH} jobs can be added at once`);
+  return drafts.map((draft) => jobOf(draft, now));
 }
 
 function jobOf({ id, payload, delayMs = 0, group = '' }: JobDraft, now: number): StoredJob {
@@ -40,7 +47,8 @@ function jobOf({ id, payload, delayMs = 0, group = '' }: JobDraft, now: number):
   if (!(delayMs >= 0 && delayMs <= MAX_DELAY_MS)) throw new Error('delayMs must be from 0 to 30 days');
   const text = JSON.stringify(payload) as string | undefined;
   if (text === undefined || text.length > MAX_PAYLOAD_LENGTH || !text.isWellFormed()) throw new Error(`the payload of a job must be well-formed JSON of at most ${MAX_PAYLOAD_LENGTH} characters`);
-  return { id, group, payload, attempts: 0, state: 'waiting', createdAt: timestamp(now), dueAt: timestamp(now + delayMs), lastError: null };
+  // The first attempt, too, gets what is stored.
+  return { id, group, payload: JSON.parse(text) as Json, attempts: 0, state: 'waiting', createdAt: timestamp(now), dueAt: timestamp(now + delayMs), lastError: null };
 }
 
 /** A job by its id; undefined if the queue has none. */

@@ -55,11 +55,11 @@ export class BackgroundPlugins {
     const consumers: Consumer[] = [];
     const filters: PluginFilter[] = [];
     let chain: FilterChain | null = null;
-    const poll = (): void => runners.forEach((runner) => runner.poll());
+    const starterOf = (plugin: string, queue: string): QueueRunner | undefined => runners.find((runner) => runner.isOf(plugin, queue));
     for (const entry of withDefaults(config.plugins)) {
       const thread = new PluginThread(entry, {
         publicUrl: config.publicUrl,
-        services: (plugin) => localServices(plugin, entry, { ctx, config, log, passes: async (...call) => chain?.passes(...call) ?? true, onJobs: poll }),
+        services: (plugin) => localServices(plugin, entry, { ctx, config, log, passes: async (...call) => chain?.passes(...call) ?? true, starterOf }),
         onEnd: reportEnds(log, metrics),
       });
       const info = await startThread(thread, entry.use, log);

@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
 import { endAttempt, type FailedAttempt, leaseJobs } from '../../domain/plugins/job-attempts.ts';
-import type { StoredJob } from '../../domain/plugins/job.ts';
+import type { QueueAddress, StoredJob } from '../../domain/plugins/job.ts';
 import { type JobGroup, jobGroups, nextJobs } from '../../domain/plugins/jobs.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { Logger } from '../../observability/log.ts';
 import { CollabError } from '../../model/errors.ts';
-import type { QueueOptions } from '../../plugins/api.ts';
+import type { PluginEnvironment, QueueOptions } from '../../plugins/api.ts';
 import type { HookMeter } from '../../plugins/hook-meter.ts';
-import { publicJob } from '../../plugins/local-services.ts';
+import { type JobStarter, publicJob, type Reservation } from '../../plugins/local-services.ts';
 import { Interrupted, type PluginThread } from '../../plugins/plugin-thread.ts';
 import { settingsIn } from '../../plugins/settings.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
@@ -33,20 +33,24 @@ export interface QueueRunnerDeps {
 }
 
 /** Runs the due jobs of one queue of a plugin over all environments. Groups of jobs take turns. */
-export class QueueRunner {
+export class QueueRunner implements JobStarter {
   readonly #deps: QueueRunnerDeps;
   readonly #index: number;
   readonly #name: string;
   readonly #options: Required<QueueOptions>;
-  /** Running jobs by `<environmentId> <group>`. */
+  /** Running jobs, and reserved places, by `<environmentId> <group>`. */
   readonly #running = new Map<string, number>();
   readonly #tasks = new Set<Promise<void>>();
   /** Index of the group that was served last. */
   #groupIndex = 0;
   #filling: Promise<void> | null = null;
   #again = false;
+  /** Places that are kept for jobs which are being added. */
+  #reserved = 0;
   /** Whether the last round began as many jobs as it could. */
   #isBehind = false;
+  /** Whether jobs may be due that found no place in the last round: new ones wait their turn behind them. */
+  #mayHaveDue = true;
   #stopped = false;
 
   /** @param index the place of the queue among those of the plugin */
@@ -59,7 +63,33 @@ export class QueueRunner {
     this.#options = queue.options;
   }
 
-  /** Starts the jobs that are due. Call it periodically, and when jobs were added. */
+  /** Whether this runs the jobs of the queue. */
+  isOf(plugin: string, queue: string): boolean {
+    return this.#deps.info.name === plugin && this.#name === queue;
+  }
+
+  reserve({ id, slug }: PluginEnvironment, group: string): Reservation | null {
+    const { name, settings } = this.#deps.info;
+    const { enabled, config } = settingsIn(settings, slug);
+    const key = `${id} ${group}`;
+    if (this.#stopped || this.#mayHaveDue || !enabled || this.#free <= 0 || this.#runningOf(key) >= this.#options.groupConcurrency) return null;
+    this.#reserved++;
+    this.#count(key, 1);
+    return {
+      leaseMs: this.#options.timeoutMs + LEASE_MARGIN_MS,
+      begin: (job) => {
+        this.#reserved--;
+        this.#run({ environmentId: id, plugin: name, queue: this.#name }, key, job, { environment: { id, slug }, config });
+      },
+      release: () => {
+        this.#reserved--;
+        this.#count(key, -1);
+        if (this.#mayHaveDue) this.poll();
+      },
+    };
+  }
+
+  /** Starts the jobs that are due. Call it periodically, and when jobs were added or retried. */
   poll(): void {
     this.#again = true;
     this.#filling ??= this.#fill().finally(() => (this.#filling = null));
@@ -88,10 +118,15 @@ export class QueueRunner {
   /** One round over the groups, from the one after the last that was served. */
   async #startDue(): Promise<void> {
     const { ctx, info } = this.#deps;
+    this.#mayHaveDue = false;
     const groups = (await jobGroups(ctx, `${info.name}~${this.#name}~`)).filter(({ counts }) => counts.waiting > 0);
     // While several groups wait, none of them takes all places.
     const share = Math.max(1, Math.ceil(this.#options.concurrency / Math.max(1, groups.length)));
-    for (let served = 0; served < groups.length && this.#free > 0 && !this.#stopped; served++) {
+    for (let served = 0; served < groups.length && !this.#stopped; served++) {
+      if (this.#free <= 0) {
+        this.#mayHaveDue = true;
+        return;
+      }
       this.#groupIndex = (this.#groupIndex + 1) % groups.length;
       const group = groups[this.#groupIndex];
       if (group !== undefined) await this.#startGroup(group, share);
@@ -99,40 +134,54 @@ export class QueueRunner {
   }
 
   get #free(): number {
-    return this.#options.concurrency - this.#tasks.size;
+    return this.#options.concurrency - this.#tasks.size - this.#reserved;
   }
 
   async #startGroup(group: JobGroup, share: number): Promise<void> {
     const { ctx, info } = this.#deps;
     const key = `${group.environmentId} ${group.group}`;
-    const places = Math.min(this.#free, share, LEASE_BATCH, this.#options.groupConcurrency - (this.#running.get(key) ?? 0));
-    if (places <= 0) return;
+    const places = Math.min(this.#free, share, LEASE_BATCH, this.#options.groupConcurrency - this.#runningOf(key));
+    if (places <= 0) {
+      this.#mayHaveDue = true;
+      return;
+    }
     const now = timestamp(ctx.clock.now());
     const due = (await nextJobs(ctx, group, LEASE_BATCH)).filter(({ dueAt }) => dueAt <= now).slice(0, places);
     if (due.length === 0) return;
+    if (due.length === places) this.#mayHaveDue = true;
     const environment = await environmentById(ctx, group.environmentId).catch(nullIfDeleted);
     if (environment === null) return;
     const { enabled, config } = settingsIn(info.settings, environment.slug);
     if (!enabled) return;
     const leased = await leaseJobs(ctx, group, due.map(({ id }) => id), this.#options.timeoutMs + LEASE_MARGIN_MS);
     if (leased.length === places) this.#isBehind = true;
-    for (const job of leased) this.#start(group, key, job, { environment: { id: environment.id, slug: environment.slug }, config });
+    for (const job of leased) {
+      this.#count(key, 1);
+      this.#run(group, key, job, { environment: { id: environment.id, slug: environment.slug }, config });
+    }
   }
 
-  #start(group: JobGroup, key: string, job: StoredJob, context: object): void {
-    this.#running.set(key, (this.#running.get(key) ?? 0) + 1);
-    const task = this.#attempt(group, job, { ...context, attempt: job.attempts }).then(() => {
+  #run(address: QueueAddress, key: string, job: StoredJob, context: object): void {
+    const task = this.#attempt(address, job, { ...context, attempt: job.attempts }).then((mayBeDue) => {
       this.#tasks.delete(task);
-      const rest = (this.#running.get(key) ?? 1) - 1;
-      if (rest === 0) this.#running.delete(key);
-      else this.#running.set(key, rest);
-      if (!this.#stopped) this.poll();
+      this.#count(key, -1);
+      if (!this.#stopped && (mayBeDue || this.#mayHaveDue)) this.poll();
     });
     this.#tasks.add(task);
   }
 
-  /** Runs an attempt and stores its end. Never rejects: what cannot be stored is tried again after the lease. */
-  async #attempt(group: JobGroup, job: StoredJob, context: object): Promise<void> {
+  #runningOf(key: string): number {
+    return this.#running.get(key) ?? 0;
+  }
+
+  #count(key: string, change: 1 | -1): void {
+    const running = this.#runningOf(key) + change;
+    if (running === 0) this.#running.delete(key);
+    else this.#running.set(key, running);
+  }
+
+  /** Runs an attempt, stores its end, and returns whether the job may be due again. Never rejects: what cannot be stored is tried again after the lease. */
+  async #attempt(address: QueueAddress, job: StoredJob, context: object): Promise<boolean> {
     const { ctx, log, info, thread, meter } = this.#deps;
     let failed: FailedAttempt | null = null;
     try {
@@ -142,10 +191,11 @@ export class QueueRunner {
       log.debug({ plugin: info.name, queue: this.#name, job: job.id, attempt: job.attempts, reason: failed.error, waitMs: failed.waitMs }, 'a job of a plugin failed');
     }
     try {
-      await endAttempt(ctx, group, job, failed);
+      await endAttempt(ctx, address, job, failed);
     } catch (error) {
       log.warn({ err: error, plugin: info.name, queue: this.#name, job: job.id }, 'the end of a job of a plugin could not be stored; the job runs again');
     }
+    return failed !== null;
   }
 
   #failure({ attempts }: StoredJob, error: Error & { ms?: number }): FailedAttempt {
