@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { definePlugin, type FilterContext, type FilterTypes, hold, type Hold, type HoldableFilter, type HttpResponse, type PluginHost, reject, type Rejection } from '../../src/plugins/api.ts';
+import { definePlugin, type FilterContext, FilterFailure, type FilterTypes, hold, type Hold, type HoldableFilter, type HttpResponse, type PluginHost, reject, type Rejection } from '../../src/plugins/api.ts';
 
 const ConfigSchema = Type.Object({
   url: Type.String({ pattern: '^https?://', maxLength: 2_048, description: 'The address of your service.' }),
@@ -45,8 +45,7 @@ async function decide<N extends HoldableFilter>(host: PluginHost<Config>, type: 
     const body = JSON.stringify({ type, timestamp: new Date(host.now()).toISOString(), data: { environment, actor, ...payload } });
     return verdictIn(await host.http.request(config.url, { method: 'POST', headers: headersFor(config, body), body, timeoutMs: config.timeoutMs, maxBytes: MAX_BYTES }));
   } catch (error) {
-    host.log.warn({ environment: environment.slug, err: error instanceof Error ? error.message : String(error), meaning: config.onError }, 'the moderation service did not give a verdict');
-    return onFailure(config);
+    throw new FilterFailure('the moderation service did not answer', config.onError, { cause: error });
   }
 }
 
@@ -69,9 +68,4 @@ function verdictIn({ status, body }: HttpResponse): Hold | Rejection | undefined
   const { verdict, reason } = answer;
   if (verdict === 'allow') return undefined;
   return verdict === 'hold' ? hold(reason ?? 'the moderation service asked to hold it') : reject(reason ?? 'This was refused by the moderation of this site', 403);
-}
-
-function onFailure({ onError }: Config): Hold | Rejection | undefined {
-  if (onError === 'open') return undefined;
-  return onError === 'hold' ? hold('the moderation service did not answer') : reject('This cannot be published at the moment. Try again later', 403);
 }

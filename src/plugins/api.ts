@@ -112,6 +112,21 @@ export interface FilterOptions {
   readonly onError?: 'open' | 'closed' | 'hold';
 }
 
+/**
+ * Thrown by a filter that fails and whose `onError` depends on something, such as its configuration. It counts as a failure, so
+ * after 5 in a row the filter is not called in this environment for 30 s, and `onError` of the last one applies. The log has the
+ * message and that of the `cause`.
+ */
+export class FilterFailure extends Error {
+  override readonly name = 'FilterFailure';
+  readonly onError: 'open' | 'closed' | 'hold';
+  /** @param message shown to moderators if the content is held */
+  constructor(message: string, onError: 'open' | 'closed' | 'hold', options?: ErrorOptions) {
+    super(message, options);
+    this.onError = onError;
+  }
+}
+
 /** Changes, refuses or holds a write between its validation and its commit. */
 export type Filter<N extends FilterName, Config> = (payload: FilterTypes[N]['payload'], context: FilterContext<Config>) => FilterResult<N> | Promise<FilterResult<N>>;
 
@@ -123,7 +138,7 @@ export type ActionContext<Config> = HookContext<Config> & { readonly attempt: nu
 
 /** How an action is run. */
 export interface ActionOptions {
-  /** Deadline of one attempt in milliseconds, 100 to 60 000; 10 000 by default. A plugin that passes it is ended and restarted. */
+  /** Deadline of one attempt in milliseconds, 100 to 60 000; 10 000 by default. The attempt has failed then; a plugin that is in an endless loop is ended and restarted. */
   readonly timeoutMs?: number;
   /**
    * Handles only events of environments in which the plugin's storage has a key with this prefix, such as `endpoint/`. In the
@@ -139,7 +154,7 @@ export interface ActionOptions {
 
 /**
  * Reacts to a committed event: at least once, in order per thread unless it is not `ordered`, outside the web workers. A rejection is tried again after
- * 1 s, 10 s and 60 s; then the event is skipped and logged. Use a queue for deliveries to third parties.
+ * 1 s, 10 s and 60 s; then the event is skipped and logged. While the disk of the server is full or failing, it is tried until that has passed. Use a queue for deliveries to third parties.
  */
 export type Action<Config> = (event: PluginEvent, context: ActionContext<Config>) => void | Promise<void>;
 

@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Counter, Histogram, Metrics } from '../observability/metrics.ts';
 import type { FilterActor, FilteredComment, FilteredFields, FilterOutcome, FilterPayloads, Filters, WriteFilter } from '../ports/filters.ts';
-import type { FilterName, FilterOptions, FilterTypes, PluginEnvironment } from './api.ts';
+import type { FilterFailure, FilterName, FilterOptions, FilterTypes, PluginEnvironment } from './api.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { type FilterDecision, isHoldable, readResult } from './filter-result.ts';
 import { firstLine } from './plugin-error.ts';
@@ -25,6 +25,8 @@ export interface PluginFilter {
   run(payload: unknown, call: FilterCall): Promise<unknown>;
 }
 
+type OnError = FilterFailure['onError'];
+
 interface Link {
   readonly filter: PluginFilter;
   readonly priority: number;
@@ -32,20 +34,30 @@ interface Link {
   readonly state: FilterState;
 }
 
-/** What is counted of one filter. */
-interface FilterState {
+/** What is counted of one filter in one environment. */
+interface FilterState extends FilterMetrics {
   readonly breaker: CircuitBreaker;
+  /** What the last failure meant. */
+  failure: FilterDecision;
+}
+
+/** The metrics of one filter. */
+interface FilterMetrics {
   readonly duration: Histogram | undefined;
   readonly errors: Counter | undefined;
 }
 
 const BACKEND: FilterActor = { kind: 'backend', userId: null, role: null };
+/** Why content is held, unless the failure says it. */
+const FAILED = 'the filter failed';
+const meanings: ReadonlySet<string> = new Set<OnError>(['open', 'closed', 'hold']);
 const NOT_CHECKED = 'The content could not be checked. Try again later';
 
 /** Runs the filters of all plugins in the order of their priority, then of the configuration. */
 export class FilterChain implements Filters {
   readonly #filters: readonly PluginFilter[];
-  readonly #states: ReadonlyMap<PluginFilter, FilterState>;
+  readonly #metrics: ReadonlyMap<PluginFilter, FilterMetrics>;
+  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #log: Logger;
   /** By name of the filter and slug of the environment. */
   readonly #chains = new Map<string, readonly Link[]>();
@@ -53,14 +65,15 @@ export class FilterChain implements Filters {
   /** @param filters in the order of the configuration */
   constructor(filters: readonly PluginFilter[], { clock, log, metrics }: { clock: Pick<Clock, 'monotonic'>; log: Logger; metrics?: Metrics | undefined }) {
     this.#filters = filters;
+    this.#clock = clock;
     this.#log = log;
-    this.#states = new Map(
+    this.#metrics = new Map(
       filters.map((filter) => {
-        const labels = { plugin: filter.plugin, hook: filter.name };
-        return [filter, { breaker: new CircuitBreaker(clock), duration: metrics?.histogram('plugin_hook_duration_seconds', labels), errors: metrics?.counter('plugin_hook_errors_total', labels) }];
+        const labels = labelsOf(filter);
+        return [filter, { duration: metrics?.histogram('plugin_hook_duration_seconds', labels), errors: metrics?.counter('plugin_hook_errors_total', labels) }];
       }),
     );
-    metrics?.gauge('plugin_filter_skipped', () => filters.map((filter) => [{ plugin: filter.plugin, hook: filter.name }, Number(this.#states.get(filter)?.breaker.isOpen === true)]));
+    metrics?.gauge('plugin_filter_skipped', () => filters.map((filter) => [labelsOf(filter), this.#skippedIn(filter)]));
   }
 
   has(name: FilterName, { slug }: PluginEnvironment): boolean {
@@ -93,9 +106,9 @@ export class FilterChain implements Filters {
   }
 
   /** The decision of one filter, or what its `onError` says if it fails. */
-  async #decide(filter: PluginFilter, { breaker, duration, errors }: FilterState, payload: object, call: FilterCall, check: (comment: FilteredComment) => void): Promise<FilterDecision> {
-    const about = { plugin: filter.plugin, hook: filter.name, environment: call.environment.slug };
-    if (breaker.isOpen) return onFailure(filter);
+  async #decide(filter: PluginFilter, state: FilterState, payload: object, call: FilterCall, check: (comment: FilteredComment) => void): Promise<FilterDecision> {
+    const { breaker, duration, errors } = state;
+    if (breaker.isOpen) return state.failure;
     const begun = performance.now();
     try {
       const decision = readResult(filter.name, await filter.run(payload, call));
@@ -104,12 +117,21 @@ export class FilterChain implements Filters {
       return decision;
     } catch (error) {
       if (errors !== undefined) errors.value += 1;
-      this.#log.warn({ ...about, reason: firstLine(error), onError: filter.options.onError }, 'a filter of a plugin failed');
-      if (breaker.failed()) this.#log.error(about, 'a filter of a plugin has failed 5 times in a row: it is not called for 30 s, and its onError applies');
-      return onFailure(filter);
+      const about = { ...labelsOf(filter), environment: call.environment.slug };
+      const { onError, reason } = failureOf(error, filter);
+      const cause = error instanceof Error && error.cause !== undefined ? firstLine(error.cause) : undefined;
+      this.#log.warn({ ...about, reason: firstLine(error), cause, onError }, 'a filter of a plugin failed');
+      if (breaker.failed()) this.#log.error(about, 'a filter of a plugin has failed 5 times in a row: it is not called in this environment for 30 s, and its onError applies');
+      state.failure = onFailure(filter, onError, reason);
+      return state.failure;
     } finally {
       duration?.observe((performance.now() - begun) / 1_000);
     }
+  }
+
+  /** In how many environments the filter is not called at the moment. */
+  #skippedIn(filter: PluginFilter): number {
+    return [...this.#chains.values()].flat().filter((link) => link.filter === filter && link.state.breaker.isOpen).length;
   }
 
   #chain(name: FilterName, slug: string): readonly Link[] {
@@ -122,17 +144,29 @@ export class FilterChain implements Filters {
   #link(name: FilterName, slug: string): readonly Link[] {
     const links = this.#filters.flatMap((filter): Link[] => {
       const { enabled, priority, config } = settingsIn(filter.settings, slug);
-      const state = this.#states.get(filter);
-      return filter.name !== name || !enabled || state === undefined ? [] : [{ filter, priority: priority ?? filter.options.priority, config, state }];
+      const metrics = this.#metrics.get(filter);
+      if (filter.name !== name || !enabled || metrics === undefined) return [];
+      const state = { ...metrics, breaker: new CircuitBreaker(this.#clock), failure: onFailure(filter, filter.options.onError, FAILED) };
+      return [{ filter, priority: priority ?? filter.options.priority, config, state }];
     });
     // The sort is stable, so equal ones stay in the order of the configuration.
     return links.toSorted((a, b) => b.priority - a.priority);
   }
 }
 
-function onFailure({ name, options: { onError } }: PluginFilter): FilterDecision {
+function labelsOf({ plugin, name }: PluginFilter): { plugin: string; hook: string } {
+  return { plugin, hook: name };
+}
+
+/** What a failure means, and the reason that moderators see: its own if it is a `FilterFailure`, also one from a thread. */
+function failureOf(error: unknown, { options }: PluginFilter): { onError: OnError; reason: string } {
+  const { name, onError, message } = error as Partial<FilterFailure>;
+  return name === 'FilterFailure' && onError !== undefined && meanings.has(onError) ? { onError, reason: message ?? FAILED } : { onError: options.onError, reason: FAILED };
+}
+
+function onFailure({ name }: PluginFilter, onError: OnError, reason: string): FilterDecision {
   if (onError === 'open') return { kind: 'pass', fields: {} };
-  return onError === 'hold' && isHoldable(name) ? { kind: 'hold', reason: 'the filter failed' } : { kind: 'reject', message: NOT_CHECKED, status: 403 };
+  return onError === 'hold' && isHoldable(name) ? { kind: 'hold', reason } : { kind: 'reject', message: NOT_CHECKED, status: 403 };
 }
 
 /** A payload whose comment has the changed fields. Metadata of a new thread are those of its first comment. */

@@ -1,8 +1,9 @@
 import t from 'tap';
 import { createLogger } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
-import type { FilterOptions } from '../../src/plugins/api.ts';
+import { FilterFailure, type FilterOptions } from '../../src/plugins/api.ts';
 import { FilterChain, type PluginFilter } from '../../src/plugins/filter-chain.ts';
+import { receivedError, sentError } from '../../src/plugins/thread/messages.ts';
 import type { FilterOutcome } from '../../src/ports/filters.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 
@@ -35,7 +36,7 @@ function chainOf(...filters: PluginFilter[]) {
   const log = createLogger({ level: 'info', name: 'web', destination: { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) } });
   const metrics = new Metrics();
   const chain = new FilterChain(filters, { clock, log, metrics });
-  return { clock, lines, metrics, run: () => chain.run('comment.create', environment, actor, { roomId: 'r', threadId: 'thr_1', comment }) };
+  return { clock, lines, metrics, run: (slug = 'default') => chain.run('comment.create', { ...environment, slug }, actor, { roomId: 'r', threadId: 'thr_1', comment }) };
 }
 
 t.test('filters run by priority, then in the order of the configuration, each with the patches of those before', async (t) => {
@@ -99,6 +100,33 @@ for (const onError of ['open', 'closed', 'hold'] as const) {
     t.equal(report().skipped, 0);
     fails = true;
     t.equal(await calls(4), 4, 'the count begins anew');
-    t.equal(lines.filter(({ msg }) => /is not called for 30 s/.test(String(msg))).length, 2);
+    t.equal(lines.filter(({ msg }) => /is not called in this environment for 30 s/.test(String(msg))).length, 2);
   });
 }
+
+for (const [where, thrown] of [
+  ['in the worker', (error: Error) => error],
+  ['in a thread', (error: Error) => receivedError(structuredClone(sentError(error)))],
+] as const) {
+  t.test(`a FilterFailure ${where} says what it means, also while the filter is left out`, async (t) => {
+    const failing = filterOf('failing', { onError: 'open' }, () => {
+      throw thrown(new FilterFailure('the service did not answer', 'hold', { cause: new Error('it answered 500') }));
+    });
+    const { lines, run } = chainOf(failing);
+    for (let call = 0; call < 7; call++) t.strictSame(await run(), { outcome: 'hold', plugin: 'failing', reason: 'the service did not answer', fields: {} });
+    t.equal(failing.calls.length, 5);
+    t.match(lines[0], { reason: 'the service did not answer', cause: 'it answered 500', onError: 'hold' });
+  });
+}
+
+t.test('failures of a filter in one environment do not leave it out in another', async (t) => {
+  const failing = filterOf('failing', {}, () => {
+    throw new Error('broken');
+  });
+  const { metrics, run } = chainOf(failing);
+  for (let call = 0; call < 6; call++) await run('staging');
+  t.equal(failing.calls.length, 5);
+  await run('default');
+  t.equal(failing.calls.length, 6);
+  t.match(Object.entries(metrics.takeReport().gauges).filter(([series]) => series.startsWith('plugin_filter_skipped')), [[/failing/, 1]]);
+});

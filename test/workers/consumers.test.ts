@@ -3,9 +3,11 @@ import { createEnvironment, deleteEnvironment } from '../../src/domain/environme
 import { readCursor } from '../../src/domain/events/cursors.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
 import { putUser } from '../../src/domain/users/users.ts';
+import { CollabError } from '../../src/model/errors.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
+import { receivedError, sentError } from '../../src/plugins/thread/messages.ts';
 import type { ConsumedEvent, Consumer } from '../../src/workers/background/consumer.ts';
 import { Consumers } from '../../src/workers/background/consumers.ts';
 import { retainEvents } from '../../src/workers/background/event-retention.ts';
@@ -126,6 +128,28 @@ t.test('an event whose attempts are used up is skipped, logged and counted', asy
   t.equal(metrics.counter('consumer_events_total', { consumer: 'recorder', outcome: 'retried' }).value, 2);
   t.ok(lines.some((line) => line.includes('skips it') && line.includes('"attempt":3')));
 });
+
+for (const [where, refusal] of [
+  ['the store', new CollabError('storage_full', 'The disk is full')],
+  ['the store, reported by the thread of a plugin', receivedError(structuredClone(sentError(new CollabError('storage_full', 'The disk is full'))))],
+] as const) {
+  t.test(`an event is not skipped for a refusal of ${where}, which is no attempt`, async (t) => {
+    const world = await createWorld(t);
+    const { threadId } = await startThread(world);
+    const failures = [refusal, new Error('no answer')];
+    const { consumers, comments } = running(t, world, {
+      retryDelaysMs: [1],
+      work: async (event) => {
+        const failure = event.type === 'comment.created' ? failures.shift() : undefined;
+        if (failure !== undefined) throw failure;
+      },
+    });
+    await consumers.start();
+    await addComment(world, threadId, { body: 'kept' });
+    await until(() => comments().length === 1);
+    t.equal(failures.length, 0);
+  });
+}
 
 t.test('a consumer goes on where it stopped, and repeats after a crash what it had not stored', async (t) => {
   const world = await createWorld(t);

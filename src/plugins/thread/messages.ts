@@ -37,6 +37,12 @@ export interface SentError {
   readonly message: string;
   /** Of a `RetryAfter`. */
   readonly ms?: number;
+  /** Of a `CollabError`. */
+  readonly code?: string;
+  /** Of a `FilterFailure`. */
+  readonly onError?: string;
+  /** The message of its cause. */
+  readonly cause?: string;
 }
 
 /** What a thread receives. */
@@ -61,12 +67,19 @@ export type FromThread =
 /** An error in the form that can be sent. */
 export function sentError(thrown: unknown): SentError {
   if (!(thrown instanceof Error)) return { name: 'Error', message: String(thrown) };
-  const { name, message } = thrown;
-  const ms: unknown = 'ms' in thrown ? thrown.ms : undefined;
-  return { name, message, ...(typeof ms === 'number' ? { ms } : {}) };
+  const { name, message, cause } = thrown;
+  const { ms, code, onError } = thrown as { ms?: unknown; code?: unknown; onError?: unknown };
+  return {
+    name,
+    message,
+    ...(typeof ms === 'number' ? { ms } : {}),
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(typeof onError === 'string' ? { onError } : {}),
+    ...(cause === undefined ? {} : { cause: cause instanceof Error ? cause.message : String(cause) }),
+  };
 }
 
 /** An error that was sent. */
-export function receivedError({ name, message, ms }: SentError): Error {
-  return Object.assign(new Error(message), { name }, ms === undefined ? {} : { ms });
+export function receivedError({ message, ...fields }: SentError): Error {
+  return Object.assign(new Error(message), fields);
 }

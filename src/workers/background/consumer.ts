@@ -27,7 +27,8 @@ export interface Consumer extends AnyConsumer {
   readonly ordered?: boolean;
   /**
    * Milliseconds to wait before each further attempt at an event that failed; after the last one the event is skipped and
-   * logged. Null retries forever, with waits that double from one second to a minute.
+   * logged. Null retries forever, with waits that double from one second to a minute; so does an event for which the store
+   * refused a write, such as while the disk is full.
    */
   readonly retryDelaysMs: readonly number[] | null;
   /**

@@ -6,7 +6,7 @@ import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import type { CpuWatch } from '../../lib/process/cpu-contention.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import type { Environment } from '../../model/environment.ts';
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, isStoreRefusal } from '../../model/errors.ts';
 import { type EventEnvelope, type EventType, typeOfEvent } from '../../model/event.ts';
 import type { StoredEvent } from '../../ports/store.ts';
 import type { Logger } from '../../observability/log.ts';
@@ -248,7 +248,7 @@ export class StreamReader {
   /** Handles an event until it succeeds, its attempts are used up, or the process shuts down. */
   async #handle(consumer: Consumer, seq: number, event: EventEnvelope): Promise<void> {
     const { signal } = this.#stop;
-    for (let attempt = 1; !signal.aborted; attempt++) {
+    for (let attempt = 1, refusals = 0; !signal.aborted; ) {
       try {
         await this.#semaphore.run(async () => {
           signal.throwIfAborted();
@@ -257,7 +257,8 @@ export class StreamReader {
         return this.#finish(seq, 'handled');
       } catch (error) {
         if (signal.aborted) return;
-        const wait = retryDelay(consumer.retryDelaysMs, attempt);
+        const isRefusal = isStoreRefusal(error);
+        const wait = isRefusal ? retryDelay(null, ++refusals) : retryDelay(consumer.retryDelaysMs, attempt);
         const about = { err: error, ...this.#names(), seq, eventId: event.eventId, attempt };
         if (wait === null) {
           this.#deps.log.error(about, 'a consumer could not handle an event and skips it');
@@ -265,6 +266,7 @@ export class StreamReader {
         }
         this.#deps.log.warn({ ...about, waitMs: wait }, 'a consumer failed to handle an event; it is tried again');
         this.#deps.onOutcome(this.consumer.name, 'retried', 1);
+        if (!isRefusal) attempt++;
         await this.#pause(wait);
       }
     }
