@@ -9,8 +9,7 @@ import type { User } from '../model/user.ts';
 
 /** The types of all events. */
 export { eventTypes } from '../model/event.ts';
-
-// The public API of plugins, exported as `collab/plugin`. A plugin imports nothing else of Collab. docs/plugins.md is the guide.
+// The public API of plugins, exported as `collab/plugin`: they import nothing else of Collab. docs/plugins.md is the guide.
 
 /** The version of this API. A plugin names the version that it was written for. */
 export const API_VERSION = 1;
@@ -21,15 +20,11 @@ export type Payload = Json;
 /** An environment, as plugins see it. */
 export type PluginEnvironment = Readonly<{ id: string; slug: string }>;
 
-/** The client whose request runs a filter. */
-export interface PluginActor {
-  /** `backend` for a secret key, `user` for a browser. */
-  readonly kind: 'backend' | 'user';
-  /** The user; null for a backend that acts as no user. */
-  readonly userId: string | null;
-  /** The role of a user's token; null for a backend. */
-  readonly role: 'viewer' | 'member' | 'moderator' | null;
-}
+/**
+ * The client whose request runs a filter: a `user` in a browser, or a `backend` with a secret key, which has no role and may act as
+ * no user.
+ */
+export type PluginActor = Readonly<{ kind: 'backend' | 'user'; userId: string | null; role: 'viewer' | 'member' | 'moderator' | null }>;
 
 /** A comment that a filter may change before it is written. */
 export interface DraftComment extends Pick<Comment, 'userId' | 'body' | 'mentions' | 'metadata'> {
@@ -64,19 +59,10 @@ export type FilterName = keyof FilterTypes;
 /** The filters whose content can be held for moderation. */
 export type HoldableFilter = 'comment.create' | 'comment.update' | 'thread.create';
 
-/** Refuses what is filtered; made by `reject`. */
-export interface Rejection {
-  readonly outcome: 'reject';
-  /** Shown to the client. */
-  readonly message: string;
-  readonly status: 400 | 403;
-}
-/** Holds what is filtered until a moderator decides; made by `hold`. */
-export interface Hold {
-  readonly outcome: 'hold';
-  /** Shown to moderators only. */
-  readonly reason: string;
-}
+/** Refuses what is filtered; made by `reject`. The client sees the message. */
+export type Rejection = Readonly<{ outcome: 'reject'; message: string; status: 400 | 403 }>;
+/** Holds what is filtered until a moderator decides; made by `hold`. Only moderators see the reason. */
+export type Hold = Readonly<{ outcome: 'hold'; reason: string }>;
 /** What a filter may return: nothing to leave the payload as it is, a patch, or a verdict. */
 export type FilterResult<N extends FilterName> = void | undefined | FilterTypes[N]['patch'] | Rejection | (N extends HoldableFilter ? Hold : never);
 
@@ -113,9 +99,8 @@ export interface FilterOptions {
 }
 
 /**
- * Thrown by a filter that fails and whose `onError` depends on something, such as its configuration. It counts as a failure, so
- * after 5 in a row the filter is not called in this environment for 30 s, and `onError` of the last one applies. The log has the
- * message and that of the `cause`.
+ * Thrown by a filter whose `onError` depends on something, such as its configuration. It counts as a failure: after 5 in a row the
+ * filter is not called in this environment for 30 s, and the last `onError` applies. The log has its message, and that of its `cause`.
  */
 export class FilterFailure extends Error {
   override readonly name = 'FilterFailure';
@@ -153,8 +138,9 @@ export interface ActionOptions {
 }
 
 /**
- * Reacts to a committed event: at least once, in order per thread unless it is not `ordered`, outside the web workers. A rejection is tried again after
- * 1 s, 10 s and 60 s; then the event is skipped and logged. While the disk of the server is full or failing, it is tried until that has passed. Use a queue for deliveries to third parties.
+ * Reacts to a committed event: at least once, in order per thread unless it is not `ordered`, outside the web workers. A rejection
+ * is tried again after 1 s, 10 s and 60 s, or as long as the disk of the server is full or failing; then the event is skipped and
+ * logged. Use a queue for deliveries to third parties.
  */
 export type Action<Config> = (event: PluginEvent, context: ActionContext<Config>) => void | Promise<void>;
 
@@ -183,9 +169,8 @@ export interface Job {
   /** Attempts so far. */
   readonly attempts: number;
   readonly state: 'waiting' | 'dead';
-  /** ISO 8601 times. */
   readonly createdAt: string;
-  /** When the next attempt is due; of a dead job, when it died. */
+  /** When the next attempt is due; of a dead job, when it died. Times are ISO 8601. */
   readonly dueAt: string;
   /** Why the last attempt failed; null before that. */
   readonly lastError: string | null;
@@ -297,9 +282,9 @@ export interface RouteRequest {
   /** The user of the token, on a route with the credential `user`; null otherwise. */
   readonly userId: string | null;
   readonly query: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
   /** The body as text, at most 64 KiB; '' if there is none. */
   readonly body: string;
-  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** The answer of a route. */
