@@ -75,7 +75,7 @@ export function sentError(thrown: unknown): SentError {
     ...(typeof ms === 'number' ? { ms } : {}),
     ...(typeof code === 'string' ? { code } : {}),
     ...(typeof onError === 'string' ? { onError } : {}),
-    ...(cause === undefined ? {} : { cause: cause instanceof Error ? cause.message : String(cause) }),
+    ...(cause instanceof Error ? { cause: cause.message } : {}),
   };
 }
 
