@@ -3,6 +3,8 @@ import { eventTypes, type Kv, type Payload, type PluginEvent } from '../../src/p
 
 /** The prefix of the keys of endpoints in the plugin's storage. */
 export const ENDPOINT_PREFIX = 'endpoint/';
+/** The field of an endpoint that lists the types of events which it receives. */
+export const TYPES_FIELD = 'events' satisfies keyof Endpoint;
 /** The most endpoints in one environment. */
 export const MAX_ENDPOINTS = 100;
 

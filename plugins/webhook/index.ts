@@ -3,7 +3,7 @@ import { definePlugin } from '../../src/plugins/api.ts';
 import { registerDeliveryCommands } from './delivery-commands.ts';
 import { deliver, RETRY_DELAYS_MS } from './deliver.ts';
 import { registerEndpointCommands } from './endpoint-commands.ts';
-import { ENDPOINT_PREFIX } from './endpoints.ts';
+import { ENDPOINT_PREFIX, TYPES_FIELD } from './endpoints.ts';
 import { jobsFor } from './fan-out.ts';
 
 /** Sends the events of an environment to HTTP endpoints, signed as Standard Webhooks 1.0 (docs/webhooks.md). */
@@ -26,7 +26,7 @@ export default definePlugin({
         if (jobs.length > 0) await deliveries.add(environment, jobs);
       },
       // Deliveries are not ordered, so the jobs of a busy thread need not wait for each other.
-      { whenKv: ENDPOINT_PREFIX, ordered: false },
+      { whenKv: ENDPOINT_PREFIX, typesIn: TYPES_FIELD, ordered: false },
     );
     registerEndpointCommands(host);
     registerDeliveryCommands(host, deliveries);

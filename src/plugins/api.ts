@@ -9,9 +9,8 @@ import type { User } from '../model/user.ts';
 
 /** The types of all events. */
 export { eventTypes } from '../model/event.ts';
-// The public API of plugins, exported as `collab/plugin`: they import nothing else of Collab. docs/plugins.md is the guide.
 
-/** The version of this API. A plugin names the version that it was written for. */
+/** The version of this API, which plugins import as `collab/plugin` (docs/plugins.md). A plugin names the one that it was written for. */
 export const API_VERSION = 1;
 
 /** A value that can be sent to another thread (structured clone) and stored as JSON. */
@@ -130,6 +129,8 @@ export interface ActionOptions {
    * others an event costs nothing. Events from before the first such key are not handled.
    */
   readonly whenKv?: string;
+  /** The field of the values under `whenKv` that lists the types of events to handle, or is null for all. Others cost nothing. */
+  readonly typesIn?: string;
   /**
    * Whether events of one thread are handled in order, the next one when the one before is finished; true by default. Without,
    * a thread with many events is handled faster. Counts only if no action of the plugin is ordered.
@@ -138,9 +139,8 @@ export interface ActionOptions {
 }
 
 /**
- * Reacts to a committed event: at least once, in order per thread unless it is not `ordered`, outside the web workers. A rejection
- * is tried again after 1 s, 10 s and 60 s, or as long as the disk of the server is full or failing; then the event is skipped and
- * logged. Use a queue for deliveries to third parties.
+ * Reacts to a committed event, at least once, outside the web workers. A rejection is tried again after 1 s, 10 s and 60 s, or as
+ * long as the disk of the server is full or failing; then the event is skipped and logged. Use a queue for deliveries to others.
  */
 export type Action<Config> = (event: PluginEvent, context: ActionContext<Config>) => void | Promise<void>;
 

@@ -11,7 +11,7 @@ import type { PluginServices } from './services.ts';
 /** The hooks that a plugin has registered, in the order of the registrations. `Config` is not known here: it was validated. */
 export interface Hooks {
   readonly filters: { readonly name: FilterName; readonly filter: Filter<FilterName, unknown>; readonly options: Required<FilterOptions> }[];
-  readonly actions: { readonly type: EventType | '*'; readonly action: Action<unknown>; readonly timeoutMs: number; readonly whenKv: string | null; readonly ordered: boolean }[];
+  readonly actions: { readonly type: EventType | '*'; readonly action: Action<unknown>; readonly timeoutMs: number; readonly whenKv: string | null; readonly typesIn: string | null; readonly ordered: boolean }[];
   readonly queues: { readonly name: string; readonly run: (job: Job, context: JobContext<unknown>, environment: PluginEnvironment) => void | Promise<void>; readonly options: Required<QueueOptions> }[];
   readonly routes: { readonly options: RouteOptions; readonly handle: (request: RouteRequest, context: HookContext<unknown>) => RouteAnswer | Promise<RouteAnswer> }[];
   readonly commands: { readonly options: CommandOptions; readonly run: (call: CommandCall<unknown>) => CommandResult | Promise<CommandResult> }[];
@@ -52,10 +52,10 @@ function createHost(name: string, services: PluginServices, hooks: Hooks): Plugi
       if (!onErrorValues.has(onError)) throw new Error(`onError of the filter ${filterName} must be open, closed or hold, not ${shown(onError)}`);
       hooks.filters.push({ name: filterName, filter: filter as unknown as Filter<FilterName, unknown>, options: { priority, timeoutMs, onError } });
     },
-    action: (type, action, { timeoutMs = 10_000, whenKv, ordered = true }: ActionOptions = {}) => {
+    action: (type, action, { timeoutMs = 10_000, whenKv, typesIn, ordered = true }: ActionOptions = {}) => {
       if (type !== '*' && !(eventTypes as readonly string[]).includes(type)) throw new Error(`there is no event ${type}`);
       bound(`timeoutMs of the action on ${type}`, timeoutMs, 100, 60_000);
-      hooks.actions.push({ type, action: action as Action<unknown>, timeoutMs, whenKv: whenKv ?? null, ordered });
+      hooks.actions.push({ type, action: action as Action<unknown>, timeoutMs, whenKv: whenKv ?? null, typesIn: typesIn ?? null, ordered });
     },
     queue: (queueName, run, options): Queue => {
       const { concurrency = 8, timeoutMs = 20_000, groupConcurrency = 256, retryDelaysMs } = options;

@@ -73,6 +73,18 @@ export class PluginKv {
     return this.#ctx.store.cached(`kv ${this.#partition} ${prefix}`, [this.#partition], async () => (await this.#ctx.store.range(this.#partition, { prefix, limit: 1 })).length > 0);
   }
 
+  /**
+   * The texts in the lists that the values under a prefix have in this field; null, for all, if one has no list there or there are
+   * more than 100 values. Cached until the storage changes.
+   */
+  listedUnder(prefix: string, field: string): Promise<ReadonlySet<string> | null> {
+    return this.#ctx.store.cached(`kv listed ${this.#partition} ${field} ${prefix}`, [this.#partition], async () => {
+      const entries = await this.#ctx.store.range(this.#partition, { prefix, limit: MAX_CACHED + 1 });
+      const lists = entries.map(({ value }) => (JSON.parse(value) as Record<string, unknown> | null)?.[field]);
+      return entries.length <= MAX_CACHED && lists.every((list) => Array.isArray(list)) ? new Set(lists.flat()) : null;
+    });
+  }
+
   async #write(key: string, change: (stored: string | undefined) => string | undefined): Promise<void> {
     checkKey(key);
     await this.#ctx.store.transact(async (tx) => {

@@ -11,7 +11,7 @@ export function infoOf({ plugin, entry, settings }: LoadedPlugin, hooks: Hooks):
     settings,
     hooks: {
       filters: hooks.filters.map(({ name, options }) => ({ name, options })),
-      actions: hooks.actions.map(({ type, timeoutMs, whenKv, ordered }) => ({ type, timeoutMs, whenKv, ordered })),
+      actions: hooks.actions.map(({ type, timeoutMs, whenKv, typesIn, ordered }) => ({ type, timeoutMs, whenKv, typesIn, ordered })),
       queues: hooks.queues.map(({ name, options }) => ({ name, options })),
       routes: hooks.routes.map(({ options }) => options),
       commands: hooks.commands.map(({ options }) => options),

@@ -18,7 +18,7 @@ export interface PluginInfo {
   readonly settings: PluginSettings;
   readonly hooks: {
     readonly filters: readonly { readonly name: FilterName; readonly options: Required<FilterOptions> }[];
-    readonly actions: readonly { readonly type: EventType | '*'; readonly timeoutMs: number; readonly whenKv: string | null; readonly ordered: boolean }[];
+    readonly actions: readonly { readonly type: EventType | '*'; readonly timeoutMs: number; readonly whenKv: string | null; readonly typesIn: string | null; readonly ordered: boolean }[];
     readonly queues: readonly { readonly name: string; readonly options: Required<QueueOptions> }[];
     readonly routes: readonly RouteOptions[];
     readonly commands: readonly CommandOptions[];

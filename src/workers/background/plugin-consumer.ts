@@ -2,12 +2,14 @@ import type { Context } from '../../domain/context.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
 import { PluginKv } from '../../domain/plugins/kv.ts';
 import type { Environment } from '../../model/environment.ts';
-import type { EventEnvelope } from '../../model/event.ts';
+import type { EventEnvelope, EventType } from '../../model/event.ts';
 import type { HookMeter } from '../../plugins/hook-meter.ts';
 import { Interrupted, type PluginThread } from '../../plugins/plugin-thread.ts';
 import { settingsIn } from '../../plugins/settings.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
 import type { Consumer } from './consumer.ts';
+
+type ActionInfo = PluginInfo['hooks']['actions'][number];
 
 /** Events of one environment that a plugin handles at once. */
 const CONCURRENCY = 16;
@@ -19,15 +21,21 @@ const MAX_INTERRUPTIONS = 20;
 export function pluginConsumer(ctx: Context, info: PluginInfo, thread: PluginThread, meter: HookMeter): Consumer | null {
   const { name, settings, hooks } = info;
   if (hooks.actions.length === 0) return null;
-  const isActive = ({ whenKv }: (typeof hooks.actions)[number], { id }: Pick<Environment, 'id'>): Promise<boolean> =>
+  const isActive = ({ whenKv }: ActionInfo, { id }: Pick<Environment, 'id'>): Promise<boolean> =>
     whenKv === null ? Promise.resolve(true) : new PluginKv(ctx, id, name).hasPrefix(whenKv);
+  const handles = async (action: ActionInfo, environment: Pick<Environment, 'id'>, type: EventType): Promise<boolean> => {
+    if ((action.type !== '*' && action.type !== type) || !(await isActive(action, environment))) return false;
+    if (action.whenKv === null || action.typesIn === null) return true;
+    const types = await new PluginKv(ctx, environment.id, name).listedUnder(action.whenKv, action.typesIn);
+    return types === null || types.has(type);
+  };
 
   const handle = async (event: EventEnvelope, environmentId: string, signal: AbortSignal, attempt: number): Promise<void> => {
     const { id, slug } = await environmentById(ctx, environmentId);
     const { enabled, config } = settingsIn(settings, slug);
     if (!enabled) return;
     for (const [index, action] of hooks.actions.entries()) {
-      if ((action.type !== '*' && action.type !== event.type) || !(await isActive(action, { id }))) continue;
+      if (!(await handles(action, { id }, event.type))) continue;
       const context = { environment: { id, slug }, config, attempt };
       await meter.measure(`action ${action.type}`, () => uninterrupted(signal, () => thread.run({ kind: 'action', index }, event, context, action.timeoutMs)));
     }
