@@ -68,7 +68,8 @@ async function replay(host: PluginHost<unknown>, queue: Queue, call: Call): Prom
   if (options['from'] === undefined) throw new UsageError('Name a failed delivery, or add --failed or --from <seq>.', [`\`collab webhook failed --env ${environment.slug}\` lists the failed deliveries.`]);
   const from = integer(options['from'], '--from', 1, Number.MAX_SAFE_INTEGER);
   const to = integer(options['to'] ?? String(Number.MAX_SAFE_INTEGER), '--to', from, Number.MAX_SAFE_INTEGER);
-  return replayed(await replayRange(host, queue, environment, endpoint, from, to));
+  const { count, first } = await replayRange(host, queue, environment, endpoint, from, to);
+  return replayed(count, first > from ? { from, to: Math.min(to, first - 1) } : null);
 }
 
 async function retryDead(queue: Queue, environment: PluginEnvironment, id: string): Promise<true> {
@@ -88,13 +89,17 @@ async function replayFailed(queue: Queue, environment: PluginEnvironment, { id }
   return count;
 }
 
-/** Adds the events of a range that the endpoint receives. One that waits for its next attempt is made due, also if it failed finally. */
-async function replayRange(host: PluginHost<unknown>, queue: Queue, environment: PluginEnvironment, endpoint: Endpoint, from: number, to: number): Promise<number> {
-  let count = 0;
+/**
+ * Adds the events of a range that the endpoint receives. One that waits for its next attempt is made due, also if it failed finally.
+ * Returns how many there were, and the position of the first event that the log has from `from` on, or `from`.
+ */
+async function replayRange(host: PluginHost<unknown>, queue: Queue, environment: PluginEnvironment, endpoint: Endpoint, from: number, to: number): Promise<{ count: number; first: number }> {
+  let [count, first] = [0, from];
   for (let since = from - 1; since < to; ) {
     const events = await host.data.events(environment, since, PAGE);
     const last = events.at(-1);
     if (last === undefined) break;
+    if (since === from - 1) first = events[0]?.seq ?? from;
     since = last.seq;
     for (const event of events) {
       if (event.seq > to || !receives(endpoint, event)) continue;
@@ -103,7 +108,7 @@ async function replayRange(host: PluginHost<unknown>, queue: Queue, environment:
       if (!(await queue.retry(environment, deliveryId(endpoint.id, event.eventId)))) await queue.add(environment, [jobOf(endpoint, messageOf(event))]);
     }
   }
-  return count;
+  return { count, first };
 }
 
 /** All dead jobs, read by pages. */
@@ -120,8 +125,11 @@ function deliveryOf({ payload }: Job): Delivery {
   return payload as unknown as Delivery;
 }
 
-function replayed(count: number): CommandResult {
-  return { json: { replayed: count }, text: count === 1 ? '1 delivery is due now.' : `${count} deliveries are due now.` };
+/** @param missing positions of events that retention has removed from the log */
+function replayed(count: number, missing: { readonly from: number; readonly to: number } | null = null): CommandResult {
+  const due = count === 1 ? '1 delivery is due now.' : `${count} deliveries are due now.`;
+  if (missing === null) return { json: { replayed: count }, text: due };
+  return { json: { replayed: count, missing }, text: `${due} The events ${missing.from} to ${missing.to} are no longer in the log, so they cannot be delivered again.` };
 }
 
 function integer(text: string | true, flag: string, min: number, max: number): number {

@@ -229,6 +229,12 @@ t.test('a range of the log is sent again, without what the endpoint does not rec
   t.same((await host.command(`replay ${added.id}`, { from: '2', to: '5' })).json, { replayed: 3 });
   await host.runJobs();
   t.same(idsOf(receiver), ['evt_2', 'evt_3', 'evt_5']);
+  host.data.log.splice(0, 3);
+  const partly = await host.command(`replay ${added.id}`, { from: '2' });
+  t.same(partly.json, { replayed: 2, missing: { from: 2, to: 3 } });
+  t.equal(partly.text, '2 deliveries are due now. The events 2 to 3 are no longer in the log, so they cannot be delivered again.');
+  t.same((await host.command(`replay ${added.id}`, { from: '1', to: '2' })).json, { replayed: 0, missing: { from: 1, to: 2 } });
+  t.same((await host.command(`replay ${added.id}`, { from: '7' })).json, { replayed: 0 });
   await t.rejects(host.command(`replay ${added.id}`, { from: '0' }), /--from must be an integer, at least 1/);
   await t.rejects(host.command(`replay ${added.id}`, { from: '5', to: '4' }), /--to must be an integer, at least 5/);
   await t.rejects(host.command(`replay ${added.id}`), /--failed or --from/);
