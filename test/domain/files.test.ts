@@ -380,5 +380,6 @@ t.test('thumbnails of different users are made in turn', async (t) => {
   await put(world, world.bob, 'image/png', unlimited, 'one of bob');
   await world.work();
   t.equal(made.length, 41);
-  t.ok(made.indexOf('one of bob'.length) < 4, `bob's was made after ${made.indexOf('one of bob'.length)} others`);
+  // Jobs run beside each other, so one may overtake another: within the batch of 12.
+  t.ok(made.indexOf('one of bob'.length) < 12, `bob's was made after ${made.indexOf('one of bob'.length)} others`);
 });
