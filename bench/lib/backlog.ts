@@ -3,7 +3,7 @@ import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { MemoryShared } from '../../src/adapters/memory/shared.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { addNotification, notificationId, notificationKey } from '../../src/domain/notifications/notification-records.ts';
-import { addJobs } from '../../src/domain/plugins/jobs.ts';
+import { addJobs, newJobs } from '../../src/domain/plugins/jobs.ts';
 import { systemClock, timestamp } from '../../src/lib/clock.ts';
 import type { Installation } from './collab.ts';
 import type { Backlog } from './plan.ts';
@@ -35,7 +35,7 @@ export async function fillBacklog({ dir, environment }: Installation, endpointId
     const address = { environmentId, plugin: 'webhook', queue: 'deliveries' };
     for (let from = 0; from < deliveries; from += PER_COMMIT) {
       const drafts = Array.from({ length: Math.min(PER_COMMIT, deliveries - from) }, (_, i) => deliveryOf(endpointId, from + i));
-      await addJobs(ctx, address, drafts);
+      await addJobs(ctx, address, newJobs(drafts, systemClock.now()));
       if ((from / PER_COMMIT) % COMMITS_PER_CHECKPOINT === 0) await store.checkpoint();
     }
     await store.checkpoint();
