@@ -5,6 +5,7 @@ import type { FilterActor, FilteredComment, FilteredFields, FilterOutcome, Filte
 import type { FilterFailure, FilterName, FilterOptions, FilterTypes, PluginEnvironment } from './api.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { type FilterDecision, isHoldable, readResult } from './filter-result.ts';
+import { isOnError } from './hooks.ts';
 import { firstLine } from './plugin-error.ts';
 import { type PluginSettings, settingsIn } from './settings.ts';
 
@@ -50,7 +51,6 @@ interface FilterMetrics {
 const BACKEND: FilterActor = { kind: 'backend', userId: null, role: null };
 /** Why content is held, unless the failure says it. */
 const FAILED = 'the filter failed';
-const meanings: ReadonlySet<string> = new Set<OnError>(['open', 'closed', 'hold']);
 const NOT_CHECKED = 'The content could not be checked. Try again later';
 
 /** Runs the filters of all plugins in the order of their priority, then of the configuration. */
@@ -161,7 +161,7 @@ function labelsOf({ plugin, name }: PluginFilter): { plugin: string; hook: strin
 /** What a failure means, and the reason that moderators see: its own if it is a `FilterFailure`, also one from a thread. */
 function failureOf(error: unknown, { options }: PluginFilter): { onError: OnError; reason: string } {
   const { name, onError, message } = error as Partial<FilterFailure>;
-  return name === 'FilterFailure' && onError !== undefined && meanings.has(onError) ? { onError, reason: message ?? FAILED } : { onError: options.onError, reason: FAILED };
+  return name === 'FilterFailure' && isOnError(onError) ? { onError, reason: message ?? FAILED } : { onError: options.onError, reason: FAILED };
 }
 
 function onFailure({ name }: PluginFilter, onError: OnError, reason: string): FilterDecision {

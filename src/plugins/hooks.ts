@@ -18,7 +18,7 @@ export interface Hooks {
 }
 
 const filterNames = new Set<string>(['comment.create', 'comment.update', 'thread.create', 'thread.resolve', 'reaction.create', 'upload.create', 'connection.open', 'notification.deliver', 'webhook.deliver'] satisfies FilterName[]);
-const onErrorValues = new Set<string>(['open', 'closed', 'hold'] satisfies FilterOptions['onError'][]);
+const onErrorValues: ReadonlySet<unknown> = new Set(['open', 'closed', 'hold'] satisfies FilterOptions['onError'][]);
 const QUEUE_NAME = /^[a-z][a-z0-9-]{0,39}$/;
 const PATH = /^[a-z0-9-]{1,64}$/;
 
@@ -49,7 +49,7 @@ function createHost(name: string, services: PluginServices, hooks: Hooks): Plugi
       if (!filterNames.has(filterName)) throw new Error(`there is no filter ${String(filterName)}`);
       bound(`timeoutMs of the filter ${filterName}`, timeoutMs, 100, 10_000);
       if (!Number.isSafeInteger(priority)) throw new Error(`priority of the filter ${filterName} must be a whole number, not ${shown(priority)}`);
-      if (!onErrorValues.has(onError)) throw new Error(`onError of the filter ${filterName} must be open, closed or hold, not ${shown(onError)}`);
+      if (!isOnError(onError)) throw new Error(`onError of the filter ${filterName} must be open, closed or hold, not ${shown(onError)}`);
       hooks.filters.push({ name: filterName, filter: filter as unknown as Filter<FilterName, unknown>, options: { priority, timeoutMs, onError } });
     },
     action: (type, action, { timeoutMs = 10_000, whenKv, typesIn, ordered = true }: ActionOptions = {}) => {
@@ -80,4 +80,9 @@ function createHost(name: string, services: PluginServices, hooks: Hooks): Plugi
 
 function bound(what: string, value: number, minimum: number, maximum: number): void {
   if (!Number.isInteger(value) || value < minimum || value > maximum) throw new Error(`${what} must be a whole number from ${minimum} to ${maximum}, not ${value}`);
+}
+
+/** Whether a value says what a failure of a filter means; plugins need not be typed. */
+export function isOnError(value: unknown): value is Required<FilterOptions>['onError'] {
+  return onErrorValues.has(value);
 }
