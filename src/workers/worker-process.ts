@@ -1,4 +1,3 @@
-import { collectWhenIdle } from '../lib/process/idle-gc.ts';
 import type { Logger } from '../observability/log.ts';
 import { type ProcessChannel, childChannel } from '../cluster/channel.ts';
 import { StartError, WorkerExit } from '../cluster/exit.ts';
@@ -48,7 +47,6 @@ export function runWorkerProcess(startWorker: StartWorker): void {
   // Not process.exit: during a commit it can hang in the store's native teardown, and no watchdog is left to kill it.
   channel.onClose(() => process.kill(process.pid, 'SIGKILL'));
 
-  collectWhenIdle();
   let worker: Promise<RunningWorker> | null = null;
   channel.onMessage((message) => {
     if (message.type === 'start' && worker === null) {
