@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import type { CoreApp } from '../net/core.ts';
+import type { InputWatch } from '../net/input-watch.ts';
 import { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { Logger } from '../observability/log.ts';
 import type { PluginRoute } from '../plugins/web-plugins.ts';
@@ -32,6 +33,8 @@ export interface HttpDeps {
   readonly log: Logger;
   /** Read at every response: while draining, each is the last on its connection. */
   readonly status: ServerStatus;
+  /** Told of every complete response; absent if the store reads the log in every callback. */
+  readonly input?: Pick<InputWatch, 'onResponse'> | undefined;
   /** Served at `/` while `config.demo` is true. */
   readonly demo?: DemoPage | undefined;
   /** Milliseconds between two heartbeats of an event stream; 15 s when absent. */
@@ -74,7 +77,11 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
   const files = new Files({ ctx, config, log, proxies, meter });
   const pages = new Pages({ clock: ctx.clock, store: ctx.store, dataDir: config.dataDir, status, log }, config, deps.demo ?? null);
 
-  const options = { draining: () => status.draining, finished: (exchange: Exchange) => requests.finished(exchange) };
+  const finished = (exchange: Exchange): void => {
+    deps.input?.onResponse(exchange.hasUnreadBody);
+    requests.finished(exchange);
+  };
+  const options = { draining: () => status.draining, finished };
   app.any('/*', (response, request) => {
     const exchange = new Exchange(response, request, options);
     requests.started();

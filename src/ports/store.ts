@@ -190,8 +190,8 @@ export interface Store extends Reader {
   /**
    * Makes reads cheaper for a process that serves requests. After this call, a read shows every commit that was made before
    * the last call of the returned function, and before the current event loop iteration began, instead of every commit from
-   * before the current callback. Call the returned function in every callback in which a request or message of a client begins
-   * to arrive, before handling it: its sender may know of commits that this process has not seen.
+   * before the current callback. Call the returned function before handling a request or message of a client that may have
+   * begun to arrive after the last call: its sender may know of commits that this process has not seen.
    */
   expireOnInput(): () => void;
 

@@ -5,6 +5,7 @@ import { writeKeyUses } from '../domain/access/key-uses.ts';
 import type { ServerStatus } from '../http/health.ts';
 import type { HttpServer } from '../net/core.ts';
 import { chooseCore, type CoreChoice } from '../net/core-check.ts';
+import { InputWatch, pollBatches } from '../net/input-watch.ts';
 import { createServer } from '../net/listen.ts';
 import { attachHttp, type Http } from '../http/server.ts';
 import type { Metrics } from '../observability/metrics.ts';
@@ -79,10 +80,11 @@ interface Parts {
 export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics, traces, plugins }: WebWorkerOptions): Promise<WebWorker> {
   const core = await requireCore(config);
   const status: ServerStatus = { draining: false, warnings: plugins?.warnings ?? [] };
-  const server = createServer(core.kind, ctx.store.expireOnInput());
+  const input = new InputWatch(ctx.store.expireOnInput(), pollBatches(core.kind));
+  const server = createServer(core.kind, input);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? await (await import('../demo/demo.ts')).startDemo(ctx, DEMO_ENVIRONMENT) : undefined;
-  const http = attachHttp(server.app, { ctx, config, log, status, metrics, traces, demo, plugins: plugins?.routes, socketSchemas });
+  const http = attachHttp(server.app, { ctx, config, log, status, input, metrics, traces, demo, plugins: plugins?.routes, socketSchemas });
   logListenerErrors(ctx.store, log);
   const unfollowCommits = followCommits(ctx, bus);
   if (metrics !== undefined) timeCommits(ctx, metrics);

@@ -66,6 +66,11 @@ export class Exchange {
     return this.over ? '' : this.#writer.peer;
   }
 
+  /** Whether more of the body may arrive. */
+  get hasUnreadBody(): boolean {
+    return this.#body.unread > 0;
+  }
+
   /** Bytes of the body that are buffered and not read yet. */
   get bufferedBytes(): number {
     return this.#body.bufferedBytes;
