@@ -60,10 +60,8 @@ async function measure(collab: Collab, plan: Plan): ReturnType<typeof runWrk> {
   return withTargets([collab], async () => {
     await seedUsers(collab, 50);
     const threads = threadsFile(await seedThreads(collab, 500, 1));
-    await runWrk('create', collab, threads, 2 * plan.warmUpSeconds);
-    await untilIdle([collab]);
-    // Without requests V8 discards compiled code.
     await runWrk('create', collab, threads, plan.warmUpSeconds);
+    await untilIdle([collab]);
     return runWrk('create', collab, threads, plan.seconds);
   });
 }
