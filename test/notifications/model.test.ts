@@ -15,8 +15,8 @@ import type { Notification } from '../../src/model/notification.ts';
 import { addComment, createWorld, query, startThread, type World } from '../domain/world.ts';
 import { InboxModel } from '../helpers/inbox-model.ts';
 
-const RUNS = 5;
-const OPERATIONS = 2_000;
+const RUNS = 1;
+const OPERATIONS = 10_000;
 const CHECK_EVERY = 250;
 const USERS = ['ann', 'bob', 'cat', 'dan'];
 /** Also an id that no user has. */
