@@ -48,7 +48,7 @@ export async function runDigest(host: Host, job: Job, { config }: JobContext<Con
   await removePending(kv, pending);
 }
 
-/** What the templates get. */
+/** The values for the templates. */
 export function digestOf(name: string, notifications: readonly DigestItem[], unsubscribe: string | null): Digest {
   const single = notifications.length === 1 ? (notifications[0] ?? null) : null;
   return { name, count: notifications.length, single, notifications, unsubscribeUrl: unsubscribe };

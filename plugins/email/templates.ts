@@ -17,7 +17,7 @@ export interface DigestItem {
   readonly time: string;
 }
 
-/** What the templates of a mail may contain, as `{{name}}` (docs/channels.md lists them). */
+/** The placeholders of the templates of a mail, as `{{name}}` (docs/channels.md lists them). */
 export interface Digest {
   /** Name of the recipient. */
   readonly name: string;

@@ -59,7 +59,7 @@ function headersFor({ secret }: Config, body: string): Record<string, string> {
   return { 'Content-Type': 'application/json', 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
 }
 
-/** What the service answered: 204 and `allow` are no objection. Throws for anything that is no verdict. */
+/** The verdict of the service: 204 and `allow` are no objection. Throws for anything that is no verdict. */
 function verdictIn({ status, body }: HttpResponse): Hold | Rejection | undefined {
   if (status === 204) return undefined;
   if (status !== 200) throw new Error(`it answered ${status}, not 200 or 204`);

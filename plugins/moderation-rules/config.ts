@@ -52,7 +52,7 @@ export const ConfigSchema = Type.Object({
 });
 export type Config = Static<typeof ConfigSchema>;
 
-/** What is wrong with the first pattern of rules that RE2 does not take; null if it takes all. */
+/** The fault of the first pattern that RE2 does not accept; null if it accepts all. */
 function faultIn(rules: readonly Rule[]): string | null {
   for (const [index, rule] of rules.entries()) {
     const fault = rule.type === 'patterns' ? rule.patterns.map(patternFault).find((found) => found !== null) : undefined;

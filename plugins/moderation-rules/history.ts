@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What a user has written lately. */
+/** The recent comments of a user. */
 interface Writing {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -12,7 +12,7 @@ const MAX_USERS = 10_000;
 const MAX_TEXTS = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** What users have written in the last 24 hours, in the memory of one process. */
+/** The comments of users in the last 24 hours, in the memory of one process. */
 export class History {
   readonly #writings = new Map<string, Writing[]>();
 

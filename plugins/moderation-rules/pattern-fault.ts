@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 
-/** What is wrong with a regular expression; null if RE2 takes it. */
+/** The fault of a regular expression; null if RE2 accepts it. */
 export function patternFault(pattern: string): string | null {
   try {
     RE2JS.compile(pattern);

@@ -55,7 +55,7 @@ export async function push(host: PluginHost<Config>, { payload }: Job, { config 
   throw new Permanent(reason);
 }
 
-/** What the service worker of the page gets; null if the comment is gone. */
+/** The payload for the service worker of the page; null if the comment does not exist any more. */
 async function messageOf({ data }: PluginHost<Config>, environment: PluginEnvironment, config: Config, notification: PluginNotification): Promise<object | null> {
   const { id, kind, actorId, roomId, threadId, commentId } = notification;
   const comment = await data.comment(environment, commentId);

@@ -10,7 +10,7 @@ const SubscriptionSchema = Type.Object({
   endpoint: Type.String({ minLength: 1, maxLength: 2_048 }),
   keys: Type.Object({ p256dh: Type.String({ maxLength: 200 }), auth: Type.String({ maxLength: 100 }) }),
 });
-/** What `PushSubscription.toJSON()` returns in a browser. */
+/** The result of `PushSubscription.toJSON()` in a browser. */
 export type Subscription = Static<typeof SubscriptionSchema>;
 
 /**

@@ -56,7 +56,7 @@ export function useThreads(session: CollabSession, roomId: string): readonly Roo
   return useSource(session.room(roomId), ({ threads }) => threads);
 }
 
-/** Who is in a room. */
+/** The users in a room. */
 export function usePresence(session: CollabSession, roomId: string): readonly PresenceRow[] {
   return useSource(session.room(roomId), ({ presence }) => presence);
 }

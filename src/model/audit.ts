@@ -44,7 +44,7 @@ export interface AuditTarget {
   readonly id: string;
 }
 
-/** What else is known about an act, without secrets and personal data. */
+/** Further details of an act, without secrets and personal data. */
 export type AuditDetails = Readonly<Record<string, string | number | boolean | null>>;
 
 /** A record of the audit log. Each contains the hash of the record before it, so that a change is found. */

@@ -62,7 +62,7 @@ export type HoldableFilter = 'comment.create' | 'comment.update' | 'thread.creat
 export type Rejection = Readonly<{ outcome: 'reject'; message: string; status: 400 | 403 }>;
 /** Holds what is filtered until a moderator decides; made by `hold`. Only moderators see the reason. */
 export type Hold = Readonly<{ outcome: 'hold'; reason: string }>;
-/** What a filter may return: nothing to leave the payload as it is, a patch, or a verdict. */
+/** The result of a filter: nothing to leave the payload as it is, a patch, or a verdict. */
 export type FilterResult<N extends FilterName> = void | undefined | FilterTypes[N]['patch'] | Rejection | (N extends HoldableFilter ? Hold : never);
 
 /** Refuses what is filtered with a message for the client. */
@@ -75,7 +75,7 @@ export function hold(reason: string): Hold {
   return { outcome: 'hold', reason };
 }
 
-/** What every hook receives besides its payload. */
+/** The context of every hook. */
 export interface HookContext<Config> {
   readonly environment: PluginEnvironment;
   /** The plugin's configuration in this environment. */
@@ -84,7 +84,7 @@ export interface HookContext<Config> {
   readonly signal: AbortSignal;
 }
 
-/** What a filter receives besides its payload. */
+/** The context of a filter. */
 export type FilterContext<Config> = HookContext<Config> & { readonly actor: PluginActor };
 
 /** How a filter is run. */
@@ -93,7 +93,7 @@ export interface FilterOptions {
   readonly priority?: number;
   /** Deadline in milliseconds, 100 to 10 000; 2 000 by default. */
   readonly timeoutMs?: number;
-  /** What a failure or a passed deadline means: `open` lets the payload pass (the default), `closed` refuses it, `hold` holds it. */
+  /** The effect of a failure or a passed deadline: `open` lets the payload pass (the default), `closed` refuses it, `hold` holds it. */
   readonly onError?: 'open' | 'closed' | 'hold';
 }
 
@@ -117,7 +117,7 @@ export type Filter<N extends FilterName, Config> = (payload: FilterTypes[N]['pay
 /** A committed event, as the WebSocket and the event log have it. `eventId` is the same in every attempt. */
 export type PluginEvent = EventEnvelope;
 
-/** What an action receives besides its event. `attempt` counts from 1. */
+/** The context of an action. `attempt` counts from 1. */
 export type ActionContext<Config> = HookContext<Config> & { readonly attempt: number };
 
 /** How an action is run. */
@@ -207,7 +207,7 @@ export interface QueueOptions {
   readonly timeoutMs?: number;
 }
 
-/** What a job receives besides itself. `attempt` counts from 1. */
+/** The context of a job. `attempt` counts from 1. */
 export type JobContext<Config> = HookContext<Config> & { readonly attempt: number };
 
 /** A durable queue of jobs: each is run at least once, by one process, until it succeeds or is dead. Dead jobs are kept for 30 days. */
@@ -327,9 +327,9 @@ export interface CommandCall<Config> {
 
 /** The result of a command. */
 export interface CommandResult {
-  /** What `--json` prints. */
+  /** The output with `--json`. */
   readonly json: Payload;
-  /** What is printed otherwise: lines of text, or a table with a header row. */
+  /** The output otherwise: lines of text, or a table with a header row. */
   readonly text: string | { readonly header: readonly string[]; readonly rows: readonly (readonly string[])[] };
   /** Command lines to suggest, such as `collab webhook test wh_1 --env default`. */
   readonly next?: readonly string[];
@@ -347,7 +347,7 @@ export interface CommandOptions {
 /** Thrown by a command or route for a mistake of its caller. The message names what is wrong and what is allowed. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
-  /** What to do, one sentence each. Commands in backticks are printed with the `--dir` of the call. Only the command line shows them. */
+  /** Remedies, one sentence each. Commands in backticks are printed with the `--dir` of the call. Only the command line shows them. */
   readonly remedies: readonly string[];
   constructor(message: string, remedies: readonly string[] = []) {
     super(message);
@@ -355,7 +355,7 @@ export class UsageError extends Error {
   }
 }
 
-/** What a plugin registers its hooks with, and what its hooks may use. */
+/** The host of a plugin: registers its hooks, and provides services to them. */
 export interface PluginHost<Config> {
   /** The name of the plugin. */
   readonly name: string;

@@ -9,7 +9,7 @@ import { isOnError } from './hooks.ts';
 import { firstLine } from './plugin-error.ts';
 import { type PluginSettings, settingsIn } from './settings.ts';
 
-/** What a filter is called with, besides its payload. */
+/** The context of a call of a filter. */
 export interface FilterCall {
   readonly environment: PluginEnvironment;
   readonly actor: FilterActor;
@@ -35,10 +35,10 @@ interface Link {
   readonly state: FilterState;
 }
 
-/** What is counted of one filter in one environment. */
+/** The counts of one filter in one environment. */
 interface FilterState extends FilterMetrics {
   readonly breaker: CircuitBreaker;
-  /** What the last failure meant. */
+  /** The effect of the last failure. */
   failure: FilterDecision;
 }
 
@@ -158,7 +158,7 @@ function labelsOf({ plugin, name }: PluginFilter): { plugin: string; hook: strin
   return { plugin, hook: name };
 }
 
-/** What a failure means, and the reason that moderators see: its own if it is a `FilterFailure`, also one from a thread. */
+/** The effect of a failure, and the reason that moderators see: its own if it is a `FilterFailure`, also one from a thread. */
 function failureOf(error: unknown, { options }: PluginFilter): { onError: OnError; reason: string } {
   const { name, onError, message } = error as Partial<FilterFailure>;
   return name === 'FilterFailure' && isOnError(onError) ? { onError, reason: message ?? FAILED } : { onError: options.onError, reason: FAILED };

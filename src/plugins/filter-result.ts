@@ -4,7 +4,7 @@ import { MetadataSchema } from '../model/metadata.ts';
 import type { FilteredFields } from '../ports/filters.ts';
 import type { FilterName } from './api.ts';
 
-/** What a filter decided, checked. */
+/** The validated result of a filter. */
 export type FilterDecision =
   | { readonly kind: 'pass'; readonly fields: FilteredFields }
   | { readonly kind: 'reject'; readonly message: string; readonly status: 400 | 403 }

@@ -12,13 +12,13 @@ import { type Passes, pluginData } from './plugin-data.ts';
 import { pluginHttp } from './plugin-http.ts';
 import type { PluginServices } from './services.ts';
 
-/** What the services of a plugin work with. */
+/** Dependencies of the services of a plugin. */
 export interface LocalServiceDeps {
   readonly ctx: Context;
   readonly config: Pick<Config, 'publicUrl'>;
   readonly log: Logger;
   readonly passes: Passes;
-  /** What runs the jobs of a queue in this process; undefined where another process runs them. */
+  /** Returns the runner of a queue in this process; undefined if another process runs its jobs. */
   readonly starterOf?: ((plugin: string, queue: string) => JobStarter | undefined) | undefined;
 }
 

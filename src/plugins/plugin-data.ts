@@ -62,7 +62,7 @@ async function readerOf(ctx: Context, environmentId: string): Promise<BackendAct
   return { kind: 'backend', environment: await environmentById(ctx, environmentId), keyId: 'plugin', scope: 'read', rooms: null, via: 'rest' };
 }
 
-/** What `read` returns; undefined if it does not exist. */
+/** The result of `read`; undefined if it does not exist. */
 async function ifFound<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();

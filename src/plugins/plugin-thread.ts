@@ -26,7 +26,7 @@ export class Interrupted extends Error {
 /** Why a thread ended. */
 export type ThreadEnd = 'deadline' | 'memory' | 'ended';
 
-/** What the thread of a plugin works with. */
+/** Dependencies of the thread of a plugin. */
 export interface PluginThreadDeps {
   readonly publicUrl: string;
   /** The services of the plugin with this name. */

@@ -1,6 +1,6 @@
 import type { Data, Http, Kv, PluginEnvironment, PluginLog, Queue } from './api.ts';
 
-/** What hooks of one plugin may use: directly in a process that has the store, and by messages in a thread. */
+/** The services for the hooks of one plugin: directly in a process that has the store, and by messages in a thread. */
 export interface PluginServices {
   readonly publicUrl: string;
   readonly log: PluginLog;

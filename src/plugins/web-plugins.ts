@@ -21,7 +21,7 @@ import { threadFilters } from './thread-filters.ts';
 
 const ROUTE_MS = 5_000;
 
-/** What the plugins of a web worker work with. */
+/** Dependencies of the plugins of a web worker. */
 export interface WebPluginDeps {
   readonly ctx: Context;
   readonly config: Config;

@@ -5,7 +5,7 @@ import type { BlobReader, Blobs } from '../../ports/blobs.ts';
 
 const COPY_BYTES = 1024 * 1024;
 
-/** What was copied. */
+/** The result of copying. */
 export interface Copied {
   /** SHA-256, hex. */
   readonly sha256: string;

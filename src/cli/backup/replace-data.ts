@@ -7,7 +7,7 @@ import { ensureFolder, syncPath, syncTree } from '../../lib/files/durable-files.
 import { Failure } from '../failure.ts';
 import { printNote } from '../terminal/output.ts';
 
-/** What a restore replaces in a data folder, in the order of the moves. The store is last: if it exists, the folder counts as complete. */
+/** The entries of a data folder that a restore replaces, in the order of the moves. The store is last: if it exists, the folder counts as complete. */
 const CONTENT = ['files', 'store'];
 /** Prefix of the folder in which a restore copies and checks. A restore that is interrupted at that stage has changed nothing. */
 const STAGING = '.restore-';

@@ -17,7 +17,7 @@ export interface PendingWrite {
   confirm?(record: unknown): void;
 }
 
-/** Who writes, and the files that they have uploaded. */
+/** The author of writes, and the files that they have uploaded. */
 export interface Writer {
   readonly userId: string;
   readonly attachments: (ids: readonly string[]) => readonly Attachment[];

@@ -26,7 +26,7 @@ export interface PresenceDeps {
   readonly changed: () => void;
 }
 
-/** Who is in a room and what they do there: nothing of it is stored. */
+/** The users in a room and what they do there. Nothing of it is stored. */
 export class RoomPresence {
   readonly #deps: PresenceDeps;
   #rows: readonly PresenceRow[] = [];

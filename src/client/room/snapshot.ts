@@ -42,8 +42,8 @@ export interface RoomSnapshot {
    * not known, or not known yet, is absent: show the id.
    */
   readonly users: Readonly<Record<string, UserSummary>>;
-  /** Who is in the room, including this user, in the order in which they joined. */
+  /** The users in the room, including this one, in the order in which they joined. */
   readonly presence: readonly PresenceRow[];
-  /** Who is typing, without this user. */
+  /** The users who are typing, without this one. */
   readonly typing: readonly TypingUser[];
 }

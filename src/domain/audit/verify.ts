@@ -9,7 +9,7 @@ import { type AuditChain, ChainCheck } from './chain.ts';
 export interface ChainVerdict {
   /** The last record that was found. */
   readonly head: AuditHead;
-  /** What is wrong; empty if the chain is intact. */
+  /** The faults; empty if the chain is intact. */
   readonly faults: readonly string[];
 }
 

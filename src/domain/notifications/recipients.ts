@@ -6,7 +6,7 @@ import { escapeId, usersOf } from '../records/partitions.ts';
 import type { Choice, Participation } from './followers.ts';
 import { IN_APP, readSettings } from './settings.ts';
 
-/** What the server knows of a possible recipient. */
+/** The state of a possible recipient. */
 export interface RecipientUser {
   /** Null for an id that no user has: it may be mentioned, and the user finds the notification on their first visit. */
   readonly user: User | null;
@@ -14,7 +14,7 @@ export interface RecipientUser {
   readonly inApp: Readonly<Record<NotificationKind, boolean>>;
 }
 
-/** What decides whether a user is notified of a comment. */
+/** The state of a user that decides whether they are notified of a comment. */
 export interface RecipientFacts {
   readonly user: User | null;
   readonly roomId: string;
@@ -23,7 +23,7 @@ export interface RecipientFacts {
   readonly isMentioned: boolean;
   /** The user's first comment in the thread, if that is earlier than the comment; undefined for an edit, which notifies only those it mentions. */
   readonly participation: Participation | undefined;
-  /** What the user has chosen for the thread. */
+  /** The user's choice for the thread. */
   readonly choice: Choice | undefined;
   /** ISO time of the comment or edit. */
   readonly at: string;
@@ -49,7 +49,7 @@ export function decide({ user, roomId, isActor, isMentioned, participation, choi
   return { kind: isMentioned ? 'mention' : 'reply' };
 }
 
-/** What a user has chosen for a thread. A choice from before the user was erased does not count, not even for one who came back. */
+/** A user's choice for a thread. A choice from before the user was erased does not count, even if the user was created again. */
 export function stateOf(user: User | null, choice: Choice | undefined): SubscriptionState {
   return choice === undefined || user === null || user.createdAt > choice.at ? 'default' : choice.state;
 }

@@ -107,7 +107,7 @@ export const pluginJobsOf = (environmentId: string, plugin: string, queue: strin
 export const inboxOf = (environmentId: string, userId: string): string => `e/${environmentId}/inbox/${escapeId(userId)}`;
 /** `<commentId>~<seq>~<n>` -> NotifiedUsers: who was notified of each comment of a thread (notified-users.ts). */
 export const notifiedOf = (environmentId: string, threadId: string): string => `e/${environmentId}/notified/${threadId}`;
-/** Who follows a thread: `p/<escapeId(userId)>` -> participation, `s/<escapeId(userId)>` -> Subscription, `complete` (followers.ts). */
+/** The followers of a thread: `p/<escapeId(userId)>` -> participation, `s/<escapeId(userId)>` -> Subscription, `complete` (followers.ts). */
 export const followersOf = (environmentId: string, threadId: string): string => `e/${environmentId}/followers/${threadId}`;
 /** escapeId(userId) -> notification settings that differ from the defaults. */
 export const notificationSettingsOf = (environmentId: string): string => `e/${environmentId}/notifyset`;

@@ -3,7 +3,7 @@ import type { EventType } from '../../model/event.ts';
 import type { CommandOptions, FilterName, FilterOptions, QueueOptions, RouteOptions } from '../api.ts';
 import type { PluginSettings } from '../settings.ts';
 
-/** What a thread of a plugin starts with. */
+/** The data with which the thread of a plugin starts. */
 export interface ThreadData {
   readonly entry: PluginEntry;
   readonly publicUrl: string;
@@ -45,7 +45,7 @@ export interface SentError {
   readonly cause?: string;
 }
 
-/** What a thread receives. */
+/** A message to the thread. */
 export type ToThread =
   /** `now` is the time that the hook sees; that of the clock without it. */
   | { readonly type: 'run'; readonly id: number; readonly hook: HookReference; readonly subject: unknown; readonly context: object; readonly now?: number | undefined }
@@ -55,7 +55,7 @@ export type ToThread =
   /** The result of a `call`. */
   | { readonly type: 'result'; readonly id: number; readonly value?: unknown; readonly error?: SentError };
 
-/** What a thread sends. */
+/** A message from the thread. */
 export type FromThread =
   | { readonly type: 'ready'; readonly info: PluginInfo }
   | { readonly type: 'failed'; readonly message: string }

@@ -28,7 +28,7 @@ interface Hit {
   readonly body: string;
 }
 
-/** What a backtest found. */
+/** The result of a backtest. */
 interface Report {
   readonly tested: number;
   readonly items: readonly Hit[];
