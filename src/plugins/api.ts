@@ -75,7 +75,7 @@ export function hold(reason: string): Hold {
   return { outcome: 'hold', reason };
 }
 
-/** The context of every hook. */
+/** The context that every hook receives besides its payload. */
 export interface HookContext<Config> {
   readonly environment: PluginEnvironment;
   /** The plugin's configuration in this environment. */
@@ -84,7 +84,7 @@ export interface HookContext<Config> {
   readonly signal: AbortSignal;
 }
 
-/** The context of a filter. */
+/** The context that a filter receives besides its payload. */
 export type FilterContext<Config> = HookContext<Config> & { readonly actor: PluginActor };
 
 /** How a filter is run. */
@@ -117,7 +117,7 @@ export type Filter<N extends FilterName, Config> = (payload: FilterTypes[N]['pay
 /** A committed event, as the WebSocket and the event log have it. `eventId` is the same in every attempt. */
 export type PluginEvent = EventEnvelope;
 
-/** The context of an action. `attempt` counts from 1. */
+/** The context that an action receives besides its event. `attempt` counts from 1. */
 export type ActionContext<Config> = HookContext<Config> & { readonly attempt: number };
 
 /** How an action is run. */
@@ -207,7 +207,7 @@ export interface QueueOptions {
   readonly timeoutMs?: number;
 }
 
-/** The context of a job. `attempt` counts from 1. */
+/** The context that a job receives besides itself. `attempt` counts from 1. */
 export type JobContext<Config> = HookContext<Config> & { readonly attempt: number };
 
 /** A durable queue of jobs: each is run at least once, by one process, until it succeeds or is dead. Dead jobs are kept for 30 days. */

@@ -9,7 +9,7 @@ import { isOnError } from './hooks.ts';
 import { firstLine } from './plugin-error.ts';
 import { type PluginSettings, settingsIn } from './settings.ts';
 
-/** The context of a call of a filter. */
+/** The context of a call of a filter, besides its payload. */
 export interface FilterCall {
   readonly environment: PluginEnvironment;
   readonly actor: FilterActor;
