@@ -2,8 +2,9 @@
 import { build, transform } from 'esbuild';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, readdir, readFile, rm } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 import { buildSdk } from './tools/build-sdk.mjs';
 
@@ -147,8 +148,9 @@ const results = await Promise.all([server, worker, demo, widget, docs, plugins])
 const sdk = await buildSdk(outdir);
 if (process.env.npm_config_loglevel !== 'silent') for (const size of sdk.sizes) console.log(size);
 await chmod(join(outdir, 'bin/collab.js'), 0o755);
+const manifests = await Promise.all(['webhook'].map(writeManifest));
 emitTypes();
-await removeAllBut(new Set([...results.flatMap(({ metafile }) => Object.keys(metafile.outputs)), ...sdk.outputs]));
+await removeAllBut(new Set([...manifests, ...results.flatMap(({ metafile }) => Object.keys(metafile.outputs)), ...sdk.outputs]));
 // Browsers load the first part before there are pins, and the rest right after.
 await checkSize(results[3].metafile.outputs, join(outdir, 'widget/widget.js'), ['import-statement'], 40_000);
 await checkSize(results[3].metafile.outputs, join(outdir, 'widget/widget.js'), ['import-statement', 'dynamic-import'], 57_500);
@@ -165,6 +167,18 @@ async function checkSize(outputs, entry, kinds, bound) {
   if (size <= bound) return;
   console.error(`${name} is larger than ${bound / 1000} kB`);
   process.exit(1);
+}
+
+/** Writes what a shipped plugin registers without a configuration (`src/plugins/manifest.ts`). Returns the path. */
+async function writeManifest(name) {
+  const thread = new Worker(`./${outdir}/threads/plugin.js`, { workerData: { entry: { use: name }, publicUrl: '' } });
+  const message = await new Promise((resolve, reject) => thread.on('message', resolve).on('error', reject));
+  await thread.terminate();
+  if (message.type !== 'ready') throw new Error(`the plugin ${name} cannot be loaded: ${message.message}`);
+  const { settings, ...info } = message.info;
+  const path = join(outdir, `plugins/${name}.json`);
+  await writeFile(path, `${JSON.stringify({ ...info, config: settings.base.config })}\n`);
+  return path;
 }
 
 /** The declarations of what plugins import. They are not outputs of esbuild, so they are written anew by each build. */

@@ -12,11 +12,13 @@ import { type Hooks, setUp } from './hooks.ts';
 import { loadPlugin, type LoadedPlugin } from './load.ts';
 import { localServices } from './local-services.ts';
 import { withDefaults } from './locate.ts';
+import { infoFromManifest } from './manifest.ts';
 import { firstLine } from './plugin-error.ts';
 import { originOfModule, pluginInStack, type PluginOrigin } from './plugin-origin.ts';
 import { PluginThread, reportEnds } from './plugin-thread.ts';
 import type { PluginServices } from './services.ts';
 import type { PluginSettings } from './settings.ts';
+import type { PluginInfo } from './thread/messages.ts';
 import { threadFilters } from './thread-filters.ts';
 
 const ROUTE_MS = 5_000;
@@ -70,6 +72,7 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
       const services = localServices(plugin, entry, { ctx, config, log, passes });
       return dryNow === undefined ? services : dryServices(services, dryNow);
     };
+    if (hasOnlyBackgroundHooks(infoFromManifest(entry))) continue;
     try {
       const loaded = await loadPlugin(entry);
       if (isIsolated(loaded)) {
@@ -98,6 +101,11 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
 /** Whether the server runs without a plugin that cannot be loaded. Those that nobody has configured are always optional. */
 function isOptional(entry: PluginEntry, { plugins }: Config): boolean {
   return entry.optional === true || !plugins.includes(entry);
+}
+
+/** Whether a plugin registers nothing that a web worker runs; false if that is not known before it is loaded. */
+function hasOnlyBackgroundHooks(info: PluginInfo | undefined): boolean {
+  return info !== undefined && info.hooks.filters.length === 0 && info.hooks.routes.length === 0;
 }
 
 function isIsolated({ plugin, entry }: LoadedPlugin): boolean {

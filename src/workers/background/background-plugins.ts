@@ -8,6 +8,7 @@ import { FilterChain, type PluginFilter } from '../../plugins/filter-chain.ts';
 import { HookMeter } from '../../plugins/hook-meter.ts';
 import { localServices } from '../../plugins/local-services.ts';
 import { withDefaults } from '../../plugins/locate.ts';
+import { infoFromManifest } from '../../plugins/manifest.ts';
 import { PluginThread, reportEnds } from '../../plugins/plugin-thread.ts';
 import { threadFilters } from '../../plugins/thread-filters.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
@@ -48,7 +49,10 @@ export class BackgroundPlugins {
     this.#runners = runners;
   }
 
-  /** Loads the plugins of the configuration. One that cannot be loaded is logged and left out. Never rejects. */
+  /**
+   * Loads the plugins of the configuration; those with a manifest are loaded with their first run. One that cannot be loaded is
+   * logged and left out. Never rejects.
+   */
   static async load({ ctx, config, log, metrics }: BackgroundPluginDeps): Promise<BackgroundPlugins> {
     const threads: PluginThread[] = [];
     const runners: QueueRunner[] = [];
@@ -62,7 +66,7 @@ export class BackgroundPlugins {
         services: (plugin) => localServices(plugin, entry, { ctx, config, log, passes: async (...call) => chain?.passes(...call) ?? true, starterOf }),
         onEnd: reportEnds(log, metrics),
       });
-      const info = await startThread(thread, entry.use, log);
+      const info = infoFromManifest(entry) ?? (await startThread(thread, entry.use, log));
       if (info === null) continue;
       threads.push(thread);
       const meter = new HookMeter(info.name, metrics);
