@@ -1,7 +1,7 @@
 import t from 'tap';
 import { listEvents, parseEventsQuery } from '../../src/domain/events/events.ts';
 import { countRequest } from '../../src/domain/quotas/rate-limit.ts';
-import { countConnections, getUser, isOnline, listUsers, putUser, recordUserFromToken } from '../../src/domain/users/users.ts';
+import { countConnections, deleteUser, getUser, isOnline, listUsers, putUser, recordUserFromToken } from '../../src/domain/users/users.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import type { User } from '../../src/model/user.ts';
 import { addComment, createWorld, itemsOf, query, START, startThread, type World } from './world.ts';
@@ -80,6 +80,28 @@ await t.test('a user who authenticates gets the fields of the claims; absent cla
   t.match(await recordUserFromToken(world.ctx, world.environment, { ...claims, name: 'Dee D', metadata: { a: 1 } }, 'ws'), { name: 'Dee D', metadata: { a: 1 } });
   t.equal((await userEvents(world)).filter(({ actor }) => actor.userId === 'dee').length, 2);
   t.match(await recordUserFromToken(world.ctx, world.environment, { ...claims, userId: 'ann' }, 'ws'), { name: 'Ann', firstSeenAt: at(60_000) }, 'made by PUT before');
+});
+
+await t.test('a token that is used again is compared again only with a record that changed, and when lastSeenAt is due', async (t) => {
+  const world = await createWorld(t);
+  const claims = { userId: 'dee', role: 'member', rooms: null, expiresAt: 0, issuedAt: START, name: 'Dee' } as const;
+  const record = (): Promise<User> => recordUserFromToken(world.ctx, world.environment, claims, 'rest');
+  await record();
+  const user = await record();
+  t.equal(await record(), user, 'the same object: nothing was parsed');
+  await putUser(world.peer, world.backend, 'dee', { name: 'Other' });
+  t.match(await record(), { name: 'Dee' });
+  t.match(JSON.parse(await getUser(world.ctx, world.backend, 'dee')), { user: { name: 'Dee' } });
+  await record();
+  world.clock.advance(60_000);
+  t.match(await record(), { lastSeenAt: at(60_000) });
+  await record();
+  world.clock.advance(-60_000);
+  t.match(await record(), { lastSeenAt: at(0) }, 'the clock was set back');
+  await record();
+  await deleteUser(world.ctx, world.backend, 'dee');
+  t.match(await record(), { name: 'Dee' });
+  t.match(JSON.parse(await getUser(world.ctx, world.backend, 'dee')), { user: { name: 'Dee' } }, 'a user who was erased is a new one');
 });
 
 await t.test('a user is online while a connection is open on any worker', async (t) => {
