@@ -1,7 +1,7 @@
 import type { CoreKind, HttpServer } from './core.ts';
 import { createServer } from './listen.ts';
 import { testTextIntegrity } from './text-integrity.ts';
-import { NATIVE_PLATFORMS, nativeCore } from './uws/native-core.ts';
+import { nativeCore, OTHER_CORE } from './uws/native-core.ts';
 
 /** Whether the native core of uWebSockets.js works here, described for the operator. */
 export interface CoreCheck {
@@ -24,9 +24,6 @@ export interface CoreChoice {
   /** The check of the native core; null if it was not asked for. */
   readonly check: CoreCheck | null;
 }
-
-/** The remedy if the native core is demanded and does not run here. */
-export const OTHER_CORE = `Set core to auto or node to use the slower core of Node.js, or install another version of Node: ${NATIVE_PLATFORMS}.`;
 
 /**
  * Chooses the core: the native one if it works here, otherwise the one on Node's HTTP server. Takes some milliseconds.
