@@ -148,6 +148,7 @@ const results = await Promise.all([server, worker, demo, widget, docs, plugins])
 const sdk = await buildSdk(outdir);
 if (process.env.npm_config_loglevel !== 'silent') for (const size of sdk.sizes) console.log(size);
 await chmod(join(outdir, 'bin/collab.js'), 0o755);
+// Those that src/plugins/locate.ts loads by default.
 const manifests = await Promise.all(['webhook'].map(writeManifest));
 emitTypes();
 await removeAllBut(new Set([...manifests, ...results.flatMap(({ metafile }) => Object.keys(metafile.outputs)), ...sdk.outputs]));

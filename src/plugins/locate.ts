@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import * as nodeModule from 'node:module';
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, parse } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import { PluginError } from './plugin-error.ts';
@@ -19,6 +19,12 @@ export function withDefaults(entries: readonly PluginEntry[]): readonly PluginEn
 /** Whether a plugin with this name ships with Collab. */
 export function isShipped(name: string): boolean {
   return SHIPPED_NAME.test(name) && existsSync(shippedFile(name));
+}
+
+/** The path of the manifest that the build writes beside a shipped plugin; most have none, and none has one in the sources. */
+export function manifestFile(name: string): string {
+  const { dir, name: base } = parse(shippedFile(name));
+  return join(dir, `${base}.json`);
 }
 
 /** The URL of the module of an entry. Throws `PluginError` if there is none. */

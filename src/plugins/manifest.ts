@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { PluginEntry } from '../config/plugin-entries.ts';
+import { isShipped, manifestFile } from './locate.ts';
 import type { PluginInfo } from './thread/messages.ts';
 
 /**
@@ -14,8 +15,8 @@ type PluginManifest = Omit<PluginInfo, 'settings'> & { readonly config: unknown 
  */
 export function infoFromManifest(entry: PluginEntry): PluginInfo | undefined {
   const isConfigured = Object.keys(entry).some((option) => option !== 'use');
-  if (isConfigured || import.meta.url.endsWith('.ts') || !/^[a-z0-9-]+$/.test(entry.use)) return undefined;
-  const file = new URL(`../plugins/${entry.use}.json`, import.meta.url);
+  if (isConfigured || !isShipped(entry.use)) return undefined;
+  const file = manifestFile(entry.use);
   if (!existsSync(file)) return undefined;
   const { config, ...info } = JSON.parse(readFileSync(file, 'utf8')) as PluginManifest;
   return { ...info, settings: { base: { enabled: true, priority: undefined, config }, environments: new Map() } };

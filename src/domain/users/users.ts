@@ -132,16 +132,11 @@ export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): P
   });
 }
 
-/** A stored user that a token left unchanged: until the record changes, or `lastSeenAt` is due, neither is parsed again. */
-interface Unchanged {
-  readonly stored: string;
-  readonly user: User;
-  /** `lastSeenAt` in milliseconds since the epoch. */
-  readonly seenAt: number;
-}
-
-/** By the claims of tokens, which are one object while the verified token is cached. */
-const unchangedBy = new WeakMap<Claims, Unchanged>();
+/**
+ * The stored users that tokens left unchanged, as text and parsed, so that the next request with a token need not compare them
+ * again. By the claims of the token, which are one object while the verified token is cached.
+ */
+const unchangedBy = new WeakMap<Claims, { readonly stored: string; readonly user: User }>();
 
 /**
  * Records that a user authenticated with a valid token: creates the user, or updates the fields for which there are claims.
@@ -151,15 +146,17 @@ export async function recordUserFromToken(ctx: Context, environment: Environment
   const stored = await ctx.store.get(usersOf(environment.id), escapeId(claims.userId));
   const now = ctx.clock.now();
   const unchanged = unchangedBy.get(claims);
-  if (unchanged !== undefined && unchanged.stored === stored && !isSeenAgain(unchanged.seenAt, now)) return unchanged.user;
+  if (unchanged !== undefined && unchanged.stored === stored && !isSeenAgain(unchanged.user, now)) return unchanged.user;
   const { name, avatarUrl, email, metadata } = claims;
   const tokenScope: TokenScope = { rooms: claims.rooms, issuedAt: timestamp(claims.issuedAt ?? now) };
   const change: Upsert = { userId: claims.userId, fields: definedFields({ name, avatarUrl, email, metadata }), seen: true, tokenScope, actingUserId: claims.userId, via };
-  const existing = stored === undefined ? null : (JSON.parse(stored) as User);
-  if (stored !== undefined && existing !== null && applyChange(existing, change, now) === existing) {
-    // Without `iat`, the token counts as issued now, so its rooms may apply later.
-    if (claims.issuedAt !== undefined && existing.lastSeenAt !== null) unchangedBy.set(claims, { stored, user: existing, seenAt: Date.parse(existing.lastSeenAt) });
-    return existing;
+  if (stored !== undefined) {
+    const user = JSON.parse(stored) as User;
+    if (applyChange(user, change, now) === user) {
+      // Without `iat`, the token counts as issued now, so its rooms may apply later.
+      if (claims.issuedAt !== undefined) unchangedBy.set(claims, { stored, user });
+      return user;
+    }
   }
   return upsert(ctx, environment, change, await isOnline(ctx, environment, claims.userId));
 }
@@ -254,7 +251,7 @@ function requireUnchanged(existing: User, fields: UserFields): void {
 const LAST_SEEN_PRECISION_MS = 60_000;
 
 /** Whether `lastSeenAt` is to be written. A difference in either direction counts, since the clock may have been set back. */
-const isSeenAgain = (lastSeenAt: number, now: number): boolean => Math.abs(now - lastSeenAt) >= LAST_SEEN_PRECISION_MS;
+const isSeenAgain = ({ lastSeenAt }: User, now: number): boolean => lastSeenAt === null || Math.abs(now - Date.parse(lastSeenAt)) >= LAST_SEEN_PRECISION_MS;
 
 /** The user after a change; the same object if there is nothing to write. */
 function applyChange(existing: User | null, change: Upsert, now: number): User {
@@ -266,7 +263,7 @@ function applyChange(existing: User | null, change: Upsert, now: number): User {
     return { ...emptyUser(userId), ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null, ...scope };
   }
   const updated = hasChanges(existing, fields);
-  const seenAgain = seen && (existing.lastSeenAt === null || isSeenAgain(Date.parse(existing.lastSeenAt), now));
+  const seenAgain = seen && isSeenAgain(existing, now);
   if (!updated && !seenAgain && tokenScope === existing.tokenScope) return existing;
   return {
     ...existing,
