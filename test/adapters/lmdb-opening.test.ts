@@ -78,6 +78,14 @@ t.test('opening does not wait for a process that has committed and then blocks i
   await until(() => opening.lines.includes('freed'));
 });
 
+// The last process that closes an environment destroys the mutexes of LMDB in its lock file.
+t.test('processes open, write to and close an environment again and again without harm to each other', async (t) => {
+  const path = t.testdir();
+  const openers = Array.from({ length: 4 }, () => endWith(t, startFixture('environment-opener', path, '800')));
+  await until(() => openers.every(({ child }) => child.exitCode !== null || child.signalCode !== null));
+  t.same(openers.map(({ lines }) => lines), [['done'], ['done'], ['done'], ['done']]);
+});
+
 t.test('a process that opens the store while it has a pending commit does not wait for itself', async (t) => {
   const path = t.testdir();
   const store = await openLmdbStore({ path, minFreeBytes: 0 });

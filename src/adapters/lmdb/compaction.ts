@@ -70,8 +70,7 @@ export async function compactStore(path: string, { onlyWhenDue, minFreeBytes }: 
     const pids = lock.exclusive(() => replace(path, source.root, lastTxnId));
     return pids === null ? { outcome: 'compacted', before, after: statSync(file).size } : { outcome: 'in use', pids };
   } finally {
-    await source.root.close();
-    await lock.close();
+    await lock.closing(() => source.root.close());
     await rm(join(path, COPY_FOLDER), { recursive: true, force: true });
   }
 }

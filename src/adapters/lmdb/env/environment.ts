@@ -52,23 +52,18 @@ export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOption
   const isNew = !existsSync(file);
   checkDatabaseFile(file);
   const lock = new OpeningLock(options.path);
-  try {
-    return lock.exclusive(() => {
-      const root = open<V, K>(options);
-      explainFailures(root, () => endProcess(file));
-      const tables = openTables(root);
-      excludeOpenings(root, lock, options.path);
-      // LMDB flushes the content of a file but not its folder entry: without that, a power cut loses a new file with all its commits.
-      if (isNew && options.noSync !== true) for (const folder of [options.path, dirname(options.path)]) syncPathSync(folder);
-      return tables;
-    });
-  } catch (error) {
-    void lock.close();
-    throw error;
-  }
+  return lock.exclusive(() => {
+    const root = open<V, K>(options);
+    explainFailures(root, () => endProcess(file));
+    const tables = openTables(root);
+    excludeOpenings(root, lock, options.path);
+    // LMDB flushes the content of a file but not its folder entry: without that, a power cut loses a new file with all its commits.
+    if (isNew && options.noSync !== true) for (const folder of [options.path, dirname(options.path)]) syncPathSync(folder);
+    return tables;
+  });
 }
 
-/** Makes the transactions of an environment take the lock, and its `close` wait for them. */
+/** Makes the transactions of an environment and its `close` take the lock, and `close` wait for the transactions. */
 function excludeOpenings<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock, path: string): void {
   const transaction = root.transaction.bind(root);
   root.transaction = <R>(action: () => R) => {
@@ -84,7 +79,6 @@ function excludeOpenings<V, K extends Key>(root: RootDatabase<V, K>, lock: Openi
   root.close = async () => {
     // Only the commits of now: another store in this process may continue to commit.
     await Promise.allSettled(pendingCommits.get(path) ?? new Set<Promise<unknown>>());
-    await close();
-    await lock.close();
+    await lock.closing(close);
   };
 }

@@ -1,39 +1,50 @@
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { DataError } from '../../../model/errors.ts';
 import { otherReaders } from './readers.ts';
-import { OPENING_FOLDER } from './store-files.ts';
+import { LOCK_FILE, OPENING_FOLDER } from './store-files.ts';
 
 /** How long an opening waits for pending commits; the longest, a checkpoint of a full log, takes about a second. */
 const PATIENCE_MS = 30_000;
 const POLL_MS = 1;
 
+/** The environment of an opening lock, and the pending commits of this process that share the lock. */
+interface LockState {
+  readonly environment: RootDatabase;
+  commits: number;
+}
+
+/** The environments of opening locks that this process has open, by device and inode of their lock file. */
+const states = new Map<string, LockState>();
+
 /**
  * Excludes commits to an LMDB environment while any process opens it: commits share this lock, an opening has it
- * exclusively.
+ * exclusively. Also excludes closing it while another process opens or closes it.
  *
  * LMDB as shipped by lmdb-js 3.5.6 (without ITS#9496) lets a process that opens an environment reset the number of the
  * last transaction to the one that it read a moment before. A commit in between is then overwritten by the next one, or
  * pages appear that are newer than their transaction: commits fail with MDB_BAD_TXN, or the process ends by SIGSEGV.
+ * And the process that closes an environment last destroys its mutexes, even if another one that opens it has already found
+ * it in use: that process then fails with EINVAL, as does every one that opens the environment before all have closed it.
  *
  * The lock is an LMDB environment of its own to which nothing is ever written, so that opening it does no harm. A process
- * that opens holds its writers' lock; a process with a pending commit holds a reader. LMDB frees both when the process is
- * killed. The name of a file tells commits that an opening is in progress, because they can check that in a microsecond. The
+ * that opens or closes holds its writers' lock; a process with a pending commit holds a reader. LMDB frees both when the
+ * process is killed. Nothing excludes closing the lock's own environment, so a process keeps it open until it ends, and
+ * opens it once only: LMDB must not open an environment twice, since closing one file descriptor gives up all file locks.
+ * The name of a file tells commits that an opening is in progress, because they can check that in a microsecond. The
  * file is renamed instead of created, because a worker must be able to start on a full disk.
  */
 export class OpeningLock {
-  readonly #environment: RootDatabase;
+  readonly #state: LockState;
   readonly #idle: string;
   readonly #busy: string;
-  /** Pending commits of this process. */
-  #commits = 0;
 
   /** @param path folder of the environment to be opened; it must exist */
   constructor(path: string) {
     const folder = join(path, OPENING_FOLDER);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    this.#environment = open({ path: folder, noSubdir: false, maxReaders: 1024, overlappingSync: false, compression: false });
+    this.#state = stateIn(folder);
     this.#idle = join(folder, 'idle');
     this.#busy = join(folder, 'busy');
   }
@@ -47,7 +58,7 @@ export class OpeningLock {
    * @throws {DataError} when another process commits without end
    */
   exclusive<T>(work: () => T): T {
-    return this.#environment.transactionSync(() => {
+    return this.#state.environment.transactionSync(() => {
       this.#markBusy();
       try {
         this.#waitForCommits();
@@ -62,7 +73,7 @@ export class OpeningLock {
   async shared<T>(commit: () => Promise<T>): Promise<T> {
     let leave = this.#enter();
     // The writers' lock is free once the opening is over. A killed process may have left the file name, so it is reset.
-    for (; leave === undefined; leave = this.#enter()) await this.#environment.transaction(() => this.#markIdle());
+    for (; leave === undefined; leave = this.#enter()) await this.#state.environment.transaction(() => this.#markIdle());
     try {
       return await commit();
     } finally {
@@ -72,9 +83,9 @@ export class OpeningLock {
 
   /** `shared` for a synchronous commit. */
   sharedSync<T>(commit: () => T): T {
-    if (this.#commits > 0) return commit();
+    if (this.#state.commits > 0) return commit();
     let leave = this.#enter();
-    for (; leave === undefined; leave = this.#enter()) this.#environment.transactionSync(() => this.#markIdle());
+    for (; leave === undefined; leave = this.#enter()) this.#state.environment.transactionSync(() => this.#markIdle());
     try {
       return commit();
     } finally {
@@ -82,30 +93,34 @@ export class OpeningLock {
     }
   }
 
-  /** Frees the reader slots of processes that have ended; returns how many there were. */
-  readerCheck(): number {
-    return this.#environment.readerCheck();
+  /**
+   * Runs `close`, which closes the environment, while no other process opens or closes it.
+   *
+   * @param close must not wait for a commit to the environment
+   */
+  async closing(close: () => Promise<void>): Promise<void> {
+    await this.#state.environment.transaction(close);
   }
 
-  /** Closes the lock; it must not be in use. */
-  async close(): Promise<void> {
-    await this.#environment.close();
+  /** Frees the reader slots of processes that have ended; returns how many there were. */
+  readerCheck(): number {
+    return this.#state.environment.readerCheck();
   }
 
   /** Registers a pending commit and returns a function that ends it; undefined while a process opens the environment. */
   #enter(): (() => void) | undefined {
-    const reader = this.#environment.useReadTransaction();
+    const reader = this.#state.environment.useReadTransaction();
     if (existsSync(this.#busy)) {
       reader.done();
-      this.#environment.resetReadTxn();
+      this.#state.environment.resetReadTxn();
       return undefined;
     }
-    this.#commits++;
+    this.#state.commits++;
     return () => {
-      this.#commits--;
+      this.#state.commits--;
       reader.done();
       // lmdb-js ends the read transaction in a timer, which a thread that blocks next would not run.
-      if (this.#commits === 0) this.#environment.resetReadTxn();
+      if (this.#state.commits === 0) this.#state.environment.resetReadTxn();
     };
   }
 
@@ -126,7 +141,7 @@ export class OpeningLock {
     do {
       // Also before the first check: afterwards the reader of any commit that has not seen the file name is visible.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, POLL_MS);
-      this.#environment.readerCheck();
+      this.#state.environment.readerCheck();
       committing = this.#committing();
     } while (committing !== undefined && performance.now() < giveUp);
     if (committing === undefined) return;
@@ -135,6 +150,21 @@ export class OpeningLock {
 
   /** The id of another process with a pending commit; undefined if there is none. */
   #committing(): number | undefined {
-    return otherReaders(this.#environment).find(({ snapshot }) => snapshot !== null)?.pid;
+    return otherReaders(this.#state.environment).find(({ snapshot }) => snapshot !== null)?.pid;
   }
+}
+
+function stateIn(folder: string): LockState {
+  const opened = states.get(fileId(folder));
+  if (opened !== undefined) return opened;
+  const environment = open({ path: folder, noSubdir: false, maxReaders: 1024, overlappingSync: false, compression: false });
+  const state = { environment, commits: 0 };
+  states.set(fileId(folder), state);
+  return state;
+}
+
+/** Device and inode of the lock file, which are not used again while it is open; empty if there is none. */
+function fileId(folder: string): string {
+  const stats = statSync(join(folder, LOCK_FILE), { throwIfNoEntry: false, bigint: true });
+  return stats === undefined ? '' : `${stats.dev} ${stats.ino}`;
 }
