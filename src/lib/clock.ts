@@ -22,6 +22,9 @@ export const systemClock: Clock = {
   },
 };
 
+/** How far the wall clock is ahead of the monotonic one, in milliseconds. It changes when the wall clock is set. */
+export const clockOffset = (clock: Clock): number => clock.now() - clock.monotonic();
+
 let isoMs = Number.NaN;
 let iso = '';
 

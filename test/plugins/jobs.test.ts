@@ -124,6 +124,21 @@ t.test('jobs of a plugin in its thread', async (t) => {
   });
 });
 
+t.test('a job waits no longer when the clock is set back, and one that runs is not run again', async (t) => {
+  const jobs = await startJobs(t);
+  const { add, runUntil, queue, at, clock, folder } = jobs;
+  await add('running', 'wait');
+  await runUntil('running', 0, (job) => job?.attempts === 1);
+  await queue.add(at, [{ id: 'delayed', payload: 'delayed', delayMs: 60_000 }]);
+  clock.advance(1_000);
+  clock.set(clock.now() - 3_600_000);
+  t.equal(dueIn(await runUntil('delayed', 0, (job) => dueIn(job, jobs) < 60_000), jobs), 59_000);
+  await runUntil('delayed', 59_000, (job) => job === undefined);
+  writeFileSync(join(folder, 'go on'), '');
+  await until(async () => (await queue.get(at, 'running')) === undefined);
+  t.equal(readFileSync(join(folder, 'running.runs'), 'utf8'), '.');
+});
+
 t.test('jobs that are added in the process that runs them', async (t) => {
   const { add, runUntil, queue, at, folder } = await startJobs(t, { beginsAtOnce: true });
   await add('first');

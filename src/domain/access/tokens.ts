@@ -2,7 +2,7 @@ import { createPublicKey, createSecretKey, hash, type KeyObject } from 'node:cry
 import { createRemoteJWKSet, customFetch, decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, SignJWT } from 'jose';
 import { CollabError, invalidField } from '../../model/errors.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
-import { timestamp } from '../../lib/clock.ts';
+import { clockOffset, timestamp } from '../../lib/clock.ts';
 import { publicFetch } from '../../lib/addresses/public-fetch.ts';
 import { type Environment, limitsOf } from '../../model/environment.ts';
 import type { Via } from '../../model/event.ts';
@@ -183,15 +183,13 @@ async function keyringOf(ctx: Context, environment: Environment): Promise<Keyrin
   let keyring = keyrings.get(keys);
   if (keyring === undefined || clockWasStepped(ctx, keyring)) {
     const verifiers = keys.map((key) => createVerifier(key, ctx.fetch ?? publicFetch));
-    keyring = { verifiers, verifierIds: new Set(verifiers.map(({ id }) => id)), verified: new BoundedMap(MAX_VERIFIED_TOKENS), clockOffset: verifiers.some(({ isKeySet }) => isKeySet) ? clockOffset(ctx) : null };
+    keyring = { verifiers, verifierIds: new Set(verifiers.map(({ id }) => id)), verified: new BoundedMap(MAX_VERIFIED_TOKENS), clockOffset: verifiers.some(({ isKeySet }) => isKeySet) ? clockOffset(ctx.clock) : null };
     keyrings.set(keys, keyring);
   }
   return keyring;
 }
 
-const clockOffset = ({ clock }: Context): number => clock.now() - clock.monotonic();
-
-const clockWasStepped = (ctx: Context, keyring: Keyring): boolean => keyring.clockOffset !== null && Math.abs(clockOffset(ctx) - keyring.clockOffset) > CLOCK_STEP_MS;
+const clockWasStepped = (ctx: Context, keyring: Keyring): boolean => keyring.clockOffset !== null && Math.abs(clockOffset(ctx.clock) - keyring.clockOffset) > CLOCK_STEP_MS;
 
 function createVerifier(key: SigningKey, fetch: typeof publicFetch): Verifier {
   const { kid, alg } = key;

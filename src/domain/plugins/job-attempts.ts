@@ -1,12 +1,13 @@
 import { timestamp } from '../../lib/clock.ts';
 import type { Context } from '../context.ts';
 import { ENVIRONMENTS, PLUGIN_QUEUES } from '../records/partitions.ts';
-import { countsKey, jobsPartition, ORDER_PREFIX, parseOrderKey, type QueueAddress, type StoredJob, writeJob } from './job.ts';
-import { changeJob, jobGroups, readJob } from './jobs.ts';
+import { countsKey, groupPrefix, jobsPartition, ORDER_PREFIX, parseOrderKey, type QueueAddress, type StoredJob, writeJob } from './job.ts';
+import { changeJob, type JobGroup, jobGroups, readJob } from './jobs.ts';
 
 /** How long a dead job is kept. */
 const DEAD_MS = 30 * 24 * 3_600_000;
-const SWEEP_SLICE = 200;
+/** Jobs that a sweep changes with one commit. */
+const SLICE = 200;
 const MAX_ERROR_LENGTH = 500;
 
 /**
@@ -54,6 +55,27 @@ export async function endAttempt(ctx: Context, address: QueueAddress, leased: St
   });
 }
 
+/**
+ * Makes the waiting jobs of a group that are not due yet due `ms` earlier, after the wall clock was set back by as much. Those
+ * for whose id `isRunning` returns true keep the end of their lease.
+ */
+export async function makeDueEarlier(ctx: Context, group: JobGroup, ms: number, isRunning: (id: string) => boolean): Promise<void> {
+  const prefix = groupPrefix(group.group);
+  for (let after = `${prefix}${timestamp(ctx.clock.now())}`; ; ) {
+    const entries = await ctx.store.range(jobsPartition(group), { prefix, after, limit: SLICE });
+    const last = entries.at(-1);
+    if (last === undefined) return;
+    const found = entries.map(({ key }) => parseOrderKey(key)).filter(({ id }) => !isRunning(id));
+    await ctx.store.transact(async (tx) => {
+      for (const { id, dueAt } of found) {
+        const job = await readJob(tx, group, id);
+        if (job?.state === 'waiting' && job.dueAt === dueAt) writeJob(tx, group, job, { ...job, dueAt: timestamp(Date.parse(dueAt) - ms) });
+      }
+    });
+    after = last.key;
+  }
+}
+
 /** Deletes the dead jobs that are at least 30 days old, and what is counted of deleted environments. Returns the number of jobs. */
 export async function sweepDeadJobs(ctx: Context): Promise<number> {
   const cutoff = timestamp(ctx.clock.now() - DEAD_MS);
@@ -67,7 +89,7 @@ export async function sweepDeadJobs(ctx: Context): Promise<number> {
 
 async function sweepQueue(ctx: Context, address: QueueAddress, cutoff: string): Promise<number> {
   for (let swept = 0; ; ) {
-    const oldest = await ctx.store.range(jobsPartition(address), { prefix: ORDER_PREFIX.dead, limit: SWEEP_SLICE });
+    const oldest = await ctx.store.range(jobsPartition(address), { prefix: ORDER_PREFIX.dead, limit: SLICE });
     const stale = oldest.map(({ key }) => parseOrderKey(key)).filter(({ dueAt }) => dueAt < cutoff);
     if (stale.length === 0) return swept;
     await ctx.store.transact(async (tx) => {

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
-import { endAttempt, type FailedAttempt, leaseJobs } from '../../domain/plugins/job-attempts.ts';
+import { endAttempt, type FailedAttempt, leaseJobs, makeDueEarlier } from '../../domain/plugins/job-attempts.ts';
 import type { QueueAddress, StoredJob } from '../../domain/plugins/job.ts';
 import { type JobGroup, jobGroups, nextJobs } from '../../domain/plugins/jobs.ts';
-import { timestamp } from '../../lib/clock.ts';
+import { clockOffset, timestamp } from '../../lib/clock.ts';
 import type { Logger } from '../../observability/log.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { PluginEnvironment, QueueOptions } from '../../plugins/api.ts';
@@ -22,6 +22,8 @@ const COLLECT_MS = 10;
 const LEASE_MARGIN_MS = 10_000;
 const MAX_RETRY_AFTER_MS = 7 * 24 * 3_600_000;
 const JITTER = 0.1;
+/** How much the clock may be corrected between two polls without being set back, in milliseconds. */
+const CLOCK_STEP_MS = 1_000;
 
 /** Dependencies of a queue. */
 export interface QueueRunnerDeps {
@@ -41,6 +43,8 @@ export class QueueRunner implements JobStarter {
   /** Running jobs, and reserved places, by `<environmentId> <group>`. */
   readonly #running = new Map<string, number>();
   readonly #tasks = new Set<Promise<void>>();
+  /** The running jobs, as `<environmentId> <id>`. */
+  readonly #runningJobs = new Set<string>();
   /** Index of the group that was served last. */
   #groupIndex = 0;
   #filling: Promise<void> | null = null;
@@ -52,6 +56,7 @@ export class QueueRunner implements JobStarter {
   /** Whether jobs may be due that found no place in the last round: new ones wait their turn behind them. */
   #mayHaveDue = true;
   #stopped = false;
+  #clockOffset: number;
 
   /** @param index the place of the queue among those of the plugin */
   constructor(deps: QueueRunnerDeps, index: number) {
@@ -61,6 +66,7 @@ export class QueueRunner implements JobStarter {
     this.#index = index;
     this.#name = queue.name;
     this.#options = queue.options;
+    this.#clockOffset = clockOffset(deps.ctx.clock);
   }
 
   /** Whether this runs the jobs of the queue. */
@@ -120,6 +126,7 @@ export class QueueRunner implements JobStarter {
     const { ctx, info } = this.#deps;
     this.#mayHaveDue = false;
     const groups = (await jobGroups(ctx, `${info.name}~${this.#name}~`)).filter(({ counts }) => counts.waiting > 0);
+    await this.#followClock(groups);
     // While several groups wait, none of them takes all places.
     const share = Math.max(1, Math.ceil(this.#options.concurrency / Math.max(1, groups.length)));
     for (let served = 0; served < groups.length && !this.#stopped; served++) {
@@ -131,6 +138,18 @@ export class QueueRunner implements JobStarter {
       const group = groups[this.#groupIndex];
       if (group !== undefined) await this.#startGroup(group, share);
     }
+  }
+
+  /** Makes jobs due earlier if the wall clock was set back: otherwise they would wait as much longer. */
+  async #followClock(groups: readonly JobGroup[]): Promise<void> {
+    const { ctx, log, info } = this.#deps;
+    const offset = clockOffset(ctx.clock);
+    const setBackMs = Math.round(this.#clockOffset - offset);
+    if (setBackMs > CLOCK_STEP_MS) {
+      for (const group of groups) await makeDueEarlier(ctx, group, setBackMs, (id) => this.#runningJobs.has(`${group.environmentId} ${id}`));
+      log.warn({ plugin: info.name, queue: this.#name, setBackMs }, 'the clock was set back: waiting jobs of a plugin are due earlier by as much');
+    }
+    this.#clockOffset = offset;
   }
 
   get #free(): number {
@@ -162,8 +181,11 @@ export class QueueRunner implements JobStarter {
   }
 
   #run(address: QueueAddress, key: string, job: StoredJob, context: object): void {
+    const running = `${address.environmentId} ${job.id}`;
+    this.#runningJobs.add(running);
     const task = this.#attempt(address, job, { ...context, attempt: job.attempts }).then((mayBeDue) => {
       this.#tasks.delete(task);
+      this.#runningJobs.delete(running);
       this.#count(key, -1);
       if (!this.#stopped && (mayBeDue || this.#mayHaveDue)) this.poll();
     });
