@@ -78,7 +78,7 @@ export async function startPrimary(config: Config, output: LogOutput): Promise<P
   await ensureFolder(config.dataDir);
   return runPrimary({
     config,
-    spawn: (role) => forkWorker(entry, role, output),
+    spawn: (role) => forkWorker(entry, role, output, join(config.dataDir, 'cache', `${role}.bin`)),
     prepare: async () => {
       // Shared memory is never flushed, so after a power cut it may be damaged; and its contents belong to the last run.
       rmSync(sharedPath(config), { recursive: true, force: true });

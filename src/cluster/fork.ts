@@ -8,6 +8,8 @@ import type { WorkerEnd, WorkerProcess } from './worker.ts';
 
 /** The environment variable with the role of a worker process. */
 export const ROLE_VARIABLE = 'COLLAB_ROLE';
+/** The environment variable with the path of the code cache of a worker process. */
+const CODE_CACHE_VARIABLE = 'COLLAB_CODE_CACHE';
 
 /**
  * V8 lets the heap for new objects grow to 48 MB per process in a burst and never shrinks it. With semi-spaces of 4 MB a
@@ -27,13 +29,14 @@ cluster.schedulingPolicy = cluster.SCHED_NONE;
  * listen socket of this process (decision 52).
  *
  * @param output the file descriptor of this process that becomes the worker's standard output, for its log
+ * @param codeCache path of its code cache (code-cache.ts)
  * @throws {StartError} if this process is itself a worker of a cluster
  */
-export function forkWorker(entry: string, role: Role, output: LogOutput): WorkerProcess {
+export function forkWorker(entry: string, role: Role, output: LogOutput, codeCache: string): WorkerProcess {
   if (!cluster.isPrimary) throw new StartError('The server was started as a worker of a Node.js cluster, such as the cluster mode of PM2: start it as a process of its own.');
   const stdio: StdioOptions = ['inherit', output, 'inherit', 'ipc'];
   cluster.setupPrimary({ exec: entry, args: [], execArgv: [...HEAP_OPTIONS, ...process.execArgv], stdio });
-  const worker = cluster.fork({ [ROLE_VARIABLE]: role });
+  const worker = cluster.fork({ [ROLE_VARIABLE]: role, [CODE_CACHE_VARIABLE]: codeCache });
   const child = worker.process;
   // Reported by the process, too; without a listener it would be thrown.
   worker.on('error', () => {});

@@ -1,3 +1,9 @@
+import type * as Api from '@opentelemetry/api';
+import type * as Core from '@opentelemetry/core';
+import type * as Exporter from '@opentelemetry/exporter-trace-otlp-http';
+import type * as Resources from '@opentelemetry/resources';
+import type * as Sdk from '@opentelemetry/sdk-trace-base';
+import { importModule } from '../lib/process/import-module.ts';
 import { version } from '../model/version.ts';
 import type { Logger } from './log.ts';
 
@@ -49,11 +55,11 @@ export async function startTraces({ variables, log, worker }: TracesOptions): Pr
   if (!isWanted(variables, log)) return null;
   const [{ defaultTextMapGetter, diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode }, { W3CTraceContextPropagator }, resources, { BasicTracerProvider, BatchSpanProcessor }, { OTLPTraceExporter }] =
     await Promise.all([
-      import('@opentelemetry/api'),
-      import('@opentelemetry/core'),
-      import('@opentelemetry/resources'),
-      import('@opentelemetry/sdk-trace-base'),
-      import('@opentelemetry/exporter-trace-otlp-http'),
+      importModule('@opentelemetry/api') as Promise<typeof Api>,
+      importModule('@opentelemetry/core') as Promise<typeof Core>,
+      importModule('@opentelemetry/resources') as Promise<typeof Resources>,
+      importModule('@opentelemetry/sdk-trace-base') as Promise<typeof Sdk>,
+      importModule('@opentelemetry/exporter-trace-otlp-http') as Promise<typeof Exporter>,
     ]);
   const warn = rarely((message) => log.warn({ reason: message }, 'traces could not be sent'));
   diag.setLogger({ error: warn, warn, info: () => {}, debug: () => {}, verbose: () => {} }, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });

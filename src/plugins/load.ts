@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { PluginEntry } from '../config/plugin-entries.ts';
+import { importModule } from '../lib/process/import-module.ts';
 import { API_VERSION, type Plugin } from './api.ts';
 import { locatePlugin, provideApi } from './locate.ts';
 import { firstLine, PluginError } from './plugin-error.ts';
@@ -28,7 +29,7 @@ export async function loadPlugin(entry: PluginEntry): Promise<LoadedPlugin> {
 
 async function importDefault(use: string, url: string): Promise<unknown> {
   try {
-    return ((await import(url)) as { default?: unknown }).default;
+    return ((await importModule(url)) as { default?: unknown }).default;
   } catch (error) {
     throw new PluginError(use, `its module failed to load: ${firstLine(error)}`);
   }

@@ -1,4 +1,6 @@
+import type * as FileType from 'file-type';
 import { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
+import { importModule } from '../../lib/process/import-module.ts';
 import type { ImageFacts, Media, MediaFile } from '../../ports/media.ts';
 import { FileWindow } from './file-window.ts';
 import { withImageInput } from './image-input.ts';
@@ -21,7 +23,7 @@ export class LocalMedia implements Media {
 
   async sniff({ head }: MediaFile): Promise<string | undefined> {
     try {
-      const { fileTypeFromBuffer } = await import('file-type');
+      const { fileTypeFromBuffer } = (await importModule('file-type')) as typeof FileType;
       const found = await fileTypeFromBuffer(head);
       return found?.mime.split(';', 1).join();
     } catch {
