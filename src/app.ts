@@ -28,6 +28,7 @@ export interface OpenContext {
 const storePath = (config: Config): string => join(config.dataDir, 'store');
 const minFreeBytes = (config: Config): number => config.storage.minFreeMb * 1024 * 1024;
 const sharedPath = (config: Config): string => join(config.dataDir, 'shared');
+const codeCachePath = (config: Config, role: string): string => join(config.dataDir, 'cache', `${role}.bin`);
 
 /** The functions of backup and restore that work on store folders. */
 export async function storeCopies(): Promise<typeof StoreCopies> {
@@ -78,7 +79,7 @@ export async function startPrimary(config: Config, output: LogOutput): Promise<P
   await ensureFolder(config.dataDir);
   return runPrimary({
     config,
-    spawn: (role) => forkWorker(entry, role, output, join(config.dataDir, 'cache', `${role}.bin`)),
+    spawn: (role) => forkWorker(entry, role, output, codeCachePath(config, role)),
     prepare: async () => {
       // Shared memory is never flushed, so after a power cut it may be damaged; and its contents belong to the last run.
       rmSync(sharedPath(config), { recursive: true, force: true });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { Script } from 'node:vm';
@@ -15,7 +15,8 @@ const DIGEST_BYTES = 32;
  * earlier. Never fails because of the cache: what is damaged is not used, and what cannot be written is left out.
  *
  * @param file path of the file; `import()` fails in it (import-module.ts), and `require.main` is another module
- * @param cache path of the cache, in a folder that no other user can write to, since its content is run; undefined for none
+ * @param cache path of the cache, in a folder that no other user can write to, since its content is run; undefined for none. The
+ *   folder is created, those above it must exist
  */
 export function runWithCodeCache(file: string, cache: string | undefined): void {
   const source = readFileSync(file);
@@ -55,10 +56,23 @@ function readCache(cache: string, source: Buffer): Buffer | undefined {
 function writeCache(cache: string, source: Buffer, data: Buffer): void {
   const unfinished = `${cache}.${process.pid}`;
   try {
-    mkdirSync(dirname(cache), { recursive: true, mode: 0o700 });
-    writeFileSync(unfinished, Buffer.concat([digestOf(source, data), data]), { mode: 0o600 });
-    renameSync(unfinished, cache);
+    makeFolder(dirname(cache));
+    try {
+      writeFileSync(unfinished, Buffer.concat([digestOf(source, data), data]), { mode: 0o600 });
+      renameSync(unfinished, cache);
+    } finally {
+      rmSync(unfinished, { force: true });
+    }
   } catch {
     // The disk is full or read-only: workers start without a cache.
+  }
+}
+
+/** Makes a folder, but not those above it: a data folder that was removed stays removed. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
