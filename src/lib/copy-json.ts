@@ -10,10 +10,11 @@ function copy(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(copy);
   const copied: Record<string, unknown> = {};
-  for (const [key, field] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const field = copy((value as Readonly<Record<string, unknown>>)[key]);
     // Assigned, it would become the prototype of the copy.
-    if (key === '__proto__') Object.defineProperty(copied, key, { value: copy(field), enumerable: true, writable: true, configurable: true });
-    else copied[key] = copy(field);
+    if (key === '__proto__') Object.defineProperty(copied, key, { value: field, enumerable: true, writable: true, configurable: true });
+    else copied[key] = field;
   }
   return copied;
 }

@@ -80,7 +80,7 @@ export interface HookContext<Config> {
   readonly environment: PluginEnvironment;
   /** The plugin's configuration in this environment. */
   readonly config: Config;
-  /** Aborted at the deadline of the hook, and when the process shuts down. */
+  /** Aborted at the deadline of the hook, and when the process shuts down. A copy made with `{ ...context }` may lack it. */
   readonly signal: AbortSignal;
 }
 

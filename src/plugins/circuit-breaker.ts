@@ -17,7 +17,7 @@ export class CircuitBreaker {
 
   /** Whether calls are left out now. */
   get isOpen(): boolean {
-    return this.#clock.monotonic() < this.#openUntil;
+    return this.#failures >= MAX_FAILURES && this.#clock.monotonic() < this.#openUntil;
   }
 
   /** Counts a call that succeeded. */

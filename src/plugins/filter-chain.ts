@@ -59,8 +59,8 @@ export class FilterChain implements Filters {
   readonly #metrics: ReadonlyMap<PluginFilter, FilterMetrics>;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #log: Logger;
-  /** By name of the filter and slug of the environment. */
-  readonly #chains = new Map<string, readonly Link[]>();
+  /** By name of the filter, then by slug of the environment. */
+  readonly #chains = new Map<FilterName, Map<string, readonly Link[]>>();
 
   /** @param filters in the order of the configuration */
   constructor(filters: readonly PluginFilter[], { clock, log, metrics }: { clock: Pick<Clock, 'monotonic'>; log: Logger; metrics?: Metrics | undefined }) {
@@ -131,13 +131,14 @@ export class FilterChain implements Filters {
 
   /** In how many environments the filter is not called at the moment. */
   #skippedIn(filter: PluginFilter): number {
-    return [...this.#chains.values()].flat().filter((link) => link.filter === filter && link.state.breaker.isOpen).length;
+    return [...this.#chains.values()].flatMap((bySlug) => [...bySlug.values()].flat()).filter((link) => link.filter === filter && link.state.breaker.isOpen).length;
   }
 
   #chain(name: FilterName, slug: string): readonly Link[] {
-    const key = `${name} ${slug}`;
-    let chain = this.#chains.get(key);
-    if (chain === undefined) this.#chains.set(key, (chain = this.#link(name, slug)));
+    let bySlug = this.#chains.get(name);
+    if (bySlug === undefined) this.#chains.set(name, (bySlug = new Map<string, readonly Link[]>()));
+    let chain = bySlug.get(slug);
+    if (chain === undefined) bySlug.set(slug, (chain = this.#link(name, slug)));
     return chain;
   }
 

@@ -11,7 +11,7 @@ import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
 import { THREAD_KEY } from '../records/partitions.ts';
 import { type CommentDraft, type ThreadDraft, validateCommentDraft } from './comment-draft.ts';
 import { findLocation } from './comment-location.ts';
-import { threadNotFound, threadPartition } from './thread-view.ts';
+import { parseThread, threadPartition } from './thread-view.ts';
 
 // Where filters change, refuse or hold threads and comments: after the validation of a write and outside of its transaction,
 // which checks everything again that may have changed in the meantime. Reactions, uploads and connections can only be
@@ -21,6 +21,8 @@ import { threadNotFound, threadPartition } from './thread-view.ts';
 export interface NewComment {
   readonly actor: Actor;
   readonly threadId: string;
+  /** Of the thread. */
+  readonly partition: string;
   readonly draft: CommentDraft;
   readonly idempotency: Idempotency;
   readonly limits: Limits;
@@ -30,9 +32,9 @@ export interface NewComment {
  * Filters a new comment; one that has an answer already passes unchanged, because that answer is repeated. Throws
  * `thread_not_found`, `forbidden`, `content_rejected`.
  */
-export async function filterNewComment(ctx: Context, filters: Filters, { actor, threadId, draft, idempotency, limits }: NewComment): Promise<{ draft: CommentDraft; held: { roomId: string; hold: Hold } | null }> {
+export async function filterNewComment(ctx: Context, filters: Filters, { actor, threadId, partition, draft, idempotency, limits }: NewComment): Promise<{ draft: CommentDraft; held: { roomId: string; hold: Hold } | null }> {
   if (await hasStoredAnswer(ctx, actor, idempotency)) return { draft, held: null };
-  const { roomId } = await readThread(ctx, actor, threadId);
+  const { roomId } = parseThread(await ctx.store.get(partition, THREAD_KEY));
   requireWrite(actor, roomId);
   const { fields, hold } = await filterContent(filters, 'comment.create', actor, { roomId, threadId, comment: commentOfDraft(draft) }, checkWith(limits));
   return { draft: changed(draft, fields, limits), held: hold === null ? null : { roomId, hold } };
@@ -89,15 +91,9 @@ export async function filterEdit(ctx: Context, filters: Filters, { actor, commen
 
 /** Filters a change of the state of a thread; nothing to filter if it has that state. Throws `thread_not_found`, `forbidden`, `content_rejected`. */
 export async function filterResolution(ctx: Context, actor: Actor, threadId: string, resolved: boolean): Promise<void> {
-  const thread = await readThread(ctx, actor, threadId);
+  const thread = parseThread(await ctx.store.get(threadPartition(actor.environment.id, threadId), THREAD_KEY));
   requireChange(actor, thread.roomId);
   if (thread.resolved !== resolved) await requirePassing(ctx, actor, 'thread.resolve', { roomId: thread.roomId, threadId, resolved });
-}
-
-async function readThread(ctx: Context, actor: Actor, threadId: string): Promise<ThreadRecord> {
-  const text = await ctx.store.get(threadPartition(actor.environment.id, threadId), THREAD_KEY);
-  if (text === undefined) throw threadNotFound();
-  return JSON.parse(text) as ThreadRecord;
 }
 
 function commentOfDraft({ userId, body, mentions, metadata, attachmentIds = [] }: CommentDraft): FilteredComment {

@@ -1,5 +1,4 @@
 import { CollabError } from '../../model/errors.ts';
-import { BoundedMap } from '../../lib/bounded-map.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import { type Comment, type CommentPatch, CommentPatchSchema } from '../../model/comment.ts';
@@ -28,7 +27,7 @@ import { removeItemsAbout } from '../moderation/queue.ts';
 import { touchRoom } from '../rooms/rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
 import { nextTimeInThread } from './thread-time.ts';
-import { requireThreadAccess, threadNotFound, threadPartition } from './thread-view.ts';
+import { parseThread, requireThreadAccess, threadNotFound, threadPartition } from './thread-view.ts';
 import { countUsage } from '../quotas/usage.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
@@ -36,8 +35,6 @@ import { InputSchema, validate } from '../input/validate.ts';
 const commentPatch = new InputSchema(CommentPatchSchema);
 /** Serialises the changes of a comment within this process, which would otherwise conflict. Keyed by `<environmentId> <commentId>`. */
 export const commentLocks = new KeyedLock();
-/** Parsed thread records by their JSON text: threads get many comments, and most comments do not change the record. */
-const threadRecords = new BoundedMap<string, Readonly<ThreadRecord>>(1_000);
 
 /** A page of the comments of a thread, oldest first by default. Throws `forbidden`, `thread_not_found`, `invalid_cursor`. */
 export async function listComments(ctx: Context, actor: Actor, threadId: string, query: ListQuery): Promise<Page> {
@@ -75,13 +72,13 @@ export async function getComment(ctx: Context, actor: Actor, commentId: string):
 export async function createComment(ctx: Context, actor: Actor, threadId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
   requireWrite(actor);
   if (actor.rooms !== null) await requireThreadAccess(ctx, actor, threadId);
+  const environmentId = actor.environment.id;
   const limits = limitsOf(actor.environment);
   const parsed = parseCommentDraft(actor, input, limits);
-  const filters = filtersFor(ctx, actor, 'comment.create');
-  const { draft, held } = filters === undefined ? { draft: parsed, held: null } : await filterNewComment(ctx, filters, { actor, threadId, draft: parsed, idempotency, limits });
-  if (held !== null) return holdWrite(ctx, actor, { kind: 'comment.create', roomId: held.roomId, threadId, draft }, held.hold, idempotency);
-  const environmentId = actor.environment.id;
   const partition = threadPartition(environmentId, threadId);
+  const filters = filtersFor(ctx, actor, 'comment.create');
+  const { draft, held } = filters === undefined ? { draft: parsed, held: null } : await filterNewComment(ctx, filters, { actor, threadId, partition, draft: parsed, idempotency, limits });
+  if (held !== null) return holdWrite(ctx, actor, { kind: 'comment.create', roomId: held.roomId, threadId, draft }, held.hold, idempotency);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     const { roomId } = parseThread(await tx.get(partition, THREAD_KEY));
     requireWrite(actor, roomId);
@@ -213,16 +210,6 @@ function matches(comment: Comment, { userId, mentions, createdSince, updatedSinc
 }
 
 const updatedAtOf = ({ createdAt, editedAt }: Comment): string => (editedAt !== null && editedAt > createdAt ? editedAt : createdAt);
-
-/** Parses a thread record. Throws `thread_not_found` if it is undefined. */
-function parseThread(text: string | undefined): Readonly<ThreadRecord> {
-  if (text === undefined) throw threadNotFound();
-  const cached = threadRecords.get(text);
-  if (cached !== undefined) return cached;
-  const record = JSON.parse(text) as ThreadRecord;
-  threadRecords.set(text, record);
-  return record;
-}
 
 const countOf = (stats: string | undefined): number => (stats === undefined ? 0 : parseThreadStats(stats).commentCount);
 

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Comment } from '../../model/comment.ts';
 import { parseThreadStats, presentThread, type Thread, type ThreadRecord } from '../../model/thread.ts';
@@ -25,6 +26,19 @@ export const threadNotFound = (): CollabError => new CollabError('thread_not_fou
 export function threadPartition(environmentId: string, threadId: string): string {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(threadId)) throw threadNotFound();
   return threadRecordsOf(environmentId, threadId);
+}
+
+/** Parsed thread records by their JSON text: threads get many comments, and most comments do not change the record. */
+const threadRecords = new BoundedMap<string, Readonly<ThreadRecord>>(1_000);
+
+/** Parses a thread record. Throws `thread_not_found` if it is undefined. */
+export function parseThread(text: string | undefined): Readonly<ThreadRecord> {
+  if (text === undefined) throw threadNotFound();
+  const cached = threadRecords.get(text);
+  if (cached !== undefined) return cached;
+  const record = JSON.parse(text) as ThreadRecord;
+  threadRecords.set(text, record);
+  return record;
 }
 
 /** The current view of a thread, rendered once per change. Throws `thread_not_found`. */
