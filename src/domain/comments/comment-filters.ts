@@ -1,6 +1,5 @@
 import type { Comment, CommentPatch } from '../../model/comment.ts';
 import type { Limits } from '../../model/limits.ts';
-import type { ThreadRecord } from '../../model/thread.ts';
 import type { FilteredComment, Filters } from '../../ports/filters.ts';
 import { requireAuthor, requireChange, requireWrite } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
@@ -72,7 +71,7 @@ export async function filterEdit(ctx: Context, filters: Filters, { actor, commen
   const [text, thread] = location === undefined ? [] : await Promise.all([ctx.store.get(location.partition, location.key), ctx.store.get(location.partition, THREAD_KEY)]);
   if (text === undefined || thread === undefined) return { patch, held: null };
   const current = JSON.parse(text) as Comment;
-  const { id: threadId, roomId } = JSON.parse(thread) as ThreadRecord;
+  const { id: threadId, roomId } = parseThread(thread);
   requireChange(actor, roomId);
   requireAuthor(actor, current.userId, 'comment');
   const before: FilteredComment = { userId: current.userId, body: current.body, mentions: current.mentions, metadata: current.metadata, attachmentIds: current.attachments.map(({ id }) => id) };

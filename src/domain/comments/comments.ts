@@ -231,7 +231,7 @@ export async function requireComment(tx: Pick<Transaction, 'get'>, environmentId
   const text = await tx.get(partition, key);
   const record = await tx.get(partition, THREAD_KEY);
   if (text === undefined || record === undefined) throw commentNotFound();
-  return { partition, key, comment: JSON.parse(text) as Comment, thread: JSON.parse(record) as ThreadRecord };
+  return { partition, key, comment: JSON.parse(text) as Comment, thread: parseThread(record) };
 }
 
 /** As `requireThreadAccess`, for the thread of a comment. Throws `comment_not_found` for an id that no comment can have. */

@@ -47,8 +47,8 @@ export async function threadView(ctx: Context, environmentId: string, threadId: 
   return ctx.store.cached(`view ${partition}`, [partition], async () => {
     const record = await ctx.store.get(partition, THREAD_KEY);
     const stats = await ctx.store.get(partition, STATS_KEY);
-    if (record === undefined || stats === undefined) throw threadNotFound();
-    const thread = presentThread(JSON.parse(record) as ThreadRecord, parseThreadStats(stats));
+    if (stats === undefined) throw threadNotFound();
+    const thread = presentThread(parseThread(record), parseThreadStats(stats));
     return { thread, text: JSON.stringify(thread) };
   });
 }
@@ -117,5 +117,5 @@ export function requireThreadAccess(ctx: Context, actor: Actor, threadId: string
 
 async function requireRoomOfThread(ctx: Context, actor: Actor, threadId: string): Promise<void> {
   const record = await ctx.store.get(threadPartition(actor.environment.id, threadId), THREAD_KEY);
-  if (record !== undefined) requireRoomAccess(actor, (JSON.parse(record) as ThreadRecord).roomId);
+  if (record !== undefined) requireRoomAccess(actor, parseThread(record).roomId);
 }

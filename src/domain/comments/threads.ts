@@ -29,7 +29,7 @@ import { touchRoom } from '../rooms/rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
 import { nextTimeInRoom, nextTimeInThread, timeAfter } from './thread-time.ts';
 import { threadList } from './thread-list.ts';
-import { commentsText, requireThreadAccess, threadNotFound, threadPartition, threadView } from './thread-view.ts';
+import { commentsText, parseThread, requireThreadAccess, threadPartition, threadView } from './thread-view.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
@@ -145,9 +145,7 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
   if (change.resolved !== undefined && filtersFor(ctx, actor, 'thread.resolve') !== undefined) await filterResolution(ctx, actor, threadId, change.resolved);
   const resolved = await threadLocks.run(partition, () =>
     ctx.store.transact(async (tx) => {
-      const stored = await tx.get(partition, THREAD_KEY);
-      if (stored === undefined) throw threadNotFound();
-      const record = JSON.parse(stored) as ThreadRecord;
+      const record = parseThread(await tx.get(partition, THREAD_KEY));
       requireChange(actor, record.roomId);
       if (change.metadata !== undefined) requireAuthor(actor, record.userId, 'thread');
       // Read outside the transaction, or resolving a busy thread would keep conflicting with its new comments.
@@ -195,9 +193,7 @@ export async function deleteThread(ctx: Context, actor: Actor, threadId: string)
   const partition = threadPartition(actor.environment.id, threadId);
   await threadLocks.run(partition, () =>
     ctx.store.transact(async (tx) => {
-      const stored = await tx.get(partition, THREAD_KEY);
-      if (stored === undefined) throw threadNotFound();
-      const record = JSON.parse(stored) as ThreadRecord;
+      const record = parseThread(await tx.get(partition, THREAD_KEY));
       requireChange(actor, record.roomId);
       requireAuthor(actor, record.userId, 'thread');
       await recordModeration(ctx, tx, actor, record.userId, { action: 'thread.delete', target: { kind: 'thread', id: threadId } });

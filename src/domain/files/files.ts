@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CollabError } from '../../model/errors.ts';
 import type { StoredFile } from '../../model/attachment.ts';
-import type { ThreadRecord } from '../../model/thread.ts';
 import { requireRoomAccess } from '../access/access.ts';
 import { findLocation } from '../comments/comment-location.ts';
+import { parseThread } from '../comments/thread-view.ts';
 import type { UserActor } from '../access/actor.ts';
 import { type Context, requireFileStorage } from '../context.ts';
 import { fileOfThumbnail, requestThumbnail, thumbnailName } from './file-jobs.ts';
@@ -84,5 +84,5 @@ async function requireLinkedCommentAccess(ctx: Context, actor: UserActor, commen
   const location = await findLocation(ctx.store, actor.environment.id, commentId);
   const thread = location === undefined ? undefined : await ctx.store.get(location.partition, THREAD_KEY);
   if (thread === undefined) throw fileNotFound();
-  requireRoomAccess(actor, (JSON.parse(thread) as ThreadRecord).roomId);
+  requireRoomAccess(actor, parseThread(thread).roomId);
 }

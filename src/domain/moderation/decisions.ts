@@ -12,6 +12,7 @@ import { findLocation, newLocation } from '../comments/comment-location.ts';
 import { insertComment, insertThread, replaceComment, threadExists } from '../comments/comment-writing.ts';
 import { removeComment } from '../comments/comments.ts';
 import { nextTimeInRoom, nextTimeInThread } from '../comments/thread-time.ts';
+import { parseThread } from '../comments/thread-view.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { releaseAttachments, removeAttachments, removeHeldAttachments } from '../files/attachments.ts';
@@ -101,7 +102,7 @@ async function publishComment(ctx: Context, tx: Transaction, author: Actor, held
   if (record === undefined) throw new CollabError('thread_not_found', 'The thread of the comment was deleted. Reject the item');
   const now = await nextTimeInThread(ctx, partition);
   const location = newLocation(tx, environmentId, held.threadId, now, held.id);
-  insertComment(tx, author, { location, roomId: (JSON.parse(record) as ThreadRecord).roomId, comment: { ...held, createdAt: timestamp(now) }, now });
+  insertComment(tx, author, { location, roomId: parseThread(record).roomId, comment: { ...held, createdAt: timestamp(now) }, now });
 }
 
 async function publishThread(ctx: Context, tx: Transaction, author: Actor, held: ThreadRecord, first: Comment): Promise<void> {
@@ -125,7 +126,7 @@ async function publishEdit(ctx: Context, tx: Transaction, author: Actor, held: C
   await removeAttachments(tx, environmentId, current.attachments.filter(({ id }) => !attachments.some((kept) => kept.id === id)));
   const now = await nextTimeInThread(ctx, location.partition);
   const comment: Comment = { ...current, body, mentions, metadata, attachments, editedAt: timestamp(now) };
-  replaceComment(tx, author, { location, roomId: (JSON.parse(record) as ThreadRecord).roomId, comment, now });
+  replaceComment(tx, author, { location, roomId: parseThread(record).roomId, comment, now });
 }
 
 /** The actor who wrote held content, for the quotas and events of writing it now. */

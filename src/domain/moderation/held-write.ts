@@ -12,6 +12,7 @@ import { type CommentDraft, commentOf, type ThreadDraft } from '../comments/comm
 import { findLocation, newCommentId } from '../comments/comment-location.ts';
 import { renderCreatedThread, threadExists } from '../comments/comment-writing.ts';
 import { nextTimeInRoom, nextTimeInThread } from '../comments/thread-time.ts';
+import { parseThread } from '../comments/thread-view.ts';
 import type { Context } from '../context.ts';
 import { removeHeldAttachments, withHeldAttachments } from '../files/attachments.ts';
 import type { Hold } from '../filtering.ts';
@@ -82,7 +83,7 @@ async function holdEdit(ctx: Context, tx: Transaction, actor: Actor, { commentId
   const [text, record] = location === undefined ? [] : [await tx.get(location.partition, location.key), await tx.get(location.partition, THREAD_KEY)];
   if (location === undefined || text === undefined || record === undefined) throw new CollabError('comment_not_found', 'Comment not found');
   const current = JSON.parse(text) as Comment;
-  const { roomId } = JSON.parse(record) as ThreadRecord;
+  const { roomId } = parseThread(record);
   requireChange(actor, roomId);
   requireAuthor(actor, current.userId, 'comment');
   const now = await nextTimeInThread(ctx, location.partition);
@@ -152,9 +153,4 @@ function newItem(actor: Actor, kind: ModerationKind, { roomId, comment, thread, 
 
 function renderHeld(comment: Comment): string {
   return JSON.stringify({ ...comment, status: 'held' });
-}
-
-function parseThread(text: string | undefined): ThreadRecord {
-  if (text === undefined) throw new CollabError('thread_not_found', 'Thread not found');
-  return JSON.parse(text) as ThreadRecord;
 }

@@ -1,13 +1,9 @@
-import { CollabError } from '../../model/errors.ts';
-import type { Comment } from '../../model/comment.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { Notification, NotificationSettings, SubscriptionState } from '../../model/notification.ts';
-import type { ThreadRecord } from '../../model/thread.ts';
-import { findLocation } from '../comments/comment-location.ts';
+import { requireComment } from '../comments/comments.ts';
 import type { Context } from '../context.ts';
 import { readCursor } from '../events/cursors.ts';
 import { streamOf } from '../events/streams.ts';
-import { THREAD_KEY } from '../records/partitions.ts';
 import { findParticipants, readFollowers } from './followers.ts';
 import { notificationKey, readNotification } from './notification-records.ts';
 import { readNotified } from './notified-users.ts';
@@ -46,7 +42,7 @@ export interface Explanation {
 
 /** Explains why a user was or was not notified of a comment. Throws `comment_not_found`. */
 export async function explainNotification(ctx: Context, environment: Environment, commentId: string, userId: string): Promise<Explanation> {
-  const { comment, thread } = await findComment(ctx, environment.id, commentId);
+  const { comment, thread } = await requireComment(ctx.store, environment.id, commentId);
   const { threadId, createdAt } = comment;
   const { roomId } = thread;
   const followers = await readFollowers(ctx, environment.id, threadId);
@@ -78,13 +74,6 @@ export async function explainNotification(ctx: Context, environment: Environment
     wasNotified: notified.length > 0,
     pendingEvents: await pendingEvents(ctx, environment),
   };
-}
-
-async function findComment({ store }: Context, environmentId: string, commentId: string): Promise<{ comment: Comment; thread: ThreadRecord }> {
-  const location = await findLocation(store, environmentId, commentId);
-  const [text, record] = location === undefined ? [] : [await store.get(location.partition, location.key), await store.get(location.partition, THREAD_KEY)];
-  if (text === undefined || record === undefined) throw new CollabError('comment_not_found', 'Comment not found');
-  return { comment: JSON.parse(text) as Comment, thread: JSON.parse(record) as ThreadRecord };
 }
 
 async function pendingEvents({ store }: Context, environment: Environment): Promise<number> {

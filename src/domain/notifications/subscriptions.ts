@@ -2,10 +2,9 @@ import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { type SubscriptionAction, SubscriptionSchema, type SubscriptionState } from '../../model/notification.ts';
 import { limitsOf } from '../../model/environment.ts';
-import type { ThreadRecord } from '../../model/thread.ts';
 import { requireRoomAccess } from '../access/access.ts';
 import type { Actor, UserActor } from '../access/actor.ts';
-import { requireThreadAccess, threadNotFound, threadPartition } from '../comments/thread-view.ts';
+import { parseThread, requireThreadAccess, threadNotFound, threadPartition } from '../comments/thread-view.ts';
 import type { Context } from '../context.ts';
 import { type Idempotency, type IdempotentAnswer, withIdempotency } from '../idempotency.ts';
 import { checkId } from '../input/bounds.ts';
@@ -31,9 +30,7 @@ export async function changeSubscription(ctx: Context, actor: Actor, threadId: s
   const { id } = actor.environment;
   const partition = threadPartition(id, threadId);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
-    const stored = await tx.get(partition, THREAD_KEY);
-    if (stored === undefined) throw threadNotFound();
-    requireRoomAccess(actor, (JSON.parse(stored) as ThreadRecord).roomId);
+    requireRoomAccess(actor, parseThread(await tx.get(partition, THREAD_KEY)).roomId);
     if (actor.kind === 'backend' && (await tx.get(usersOf(id), escapeId(userId))) === undefined) throw new CollabError('unknown_user', `Unknown user: ${userId}. Create the user with PUT /users/${escapeId(userId)}`);
     const state = states[action];
     putChoice(tx, id, threadId, userId, { state, at: timestamp(ctx.clock.now()) });
