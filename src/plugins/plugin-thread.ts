@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PluginEntry } from '../config/plugin-entries.ts';
+import { SharedLock } from '../lib/concurrency/shared-lock.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { PluginLog } from './api.ts';
@@ -18,7 +19,7 @@ const RESTART_WINDOW_MS = 60_000;
 const FREE_RESTARTS = 3;
 const MAX_RESTART_DELAY_MS = 30_000;
 
-/** A run did not end because its thread was ended for another reason. */
+/** A run did not end because its thread was stopped or, for a filter or a route, because another run may have ended the thread. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
@@ -39,7 +40,9 @@ export interface PluginThreadDeps {
   readonly onEnd?: (plugin: string, reason: ThreadEnd) => void;
 }
 
+/** A run whose caller waits. */
 interface Run {
+  readonly timeoutMs: number;
   readonly settle: (outcome: { value?: unknown } | Error) => void;
 }
 
@@ -48,10 +51,16 @@ export class PluginThread {
   readonly #entry: PluginEntry;
   readonly #deps: PluginThreadDeps;
   readonly #runs = new Map<number, Run>();
+  /** Runs that the thread may be executing. If the thread ends, one of them is the reason. */
+  readonly #executing = new Set<number>();
+  /** Actions and jobs run together, except those that are run again because one of them has ended the thread. */
+  readonly #lock = new SharedLock();
   readonly #ends: number[] = [];
   #worker: Worker | null = null;
   #started: Promise<PluginInfo> | null = null;
-  #pong: () => void = () => {};
+  #isLoading = false;
+  /** Called with the next answer to a ping. */
+  #onPong: (() => void)[] = [];
   #lastRun = 0;
   #stopped = false;
   /** Why `end` ends the worker. */
@@ -74,20 +83,44 @@ export class PluginThread {
   }
 
   /**
-   * Runs a hook. Rejects with what it throws, with an `Error` after `timeoutMs`, and with `Interrupted` if another run was the
-   * reason for the end of the thread. A run whose deadline passes before the thread has started is not begun.
+   * Runs a hook. Rejects with what it throws, with an `Error` after `timeoutMs` or if it ends the thread, and with `Interrupted`.
+   * A run whose deadline passes before the thread has started is not begun.
+   *
+   * If the thread ends while several actions and jobs run, each of them may be the reason: they are run again, one at a time, so
+   * that only the one that ends the thread again fails. No request waits for them: their caller hears of a passed deadline only
+   * once the thread has answered, or was ended.
    */
   async run(hook: HookReference, subject: unknown, context: object, timeoutMs: number): Promise<unknown> {
+    const waits = hook.kind === 'filter' || hook.kind === 'route';
+    const begin = (): Promise<unknown> => this.#begin(hook, subject, context, timeoutMs, waits);
+    if (waits) return begin();
+    const interrupted = (error: unknown): boolean => error instanceof Interrupted && !this.#stopped;
+    try {
+      return await this.#lock.shared(begin);
+    } catch (error) {
+      if (!interrupted(error)) throw error;
+    }
+    return this.#lock.exclusive(begin).catch((error: unknown) => {
+      throw interrupted(error) ? new Error('did not end, because a filter of its plugin has ended the thread') : error;
+    });
+  }
+
+  /** Runs a hook once. With `failsAtDeadline` it fails at its deadline, even if the thread does not answer. */
+  async #begin(hook: HookReference, subject: unknown, context: object, timeoutMs: number, failsAtDeadline: boolean): Promise<unknown> {
     if (this.#deps.deadlineIncludesStart !== true) await this.start();
     const id = ++this.#lastRun;
     return new Promise((resolve, reject) => {
-      let isBegun = false;
       const deadline = setTimeout(() => {
-        settle(new Error(`did not end within ${timeoutMs} ms`));
+        const failure = new Error(lateMessage(timeoutMs));
         // A thread that loads answers late, but is in no endless loop.
+        const isBegun = this.#executing.has(id);
+        if (failsAtDeadline || !isBegun) settle(failure);
         if (!isBegun) return;
         this.#post({ type: 'cancel', id });
-        void this.#requireResponse();
+        void this.#requireResponse().then(() => {
+          this.#executing.delete(id);
+          settle(failure);
+        });
       }, timeoutMs);
       const settle = (outcome: { value?: unknown } | Error): void => {
         clearTimeout(deadline);
@@ -95,18 +128,18 @@ export class PluginThread {
         if (outcome instanceof Error) reject(outcome);
         else resolve(outcome.value);
       };
-      this.#runs.set(id, { settle });
+      this.#runs.set(id, { timeoutMs, settle });
       this.start().then(() => {
         if (!this.#runs.has(id)) return;
-        isBegun = true;
+        this.#executing.add(id);
         this.#post({ type: 'run', id, hook, subject, context, now: this.#deps.now?.() });
       }, settle);
     });
   }
 
-  /** Ends the thread, unless a hook runs. The next run starts it again. */
+  /** Ends the thread, unless a hook runs or the thread is still loading. The next run starts it again. */
   async endIfIdle(): Promise<void> {
-    if (this.#runs.size === 0) await this.#end(null);
+    if (this.#runs.size === 0 && !this.#isLoading) await this.#end(null);
   }
 
   /** Ends the thread for good; running hooks are interrupted. */
@@ -118,19 +151,22 @@ export class PluginThread {
   async #start(): Promise<PluginInfo> {
     const wait = this.#restartDelay();
     if (wait > 0) await delay(wait);
-    if (this.#stopped) throw new Interrupted('the thread of the plugin is stopped');
+    if (this.#stopped) throw stopped();
     const data: ThreadData = { entry: this.#entry, publicUrl: this.#deps.publicUrl };
     const worker = new Worker(threadFile(), { workerData: data, stdout: true, stderr: true, resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB } });
     this.#worker = worker;
     this.#ending = 'ended';
     worker.unref();
+    this.#isLoading = true;
     try {
       return await this.#ready(worker);
     } catch (error) {
       this.#started = null;
       this.#worker = null;
       await worker.terminate();
-      throw error;
+      throw this.#stopped ? stopped() : error;
+    } finally {
+      this.#isLoading = false;
     }
   }
 
@@ -164,9 +200,12 @@ export class PluginThread {
   }
 
   #receive(worker: Worker, services: PluginServices, message: FromThread): void {
-    if (message.type === 'pong') this.#pong();
+    if (message.type === 'pong') for (const answered of this.#onPong.splice(0)) answered();
     if (message.type === 'log') services.log[message.level](message.fields, message.message);
-    if (message.type === 'done') this.#runs.get(message.id)?.settle(message.error === undefined ? { value: message.value } : receivedError(message.error));
+    if (message.type === 'done') {
+      this.#executing.delete(message.id);
+      this.#runs.get(message.id)?.settle(message.error === undefined ? { value: message.value } : receivedError(message.error));
+    }
     if (message.type === 'call') {
       const answer = (result: Omit<Extract<ToThread, { type: 'result' }>, 'type' | 'id'>): void => worker.postMessage({ type: 'result', id: message.id, ...result } satisfies ToThread);
       callService(services, message.method, message.args).then((value) => answer({ value }), (error: unknown) => answer({ error: sentError(error) }));
@@ -182,18 +221,16 @@ export class PluginThread {
     this.#worker?.postMessage(message);
   }
 
-  /** Ends the thread if it does not answer: it is in an endless loop. */
+  /** Ends the thread if it does not answer: it is in an endless loop. Resolves when it has answered or ended. */
   async #requireResponse(): Promise<void> {
     const worker = this.#worker;
     if (worker === null) return;
     const answered = await new Promise<boolean>((resolve) => {
       const timer = setTimeout(() => resolve(false), PING_MS);
-      const earlier = this.#pong;
-      this.#pong = () => {
+      this.#onPong.push(() => {
         clearTimeout(timer);
-        earlier();
         resolve(true);
-      };
+      });
       this.#post({ type: 'ping' });
     });
     if (!answered && this.#worker === worker) await this.#end('deadline');
@@ -202,25 +239,28 @@ export class PluginThread {
   async #end(reason: ThreadEnd | null): Promise<void> {
     const worker = this.#worker;
     if (worker === null) return;
-    if (reason !== null) this.#ending = reason;
-    else worker.removeAllListeners('exit');
-    if (reason === null) this.#forget();
+    if (reason === null) this.#forget(null);
+    else this.#ending = reason;
     await worker.terminate();
   }
 
   #exited(worker: Worker, plugin: string): void {
     if (this.#worker !== worker) return;
     this.#ends.push(performance.now());
-    this.#forget();
+    this.#forget(this.#ending);
     this.#deps.onEnd?.(plugin, this.#ending);
   }
 
-  /** Interrupts all runs; those that a lack of memory ended have failed, since each may be its reason. */
-  #forget(): void {
+  /** Interrupts all runs. The only one that the thread was executing has failed, since it is the reason; null if the thread was stopped. */
+  #forget(reason: ThreadEnd | null): void {
     this.#worker = null;
     this.#started = null;
-    const error = this.#ending === 'memory' ? new Error(`ended with its thread, which had used ${HEAP_MB} MB of memory`) : new Interrupted('the thread of the plugin has ended');
-    for (const { settle } of [...this.#runs.values()]) settle(error);
+    this.#onPong = [];
+    const [failed] = reason !== null && this.#executing.size === 1 ? this.#executing : [];
+    this.#executing.clear();
+    for (const [id, { settle, timeoutMs }] of [...this.#runs]) {
+      settle(reason !== null && id === failed ? new Error(failureMessages[reason](timeoutMs)) : new Interrupted('the thread of the plugin has ended'));
+    }
   }
 
   #restartDelay(): number {
@@ -230,6 +270,17 @@ export class PluginThread {
     return excess <= 0 ? 0 : Math.min(MAX_RESTART_DELAY_MS, 1_000 * 2 ** (excess - 1));
   }
 }
+
+const stopped = (): Interrupted => new Interrupted('the thread of the plugin is stopped');
+
+const lateMessage = (timeoutMs: number): string => `did not end within ${timeoutMs} ms`;
+
+/** What a run has done that was the reason for the end of its thread. */
+const failureMessages: Readonly<Record<ThreadEnd, (timeoutMs: number) => string>> = {
+  deadline: lateMessage,
+  memory: () => `used up the ${HEAP_MB} MB of memory of its thread`,
+  ended: () => 'ended its thread',
+};
 
 /** An `onEnd` that logs and counts the ends of threads. */
 export function reportEnds(log: Logger, metrics: Metrics | undefined): (plugin: string, reason: ThreadEnd) => void {

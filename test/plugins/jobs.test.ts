@@ -106,9 +106,10 @@ t.test('jobs of a plugin in its thread', async (t) => {
     await queue.remove(at, 'hang');
   });
 
-  await t.test('the end of the thread counts as no attempt, and the job runs again', async (t) => {
+  await t.test('a job that ends its thread has failed, and is tried again', async (t) => {
     await add('exit', 'exit once');
-    await runUntil('exit', 0, (job) => job === undefined);
+    t.match(await runUntil('exit', 0, failed(1, 'ended its thread')), { state: 'waiting' });
+    await runUntil('exit', 1_100, (job) => job === undefined);
     t.ok(existsSync(join(jobs.folder, 'exit')), 'it has ended the thread before');
     const { counters } = metrics.takeReport();
     t.equal(Object.entries(counters).find(([series]) => series.startsWith('plugin_restarts_total'))?.[1], 1);
@@ -123,6 +124,20 @@ t.test('jobs of a plugin in its thread', async (t) => {
     t.strictSame(await queue.count(at), { waiting: 0, dead: 0 });
   });
 });
+
+for (const [payload, reason] of [['exit', 'ended its thread'], ['loop', 'did not end within 2000 ms'], ['throw later', 'did not end within 2000 ms']] as const) {
+  t.test(`a job that always does "${payload}" is dead after its attempts, and those that run beside it succeed`, async (t) => {
+    const jobs = await startJobs(t);
+    const { runUntil, queue, at } = jobs;
+    await queue.add(at, [{ id: 'beside', payload: 'short' }, { id: 'bad', payload }, { id: 'after', payload: 'short' }]);
+    await runUntil('bad', 0, failed(1, reason));
+    // The others leave the queue only when they succeed; the clock stands still, so a failed one would go on waiting.
+    await until(async () => (await queue.count(at)).waiting === 1);
+    // Its error does not show whether the attempt has ended, but it is due later than a lease ends.
+    await runUntil('bad', 1_100, (job) => failed(2, reason)(job) && dueIn(job, jobs) > 30_000);
+    t.match(await runUntil('bad', 66_000, (job) => job?.state === 'dead'), { attempts: 3, lastError: reason });
+  });
+}
 
 t.test('a job waits no longer when the clock is set back, and one that runs is not run again', async (t) => {
   const jobs = await startJobs(t);

@@ -27,6 +27,8 @@ const logLine =
 const log: PluginLog = { debug: logLine('debug'), info: logLine('info'), warn: logLine('warn'), error: logLine('error') };
 
 process.on('unhandledRejection', (error) => log.error({ reason: firstLine(error) }, 'a promise of a plugin was rejected and nothing handled it'));
+// Such as one in a timer. It would end the thread, and with it the runs of other hooks.
+process.on('uncaughtException', (error) => log.error({ reason: firstLine(error) }, 'an error of a plugin was not handled'));
 
 function errorsAsText(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);

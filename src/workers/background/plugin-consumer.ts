@@ -4,7 +4,7 @@ import { PluginKv } from '../../domain/plugins/kv.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { EventEnvelope, EventType } from '../../model/event.ts';
 import type { HookMeter } from '../../plugins/hook-meter.ts';
-import { Interrupted, type PluginThread } from '../../plugins/plugin-thread.ts';
+import type { PluginThread } from '../../plugins/plugin-thread.ts';
 import { settingsIn } from '../../plugins/settings.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
 import type { Consumer } from './consumer.ts';
@@ -14,8 +14,6 @@ type ActionInfo = PluginInfo['hooks']['actions'][number];
 /** Events of one environment that a plugin handles at once. */
 const CONCURRENCY = 16;
 const RETRY_DELAYS_MS = [1_000, 10_000, 60_000];
-/** Runs of one attempt that something else may end. */
-const MAX_INTERRUPTIONS = 20;
 
 /** The consumer that gives events to the actions of a plugin, which run in its thread. Null if it has no actions. */
 export function pluginConsumer(ctx: Context, info: PluginInfo, thread: PluginThread, meter: HookMeter): Consumer | null {
@@ -30,14 +28,14 @@ export function pluginConsumer(ctx: Context, info: PluginInfo, thread: PluginThr
     return types === null || types.has(type);
   };
 
-  const handle = async (event: EventEnvelope, environmentId: string, signal: AbortSignal, attempt: number): Promise<void> => {
+  const handle = async (event: EventEnvelope, environmentId: string, attempt: number): Promise<void> => {
     const { id, slug } = await environmentById(ctx, environmentId);
     const { enabled, config } = settingsIn(settings, slug);
     if (!enabled) return;
     for (const [index, action] of hooks.actions.entries()) {
       if (!(await handles(action, { id }, event.type))) continue;
       const context = { environment: { id, slug }, config, attempt };
-      await meter.measure(`action ${action.type}`, () => uninterrupted(signal, () => thread.run({ kind: 'action', index }, event, context, action.timeoutMs)));
+      await meter.measure(`action ${action.type}`, () => thread.run({ kind: 'action', index }, event, context, action.timeoutMs));
     }
   };
 
@@ -51,18 +49,6 @@ export function pluginConsumer(ctx: Context, info: PluginInfo, thread: PluginThr
       for (const action of hooks.actions) if (await isActive(action, environment)) return true;
       return false;
     },
-    handle: ({ environmentId, event }, signal, attempt) => handle(event, environmentId, signal, attempt),
+    handle: ({ environmentId, event }, _signal, attempt) => handle(event, environmentId, attempt),
   };
-}
-
-/** Runs `work` again when its thread was ended because of something else, which is no failure of it. */
-async function uninterrupted(signal: AbortSignal, work: () => Promise<unknown>): Promise<void> {
-  for (let interruptions = 0; ; interruptions++) {
-    try {
-      await work();
-      return;
-    } catch (error) {
-      if (!(error instanceof Interrupted) || interruptions >= MAX_INTERRUPTIONS || signal.aborted) throw error;
-    }
-  }
 }

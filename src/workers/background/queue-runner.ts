@@ -146,7 +146,7 @@ export class QueueRunner implements JobStarter {
     const offset = clockOffset(ctx.clock);
     const setBackMs = Math.round(this.#clockOffset - offset);
     if (setBackMs > CLOCK_STEP_MS) {
-      for (const group of groups) await makeDueEarlier(ctx, group, setBackMs, (id) => this.#runningJobs.has(`${group.environmentId} ${id}`));
+      for (const group of groups) await makeDueEarlier(ctx, group, setBackMs, (id) => this.#isRunning(group, id));
       log.warn({ plugin: info.name, queue: this.#name, setBackMs }, 'the clock was set back: waiting jobs of a plugin are due earlier by as much');
     }
     this.#clockOffset = offset;
@@ -165,7 +165,8 @@ export class QueueRunner implements JobStarter {
       return;
     }
     const now = timestamp(ctx.clock.now());
-    const due = (await nextJobs(ctx, group, LEASE_BATCH)).filter(({ dueAt }) => dueAt <= now).slice(0, places);
+    // A job may run for longer than its lease: while its thread starts, or while others run alone.
+    const due = (await nextJobs(ctx, group, LEASE_BATCH)).filter(({ id, dueAt }) => dueAt <= now && !this.#isRunning(group, id)).slice(0, places);
     if (due.length === 0) return;
     if (due.length === places) this.#mayHaveDue = true;
     const environment = await environmentById(ctx, group.environmentId).catch(nullIfDeleted);
@@ -190,6 +191,10 @@ export class QueueRunner implements JobStarter {
       if (!this.#stopped && (mayBeDue || this.#mayHaveDue)) this.poll();
     });
     this.#tasks.add(task);
+  }
+
+  #isRunning({ environmentId }: QueueAddress, id: string): boolean {
+    return this.#runningJobs.has(`${environmentId} ${id}`);
   }
 
   #runningOf(key: string): number {
