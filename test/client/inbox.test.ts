@@ -4,7 +4,8 @@ import type { SocketConstructor } from '../../src/client/platform.ts';
 import { CollabClient } from '../../src/client/rest/client.ts';
 import { CollabSession } from '../../src/client/session/session.ts';
 import { type Cluster, startCluster } from '../helpers/cluster.ts';
-import { CuttableSockets, inboxOf } from '../helpers/session.ts';
+import { CuttableSockets, inboxOf, openSession, stateOf } from '../helpers/session.ts';
+import { startService } from '../helpers/service.ts';
 
 /** A session of a user in the environment `default`, which ends with the test. */
 async function open(t: Test, { url, keys }: Cluster, collab: CollabClient, userId: string, Socket = WebSocket as unknown as SocketConstructor): Promise<CollabSession> {
@@ -53,4 +54,33 @@ t.test('notifications arrive live, and what one session marks as read is read in
   await collab.comments.delete(answer.id);
   for (const inbox of [phone, laptop]) t.match(await inboxOf(inbox, ({ items }) => items.length === 2), { unreadCount: 0 }, 'a deleted comment leaves the inbox');
   t.match(other.getSnapshot(), { items: [], unreadCount: 0 }, 'nobody else sees any of it');
+});
+
+t.test('an inbox says why the session ended before it was loaded', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const session = openSession(t, tenant, 'ann', { token: () => 'no.good.token' });
+  t.match(await inboxOf(session.inbox, ({ status }) => status !== 'loading', 20_000), { status: 'failed', error: { code: 'invalid_token' }, items: [] });
+});
+
+t.test('an inbox that is opened after the end of the session says so, and is loaded when the session goes on', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const session = openSession(t, tenant, 'ann', { lazy: true });
+  session.close();
+  let changes = 0;
+  t.teardown(session.inbox.subscribe(() => changes++));
+  t.match(await inboxOf(session.inbox, ({ status }) => status !== 'loading', 20_000), { status: 'failed', error: { code: 'closed' } });
+  t.ok(changes > 0, 'the listener hears of it');
+  session.reconnect();
+  t.match(await inboxOf(session.inbox, ({ status }) => status === 'ready'), { error: null, items: [] });
+  session.close();
+  t.match(session.inbox.getSnapshot(), { status: 'ready', error: null }, 'what is loaded stays');
+});
+
+t.test('an inbox whose load is cut off by the end of the session says so', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const session = openSession(t, tenant, 'ann');
+  await stateOf(session, ({ status }) => status === 'live');
+  t.teardown(session.inbox.subscribe(() => {}));
+  session.close();
+  t.match(session.inbox.getSnapshot(), { status: 'failed', error: { code: 'closed' } });
 });

@@ -7,7 +7,7 @@ export type InboxItem = Notification;
 
 /** The state of an inbox: immutable, a new object after each change. */
 export interface InboxSnapshot {
-  /** `unavailable` if the server has no inbox. */
+  /** `unavailable` if the server has no inbox; `failed` also if the session ended before the inbox was loaded. */
   readonly status: 'loading' | 'ready' | 'unavailable' | 'failed';
   readonly error: CollabError | null;
   /** Newest first. */

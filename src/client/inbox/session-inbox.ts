@@ -1,8 +1,8 @@
 import type { StreamEvent } from '../../model/frames.ts';
 import { Observable } from '../emitter.ts';
-import { asCollabError } from '../errors.ts';
+import { asCollabError, type CollabError } from '../errors.ts';
 import type { Unsubscribe } from '../platform.ts';
-import type { Requests } from '../session/requests.ts';
+import type { SessionLink } from '../session/link.ts';
 import type { CollabInbox, InboxItem, InboxSnapshot } from './inbox.ts';
 
 /** Notifications that the snapshot holds; older ones are only counted. */
@@ -22,9 +22,7 @@ interface InboxPage {
  * of unread ones counts those that are not loaded. Notifications of a deleted comment are left out at once.
  */
 export class SessionInbox implements CollabInbox {
-  readonly #requests: Requests;
-  readonly #isLive: () => boolean;
-  readonly #wake: () => void;
+  readonly #link: SessionLink;
   readonly #observers = new Observable();
   #snapshot: InboxSnapshot = { status: 'loading', error: null, items: [], unreadCount: 0 };
   #loading = false;
@@ -33,17 +31,16 @@ export class SessionInbox implements CollabInbox {
   readonly #deleted = new Set<string>();
   #removal: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(requests: Requests, isLive: () => boolean, wake: () => void) {
-    this.#requests = requests;
-    this.#isLive = isLive;
-    this.#wake = wake;
+  constructor(link: SessionLink) {
+    this.#link = link;
   }
 
   subscribe(listener: () => void): Unsubscribe {
     const first = !this.#observers.hasListeners;
     const unsubscribe = this.#observers.subscribe(listener);
-    if (!this.#isLive()) this.#wake();
-    else if (first) void this.#load();
+    this.#link.wake();
+    if (first && this.#link.isLive()) void this.#load();
+    this.#link.tellEnd(this);
     return unsubscribe;
   }
 
@@ -64,6 +61,11 @@ export class SessionInbox implements CollabInbox {
     if (this.#observers.hasListeners) void this.#load();
   }
 
+  /** The session ended: an inbox that is not loaded will not be. */
+  ended(error: CollabError): void {
+    if (this.#snapshot.status === 'loading') this.#set({ status: 'failed', error });
+  }
+
   /** An event of the environment. */
   receive(event: StreamEvent): void {
     if (event.type === 'comment.deleted') this.#forget(event.data.commentId);
@@ -80,7 +82,7 @@ export class SessionInbox implements CollabInbox {
     if (left.items.length < this.#snapshot.items.length) this.#set(left);
     clearTimeout(this.#removal);
     this.#removal = setTimeout(() => {
-      if (this.#observers.hasListeners && this.#isLive()) void this.#load();
+      if (this.#observers.hasListeners && this.#link.isLive()) void this.#load();
     }, REMOVAL_MS);
   }
 
@@ -96,7 +98,7 @@ export class SessionInbox implements CollabInbox {
     const items = this.#snapshot.items.map((item) => (marked.includes(item) ? { ...item, readAt } : item));
     this.#set({ items, unreadCount: 'all' in what ? 0 : Math.max(0, this.#snapshot.unreadCount - marked.length) });
     try {
-      await this.#requests.request('notifications.read', what, { durable: true });
+      await this.#link.requests.request('notifications.read', what, { durable: true });
     } finally {
       void this.#load();
     }
@@ -109,14 +111,13 @@ export class SessionInbox implements CollabInbox {
     try {
       while (this.#stale) {
         this.#stale = false;
-        const page = (await this.#requests.request('notifications.list', { limit: ITEMS })) as InboxPage;
+        const page = (await this.#link.requests.request('notifications.list', { limit: ITEMS })) as InboxPage;
         this.#set({ status: 'ready', error: null, ...this.#withoutDeleted(page) });
       }
     } catch (thrown) {
       const error = asCollabError(thrown, 'Loading the inbox');
       // A server of an earlier release does not know the message.
-      if (error.code === 'invalid_request') this.#set({ status: 'unavailable', error });
-      else if (error.code !== 'network') this.#set({ status: 'failed', error });
+      if (error.code !== 'network') this.#set({ status: error.code === 'invalid_request' ? 'unavailable' : 'failed', error });
     } finally {
       this.#loading = false;
     }

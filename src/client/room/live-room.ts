@@ -7,7 +7,8 @@ import { Emitter, Observable } from '../emitter.ts';
 import { asCollabError, CollabError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import type { Unsubscribe } from '../platform.ts';
-import type { RequestOptions, Requests } from '../session/requests.ts';
+import type { SessionLink } from '../session/link.ts';
+import type { RequestOptions } from '../session/requests.ts';
 import type { UserDirectory } from '../users.ts';
 import { type BaseThread, commentIn, firstCommentId } from './base.ts';
 import { loadRoom } from './loader.ts';
@@ -18,16 +19,9 @@ import type { RoomSnapshot } from './snapshot.ts';
 import { RoomThreads } from './threads.ts';
 
 /** Dependencies of a room. */
-export interface RoomDeps {
-  readonly requests: Requests;
+export interface RoomDeps extends SessionLink {
   readonly users: UserDirectory;
   readonly writer: () => Writer;
-  /** Whether there is a connection. */
-  readonly isLive: () => boolean;
-  /** Why there will be none; null unless the session has ended. */
-  readonly ended: () => CollabError | null;
-  /** The room has a subscriber: connect. */
-  readonly wake: () => void;
 }
 
 /** How long a room without subscribers stays loaded: frameworks unsubscribe and subscribe again at once. */
@@ -211,8 +205,7 @@ export class LiveRoom implements CollabRoom {
     this.#active = true;
     if (this.#deps.isLive()) this.connected(false);
     else this.#deps.wake();
-    const ended = this.#deps.ended();
-    if (ended !== null) this.ended(ended);
+    this.#deps.tellEnd(this);
   }
 
   #deactivate(): void {

@@ -15,6 +15,7 @@ import { Backoff } from './backoff.ts';
 import { Connection } from './connection.ts';
 import { Credentials } from './credentials.ts';
 import type { SessionOptions, SessionState } from './options.ts';
+import type { SessionLink } from './link.ts';
 import { Requests } from './requests.ts';
 
 /**
@@ -33,7 +34,17 @@ import { Requests } from './requests.ts';
  * ```
  */
 export class CollabSession {
-  readonly #requests = new Requests();
+  readonly #link: SessionLink = {
+    requests: new Requests(),
+    isLive: () => this.#connection.isLive,
+    wake: () => {
+      if (this.#connection.state.status === 'connecting') this.#connection.open();
+    },
+    tellEnd: (part) => {
+      const { status, error } = this.#connection.state;
+      if (status === 'closed') part.ended(error ?? new CollabError('closed', 'The session was closed.'));
+    },
+  };
   readonly #connection: Connection;
   readonly #files: SessionFiles;
   readonly #inbox: SessionInbox;
@@ -51,15 +62,15 @@ export class CollabSession {
     this.#files = new SessionFiles({ serverUrl, credentials, fetch: doFetch });
     this.#request = (path, init) =>
       credentials.authorize((headers) => fetchAnswer(doFetch, `${serverUrl}/api/v1${path}`, { ...init, headers: { ...(init.headers as Record<string, string> | undefined), ...headers } }, path));
-    this.#inbox = new SessionInbox(this.#requests, () => this.#connection.isLive, () => this.#wake());
-    this.#users = new UserDirectory(this.#requests, () => {
+    this.#inbox = new SessionInbox(this.#link);
+    this.#users = new UserDirectory(this.#link.requests, () => {
       for (const room of this.#rooms.values()) room.changed();
     });
     this.#connection = new Connection({
       url: `${serverUrl.replace(/^http/, 'ws')}/api/v1/ws`,
       Socket: readSocket(options),
       credentials,
-      requests: this.#requests,
+      requests: this.#link.requests,
       backoff: new Backoff(options.backoff),
       listener: {
         onState: () => this.#stateChanged(),
@@ -96,12 +107,9 @@ export class CollabSession {
     let room = this.#rooms.get(roomId);
     if (room === undefined) {
       room = new LiveRoom(roomId, {
-        requests: this.#requests,
+        ...this.#link,
         users: this.#users,
         writer: () => ({ userId: this.#connection.state.userId ?? '', attachments: (ids) => this.#files.known(ids) }),
-        isLive: () => this.#connection.isLive,
-        ended: () => this.#ended(),
-        wake: () => this.#wake(),
       });
       this.#rooms.set(roomId, room);
     }
@@ -150,23 +158,12 @@ export class CollabSession {
   }
 
   #find(which: object): Promise<Readonly<Record<string, UserSummary>>> {
-    this.#wake();
+    this.#link.wake();
     return this.#users.find(which, true);
   }
 
-  #wake(): void {
-    if (this.#connection.state.status === 'connecting') this.#connection.open();
-  }
-
-  /** Why the session has ended; null while it goes on. */
-  #ended(): CollabError | null {
-    const { status, error } = this.#connection.state;
-    return status === 'closed' ? (error ?? new CollabError('closed', 'The session was closed.')) : null;
-  }
-
   #stateChanged(): void {
-    const ended = this.#ended();
-    if (ended !== null) for (const room of this.#rooms.values()) room.ended(ended);
+    for (const part of [this.#inbox, ...this.#rooms.values()]) this.#link.tellEnd(part);
     this.#observers.changed();
   }
 
