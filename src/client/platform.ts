@@ -35,8 +35,7 @@ export interface UploadRequest {
   readonly status: number;
   readonly responseText: string;
   onload: (() => void) | null;
-  onerror: (() => void) | null;
-  onabort: (() => void) | null;
+  onerror: ((event: unknown) => void) | null;
   open(method: string, url: string): void;
   setRequestHeader(name: string, value: string): void;
   getResponseHeader(name: string): string | null;

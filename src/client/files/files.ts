@@ -20,8 +20,9 @@ export interface CollabFiles {
   accepts(mimeType: string): boolean;
   /**
    * An object URL (`blob:`) for an attachment, which `<img>`, `<audio>` and `<video>` can show. The bytes are fetched with
-   * the credentials of the session, once. With `thumb`, of the 200 × 200 JPEG of an image. Valid until `release` or the end
-   * of the session.
+   * the credentials of the session, once for all callers. With `thumb`, of the 200 × 200 JPEG of an image. Valid until
+   * `release` or the end of the session. `signal` ends the wait of this caller with `aborted`; a load that has begun goes on
+   * and is kept for the next call. A failed load is not kept.
    */
   url(attachment: Attachment, options?: { readonly thumb?: boolean | undefined; readonly signal?: AbortSignal | undefined }): Promise<string>;
   /** The bytes of an attachment. */

@@ -1,4 +1,5 @@
 import type { Attachment } from '../../model/attachment.ts';
+import { untilAborted } from '../abort.ts';
 import { fetchAnswer } from '../http.ts';
 import type { Credentials } from '../session/credentials.ts';
 import type { CollabFiles, UploadOptions } from './files.ts';
@@ -45,37 +46,41 @@ export class SessionFiles implements CollabFiles {
     return ids.flatMap((id) => this.#uploaded.get(id) ?? []);
   }
 
-  async blob({ url, filename }: Attachment, { thumb = false, signal }: ReadOptions = {}): Promise<Blob> {
+  async blob(attachment: Attachment, { thumb = false, signal }: ReadOptions = {}): Promise<Blob> {
     const { credentials, fetch } = this.#deps;
     return credentials.authorize(async (headers) => {
-      const answer = await fetchAnswer(fetch, thumb ? `${url}?thumb=1` : url, { headers, signal: signal ?? null }, `Loading ${filename}`);
+      const answer = await fetchAnswer(fetch, addressOf(attachment, thumb), { headers, signal }, `Loading ${attachment.filename}`);
       return answer.blob();
     });
   }
 
-  url(attachment: Attachment, options: ReadOptions = {}): Promise<string> {
-    const key = keyOf(attachment, options.thumb === true);
-    let url = this.#urls.get(key);
-    if (url === undefined) {
-      url = this.blob(attachment, options).then((blob) => URL.createObjectURL(blob));
-      // A failure is not kept: the next call tries again.
-      url.catch(() => this.#urls.delete(key));
-      this.#urls.set(key, url);
-      const [oldest] = this.#urls.keys();
-      if (this.#urls.size > MAX_URLS && oldest !== undefined) this.#revoke(oldest);
-    }
-    return url;
+  url(attachment: Attachment, { thumb, signal }: ReadOptions = {}): Promise<string> {
+    return untilAborted(signal, `Loading ${attachment.filename}`, () => this.#shared(attachment, thumb));
   }
 
   release(attachment: Attachment): void {
-    this.#revoke(keyOf(attachment, false));
-    this.#revoke(keyOf(attachment, true));
+    this.#revoke(addressOf(attachment, false));
+    this.#revoke(addressOf(attachment, true));
   }
 
   /** Frees everything. */
   close(): void {
     for (const key of this.#urls.keys()) this.#revoke(key);
     this.#uploaded.clear();
+  }
+
+  /** The URL for all callers, which none of them can stop loading. */
+  #shared(attachment: Attachment, thumb = false): Promise<string> {
+    const key = addressOf(attachment, thumb);
+    const kept = this.#urls.get(key);
+    if (kept !== undefined) return kept;
+    const url = this.blob(attachment, { thumb }).then((blob) => URL.createObjectURL(blob));
+    // A failure is not kept: the next call tries again.
+    url.catch(() => this.#urls.get(key) === url && this.#urls.delete(key));
+    this.#urls.set(key, url);
+    const [oldest] = this.#urls.keys();
+    if (this.#urls.size > MAX_URLS && oldest !== undefined) this.#revoke(oldest);
+    return url;
   }
 
   #revoke(key: string): void {
@@ -85,4 +90,4 @@ export class SessionFiles implements CollabFiles {
   }
 }
 
-const keyOf = ({ id }: Attachment, thumb: boolean): string => (thumb ? `${id}?thumb` : id);
+const addressOf = ({ url }: Attachment, thumb: boolean): string => (thumb ? `${url}?thumb=1` : url);

@@ -1,5 +1,5 @@
 import type { Attachment } from '../../model/attachment.ts';
-import { asCollabError, CollabError } from '../errors.ts';
+import { untilAborted } from '../abort.ts';
 import { answerError, type AnswerHead, parseAnswer } from '../http.ts';
 import { platform } from '../platform.ts';
 import type { UploadOptions } from './files.ts';
@@ -14,14 +14,12 @@ export interface UploadCall {
   readonly fetch: typeof fetch;
 }
 
-const WHAT = 'The upload';
-
 /** Sends a file as multipart/form-data: with `XMLHttpRequest` where there is one, because only that reports progress. */
 export async function sendUpload(call: UploadCall): Promise<Attachment> {
-  if (call.options.signal?.aborted === true) throw aborted();
   const form = new FormData();
   form.append('file', call.file, call.filename);
-  const { head, body } = await (platform.XMLHttpRequest === undefined ? sendByFetch(call, form) : sendByRequest(call, form, new platform.XMLHttpRequest()));
+  const request = platform.XMLHttpRequest && new platform.XMLHttpRequest();
+  const { head, body } = await untilAborted(call.options.signal, 'The upload', () => (request === undefined ? sendByFetch(call, form) : sendByRequest(call, form, request)), () => request?.abort());
   if (head.status !== 200) throw answerError(head, body);
   return parseAnswer(body, head) as Attachment;
 }
@@ -32,33 +30,20 @@ interface Received {
 }
 
 async function sendByFetch({ url, headers, file, options, fetch: send }: UploadCall, body: FormData): Promise<Received> {
-  try {
-    const answer = await send(url, { method: 'POST', headers, body, signal: options.signal ?? null });
-    const text = await answer.text();
-    options.onProgress?.(file.size, file.size);
-    return { head: { status: answer.status, header: (name) => answer.headers.get(name) }, body: text };
-  } catch (thrown) {
-    throw options.signal?.aborted === true ? aborted() : asCollabError(thrown, WHAT);
-  }
+  const answer = await send(url, { method: 'POST', headers, body, signal: options.signal });
+  const text = await answer.text();
+  options.onProgress?.(file.size, file.size);
+  return { head: { status: answer.status, header: (name) => answer.headers.get(name) }, body: text };
 }
 
-function sendByRequest({ url, headers, file, options: { onProgress, signal } }: UploadCall, form: FormData, request: InstanceType<NonNullable<typeof platform.XMLHttpRequest>>): Promise<Received> {
+function sendByRequest({ url, headers, file, options: { onProgress } }: UploadCall, form: FormData, request: InstanceType<NonNullable<typeof platform.XMLHttpRequest>>): Promise<Received> {
   return new Promise((resolve, reject) => {
-    const abort = (): void => request.abort();
-    const done = (settle: () => void) => (): void => {
-      signal?.removeEventListener('abort', abort);
-      settle();
-    };
-    signal?.addEventListener('abort', abort);
     // The form around the file is not part of what the user waits for.
     request.upload.onprogress = ({ loaded, total }) => onProgress?.(Math.round((file.size * loaded) / Math.max(1, total)), file.size);
-    request.onload = done(() => resolve({ head: { status: request.status, header: (name) => request.getResponseHeader(name) }, body: request.responseText }));
-    request.onerror = done(() => reject(new CollabError('network', `${WHAT} failed: the connection was lost. Try again.`)));
-    request.onabort = done(() => reject(aborted()));
+    request.onload = () => resolve({ head: { status: request.status, header: (name) => request.getResponseHeader(name) }, body: request.responseText });
+    request.onerror = reject;
     request.open('POST', url);
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
     request.send(form);
   });
 }
-
-const aborted = (): CollabError => new CollabError('aborted', `${WHAT} was cancelled.`);
