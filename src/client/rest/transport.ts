@@ -14,7 +14,7 @@ export interface ClientOptions {
   readonly serverUrl: string;
   /** The key that begins with `sk_`. It must never reach a browser. */
   readonly secretKey: string;
-  /** How often a call is repeated after 429, 5xx or a network failure. Default: 4. */
+  /** How often a call is repeated after 429, 5xx, `write_conflict`, a timeout or a network failure. Default: 4. */
   readonly maxRetries?: number | undefined;
   /** How long one attempt may take, in milliseconds. Default: 30 000. */
   readonly timeoutMs?: number | undefined;
