@@ -197,7 +197,7 @@ export class Permanent extends Error {
 
 /** How the jobs of a queue are run. */
 export interface QueueOptions {
-  /** Milliseconds to wait before each further attempt, with a jitter of ±10 %; after the last one the job is dead. */
+  /** Milliseconds to wait before each further attempt, with a jitter of ±10 %; after the last one the job is dead. At most 100, each up to 30 days. */
   readonly retryDelaysMs: readonly number[];
   /** Jobs that run at once over all environments, 1 to 256; 8 by default. */
   readonly concurrency?: number;

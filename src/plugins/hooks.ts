@@ -21,6 +21,11 @@ const filterNames = new Set<string>(['comment.create', 'comment.update', 'thread
 const onErrorValues: ReadonlySet<unknown> = new Set(['open', 'closed', 'hold'] satisfies FilterOptions['onError'][]);
 const QUEUE_NAME = /^[a-z][a-z0-9-]{0,39}$/;
 const PATH = /^[a-z0-9-]{1,64}$/;
+const routeMethods: ReadonlySet<unknown> = new Set(['GET', 'POST', 'DELETE'] satisfies RouteOptions['method'][]);
+const routeCredentials: ReadonlySet<unknown> = new Set(['user', 'secret', 'public'] satisfies RouteOptions['credential'][]);
+const MAX_RETRIES = 100;
+/** 30 days. */
+const MAX_RETRY_DELAY_MS = 30 * 24 * 3_600_000;
 
 /** Runs the setup of a plugin and returns its hooks. Throws `PluginError` for what setup throws, and for options out of bounds. */
 export async function setUp(plugin: Plugin, services: PluginServices): Promise<Hooks> {
@@ -64,18 +69,27 @@ function createHost(name: string, services: PluginServices, hooks: Hooks): Plugi
       bound(`concurrency of the queue ${queueName}`, concurrency, 1, 256);
       bound(`groupConcurrency of the queue ${queueName}`, groupConcurrency, 1, 256);
       bound(`timeoutMs of the queue ${queueName}`, timeoutMs, 100, 60_000);
+      if (!isDelays(retryDelaysMs)) throw new Error(`retryDelaysMs of the queue ${queueName} must be an array of at most ${MAX_RETRIES} whole numbers from 0 to ${MAX_RETRY_DELAY_MS}, not ${shown(retryDelaysMs)}`);
       hooks.queues.push({ name: queueName, run: run as Hooks['queues'][number]['run'], options: { retryDelaysMs, concurrency, groupConcurrency, timeoutMs } });
       return services.queue(queueName);
     },
     route: (options, handle) => {
       if (!PATH.test(options.path)) throw new Error(`the path of a route must match ${PATH.source}`);
+      if (!routeMethods.has(options.method)) throw new Error(`method of the route ${options.path} must be GET, POST or DELETE, not ${shown(options.method)}`);
+      if (!routeCredentials.has(options.credential)) throw new Error(`credential of the route ${options.path} must be user, secret or public, not ${shown(options.credential)}`);
       if (hooks.routes.some((route) => route.options.path === options.path && route.options.method === options.method)) throw new Error(`two routes are ${options.method} ${options.path}`);
       hooks.routes.push({ options, handle: handle as Hooks['routes'][number]['handle'] });
     },
     command: (options, run) => {
+      const [commandName] = options.name.split(' ');
+      if (hooks.commands.some((command) => command.options.name.split(' ')[0] === commandName)) throw new Error(`two commands are named ${commandName}`);
       hooks.commands.push({ options, run: run as Hooks['commands'][number]['run'] });
     },
   };
+}
+
+function isDelays(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.length <= MAX_RETRIES && value.every((delay) => Number.isSafeInteger(delay) && delay >= 0 && delay <= MAX_RETRY_DELAY_MS);
 }
 
 function bound(what: string, value: number, minimum: number, maximum: number): void {

@@ -27,6 +27,15 @@ t.test('as text it prints one line per event, without control characters', async
   t.match(tail.errors(), /Following the events of default after position 0\. Press Ctrl-C to stop\./);
 });
 
+t.test('it shows the text of comments, the first of a thread and later ones', async (t) => {
+  await addUser('writer', 'Writer');
+  const { id } = await collabJson<{ id: string }>(t, ['thread', 'create', '--room', 'lobby', '--user', 'writer', '--body', 'the first', '--env', 'default', '--dir', dir]);
+  await collabJson(t, ['comment', 'create', id, '--user', 'writer', '--body', 'the second', '--env', 'default', '--dir', dir]);
+  const tail = startCollab(t, ['tail', '--env', 'default', '--since', '0', '--dir', dir]);
+  t.match(await tail.line((line) => line.includes('thread.created')), / {2}"the first"$/);
+  t.match(await tail.line((line) => line.includes('comment.created')), / {2}"the second"$/);
+});
+
 t.test('it ends silently when its output pipe is closed, as by SIGPIPE', async (t) => {
   const tail = startCollab(t, ['tail', '--env', 'default', '--since', '0', '--json', '--dir', dir]);
   await tail.line(() => true);

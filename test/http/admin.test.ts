@@ -1,5 +1,6 @@
 import { hash, scryptSync } from 'node:crypto';
 import t, { type Test } from 'tap';
+import { MemoryDatabase } from '../doubles/memory-database.ts';
 import { MemoryStore } from '../doubles/memory-store.ts';
 import { createAdmin, listAdmins, removeAdmin, setAdminPassword } from '../../src/domain/admins/admins.ts';
 import { sweepAdminSessions } from '../../src/domain/admins/admin-sessions.ts';
@@ -72,6 +73,16 @@ let addresses = 0;
 function login<T = Session>(server: TestServer, body: unknown = { email: 'ops@example.com', password: PASSWORD }, from = `10.1.0.${++addresses}`): Promise<TestAnswer<T>> {
   return server.request<T>('POST', '/admin/auth/login', { body, key: null, headers: { 'X-Forwarded-For': from } });
 }
+
+t.test('an admin can read while the disk is full', async (t) => {
+  const database = new MemoryDatabase();
+  const server = await startWithAdmin(t, { store: new MemoryStore(database) });
+  const { token } = (await login(server)).json;
+  server.clock.advance(2 * MINUTE);
+  database.full = true;
+  t.equal((await server.request('GET', '/admin/auth/me', { key: token })).status, 200);
+  t.match(await server.request('POST', '/admin/auth/logout', { key: token }), { status: 500, json: { error: /disk is full/ } });
+});
 
 t.test('a login returns a session that is valid on /admin only, and can be ended', async (t) => {
   const server = await startWithAdmin(t);

@@ -137,11 +137,12 @@ t.test('the old text stays visible while an edit is held, and a later edit repla
   const files = await Promise.all([20, 21].map(async (size) => (await upload(tenant, { bytes: await png(size), type: 'image/png' })).json.id));
   const [first = '', second = ''] = files;
   await edit(`${HELD_TEXT} 1`, [first]);
-  await edit(`${HELD_TEXT} 2`, [first, second]);
+  await edit(`${HELD_TEXT} 2`, [first, second, first]);
   t.match(await onlyItem(tenant), { kind: 'edit', before: { body: 'Hello' }, comment: { body: `${HELD_TEXT} 2` } });
   t.match(await commentsOf(tenant, thread.id), [{ body: 'Hello', attachments: [] }]);
   done(200, await approve(tenant, await onlyItem(tenant)));
   t.match(await commentsOf(tenant, thread.id), [{ body: `${HELD_TEXT} 2`, attachments: [{ id: first }, { id: second }], editedAt: String }]);
+  t.equal((await commentsOf(tenant, thread.id))[0]?.attachments.length, 2, 'a file that was named twice is linked once');
   await edit(`${HELD_TEXT} 3`, [second]);
   await edit('fine', [second]);
   t.strictSame(await queueOf(tenant), [], 'an edit that passes withdraws the held one');

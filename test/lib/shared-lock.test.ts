@@ -40,8 +40,9 @@ t.test('a task that fails frees its place, and its error is passed on', async (t
   const { lock, log, task, end } = createTasks();
   const failing = lock.exclusive(task('X'));
   const next = lock.shared(task('a'));
-  t.rejects(failing, { message: 'broken' });
+  const rejected = t.rejects(failing, { message: 'broken' });
   await end('X', new Error('broken'));
+  await rejected;
   t.strictSame(log, ['X begins', 'a begins']);
   await end('a');
   await next;

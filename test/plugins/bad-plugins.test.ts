@@ -43,6 +43,7 @@ t.test('a plugin that throws, hangs, loops or leaks stops neither requests nor a
   for (let failure = 0; failure < 5; failure++) t.equal((await api('POST', `/threads/${id}/comments`, { userId: 'ann', body: 'throw' })).status, 201);
   await cluster.logged(({ plugin, msg }) => plugin === 'bad' && /not called in this environment for 30 s/.test(String(msg)));
   t.equal(cluster.log().some(({ msg }) => /skips it/.test(String(msg))), false, 'no event was given up');
+  t.ok(cluster.log().some(({ plugin, msg }) => plugin === 'bad' && /failed to handle an event; it is tried again/.test(String(msg))), 'a failure of an action names its plugin');
 });
 
 t.test('the server starts without an optional plugin, and says so', async (t) => {

@@ -8,7 +8,7 @@ import type { EventEnvelope } from '../../src/model/event.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { receivedError, sentError } from '../../src/plugins/thread/messages.ts';
-import type { ConsumedEvent, Consumer } from '../../src/workers/background/consumer.ts';
+import type { BatchConsumer, ConsumedEvent, Consumer } from '../../src/workers/background/consumer.ts';
 import { Consumers } from '../../src/workers/background/consumers.ts';
 import { retainEvents } from '../../src/workers/background/event-retention.ts';
 import { addComment, createWorld, startThread, type World } from '../domain/world.ts';
@@ -150,6 +150,30 @@ for (const [where, refusal] of [
     t.equal(failures.length, 0);
   });
 }
+
+t.test('events of a batch are not skipped for a refusal of the store, which is no attempt', async (t) => {
+  const world = await createWorld(t);
+  const { threadId } = await startThread(world);
+  const failures = [new CollabError('storage_full', 'The disk is full'), new Error('no answer')];
+  const handled: EventEnvelope[] = [];
+  const consumer: BatchConsumer = {
+    name: 'batches',
+    types: new Set(['comment.created']),
+    retryDelaysMs: [1],
+    handleBatch: async (_environment, events) => {
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+      handled.push(...events);
+    },
+  };
+  const log = createLogger({ level: 'silent', name: 'background' });
+  const consumers = new Consumers([consumer], { ctx: world.ctx, log, startedAt: afterNow(world.clock) });
+  t.teardown(() => consumers.stop());
+  await consumers.start();
+  await addComment(world, threadId, { body: 'kept' });
+  await until(() => handled.length === 1);
+  t.equal(failures.length, 0);
+});
 
 t.test('a consumer goes on where it stopped, and repeats after a crash what it had not stored', async (t) => {
   const world = await createWorld(t);

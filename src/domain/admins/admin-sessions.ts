@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, isStoreRefusal } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import { type Admin, type AdminSession, LoginSchema, type StoredAdmin } from '../../model/admin.ts';
@@ -59,7 +59,12 @@ export async function authenticateAdmin(ctx: Context, token: string): Promise<Au
   const now = ctx.clock.now();
   const admin = await findAdmin(ctx.store, session.adminKey);
   if (hasEnded(session, now) || admin === undefined || !isCurrent(session, admin)) throw invalidSession();
-  if (Math.abs(now - Date.parse(session.lastUsedAt)) >= LAST_USED_PRECISION_MS) await updateLastUsed(ctx, key, now);
+  if (Math.abs(now - Date.parse(session.lastUsedAt)) >= LAST_USED_PRECISION_MS) {
+    // Admins must be able to read even while the store cannot be written.
+    await updateLastUsed(ctx, key, now).catch((error: unknown) => {
+      if (!isStoreRefusal(error)) throw error;
+    });
+  }
   return { admin: presentAdmin(admin), session: key };
 }
 

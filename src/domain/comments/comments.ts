@@ -109,7 +109,7 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
   checkBody(given.body, limits, attachmentIds === undefined ? 1 : attachmentIds.length);
   const mentions = given.mentions === undefined ? undefined : checkMentions(given.mentions, limits);
   if (given.metadata !== undefined) checkMetadata(given.metadata, limits);
-  const checked: CommentPatch = { ...given, ...(mentions === undefined ? {} : { mentions: [...mentions] }) };
+  const checked: CommentPatch = { ...given, ...(mentions === undefined ? {} : { mentions: [...mentions] }), ...(attachmentIds === undefined ? {} : { attachmentIds: [...attachmentIds] }) };
   const filters = filtersFor(ctx, actor, 'comment.update');
   const { patch, held } = filters === undefined ? { patch: checked, held: null } : await filterEdit(ctx, filters, { actor, commentId, patch: checked, limits });
   if (held !== null) return (await holdWrite(ctx, actor, { kind: 'comment.update', roomId: held.roomId, threadId: held.threadId, commentId, patch }, held.hold, null)).body;

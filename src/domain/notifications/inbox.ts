@@ -8,7 +8,7 @@ import { actingUserId } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
-import { type Idempotency, type IdempotentAnswer, withIdempotency } from '../idempotency.ts';
+import { hasStoredAnswer, type Idempotency, type IdempotentAnswer, withIdempotency } from '../idempotency.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 import type { ListQuery, Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
@@ -57,7 +57,7 @@ export async function markRead(ctx: Context, actor: Actor, userId: string, input
   if (ids !== undefined && all !== undefined) throw new CollabError('invalid_request', 'ids must be absent if all is given');
   const inbox = inboxOf(actor.environment.id, userId);
   const given = ids === undefined ? null : [...new Set(ids)].flatMap((id) => keyOfNotification(id) ?? []);
-  if (given === null) await markMost(ctx, actor, userId);
+  if (given === null && !(await hasStoredAnswer(ctx, actor, idempotency))) await markMost(ctx, actor, userId);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     const keys = given ?? (await tx.range(inbox, { prefix: UNREAD_PREFIX, limit: AT_ONCE })).map(({ key }) => key.slice(UNREAD_PREFIX.length));
     const before = await visibleUnread(ctx, actor, userId);

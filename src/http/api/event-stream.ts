@@ -1,5 +1,6 @@
 import type { Actor } from '../../domain/access/actor.ts';
 import { redactErasedUsers } from '../../domain/users/erasure.ts';
+import { CollabError } from '../../model/errors.ts';
 import { canSeeEvent } from '../../domain/events/events.ts';
 import { containsFileUrls } from '../../domain/files/file-urls.ts';
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
@@ -58,6 +59,9 @@ export class EventStream implements OpenStream {
   #missed = false;
   /** Whether the client is behind: nothing is sent until it has drained. */
   #full = false;
+  #isDeleted = false;
+  /** Whether the answer has started. */
+  #hasStarted = false;
   #unfollow: () => void = () => {};
   #heartbeat: NodeJS.Timeout | undefined;
 
@@ -81,13 +85,15 @@ export class EventStream implements OpenStream {
     this.#unfollow = store.follow((stream, event) => {
       if (stream !== this.#streamName) return;
       // Null: the environment was deleted. If it is imported again, the client has to reconnect to the new stream.
-      if (event === null) this.end();
+      if (event === null) this.#onDeleted();
       else this.#onCommit(event);
     });
     exchange.onGone(() => this.#close());
     try {
       const recovered = await this.#seek(since);
       if (exchange.over) return;
+      if (this.#isDeleted) throw new CollabError('environment_not_found', 'The environment has been deleted');
+      this.#hasStarted = true;
       exchange.startStream(200, [eventStreamHead, ...headers]);
       exchange.onDrain(EMPTY_COMMENT, () => this.#onDrain());
       this.#heartbeat = setInterval(() => this.#sendHeartbeat(), streams.heartbeatMs).unref();
@@ -100,6 +106,12 @@ export class EventStream implements OpenStream {
     }
     this.#reading = false;
     await this.#read();
+  }
+
+  #onDeleted(): void {
+    this.#isDeleted = true;
+    // Before the start of the answer, `start` still reports this as an error.
+    if (this.#hasStarted) this.end();
   }
 
   /** Ends the stream. */

@@ -10,6 +10,8 @@ export interface ConsumedEvent {
 interface AnyConsumer {
   /** Identifies its cursors, so it must never change. Matches `CONSUMER_NAME`. */
   readonly name: string;
+  /** The plugin whose actions it runs: lines of the log about it have the name in `plugin`. */
+  readonly plugin?: string;
   /** Called when retention has removed the events from `first` to `last` before they were handled. What it throws is logged. */
   onLost?(environmentId: string, first: number, last: number): void;
   /**
@@ -48,7 +50,7 @@ export interface BatchConsumer extends AnyConsumer {
   readonly types: ReadonlySet<EventType>;
   /**
    * Handles consecutive events of `types`, at most 200, at least once: after a crash or a failure some come again. If it
-   * rejects with a refusal of the store (`CollabError`), the batch is tried again until it succeeds. After any other error the
+   * rejects with a refusal of the store (`isStoreRefusal`), the batch is tried again until it succeeds. After any other error the
    * events are tried one by one, with the waits of `retryDelaysMs`, and one that keeps failing is skipped and logged.
    */
   handleBatch(environment: Environment, events: readonly EventEnvelope[], signal: AbortSignal): Promise<void>;

@@ -169,6 +169,8 @@ export class Consumers {
         return openReader(consumer, environment, startsAtZero ? () => Promise.resolve(0) : positionAtStart, this.#deps);
       }),
     );
+    // The environment may have been deleted meanwhile.
+    if (this.#stopped || !this.#lastSeqs.has(stream)) return;
     this.#readers.set(stream, readers);
     for (const reader of readers) reader.start();
   }

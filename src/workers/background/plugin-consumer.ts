@@ -41,6 +41,7 @@ export function pluginConsumer(ctx: Context, info: PluginInfo, thread: PluginThr
 
   return {
     name: `plugin-${name}`,
+    plugin: name,
     concurrency: CONCURRENCY,
     ordered: hooks.actions.some(({ ordered }) => ordered),
     retryDelaysMs: RETRY_DELAYS_MS,

@@ -6,7 +6,7 @@ import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import type { CpuWatch } from '../../lib/process/cpu-contention.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import type { Environment } from '../../model/environment.ts';
-import { CollabError, isStoreRefusal } from '../../model/errors.ts';
+import { isStoreRefusal } from '../../model/errors.ts';
 import { type EventEnvelope, type EventType, typeOfEvent } from '../../model/event.ts';
 import type { StoredEvent } from '../../ports/store.ts';
 import type { Logger } from '../../observability/log.ts';
@@ -185,15 +185,15 @@ export class StreamReader {
   /** Returns how many events were skipped because they kept failing; null if the process shuts down before all are finished. */
   async #handleBatch(consumer: BatchConsumer, events: readonly EventEnvelope[]): Promise<number | null> {
     const { signal } = this.#stop;
-    for (let attempt = 1; !signal.aborted; attempt++) {
+    for (let attempt = 1, refusals = 0; !signal.aborted; ) {
       try {
         await consumer.handleBatch(this.environment, events, signal);
         return 0;
       } catch (error) {
         if (signal.aborted) return null;
-        const isRefusal = error instanceof CollabError;
+        const isRefusal = isStoreRefusal(error);
         if (events.length > 1 && !isRefusal) return this.#handleSingly(consumer, events);
-        const wait = retryDelay(isRefusal ? null : consumer.retryDelaysMs, attempt);
+        const wait = isRefusal ? retryDelay(null, ++refusals) : retryDelay(consumer.retryDelaysMs, attempt);
         const about = { err: error, ...this.#names(), seq: events[0]?.seq, eventId: events[0]?.eventId, attempt };
         if (wait === null) {
           this.#deps.log.error(about, 'a consumer could not handle an event and skips it');
@@ -202,6 +202,7 @@ export class StreamReader {
         }
         this.#deps.log.warn({ ...about, waitMs: wait }, 'a consumer failed to handle events; they are tried again');
         this.#deps.onOutcome(consumer.name, 'retried', events.length);
+        if (!isRefusal) attempt++;
         await this.#pause(wait);
       }
     }
@@ -306,8 +307,8 @@ export class StreamReader {
     await delay(ms, undefined, { signal: this.#stop.signal }).catch(() => undefined);
   }
 
-  #names(): { consumer: string; environment: string } {
-    return { consumer: this.consumer.name, environment: this.environment.slug };
+  #names(): { consumer: string; plugin?: string | undefined; environment: string } {
+    return { consumer: this.consumer.name, plugin: this.consumer.plugin, environment: this.environment.slug };
   }
 }
 

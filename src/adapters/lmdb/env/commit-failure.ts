@@ -83,9 +83,14 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Infinite if a disk that has failed does not tell. */
 function freeBytes(path: string): number {
-  const { bavail, bsize } = statfsSync(path);
-  return bavail * bsize;
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return bavail * bsize;
+  } catch {
+    return Infinity;
+  }
 }
 
 function isLost<V, K extends Key>(root: RootDatabase<V, K>): boolean {

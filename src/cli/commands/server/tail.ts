@@ -104,9 +104,9 @@ function line({ seq, at, type, roomId, threadId, actor, data }: EventEnvelope): 
   return printable([at, `#${seq}`, type, where, `by ${actor.userId ?? 'backend'} (${actor.via})`, body].filter(Boolean).join('  '));
 }
 
-/** The shortened body of the comment in an event's data; '' if there is none. */
+/** The shortened body of the comment in an event's data, or of the first one of a new thread; '' if there is none. */
 function bodyOf(data: unknown): string {
-  const { comment } = (data ?? {}) as { comment?: { body?: unknown } };
-  if (typeof comment?.body !== 'string') return '';
-  return JSON.stringify(comment.body.length > SHOWN_LENGTH ? `${comment.body.slice(0, SHOWN_LENGTH - 1)}…` : comment.body);
+  const { comment, body = comment?.body } = (data ?? {}) as { comment?: { body?: unknown }; body?: unknown };
+  if (typeof body !== 'string') return '';
+  return JSON.stringify(body.length > SHOWN_LENGTH ? `${body.slice(0, SHOWN_LENGTH - 1)}…` : body);
 }
