@@ -19,8 +19,8 @@ export interface DigestJob {
 }
 
 /**
- * Mails a user all notifications that wait, unless the one of this job was mailed with an earlier one. Leaves out what the user
- * has read, and what is in a room where the user is now or which the user may not see any more.
+ * Mails a user the notification of this job with others that wait, at most `MAX_ITEMS`, unless it was mailed with an earlier one.
+ * Leaves out what the user has read, and what is in a room where the user is now or which the user may not see any more.
  *
  * @param isLast whether a failure makes the job dead
  */
@@ -28,7 +28,7 @@ export async function runDigest(host: Host, job: Job, { config }: JobContext<Con
   const { userId, notificationId } = job.payload as unknown as DigestJob;
   const kv = host.kv(environment);
   if (!(await isPending(kv, userId, notificationId))) return;
-  const pending = await listPending(kv, userId);
+  const pending = await listPending(kv, userId, notificationId);
   const user = await host.data.user(environment, userId);
   const to = user?.email ?? null;
   const notifications = to === null ? [] : await itemsOf(host, environment, config, userId, pending);

@@ -25,10 +25,12 @@ export async function isPending(kv: Kv, userId: string, notificationId: string):
   return (await kv.get(keyOf(userId, notificationId))) !== undefined;
 }
 
-/** The notifications of a user that wait, at most `MAX_ITEMS`. */
-export async function listPending(kv: Kv, userId: string): Promise<Pending[]> {
+/** The given notification of a user, and others of this user that wait: at most `MAX_ITEMS` in all. */
+export async function listPending(kv: Kv, userId: string, notificationId: string): Promise<Pending[]> {
+  const own = { key: keyOf(userId, notificationId), notificationId };
   const entries = await kv.list({ prefix: keyOf(userId, ''), limit: MAX_ITEMS });
-  return entries.map(({ key, value }) => ({ key, notificationId: value as string }));
+  const others = entries.filter(({ key }) => key !== own.key).slice(0, MAX_ITEMS - 1);
+  return [own, ...others.map(({ key, value }) => ({ key, notificationId: value as string }))];
 }
 
 /** Forgets notifications. */

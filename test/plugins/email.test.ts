@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SMTPServerOptions } from 'smtp-server';
 import t, { type Test } from 'tap';
@@ -185,6 +185,26 @@ t.test('a mail that is not accepted now is tried again, and one that is refused 
   await host.runJobs(5 * MINUTE);
   t.same(await host.queue('digests').count(), { waiting: 0, dead: 1 });
   t.match(host.logged, [{ level: 'warn', message: /tried again/ }, { level: 'error', fields: { user: 'bob', reason: /550 No such user/ } }]);
+  t.same(await host.kv.list({ prefix: 'pending/' }), []);
+});
+
+t.test('with more notifications than a mail takes, each is mailed once, whichever is tried first', async (t) => {
+  const templates = t.testdir({ 'digest.txt': '{{#notifications}}' });
+  const { host, server } = await setUp(t, { templates });
+  const all = Array.from({ length: 51 }, (_, n) => 101 + n);
+  for (const seq of all.slice(0, -1)) await notify(host, seq);
+  host.clock.advance(MINUTE / 2);
+  await notify(host, 151);
+  await host.runJobs(4.5 * MINUTE);
+  t.match(host.logged, Array.from({ length: 50 }, () => ({ level: 'warn', message: /tried again/ })));
+  rmSync(join(templates, 'digest.txt'));
+  await host.runJobs(MINUTE / 2);
+  t.match(only(server), { subject: '50 unread comments for you', text: 'Comment 151' }, 'the one whose time has come is in the mail');
+  await host.runJobs(MINUTE / 2);
+  const mailed = server.mails.flatMap(({ text = '' }) => [...text.matchAll(/Comment (\d+)/g)].map(([, seq]) => Number(seq)));
+  t.same(mailed.toSorted((a, b) => a - b), all);
+  t.equal(server.mails.length, 2);
+  t.same(await host.queue('digests').count(), { waiting: 0, dead: 0 });
   t.same(await host.kv.list({ prefix: 'pending/' }), []);
 });
 
