@@ -22,6 +22,9 @@ export interface DigestJob {
  * Mails a user the notification of this job with others that wait, at most `MAX_ITEMS`, unless it was mailed with an earlier one.
  * Leaves out what the user has read, and what is in a room where the user is now or which the user may not see any more.
  *
+ * Once the mail is accepted, or refused finally, all its notifications wait no more. If the last attempt fails otherwise, only
+ * the one of this job is given up: each of the others has a job of its own.
+ *
  * @param isLast whether a failure makes the job dead
  */
 export async function runDigest(host: Host, job: Job, { config }: JobContext<Config>, environment: PluginEnvironment, isLast: boolean): Promise<void> {
@@ -38,11 +41,12 @@ export async function runDigest(host: Host, job: Job, { config }: JobContext<Con
       await sendMail(config, { to, id: `${job.id}.${environment.id}`, ...(await renderDigest(digest, config.templates)), unsubscribeUrl: digest.unsubscribeUrl });
     }
   } catch (error) {
-    const isFinal = isLast || error instanceof Permanent;
+    const isRefused = error instanceof Permanent;
+    const isFinal = isLast || isRefused;
     const fields = { environment: environment.slug, user: userId, reason: error instanceof Error ? error.message : String(error) };
     if (isFinal) host.log.error(fields, 'a mail was not sent, and is not tried again');
     else host.log.warn(fields, 'a mail was not sent; it is tried again');
-    if (isFinal) await removePending(kv, pending);
+    if (isFinal) await removePending(kv, isRefused ? pending : [pending[0]]);
     throw error;
   }
   await removePending(kv, pending);

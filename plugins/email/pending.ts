@@ -25,8 +25,8 @@ export async function isPending(kv: Kv, userId: string, notificationId: string):
   return (await kv.get(keyOf(userId, notificationId))) !== undefined;
 }
 
-/** The given notification of a user, and others of this user that wait: at most `MAX_ITEMS` in all. */
-export async function listPending(kv: Kv, userId: string, notificationId: string): Promise<Pending[]> {
+/** The given notification of a user, and after it others of this user that wait: at most `MAX_ITEMS` in all. */
+export async function listPending(kv: Kv, userId: string, notificationId: string): Promise<[Pending, ...Pending[]]> {
   const own = { key: keyOf(userId, notificationId), notificationId };
   const entries = await kv.list({ prefix: keyOf(userId, ''), limit: MAX_ITEMS });
   const others = entries.filter(({ key }) => key !== own.key).slice(0, MAX_ITEMS - 1);

@@ -188,6 +188,39 @@ t.test('a mail that is not accepted now is tried again, and one that is refused 
   t.same(await host.kv.list({ prefix: 'pending/' }), []);
 });
 
+t.test('the last attempt for a notification gives up only that one: later ones are tried on, and mailed once the server is back', async (t) => {
+  const { host, server } = await setUp(t);
+  server.refusal = { code: 451, message: 'Try again later' };
+  await notify(host, 1);
+  await host.runJobs(5 * MINUTE);
+  for (const minutes of [1, 5, 30, 120]) await host.runJobs(minutes * MINUTE);
+  await host.runJobs(354 * MINUTE);
+  await notify(host, 2);
+  await host.runJobs(5 * MINUTE);
+  await notify(host, 3);
+  await host.runJobs(MINUTE);
+  t.same(await host.queue('digests').count(), { waiting: 2, dead: 1 });
+  t.match(host.logged.filter(({ level }) => level === 'error'), [{ fields: { user: 'bob', reason: /451 Try again later/ }, message: /not tried again/ }]);
+  server.refusal = null;
+  await host.runJobs(5 * MINUTE);
+  const { subject, text } = only(server);
+  t.equal(subject, '2 unread comments for you');
+  t.match(text, /Comment 2[^]*Comment 3/);
+  t.notMatch(text, 'Comment 1');
+  t.same(await host.queue('digests').count(), { waiting: 0, dead: 1 });
+  t.same(await host.kv.list({ prefix: 'pending/' }), []);
+});
+
+t.test('a mail that is refused finally is given up with all its notifications', async (t) => {
+  const { host, server } = await setUp(t);
+  server.refusal = { code: 550, message: 'No such user' };
+  await notify(host, 1);
+  await notify(host, 2);
+  await host.runJobs(5 * MINUTE);
+  t.same(await host.queue('digests').count(), { waiting: 0, dead: 1 });
+  t.same(await host.kv.list({ prefix: 'pending/' }), []);
+});
+
 t.test('with more notifications than a mail takes, each is mailed once, whichever is tried first', async (t) => {
   const templates = t.testdir({ 'digest.txt': '{{#notifications}}' });
   const { host, server } = await setUp(t, { templates });
