@@ -1,4 +1,4 @@
-/** The exit codes of the command `collab` (docs/cli.md). */
+/** The exit codes of `collab start`, and of commands that no signal has ended (docs/cli.md). */
 export const ExitCode = {
   intended: 0,
   failure: 1,

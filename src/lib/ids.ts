@@ -5,7 +5,7 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** How many characters at the start of an id encode the time: 45 bits of milliseconds, enough until the year 3084. */
 export const TIME_LENGTH = 9;
-/** The most ids of one process within one millisecond: 15 bits. */
+/** Values of the counter in an id, 15 bits; after the last one a new random part is drawn. */
 const COUNTS = 32_768;
 
 /** Random bytes, generated in advance: a call of the generator costs more than an id. Those up to `unusedRandom` have been used. */

@@ -42,7 +42,7 @@ export interface FilterTypes {
   'comment.update': { payload: { readonly roomId: string; readonly threadId: string; readonly commentId: string; readonly before: DraftComment; readonly comment: DraftComment }; patch: DraftPatch };
   /** `patch` changes the first comment. */
   'thread.create': { payload: { readonly roomId: string; readonly position: Position | null; readonly metadata: Metadata; readonly comment: DraftComment }; patch: DraftPatch };
-  /** `resolved` is what the thread is about to become. */
+  /** `resolved` is the state to be set. */
   'thread.resolve': { payload: { readonly roomId: string; readonly threadId: string; readonly resolved: boolean }; patch: never };
   'reaction.create': { payload: { readonly roomId: string; readonly threadId: string; readonly commentId: string; readonly userId: string; readonly emoji: string }; patch: never };
   /** Runs before the content is received: the size is a lower bound, by what the client declares; null if it declares none. */
@@ -132,8 +132,8 @@ export interface ActionOptions {
   /** The field of the values under `whenKv` that lists the types of events to handle, or is null for all. Others cost nothing. */
   readonly typesIn?: string;
   /**
-   * Whether events of one thread are handled in order, the next one when the one before is finished; true by default. Without,
-   * a thread with many events is handled faster. Counts only if no action of the plugin is ordered.
+   * Whether events of one thread are handled in order, the next one when the one before is finished; true by default. If
+   * false, a thread with many events is handled faster. Takes effect only if it is false for every action of the plugin.
    */
   readonly ordered?: boolean;
 }
@@ -232,7 +232,7 @@ export interface HttpRequest {
   readonly body?: string | Uint8Array;
   /** Milliseconds for the whole exchange, 100 to 60 000; 15 000 by default. */
   readonly timeoutMs?: number;
-  /** Largest body of the answer in bytes; 1 MiB by default. A longer one is a failure. */
+  /** Largest body of the answer in bytes, 0 to 16 MiB; 1 MiB by default. A longer one is a failure. */
   readonly maxBytes?: number;
 }
 
@@ -374,7 +374,7 @@ export interface PluginHost<Config> {
   action(type: EventType | '*', action: Action<Config>, options?: ActionOptions): void;
   /** Registers a queue, which runs in the thread of the plugin's actions, and returns it. Every context of the plugin may add jobs. */
   queue(name: string, run: (job: Job, context: JobContext<Config>, environment: PluginEnvironment) => void | Promise<void>, options: QueueOptions): Queue;
-  /** Registers a route. It runs in the web workers with a deadline of 5 s. */
+  /** Registers a route. It runs in the web workers, with `isolation` in a thread of its own, with a deadline of 5 s. */
   route(options: RouteOptions, handle: (request: RouteRequest, context: HookContext<Config>) => RouteAnswer | Promise<RouteAnswer>): void;
   /** Registers a command. */
   command(options: CommandOptions, run: (call: CommandCall<Config>) => CommandResult | Promise<CommandResult>): void;

@@ -32,6 +32,7 @@ const rows: readonly [what: string, plugins: readonly object[], bad: string, mes
   ['another version of the API', [{ use: fixture('bad') }], 'wrong version', /apiVersion is 2, but this version of Collab takes 1/],
   ['no default export', [{ use: fixture('no-default') }], '', /no default export made by definePlugin/],
   ['an option out of bounds', [{ use: fixture('bad'), config: { size: 0 } }], '', /plugin bad: config\.size must be at least 1/],
+  ['a secret that is none', [{ use: 'moderation-http', config: { url: 'http://127.0.0.1:1', secret: 'abc' } }], '', /plugin moderation-http: config\.secret must match \^whsec_[^,\n]+$/m],
   ['an unknown option', [{ use: fixture('bad'), config: { siez: 1 } }], '', /plugin bad: config\.siez is not an option; did you mean size\?/],
   ['an option of an environment', [{ use: fixture('bad'), environments: { staging: { config: { size: 'x' } } } }], '', /plugin bad: environments\.staging\.config\.size must be an integer/],
   ['two plugins of one name', [{ use: fixture('bad') }, { use: fixture('bad') }], '', /another entry of plugins has a plugin that is named bad too/],

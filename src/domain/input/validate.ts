@@ -79,7 +79,8 @@ function sentText(fault: TLocalizedValidationError, path: string, value: unknown
   if (fault.keyword === 'required') return '';
   const sent = pointerSegments(fault.instancePath).reduce((node, segment) => (typeof node === 'object' && node !== null ? Reflect.get(node, segment) as unknown : undefined), value);
   if (/^m(?:in|ax)(?:Length|Items)$/.test(fault.keyword) && (typeof sent === 'string' || Array.isArray(sent))) return `, not ${sent.length}`;
-  return SECRET_FIELD.test(path) && typeof sent !== 'object' ? `, not a ${typeof sent}` : `, not ${shown(sent)}`;
+  if (!SECRET_FIELD.test(path) || typeof sent === 'object') return `, not ${shown(sent)}`;
+  return fault.keyword === 'pattern' ? '' : `, not a ${typeof sent}`;
 }
 
 /** Fields whose values no message shows. */
