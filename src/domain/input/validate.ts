@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
+import { Default } from 'typebox/value';
 import { shown } from '../../lib/shown.ts';
 import { CollabError, type FieldError, invalidField } from '../../model/errors.ts';
 
@@ -48,6 +49,7 @@ export function validate<S extends TSchema>(input: InputSchema<S>, value: unknow
   const faults = input.errors(cleaned);
   const fault = selectFault(faults);
   if (fault === undefined) throw new CollabError('invalid_request', 'The body is invalid');
+  requireAlternative(input.schema, cleaned, where, faults);
   if (fieldPaths(where, fault)[0] === '') throw new CollabError('invalid_json', `The body must be a JSON object, not ${shown(cleaned)}`);
   const fields = fieldErrors(input.schema, cleaned, where, fault, faults);
   throw new CollabError('invalid_request', fields[0]?.message ?? '', undefined, fields);
@@ -74,13 +76,50 @@ function fieldErrors(root: TSchema, value: unknown, where: string, first: TLocal
 
 const MAX_FIELD_ERRORS = 20;
 
+/**
+ * If the first fault is in a union of objects that one field tells apart, such as `type`: throws `invalid_request` for that
+ * field, or for what is wrong in the alternative that it names. The faults themselves are those of all alternatives.
+ */
+function requireAlternative(root: TSchema, value: unknown, where: string, faults: readonly TLocalizedValidationError[]): void {
+  const [unionPath, inside] = (faults[0]?.schemaPath ?? '').split('/anyOf/');
+  if (unionPath === undefined || inside === undefined) return;
+  const alternatives = asArray(schemaAt(root, unionPath)['anyOf']).filter(isRecord);
+  const [first] = alternatives.map(({ properties }) => (isRecord(properties) ? properties : {}));
+  const field = Object.keys(first ?? {}).find((name) => alternatives.every((alternative) => constantOf(alternative, name) !== undefined));
+  if (field === undefined) return;
+  const pointers = faults.filter(({ schemaPath }) => schemaPath.startsWith(`${unionPath}/anyOf/`)).map(({ instancePath }) => instancePath);
+  const pointer = pointers.reduce((shortest, other) => (other.length < shortest.length ? other : shortest));
+  const given = valueAt(value, pointer);
+  if (!isRecord(given)) return;
+  const path = pointerSegments(pointer).reduce(joinPath, where);
+  const alternative = alternatives.find((candidate) => constantOf(candidate, field) === given[field]);
+  if (alternative === undefined) {
+    const names = alternatives.map((candidate) => String(constantOf(candidate, field))).join(', ');
+    throw invalidField(joinPath(path, field), field in given ? `must be one of ${names}, not ${shown(given[field])}` : `is required: one of ${names}`);
+  }
+  validate(new InputSchema(alternative), Default(alternative, structuredClone(given)), path);
+}
+
+/** The constant that a field of an object must have; undefined if it may have several values. */
+function constantOf({ properties }: Record<string, unknown>, name: string): unknown {
+  const field = isRecord(properties) ? properties[name] : undefined;
+  return isRecord(field) ? field['const'] : undefined;
+}
+
+const asArray = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
 /** The value that was sent in an invalid field, to follow its constraint: its length if that is what is wrong. */
 function sentText(fault: TLocalizedValidationError, path: string, value: unknown): string {
   if (fault.keyword === 'required') return '';
-  const sent = pointerSegments(fault.instancePath).reduce((node, segment) => (typeof node === 'object' && node !== null ? Reflect.get(node, segment) as unknown : undefined), value);
+  const sent = valueAt(value, fault.instancePath);
   if (/^m(?:in|ax)(?:Length|Items)$/.test(fault.keyword) && (typeof sent === 'string' || Array.isArray(sent))) return `, not ${sent.length}`;
   if (!SECRET_FIELD.test(path) || typeof sent === 'object') return `, not ${shown(sent)}`;
   return fault.keyword === 'pattern' ? '' : `, not a ${typeof sent}`;
+}
+
+/** The value at a JSON pointer; undefined if there is none. */
+function valueAt(value: unknown, pointer: string): unknown {
+  return pointerSegments(pointer).reduce((node, segment) => (typeof node === 'object' && node !== null ? Reflect.get(node, segment) as unknown : undefined), value);
 }
 
 /** Fields whose values no message shows. */
