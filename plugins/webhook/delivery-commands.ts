@@ -1,6 +1,7 @@
 import { type CommandCall, type CommandResult, type Job, type PluginEnvironment, type PluginHost, type Queue, UsageError } from '../../src/plugins/api.ts';
 import { messageOf } from './body.ts';
-import { type Delivery, deliveryId } from './deliver.ts';
+import { deliveryId } from './deliver.ts';
+import { deliveryOf, jobsIn } from './deliveries.ts';
 import { endpointWith } from './endpoint-commands.ts';
 import { type Endpoint, receives } from './endpoints.ts';
 import { isWanted, jobOf, passes } from './fan-out.ts';
@@ -43,7 +44,7 @@ async function failed(queue: Queue, { options, environment }: Call): Promise<Com
   const endpointId = options['endpoint'];
   const limit = integer(options['limit'] ?? '100', '--limit', 1, MAX_LISTED);
   const found: Job[] = [];
-  for await (const job of deadJobs(queue, environment)) {
+  for await (const job of jobsIn(queue, environment, 'dead')) {
     if (endpointId === undefined || deliveryOf(job).endpointId === endpointId) found.push(job);
     if (found.length === limit) break;
   }
@@ -61,9 +62,8 @@ async function failed(queue: Queue, { options, environment }: Call): Promise<Com
 
 async function replay(host: PluginHost<unknown>, queue: Queue, call: Call): Promise<CommandResult> {
   const { arguments: [id = ''], options, environment } = call;
-  if (id.includes(':')) return replayed(Number(await retryDead(queue, environment, id)));
-  const endpoint = await endpointWith(host.kv(environment), id, environment);
-  if (endpoint.disabled !== null) throw new UsageError(`Webhook ${id} is disabled: ${endpoint.disabled}.`, [`\`collab webhook enable ${id} --env ${environment.slug}\` enables it.`]);
+  if (id.includes(':')) return replayed(await replayOne(host, queue, environment, id));
+  const endpoint = await enabledEndpoint(host, environment, id);
   if (options['failed'] === true) return replayed(await replayFailed(queue, environment, endpoint));
   if (options['from'] === undefined) throw new UsageError('Name a failed delivery, or add --failed or --from <seq>.', [`\`collab webhook failed --env ${environment.slug}\` lists the failed deliveries.`]);
   const from = integer(options['from'], '--from', 1, Number.MAX_SAFE_INTEGER);
@@ -72,18 +72,26 @@ async function replay(host: PluginHost<unknown>, queue: Queue, call: Call): Prom
   return replayed(count, first > from ? { from, to: Math.min(to, first - 1) } : null);
 }
 
-async function retryDead(queue: Queue, environment: PluginEnvironment, id: string): Promise<true> {
+/** The endpoint with an id. Throws a UsageError if there is none, or if it is disabled: a delivery to it would not be sent. */
+async function enabledEndpoint(host: PluginHost<unknown>, environment: PluginEnvironment, id: string): Promise<Endpoint> {
+  const endpoint = await endpointWith(host.kv(environment), id, environment);
+  if (endpoint.disabled !== null) throw new UsageError(`Webhook ${id} is disabled: ${endpoint.disabled}.`, [`\`collab webhook enable ${id} --env ${environment.slug}\` enables it.`]);
+  return endpoint;
+}
+
+async function replayOne(host: PluginHost<unknown>, queue: Queue, environment: PluginEnvironment, id: string): Promise<1> {
   const job = await queue.get(environment, id);
-  if (job?.state !== 'dead' || !(await queue.retry(environment, id))) {
-    throw new UsageError(`There is no failed delivery ${id}.`, [`\`collab webhook failed --env ${environment.slug}\` lists them.`]);
+  if (job?.state === 'dead') {
+    await enabledEndpoint(host, environment, deliveryOf(job).endpointId);
+    if (await queue.retry(environment, id)) return 1;
   }
-  return true;
+  throw new UsageError(`There is no failed delivery ${id}.`, [`\`collab webhook failed --env ${environment.slug}\` lists them.`]);
 }
 
 async function replayFailed(queue: Queue, environment: PluginEnvironment, { id }: Endpoint): Promise<number> {
   // All ids first: a job that is retried leaves the list that is being read.
   const ids: string[] = [];
-  for await (const job of deadJobs(queue, environment)) if (deliveryOf(job).endpointId === id) ids.push(job.id);
+  for await (const job of jobsIn(queue, environment, 'dead')) if (deliveryOf(job).endpointId === id) ids.push(job.id);
   let count = 0;
   for (const dead of ids) if (await queue.retry(environment, dead)) count++;
   return count;
@@ -109,20 +117,6 @@ async function replayRange(host: PluginHost<unknown>, queue: Queue, environment:
     }
   }
   return { count, first };
-}
-
-/** All dead jobs, read by pages. */
-async function* deadJobs(queue: Queue, environment: PluginEnvironment): AsyncGenerator<Job> {
-  for (let after: string | undefined; ; ) {
-    const jobs = await queue.list(environment, { state: 'dead', after, limit: PAGE });
-    yield* jobs;
-    after = jobs.at(-1)?.id;
-    if (after === undefined) return;
-  }
-}
-
-function deliveryOf({ payload }: Job): Delivery {
-  return payload as unknown as Delivery;
 }
 
 /** @param missing positions of events that retention has removed from the log */

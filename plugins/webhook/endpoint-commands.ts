@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type CommandCall, type CommandResult, type Kv, type Payload, type PluginEnvironment, type PluginHost, UsageError } from '../../src/plugins/api.ts';
+import { type CommandCall, type CommandResult, type Kv, type Payload, type PluginEnvironment, type PluginHost, type Queue, UsageError } from '../../src/plugins/api.ts';
+import { hasDeliveries, removeDeliveries } from './deliveries.ts';
 import { addEndpoint, changeEndpoint, type Endpoint, listEndpoints, MAX_ENDPOINTS, newEndpointId, readEndpoint, removeEndpoint, unknownType, urlFault } from './endpoints.ts';
 import { send } from './send.ts';
 import { newSecret, secretFault } from './signature.ts';
@@ -10,7 +11,7 @@ const HOUR_MS = 3_600_000;
 const MAX_OVERLAP_HOURS = 168;
 
 /** Registers `collab webhook add|list|test|rotate|enable|remove`. */
-export function registerEndpointCommands(host: PluginHost<unknown>): void {
+export function registerEndpointCommands(host: PluginHost<unknown>, queue: Queue): void {
   host.command(
     {
       name: 'add',
@@ -44,7 +45,7 @@ export function registerEndpointCommands(host: PluginHost<unknown>): void {
   );
   host.command(
     { name: 'remove <id>', summary: 'Remove an endpoint and its deliveries.', examples: ['collab webhook remove wh_1 --env default --yes'] },
-    (call) => remove(host, call),
+    (call) => remove(host, queue, call),
   );
 }
 
@@ -125,12 +126,19 @@ async function enable(host: PluginHost<unknown>, { arguments: [id = ''], environ
   };
 }
 
-async function remove(host: PluginHost<unknown>, call: Call): Promise<CommandResult> {
+async function remove(host: PluginHost<unknown>, queue: Queue, call: Call): Promise<CommandResult> {
   const { arguments: [id = ''], environment } = call;
-  const endpoint = await endpointWith(host.kv(environment), id, environment);
-  await call.confirm(`Remove webhook ${id} (${endpoint.url})? Its undelivered events are dropped.`);
-  await removeEndpoint(host.kv(environment), id);
-  return { json: { deleted: true }, text: `Removed webhook ${id}.` };
+  const kv = host.kv(environment);
+  const endpoint = await readEndpoint(kv, id);
+  // Deliveries without their endpoint are left by a removal that was interrupted.
+  if (endpoint === undefined && !(await hasDeliveries(queue, environment, id))) return unknownEndpoint(id, environment);
+  const deliveries = 'Its undelivered events and failed deliveries are dropped.';
+  await call.confirm(endpoint === undefined ? `Webhook ${id} was removed, but not its deliveries. ${deliveries}` : `Remove webhook ${id} (${endpoint.url})? ${deliveries}`);
+  // First, so that no delivery is added behind those that are being removed.
+  await removeEndpoint(kv, id);
+  const count = await removeDeliveries(queue, environment, id);
+  const removed = count === 0 ? '' : count === 1 ? ' and 1 delivery' : ` and ${count} deliveries`;
+  return { json: { deleted: true, deliveries: count }, text: `Removed webhook ${id}${removed}.` };
 }
 
 /** An endpoint as the commands show it, without its secrets. */

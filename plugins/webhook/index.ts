@@ -28,7 +28,7 @@ export default definePlugin({
       // Deliveries are not ordered, so the jobs of a busy thread need not wait for each other.
       { whenKv: ENDPOINT_PREFIX, typesIn: TYPES_FIELD, ordered: false },
     );
-    registerEndpointCommands(host);
+    registerEndpointCommands(host, deliveries);
     registerDeliveryCommands(host, deliveries);
   },
 });

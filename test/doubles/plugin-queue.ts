@@ -50,6 +50,7 @@ export class MemoryQueue implements Queue {
   list(_environment: PluginEnvironment, { state, after, limit = 100 }: { state: Job['state']; after?: string; limit?: number }): Promise<readonly Job[]> {
     const jobs = this.#inOrder().filter((job) => job.state === state);
     const from = after === undefined ? 0 : jobs.findIndex(({ id }) => id === after) + 1;
+    if (after !== undefined && from === 0) return Promise.reject(new Error(`there is no ${state} job ${after} to continue after`));
     return Promise.resolve(jobs.slice(from, from + limit));
   }
 

@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import t, { type Test } from 'tap';
+import { pagesOf } from '../../plugins/webhook/deliveries.ts';
 import webhook from '../../plugins/webhook/index.ts';
 import { request } from '../doubles/plugin-data.ts';
 import { environment, hostPlugin, type TestHost } from '../doubles/plugin-host.ts';
@@ -275,6 +276,62 @@ t.test('a removed endpoint receives nothing more', async (t) => {
   t.equal(receiver.received.length, 0);
   t.same(await host.queue('deliveries').count(), { waiting: 0, dead: 0 });
   for (const line of ['remove', 'test', 'rotate', 'enable', 'replay']) await t.rejects(host.command(`${line} ${added.id}`, { from: '1' }), { name: 'UsageError', message: /has no webhook endpoint/ });
+});
+
+t.test('the deliveries of a removed endpoint are removed, however many, and those to others stay', async (t) => {
+  const { host, added } = await setUp(t, 410);
+  const waits = await startReceiver(t, 500);
+  const other = await add(host, waits.url);
+  await host.emit(commentCreated(1));
+  await host.runJobs();
+  await host.command(`enable ${added.id}`);
+  const queue = host.queue('deliveries');
+  const payload = { ...(await queue.get(environment, `${added.id}:evt_1`))?.payload as object };
+  await queue.add(environment, Array.from({ length: 2_100 }, (_, i) => ({ id: `${added.id}:evt_w${i}`, payload, delayMs: HOUR, group: added.id })));
+  await queue.add(environment, [{ id: `${other.id}:evt_w`, payload: { ...payload, endpointId: other.id }, delayMs: 2 * HOUR, group: other.id }]);
+  t.same(await queue.count(), { waiting: 2_102, dead: 1 });
+
+  t.match(await host.command(`remove ${added.id}`), { json: { deleted: true, deliveries: 2_101 }, text: `Removed webhook ${added.id} and 2101 deliveries.` });
+  t.same(await queue.count(), { waiting: 2, dead: 0 });
+  t.same((await host.command('failed')).json, { items: [] });
+  t.match(await host.command(`remove ${other.id}`), { json: { deliveries: 2 } });
+});
+
+t.test('deliveries that an interrupted removal has left are removed by the next one, and are not replayed', async (t) => {
+  const { host, receiver, added } = await setUp(t, 410);
+  await host.emit(commentCreated(1));
+  await host.runJobs();
+  await host.kv.delete(`endpoint/${added.id}`);
+  const delivery = `${added.id}:evt_1`;
+  t.match((await host.command('failed')).json, { items: [{ id: delivery }] });
+  await t.rejects(host.command(`replay ${delivery}`), { name: 'UsageError', message: `Environment default has no webhook endpoint ${added.id}.` });
+  t.same(await host.queue('deliveries').count(), { waiting: 0, dead: 1 });
+  t.match(await host.command(`remove ${added.id}`), { json: { deliveries: 1 }, text: `Removed webhook ${added.id} and 1 delivery.` });
+  t.same((await host.command('failed')).json, { items: [] });
+  await t.rejects(host.command(`remove ${added.id}`), { name: 'UsageError', message: /has no webhook endpoint/ });
+  t.equal(receiver.received.length, 1);
+});
+
+t.test('a failed delivery to a disabled endpoint is not replayed', async (t) => {
+  const { host, added } = await setUp(t, 410);
+  await host.emit(commentCreated(1));
+  await host.runJobs();
+  await t.rejects(host.command(`replay ${added.id}:evt_1`), { name: 'UsageError', message: /is disabled: it answered 410/, remedies: [/webhook enable .* enables it/] });
+});
+
+t.test('a list of deliveries that change while it is read is complete', async (t) => {
+  const { host, added } = await setUp(t, 410);
+  await host.emit(commentCreated(1));
+  await host.runJobs();
+  const queue = host.queue('deliveries');
+  const payload = (await queue.get(environment, `${added.id}:evt_1`))?.payload ?? null;
+  await queue.add(environment, Array.from({ length: 1_500 }, (_, i) => ({ id: `${added.id}:evt_w${i}`, payload, delayMs: HOUR, group: added.id })));
+  const seen = new Set<string>();
+  for await (const page of pagesOf(queue, environment, 'waiting')) {
+    for (const { id } of page) seen.add(id);
+    if (seen.size === 1_000) await queue.remove(environment, page.at(-1)?.id ?? '');
+  }
+  t.equal(seen.size, 1_500);
 });
 
 t.test('a mistake in `webhook add` is named', async (t) => {
