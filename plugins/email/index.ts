@@ -43,5 +43,6 @@ async function sendSample(host: PluginHost<Config>, { arguments: [address = ''],
   const failed = await renderDigest(digestOf(address, [item], null), config.templates)
     .then((content) => sendMail(config, { to: address, id: randomUUID(), ...content, unsubscribeUrl: null }))
     .then(() => null, (error: unknown) => (error instanceof Error ? error.message : String(error)));
-  return { json: { ok: failed === null, reason: failed }, text: failed === null ? `${config.smtp.host} accepted a mail to ${address}.` : `The mail was not sent: ${failed}` };
+  if (failed === null) return { json: { ok: true, reason: null }, text: `${config.smtp.host} accepted a mail to ${address}.` };
+  return { json: { ok: false, reason: failed }, text: `The mail was not sent: ${failed}`, failure: 'The test failed.' };
 }

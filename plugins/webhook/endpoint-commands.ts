@@ -99,6 +99,7 @@ async function test(host: PluginHost<unknown>, { arguments: [id = ''], environme
   return {
     json: { ok: outcome.ok, status: outcome.status, reason, webhookId: eventId },
     text: reason === null ? `${endpoint.url} answered ${outcome.status}: the endpoint works.` : `${endpoint.url} did not accept the test message: ${reason}. It must answer 2xx within 15 seconds.`,
+    ...(reason !== null && { failure: 'The test failed.' }),
   };
 }
 

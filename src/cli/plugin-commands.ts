@@ -101,7 +101,9 @@ async function run({ plugin }: LoadedPlugin, index: number, command: Command, gi
     const { message, remedies = [] } = error as Error & Partial<Pick<UsageError, 'remedies'>>;
     throw usageFailure(message, ...remedies);
   });
-  if (result !== undefined) print(at.json, result);
+  if (result === undefined) return;
+  print(at.json, result);
+  if (result.failure !== undefined) throw new Failure(result.failure);
 }
 
 /** A plugin with its configuration and the services of this process. */

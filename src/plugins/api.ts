@@ -304,13 +304,8 @@ export interface RouteOptions {
   readonly credential: 'user' | 'secret' | 'public';
 }
 
-/** A command line option of a command. */
-export interface CommandOption {
-  /** The flag in commander's format: `--url <url>`, `--all`. */
-  readonly flag: string;
-  readonly description: string;
-  readonly required?: boolean;
-}
+/** A command line option of a command. `flag` has commander's format: `--url <url>`, `--all`. */
+export type CommandOption = Readonly<{ flag: string; description: string; required?: boolean }>;
 
 /** A call of a command. */
 export interface CommandCall<Config> {
@@ -333,6 +328,8 @@ export interface CommandResult {
   readonly text: string | { readonly header: readonly string[]; readonly rows: readonly (readonly string[])[] };
   /** Command lines to suggest, such as `collab webhook test wh_1 --env default`. */
   readonly next?: readonly string[];
+  /** If the command has failed: what has, in a full sentence. It follows the output, on standard error, and the exit code is 1. */
+  readonly failure?: string;
 }
 
 /** A command of the command line, called as `collab <plugin> <name>`. It runs beside a running server too. The audit log records it if it changes something. */

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import { until } from '../helpers/cluster.ts';
+import { collab, until } from '../helpers/cluster.ts';
 import { startMailServer } from '../helpers/mail-server.ts';
 import { startPluginCluster } from '../helpers/plugin-cluster.ts';
 import { newBrowser } from '../helpers/push-receiver.ts';
@@ -84,7 +84,9 @@ t.test('requests to private and local addresses are refused in every form', asyn
   const cluster = await startPluginCluster(t, []);
   for (const host of ['localhost', '2130706433', '[::ffff:127.0.0.1]', '169.254.169.254']) {
     const { id } = await cluster.run<Added>('webhook', 'add', '--url', `http://${host}:${port}/`);
-    t.match(await cluster.run('webhook', 'test', id), { ok: false, status: null, reason: /private|local|public|special/i }, host);
+    const { code, stdout } = await collab('webhook', 'test', id, '--env', 'default', '--dir', cluster.dir, '--json');
+    t.equal(code, 1, host);
+    t.match(JSON.parse(stdout), { ok: false, status: null, reason: /private|local|public|special/i }, host);
   }
   t.equal(local.received.length, 0);
 });

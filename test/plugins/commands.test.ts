@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { collab, collabJson } from '../helpers/cli.ts';
+import { startMailServer } from '../helpers/mail-server.ts';
+import { startReceiver } from '../helpers/receiver.ts';
 
 const execute = promisify(execFile);
 /** Runs a program without what the test runner loads into its children. */
@@ -33,6 +35,26 @@ t.test('plugins are listed and checked, and their commands run', async (t) => {
   const unconfigured = await collab(['web-push', 'keys', '--env', 'default', '--dir', dir]);
   t.match(unconfigured, { code: 2, stderr: /^collab: plugin web-push: config\.subject is required\n[^]*`collab plugin check --dir/ });
   t.match((await collab(['good', 'list', '--help', '--dir', dir])).stdout, /collab good list --env default/);
+});
+
+t.test('a test that fails shows the reason, and exits with 1', async (t) => {
+  const [receiver, smtp] = [await startReceiver(t), await startMailServer(t)];
+  const dir = folder(t, [{ use: 'webhook', allowPrivate: true }, { use: 'email', config: { smtp: { host: '127.0.0.1', port: smtp.port, tls: 'none' }, from: 'comments@example.com' } }]);
+  t.equal((await collab(['init', '--dir', dir])).code, 0);
+  const at = ['--env', 'default', '--dir', dir];
+  const { id } = await collabJson<{ id: string }>(t, ['webhook', 'add', '--url', receiver.url, ...at]);
+  t.match(await collab(['webhook', 'test', id, ...at]), { code: 0, stderr: '' });
+  receiver.answer = 410;
+  t.match(await collab(['webhook', 'test', id, ...at]), { code: 1, stdout: /did not accept the test message: answered 410/, stderr: 'collab: The test failed.\n' });
+  receiver.answer = { status: 302, headers: { Location: receiver.url } };
+  const redirected = await collab(['webhook', 'test', id, ...at, '--json']);
+  t.match(redirected, { code: 1, stderr: '{"error":{"code":"failed","message":"The test failed.","remedies":[]}}\n' });
+  t.match(JSON.parse(redirected.stdout), { ok: false, status: 302, reason: /redirects are not followed/ });
+
+  t.match(await collab(['email', 'test', 'ann@example.com', ...at]), { code: 0, stderr: '' });
+  smtp.refusal = { code: 550, message: 'No such user' };
+  t.match(await collab(['email', 'test', 'ann@example.com', ...at]), { code: 1, stdout: /The mail was not sent: .*550 No such user/, stderr: 'collab: The test failed.\n' });
+  t.match(await collabJson(t, ['email', 'test', 'ann@example.com', ...at], { code: 1 }), { ok: false, reason: /550 No such user/ });
 });
 
 t.test('a new plugin installs, has correct types, passes its test and loads, without a network', async (t) => {
