@@ -45,7 +45,7 @@ async function decide<N extends HoldableFilter>(host: PluginHost<Config>, type: 
     const body = JSON.stringify({ type, timestamp: new Date(host.now()).toISOString(), data: { environment, actor, ...payload } });
     return verdictIn(await host.http.request(config.url, { method: 'POST', headers: headersFor(config, body), body, timeoutMs: config.timeoutMs, maxBytes: MAX_BYTES }));
   } catch (error) {
-    throw new FilterFailure('the moderation service did not answer', config.onError, { cause: error });
+    throw new FilterFailure('the moderation service failed', config.onError, { cause: error });
   }
 }
 
