@@ -379,7 +379,7 @@ export interface PluginHost<Config> {
 
 /** A plugin: the default export of its module. */
 export interface Plugin<S extends TSchema = TSchema> {
-  /** `^[a-z][a-z0-9-]{1,39}$`; unique among the plugins of a server. */
+  /** `^[a-z][a-z0-9-]{1,39}$`; unique among the plugins of a server, and not the name of one that ships with Collab. */
   readonly name: string;
   readonly version: string;
   readonly apiVersion: 1;

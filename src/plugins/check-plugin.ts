@@ -20,9 +20,14 @@ export async function checkPlugins(entries: readonly PluginEntry[], publicUrl: s
   for (const entry of entries) {
     if (entry.optional === true) continue;
     const { name } = await checkPlugin(entry, publicUrl);
-    if (names.has(name)) throw new PluginError(entry.use, `another entry of plugins has a plugin that is named ${name} too; remove one of the two`);
+    if (names.has(name)) throw sameName(entry, name);
     names.add(name);
   }
+}
+
+/** The fault of an entry whose plugin has the name of another one. */
+export function sameName({ use }: PluginEntry, name: string): PluginError {
+  return new PluginError(use, `another entry of plugins has a plugin that is named ${name} too; remove one of the two`);
 }
 
 /** During a setup there is nothing to use: it only registers hooks. */

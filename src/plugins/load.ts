@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import { importModule } from '../lib/process/import-module.ts';
 import { API_VERSION, type Plugin } from './api.ts';
-import { locatePlugin, provideApi } from './locate.ts';
+import { isShipped, locatePlugin, provideApi } from './locate.ts';
 import { firstLine, PluginError } from './plugin-error.ts';
 import { type PluginSettings, readSettings } from './settings.ts';
 
@@ -40,6 +40,7 @@ function checkPlugin(use: string, value: unknown): Plugin {
   const { name, version, apiVersion, config, setup, isolation } = value as Partial<Record<keyof Plugin, unknown>>;
   if (apiVersion !== API_VERSION) throw new PluginError(use, `apiVersion is ${JSON.stringify(apiVersion) ?? 'missing'}, but this version of Collab takes ${API_VERSION}; install a matching version of the plugin`);
   if (typeof name !== 'string' || !NAME.test(name)) throw new PluginError(use, `name must match ${NAME.source}`);
+  if (name !== use && isShipped(name)) throw new PluginError(use, `its name ${name} is that of a plugin that ships with Collab; give it another name`);
   if (typeof version !== 'string' || version === '') throw new PluginError(name, 'version must be a text such as 1.0.0');
   if (!isObjectSchema(config)) throw new PluginError(name, 'config must be a schema made by Type.Object');
   if (isolation !== undefined && isolation !== 'worker') throw new PluginError(name, 'isolation must be "worker"');

@@ -40,6 +40,8 @@ const rows: readonly [what: string, plugins: readonly object[], bad: string, mes
   ['an unknown option', [{ use: fixture('bad'), config: { siez: 1 } }], '', /plugin bad: config\.siez is not an option; did you mean size\?/],
   ['an option of an environment', [{ use: fixture('bad'), environments: { staging: { config: { size: 'x' } } } }], '', /plugin bad: environments\.staging\.config\.size must be an integer/],
   ['two plugins of one name', [{ use: fixture('bad') }, { use: fixture('bad') }], '', /another entry of plugins has a plugin that is named bad too/],
+  ['the name of the plugin that is loaded by default', [{ use: fixture('bad') }], 'name of a shipped plugin', /plugin .*bad\.mjs: its name webhook is that of a plugin that ships with Collab; give it another name/],
+  ['the same, with that plugin turned off', [{ use: 'webhook', enabled: false }, { use: fixture('bad') }], 'name of a shipped plugin', /bad\.mjs: its name webhook is that of a plugin that ships with Collab/],
   ['an unknown field of an entry', [{ use: fixture('bad'), priorty: 1 }], '', /plugins\[0\]\.priorty is not an option of a plugin/],
 ];
 
@@ -50,4 +52,22 @@ t.test('the server refuses to start with a bad plugin, and says which and why', 
     t.match(stderr, message, what);
     t.notMatch(stderr, / at .*\.(?:js|ts):\d+/, `${what}: no stack`);
   }
+});
+
+t.test('`plugin check` refuses two plugins of one name, and the name of a shipped plugin, whose commands go on working', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'collab-plugins-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const bad = fixture('bad');
+  const configure = (...plugins: readonly object[]): void => writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins }));
+  configure({ use: bad }, { use: bad, priority: 1 });
+  t.match(await collab(['plugin', 'check', '--dir', dir]), { code: 2, stdout: /bad 1\.0\.0: ok[^]*bad\.mjs: another entry of plugins has a plugin that is named bad too; remove one of the two/, stderr: /1 of 3 plugins cannot be loaded/ });
+  t.equal((await collab(['init', '--dir', dir])).code, 0);
+
+  configure({ use: bad });
+  const env = { BAD: 'name of a shipped plugin' };
+  for (const args of [['plugin', 'check', '--dir', dir], ['plugin', 'check', bad, '--dir', dir]]) {
+    t.match(await collab(args, { env }), { code: 2, stdout: /bad\.mjs: its name webhook is that of a plugin that ships with Collab/, stderr: /cannot be loaded/ });
+  }
+  t.match(await collab(['webhook', 'list', '--env', 'default', '--dir', dir], { env }), { code: 0, stdout: /Environment default has no webhook endpoints/ });
+  t.match(await collab(['plugin', 'new', 'webhook'], { cwd: dir }), { code: 2, stderr: /The name webhook is that of a plugin that ships with Collab/ });
 });

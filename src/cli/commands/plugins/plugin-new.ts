@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRequire } from 'node:module';
+import { isShipped } from '../../../plugins/locate.ts';
 import { Failure, usageFailure } from '../../failure.ts';
 
 const NAME = /^[a-z][a-z0-9-]{1,39}$/;
@@ -10,10 +11,11 @@ const NAME = /^[a-z][a-z0-9-]{1,39}$/;
 /**
  * Writes the skeleton of a plugin to a new folder in `parent` and returns its path.
  *
- * @throws {Failure} for a bad name, and if the folder exists
+ * @throws {Failure} for a bad name or one of a shipped plugin, and if the folder exists
  */
 export async function createPlugin(name: string, parent: string): Promise<string> {
   if (!NAME.test(name)) throw usageFailure(`The name of a plugin must match ${NAME.source}, which ${JSON.stringify(name)} does not.`);
+  if (isShipped(name)) throw usageFailure(`The name ${name} is that of a plugin that ships with Collab.`, 'Choose another name.');
   const folder = resolve(parent, name);
   if (existsSync(folder)) throw new Failure(`${folder} exists already.`, ['Choose another name, or remove the folder.']);
   await mkdir(folder);

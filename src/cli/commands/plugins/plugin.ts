@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Config } from '../../../config/schema.ts';
 import type { PluginEntry } from '../../../config/plugin-entries.ts';
 import { resolveEntry } from '../../../config/plugin-entries.ts';
-import { checkPlugin } from '../../../plugins/check-plugin.ts';
+import { checkPlugin, sameName } from '../../../plugins/check-plugin.ts';
 import { withDefaults } from '../../../plugins/locate.ts';
 import { PluginError } from '../../../plugins/plugin-error.ts';
 import type { PluginInfo } from '../../../plugins/thread/messages.ts';
@@ -48,7 +48,7 @@ interface Found {
 async function list(_options: object, command: Command): Promise<void> {
   const { dir, json } = invocationOf(command);
   const config = await loadFolderConfig(dir);
-  const found = await Promise.all(withDefaults(config.plugins).map((entry) => find(entry, config)));
+  const found = await findAll(withDefaults(config.plugins), config);
   printResult(json, { items: found.map(viewOf) }, () =>
     table(['name', 'version', 'state', 'environments', 'hooks'], found.map((item) => [item.info?.name ?? item.use, item.info?.version ?? '', item.reason ?? item.state, environmentsOf(item), hooksOf(item.info).join(', ')])),
   );
@@ -58,18 +58,30 @@ async function check(path: string | undefined, _options: object, command: Comman
   const { dir, json } = invocationOf(command);
   const config = await loadFolderConfig(dir);
   const entries = path === undefined ? withDefaults(config.plugins) : [entryOf(path, config)];
-  const found = await Promise.all(entries.map((entry) => find(entry, config)));
-  const failed = found.filter(({ state }) => state === 'failed');
-  printResult(json, { ok: failed.length === 0, items: found.map(viewOf) }, () =>
+  const found = await findAll(entries, config);
+  const failures = found.filter(({ state }) => state === 'failed');
+  printResult(json, { ok: failures.length === 0, items: found.map(viewOf) }, () =>
     found.map((item) => (item.info === null ? (item.reason ?? '') : [`${item.info.name} ${item.info.version}: ok`, ...hooksOf(item.info).map((hook) => `  ${hook}`)].join('\n'))).join('\n'),
   );
-  if (failed.length > 0) throw new Failure(`${failed.length} of ${found.length} plugins cannot be loaded.`, ['Correct the module or its entry in the option plugins.'], 2);
+  if (failures.length > 0) throw new Failure(`${failures.length} of ${found.length} plugins cannot be loaded.`, ['Correct the module or its entry in the option plugins.'], 2);
 }
 
 async function create(name: string, _options: object, command: Command): Promise<void> {
   const { json } = invocationOf(command);
   const folder = await createPlugin(name, process.cwd());
   printResult(json, { name, folder }, () => `Wrote the plugin ${name} to ${folder}.${nextSteps(`cd ${name} && npm i && npm test`, `collab plugin check ./${name}/index.js`)}\nThen add {"use": "./${name}/index.js"} to the option plugins in config.json.`);
+}
+
+/** The state of each plugin. Of several with one name, the first can be loaded. */
+async function findAll(entries: readonly PluginEntry[], config: Config): Promise<Found[]> {
+  const names = new Set<string>();
+  return (await Promise.all(entries.map((entry) => find(entry, config)))).map((found, index) => {
+    const [entry, name] = [entries[index], found.info?.name];
+    if (entry === undefined || name === undefined) return found;
+    if (names.has(name)) return failed(entry, sameName(entry, name));
+    names.add(name);
+    return found;
+  });
 }
 
 async function find(entry: PluginEntry, { publicUrl }: Config): Promise<Found> {
@@ -79,8 +91,12 @@ async function find(entry: PluginEntry, { publicUrl }: Config): Promise<Found> {
     return { use: entry.use, state: enabled ? 'enabled' : 'disabled', info, reason: null };
   } catch (error) {
     if (!(error instanceof PluginError)) throw error;
-    return { use: entry.use, state: 'failed', info: null, reason: error.message };
+    return failed(entry, error);
   }
+}
+
+function failed({ use }: PluginEntry, { message }: PluginError): Found {
+  return { use, state: 'failed', info: null, reason: message };
 }
 
 /** The entry of the configuration for this module, or a new one: a path without ./ is one too. */
