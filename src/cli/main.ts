@@ -99,7 +99,7 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
     .showHelpAfterError('(run it with --help to see its usage)')
     .configureOutput(asksJson(argv) ? { writeErr: () => {} } : {})
     .exitOverride()
-    .addHelpText('after', '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.');
+    .addHelpText('after', '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.\n\nPlugins add commands, such as webhook, email and web-push: `collab plugin list` shows them.');
   const first = firstWord(argv);
   // Completions are of all commands.
   const named = first === 'completion' ? [] : Object.keys(modules).filter((name) => argv.includes(name));
