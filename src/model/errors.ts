@@ -62,7 +62,7 @@ export const errorKinds = {
   idempotency_key_reused: kind(409, 4400, 'info', 'The Idempotency-Key was used before with a different body.'),
   write_conflict: kind(409, 4500, 'warn', 'Other writes kept changing the same records; nothing was written, try again.'),
   precondition_failed: kind(412, 4400, 'debug', 'The precondition of If-Match or If-None-Match failed; nothing was written.'),
-  payload_too_large: kind(413, 4400, 'debug', 'The body is larger than the limit.'),
+  payload_too_large: kind(413, 4400, 'debug', 'The body, or the change that it asks for, is larger than the limit.'),
   quota_exceeded: kind(413, 4400, 'info', 'The environment or the user has used up a quota; the message names the quota and its bound.'),
   file_too_large: kind(413, 4400, 'debug', 'The file is larger than the environment accepts.'),
   state_too_complex: kind(413, 4400, 'info', 'Merging or comparing the Yjs document takes more time or memory than the server allows; nothing was written.'),

@@ -50,6 +50,19 @@ export const transactionCases: Cases = {
     }
   },
 
+  'a transaction may write 16 MB, and one that is larger than the adapter allows is refused alone': async (t, { store, peer }) => {
+    await store.transact(async (tx) => {
+      for (let i = 0; i < 4; i++) tx.put('p', `large${i}`, 'x'.repeat(3_999_000));
+    });
+    t.equal((await peer.get('p', 'large3'))?.length, 3_999_000);
+    const [small, huge] = await Promise.allSettled(
+      [1, 40_000_000].map((length) => store.transact(async (tx) => tx.put('p', `length${length}`, 'x'.repeat(length)))),
+    );
+    t.equal(small?.status, 'fulfilled');
+    if (huge?.status === 'rejected') t.match(huge.reason, { code: 'payload_too_large' });
+    t.equal((await peer.get('p', 'length40000000'))?.length, huge?.status === 'fulfilled' ? 40_000_000 : undefined);
+  },
+
   'transactions that fail together with others leave nothing behind': async (t, { store, peer }) => {
     await store.transact(async (tx) => {
       for (const key of ['kept', 'n', 'old']) tx.put('p', key, '1');

@@ -50,6 +50,24 @@ export const STREAM_END = -1;
 export const FRAME_BYTES = 8;
 const PREFIX_BYTES = FRAME_BYTES + 4;
 
+/** The most bytes of UTF-8 per character (code unit) of a text. */
+export const MAX_BYTES_PER_CHAR = 3;
+/** The most bytes of a batch besides names, keys and texts. */
+export const BATCH_FRAME_BYTES = PREFIX_BYTES + 2 * 17;
+/** The most bytes of the header for an event or write besides its stream or key: lengths and positions have at most 16 digits. */
+export const ENTRY_BYTES = 2 * 17 + 1;
+
+/** Returns at most how many bytes `encodeBatch` makes of a batch: the exact size of its texts, and the largest of its header. */
+export function largestSizeOf({ writes, events }: Batch): number {
+  let bytes = BATCH_FRAME_BYTES;
+  for (const { stream, text } of events) bytes += ENTRY_BYTES + stream.length + Buffer.byteLength(text);
+  for (const [partition, values] of writes) {
+    bytes += ENTRY_BYTES + partition.length;
+    for (const [key, value] of values) bytes += ENTRY_BYTES + key.length + (value === null ? 0 : Buffer.byteLength(value));
+  }
+  return bytes;
+}
+
 /** Returns the text of a slot, or undefined if the record is deleted. */
 export function textOf({ bytes, start, end }: Slot): string | undefined {
   return end < start ? undefined : bytes.toString('utf8', start, end);

@@ -1,6 +1,7 @@
 import { CollabError } from '../../../model/errors.ts';
 import type { Growth } from '../../../ports/store.ts';
-import { type Batch, type LoggedEvent, STREAM_END } from './batch.ts';
+import { type Batch, BATCH_FRAME_BYTES, ENTRY_BYTES, largestSizeOf, type LoggedEvent, MAX_BYTES_PER_CHAR, STREAM_END } from './batch.ts';
+import { LARGEST_BATCH_BYTES } from './commit-log.ts';
 import type { StoreView } from './store-view.ts';
 import type { LmdbTransaction, Operation } from './transaction.ts';
 
@@ -19,41 +20,86 @@ interface Replaced {
 export class CommitGroup {
   /** Transactions added so far, whatever their outcome. */
   size = 0;
-  /** Characters of the values to write so far. */
-  length = 0;
   readonly #view: StoreView;
   readonly #writes = new Map<string, Map<string, string | null>>();
   readonly #events: LoggedEvent[] = [];
   readonly #lastSeq = new Map<string, number>();
+  /** Characters of the values and events so far. */
+  #textLength = 0;
+  /** The most bytes of the batch besides these, so far. */
+  #headerBytes = BATCH_FRAME_BYTES;
 
   constructor(view: StoreView) {
     this.#view = view;
   }
 
-  /** Validates a transaction and adds all of its writes and events, or none. */
-  add(transaction: LmdbTransaction): CommitOutcome {
-    this.size++;
+  /** Characters of the batch so far, approximately: values, events, names and keys. */
+  get length(): number {
+    return this.#textLength + this.#headerBytes;
+  }
+
+  /**
+   * Validates a transaction and adds all of its writes and events, or none. Returns null if it does not fit into the batch
+   * together with the transactions before it: it must wait for the next group, and so must those after it. A transaction that
+   * is too large for any batch fails with `payload_too_large`.
+   */
+  add(transaction: LmdbTransaction): CommitOutcome | null {
+    const outcome = this.#validate(transaction) ?? this.#add(transaction);
+    if (outcome !== null) this.size++;
+    return outcome;
+  }
+
+  /** The conflict of a transaction with what was committed or added after its reads; null if there is none. */
+  #validate(transaction: LmdbTransaction): CommitOutcome | null {
     const { head } = this.#view;
     for (const { partition, key, position } of transaction.reads) {
       if (this.#writes.get(partition)?.has(key) === true) return { kind: 'conflict' };
       // Most often nothing at all was committed since the read.
       if (position !== head && this.#view.changedSince(partition, key, position)) return { kind: 'conflict' };
     }
+    return null;
+  }
+
+  #add(transaction: LmdbTransaction): CommitOutcome | null {
     const replaced: Replaced[] = [];
-    const { length } = this;
+    const textLength = this.#textLength;
+    const headerBytes = this.#headerBytes;
+    const isFirst = this.#writes.size === 0 && this.#events.length === 0;
+    const takeBack = (): void => {
+      this.#restore(replaced);
+      this.#textLength = textLength;
+      this.#headerBytes = headerBytes;
+    };
     try {
       for (const operation of transaction.operations) replaced.push(this.#write(operation));
       const events = this.#assignPositions(transaction);
+      const bytes = this.#sizeWith(events);
+      if (bytes > LARGEST_BATCH_BYTES) {
+        takeBack();
+        return isFirst ? { kind: 'failed', error: tooLarge(bytes) } : null;
+      }
       for (const event of events) {
         this.#events.push(event);
         this.#lastSeq.set(event.stream, event.seq);
       }
       return { kind: 'committed' };
     } catch (error) {
-      this.#restore(replaced);
-      this.length = length;
+      takeBack();
       return { kind: 'failed', error };
     }
+  }
+
+  /**
+   * At most how many bytes the batch has with these events. The texts are measured only if the batch may be too large by their
+   * number of characters.
+   */
+  #sizeWith(events: readonly LoggedEvent[]): number {
+    for (const { stream, text } of events) {
+      this.#textLength += text.length;
+      this.#headerBytes += ENTRY_BYTES + stream.length;
+    }
+    const most = this.#headerBytes + MAX_BYTES_PER_CHAR * this.#textLength;
+    return most <= LARGEST_BATCH_BYTES ? most : largestSizeOf({ writes: this.#writes, events: [...this.#events, ...events] });
   }
 
   /** The streams to which events were added, or that end. */
@@ -71,9 +117,13 @@ export class CommitGroup {
     let values = this.#writes.get(partition);
     const earlier = values?.get(key);
     const next = change === undefined ? value : change(earlier === undefined ? this.#view.get(partition, key) : (earlier ?? undefined));
-    if (values === undefined) this.#writes.set(partition, (values = new Map<string, string | null>()));
+    if (values === undefined) {
+      this.#writes.set(partition, (values = new Map<string, string | null>()));
+      this.#headerBytes += ENTRY_BYTES + partition.length;
+    }
     values.set(key, next ?? null);
-    this.length += next?.length ?? 0;
+    this.#textLength += next?.length ?? 0;
+    this.#headerBytes += ENTRY_BYTES + key.length;
     return { partition, key, value: earlier };
   }
 
@@ -102,4 +152,8 @@ export class CommitGroup {
     const { events } = this.#view;
     return events.hasEnded(stream) ? STREAM_END : events.last(stream);
   }
+}
+
+function tooLarge(bytes: number): CollabError {
+  return new CollabError('payload_too_large', `The change is too large to be stored: it takes ${bytes} bytes of the log, and one commit takes at most ${LARGEST_BATCH_BYTES}`);
 }

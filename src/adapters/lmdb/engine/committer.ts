@@ -141,11 +141,14 @@ export class Committer {
     this.#view.catchUp();
     for (const commit of pending) {
       if (group.length >= GROUP_LENGTH) break;
-      commit.outcome = group.add(commit.transaction);
+      const outcome = group.add(commit.transaction);
+      if (outcome === null) break;
+      commit.outcome = outcome;
     }
     const batch = group.batch();
     if (batch.writes.size === 0 && batch.events.length === 0) return false;
     const encoded = encodeBatch(batch, this.#view.arena);
+    // The group bounds this. If it were written all the same, no process could read the log any more.
     if (encoded.bytes.byteLength > LARGEST_BATCH_BYTES) throw new Error(`a commit of ${encoded.bytes.byteLength} bytes does not fit into the log`);
     const start = this.#view.head;
     const end = endOf(start, encoded.bytes.byteLength);
