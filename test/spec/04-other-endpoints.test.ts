@@ -225,6 +225,12 @@ t.test('PUT of a large state | up to maxP2pStateMb of the environment, 413 beyon
   for (const size of [most.length + 1, most.length + 2000]) await refusedWith(t, raw(tenant, 'PUT', STATE, {}, Buffer.alloc(size)), 413, ...refusal);
   const tooMuch = await tenant.request<Failure>('PUT', STATE, { body: { state: Buffer.alloc(most.length + 1).toString('base64') } });
   t.strictSame([tooMuch.status, tooMuch.json], [413, { error: refusal[1] }]);
+  const large = await tenantOf('state-large', { maxP2pStateMb: 20 });
+  const twenty = Buffer.concat([most, most]);
+  t.match(await (await raw(large, 'PUT', STATE, {}, twenty)).json(), { sizeBytes: twenty.length });
+  t.ok(Buffer.from(await (await raw(large, 'GET', STATE, { Accept: BYTES }, undefined, 1)).arrayBuffer()).equals(twenty));
+  t.equal(done(200, await large.request<{ state: string }>('GET', STATE)).state, twenty.toString('base64'));
+  await refusedWith(t, raw(large, 'PUT', STATE, {}, Buffer.alloc(twenty.length + 1)), 413, 'payload_too_large', 'State too large (max 20MB)');
   const small = await tenantOf('state-small', { maxP2pStateMb: 1 });
   await refusedWith(t, raw(small, 'PUT', STATE, {}, Buffer.alloc(1024 * 1024 + 1)), 413, 'payload_too_large', 'State too large (max 1MB)');
   await refusedWith(t, raw(small, 'PUT', STATE, { 'X-Service-Key': small.publishableKey, 'X-Service-Token': 'none' }, Buffer.alloc(300_000)), 401, 'invalid_token');

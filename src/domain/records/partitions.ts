@@ -68,8 +68,12 @@ export const roomRecordsOf = (environmentId: string, roomId: string): string => 
 export const threadRecordsOf = (environmentId: string, threadId: string): string => `e/${environmentId}/t/${threadId}`;
 /** commentId -> `<threadId> <key in the partition of the thread>`, for comments whose id does not encode it (comment-location.ts). */
 export const commentIndexOf = (environmentId: string): string => `e/${environmentId}/c`;
-/** `record` -> P2pRecord, `bytes` -> the state as base64: separate, so that reading the version does not read the bytes. */
+/** `record` -> P2pRecord, `bytes` -> the state as base64, or where its chunks are: separate, so that reading the version does not read the bytes. */
 export const p2pOf = (environmentId: string, roomId: string): string => `e/${environmentId}/p2p/${escapeId(roomId)}`;
+/** Index, from 0 -> a chunk of a large shared state as base64 (state-bytes.ts). */
+export const p2pChunksOf = (environmentId: string, chunksId: string): string => `e/${environmentId}/p2pchunks/${chunksId}`;
+/** Id of chunks that no state names yet -> their number (state-bytes.ts). */
+export const p2pStagesOf = (environmentId: string): string => `e/${environmentId}/p2pstages`;
 /** Removal id -> RoomRemoval: threads of deleted rooms whose comments are still to be removed. */
 export const removalsOf = (environmentId: string): string => `e/${environmentId}/removals`;
 /** fileId -> StoredFile. */

@@ -50,6 +50,8 @@ const environmentKinds: readonly RecordKind[] = [
   { name: 'number of deleted comments', partition: /^t\//, key: /^deletions$/, treatment: 'dropped' },
   { name: 'comment index', partition: /^c$/, treatment: 'derived' },
   { name: 'shared state', partition: /^p2p\//, key: /^(?:record|bytes)$/, treatment: 'exported' },
+  { name: 'chunk of a shared state', partition: /^p2pchunks\//, treatment: 'derived' },
+  { name: 'unfinished write of a shared state', partition: /^p2pstages$/, treatment: 'dropped' },
   { name: 'file', partition: /^files$/, treatment: 'exported' },
   { name: 'upload without a comment', partition: /^unlinked$/, treatment: 'derived' },
   // Plugins keep what is meaningful in this server only: secrets shared with other servers, what they have sent already.

@@ -12,8 +12,9 @@ import type { Actor } from '../access/actor.ts';
 import { type Context, requireCrdt } from '../context.ts';
 import { type Documents, type RunExclusive, tooComplex } from './crdt.ts';
 import { emitChange } from '../events/emit.ts';
-import { P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf } from '../records/partitions.ts';
+import { P2P_RECORD_KEY, p2pOf } from '../records/partitions.ts';
 import { ensureRoom, touchRoom } from './rooms.ts';
+import { deleteBytes, putBytes, readBytes, type StagedBytes, toBase64, withStagedBytes } from './state-bytes.ts';
 import { chargeUsage, countUsage } from '../quotas/usage.ts';
 
 /** The precondition of a read or write. */
@@ -73,27 +74,30 @@ export function mergesByDefault({ settings }: Environment): boolean {
 export async function readState(ctx: Context, actor: Actor, roomId: string, stateVector: Uint8Array | null, wantsBytes: Precondition): Promise<P2pState> {
   requireRead(actor, roomId);
   checkRoomId(roomId, limitsOf(actor.environment));
-  const partition = p2pOf(actor.environment.id, roomId);
-  if (stateVector === null) return readWhole(ctx, partition, wantsBytes);
+  const { id } = actor.environment;
+  const partition = p2pOf(id, roomId);
+  if (stateVector === null) return readWhole(ctx, id, partition, wantsBytes);
   const record = await readRecord(ctx.store, partition);
   if (!wantsBytes(etagOf(record), record.sizeBytes > 0)) return unchanged(record);
   // Reads the bytes only when it runs, so that waiting requests hold none in memory.
   const readMissing = async (documents: Documents): Promise<P2pState> => {
-    const whole = await readWhole(ctx, partition, wantsBytes);
+    const whole = await readWhole(ctx, id, partition, wantsBytes);
     if (whole.base64 === null) return whole;
     return { ...whole, base64: toBase64(await documents.diff(Buffer.from(whole.base64, 'base64'), stateVector)) };
   };
   return requireCrdt(ctx).admit(ctx, actor, 0, (runExclusive) => runExclusive(readMissing));
 }
 
-async function readWhole(ctx: Context, partition: string, wantsBytes: Precondition): Promise<P2pState> {
+async function readWhole(ctx: Context, environmentId: string, partition: string, wantsBytes: Precondition): Promise<P2pState> {
   for (;;) {
     const record = await readRecord(ctx.store, partition);
     const etag = etagOf(record);
     if (!wantsBytes(etag, record.sizeBytes > 0)) return unchanged(record);
-    const base64 = record.sizeBytes === 0 ? null : ((await ctx.store.get(partition, P2P_BYTES_KEY)) ?? null);
-    // Both must be from one commit, which reads outside a transaction do not guarantee.
-    if (etagOf(await readRecord(ctx.store, partition)) === etag) return { record, etag, base64, unchanged: false };
+    const base64 = record.sizeBytes === 0 ? null : ((await readBytes(ctx.store, environmentId, partition)) ?? null);
+    // All must be from one commit, which reads outside a transaction do not guarantee.
+    if (etagOf(await readRecord(ctx.store, partition)) !== etag) continue;
+    if (base64 === null && record.sizeBytes > 0) throw new Error(`the bytes of the shared state in ${partition} are missing`);
+    return { record, etag, base64, unchanged: false };
   }
 }
 
@@ -113,13 +117,17 @@ export async function writeState(ctx: Context, actor: Actor, roomId: string, byt
   if (merge) {
     return requireCrdt(ctx).admit(ctx, actor, bytes.byteLength, (runExclusive) => locks.run(partition, () => mergeState(ctx, actor, roomId, bytes, precondition, runExclusive)));
   }
-  return locks.run(partition, () =>
-    ctx.store.transact(async (tx) => {
-      const before = await readRecord(tx, partition);
-      requirePrecondition(precondition, before);
-      return putState(ctx, tx, actor, roomId, before, { bytes, merges: 0 });
-    }),
-  );
+  return locks.run(partition, async () => {
+    // Before the bytes of a large state are stored in vain.
+    requirePrecondition(precondition, await readRecord(ctx.store, partition));
+    return withStagedBytes(ctx, environment.id, bytes, (staged) =>
+      ctx.store.transact(async (tx) => {
+        const before = await readRecord(tx, partition);
+        requirePrecondition(precondition, before);
+        return putState(ctx, tx, actor, roomId, before, { bytes, merges: 0 }, staged);
+      }),
+    );
+  });
 }
 
 /** Merges outside the transaction, which may run repeatedly, and commits if the state has not changed since. */
@@ -127,17 +135,18 @@ async function mergeState(ctx: Context, actor: Actor, roomId: string, update: Ui
   const partition = p2pOf(actor.environment.id, roomId);
   for (let attempt = 1; attempt <= MERGE_ATTEMPTS; attempt++) {
     const { before, next } = await runExclusive(async (documents) => {
-      const { record, base64 } = await readWhole(ctx, partition, acceptAny);
+      const { record, base64 } = await readWhole(ctx, actor.environment.id, partition, acceptAny);
       requirePrecondition(precondition, record);
       return { before: record, next: await mergedState(documents, base64, record.merges, update) };
     });
     requireSize(actor.environment, next.bytes);
-    const written = await ctx.store.transact(async (tx) => {
-      const current = await readRecord(tx, partition);
-      if (etagOf(current) !== etagOf(before)) return null;
-      const isSame = current.sizeBytes === next.bytes.byteLength && current.digest === digestOf(next.bytes);
-      return isSame ? unchanged(current) : putState(ctx, tx, actor, roomId, current, next);
-    });
+    if (before.sizeBytes === next.bytes.byteLength && before.digest === digestOf(next.bytes)) return unchanged(before);
+    const written = await withStagedBytes(ctx, actor.environment.id, next.bytes, (staged) =>
+      ctx.store.transact(async (tx) => {
+        const current = await readRecord(tx, partition);
+        return etagOf(current) === etagOf(before) ? putState(ctx, tx, actor, roomId, current, next, staged) : null;
+      }),
+    );
     if (written !== null) return written;
   }
   throw new CollabError('write_conflict', 'Other writers changed the state each time it was merged: nothing was written, try again');
@@ -165,7 +174,7 @@ export async function clearState(ctx: Context, actor: Actor, roomId: string): Pr
     ctx.store.transact(async (tx) => {
       const before = await readRecord(tx, partition);
       if (before.sizeBytes === 0) return;
-      tx.delete(partition, P2P_BYTES_KEY);
+      await deleteBytes(tx, actor.environment.id, partition, before);
       countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
       // The version continues, so that a client that has an old version can distinguish the next state from it.
       putRecord(tx, actor, roomId, { ...noState, version: before.version + 1 }, ctx.clock.now(), 'p2p.state.cleared');
@@ -179,7 +188,7 @@ export async function removeState(tx: Transaction, actor: Actor, roomId: string,
   const partition = p2pOf(actor.environment.id, roomId);
   const before = await readRecord(tx, partition);
   if (before.version === 0) return;
-  tx.delete(partition, P2P_BYTES_KEY);
+  await deleteBytes(tx, actor.environment.id, partition, before);
   tx.delete(partition, P2P_RECORD_KEY);
   countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
   if (before.sizeBytes > 0) emitState(tx, actor, roomId, { ...noState, version: before.version + 1 }, now, 'p2p.state.cleared');
@@ -199,8 +208,6 @@ export function renderWritten(roomId: string, { record: { version, sizeBytes, up
 
 /** `P2pRecord.digest` of a state. */
 export const digestOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex').slice(0, 16);
-
-const toBase64 = ({ buffer, byteOffset, byteLength }: Uint8Array): string => Buffer.from(buffer, byteOffset, byteLength).toString('base64');
 
 const etagOf = ({ version, digest }: P2pRecord): string => `"${version}-${digest}"`;
 
@@ -223,17 +230,16 @@ function unchanged(record: P2pRecord): P2pState {
 }
 
 /** Replaces a state, and creates the room if necessary. */
-async function putState(ctx: Context, tx: Transaction, actor: Actor, roomId: string, before: P2pRecord, { bytes, merges }: NextState): Promise<P2pState> {
+async function putState(ctx: Context, tx: Transaction, actor: Actor, roomId: string, before: P2pRecord, { bytes, merges }: NextState, staged: StagedBytes): Promise<P2pState> {
   const now = ctx.clock.now();
   const updatedAt = timestamp(now);
   const environmentId = actor.environment.id;
   const record: P2pRecord = { version: before.version + 1, sizeBytes: bytes.byteLength, digest: digestOf(bytes), merges, updatedAt, updatedBy: actingUserId(actor) };
-  const base64 = toBase64(bytes);
   if (await ensureRoom(tx, environmentId, roomId, updatedAt)) touchRoom(tx, environmentId, roomId, updatedAt);
-  tx.put(p2pOf(environmentId, roomId), P2P_BYTES_KEY, base64);
+  await putBytes(tx, environmentId, p2pOf(environmentId, roomId), before, staged);
   moveUsage(tx, actor, before, record);
   putRecord(tx, actor, roomId, record, now, 'p2p.state.updated');
-  return { record, etag: etagOf(record), base64, unchanged: false };
+  return { record, etag: etagOf(record), base64: null, unchanged: false };
 }
 
 /** Counts a state for its last writer. A quota refuses only a state that grows: making one smaller is always possible. */

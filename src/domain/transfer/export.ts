@@ -11,11 +11,12 @@ import { CHOICE_PREFIX } from '../notifications/followers.ts';
 import { HIDDEN_PREFIX, SHOWN_PREFIX } from '../notifications/notification-records.ts';
 import { CHUNK_BYTES, EXPORT_FORMAT, type LineType } from './export-format.ts';
 import {
-  COMMENT_PREFIX, environmentPrefix, filesOf, followersOf, inboxOf, keysOf, moderationOf, notificationSettingsOf, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, reportsOf, ROOM_KEY, roomRecordsOf, roomsOf, signingKeysOf, STATS_KEY,
+  COMMENT_PREFIX, environmentPrefix, filesOf, followersOf, inboxOf, keysOf, moderationOf, notificationSettingsOf, P2P_RECORD_KEY, p2pOf, reportsOf, ROOM_KEY, roomRecordsOf, roomsOf, signingKeysOf, STATS_KEY,
   THREAD_KEY, THREAD_PREFIX, threadRecordsOf, unescapeId, usersOf,
 } from '../records/partitions.ts';
 import { statePrefix } from '../moderation/queue.ts';
 import { recordKind } from '../records/record-kinds.ts';
+import { readBytes } from '../rooms/state-bytes.ts';
 import { scanEntries, scanPartitions } from '../records/scan.ts';
 
 /** Options of an export. */
@@ -58,7 +59,7 @@ async function* environmentLines(ctx: Context, environment: Environment, options
   for await (const { value } of scanEntries(store, usersOf(id))) yield renderLine('user', canonicalJson(value));
   for await (const { value } of scanEntries(store, filesOf(id))) yield* fileLines(ctx, id, value, options);
   const states = p2pOf(id, '');
-  for await (const partition of scanPartitions(store, states)) yield* stateLines(store, partition, unescapeId(partition.slice(states.length)));
+  for await (const partition of scanPartitions(store, states)) yield* stateLines(store, id, partition, unescapeId(partition.slice(states.length)));
   for (const state of ['held', 'reported'] as const) {
     for await (const { value } of scanEntries(store, moderationOf(id), statePrefix(state))) yield renderLine('moderation-item', canonicalJson(value));
   }
@@ -114,12 +115,12 @@ async function* threadLines(store: Store, environmentId: string, partition: stri
   }
 }
 
-async function* stateLines(store: Store, partition: string, roomId: string): AsyncIterable<string> {
+async function* stateLines(store: Store, environmentId: string, partition: string, roomId: string): AsyncIterable<string> {
   for (;;) {
     const record = await store.get(partition, P2P_RECORD_KEY);
-    const bytes = await store.get(partition, P2P_BYTES_KEY);
+    const bytes = await readBytes(store, environmentId, partition);
     if (record === undefined) return;
-    // Both must be from one commit.
+    // All must be from one commit.
     if ((await store.get(partition, P2P_RECORD_KEY)) !== record) continue;
     yield `{"type":"state","roomId":${JSON.stringify(roomId)},"data":${canonicalJson(record)},"bytes":${JSON.stringify(bytes ?? null)}}`;
     return;

@@ -12,17 +12,25 @@ import { addNotification, notificationId, notificationKey } from '../notificatio
 import { notifiedKey, putNotified } from '../notifications/notified-users.ts';
 import { parseSettings } from '../notifications/settings.ts';
 import {
-  escapeId, filesOf, NEWEST_KEY, notificationSettingsOf, P2P_BYTES_KEY, P2P_RECORD_KEY, p2pOf, reportsOf, ROOM_KEY, roomKey, roomRecordsOf, roomsOf, signingKeysOf, STATS_KEY, THREAD_KEY,
+  escapeId, filesOf, NEWEST_KEY, notificationSettingsOf, P2P_RECORD_KEY, p2pOf, reportsOf, ROOM_KEY, roomKey, roomRecordsOf, roomsOf, signingKeysOf, STATS_KEY, THREAD_KEY,
   threadKey, threadRecordsOf, unlinkedOf, usersOf,
 } from '../records/partitions.ts';
 import { putItem } from '../moderation/queue.ts';
+import { stateRecords } from '../rooms/state-bytes.ts';
 import { addToOrder } from '../users/user-order.ts';
 import type { LineOf, RecordLine } from './export-format.ts';
 
 /** Characters of lines whose records are written in one commit. */
 const COMMIT_LENGTH = 512 * 1024;
 
-type Write = (tx: Transaction) => void;
+/** Characters of large values in one commit. */
+const COMMIT_VALUES = 4 * 1024 * 1024;
+
+interface Write {
+  readonly run: (tx: Transaction) => void;
+  /** Characters of the value, if it may be large. */
+  readonly length: number;
+}
 
 /** The thread whose comments are being read, and how many there are so far. */
 interface OpenThread {
@@ -117,7 +125,10 @@ export class RecordImport {
   #addState({ roomId, data, bytes }: LineOf<'state'>): void {
     const partition = p2pOf(this.#environmentId, roomId);
     this.#put(partition, P2P_RECORD_KEY, data);
-    if (bytes !== null) this.#queue((tx) => tx.put(partition, P2P_BYTES_KEY, bytes));
+    if (bytes === null) return;
+    for (const { partition: within, key, value } of stateRecords(this.#environmentId, partition, bytes, this.#ctx.clock.now())) {
+      this.#queue((tx) => tx.put(within, key, value), value.length);
+    }
   }
 
   #openRoom({ data, lastActivityAt }: LineOf<'room'>): void {
@@ -191,20 +202,29 @@ export class RecordImport {
     this.#queue((tx) => tx.put(partition, key, JSON.stringify(data)));
   }
 
-  #queue(write: Write): void {
-    this.#writes.push(write);
+  #queue(run: Write['run'], length = 0): void {
+    this.#writes.push({ run, length });
   }
 
   async #commit(): Promise<void> {
     const writes = this.#writes;
     this.#writes = [];
     this.#length = 0;
-    if (writes.length === 0) return;
-    await this.#ctx.store.transact(async (tx) => {
-      await this.#marker.requireCurrent(tx);
-      for (const write of writes) write(tx);
-    });
+    while (writes.length > 0) {
+      const next = takeCommit(writes);
+      await this.#ctx.store.transact(async (tx) => {
+        await this.#marker.requireCurrent(tx);
+        for (const { run } of next) run(tx);
+      });
+    }
   }
+}
+
+/** Removes the first writes, as many as belong into one commit: at least one. */
+function takeCommit(writes: Write[]): Write[] {
+  let length = 0;
+  const end = writes.findIndex((write, i) => (length += write.length) > COMMIT_VALUES && i > 0);
+  return writes.splice(0, end < 0 ? writes.length : end);
 }
 
 function invalid(message: string): CollabError {

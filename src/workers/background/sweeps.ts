@@ -9,6 +9,7 @@ import { sweepUnfinishedWork } from '../../domain/environments/unfinished-work.t
 import { sweepDeadJobs } from '../../domain/plugins/job-attempts.ts';
 import { sweepPresence } from '../../domain/rooms/presence.ts';
 import { sweepRemovals } from '../../domain/rooms/room-removal.ts';
+import { sweepStages } from '../../domain/rooms/state-bytes.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import { ensureCounted } from '../../domain/quotas/usage-count.ts';
 import { completeUserOrder } from '../../domain/users/user-order.ts';
@@ -50,6 +51,13 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, co
       everyMs: 10 * SECOND,
       run: async () => {
         for (const { id } of await listEnvironments(ctx)) await sweepRemovals(ctx, id);
+      },
+    },
+    {
+      name: 'unfinished writes of shared states',
+      everyMs: HOUR,
+      run: async () => {
+        for (const { id } of await listEnvironments(ctx)) await sweepStages(ctx, id);
       },
     },
     { name: 'dead jobs of plugins', everyMs: HOUR, run: async () => void (await sweepDeadJobs(ctx)) },
