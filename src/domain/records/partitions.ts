@@ -74,7 +74,7 @@ export const p2pOf = (environmentId: string, roomId: string): string => `e/${env
 export const p2pChunksOf = (environmentId: string, chunksId: string): string => `e/${environmentId}/p2pchunks/${chunksId}`;
 /** Id of chunks that no state names yet -> their number (state-bytes.ts). */
 export const p2pStagesOf = (environmentId: string): string => `e/${environmentId}/p2pstages`;
-/** Removal id -> RoomRemoval: threads of deleted rooms whose comments are still to be removed. */
+/** Removal id -> ThreadRemoval: threads of deleted rooms whose comments are still to be removed; `room/<escapeId(roomId)>` -> UnfinishedDeletion (room-removal.ts). */
 export const removalsOf = (environmentId: string): string => `e/${environmentId}/removals`;
 /** fileId -> StoredFile. */
 export const filesOf = (environmentId: string): string => `e/${environmentId}/files`;

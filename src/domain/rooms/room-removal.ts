@@ -1,69 +1,147 @@
+import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
+import type { AuditActor } from '../../model/audit.ts';
 import { limitsOf } from '../../model/environment.ts';
+import type { Via } from '../../model/event.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
+import type { Transaction } from '../../ports/store.ts';
 import { requireBackend, requireChange } from '../access/access.ts';
 import { checkRoomId } from '../input/bounds.ts';
-import type { Actor } from '../access/actor.ts';
+import { type Actor, operatorActor } from '../access/actor.ts';
 import { auditActorOf, recordAct } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
+import { environmentById } from '../environments/environments.ts';
 import { removeItemsAbout } from '../moderation/queue.ts';
 import { removeState } from './p2p-state.ts';
-import { COMMENT_PREFIX, DELETIONS_KEY, NEWEST_KEY, removalsOf, ROOM_KEY, roomKey, roomRecordsOf, roomsOf, STATS_KEY, THREAD_KEY, THREAD_PREFIX, threadRecordsOf } from '../records/partitions.ts';
-import { requireRoom } from './rooms.ts';
+import { COMMENT_PREFIX, DELETIONS_KEY, escapeId, NEWEST_KEY, removalsOf, ROOM_KEY, roomKey, roomRecordsOf, roomsOf, STATS_KEY, THREAD_KEY, THREAD_PREFIX, threadRecordsOf } from '../records/partitions.ts';
+import { requireRoom, touchRoom } from './rooms.ts';
 import { deleteComments, emitThreadDeleted } from '../comments/thread-removal.ts';
 
 /** Ids of threads of a deleted room. Their comments are unreachable and still to be removed. */
-type RoomRemoval = readonly string[];
+type ThreadRemoval = readonly string[];
 
+/** The deletion of a room of which some threads are deleted: it still exists. */
+interface UnfinishedDeletion {
+  readonly roomId: string;
+  readonly via: Via;
+  readonly by: AuditActor;
+  /** Threads deleted so far. */
+  readonly threads: number;
+  /** Milliseconds since the epoch of the last commit. */
+  readonly at: number;
+}
+
+/** What `removalsOf` contains. */
+type RoomRemoval = ThreadRemoval | UnfinishedDeletion;
+
+/** Threads deleted in one transaction. A commit of the store is bounded: a thread needs 450 bytes, and 2 500 with the longest ids. */
+const THREADS_PER_COMMIT = 2_000;
 /** Threads in one removal record. */
 const THREADS_PER_REMOVAL = 500;
 /** Comments removed in one transaction. */
 const SLICE = 500;
+/** A deletion without a commit for so long, in milliseconds, was interrupted. */
+const INTERRUPTED_MS = 60_000;
+
+const isDeletion = (removal: RoomRemoval): removal is UnfinishedDeletion => !Array.isArray(removal);
+const deletionKey = (roomId: string): string => `room/${escapeId(roomId)}`;
 
 /**
  * Deletes a room with its threads and its shared state, emits `thread.deleted` for every thread, and returns
- * `{"deleted":true}`. One commit makes all of it unreachable; `sweepRemovals` removes the comments afterwards, in slices. The
- * next thread in the room creates it again. Throws `forbidden`, `invalid_request`, `room_not_found`.
+ * `{"deleted":true}`. One commit makes up to 2 000 threads unreachable. A room with more loses its threads in several commits,
+ * oldest first, and exists until the last one; `sweepRemovals` continues if the server ends in between. `sweepRemovals` removes
+ * the comments afterwards, in slices. The next thread in the room creates it again. Throws `forbidden`, `invalid_request`,
+ * `room_not_found`.
  */
 export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Promise<string> {
   requireBackend(actor, 'read');
   requireChange(actor, roomId);
   checkRoomId(roomId, limitsOf(actor.environment));
-  const environmentId = actor.environment.id;
-  const partition = roomRecordsOf(environmentId, roomId);
-  await ctx.store.transact(async (tx) => {
-    const room = await requireRoom(tx, partition);
-    // Read so that the transaction conflicts with new threads. It conflicts with changes of existing threads by their records.
-    await tx.get(partition, NEWEST_KEY);
-    const now = ctx.clock.now();
-    const removed: string[] = [];
-    for (const { key, value: threadId } of await tx.range(partition, { prefix: THREAD_PREFIX })) {
-      tx.delete(partition, key);
-      const stored = await tx.get(threadRecordsOf(environmentId, threadId), THREAD_KEY);
-      if (stored === undefined) continue;
-      for (const name of [THREAD_KEY, STATS_KEY, DELETIONS_KEY]) tx.delete(threadRecordsOf(environmentId, threadId), name);
-      emitThreadDeleted(tx, actor, JSON.parse(stored) as ThreadRecord, now);
-      removed.push(threadId);
-    }
-    await removeItemsAbout(tx, environmentId, { roomId });
-    await removeState(tx, actor, roomId, now);
-    for (const name of [ROOM_KEY, STATS_KEY, NEWEST_KEY]) tx.delete(partition, name);
-    tx.delete(roomsOf(environmentId), roomKey(room.createdAt, roomId));
-    for (let from = 0; from < removed.length; from += THREADS_PER_REMOVAL) {
-      const removal: RoomRemoval = removed.slice(from, from + THREADS_PER_REMOVAL);
-      tx.put(removalsOf(environmentId), newId('rm_', now), JSON.stringify(removal));
-    }
-    const target = { kind: 'room', id: roomId } as const;
-    await recordAct(ctx, tx, environmentId, { action: 'room.delete', target, details: { threads: removed.length }, actor: auditActorOf(ctx, actor) });
+  const begun: UnfinishedDeletion = { roomId, via: actor.via, by: auditActorOf(ctx, actor), threads: 0, at: ctx.clock.now() };
+  const partition = roomRecordsOf(actor.environment.id, roomId);
+  const finished = await ctx.store.transact(async (tx) => {
+    await requireRoom(tx, partition);
+    return deleteThreads(ctx, tx, actor, begun);
   });
+  if (!finished) await continueDeletion(ctx, actor, roomId);
   return '{"deleted":true}';
 }
 
-/** Removes the comments of the threads of deleted rooms, and returns their number. For the background worker. */
+/** Completes the deletion of a room, unless another process has done so. */
+async function continueDeletion(ctx: Context, actor: Actor, roomId: string): Promise<void> {
+  for (let finished = false; !finished; ) {
+    finished = await ctx.store.transact(async (tx) => {
+      const stored = await tx.get(removalsOf(actor.environment.id), deletionKey(roomId));
+      return stored === undefined || deleteThreads(ctx, tx, actor, JSON.parse(stored) as UnfinishedDeletion);
+    });
+  }
+}
+
+/** Deletes the oldest threads of a room, and with the last ones the room itself. Returns whether it did that. */
+async function deleteThreads(ctx: Context, tx: Transaction, actor: Actor, deletion: UnfinishedDeletion): Promise<boolean> {
+  const environmentId = actor.environment.id;
+  const { roomId } = deletion;
+  const partition = roomRecordsOf(environmentId, roomId);
+  const removals = removalsOf(environmentId);
+  const now = ctx.clock.now();
+  // Read so that the last commit conflicts with new threads. All conflict with changes of existing threads by their records.
+  const entries = await tx.range(partition, { prefix: THREAD_PREFIX, limit: THREADS_PER_COMMIT + 1 });
+  const isLast = entries.length <= THREADS_PER_COMMIT;
+  if (isLast) await tx.get(partition, NEWEST_KEY);
+  const removed: string[] = [];
+  let open = 0;
+  for (const { key, value: threadId } of entries.slice(0, THREADS_PER_COMMIT)) {
+    tx.delete(partition, key);
+    const stored = await tx.get(threadRecordsOf(environmentId, threadId), THREAD_KEY);
+    if (stored === undefined) continue;
+    for (const name of [THREAD_KEY, STATS_KEY, DELETIONS_KEY]) tx.delete(threadRecordsOf(environmentId, threadId), name);
+    const thread = JSON.parse(stored) as ThreadRecord;
+    emitThreadDeleted(tx, actor, thread, now);
+    removed.push(threadId);
+    if (!thread.resolved) open++;
+  }
+  await removeItemsAbout(tx, environmentId, { roomId });
+  for (let from = 0; from < removed.length; from += THREADS_PER_REMOVAL) {
+    const removal: ThreadRemoval = removed.slice(from, from + THREADS_PER_REMOVAL);
+    tx.put(removals, newId('rm_', now), JSON.stringify(removal));
+  }
+  const threads = deletion.threads + removed.length;
+  if (!isLast) {
+    touchRoom(tx, environmentId, roomId, timestamp(now), -removed.length, -open);
+    tx.put(removals, deletionKey(roomId), JSON.stringify({ ...deletion, threads, at: now } satisfies UnfinishedDeletion));
+    return false;
+  }
+  tx.delete(removals, deletionKey(roomId));
+  await deleteRecords(tx, actor, roomId, now);
+  await recordAct(ctx, tx, environmentId, { action: 'room.delete', target: { kind: 'room', id: roomId }, details: { threads }, actor: deletion.by });
+  return true;
+}
+
+/** Deletes the records of a room without threads. */
+async function deleteRecords(tx: Transaction, actor: Actor, roomId: string, now: number): Promise<void> {
+  const environmentId = actor.environment.id;
+  const partition = roomRecordsOf(environmentId, roomId);
+  const { createdAt } = await requireRoom(tx, partition);
+  await removeState(tx, actor, roomId, now);
+  for (const name of [ROOM_KEY, STATS_KEY, NEWEST_KEY]) tx.delete(partition, name);
+  tx.delete(roomsOf(environmentId), roomKey(createdAt, roomId));
+}
+
+/**
+ * Completes the deletions of rooms that were interrupted, removes the comments of the threads of deleted rooms, and returns
+ * their number. For the background worker.
+ */
 export async function sweepRemovals(ctx: Context, environmentId: string): Promise<number> {
   let removed = 0;
   for (const { key, value } of await ctx.store.range(removalsOf(environmentId))) {
-    for (const threadId of JSON.parse(value) as RoomRemoval) removed += await removeComments(ctx, environmentId, threadId);
+    const removal = JSON.parse(value) as RoomRemoval;
+    if (isDeletion(removal)) {
+      if (ctx.clock.now() - removal.at < INTERRUPTED_MS) continue;
+      const actor = { ...operatorActor(await environmentById(ctx, environmentId)), via: removal.via };
+      await continueDeletion(ctx, actor, removal.roomId);
+      continue;
+    }
+    for (const threadId of removal) removed += await removeComments(ctx, environmentId, threadId);
     await ctx.store.transact((tx) => Promise.resolve(tx.delete(removalsOf(environmentId), key)));
   }
   return removed;

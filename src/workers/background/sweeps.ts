@@ -47,7 +47,7 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, co
     },
     { name: 'admin sessions', everyMs: HOUR, run: () => sweepAdminSessions(ctx) },
     {
-      name: 'comments of deleted rooms',
+      name: 'removal of deleted rooms',
       everyMs: 10 * SECOND,
       run: async () => {
         for (const { id } of await listEnvironments(ctx)) await sweepRemovals(ctx, id);
