@@ -17,6 +17,7 @@ function openFiles(): { files: SessionFiles; requests: Request[]; requested(coun
   const requests: Request[] = [];
   const fetch: typeof globalThis.fetch = (_, init) =>
     new Promise((resolve, reject) => {
+      if (init?.signal?.aborted === true) return reject(new DOMException('aborted', 'AbortError'));
       init?.signal?.addEventListener('abort', () => reject(new DOMException('aborted', 'AbortError')));
       requests.push({ succeed: () => resolve(new Response('png')), fail: () => reject(new TypeError('fetch failed')) });
     });
