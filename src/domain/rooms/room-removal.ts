@@ -4,7 +4,7 @@ import type { AuditActor } from '../../model/audit.ts';
 import { limitsOf } from '../../model/environment.ts';
 import type { Via } from '../../model/event.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
-import type { Transaction } from '../../ports/store.ts';
+import type { Entry, Transaction } from '../../ports/store.ts';
 import { requireBackend, requireChange } from '../access/access.ts';
 import { checkRoomId } from '../input/bounds.ts';
 import { type Actor, operatorActor } from '../access/actor.ts';
@@ -84,10 +84,15 @@ async function deleteThreads(ctx: Context, tx: Transaction, actor: Actor, deleti
   const partition = roomRecordsOf(environmentId, roomId);
   const removals = removalsOf(environmentId);
   const now = ctx.clock.now();
-  // Read so that the last commit conflicts with new threads. All conflict with changes of existing threads by their records.
-  const entries = await tx.range(partition, { prefix: THREAD_PREFIX, limit: THREADS_PER_COMMIT + 1 });
+  const oldest = (): Promise<Entry[]> => tx.range(partition, { prefix: THREAD_PREFIX, limit: THREADS_PER_COMMIT + 1 });
+  let entries = await oldest();
+  if (entries.length <= THREADS_PER_COMMIT) {
+    // Read before the threads, so that the last commit conflicts with new ones: a range alone does not. All commits conflict with
+    // changes of existing threads by their records.
+    await tx.get(partition, NEWEST_KEY);
+    entries = await oldest();
+  }
   const isLast = entries.length <= THREADS_PER_COMMIT;
-  if (isLast) await tx.get(partition, NEWEST_KEY);
   const removed: string[] = [];
   let open = 0;
   for (const { key, value: threadId } of entries.slice(0, THREADS_PER_COMMIT)) {
