@@ -1,43 +1,23 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import t, { type Test } from 'tap';
-import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
-import type { BackendActor } from '../../src/domain/access/actor.ts';
+import t from 'tap';
 import { listRecords } from '../../src/domain/audit/audit.ts';
 import type { Context } from '../../src/domain/context.ts';
-import { createEnvironment } from '../../src/domain/environments/environments.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
 import { threadKey } from '../../src/domain/records/partitions.ts';
 import { deleteRoom, sweepRemovals } from '../../src/domain/rooms/room-removal.ts';
 import { enterRoom, getRoom } from '../../src/domain/rooms/rooms.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import type { Transaction } from '../../src/ports/store.ts';
-import { ManualClock } from '../doubles/manual-clock.ts';
-import { newShared } from '../helpers/new-shared.ts';
-import { tempFolder } from '../helpers/temp-folder.ts';
+import { createDiskPlace, type DiskPlace } from './disk-place.ts';
 import { START } from './world.ts';
 
 const CREATED = new Date(START).toISOString();
 const MINUTE = 60_000;
 
-interface Place {
-  readonly ctx: Context;
-  readonly clock: ManualClock;
-  readonly backend: BackendActor;
-}
-
-async function createPlace(t: Test): Promise<Place> {
-  const store = await openLmdbStore({ path: tempFolder(t), minFreeBytes: 0 });
-  t.teardown(() => store.close());
-  const clock = new ManualClock(START);
-  const ctx: Context = { store, shared: newShared(), clock };
-  const environment = await createEnvironment(ctx, { slug: 'dev' });
-  return { ctx, clock, backend: { kind: 'backend', environment, keyId: 'key_1', scope: 'full', rooms: null, via: 'rest' } };
-}
-
 const idOf = (i: number): string => `th_${String(i).padStart(20, '0')}`;
 
 /** Writes the records of a room with so many threads, of which every second one is resolved. */
-async function fill({ ctx, backend }: Place, threads: number): Promise<void> {
+async function fill({ ctx, backend }: DiskPlace, threads: number): Promise<void> {
   const { environment } = backend;
   await enterRoom(ctx, { kind: 'user', environment, userId: 'ann', role: 'member', rooms: null, via: 'rest' }, 'room');
   const room = `e/${environment.id}/r/room`;
@@ -54,13 +34,13 @@ async function fill({ ctx, backend }: Place, threads: number): Promise<void> {
   }
 }
 
-async function deletedThreads({ ctx, backend }: Place): Promise<(string | undefined)[]> {
+async function deletedThreads({ ctx, backend }: DiskPlace): Promise<(string | undefined)[]> {
   const events = await ctx.store.events(streamOf(backend.environment), 0, 1_000_000);
   return events.map(({ text }) => JSON.parse(text) as EventEnvelope).filter(({ type }) => type === 'thread.deleted').map(({ threadId }) => threadId);
 }
 
 /** The numbers of threads and open threads of the room; null if it does not exist. */
-async function counts({ ctx, backend }: Place): Promise<[threads: number, open: number] | null> {
+async function counts({ ctx, backend }: DiskPlace): Promise<[threads: number, open: number] | null> {
   const stats = await ctx.store.get(`e/${backend.environment.id}/r/room`, 'stats');
   const room = await ctx.store.get(`e/${backend.environment.id}/r/room`, 'room');
   if (room === undefined || stats === undefined) return null;
@@ -68,10 +48,10 @@ async function counts({ ctx, backend }: Place): Promise<[threads: number, open: 
   return [threadCount, openThreadCount];
 }
 
-const acts = async ({ ctx, backend }: Place) => (JSON.parse(await listRecords(ctx, backend.environment.id, 0, 100)) as { items: { action: string; actor: object; details: object }[] }).items.filter(({ action }) => action === 'room.delete');
+const acts = async ({ ctx, backend }: DiskPlace) => (JSON.parse(await listRecords(ctx, backend.environment.id, 0, 100)) as { items: { action: string; actor: object; details: object }[] }).items.filter(({ action }) => action === 'room.delete');
 
 await t.test('a room with any number of threads is deleted, with one event per thread in their order', async (t) => {
-  const place = await createPlace(t);
+  const place = await createDiskPlace(t);
   const { ctx, backend } = place;
   await fill(place, 45_000);
   const seen: number[] = [];
@@ -91,7 +71,7 @@ await t.test('a room with any number of threads is deleted, with one event per t
 });
 
 await t.test('the background worker completes a deletion whose server ended, in the name of who began it', async (t) => {
-  const place = await createPlace(t);
+  const place = await createDiskPlace(t);
   const { ctx, clock, backend } = place;
   await fill(place, 5_000);
   let left = 1;
@@ -112,7 +92,7 @@ await t.test('the background worker completes a deletion whose server ended, in 
 });
 
 await t.test('two deletions of a large room at once delete it once', async (t) => {
-  const place = await createPlace(t);
+  const place = await createDiskPlace(t);
   const { ctx, backend } = place;
   await fill(place, 5_000);
   const outcomes = await Promise.allSettled([deleteRoom(ctx, backend, 'room'), deleteRoom(ctx, backend, 'room')]);

@@ -1,9 +1,6 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import t, { type Test } from 'tap';
-import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
-import type { BackendActor } from '../../src/domain/access/actor.ts';
+import t from 'tap';
 import type { Context } from '../../src/domain/context.ts';
-import { createEnvironment, updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { clearState, digestOf, readState, writeState } from '../../src/domain/rooms/p2p-state.ts';
 import { deleteRoom } from '../../src/domain/rooms/room-removal.ts';
 import { sweepStages } from '../../src/domain/rooms/state-bytes.ts';
@@ -11,50 +8,32 @@ import { exportEnvironment, exportHead } from '../../src/domain/transfer/export.
 import { Import } from '../../src/domain/transfer/import.ts';
 import type { StoredEvent, Transaction } from '../../src/ports/store.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
-import { ManualClock } from '../doubles/manual-clock.ts';
-import { newShared } from '../helpers/new-shared.ts';
-import { tempFolder } from '../helpers/temp-folder.ts';
-import { START } from './world.ts';
+import { createDiskPlace, type DiskPlace } from './disk-place.ts';
 
+/** The largest bound of shared states. */
+const LARGEST = { maxP2pStateMb: 100 };
 const MEGABYTE = 1024 * 1024;
 const HOUR = 3_600_000;
 const always = (): boolean => true;
-
-interface Place {
-  readonly ctx: Context;
-  readonly clock: ManualClock;
-  readonly backend: BackendActor;
-}
-
-/** An environment with the largest bound of shared states, in a store on disk, which bounds commits. */
-async function createPlace(t: Test): Promise<Place> {
-  const store = await openLmdbStore({ path: tempFolder(t), minFreeBytes: 0 });
-  t.teardown(() => store.close());
-  const clock = new ManualClock(START);
-  const ctx: Context = { store, shared: newShared(), clock };
-  const { id } = await createEnvironment(ctx, { slug: 'dev' });
-  const environment = await updateEnvironment(ctx, id, { settings: { maxP2pStateMb: 100 } });
-  return { ctx, clock, backend: { kind: 'backend', environment, keyId: 'key_1', scope: 'full', rooms: null, via: 'rest' } };
-}
 
 /** Bytes in which chunks that are lost, doubled or in another order make a difference: no chunk is a multiple of the pattern. */
 function bytesOf(seed: number, length: number): Buffer {
   return Buffer.alloc(length, `the state ${seed}, `);
 }
 
-const put = ({ ctx, backend }: Place, bytes: Uint8Array, roomId = 'room') => writeState(ctx, backend, roomId, bytes, false, always);
+const put = ({ ctx, backend }: DiskPlace, bytes: Uint8Array, roomId = 'room') => writeState(ctx, backend, roomId, bytes, false, always);
 
-async function read({ ctx, backend }: Place, roomId = 'room'): Promise<Buffer | null> {
+async function read({ ctx, backend }: DiskPlace, roomId = 'room'): Promise<Buffer | null> {
   const { base64 } = await readState(ctx, backend, roomId, null, always);
   return base64 === null ? null : Buffer.from(base64, 'base64');
 }
 
-async function events({ ctx, backend }: Place): Promise<StoredEvent[]> {
+async function events({ ctx, backend }: DiskPlace): Promise<StoredEvent[]> {
   return ctx.store.events(streamOf(backend.environment), 0, 1_000);
 }
 
 /** The number of records of chunks of states and of unfinished writes. */
-async function chunkRecords({ ctx, backend }: Place): Promise<number> {
+async function chunkRecords({ ctx, backend }: DiskPlace): Promise<number> {
   let count = 0;
   for (const prefix of ['p2pchunks/', 'p2pstages']) {
     for (const partition of await ctx.store.partitions(`e/${backend.environment.id}/${prefix}`)) count += (await ctx.store.range(partition)).length;
@@ -63,7 +42,7 @@ async function chunkRecords({ ctx, backend }: Place): Promise<number> {
 }
 
 await t.test('a state of any size up to the bound of the environment is stored, replaced and cleared', async (t) => {
-  const place = await createPlace(t);
+  const place = await createDiskPlace(t, LARGEST);
   for (const [i, length] of [12 * MEGABYTE, 40 * MEGABYTE, 10 * MEGABYTE, 10 * MEGABYTE + 1, 1].entries()) {
     const bytes = bytesOf(i, length);
     t.match(await put(place, bytes), { record: { version: i + 1, sizeBytes: length } });
@@ -81,7 +60,7 @@ await t.test('a state of any size up to the bound of the environment is stored, 
 });
 
 await t.test('a reader gets one whole state while a large one is replaced', async (t) => {
-  const place = await createPlace(t);
+  const place = await createDiskPlace(t, LARGEST);
   const states = [0, 1].map((seed) => bytesOf(seed, 10 * MEGABYTE + 1 + seed));
   const digests = new Set(states.map(digestOf));
   await put(place, states[0] ?? Buffer.alloc(1));
@@ -100,7 +79,7 @@ await t.test('a reader gets one whole state while a large one is replaced', asyn
 });
 
 await t.test('a write that is refused, and one whose server ended, leave no chunks', async (t) => {
-  const place = await createPlace(t);
+  const place = await createDiskPlace(t, LARGEST);
   const { ctx, clock, backend } = place;
   await put(place, Buffer.from('kept'));
   const large = bytesOf(0, 12 * MEGABYTE);
@@ -124,7 +103,7 @@ await t.test('a write that is refused, and one whose server ended, leave no chun
 });
 
 await t.test('a large state that an earlier version stored as one value is read and replaced', async (t) => {
-  const place = await createPlace(t);
+  const place = await createDiskPlace(t, LARGEST);
   const { ctx, backend } = place;
   const old = bytesOf(1, 11 * MEGABYTE);
   await put(place, Buffer.from('x'));
@@ -141,18 +120,18 @@ await t.test('a large state that an earlier version stored as one value is read 
 });
 
 await t.test('large states are exported and imported', async (t) => {
-  const place = await createPlace(t);
+  const place = await createDiskPlace(t, LARGEST);
   const [large, whole] = [bytesOf(0, 20 * MEGABYTE), bytesOf(1, 10 * MEGABYTE)];
   await put(place, large);
   await put(place, whole, 'other');
-  const target = await createPlace(t);
+  const target = await createDiskPlace(t, LARGEST);
   const work = new Import(target.ctx, { skipExisting: false });
   const { environment } = place.backend;
   const renamed = { ...environment, slug: 'copy' };
   await work.add(exportHead());
   for await (const line of exportEnvironment(place.ctx, renamed, { withSecrets: true, onMissing: () => t.fail() })) await work.add(line);
   work.finish();
-  const copy: Place = { ...target, backend: { ...target.backend, environment: renamed } };
+  const copy: DiskPlace = { ...target, backend: { ...target.backend, environment: renamed } };
   t.ok((await read(copy))?.equals(large));
   t.ok((await read(copy, 'other'))?.equals(whole));
   t.equal(await chunkRecords(copy), 7, 'of which none counts as unfinished');

@@ -1,0 +1,28 @@
+import type { Test } from 'tap';
+import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import type { BackendActor } from '../../src/domain/access/actor.ts';
+import type { Context } from '../../src/domain/context.ts';
+import { createEnvironment, updateEnvironment } from '../../src/domain/environments/environments.ts';
+import type { EnvironmentSettings } from '../../src/model/environment.ts';
+import { ManualClock } from '../doubles/manual-clock.ts';
+import { newShared } from '../helpers/new-shared.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+import { START } from './world.ts';
+
+/** An environment in a store on disk, which bounds commits, and a backend with a full key. */
+export interface DiskPlace {
+  readonly ctx: Context;
+  readonly clock: ManualClock;
+  readonly backend: BackendActor;
+}
+
+/** @param settings those of the environment that are not the default */
+export async function createDiskPlace(t: Test, settings: Partial<EnvironmentSettings> = {}): Promise<DiskPlace> {
+  const store = await openLmdbStore({ path: tempFolder(t), minFreeBytes: 0 });
+  t.teardown(() => store.close());
+  const clock = new ManualClock(START);
+  const ctx: Context = { store, shared: newShared(), clock };
+  const { id } = await createEnvironment(ctx, { slug: 'dev' });
+  const environment = await updateEnvironment(ctx, id, { settings });
+  return { ctx, clock, backend: { kind: 'backend', environment, keyId: 'key_1', scope: 'full', rooms: null, via: 'rest' } };
+}
