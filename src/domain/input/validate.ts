@@ -83,7 +83,7 @@ const MAX_FIELD_ERRORS = 20;
 function requireAlternative(root: TSchema, value: unknown, where: string, faults: readonly TLocalizedValidationError[]): void {
   const [unionPath, inside] = (faults[0]?.schemaPath ?? '').split('/anyOf/');
   if (unionPath === undefined || inside === undefined) return;
-  const alternatives = asArray(schemaAt(root, unionPath)['anyOf']).filter(isRecord);
+  const alternatives = recordsIn(schemaAt(root, unionPath)['anyOf']);
   const [first] = alternatives.map(({ properties }) => (isRecord(properties) ? properties : {}));
   const field = Object.keys(first ?? {}).find((name) => alternatives.every((alternative) => constantOf(alternative, name) !== undefined));
   if (field === undefined) return;
@@ -106,8 +106,6 @@ function constantOf({ properties }: Record<string, unknown>, name: string): unkn
   return isRecord(field) ? field['const'] : undefined;
 }
 
-const asArray = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-
 /** The value that was sent in an invalid field, to follow its constraint: its length if that is what is wrong. */
 function sentText(fault: TLocalizedValidationError, path: string, value: unknown): string {
   if (fault.keyword === 'required') return '';
@@ -128,6 +126,11 @@ const SECRET_FIELD = /(?:password|secret|token|key)[^.[]*$/i;
 /** Whether a value is an object, and neither null nor an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The objects in an array; none if the value is no array. */
+function recordsIn(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 const unsafeKeys = ['__proto__', 'constructor'];
@@ -245,7 +248,7 @@ function schemaAt(root: TSchema, schemaPath: string): Record<string, unknown> {
 }
 
 function unionConstraint(alternatives: unknown): string {
-  const schemas = Array.isArray(alternatives) ? alternatives.filter(isRecord) : [];
+  const schemas = recordsIn(alternatives);
   const constants = schemas.filter((schema) => 'const' in schema).map((schema) => String(schema['const']));
   if (constants.length === schemas.length) return `must be one of ${constants.join(', ')}`;
   const types = schemas.map((schema) => ('const' in schema ? String(schema['const']) : withArticle(schema['type']) + alternativeBounds(schema)));

@@ -14,7 +14,7 @@ import { type Documents, type RunExclusive, tooComplex } from './crdt.ts';
 import { emitChange } from '../events/emit.ts';
 import { P2P_RECORD_KEY, p2pOf } from '../records/partitions.ts';
 import { ensureRoom, touchRoom } from './rooms.ts';
-import { deleteBytes, putBytes, readBytes, type StagedBytes, toBase64, withStagedBytes } from './state-bytes.ts';
+import { deleteBytes, putBytes, readBytes, type StagedBytes, toBase64, WHOLE_BYTES, withStagedBytes } from './state-bytes.ts';
 import { chargeUsage, countUsage } from '../quotas/usage.ts';
 
 /** The precondition of a read or write. */
@@ -119,7 +119,7 @@ export async function writeState(ctx: Context, actor: Actor, roomId: string, byt
   }
   return locks.run(partition, async () => {
     // Before the bytes of a large state are stored in vain.
-    requirePrecondition(precondition, await readRecord(ctx.store, partition));
+    if (bytes.byteLength > WHOLE_BYTES) requirePrecondition(precondition, await readRecord(ctx.store, partition));
     return withStagedBytes(ctx, environment.id, bytes, (staged) =>
       ctx.store.transact(async (tx) => {
         const before = await readRecord(tx, partition);

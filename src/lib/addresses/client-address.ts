@@ -5,7 +5,7 @@ import { parseAddress } from './parse-address.ts';
 
 /** How many addresses are kept in their normalised form: every request needs that of its client. */
 const KNOWN_ADDRESSES = 10_000;
-/** The longest text, in characters, that is kept: any IPv6 address without a zone. */
+/** The longest text, in characters, that is kept. Every IPv6 address without a zone fits. */
 const LONGEST_KEPT = 45;
 const known = new BoundedMap<string, string | null>(KNOWN_ADDRESSES);
 
