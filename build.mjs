@@ -70,6 +70,10 @@ const worker = build({
   outExtension: { '.js': '.cjs' },
   format: 'cjs',
   define: { 'import.meta.url': 'fileUrlOfBundle' },
+  // Each process keeps the text of its code: without blanks and comments it takes 0.5 MB less. Names stay, for the log.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  lineLimit: 200,
   banner: { js: "const fileUrlOfBundle = require('node:url').pathToFileURL(__filename).href;" },
   plugins: [importModuleApart],
 });

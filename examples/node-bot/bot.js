@@ -18,14 +18,14 @@ async function handle(request) {
   await collab.comments.create(comment.threadId, { userId: BOT, body: `You said: ${comment.body}` }, { idempotencyKey: id });
 }
 
-const server = createServer(async (request, response) => {
-  try {
-    await handle(request);
-    response.writeHead(204).end();
-  } catch (error) {
-    console.error(error.message);
-    // Collab sends it again after an answer like this, but a wrong signature stays wrong.
-    response.writeHead(error.code === 'invalid_signature' ? 400 : 503).end();
-  }
+const server = createServer((request, response) => {
+  handle(request).then(
+    () => response.writeHead(204).end(),
+    (error) => {
+      console.error(error.message);
+      // Collab sends it again after an answer like this, but a wrong signature stays wrong.
+      response.writeHead(error.code === 'invalid_signature' ? 400 : 503).end();
+    },
+  );
 });
 server.listen(Number(PORT), '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/`));

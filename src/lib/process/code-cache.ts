@@ -4,33 +4,30 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { Script } from 'node:vm';
 
-/** When the cache is written, so that it has what a start compiles. */
-const WRITE_AFTER_MS = 5_000;
 const DIGEST = 'sha256';
 const DIGEST_BYTES = 32;
 
 /**
  * Runs a CommonJS file with V8's code cache: without it V8 compiles the file again in every process that runs it. If there is
- * no cache that fits the file and this version of V8 with its flags, one is written after 5 seconds, or when the process exits
- * earlier. Never fails because of the cache: what is damaged is not used, and what cannot be written is left out.
+ * no cache that fits the file and this version of V8 with its flags, one is written when the process exits as it should, and so
+ * has compiled all that a start needs. Writing it earlier would cost memory: making it takes several MB, which the C heap keeps.
+ * Never fails because of the cache: what is damaged is not used, and what cannot be written is left out.
  *
  * @param file path of the file; `import()` fails in it (import-module.ts), and `require.main` is another module
  * @param cache path of the cache, in a folder that no other user can write to, since its content is run; undefined for none. The
  *   folder is created, those above it must exist
+ * @param exitCode the exit code of a process that has run as it should
  */
-export function runWithCodeCache(file: string, cache: string | undefined): void {
-  const source = readFileSync(file);
-  const cachedData = cache === undefined ? undefined : readCache(cache, source);
+export function runWithCodeCache(file: string, cache: string | undefined, exitCode: number): void {
+  const source = readFileSync(file, 'utf8');
+  const digest = digestOf(source);
+  const cachedData = cache === undefined ? undefined : readCache(cache, digest);
   // The wrapper of CommonJS modules, on the first line so that line numbers stay.
-  const script = new Script(`(function (exports, require, module, __filename, __dirname) {${source.toString()}\n})`, { filename: file, cachedData });
+  const script = new Script(`(function (exports, require, module, __filename, __dirname) {${source}\n})`, { filename: file, cachedData });
   if (cache !== undefined && (cachedData === undefined || script.cachedDataRejected === true)) {
-    const write = (): void => {
-      clearTimeout(timer);
-      process.off('exit', write);
-      writeCache(cache, source, script.createCachedData());
-    };
-    const timer = setTimeout(write, WRITE_AFTER_MS).unref();
-    process.on('exit', write);
+    process.on('exit', (code) => {
+      if (code === exitCode) writeCache(cache, digest, script.createCachedData());
+    });
   }
   const module = { exports: {} };
   (script.runInThisContext() as Run)(module.exports, createRequire(file), module, file, dirname(file));
@@ -39,10 +36,12 @@ export function runWithCodeCache(file: string, cache: string | undefined): void 
 /** A compiled CommonJS module. */
 type Run = (exports: object, require: NodeJS.Require, module: object, filename: string, dirname: string) => void;
 
-/** V8 compares only the length of the source, and does not notice damage. */
-const digestOf = (source: Buffer, data: Buffer): Buffer => createHash(DIGEST).update(source).update(data).digest();
+const digestOf = (...contents: readonly (string | Buffer)[]): Buffer => contents.reduce((hash, content) => hash.update(content), createHash(DIGEST)).digest();
 
-/** The code in a cache; undefined if there is none, it is damaged, or it belongs to another source. */
+/**
+ * The code in a cache; undefined if there is none, it is damaged, or it belongs to another source than that with this digest. V8
+ * compares only the length of the source, and does not notice damage.
+ */
 function readCache(cache: string, source: Buffer): Buffer | undefined {
   try {
     const content = readFileSync(cache);
