@@ -88,9 +88,9 @@ t.test('the rest of a text around a secret stays', (t) => {
 
 t.test('a long hostile text does not hold the process', (t) => {
   const text = `token${'a-'.repeat(50_000)}`;
-  const begun = performance.now();
+  const startedAt = performance.now();
   redact(`${JSON.stringify({ text })}\n`);
-  t.ok(performance.now() - begun < 1_000);
+  t.ok(performance.now() - startedAt < 1_000);
   t.end();
 });
 

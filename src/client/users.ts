@@ -27,9 +27,9 @@ export class UserDirectory {
 
   /** Adds users that an answer contained. */
   add(users: Readonly<Record<string, UserSummary>>): void {
-    const news = Object.values(users).filter((user) => !isSame(this.#users[user.userId], user));
-    if (news.length === 0) return;
-    this.#users = { ...this.#users, ...Object.fromEntries(news.map((user) => [user.userId, user])) };
+    const changed = Object.values(users).filter((user) => !isSame(this.#users[user.userId], user));
+    if (changed.length === 0) return;
+    this.#users = { ...this.#users, ...Object.fromEntries(changed.map((user) => [user.userId, user])) };
     this.#changed();
   }
 

@@ -19,8 +19,8 @@ interface Member {
 /**
  * Passes the messages of each worker on to all others. Announcements: those of one event loop iteration are merged into one for
  * each worker, and never two are queued in one channel. Publications: those of one iteration are sent to each worker as one
- * message, and at most as many characters are queued as the bus allows. A worker is sent what it listens to, and is told what
- * the others listen to, so that it need not send the rest.
+ * message, and at most as many characters are queued as the bus allows. A worker receives what it listens to, and learns
+ * what the others listen to, so that it need not send the rest.
  */
 export class Relay {
   readonly #members = new Set<Member>();
@@ -35,20 +35,20 @@ export class Relay {
     channel.onMessage((message) => {
       if (message.type === 'listens') {
         member.listens = message.data;
-        this.#tellOthers();
+        this.#sendPeers();
       }
       if (message.type === 'announce') this.#announce(member, message.data.streams);
       if (message.type === 'publish') this.#publish(member, message.data.publications);
     });
     channel.onClose(() => {
       this.#members.delete(member);
-      this.#tellOthers();
+      this.#sendPeers();
     });
-    this.#tellOthers();
+    this.#sendPeers();
   }
 
-  /** Tells each worker what the others listen to, if that has changed. */
-  #tellOthers(): void {
+  /** Sends each worker what the others listen to, if that has changed. */
+  #sendPeers(): void {
     for (const member of this.#members) {
       const listened = [...this.#members].filter((other) => other !== member).map(({ listens }) => listens);
       const others = { announcements: listened.some(({ announcements }) => announcements), publications: listened.some(({ publications }) => publications) };

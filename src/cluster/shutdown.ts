@@ -50,11 +50,11 @@ const TIMEOUT_MS = 1_000;
  */
 export function idleIteration(): Promise<void> {
   return new Promise((resolve) => {
-    const begun = performance.now();
-    let last = begun;
+    const startedAt = performance.now();
+    let last = startedAt;
     const check = (): void => {
       const now = performance.now();
-      const waited = now - begun;
+      const waited = now - startedAt;
       const bound = Math.max(IDLE_MS, (waited - STRICT_MS) / 1_000);
       if (now - last < bound || waited > TIMEOUT_MS) return resolve();
       last = now;

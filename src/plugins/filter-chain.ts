@@ -109,7 +109,7 @@ export class FilterChain implements Filters {
   async #decide(filter: PluginFilter, state: FilterState, payload: object, call: FilterCall, check: (comment: FilteredComment) => void): Promise<FilterDecision> {
     const { breaker, duration, errors } = state;
     if (breaker.isOpen) return state.failure;
-    const begun = performance.now();
+    const startedAt = performance.now();
     try {
       const decision = readResult(filter.name, await filter.run(payload, call));
       if (decision.kind === 'pass' && 'comment' in payload && Object.keys(decision.fields).length > 0) check({ ...(payload.comment as FilteredComment), ...decision.fields });
@@ -125,7 +125,7 @@ export class FilterChain implements Filters {
       state.failure = onFailure(filter, onError, reason);
       return state.failure;
     } finally {
-      duration?.observe((performance.now() - begun) / 1_000);
+      duration?.observe((performance.now() - startedAt) / 1_000);
     }
   }
 

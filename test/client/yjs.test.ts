@@ -7,7 +7,7 @@ import { CuttableSockets, openSession, stateOf } from '../helpers/session.ts';
 import { startService, type Tenant } from '../helpers/service.ts';
 
 /** A provider repeats what failed after 5 s, and after a `Retry-After` of up to a minute. */
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 interface Editor {
   readonly doc: Y.Doc;
@@ -35,19 +35,19 @@ async function storedText(tenant: Tenant): Promise<string> {
   return doc.getText().toString();
 }
 
-const synced = ({ provider }: Editor): Promise<void> => until(() => provider.getSnapshot().synced, PATIENCE_MS);
+const synced = ({ provider }: Editor): Promise<void> => until(() => provider.getSnapshot().synced, TIMEOUT_MS);
 
 t.test('two documents become equal, the server has them, and a third one gets them', async (t) => {
   const tenant = await (await startService(t, { workers: 2 })).tenant('acme');
   const ann = openEditor(t, tenant, 'ann', 'Typed before. ');
   const bob = openEditor(t, tenant, 'bob');
   await Promise.all([synced(ann), synced(bob)]);
-  await until(() => bob.text.toString() === 'Typed before. ', PATIENCE_MS);
+  await until(() => bob.text.toString() === 'Typed before. ', TIMEOUT_MS);
   ann.text.insert(ann.text.length, 'By Ann. ');
   bob.text.insert(bob.text.length, 'By Bob. ');
-  await until(() => ann.text.toString().length === 30 && ann.text.toString() === bob.text.toString(), PATIENCE_MS);
+  await until(() => ann.text.toString().length === 30 && ann.text.toString() === bob.text.toString(), TIMEOUT_MS);
   bob.text.delete(0, 'Typed before. '.length);
-  await until(() => !ann.text.toString().includes('before'), PATIENCE_MS);
+  await until(() => !ann.text.toString().includes('before'), TIMEOUT_MS);
   await Promise.all([ann.provider.save(), bob.provider.save()]);
   t.match(ann.provider.getSnapshot(), { synced: true, saved: true, error: null });
   t.equal(await storedText(tenant), ann.text.toString());
@@ -62,7 +62,7 @@ t.test('what is too large for a broadcast arrives by the server', async (t) => {
   const bob = openEditor(t, tenant, 'bob');
   await Promise.all([synced(ann), synced(bob)]);
   ann.text.insert(0, 'x'.repeat(50_000));
-  await until(() => bob.text.length === 50_000, PATIENCE_MS);
+  await until(() => bob.text.length === 50_000, TIMEOUT_MS);
 });
 
 t.test('changes made without a connection reach both sides after it', async (t) => {
@@ -75,7 +75,7 @@ t.test('changes made without a connection reach both sides after it', async (t) 
     ann.text.insert(0, `Ann ${round}. `);
     bob.sockets.cut();
     bob.text.insert(bob.text.length, `Bob ${round}. `);
-    await until(() => ann.text.toString() === bob.text.toString() && ann.text.toString().includes(`Bob ${round}`), PATIENCE_MS);
+    await until(() => ann.text.toString() === bob.text.toString() && ann.text.toString().includes(`Bob ${round}`), TIMEOUT_MS);
   }
   await Promise.all([ann.provider.save(), bob.provider.save()]);
   t.equal(await storedText(tenant), ann.text.toString());
@@ -91,7 +91,7 @@ t.test('destroy saves what was not saved yet, and ends the exchange', async (t) 
   await ann.provider.destroy();
   t.equal(await storedText(tenant), 'The last words');
   ann.text.insert(0, 'Alone: ');
-  await until(() => bob.text.toString() === 'The last words', PATIENCE_MS);
+  await until(() => bob.text.toString() === 'The last words', TIMEOUT_MS);
   await bob.provider.save();
   t.equal(await storedText(tenant), 'The last words');
 });

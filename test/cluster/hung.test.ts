@@ -44,8 +44,8 @@ function isAnswered({ port }: Cluster): Promise<boolean> {
 
 /** Lets real time pass, because a stopped process offers no condition to wait for. */
 const pass = (seconds: number): Promise<void> => {
-  const begun = performance.now();
-  return until(() => performance.now() - begun >= seconds * 1_000, 2 * seconds * 1_000);
+  const startedAt = performance.now();
+  return until(() => performance.now() - startedAt >= seconds * 1_000, 2 * seconds * 1_000);
 };
 
 const countAnswered = async (server: Cluster, count: number): Promise<number> =>

@@ -194,10 +194,10 @@ t.test('a worker that does not end within the bound is killed', async (t) => {
   await started();
   const [web, background] = workers;
   if (background !== undefined) endWhenTold(background);
-  const begun = performance.now();
+  const startedAt = performance.now();
   await supervisor.stop();
   t.same(await web?.ended, { code: null, signal: 'SIGKILL' });
-  t.ok(performance.now() - begun < 8_000);
+  t.ok(performance.now() - startedAt < 8_000);
   t.ok(lines.some(({ killed }) => killed === 'web-1'));
 });
 

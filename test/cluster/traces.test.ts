@@ -52,7 +52,7 @@ t.test('every request is sent as a span of the trace that its client names', asy
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=docs', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' };
   const cluster = await startCluster({ workers: 1, env });
   t.teardown(() => cluster.stop());
-  const begun = Date.now();
+  const startedAt = Date.now();
   await ask(cluster, '/rooms/demo/threads', { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: 'vendor=1', 'X-Request-Id': 'req-1' });
   await ask(cluster, '/rooms/demo', { traceparent: `00-${TRACE}-${PARENT}-00`, 'X-Request-Id': 'not-sampled' });
   await ask(cluster, '/threads/th_none', { 'X-Request-Id': 'req-2' });
@@ -75,7 +75,7 @@ t.test('every request is sent as a span of the trace that its client names', asy
   }
   for (const { startTimeUnixNano, endTimeUnixNano } of spans) {
     const [start, end] = [Number(startTimeUnixNano) / NANOSECONDS, Number(endTimeUnixNano) / NANOSECONDS];
-    t.ok(start >= begun - 1_000 && start <= end && end <= Date.now() + 1, `${begun} ${start} ${end}`);
+    t.ok(start >= startedAt - 1_000 && start <= end && end <= Date.now() + 1, `${startedAt} ${start} ${end}`);
   }
   t.match(receiver.received[0], { method: 'POST', path: '/v1/traces', headers: { 'content-type': 'application/json', 'x-tenant': 'docs' } });
   const resources = exportsTo(receiver).flatMap(({ resourceSpans }) => resourceSpans).map(({ resource }) => valuesOf(resource.attributes));

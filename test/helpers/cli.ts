@@ -15,9 +15,9 @@ const program: readonly string[] = existsSync(built) ? [built] : [`--import=${ts
 export const collabCommand: readonly string[] = [process.execPath, ...program];
 
 /** A command that does not end by itself is given up after this. */
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 /** The same for one that goes on: a test may call many commands beside it. */
-const RUNNING_PATIENCE_MS = 600_000;
+const RUNNING_TIMEOUT_MS = 600_000;
 
 export interface Finished {
   readonly code: number | null;
@@ -34,7 +34,7 @@ export interface RunOptions {
 /** Runs one command to its end. Its standard input is no terminal. */
 export async function collab(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const child = launch(args, options);
-  const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
   const texts = { stdout: '', stderr: '' };
   child.stdout?.setEncoding('utf8').on('data', (text: string) => (texts.stdout += text));
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (texts.stderr += text));
@@ -78,7 +78,7 @@ export function startCollab(t: Test, args: readonly string[], options: RunOption
   let errors = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors += text));
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  const timer = setTimeout(() => child.kill('SIGKILL'), RUNNING_PATIENCE_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), RUNNING_TIMEOUT_MS);
   const end = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {
     child.kill(signal);
     const code = await ended;

@@ -93,7 +93,7 @@ export async function initFolder(config: Readonly<Record<string, unknown>> = {})
  */
 export async function startCluster({ workers = 2, config = {}, folder, port = 0, env = {} }: ClusterOptions = {}): Promise<Cluster> {
   const { dir, keys } = folder ?? (await initFolder(config));
-  const begun = performance.now();
+  const startedAt = performance.now();
   const args = [COLLAB, 'start', '--dir', dir, '--port', String(port), '--workers', String(workers)];
   const primary = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
   const lines = new Lines(primary);
@@ -110,7 +110,7 @@ export async function startCluster({ workers = 2, config = {}, folder, port = 0,
     dir,
     keys,
     primary,
-    startMs: performance.now() - begun,
+    startMs: performance.now() - startedAt,
     pids: (role) => workersOf(primary.pid ?? 0, role),
     log: () => [...lines.all],
     logged: (matches) => lines.first(matches),

@@ -35,7 +35,7 @@ export interface SocketOptions {
   readonly paused?: boolean;
 }
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** A client that keeps every frame and lets a test wait for one. */
 export class TestSocket {
@@ -116,8 +116,8 @@ export class TestSocket {
       };
       const patience = setTimeout(() => {
         done();
-        reject(new Error(`no ${what} in ${PATIENCE_MS} ms; frames: ${JSON.stringify(this.frames.slice(-5))}`));
-      }, PATIENCE_MS);
+        reject(new Error(`no ${what} in ${TIMEOUT_MS} ms; frames: ${JSON.stringify(this.frames.slice(-5))}`));
+      }, TIMEOUT_MS);
       this.#watchers.add(look);
       look();
     });

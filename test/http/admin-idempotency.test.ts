@@ -26,7 +26,7 @@ interface MadeEnvironment {
 interface Keys {
   readonly items: readonly { readonly id: string; readonly name: string }[];
 }
-interface Asked {
+interface PostOptions {
   readonly session?: string;
   readonly worker?: number;
 }
@@ -35,12 +35,12 @@ const service = await startService(t, { workers: 2 });
 const tenant = await service.tenant('acme');
 const keysPath = `/admin/environments/${tenant.environment.id}/keys`;
 
-async function post<T>(path: string, body: object, key: string, { session, worker }: Asked = {}): Promise<TestAnswer<T>> {
+async function post<T>(path: string, body: object, key: string, { session, worker }: PostOptions = {}): Promise<TestAnswer<T>> {
   return tenant.request<T>('POST', path, { body, key: session ?? (await adminSession(service)), headers: { 'Idempotency-Key': key }, worker });
 }
 
-const makeKey = (name: string, idempotencyKey: string, asked?: Asked): Promise<TestAnswer<MadeKey>> =>
-  post<MadeKey>(keysPath, { kind: 'secret', name }, idempotencyKey, asked);
+const makeKey = (name: string, idempotencyKey: string, options?: PostOptions): Promise<TestAnswer<MadeKey>> =>
+  post<MadeKey>(keysPath, { kind: 'secret', name }, idempotencyKey, options);
 
 const works = async (key: string): Promise<boolean> => (await tenant.request('GET', '/rooms', { key, worker: 1 })).status === 200;
 const isReplay = ({ headers }: TestAnswer<unknown>): boolean => headers.get('idempotent-replayed') === 'true';

@@ -83,11 +83,11 @@ await t.test('closing the worker closes every socket with 1012, spread over time
   const closed: number[] = [];
   for (const socket of [...sockets, pending]) socket.closed.then(() => closed.push(Date.now()), () => undefined);
 
-  const begun = Date.now();
+  const startedAt = Date.now();
   await worker.realtime.close(200, 1_000);
   const late = worker.open({ headers: { 'X-Service-Key': world.key, 'X-Service-Token': await world.token({ userId: 'late' }) } });
   for (const socket of [...sockets, pending, late]) t.strictSame(await socket.closed, { code: 1012, reason: 'restart' });
-  t.ok((closed.at(-1) ?? 0) - begun >= 100, 'not all at once');
+  t.ok((closed.at(-1) ?? 0) - startedAt >= 100, 'not all at once');
   t.equal(worker.realtime.connections(), 0);
   t.notOk(await isOnline(world.ctx, world.environment, 'user1'));
 });

@@ -11,7 +11,7 @@ import { startService } from '../helpers/service.ts';
 // Whatever is sent, the answer is one of those that docs/openapi.json describes: in time, never a 500, and a refusal has its shape.
 
 const RUNS = 40;
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 const service = await startService(t);
 const tenant = await service.tenant('properties', { requireKnownUsers: false });
@@ -50,8 +50,8 @@ function ofType(schema: SchemaNode, seeds: Seeds): fc.Arbitrary<unknown> {
 async function answersWell(route: Route, path: string, options: { body?: unknown; headers?: Readonly<Record<string, string>> }): Promise<void> {
   const { method } = route;
   const late = new AbortController();
-  const patience = setTimeout(() => late.abort(), PATIENCE_MS);
-  const hang = new Promise<never>((_, reject) => late.signal.addEventListener('abort', () => reject(new Error(`no answer within ${PATIENCE_MS} ms`))));
+  const timeout = setTimeout(() => late.abort(), TIMEOUT_MS);
+  const hang = new Promise<never>((_, reject) => late.signal.addEventListener('abort', () => reject(new Error(`no answer within ${TIMEOUT_MS} ms`))));
   try {
     const { status, text, headers, json } = await Promise.race([tenant.request(method, path, { key: null, ...options }), hang]);
     if (status >= 500) throw new Error(`${status} ${text}`);
@@ -67,7 +67,7 @@ async function answersWell(route: Route, path: string, options: { body?: unknown
     if (/\bat .*:\d+|node_modules|\.ts\b|undefined|\[object/.test(refusal.error) && !JSON.stringify(options.body ?? '').includes(refusal.error)) throw new Error(`leaks: ${text}`);
     if (headers.get('x-error-code') === null) throw new Error('no X-Error-Code');
   } finally {
-    clearTimeout(patience);
+    clearTimeout(timeout);
   }
 }
 

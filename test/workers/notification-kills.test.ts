@@ -15,7 +15,7 @@ const KILLS_PER_START = 6;
 const USERS = ['ann', 'bob', 'cat', 'dan', 'eve'];
 const THREADS = 6;
 const WRITERS = 4;
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 t.test(`every notification is in its inbox exactly once although the background worker is killed ${KILLS} times`, { timeout: CRASH_FACTOR * 900_000 }, async (t) => {
   const folder = await initFolder({ rateLimit: { perMinute: 1_000_000 }, events: { retentionCount: 1_000_000 } });
@@ -46,7 +46,7 @@ t.test(`every notification is in its inbox exactly once although the background 
     for (const end = Math.min(KILLS, kills + KILLS_PER_START); kills < end; kills++) {
       // Some notifications after each start, so that the kill comes in the middle of the work; sometimes none, as it begins.
       const enough = (await unreadOfEve(cluster)) + Math.floor(Math.random() * 100);
-      await until(async () => pids('background').length === 1 && (await unreadOfEve(cluster)) >= enough, PATIENCE_MS);
+      await until(async () => pids('background').length === 1 && (await unreadOfEve(cluster)) >= enough, TIMEOUT_MS);
       for (const pid of pids('background')) process.kill(pid, 'SIGKILL');
     }
     isLoading = false;
@@ -59,7 +59,7 @@ t.test(`every notification is in its inbox exactly once although the background 
 
   // Events are handled in order, so its notification is created after all others.
   const { thread } = await ask<{ thread: { id: string } }>(cluster, 'POST', '/rooms/lobby/threads', { userId: 'ann', body: 'the end', mentions: ['eve'] });
-  await until(async () => (await inboxOf(cluster, 'eve', '?limit=1')).items[0]?.threadId === thread.id, PATIENCE_MS);
+  await until(async () => (await inboxOf(cluster, 'eve', '?limit=1')).items[0]?.threadId === thread.id, TIMEOUT_MS);
   const events = await eventsOf(cluster);
   const created = events.filter(({ type }) => type === 'notification.created').map(({ data }) => data as Notification);
   const announced = new Set(created.map(({ id }) => id));

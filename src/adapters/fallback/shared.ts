@@ -128,12 +128,12 @@ export class FallbackShared implements Shared {
     else this.#pendingCounts.set(name, { key, owner, delta: sum });
   }
 
-  /** Makes a change now, or when the disk works again. A later change with the same subject replaces it. */
-  async #change(subject: string, change: () => Promise<void>): Promise<void> {
+  /** Makes a change now, or when the disk works again. A later change with the same name replaces it. */
+  async #change(name: string, change: () => Promise<void>): Promise<void> {
     // An earlier change that has failed in the meantime is not to be made after a later one.
-    if (!this.#isBehind && (await this.#try(change))) return void this.#pendingChanges.delete(subject);
-    this.#pendingChanges.delete(subject);
-    this.#pendingChanges.set(subject, change);
+    if (!this.#isBehind && (await this.#try(change))) return void this.#pendingChanges.delete(name);
+    this.#pendingChanges.delete(name);
+    this.#pendingChanges.set(name, change);
     await this.#writePending();
   }
 
@@ -152,9 +152,9 @@ export class FallbackShared implements Shared {
         this.#addPending(count);
         return;
       }
-      for (const [subject, change] of this.#pendingChanges) {
+      for (const [name, change] of this.#pendingChanges) {
         if (!(await this.#try(change))) return;
-        if (this.#pendingChanges.get(subject) === change) this.#pendingChanges.delete(subject);
+        if (this.#pendingChanges.get(name) === change) this.#pendingChanges.delete(name);
       }
     } finally {
       this.#writing = undefined;

@@ -37,7 +37,7 @@ export function ipcBus(channel: Channel): Bus {
   let others: Listening | null = null;
   /** Whether anything was announced while nobody listened. */
   let unsent = false;
-  const tell = (): void => {
+  const sendListening = (): void => {
     // The relay knows nothing of what was sent to the primary before.
     if (others !== null) channel.send({ type: 'listens', data: { announcements: announceListeners.size > 0, publications: publishListeners.size > 0 } }, () => {});
   };
@@ -53,7 +53,7 @@ export function ipcBus(channel: Channel): Bus {
     if (type === 'peers') {
       const isNew = others === null;
       others = data;
-      if (isNew) tell();
+      if (isNew) sendListening();
       if (!data.announcements || !unsent) return;
       unsent = false;
       announcements.add(null);
@@ -65,11 +65,11 @@ export function ipcBus(channel: Channel): Bus {
       if (others?.announcements ?? true) announcements.add(announcement);
       else if (announcement === null || announcement.size > 0) unsent = true;
     },
-    onAnnounce: (listener) => subscribe(announceListeners, listener, tell),
+    onAnnounce: (listener) => subscribe(announceListeners, listener, sendListening),
     publish(publication) {
       if (others?.publications ?? true) batches.add(publication);
     },
-    onPublish: (listener) => subscribe(publishListeners, listener, tell),
+    onPublish: (listener) => subscribe(publishListeners, listener, sendListening),
   };
 }
 

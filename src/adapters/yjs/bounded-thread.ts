@@ -36,7 +36,7 @@ export class BoundedThread {
    * it exceeds the heap; both end the thread. Rejects if the thread ends for another reason.
    */
   async run(operation: DocumentOperation, timeMs: number): Promise<CrdtOutcome> {
-    const begun = performance.now();
+    const startedAt = performance.now();
     let isTimedOut = false;
     const deadline = setTimeout(() => {
       isTimedOut = true;
@@ -47,7 +47,7 @@ export class BoundedThread {
     } catch (error) {
       const fault = isTimedOut ? 'time' : isOutOfMemory(error) ? 'memory' : null;
       if (fault === null) throw error;
-      return { result: fault, ms: performance.now() - begun };
+      return { result: fault, ms: performance.now() - startedAt };
     } finally {
       clearTimeout(deadline);
     }

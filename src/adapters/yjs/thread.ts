@@ -8,9 +8,9 @@ if (parentPort === null) throw new Error('this file runs only as a worker thread
 const port = parentPort;
 
 port.on('message', (operation: DocumentOperation) => {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const result = runOperation(operation);
-  const outcome: CrdtOutcome = { result, ms: performance.now() - begun };
+  const outcome: CrdtOutcome = { result, ms: performance.now() - startedAt };
   port.postMessage(outcome, typeof result === 'string' ? [] : [result.buffer as ArrayBuffer]);
 });
 port.postMessage('ready');

@@ -40,7 +40,7 @@ export class SessionInbox implements CollabInbox {
     const unsubscribe = this.#observers.subscribe(listener);
     this.#link.wake();
     if (first && this.#link.isLive()) void this.#load();
-    this.#link.tellEnd(this);
+    this.#link.notifyEnd(this);
     return unsubscribe;
   }
 

@@ -205,7 +205,7 @@ export class LiveRoom implements CollabRoom {
     this.#active = true;
     if (this.#deps.isLive()) this.connected(false);
     else this.#deps.wake();
-    this.#deps.tellEnd(this);
+    this.#deps.notifyEnd(this);
   }
 
   #deactivate(): void {

@@ -9,5 +9,5 @@ export interface SessionLink {
   /** There is something to do: connect, if the session waits for that. */
   readonly wake: () => void;
   /** Calls `ended` with the reason if the session has ended. */
-  readonly tellEnd: (part: { ended(error: CollabError): void }) => void;
+  readonly notifyEnd: (part: { ended(error: CollabError): void }) => void;
 }

@@ -40,7 +40,7 @@ export class CollabSession {
     wake: () => {
       if (this.#connection.state.status === 'connecting') this.#connection.open();
     },
-    tellEnd: (part) => {
+    notifyEnd: (part) => {
       const { status, error } = this.#connection.state;
       if (status === 'closed') part.ended(error ?? new CollabError('closed', 'The session was closed.'));
     },
@@ -163,7 +163,7 @@ export class CollabSession {
   }
 
   #stateChanged(): void {
-    for (const part of [this.#inbox, ...this.#rooms.values()]) this.#link.tellEnd(part);
+    for (const part of [this.#inbox, ...this.#rooms.values()]) this.#link.notifyEnd(part);
     this.#observers.changed();
   }
 

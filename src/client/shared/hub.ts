@@ -126,7 +126,7 @@ export class Hub {
       }
       case 'frame':
         for (const entry of this.#entries.values()) {
-          if (message.to === null ? !isNews(entry, message.seq) : !message.to.includes(entry.socket.id)) continue;
+          if (message.to === null ? !isUndelivered(entry, message.seq) : !message.to.includes(entry.socket.id)) continue;
           if (message.seq !== null) entry.seq = message.seq;
           deliver(entry, message.text);
         }
@@ -201,7 +201,7 @@ export class Hub {
 }
 
 /** Whether a frame for all is for this socket: it has its welcome, and is not beyond that position. */
-function isNews({ seq }: Entry, frameSeq: number | null): boolean {
+function isUndelivered({ seq }: Entry, frameSeq: number | null): boolean {
   return seq !== null && (frameSeq === null || frameSeq > seq);
 }
 

@@ -34,7 +34,7 @@ interface Tab {
 }
 
 /** How long to wait for the final messages of a closed tab, in milliseconds. */
-const LAST_WORDS_MS = 1_000;
+const FINAL_MESSAGE_WAIT_MS = 1_000;
 
 /**
  * The tab that has the connection: opens it for the first socket, gives all the events to all of them, and its own answers to
@@ -89,7 +89,7 @@ export class Leader {
     this.#upstream?.check();
     const tab: Tab = { id: from, url, protocols, isOpen: false, gone: new AbortController() };
     this.#tabs.set(from, tab);
-    const forget = (): void => void setTimeout(() => this.#forget(from), LAST_WORDS_MS);
+    const forget = (): void => void setTimeout(() => this.#forget(from), FINAL_MESSAGE_WAIT_MS);
     this.#deps.locks.request(lockOf(this.#deps.name, from), { signal: tab.gone.signal }, forget).catch(() => undefined);
     if (this.#stream === null) this.#connect();
     else this.#begin(tab, this.#stream);

@@ -10,7 +10,7 @@ interface ClientMessage {
 }
 
 /** A message that the server has to answer. */
-interface Asked {
+interface PendingRequest {
   readonly socketId: string;
   /** The id that the socket gave to it; undefined if it expects no answer. */
   readonly id: number | undefined;
@@ -33,9 +33,9 @@ export class SharedRequests {
   readonly #upstream: Upstream;
   readonly #welcome: Welcome;
   readonly #deliver: (to: readonly string[], text: string) => void;
-  readonly #asked = new Map<number, Asked>();
-  /** The rooms that the last socket has gone from without leaving them, and when they are left. */
-  readonly #vacant = new Map<string, ReturnType<typeof setTimeout>>();
+  readonly #pending = new Map<number, PendingRequest>();
+  /** Timers by room, for rooms that the last socket has gone from without leaving them: when the connection leaves them. */
+  readonly #leaveTimers = new Map<string, ReturnType<typeof setTimeout>>();
   #lastId = 0;
 
   constructor(upstream: Upstream, welcome: Welcome, deliver: (to: readonly string[], text: string) => void) {
@@ -53,49 +53,49 @@ export class SharedRequests {
     if (type === 'room.leave' && !this.members.leave(roomId, socketId)) {
       if (id !== undefined) this.#deliver([socketId], JSON.stringify({ type: 'ok', id, data: {} }));
     } else if (type === 'room.join') {
-      this.#occupy(roomId);
+      this.#cancelLeave(roomId);
       const joins = this.members.join(roomId, socketId);
-      this.#ask(message, { socketId, id, refused: () => joins && this.members.leave(roomId, socketId) });
+      this.#request(message, { socketId, id, refused: () => joins && this.members.leave(roomId, socketId) });
     } else if (type === 'room.broadcast') {
-      this.#ask(message, { socketId, id, accepted: () => this.#broadcast(socketId, roomId, data) });
+      this.#request(message, { socketId, id, accepted: () => this.#broadcast(socketId, roomId, data) });
     } else if (id === undefined) this.#upstream.send(type, text);
-    else this.#ask(message, { socketId, id });
+    else this.#request(message, { socketId, id });
     return token;
   }
 
   /** Handles an answer of the server. */
   answered(frame: Answer, id: number): void {
-    const asked = this.#asked.get(id);
-    if (asked === undefined) return;
-    this.#asked.delete(id);
-    if (frame.type === 'ok') asked.accepted?.();
-    else asked.refused?.();
-    if (asked.id !== undefined || frame.type === 'error') this.#deliver([asked.socketId], JSON.stringify({ ...frame, id: asked.id }));
+    const request = this.#pending.get(id);
+    if (request === undefined) return;
+    this.#pending.delete(id);
+    if (frame.type === 'ok') request.accepted?.();
+    else request.refused?.();
+    if (request.id !== undefined || frame.type === 'error') this.#deliver([request.socketId], JSON.stringify({ ...frame, id: request.id }));
   }
 
   /** A socket has gone. As after a lost connection, the user stays in its rooms for a while: the page may only be loaded again. */
   leave(socketId: string): void {
     for (const roomId of this.members.leaveAll(socketId)) {
       const leave = (): void => {
-        this.#vacant.delete(roomId);
+        this.#leaveTimers.delete(roomId);
         this.#upstream.send('room.leave', JSON.stringify({ type: 'room.leave', data: { roomId } }));
       };
-      this.#vacant.set(roomId, setTimeout(leave, PRESENT_MS));
+      this.#leaveTimers.set(roomId, setTimeout(leave, PRESENT_MS));
     }
   }
 
   /** The connection is closed. */
   end(): void {
-    for (const roomId of this.#vacant.keys()) this.#occupy(roomId);
+    for (const roomId of this.#leaveTimers.keys()) this.#cancelLeave(roomId);
   }
 
-  #occupy(roomId: string): void {
-    clearTimeout(this.#vacant.get(roomId));
-    this.#vacant.delete(roomId);
+  #cancelLeave(roomId: string): void {
+    clearTimeout(this.#leaveTimers.get(roomId));
+    this.#leaveTimers.delete(roomId);
   }
 
-  #ask(message: ClientMessage, asked: Asked): void {
-    this.#asked.set(++this.#lastId, asked);
+  #request(message: ClientMessage, request: PendingRequest): void {
+    this.#pending.set(++this.#lastId, request);
     this.#upstream.send(message.type, JSON.stringify({ ...message, id: this.#lastId }));
   }
 

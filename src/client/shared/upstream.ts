@@ -14,8 +14,8 @@ export interface UpstreamListener {
 const CONNECT_MS = 12_000;
 /** Added to the server's heartbeat; less than a session adds, which would come back to the same dead connection. */
 const MARGIN_MS = 5_000;
-/** Messages that are dropped rather than queued. */
-const fleeting = new Set(['cursor', 'typing']);
+/** Types of messages that are dropped rather than queued. */
+const volatileTypes = new Set(['cursor', 'typing']);
 
 /** The one real WebSocket: keeps to the rate limit of the server, and finds out when it is dead. */
 export class Upstream {
@@ -47,7 +47,7 @@ export class Upstream {
 
   /** Sends a message in its turn; nothing once the connection is closed. */
   send(type: string, text: string): void {
-    if (this.#isClosed || (this.#queue.length > 0 && fleeting.has(type))) return;
+    if (this.#isClosed || (this.#queue.length > 0 && volatileTypes.has(type))) return;
     this.#queue.push(text);
     this.#flush();
   }

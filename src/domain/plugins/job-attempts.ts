@@ -21,9 +21,9 @@ export async function leaseJobs(ctx: Context, address: QueueAddress, ids: readon
     for (const id of ids) {
       const job = await readJob(tx, address, id);
       if (job?.state !== 'waiting' || job.dueAt > timestamp(now)) continue;
-      const begun = begin(job, now, leaseMs);
-      writeJob(tx, address, job, begun);
-      leased.push(begun);
+      const leasedJob = begin(job, now, leaseMs);
+      writeJob(tx, address, job, leasedJob);
+      leased.push(leasedJob);
     }
     return leased;
   });

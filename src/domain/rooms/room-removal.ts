@@ -57,11 +57,11 @@ export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Pr
   requireBackend(actor, 'read');
   requireChange(actor, roomId);
   checkRoomId(roomId, limitsOf(actor.environment));
-  const begun: UnfinishedDeletion = { roomId, via: actor.via, by: auditActorOf(ctx, actor), threads: 0, at: ctx.clock.now() };
+  const deletion: UnfinishedDeletion = { roomId, via: actor.via, by: auditActorOf(ctx, actor), threads: 0, at: ctx.clock.now() };
   const partition = roomRecordsOf(actor.environment.id, roomId);
   const finished = await ctx.store.transact(async (tx) => {
     await requireRoom(tx, partition);
-    return deleteThreads(ctx, tx, actor, begun);
+    return deleteThreads(ctx, tx, actor, deletion);
   });
   if (!finished) await continueDeletion(ctx, actor, roomId);
   return '{"deleted":true}';

@@ -16,7 +16,7 @@ const ROOM_POSITION_MS = 0;
 /** The same for an event that one user receives: each notification would otherwise send a frame to every socket. */
 const USER_POSITION_MS = 5_000;
 /** A channel that is this many events behind receives the position earlier, so that its clients can still resume. */
-const MAX_UNTOLD_EVENTS = MAX_RESUME_GAP / 2;
+const MAX_SKIPPED_EVENTS = MAX_RESUME_GAP / 2;
 
 /**
  * Subscribers of one feed that see the same rooms and reach the server at the same address. They share a native topic, so
@@ -158,7 +158,7 @@ export class Feed {
     this.#userSockets.flush();
     for (const channel of this.#channels.values()) {
       if (channel.positionDueAt === Number.POSITIVE_INFINITY) continue;
-      if (channel.positionDueAt > this.#host.limits.now && this.#delivered - channel.sentSeq < MAX_UNTOLD_EVENTS) continue;
+      if (channel.positionDueAt > this.#host.limits.now && this.#delivered - channel.sentSeq < MAX_SKIPPED_EVENTS) continue;
       const frame = seqFrame(this.#delivered);
       this.#send(channel, frame, frame);
     }

@@ -13,7 +13,7 @@ const WAIT_BYTES = 2 * CHECKPOINT_BYTES;
 const MAX_DELAY_MS = 10;
 /** How often a waiting process checks for a checkpoint, and how long it waits for the background worker before it does one. */
 const POLL_MS = 5;
-const PATIENCE_MS = 250;
+const CHECKPOINT_WAIT_MS = 250;
 
 /** Decides when a checkpoint is due, and delays commits while checkpoints do not keep up with them. */
 export class CheckpointPacer {
@@ -55,7 +55,7 @@ export class CheckpointPacer {
 
   async #poll(): Promise<void> {
     const { checkpointed } = this.#view;
-    for (const begun = performance.now(); performance.now() - begun < PATIENCE_MS; ) {
+    for (const startedAt = performance.now(); performance.now() - startedAt < CHECKPOINT_WAIT_MS; ) {
       await delay(POLL_MS);
       if (this.#closed) return;
       this.#view.renew();

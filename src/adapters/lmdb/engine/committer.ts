@@ -98,12 +98,12 @@ export class Committer {
   /** Commits the first transactions of a group and sets their outcomes; returns how many at its end must wait. */
   async #commitGroup(pending: PendingCommit[]): Promise<number> {
     const group = new CommitGroup(this.#view);
-    const begun = performance.now();
+    const startedAt = performance.now();
     try {
       const { log } = this.#database;
       const written = await log.transaction(() => this.#write(log, pending, group));
       this.#view.resolveExpected(true);
-      if (written) this.#hooks.flushed(group.growth(), performance.now() - begun);
+      if (written) this.#hooks.flushed(group.growth(), performance.now() - startedAt);
     } catch (error) {
       this.#view.resolveExpected(false);
       if (error instanceof LogRotated) {

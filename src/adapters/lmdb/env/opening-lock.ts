@@ -6,7 +6,7 @@ import { otherReaders } from './readers.ts';
 import { LOCK_FILE, OPENING_FOLDER } from './store-files.ts';
 
 /** How long an opening waits for pending commits; the longest, a checkpoint of a full log, takes about a second. */
-const PATIENCE_MS = 30_000;
+const OPEN_TIMEOUT_MS = 30_000;
 const POLL_MS = 1;
 
 /** The environment of an opening lock, and the pending commits of this process that share the lock. */
@@ -136,7 +136,7 @@ export class OpeningLock {
   }
 
   #waitForCommits(): void {
-    const giveUp = performance.now() + PATIENCE_MS;
+    const giveUp = performance.now() + OPEN_TIMEOUT_MS;
     let committing: number | undefined;
     do {
       // Also before the first check: afterwards the reader of any commit that has not seen the file name is visible.
@@ -145,7 +145,7 @@ export class OpeningLock {
       committing = this.#committing();
     } while (committing !== undefined && performance.now() < giveUp);
     if (committing === undefined) return;
-    throw new DataError(`The store cannot be opened: process ${committing} has been writing to it for ${PATIENCE_MS / 1000} s. See whether it is stopped or its disk is stuck, or end it.`);
+    throw new DataError(`The store cannot be opened: process ${committing} has been writing to it for ${OPEN_TIMEOUT_MS / 1000} s. See whether it is stopped or its disk is stuck, or end it.`);
   }
 
   /** The id of another process with a pending commit; undefined if there is none. */
