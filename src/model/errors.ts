@@ -1,4 +1,4 @@
-import { shown } from '../lib/shown.ts';
+import { formatValue } from '../lib/format-value.ts';
 
 /** The meaning of an error code over HTTP and WebSocket. */
 export interface ErrorKind {
@@ -131,7 +131,7 @@ export function isStoreRefusal(error: unknown): boolean {
  * @param sent what was sent, or its length or count if that is what is wrong; left out if it is missing or must not be shown
  */
 export function invalidField(path: string, constraint: string, ...sent: readonly [sent?: unknown]): CollabError {
-  const message = `${path} ${constraint}${sent.length === 0 ? '' : `, not ${shown(sent[0])}`}`;
+  const message = `${path} ${constraint}${sent.length === 0 ? '' : `, not ${formatValue(sent[0])}`}`;
   return new CollabError('invalid_request', message, undefined, [{ path, message }]);
 }
 

@@ -1,4 +1,4 @@
-import { shown } from '../lib/shown.ts';
+import { formatValue } from '../lib/format-value.ts';
 import { type EventType, eventTypes } from '../model/event.ts';
 import type {
   Action, ActionOptions, CommandCall, CommandOptions, CommandResult, Filter, FilterName, FilterOptions, HookContext, Job, JobContext, Plugin, PluginEnvironment, PluginHost, Queue,
@@ -53,8 +53,8 @@ function createHost(name: string, services: PluginServices, hooks: Hooks): Plugi
     filter: (filterName, filter, { priority = 100, timeoutMs = 2_000, onError = 'open' } = {}) => {
       if (!filterNames.has(filterName)) throw new Error(`there is no filter ${String(filterName)}`);
       bound(`timeoutMs of the filter ${filterName}`, timeoutMs, 100, 10_000);
-      if (!Number.isSafeInteger(priority)) throw new Error(`priority of the filter ${filterName} must be a whole number, not ${shown(priority)}`);
-      if (!isOnError(onError)) throw new Error(`onError of the filter ${filterName} must be open, closed or hold, not ${shown(onError)}`);
+      if (!Number.isSafeInteger(priority)) throw new Error(`priority of the filter ${filterName} must be a whole number, not ${formatValue(priority)}`);
+      if (!isOnError(onError)) throw new Error(`onError of the filter ${filterName} must be open, closed or hold, not ${formatValue(onError)}`);
       hooks.filters.push({ name: filterName, filter: filter as unknown as Filter<FilterName, unknown>, options: { priority, timeoutMs, onError } });
     },
     action: (type, action, { timeoutMs = 10_000, whenKv, typesIn, ordered = true }: ActionOptions = {}) => {
@@ -69,14 +69,14 @@ function createHost(name: string, services: PluginServices, hooks: Hooks): Plugi
       bound(`concurrency of the queue ${queueName}`, concurrency, 1, 256);
       bound(`groupConcurrency of the queue ${queueName}`, groupConcurrency, 1, 256);
       bound(`timeoutMs of the queue ${queueName}`, timeoutMs, 100, 60_000);
-      if (!isDelays(retryDelaysMs)) throw new Error(`retryDelaysMs of the queue ${queueName} must be an array of at most ${MAX_RETRIES} whole numbers from 0 to ${MAX_RETRY_DELAY_MS}, not ${shown(retryDelaysMs)}`);
+      if (!isDelays(retryDelaysMs)) throw new Error(`retryDelaysMs of the queue ${queueName} must be an array of at most ${MAX_RETRIES} whole numbers from 0 to ${MAX_RETRY_DELAY_MS}, not ${formatValue(retryDelaysMs)}`);
       hooks.queues.push({ name: queueName, run: run as Hooks['queues'][number]['run'], options: { retryDelaysMs, concurrency, groupConcurrency, timeoutMs } });
       return services.queue(queueName);
     },
     route: (options, handle) => {
       if (!PATH.test(options.path)) throw new Error(`the path of a route must match ${PATH.source}`);
-      if (!routeMethods.has(options.method)) throw new Error(`method of the route ${options.path} must be GET, POST or DELETE, not ${shown(options.method)}`);
-      if (!routeCredentials.has(options.credential)) throw new Error(`credential of the route ${options.path} must be user, secret or public, not ${shown(options.credential)}`);
+      if (!routeMethods.has(options.method)) throw new Error(`method of the route ${options.path} must be GET, POST or DELETE, not ${formatValue(options.method)}`);
+      if (!routeCredentials.has(options.credential)) throw new Error(`credential of the route ${options.path} must be user, secret or public, not ${formatValue(options.credential)}`);
       if (hooks.routes.some((route) => route.options.path === options.path && route.options.method === options.method)) throw new Error(`two routes are ${options.method} ${options.path}`);
       hooks.routes.push({ options, handle: handle as Hooks['routes'][number]['handle'] });
     },

@@ -35,11 +35,11 @@ async function handleOnBusyCpu(t: Test, count: number, ageMs: number) {
   };
   const log = createLogger({ level: 'info', name: 'background', destination: { write: () => {} } });
   const consumers = new Consumers([consumer], { ctx: world.ctx, log, startedAt, cpu });
-  const startedAt = performance.now();
+  const runningSince = performance.now();
   t.teardown(() => consumers.stop());
   await consumers.start();
   await until(() => batches.flatMap(({ events }) => events).length >= count);
-  const waitedMs = (batches[0]?.at ?? 0) - startedAt;
+  const waitedMs = (batches[0]?.at ?? 0) - runningSince;
   const bodies = batches.flatMap(({ events }) => events).map(({ data }) => (data as { body: string }).body);
   return { bodies, waitedMs, looks };
 }

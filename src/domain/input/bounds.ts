@@ -1,5 +1,5 @@
 import { invalidField } from '../../model/errors.ts';
-import { shown } from '../../lib/shown.ts';
+import { formatValue } from '../../lib/format-value.ts';
 import type { Limits } from '../../model/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import type { Position } from '../../model/thread.ts';
@@ -30,7 +30,7 @@ export function checkId(field: string, id: string, limits: Limits): void {
 function checkText(field: string, id: string, maxLength: number): void {
   if (id.length < 1 || id.length > maxLength) throw invalidField(field, `must be 1 to ${maxLength} characters`, id.length);
   const [unprintable] = UNPRINTABLE.exec(id) ?? [];
-  if (unprintable !== undefined) throw invalidField(field, `must not contain control characters or lone surrogates such as ${shown(unprintable)}`);
+  if (unprintable !== undefined) throw invalidField(field, `must not contain control characters or lone surrogates such as ${formatValue(unprintable)}`);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { CollabError } from '../../model/errors.ts';
-import { shown } from '../../lib/shown.ts';
+import { formatValue } from '../../lib/format-value.ts';
 import { isDeeperThan } from '../../lib/json-depth.ts';
 
 /** The maximum nesting of arrays and objects in JSON from clients: far below the depth at which recursion would fail. */
@@ -19,6 +19,6 @@ export function parseJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new CollabError('invalid_json', `${what} is not valid JSON; it begins with ${shown(text.slice(0, SHOWN_START))}`);
+    throw new CollabError('invalid_json', `${what} is not valid JSON; it begins with ${formatValue(text.slice(0, SHOWN_START))}`);
   }
 }

@@ -2,7 +2,7 @@ import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { Default } from 'typebox/value';
-import { shown } from '../../lib/shown.ts';
+import { formatValue } from '../../lib/format-value.ts';
 import { CollabError, type FieldError, invalidField } from '../../model/errors.ts';
 
 /** A schema with its validator, which is compiled at its first use. */
@@ -50,7 +50,7 @@ export function validate<S extends TSchema>(input: InputSchema<S>, value: unknow
   const fault = selectFault(faults);
   if (fault === undefined) throw new CollabError('invalid_request', 'The body is invalid');
   requireAlternative(input.schema, cleaned, where, faults);
-  if (fieldPaths(where, fault)[0] === '') throw new CollabError('invalid_json', `The body must be a JSON object, not ${shown(cleaned)}`);
+  if (fieldPaths(where, fault)[0] === '') throw new CollabError('invalid_json', `The body must be a JSON object, not ${formatValue(cleaned)}`);
   const fields = fieldErrors(input.schema, cleaned, where, fault, faults);
   throw new CollabError('invalid_request', fields[0]?.message ?? '', undefined, fields);
 }
@@ -95,7 +95,7 @@ function requireAlternative(root: TSchema, value: unknown, where: string, faults
   const alternative = alternatives.find((candidate) => constantOf(candidate, field) === given[field]);
   if (alternative === undefined) {
     const names = alternatives.map((candidate) => String(constantOf(candidate, field))).join(', ');
-    throw invalidField(joinPath(path, field), field in given ? `must be one of ${names}, not ${shown(given[field])}` : `is required: one of ${names}`);
+    throw invalidField(joinPath(path, field), field in given ? `must be one of ${names}, not ${formatValue(given[field])}` : `is required: one of ${names}`);
   }
   validate(new InputSchema(alternative), Default(alternative, structuredClone(given)), path);
 }
@@ -111,7 +111,7 @@ function sentText(fault: TLocalizedValidationError, path: string, value: unknown
   if (fault.keyword === 'required') return '';
   const sent = valueAt(value, fault.instancePath);
   if (/^m(?:in|ax)(?:Length|Items)$/.test(fault.keyword) && (typeof sent === 'string' || Array.isArray(sent))) return `, not ${sent.length}`;
-  if (!SECRET_FIELD.test(path) || typeof sent === 'object') return `, not ${shown(sent)}`;
+  if (!SECRET_FIELD.test(path) || typeof sent === 'object') return `, not ${formatValue(sent)}`;
   return fault.keyword === 'pattern' ? '' : `, not a ${typeof sent}`;
 }
 

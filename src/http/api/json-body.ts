@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { shown } from '../../lib/shown.ts';
+import { formatValue } from '../../lib/format-value.ts';
 import { parseJson } from '../../domain/input/json.ts';
 import { CollabError } from '../../model/errors.ts';
 
@@ -13,7 +13,7 @@ export function parseJsonBody(contentType: string, bytes: Buffer): unknown {
 
 /** The refusal of a body of another type. `sent`: the Content-Type, '' for none. */
 export function wrongContentType(wanted: string, sent: string): CollabError {
-  return new CollabError('invalid_content_type', `Content-Type must be ${wanted}, ${sent === '' ? 'but is missing' : `not ${shown(sent)}`}`);
+  return new CollabError('invalid_content_type', `Content-Type must be ${wanted}, ${sent === '' ? 'but is missing' : `not ${formatValue(sent)}`}`);
 }
 
 function isJson(contentType: string): boolean {

@@ -2,7 +2,7 @@ import type { UserActor } from '../../domain/access/actor.ts';
 import { withBaseUrl } from '../../domain/files/file-urls.ts';
 import { guessedType, SIGNATURE_BYTES } from '../../domain/files/guess-type.ts';
 import { beginUpload, type Upload, type UploadHead } from '../../domain/files/uploads.ts';
-import { shown } from '../../lib/shown.ts';
+import { formatValue } from '../../lib/format-value.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Attachment } from '../../model/attachment.ts';
 import { MultipartParser, type MultipartToken } from '../core/multipart.ts';
@@ -76,7 +76,7 @@ class FileReceiver {
   async finish(): Promise<Attachment> {
     if (!this.#parser.over) throw new CollabError('invalid_request', 'The body ends before its last boundary');
     await this.#beginUntyped();
-    if (this.#upload === null) throw new CollabError('invalid_request', `No file provided: send one part named file; ${this.#partNames.length === 0 ? 'the body has no part' : `the body has ${this.#partNames.map(shown).join(', ')}`}`);
+    if (this.#upload === null) throw new CollabError('invalid_request', `No file provided: send one part named file; ${this.#partNames.length === 0 ? 'the body has no part' : `the body has ${this.#partNames.map(formatValue).join(', ')}`}`);
     return this.#upload.finish();
   }
 

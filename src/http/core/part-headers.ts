@@ -1,4 +1,4 @@
-import { shown } from '../../lib/shown.ts';
+import { formatValue } from '../../lib/format-value.ts';
 import { CollabError } from '../../model/errors.ts';
 
 /** The headers of a part of a multipart body. */
@@ -18,7 +18,7 @@ export interface PartHead {
 export function boundaryOf(contentType: string): string {
   const [, quoted, bare] = /^multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;,"]{1,70}))\s*(?:;.*)?$/i.exec(contentType) ?? [];
   const boundary = quoted ?? bare;
-  if (boundary === undefined) throw new CollabError('invalid_content_type', `No file provided: send multipart/form-data, with its boundary, and one part named file; the Content-Type is ${contentType === '' ? 'missing' : shown(contentType)}`);
+  if (boundary === undefined) throw new CollabError('invalid_content_type', `No file provided: send multipart/form-data, with its boundary, and one part named file; the Content-Type is ${contentType === '' ? 'missing' : formatValue(contentType)}`);
   return boundary;
 }
 
@@ -34,7 +34,7 @@ export function parsePartHead(text: string): PartHead {
     const name = line.slice(0, colon).trim().toLowerCase();
     if (name === 'content-disposition') disposition = value;
     if (name === 'content-type') contentType = value;
-    if (name === 'content-transfer-encoding' && !/^(?:binary|8bit|7bit)$/i.test(value)) throw invalid(`Content-Transfer-Encoding of a part must be binary, not ${shown(value)}`);
+    if (name === 'content-transfer-encoding' && !/^(?:binary|8bit|7bit)$/i.test(value)) throw invalid(`Content-Transfer-Encoding of a part must be binary, not ${formatValue(value)}`);
   }
   if (!/^form-data\s*(?:;|$)/i.test(disposition)) throw invalid('A part has no Content-Disposition: form-data');
   return { name: parameter(disposition, 'name') ?? '', filename: extendedFilename(disposition) ?? parameter(disposition, 'filename'), contentType };

@@ -1,4 +1,4 @@
-import { shown } from '../../lib/shown.ts';
+import { formatValue } from '../../lib/format-value.ts';
 import { CollabError, publicError } from '../../model/errors.ts';
 import { type Header, problemBody, refusalBody, refusalHeaders } from '../../net/response-headers.ts';
 import type { RequestHead } from '../../net/request-head.ts';
@@ -38,5 +38,5 @@ function acceptsProblem(accept: string): boolean {
 export function routeNotFound({ method, path }: Pick<RequestHead, 'method' | 'path'>, methods: readonly string[] = []): CollabError {
   const served = methods.length === 0 ? '' : `; it takes ${methods.join(', ')}`;
   // The answer to HEAD has the length of the one to GET.
-  return new CollabError('route_not_found', `Nothing is served at this path with this method: ${shown(`${method === 'HEAD' ? 'GET' : method} ${path}`)}${served}`);
+  return new CollabError('route_not_found', `Nothing is served at this path with this method: ${formatValue(`${method === 'HEAD' ? 'GET' : method} ${path}`)}${served}`);
 }
