@@ -4,7 +4,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { compactStore } from '../../src/adapters/lmdb/compaction.ts';
-import { openEnvironment } from '../../src/adapters/lmdb/env/environment.ts';
+import { openLmdbEnv } from '../../src/adapters/lmdb/env/lmdb-env.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { until } from '../helpers/cluster.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
@@ -100,7 +100,7 @@ t.test('compaction is refused when the disk has too little space, and for a dama
   const { path, epoch } = await sparse(t);
   t.match(await compactStore(path, { ...ALWAYS, minFreeBytes: 2 ** 60 }), { outcome: 'no space' });
   await verify(t, path, epoch);
-  const root = openEnvironment({ path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false }, (environment) => environment);
+  const root = openLmdbEnv({ path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false }, (environment) => environment);
   const meta = root.openDB<string, string>('meta', { encoding: 'string' });
   await root.transaction(() => void meta.put('format', JSON.stringify({ version: 3, epoch })));
   await root.close();

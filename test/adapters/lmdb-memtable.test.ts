@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { Slot } from '../../src/adapters/lmdb/engine/batch.ts';
-import { mergeRange, PartitionSlots } from '../../src/adapters/lmdb/engine/memtable.ts';
+import type { EncodedText } from '../../src/adapters/lmdb/engine/batch.ts';
+import { mergeRange, MemtablePartition } from '../../src/adapters/lmdb/engine/memtable.ts';
 import type { Entry, RangeOptions } from '../../src/ports/store.ts';
 
 const key = fc.string({ unit: fc.constantFrom('a', 'b', '/', '~'), maxLength: 4 });
@@ -20,17 +20,17 @@ t.test('a range of table and memtable equals that of one sorted list, whatever w
   fc.assert(
     fc.property(fc.array(key), fc.array(step, { maxLength: 60 }), (tableKeys, steps) => {
       const table = new Map(tableKeys.map((name) => [name, `table ${name}`]));
-      const slots = new PartitionSlots();
+      const changed = new MemtablePartition();
       const written = new Map<string, { position: number; value: string | undefined }>();
       steps.forEach((step, position) => {
         if ('key' in step) {
-          slots.set(step.key, slotOf(step.value, position));
+          changed.set(step.key, encodedTextOf(step.value, position));
           written.set(step.key, { position, value: step.value });
         } else if ('dropped' in step) {
-          slots.drop(step.dropped);
+          changed.drop(step.dropped);
           for (const [name, { position }] of written) if (position <= step.dropped) written.delete(name);
         } else {
-          const found = mergeRange(inRange(table, step.options), slots, step.options);
+          const found = mergeRange(inRange(table, step.options), changed, step.options);
           const merged = new Map([...table, ...[...written].map(([name, { value }]) => [name, value] as const)]);
           const expected = inRange(merged, step.options).slice(0, step.options.limit);
           if (JSON.stringify(found) !== JSON.stringify(expected)) throw new Error(`${JSON.stringify(step.options)}: ${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`);
@@ -42,7 +42,7 @@ t.test('a range of table and memtable equals that of one sorted list, whatever w
   t.pass('in 2 000 runs');
 });
 
-function slotOf(value: string | undefined, position: number): Slot {
+function encodedTextOf(value: string | undefined, position: number): EncodedText {
   const bytes = Buffer.from(value ?? '');
   return { bytes, start: 0, end: value === undefined ? -1 : bytes.byteLength, position };
 }

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { openEnvironment } from '../../src/adapters/lmdb/env/environment.ts';
+import { openLmdbEnv } from '../../src/adapters/lmdb/env/lmdb-env.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { openLmdbShared } from '../../src/adapters/lmdb/shared.ts';
 import { until } from '../helpers/cluster.ts';
@@ -56,8 +56,8 @@ t.test('after a process was killed with a snapshot of the base table, checkpoint
 t.test('a process holds no snapshot between its reads', async (t) => {
   const { path, store } = await opened(t);
   await write(store, 1);
-  const logReaders = openEnvironment({ path: join(path, 'log'), noSubdir: false, maxReaders: 1024, overlappingSync: false, encoding: 'binary', keyEncoding: 'uint32' }, (root) => root);
-  const tableReaders = openEnvironment({ path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false }, (root) => root);
+  const logReaders = openLmdbEnv({ path: join(path, 'log'), noSubdir: false, maxReaders: 1024, overlappingSync: false, encoding: 'binary', keyEncoding: 'uint32' }, (root) => root);
+  const tableReaders = openLmdbEnv({ path, noSubdir: false, maxReaders: 1024, maxDbs: 8, overlappingSync: false }, (root) => root);
   t.teardown(() => Promise.all([logReaders.close(), tableReaders.close()]));
   const snapshots = (list: string): string[] => list.split('\n').map((line) => line.trim()).filter((line) => /^\d+ \S+ \d+$/.test(line));
   t.equal(await store.get('p', 'k0'), `"${'x'.repeat(20_000)}"`);
@@ -85,7 +85,7 @@ t.test('a long run of reads sees what is committed meanwhile, because it moves t
 t.test('the shared memory holds no snapshot between calls either', async (t) => {
   const path = t.testdir();
   const shared = openLmdbShared({ path });
-  const root = openEnvironment({ path, noSubdir: false, maxReaders: 1024, maxDbs: 4, overlappingSync: false, noSync: true }, (environment) => environment);
+  const root = openLmdbEnv({ path, noSubdir: false, maxReaders: 1024, maxDbs: 4, overlappingSync: false, noSync: true }, (environment) => environment);
   t.teardown(() => Promise.all([shared.close(), root.close()]));
   await shared.put({ key: 'k', name: 'n', owner: 'w', text: 't' });
   await shared.hit('k', 5, 1_000, Date.now());

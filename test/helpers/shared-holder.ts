@@ -1,12 +1,12 @@
 import type { Test } from 'tap';
-import { OPTIONS, openEnvironment } from '../../src/adapters/lmdb/env/environment.ts';
+import { OPTIONS, openLmdbEnv } from '../../src/adapters/lmdb/env/lmdb-env.ts';
 import { otherReaders } from '../../src/adapters/lmdb/env/readers.ts';
 import { until } from './cluster.ts';
 import { killLines, startFixture } from './line-process.ts';
 
 /** Starts a process that holds a snapshot of the memory in `path`, kills it, and returns whether the memory still has its slot. */
 export async function endHolderOf(t: Test, path: string): Promise<() => boolean> {
-  const root = openEnvironment({ ...OPTIONS, path, maxDbs: 4, noSync: true }, (opened) => opened);
+  const root = openLmdbEnv({ ...OPTIONS, path, maxDbs: 4, noSync: true }, (opened) => opened);
   t.teardown(() => root.close());
   const holder = startFixture('shared-holder', path);
   t.teardown(() => killLines(holder));

@@ -5,7 +5,7 @@ import { asBinary, open, type Database as Table } from 'lmdb';
 import { syncTree } from '../../lib/files/durable-files.ts';
 import { type CheckedValue, encodeValue, textOfValue } from './env/checked-value.ts';
 import { type Database, FORMAT_VERSION, formatText, openDatabase, openTables, tableKey } from './env/database.ts';
-import { OPTIONS } from './env/environment.ts';
+import { OPTIONS } from './env/lmdb-env.ts';
 import { recordRotation } from './engine/log-rotation.ts';
 import { StoreView } from './engine/store-view.ts';
 import { decodeEventChunk } from './engine/event-chunk.ts';
@@ -41,7 +41,7 @@ export async function copyStore(path: string, to: string): Promise<void> {
   const database = await openDatabase(path);
   try {
     const view = new StoreView(database);
-    // If the log is rotated between the copies of its two environments, both are copied again.
+    // If the log is rotated between the copies of its two LMDB environments, both are copied again.
     while (!(await copyOnce(database, view, to))) await emptyFolder(to);
   } finally {
     await Promise.all([database.log.close(), database.root.close()]);
@@ -51,7 +51,7 @@ export async function copyStore(path: string, to: string): Promise<void> {
   await syncTree(to);
 }
 
-/** Copies both environments; returns whether the copies belong together. */
+/** Copies both LMDB environments; returns whether the copies belong together. */
 async function copyOnce(database: Database, view: StoreView, to: string): Promise<boolean> {
   // The copied base table must name the log that belongs to it.
   await recordRotation(database);

@@ -6,14 +6,14 @@ import { syncPathSync } from '../../lib/files/durable-files.ts';
 import { otherLockHolders } from '../../lib/files/file-locks.ts';
 import { DataError } from '../../model/errors.ts';
 import { FORMAT_VERSION } from './env/database.ts';
-import { OPTIONS } from './env/environment.ts';
+import { OPTIONS } from './env/lmdb-env.ts';
 import { checkDatabaseFile } from './env/file-check.ts';
 import { OpeningLock } from './env/opening-lock.ts';
 import { otherReaders } from './env/readers.ts';
 import { COMPACT_BYTES, COPY_FOLDER, DATA_FILE, LOCK_FILE } from './env/store-files.ts';
 import { entriesOf } from './env/table-entries.ts';
 
-/** The tables of the base environment, by their stored names. */
+/** The tables of the base LMDB environment, by their stored names. */
 const TABLES = ['tree', 'segments', 'meta'];
 /** Entries per transaction of the copy. */
 const BATCH = 5_000;
@@ -109,7 +109,7 @@ function usedBytes({ root, tables }: Tables): number {
   return statsOf(root).pageSize * pages.reduce((sum, count) => sum + count, 0);
 }
 
-/** Copies all entries to a new environment in folder `to`, and flushes it. */
+/** Copies all entries to a new LMDB environment in folder `to`, and flushes it. */
 async function copyEntries(source: Tables, to: string): Promise<void> {
   await mkdir(to, { mode: 0o700 });
   const copy = openTables(to, { noSync: true });

@@ -1,7 +1,7 @@
 import type { Database as Table, RootDatabase } from 'lmdb';
 import type { SharedRecord, RateWindow, Shared } from '../../ports/shared.ts';
 import { spendFrom } from '../memory/budget.ts';
-import { openEnvironment } from './env/environment.ts';
+import { openLmdbEnv } from './env/lmdb-env.ts';
 
 /** Prefix of the keys of budgets, which are stored with the windows: both values end with a time, by which they are swept. */
 const BUDGET = 'budget ';
@@ -13,7 +13,7 @@ const BUDGET = 'budget ';
  */
 export function openLmdbShared({ path }: { path: string }): Shared {
   const options = { path, noSubdir: false, maxDbs: 4, maxReaders: 1024, noSync: true, overlappingSync: false, compression: false };
-  const { root, windows, counts, records } = openEnvironment(options, openTables);
+  const { root, windows, counts, records } = openLmdbEnv(options, openTables);
 
   /** Runs `read` on a new snapshot and ends the snapshot. */
   const reading = <T>(read: () => T): T => {

@@ -19,7 +19,7 @@ export interface LoggedEvent {
  * A text inside the bytes of a batch. It is decoded only when it is read and stays outside of the JavaScript heap until
  * then: otherwise the garbage collector would spend most of its time on the content of the memtable.
  */
-export interface Slot {
+export interface EncodedText {
   readonly bytes: Buffer;
   readonly start: number;
   /** Less than `start`: there is no text, the record is deleted. */
@@ -32,7 +32,7 @@ export interface Slot {
 export interface EncodedBatch {
   readonly bytes: Buffer;
   readonly writes: readonly EncodedPartition[];
-  readonly events: readonly { readonly stream: string; readonly seq: number; readonly slot: Slot }[];
+  readonly events: readonly { readonly stream: string; readonly seq: number; readonly encoded: EncodedText }[];
 }
 
 /** The writes of a batch to one partition. */
@@ -40,7 +40,7 @@ export interface EncodedPartition {
   readonly partition: string;
   readonly keys: readonly string[];
   /** The value of each key. */
-  readonly slots: readonly Slot[];
+  readonly encodedTexts: readonly EncodedText[];
 }
 
 /** Stored in place of an event's position where the stream ends. Positions of events begin at 1. */
@@ -68,8 +68,8 @@ export function largestSizeOf({ writes, events }: Batch): number {
   return bytes;
 }
 
-/** Returns the text of a slot, or undefined if the record is deleted. */
-export function textOf({ bytes, start, end }: Slot): string | undefined {
+/** Decodes an encoded text; undefined if the record is deleted. */
+export function textOf({ bytes, start, end }: EncodedText): string | undefined {
   return end < start ? undefined : bytes.toString('utf8', start, end);
 }
 
@@ -116,24 +116,24 @@ function locateTexts(bytes: Buffer, headEnd: number, header: readonly (string | 
   const text = (): string => String(header[field++]);
   const number = (): number => Number(header[field++]);
   let end = headEnd;
-  const slot = (length: number): Slot => {
+  const encodedText = (length: number): EncodedText => {
     const start = end;
     if (length < 0) return { bytes, start, end: start - 1, position: 0 };
     end += length;
     return { bytes, start, end, position: 0 };
   };
-  const events: { stream: string; seq: number; slot: Slot }[] = [];
-  for (let left = number(); left > 0; left--) events.push({ stream: text(), seq: number(), slot: slot(number()) });
+  const events: { stream: string; seq: number; encoded: EncodedText }[] = [];
+  for (let left = number(); left > 0; left--) events.push({ stream: text(), seq: number(), encoded: encodedText(number()) });
   const writes: EncodedPartition[] = [];
   for (let partitions = number(); partitions > 0; partitions--) {
     const partition = text();
     const keys: string[] = [];
-    const slots: Slot[] = [];
+    const encodedTexts: EncodedText[] = [];
     for (let left = number(); left > 0; left--) {
       keys.push(text());
-      slots.push(slot(number()));
+      encodedTexts.push(encodedText(number()));
     }
-    writes.push({ partition, keys, slots });
+    writes.push({ partition, keys, encodedTexts });
   }
   return { bytes, events, writes };
 }

@@ -2,7 +2,7 @@ import { asBinary } from 'lmdb';
 import { type CheckedValue, encodeValue } from '../env/checked-value.ts';
 import { type Database, checkpointPosition, checkpointText, recordCheckpoint, tableKey } from '../env/database.ts';
 import { recordGeneration } from '../env/log-file.ts';
-import type { Slot } from './batch.ts';
+import type { EncodedText } from './batch.ts';
 import type { StoreView } from './store-view.ts';
 
 /**
@@ -20,10 +20,10 @@ export async function checkpoint(database: Database, view: StoreView): Promise<v
     const from = view.checkpointed;
     const to = view.head;
     if (checkpointPosition(checkpointText(database)) !== from) return;
-    for (const [partition, key, slot] of view.memtable.between(from, to)) {
+    for (const [partition, key, encoded] of view.memtable.between(from, to)) {
       const name = tableKey(partition, key);
-      if (slot.end < slot.start) void database.table.remove(name);
-      else void database.table.put(name, valueOf(name, slot));
+      if (encoded.end < encoded.start) void database.table.remove(name);
+      else void database.table.put(name, valueOf(name, encoded));
     }
     view.events.checkpoint(from, to);
     recordCheckpoint(database, to);
@@ -34,6 +34,6 @@ export async function checkpoint(database: Database, view: StoreView): Promise<v
 }
 
 /** The value as the base table has it, without decoding its text to a string first. */
-function valueOf(key: string, { bytes, start, end }: Slot): CheckedValue {
+function valueOf(key: string, { bytes, start, end }: EncodedText): CheckedValue {
   return asBinary(encodeValue(key, bytes.subarray(start, end))) as unknown as CheckedValue;
 }

@@ -2,7 +2,7 @@ import { DataError } from '../../../model/errors.ts';
 import { crc32 } from '../../../lib/crc32.ts';
 import type { Arena } from './arena.ts';
 import { FRAME_BYTES } from './batch.ts';
-import { type LogEnvironment, nextLogIndex, readLogValue } from '../env/log-file.ts';
+import { type LogFile, nextLogIndex, readLogValue } from '../env/log-file.ts';
 
 /**
  * The write-ahead log is a ring of WAL records of one size that are overwritten again and again. That keeps LMDB's list of
@@ -62,7 +62,7 @@ export function endOf(start: number, byteLength: number): number {
  * @param bytes begin with space for a frame, which is filled in: the number of bytes, and the CRC-32 of what follows it
  * @throws {LogRotated} when the log has been sealed
  */
-export function appendToLog(log: LogEnvironment, start: number, bytes: Buffer): void {
+export function appendToLog(log: LogFile, start: number, bytes: Buffer): void {
   const seal = log.get(SEAL_KEY);
   if (seal !== undefined) throw new LogRotated(seal.readUInt32LE(0));
   bytes.writeUInt32LE(bytes.byteLength, 0);
@@ -74,7 +74,7 @@ export function appendToLog(log: LogEnvironment, start: number, bytes: Buffer): 
  * Ends the log at `end` permanently: reads that come to `end` and commits throw `LogRotated` with `generation` from then on.
  * Inside a write transaction.
  */
-export function sealLog(log: LogEnvironment, end: number, generation: number): void {
+export function sealLog(log: LogFile, end: number, generation: number): void {
   const seal = Buffer.alloc(4);
   seal.writeUInt32LE(generation, 0);
   void log.put(SEAL_KEY, seal);
@@ -85,7 +85,7 @@ export function sealLog(log: LogEnvironment, end: number, generation: number): v
 }
 
 /** Copies the WAL records between two positions to a log that has none there; inside a write transaction of `to`. */
-export function copyLog(from: LogEnvironment, to: LogEnvironment, start: number, end: number): void {
+export function copyLog(from: LogFile, to: LogFile, start: number, end: number): void {
   for (let position = start; position < end; position++) {
     const record = recordAt(from, position);
     if (record === undefined) throw damaged(position);
@@ -102,7 +102,7 @@ export function copyLog(from: LogEnvironment, to: LogEnvironment, start: number,
  * @throws {LogRotated} when the log is sealed at `start`
  * @throws {DataError} when the content is damaged
  */
-export function readLog(log: LogEnvironment, start: number, arena: Arena, expected?: Buffer): Buffer | undefined {
+export function readLog(log: LogFile, start: number, arena: Arena, expected?: Buffer): Buffer | undefined {
   const first = recordAt(log, start);
   if (first === undefined) return undefined;
   const byteLength = first.readUInt32LE(HEADER_BYTES);
@@ -125,7 +125,7 @@ export function readLog(log: LogEnvironment, start: number, arena: Arena, expect
  *
  * @throws {DataError} when there is one
  */
-export function requireEnd(log: LogEnvironment, head: number): void {
+export function requireEnd(log: LogFile, head: number): void {
   // A commit since the log was read is no damage.
   if (recordAt(log, head) !== undefined) return;
   const next = nextLogIndex(log, (head % RING_RECORDS) + 1);
@@ -135,7 +135,7 @@ export function requireEnd(log: LogEnvironment, head: number): void {
   if (found === undefined || found > head) throw damaged(head);
 }
 
-function writeRecords(log: LogEnvironment, start: number, bytes: Buffer): void {
+function writeRecords(log: LogFile, start: number, bytes: Buffer): void {
   const end = endOf(start, bytes.byteLength);
   // Always the full size, so that LMDB can overwrite the record in place when the ring wraps.
   const records = Buffer.alloc((end - start) * RECORD_BYTES);
@@ -147,7 +147,7 @@ function writeRecords(log: LogEnvironment, start: number, bytes: Buffer): void {
 }
 
 /** The WAL record at a position, valid until the next read; undefined if it has not been written. */
-function recordAt(log: LogEnvironment, position: number): Buffer | undefined {
+function recordAt(log: LogFile, position: number): Buffer | undefined {
   const record = readLogValue(log, position % RING_RECORDS);
   if (record === undefined) return undefined;
   const found = readHeader(record);

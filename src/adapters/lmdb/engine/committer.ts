@@ -1,11 +1,11 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Growth } from '../../../ports/store.ts';
 import { encodeBatch } from './batch.ts';
-import { refusalOf } from '../env/commit-failure.ts';
+import { commitErrorOf } from '../env/commit-failure.ts';
 import { appendToLog, endOf, hasSpace, LARGEST_BATCH_BYTES, LogRotated } from './commit-log.ts';
 import { type CommitOutcome, CommitGroup } from './commit-group.ts';
 import type { Database } from '../env/database.ts';
-import type { LogEnvironment } from '../env/log-file.ts';
+import type { LogFile } from '../env/log-file.ts';
 import type { StoreView } from './store-view.ts';
 import type { LmdbTransaction } from './transaction.ts';
 
@@ -114,7 +114,7 @@ export class Committer {
       if (error instanceof LogFull) return pending.length - group.size;
       // If it failed before the first of them was validated, none of them can be committed.
       const failed = group.size === 0 ? pending.length : group.size;
-      fail(pending.slice(0, failed), refusalOf(error, this.#database.path));
+      fail(pending.slice(0, failed), commitErrorOf(error, this.#database.path));
       return pending.length - failed;
     }
     return pending.length - group.size;
@@ -126,7 +126,7 @@ export class Committer {
       await this.#hooks.freeLogSpace();
       return true;
     } catch (error) {
-      fail(pending, refusalOf(error, this.#database.path));
+      fail(pending, commitErrorOf(error, this.#database.path));
       return false;
     }
   }
@@ -135,7 +135,7 @@ export class Committer {
    * Inside the write transaction of `log`: validates the transactions of the group and appends them. Returns whether
    * anything was written.
    */
-  #write(log: LogEnvironment, pending: PendingCommit[], group: CommitGroup): boolean {
+  #write(log: LogFile, pending: PendingCommit[], group: CommitGroup): boolean {
     // Since this transaction was requested, a read may have moved this process to another generation of the log.
     if (log !== this.#database.log) throw new LogRotated(this.#database.generation);
     this.#view.catchUp();

@@ -1,7 +1,7 @@
 import { DataError } from '../../../model/errors.ts';
 import { crc32 } from '../../../lib/crc32.ts';
 import { formatSum, sumOf } from '../env/checked-value.ts';
-import type { Slot } from './batch.ts';
+import type { EncodedText } from './batch.ts';
 
 /**
  * First character of a chunk with a checksum of its key and content; the CRC-32 of key and events follows. Events are JSON
@@ -14,13 +14,13 @@ const CHECKSUM_LENGTH = 8;
 const LINE_BREAK = 0x0a;
 
 /** Encodes consecutive events of one stream as one record, without decoding their texts: a checksum, then one event per line. */
-export function encodeEventChunk(key: string, slots: readonly Slot[]): Buffer {
+export function encodeEventChunk(key: string, encodedTexts: readonly EncodedText[]): Buffer {
   // Reserve space for the key, which is part of the checksum (see `sumOf`); the shorter header later overwrites its end.
   const prefix = Buffer.from(`${key} `);
   let at = prefix.length;
-  const bytes = Buffer.allocUnsafe(slots.reduce((size, { start, end }) => size + end - start + 1, at - 1));
+  const bytes = Buffer.allocUnsafe(encodedTexts.reduce((size, { start, end }) => size + end - start + 1, at - 1));
   prefix.copy(bytes);
-  for (const { bytes: text, start, end } of slots) {
+  for (const { bytes: text, start, end } of encodedTexts) {
     if (at > prefix.length) at = bytes.writeUInt8(LINE_BREAK, at);
     at += text.copy(bytes, at, start, end);
   }

@@ -1,6 +1,6 @@
 import { asBinary } from 'lmdb';
 import type { StoredEvent } from '../../../ports/store.ts';
-import type { Slot } from './batch.ts';
+import type { EncodedText } from './batch.ts';
 import type { Database } from '../env/database.ts';
 import { decodeEventChunk, encodeEventChunk, eventCountOf } from './event-chunk.ts';
 
@@ -50,10 +50,10 @@ export class EventChunks {
   }
 
   /** Appends consecutive events, of which the first is at `firstSeq`. */
-  append(stream: string, firstSeq: number, slots: readonly Slot[]): void {
-    for (let i = 0; i < slots.length; i += CHUNK_EVENTS) {
+  append(stream: string, firstSeq: number, encodedTexts: readonly EncodedText[]): void {
+    for (let i = 0; i < encodedTexts.length; i += CHUNK_EVENTS) {
       const key = chunkKey(stream, firstSeq + i);
-      void this.#table.put(key, asBinary(encodeEventChunk(key, slots.slice(i, i + CHUNK_EVENTS))) as unknown as string);
+      void this.#table.put(key, asBinary(encodeEventChunk(key, encodedTexts.slice(i, i + CHUNK_EVENTS))) as unknown as string);
     }
   }
 

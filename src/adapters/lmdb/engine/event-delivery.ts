@@ -1,6 +1,6 @@
 import { Listeners } from '../../../lib/listeners.ts';
 import type { EventListener, StoredEvent } from '../../../ports/store.ts';
-import { type Slot, textOf } from './batch.ts';
+import { type EncodedText, textOf } from './batch.ts';
 
 /** Queues new events and calls the followers with them. */
 export class EventDelivery {
@@ -34,14 +34,14 @@ export class EventDelivery {
     this.#queue.push({ stream, event });
   }
 
-  /** Queues an event whose text is in the slot. Call `decode` before the bytes of the slot are freed. */
-  addSlot(stream: string, seq: number, slot: Slot): void {
-    this.add(stream, new SlotEvent(seq, slot));
+  /** Queues an event with its encoded text. Call `decode` before the bytes of that are freed. */
+  addEncoded(stream: string, seq: number, encoded: EncodedText): void {
+    this.add(stream, new EncodedEvent(seq, encoded));
   }
 
-  /** Decodes the texts of what is queued, so that the bytes of their slots may be freed. */
+  /** Decodes the texts of what is queued, so that the bytes of their encoded texts may be freed. */
   decode(): void {
-    for (const { event } of this.#queue) if (event instanceof SlotEvent) event.decode();
+    for (const { event } of this.#queue) if (event instanceof EncodedEvent) event.decode();
   }
 
   /**
@@ -55,7 +55,7 @@ export class EventDelivery {
       // Grows while a follower reads the store.
       for (const { stream, event } of this.#queue) {
         this.#followers.call(stream, event);
-        if (event instanceof SlotEvent) event.expire();
+        if (event instanceof EncodedEvent) event.expire();
       }
     } finally {
       this.#queue = [];
@@ -65,31 +65,31 @@ export class EventDelivery {
 }
 
 /** An event whose text is decoded when it is first read: most followers need the texts of few events. */
-class SlotEvent implements StoredEvent {
+class EncodedEvent implements StoredEvent {
   readonly seq: number;
-  #slot: Slot | undefined;
+  #encoded: EncodedText | undefined;
   #text: string | undefined;
 
-  constructor(seq: number, slot: Slot) {
+  constructor(seq: number, encoded: EncodedText) {
     this.seq = seq;
-    this.#slot = slot;
+    this.#encoded = encoded;
   }
 
-  /** Throws once the followers have been called, unless it was read before: the bytes of the slot may be freed then. */
+  /** Throws once the followers have been called, unless it was read before: the bytes of the encoded text may be freed then. */
   get text(): string {
     this.decode();
     if (this.#text === undefined) throw new Error('The text of a new event can be read only while its follower is called');
     return this.#text;
   }
 
-  /** Keeps the text, so that the bytes of the slot are no longer needed. */
+  /** Keeps the text, so that the bytes of the encoded text are no longer needed. */
   decode(): void {
-    if (this.#slot !== undefined) this.#text = textOf(this.#slot) ?? '';
-    this.#slot = undefined;
+    if (this.#encoded !== undefined) this.#text = textOf(this.#encoded) ?? '';
+    this.#encoded = undefined;
   }
 
-  /** Ends the time in which the slot may be read. */
+  /** Ends the time in which the encoded text may be read. */
   expire(): void {
-    this.#slot = undefined;
+    this.#encoded = undefined;
   }
 }

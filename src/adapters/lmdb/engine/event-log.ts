@@ -1,5 +1,5 @@
 import type { StoredEvent } from '../../../ports/store.ts';
-import { type Slot, textOf } from './batch.ts';
+import { type EncodedText, textOf } from './batch.ts';
 import type { Database } from '../env/database.ts';
 import { EventChunks } from './event-chunks.ts';
 
@@ -7,11 +7,11 @@ interface Tail {
   /** Position of the last event. */
   last: number;
   /** The latest events up to `last` without a gap. The chunks have every event before them, and may have these too. */
-  slots: Slot[];
+  encodedTexts: EncodedText[];
 }
 
 /** The tail of a stream that has ended. The chunks may still have its events; nothing reads them. */
-const NO_EVENTS: Tail = { last: 0, slots: [] };
+const NO_EVENTS: Tail = { last: 0, encodedTexts: [] };
 
 /** The events of all streams: chunks on disk, followed by tails in memory. */
 export class EventLog {
@@ -38,7 +38,7 @@ export class EventLog {
   }
 
   /** Adds an event of the log that was committed at `position`. Returns false if it is known already or the stream has ended. */
-  append(stream: string, seq: number, slot: Slot, position: number): boolean {
+  append(stream: string, seq: number, encoded: EncodedText, position: number): boolean {
     let tail = this.#tails.get(stream);
     if (tail === undefined) {
       if (this.#ends.has(stream)) return false;
@@ -46,8 +46,8 @@ export class EventLog {
       tail = this.#newTail(stream, seq - 1);
     }
     if (seq <= tail.last) return false;
-    slot.position = position;
-    tail.slots.push(slot);
+    encoded.position = position;
+    tail.encodedTexts.push(encoded);
     tail.last = seq;
     return true;
   }
@@ -71,8 +71,8 @@ export class EventLog {
     const firstInTail = firstIn(tail);
     const events = since + 1 < firstInTail ? this.#chunks.read(stream, since, Math.min(limit, firstInTail - 1 - since)) : [];
     const from = events.at(-1)?.seq ?? since;
-    for (let i = Math.max(0, from + 1 - firstInTail); i < tail.slots.length && events.length < limit; i++) {
-      events.push({ seq: firstInTail + i, text: textOf(tail.slots[i] as Slot) ?? '' });
+    for (let i = Math.max(0, from + 1 - firstInTail); i < tail.encodedTexts.length && events.length < limit; i++) {
+      events.push({ seq: firstInTail + i, text: textOf(tail.encodedTexts[i] as EncodedText) ?? '' });
     }
     return events;
   }
@@ -90,13 +90,13 @@ export class EventLog {
     for (const [stream, tail] of this.#tails) {
       const firstInTail = firstIn(tail);
       const first = Math.max(0, this.#chunks.last(stream) + 1 - firstInTail);
-      this.#chunks.append(stream, firstInTail + first, tail.slots.slice(first, countUpTo(tail.slots, position)));
+      this.#chunks.append(stream, firstInTail + first, tail.encodedTexts.slice(first, countUpTo(tail.encodedTexts, position)));
     }
   }
 
   /** Drops from memory the events committed at or before `position`: the chunks have them. */
   drop(position: number): void {
-    for (const tail of this.#tails.values()) tail.slots = tail.slots.slice(countUpTo(tail.slots, position));
+    for (const tail of this.#tails.values()) tail.encodedTexts = tail.encodedTexts.slice(countUpTo(tail.encodedTexts, position));
   }
 
   /** Removes chunks that end at or before `seq`, but never the last one; inside a write transaction of the base table. */
@@ -138,19 +138,19 @@ export class EventLog {
   }
 
   #newTail(stream: string, last: number): Tail {
-    const tail: Tail = { last, slots: [] };
+    const tail: Tail = { last, encodedTexts: [] };
     this.#tails.set(stream, tail);
     return tail;
   }
 }
 
 /** Position of the first event of a tail; that of the next event if it has none. */
-function firstIn({ last, slots }: Tail): number {
-  return last - slots.length + 1;
+function firstIn({ last, encodedTexts }: Tail): number {
+  return last - encodedTexts.length + 1;
 }
 
-/** Counts the slots that were committed at or before `position`. They are in order of their positions. */
-function countUpTo(slots: readonly Slot[], position: number): number {
-  const after = slots.findIndex((slot) => slot.position > position);
-  return after < 0 ? slots.length : after;
+/** Counts the encoded texts that were committed at or before `position`. They are in order of their positions. */
+function countUpTo(encodedTexts: readonly EncodedText[], position: number): number {
+  const after = encodedTexts.findIndex((encoded) => encoded.position > position);
+  return after < 0 ? encodedTexts.length : after;
 }

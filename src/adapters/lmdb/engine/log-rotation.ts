@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { copyLog, LogRotated, sealLog } from './commit-log.ts';
 import { type Database, replaceLog } from '../env/database.ts';
-import { type LogEnvironment, makeLog, recordedGeneration, recordGeneration } from '../env/log-file.ts';
+import { type LogFile, makeLog, recordedGeneration, recordGeneration } from '../env/log-file.ts';
 import type { StoreView } from './store-view.ts';
 import { DATA_FILE, logFolder } from '../env/store-files.ts';
 
@@ -26,7 +26,7 @@ export function logBytes({ path, generation }: Database): number {
 export async function rotateLog(database: Database, view: StoreView): Promise<void> {
   const { log: old, path } = database;
   const generation = database.generation + 1;
-  let next: LogEnvironment | undefined;
+  let next: LogFile | undefined;
   try {
     await old.transaction(() => {
       if (database.log !== old) return;

@@ -5,7 +5,7 @@ import { processInfo } from '../../../lib/process/process-info.ts';
 import { readProcessStat } from '../../../lib/process/process-stat.ts';
 import type { OpenSnapshot } from '../../../ports/store.ts';
 import type { Database } from '../env/database.ts';
-import { type LogEnvironment, openLog, recordedGeneration } from '../env/log-file.ts';
+import { type LogFile, openLog, recordedGeneration } from '../env/log-file.ts';
 import { otherReaders } from '../env/readers.ts';
 import { DATA_FILE, finishRemovals, logFolder, logGenerations, removeLog } from '../env/store-files.ts';
 
@@ -24,7 +24,7 @@ interface Sighting {
 export class Snapshots {
   readonly #database: Database;
   /** Logs that have been replaced, by generation. */
-  readonly #replaced = new Map<number, LogEnvironment>();
+  readonly #replaced = new Map<number, LogFile>();
   /** The snapshots found by the last `list`. */
   #seen = new Map<string, Sighting>();
 
@@ -37,9 +37,9 @@ export class Snapshots {
     const now = performance.now();
     const seen = new Map<string, Sighting>();
     const found: OpenSnapshot[] = [];
-    const add = (table: OpenSnapshot['table'], folder: string, environment: Parameters<typeof otherReaders>[0]): void => {
+    const add = (table: OpenSnapshot['table'], folder: string, lmdbEnv: Parameters<typeof otherReaders>[0]): void => {
       const fileBytes = statSync(join(this.#database.path, folder, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0;
-      for (const { pid, snapshot } of otherReaders(environment)) {
+      for (const { pid, snapshot } of otherReaders(lmdbEnv)) {
         if (snapshot === null) continue;
         const key = `${folder} ${pid} ${snapshot}`;
         const cpuTicks = readProcessStat(pid)?.cpuTicks ?? Number.NaN;
@@ -92,7 +92,7 @@ export class Snapshots {
   }
 
   /** The current log and those before it that still have a file. */
-  *#logs(): Iterable<[generation: number, log: LogEnvironment]> {
+  *#logs(): Iterable<[generation: number, log: LogFile]> {
     const { path, generation: current, log } = this.#database;
     for (const generation of logGenerations(path)) {
       if (generation >= current || !existsSync(join(path, logFolder(generation), DATA_FILE))) continue;

@@ -161,21 +161,21 @@ export class StoreView {
 
   /** The value of a record; undefined if there is none. */
   get(partition: string, key: string): string | undefined {
-    const slot = this.memtable.get(partition, key);
-    return slot === undefined ? this.#tableCache.get(partition, key, () => this.#readTable(partition, key)) : textOf(slot);
+    const encoded = this.memtable.get(partition, key);
+    return encoded === undefined ? this.#tableCache.get(partition, key, () => this.#readTable(partition, key)) : textOf(encoded);
   }
 
   /** As `Reader.range`. */
   range(partition: string, options: RangeOptions): Entry[] {
     this.prepareTableRead();
-    return mergeRange(this.#tableRange(partition, options), this.memtable.slots(partition), options);
+    return mergeRange(this.#tableRange(partition, options), this.memtable.partition(partition), options);
   }
 
   /** Whether a key has been written after `position`; true also if that is not known any more. */
   changedSince(partition: string, key: string, position: number): boolean {
     if (position < this.#dropped) return true;
-    const slot = this.memtable.get(partition, key);
-    return slot !== undefined && slot.position > position;
+    const encoded = this.memtable.get(partition, key);
+    return encoded !== undefined && encoded.position > position;
   }
 
   /** As `Store.follow`. */
@@ -238,12 +238,12 @@ export class StoreView {
       this.memtable.apply(partition, position);
       this.valueCache.invalidate(partition.partition);
     }
-    for (const { stream, seq, slot } of batch.events) {
+    for (const { stream, seq, encoded } of batch.events) {
       if (seq === STREAM_END) {
         this.events.end(stream, position);
         this.#delivery.add(stream, null);
-      } else if (this.events.append(stream, seq, slot, position) && this.#delivery.hasFollowers) {
-        this.#delivery.addSlot(stream, seq, slot);
+      } else if (this.events.append(stream, seq, encoded, position) && this.#delivery.hasFollowers) {
+        this.#delivery.addEncoded(stream, seq, encoded);
       }
     }
   }
@@ -263,8 +263,8 @@ export class StoreView {
 
   #readTable(partition: string, key: string): string | undefined {
     this.prepareTableRead();
-    const slot = this.memtable.get(partition, key);
-    if (slot !== undefined) return textOf(slot);
+    const encoded = this.memtable.get(partition, key);
+    if (encoded !== undefined) return textOf(encoded);
     const name = tableKey(partition, key);
     const value = this.#database.table.get(name);
     return value === undefined ? undefined : textOfValue(name, value);
@@ -300,7 +300,7 @@ export class StoreView {
     const high = `${low}\u007f`;
     const past = after === undefined ? undefined : tableKey(partition, after);
     const skip = partition.length + 1;
-    const shadowed = this.memtable.slots(partition)?.size ?? 0;
+    const shadowed = this.memtable.partition(partition)?.size ?? 0;
     const bounded = limit === undefined ? {} : { limit: limit + shadowed + 1 };
     // `after` may be outside of the prefix; and a key may equal the prefix, which is `low`.
     const range =

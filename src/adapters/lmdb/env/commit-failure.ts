@@ -8,10 +8,10 @@ const CAUSE_MS = 1_000;
 const FULL_DISK_BYTES = 32 * 1024 * 1024;
 
 /**
- * Makes transactions of an environment reject with the cause of their failure, such as a full disk. lmdb-js rejects with an
+ * Makes transactions of an LMDB environment reject with the cause of their failure, such as a full disk. lmdb-js rejects with an
  * uninformative error that has a promise of the cause, `commitError`; if that promise is not handled, it ends the process.
  *
- * After an error while LMDB wrote the page that makes a commit valid, this process can neither read nor write the environment
+ * After an error while LMDB wrote the page that makes a commit valid, this process can neither read nor write the LMDB environment
  * any more (MDB_PANIC). Then `onLost` is called, once.
  */
 export function explainFailures<V, K extends Key>(root: RootDatabase<V, K>, onLost: () => void): void {
@@ -65,7 +65,7 @@ export function isDiskFailure(error: unknown): boolean {
  * Converts the error of a failed commit to the one that the caller gets. LMDB also reports an I/O error when only some of
  * its pages fitted on the disk; the free space of the folder `path` tells the two cases apart.
  */
-export function refusalOf(error: unknown, path: string): unknown {
+export function commitErrorOf(error: unknown, path: string): unknown {
   if (isFullDisk(error) || (isIoError(error) && freeBytes(path) < FULL_DISK_BYTES)) return diskFull();
   if (isIoError(error)) return diskFailed();
   return error;

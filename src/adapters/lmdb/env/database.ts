@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Database as Table, RootDatabase } from 'lmdb';
 import { DataError } from '../../../model/errors.ts';
 import { type CheckedValue, decodeNumber, encodeNumber, sumOf, valueEncoder } from './checked-value.ts';
-import { openEnvironment, OPTIONS, ownCommitsDone } from './environment.ts';
-import { type LogEnvironment, openLog, recordedGeneration } from './log-file.ts';
+import { openLmdbEnv, OPTIONS, ownCommitsDone } from './lmdb-env.ts';
+import { type LogFile, openLog, recordedGeneration } from './log-file.ts';
 import { type MigrationTarget, migrations } from './migrations.ts';
 import { logFolder } from './store-files.ts';
 
@@ -16,12 +16,12 @@ export interface Database {
   /** Folder of the store. */
   readonly path: string;
   /** The write-ahead log, which commit-log.ts reads and writes; `switchLog` replaces it. */
-  log: LogEnvironment;
+  log: LogFile;
   /** The generation of `log`. */
   generation: number;
-  /** Whether the environments were opened at their last flushed commit instead of the last one. */
+  /** Whether the LMDB environments were opened at their last flushed commit instead of the last one. */
   readonly lastFlushed: boolean;
-  /** The environment of the tables below. */
+  /** The LMDB environment of the tables below. */
   readonly root: RootDatabase;
   /** The base table: `partition key` -> value. */
   readonly table: Table<CheckedValue, string>;
@@ -57,7 +57,7 @@ interface Format {
 export async function openDatabase(path: string, lastFlushed = false): Promise<Database> {
   const options = { ...OPTIONS, path, safeRestore: lastFlushed, maxDbs: 8 };
   await ownCommitsDone(path);
-  const tables = openEnvironment(options, openTables);
+  const tables = openLmdbEnv(options, openTables);
   try {
     const { epoch } = await migrate({ ...tables, path });
     return { ...tables, ...(await openCurrentLog(tables, path, lastFlushed)), path, lastFlushed, epoch };
@@ -83,7 +83,7 @@ export function switchLog(database: Database, generation: number): void {
 }
 
 /** Replaces the log of an open database by one that is open and known to continue it. */
-export function replaceLog(database: Database, generation: number, log: LogEnvironment): void {
+export function replaceLog(database: Database, generation: number, log: LogFile): void {
   const previous = database.log;
   database.log = log;
   database.generation = generation;
@@ -111,7 +111,7 @@ function isNewest(tables: Pick<Database, 'root' | 'meta'>, generation: number): 
 }
 
 /**
- * Opens the tables of a base environment, with the options that they are written with. The stored names `tree` (base table)
+ * Opens the tables of a base LMDB environment, with the options that they are written with. The stored names `tree` (base table)
  * and `segments` (event chunks) are older than the terms that the code uses; renaming them would change the format.
  */
 export function openTables(root: RootDatabase): Pick<Database, 'root' | 'table' | 'eventChunks' | 'meta'> {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as lmdb from 'lmdb';
 import type { Database as Table, RootDatabase } from 'lmdb';
 import { decodeNumber, encodeNumber } from './checked-value.ts';
-import { openEnvironment, OPTIONS } from './environment.ts';
+import { openLmdbEnv, OPTIONS } from './lmdb-env.ts';
 import { logFolder } from './store-files.ts';
 
 interface Meta {
@@ -11,7 +11,7 @@ interface Meta {
 }
 
 /** An LMDB environment that has one generation of the log: WAL records by their index in the ring. */
-export type LogEnvironment = RootDatabase<Buffer, number> & {
+export type LogFile = RootDatabase<Buffer, number> & {
   /** Of the reads outside of write transactions; absent before the first one. */
   readOptions?: ReadOptions | undefined;
 };
@@ -41,10 +41,10 @@ type FastRead = (index: number, options: ReadOptions) => Buffer | undefined;
 const { nativeAddon } = lmdb as unknown as Untyped;
 
 /** Opens a generation of the log, or creates it. */
-export function openLog(path: string, generation: number, safeRestore = false): LogEnvironment {
+export function openLog(path: string, generation: number, safeRestore = false): LogFile {
   // A variable, because the type of the parameter lacks safeRestore.
   const options = { ...OPTIONS, path: join(path, logFolder(generation)), safeRestore, encoding: 'binary', keyEncoding: 'uint32' } as const;
-  const log = openEnvironment(options, (opened: LogEnvironment) => opened);
+  const log = openLmdbEnv(options, (opened: LogFile) => opened);
   const close = log.close.bind(log);
   log.close = () => {
     closeLogReads(log);
@@ -58,7 +58,7 @@ export function openLog(path: string, generation: number, safeRestore = false): 
  *
  * @param write runs in a write transaction, which is on disk when this function returns
  */
-export function makeLog(path: string, generation: number, write: (log: LogEnvironment) => void): LogEnvironment {
+export function makeLog(path: string, generation: number, write: (log: LogFile) => void): LogFile {
   rmSync(join(path, logFolder(generation)), { recursive: true, force: true });
   const log = openLog(path, generation);
   try {
@@ -91,12 +91,12 @@ export function recordGeneration(database: Meta, generation: number): void {
  * The read transaction is one of our own. For the one that lmdb-js keeps, it sets a timer and emits an event with each new
  * snapshot, which costs several times as much as a look at the end of the log. Every request takes one.
  */
-export function readLogValue(log: LogEnvironment, index: number): Buffer | undefined {
+export function readLogValue(log: LogFile, index: number): Buffer | undefined {
   return (log.getBinaryFast as FastRead).call(log, index, snapshotOf(log));
 }
 
 /** The lowest index from `start` on that has a value, in the snapshot of `readLogValue`; undefined if there is none. */
-export function nextLogIndex(log: LogEnvironment, start: number): number | undefined {
+export function nextLogIndex(log: LogFile, start: number): number | undefined {
   const { transaction } = snapshotOf(log);
   const range = { start, limit: 1, transaction } as object;
   for (const index of log.getKeys(range)) return index;
@@ -104,7 +104,7 @@ export function nextLogIndex(log: LogEnvironment, start: number): number | undef
 }
 
 /** Ends the snapshot of `readLogValue` and `nextLogIndex`; no effect if there is none. */
-export function endLogSnapshot(log: LogEnvironment): void {
+export function endLogSnapshot(log: LogFile): void {
   const { readOptions } = log;
   if (readOptions === undefined || !readOptions.hasSnapshot) return;
   nativeAddon.resetTxn(readOptions.transaction.address);
@@ -112,19 +112,19 @@ export function endLogSnapshot(log: LogEnvironment): void {
 }
 
 /** Ends the read transaction; call it before the log is closed. */
-function closeLogReads(log: LogEnvironment): void {
+function closeLogReads(log: LogFile): void {
   log.readOptions?.transaction.done();
   log.readOptions = undefined;
 }
 
 /** The options of a read, which begins a snapshot unless there is one. */
-function snapshotOf(log: LogEnvironment): ReadOptions {
+function snapshotOf(log: LogFile): ReadOptions {
   const options = (log.readOptions ??= ownTransaction(log));
   options.hasSnapshot = true;
   return options;
 }
 
-function ownTransaction(log: LogEnvironment): ReadOptions {
+function ownTransaction(log: LogFile): ReadOptions {
   const transaction = log.useReadTransaction() as unknown as ReadTransaction;
   // lmdb-js keeps a transaction that is in use out of its own reads from the next snapshot on.
   log.resetReadTxn();

@@ -5,10 +5,10 @@ import { FRAME_BYTES } from '../engine/batch.ts';
 import { appendToLog, endOf, hasSpace } from '../engine/commit-log.ts';
 import { encodeNumber } from './checked-value.ts';
 import { UNCHECKED } from './checksum-upgrade.ts';
-import { type LogEnvironment, makeLog, openLog } from './log-file.ts';
+import { type LogFile, makeLog, openLog } from './log-file.ts';
 import { logFolder } from './store-files.ts';
 
-/** A database to migrate: the base environment is open, no log is. */
+/** A database to migrate: the base LMDB environment is open, no log is. */
 export interface MigrationTarget {
   readonly path: string;
   readonly root: RootDatabase;
@@ -17,7 +17,7 @@ export interface MigrationTarget {
 
 /** A migration that is ready to run. */
 export interface Migration {
-  /** Migrates, inside a write transaction of the base environment; may be called again from the start. */
+  /** Migrates, inside a write transaction of the base LMDB environment; may be called again from the start. */
   run(): void;
   /** Closes and removes what is no longer needed. Called after that transaction, whether it has called `run` or not. */
   done(): Promise<void>;
@@ -37,10 +37,10 @@ const HEADER_BYTES_2 = 8;
 /** The generation of the log that a migration writes. */
 const GENERATION = 1;
 
-/** Format 1 had the log in a table of the base environment. */
+/** Format 1 had the log in a table of the base LMDB environment. */
 function fromTable(database: MigrationTarget): Migration {
   const old = database.root.openDB<Buffer, number>('log', { encoding: 'binary', keyEncoding: 'uint32' });
-  let log: LogEnvironment | undefined;
+  let log: LogFile | undefined;
   return {
     run() {
       const checkpointed = checkpointOf(database);
@@ -52,10 +52,10 @@ function fromTable(database: MigrationTarget): Migration {
   };
 }
 
-/** Format 2 had the log without checksums, in the environment that is generation 0 now. */
+/** Format 2 had the log without checksums, in the LMDB environment that is generation 0 now. */
 function fromPlainLog(database: MigrationTarget): Migration {
   const old = openLog(database.path, 0);
-  let log: LogEnvironment | undefined;
+  let log: LogFile | undefined;
   return {
     run() {
       const checkpointed = checkpointOf(database);
@@ -89,7 +89,7 @@ function checkpointOf({ meta }: MigrationTarget): number {
 }
 
 /** Writes batches, which begin with space for a frame of the current format, to a log that continues from `checkpointed`. */
-function rewrite(database: MigrationTarget, checkpointed: number, batches: readonly Buffer[]): LogEnvironment {
+function rewrite(database: MigrationTarget, checkpointed: number, batches: readonly Buffer[]): LogFile {
   const log = makeLog(database.path, GENERATION, (created) => {
     let position = checkpointed;
     for (const bytes of batches) {
@@ -117,7 +117,7 @@ function batchesOf1(old: Table<Buffer, number>, from: number): Buffer[] {
   }
 }
 
-function batchesOf2(old: LogEnvironment, from: number): Buffer[] {
+function batchesOf2(old: LogFile, from: number): Buffer[] {
   const payload = RECORD_BYTES - HEADER_BYTES_2;
   const batches: Buffer[] = [];
   for (let start = from; ; ) {

@@ -9,29 +9,29 @@ import { LOCK_FILE, OPENING_FOLDER } from './store-files.ts';
 const OPEN_TIMEOUT_MS = 30_000;
 const POLL_MS = 1;
 
-/** The environment of an opening lock, and the pending commits of this process that share the lock. */
+/** The LMDB environment of an opening lock, and the pending commits of this process that share the lock. */
 interface LockState {
-  readonly environment: RootDatabase;
+  readonly lmdbEnv: RootDatabase;
   commits: number;
 }
 
-/** The environments of opening locks that this process has open, by device and inode of their lock file. */
+/** The LMDB environments of opening locks that this process has open, by device and inode of their lock file. */
 const states = new Map<string, LockState>();
 
 /**
  * Excludes commits to an LMDB environment while any process opens it: commits share this lock, an opening has it
  * exclusively. Also excludes closing it while another process opens or closes it.
  *
- * LMDB as shipped by lmdb-js 3.5.6 (without ITS#9496) lets a process that opens an environment reset the number of the
+ * LMDB as shipped by lmdb-js 3.5.6 (without ITS#9496) lets a process that opens an LMDB environment reset the number of the
  * last transaction to the one that it read a moment before. A commit in between is then overwritten by the next one, or
  * pages appear that are newer than their transaction: commits fail with MDB_BAD_TXN, or the process ends by SIGSEGV.
- * And the process that closes an environment last destroys its mutexes, even if another one that opens it has already found
- * it in use: that process then fails with EINVAL, as does every one that opens the environment before all have closed it.
+ * And the process that closes an LMDB environment last destroys its mutexes, even if another one that opens it has already found
+ * it in use: that process then fails with EINVAL, as does every one that opens the LMDB environment before all have closed it.
  *
  * The lock is an LMDB environment of its own to which nothing is ever written, so that opening it does no harm. A process
  * that opens or closes holds its writers' lock; a process with a pending commit holds a reader. LMDB frees both when the
- * process is killed. Nothing excludes closing the lock's own environment, so a process keeps it open until it ends, and
- * opens it once only: LMDB must not open an environment twice, since closing one file descriptor gives up all file locks.
+ * process is killed. Nothing excludes closing the lock's own LMDB environment, so a process keeps it open until it ends, and
+ * opens it once only: LMDB must not open an LMDB environment twice, since closing one file descriptor gives up all file locks.
  * The name of a file tells commits that an opening is in progress, because they can check that in a microsecond. The
  * file is renamed instead of created, because a worker must be able to start on a full disk.
  */
@@ -40,7 +40,7 @@ export class OpeningLock {
   readonly #idle: string;
   readonly #busy: string;
 
-  /** @param path folder of the environment to be opened; it must exist */
+  /** @param path folder of the LMDB environment to be opened; it must exist */
   constructor(path: string) {
     const folder = join(path, OPENING_FOLDER);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -50,15 +50,15 @@ export class OpeningLock {
   }
 
   /**
-   * Runs `work`, which opens the environment, while no other process commits to it or opens it. Blocks the thread until
+   * Runs `work`, which opens the LMDB environment, while no other process commits to it or opens it. Blocks the thread until
    * then: for a process that is starting.
    *
-   * Commits of this process do not count: it has the environment open already, and lmdb-js does not open it again then.
+   * Commits of this process do not count: it has the LMDB environment open already, and lmdb-js does not open it again then.
    *
    * @throws {DataError} when another process commits without end
    */
   exclusive<T>(work: () => T): T {
-    return this.#state.environment.transactionSync(() => {
+    return this.#state.lmdbEnv.transactionSync(() => {
       this.#markBusy();
       try {
         this.#waitForCommits();
@@ -69,11 +69,11 @@ export class OpeningLock {
     });
   }
 
-  /** Runs `commit` while no process opens the environment. */
+  /** Runs `commit` while no process opens the LMDB environment. */
   async shared<T>(commit: () => Promise<T>): Promise<T> {
     let leave = this.#enter();
     // The writers' lock is free once the opening is over. A killed process may have left the file name, so it is reset.
-    for (; leave === undefined; leave = this.#enter()) await this.#state.environment.transaction(() => this.#markIdle());
+    for (; leave === undefined; leave = this.#enter()) await this.#state.lmdbEnv.transaction(() => this.#markIdle());
     try {
       return await commit();
     } finally {
@@ -85,7 +85,7 @@ export class OpeningLock {
   sharedSync<T>(commit: () => T): T {
     if (this.#state.commits > 0) return commit();
     let leave = this.#enter();
-    for (; leave === undefined; leave = this.#enter()) this.#state.environment.transactionSync(() => this.#markIdle());
+    for (; leave === undefined; leave = this.#enter()) this.#state.lmdbEnv.transactionSync(() => this.#markIdle());
     try {
       return commit();
     } finally {
@@ -94,25 +94,25 @@ export class OpeningLock {
   }
 
   /**
-   * Runs `close`, which closes the environment, while no other process opens or closes it.
+   * Runs `close`, which closes the LMDB environment, while no other process opens or closes it.
    *
-   * @param close must not wait for a commit to the environment
+   * @param close must not wait for a commit to the LMDB environment
    */
   async closing(close: () => Promise<void>): Promise<void> {
-    await this.#state.environment.transaction(close);
+    await this.#state.lmdbEnv.transaction(close);
   }
 
   /** Frees the reader slots of processes that have ended; returns how many there were. */
   readerCheck(): number {
-    return this.#state.environment.readerCheck();
+    return this.#state.lmdbEnv.readerCheck();
   }
 
-  /** Registers a pending commit and returns a function that ends it; undefined while a process opens the environment. */
+  /** Registers a pending commit and returns a function that ends it; undefined while a process opens the LMDB environment. */
   #enter(): (() => void) | undefined {
-    const reader = this.#state.environment.useReadTransaction();
+    const reader = this.#state.lmdbEnv.useReadTransaction();
     if (existsSync(this.#busy)) {
       reader.done();
-      this.#state.environment.resetReadTxn();
+      this.#state.lmdbEnv.resetReadTxn();
       return undefined;
     }
     this.#state.commits++;
@@ -120,7 +120,7 @@ export class OpeningLock {
       this.#state.commits--;
       reader.done();
       // lmdb-js ends the read transaction in a timer, which a thread that blocks next would not run.
-      if (this.#state.commits === 0) this.#state.environment.resetReadTxn();
+      if (this.#state.commits === 0) this.#state.lmdbEnv.resetReadTxn();
     };
   }
 
@@ -141,7 +141,7 @@ export class OpeningLock {
     do {
       // Also before the first check: afterwards the reader of any commit that has not seen the file name is visible.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, POLL_MS);
-      this.#state.environment.readerCheck();
+      this.#state.lmdbEnv.readerCheck();
       committing = this.#committing();
     } while (committing !== undefined && performance.now() < giveUp);
     if (committing === undefined) return;
@@ -150,15 +150,15 @@ export class OpeningLock {
 
   /** The id of another process with a pending commit; undefined if there is none. */
   #committing(): number | undefined {
-    return otherReaders(this.#state.environment).find(({ snapshot }) => snapshot !== null)?.pid;
+    return otherReaders(this.#state.lmdbEnv).find(({ snapshot }) => snapshot !== null)?.pid;
   }
 }
 
 function stateIn(folder: string): LockState {
   const opened = states.get(fileId(folder));
   if (opened !== undefined) return opened;
-  const environment = open({ path: folder, noSubdir: false, maxReaders: 1024, overlappingSync: false, compression: false });
-  const state = { environment, commits: 0 };
+  const lmdbEnv = open({ path: folder, noSubdir: false, maxReaders: 1024, overlappingSync: false, compression: false });
+  const state = { lmdbEnv, commits: 0 };
   states.set(fileId(folder), state);
   return state;
 }

@@ -6,7 +6,7 @@ export const DATA_FILE = 'data.mdb';
 /** Its lock file, which LMDB creates whenever it is missing. */
 export const LOCK_FILE = 'lock.mdb';
 
-/** The folder of the opening lock (opening-lock.ts) inside that of its environment; nothing is stored in it. */
+/** The folder of the opening lock (opening-lock.ts) inside that of its LMDB environment; nothing is stored in it. */
 export const OPENING_FOLDER = 'opening';
 
 /** The folder of an unfinished compaction inside that of the store. */
@@ -38,7 +38,7 @@ export function storeFiles(path: string): readonly string[] {
 
 /**
  * Removes the folder of a log that no process needs. It is renamed first, so that it disappears at once: if files of an
- * environment were removed while another process opens it, LMDB could use a lock file and a data file that do not belong
+ * LMDB environment were removed while another process opens it, LMDB could use a lock file and a data file that do not belong
  * together.
  */
 export function removeLog(path: string, generation: number): void {

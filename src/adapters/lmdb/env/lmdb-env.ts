@@ -8,19 +8,19 @@ import { OpeningLock } from './opening-lock.ts';
 import { DATA_FILE } from './store-files.ts';
 
 /**
- * Options of every environment. `noSubdir`: by default a folder with a dot in its name is treated as a file.
+ * Options of every LMDB environment. `noSubdir`: by default a folder with a dot in its name is treated as a file.
  * `overlappingSync`: a commit is flushed inside the writers' lock, because overlapping flushes of several processes can
  * finish out of order, and a writer that is killed then takes the store back to the older commit. `eventTurnBatching`: a
  * group commit is one transaction already.
  */
 export const OPTIONS = { noSubdir: false, maxReaders: 1024, overlappingSync: false, eventTurnBatching: false, compression: false } as const;
 
-/** Pending commits of this process, by the folder of their environment. */
+/** Pending commits of this process, by the folder of their LMDB environment. */
 const pendingCommits = new Map<string, Set<Promise<unknown>>>();
 
 /**
- * Resolves when this process has no pending commit to the environment in folder `path`. Await it right before opening an
- * environment that this process may have open already. Otherwise they can deadlock: the write thread of lmdb-js waits for the
+ * Resolves when this process has no pending commit to the LMDB environment in folder `path`. Await it right before opening an
+ * LMDB environment that this process may have open already. Otherwise they can deadlock: the write thread of lmdb-js waits for the
  * main thread while it holds LMDB's writers' lock, and the main thread, which opens, waits for that lock.
  */
 export async function ownCommitsDone(path: string): Promise<void> {
@@ -39,14 +39,14 @@ function track(path: string, commit: Promise<unknown>): void {
 
 /**
  * Opens the LMDB environment in folder `options.path`, or creates it. Other processes may have it open. Write to it only
- * inside `transaction` and `transactionSync` of the environment, never by a `put` outside of them: only these two exclude
+ * inside `transaction` and `transactionSync` of the LMDB environment, never by a `put` outside of them: only these two exclude
  * commits while another process opens it (opening-lock.ts). Its `readerCheck` also frees the dead readers of that lock.
  *
- * @param openTables opens the tables of the environment, which may write
+ * @param openTables opens the tables of the LMDB environment, which may write
  * @returns the result of `openTables`
  * @throws {DataError} when the file is no database, or another process commits without end
  */
-export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOptionsWithPath & { path: string }, openTables: (root: RootDatabase<V, K>) => T): T {
+export function openLmdbEnv<V, K extends Key, T>(options: RootDatabaseOptionsWithPath & { path: string }, openTables: (root: RootDatabase<V, K>) => T): T {
   mkdirSync(options.path, { recursive: true, mode: 0o700 });
   const file = join(options.path, DATA_FILE);
   const isNew = !existsSync(file);
@@ -63,7 +63,7 @@ export function openEnvironment<V, K extends Key, T>(options: RootDatabaseOption
   });
 }
 
-/** Makes the transactions of an environment and its `close` take the lock, and `close` wait for the transactions. */
+/** Makes the transactions of an LMDB environment and its `close` take the lock, and `close` wait for the transactions. */
 function excludeOpenings<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock, path: string): void {
   const transaction = root.transaction.bind(root);
   root.transaction = <R>(action: () => R) => {
