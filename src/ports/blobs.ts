@@ -3,9 +3,9 @@ export interface BlobStat {
   readonly size: number;
 }
 
-/** While a hold exists, callers remove no blob (`Blobs.hold`). */
-export interface BlobHold {
-  /** Ends the hold. No effect when called again. */
+/** While a retention lease exists, callers remove no blob (`Blobs.retain`). */
+export interface RetentionLease {
+  /** Ends the lease. No effect when called again. */
   release(): Promise<void>;
 }
 
@@ -60,15 +60,15 @@ export interface Blobs {
    */
   sweepStaged(ageMs: number, dryRun?: boolean): Promise<number>;
   /**
-   * Holds the blobs of all processes until the hold is released or its process has ended: while a backup copies blobs,
-   * those that a record named when it began must stay. A process that is stopped for five minutes loses its hold.
+   * Retains the blobs of all processes until the lease is released or its process has ended: while a backup copies blobs,
+   * those that a record named when it began must stay. A process that is stopped for five minutes loses its lease.
    */
-  hold(): Promise<BlobHold>;
+  retain(): Promise<RetentionLease>;
   /**
-   * Whether there is a hold. Call it after the commit that deletes a record and before its blob is removed: then every
-   * hold begins either before this check, or after that commit.
+   * Whether there is a retention lease. Call it after the commit that deletes a record and before its blob is removed:
+   * then every lease begins either before this check, or after that commit.
    */
-  isHeld(): Promise<boolean>;
+  isRetained(): Promise<boolean>;
   /** Removes every blob of an environment. */
   removeAll(environmentId: string): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { LocalBlobs } from '../../src/adapters/localfiles/blobs.ts';
-import { StagedFile } from '../../src/adapters/localfiles/staged-file.ts';
+import { LocalStagedBlob } from '../../src/adapters/localfiles/local-staged-blob.ts';
 import { currentProcess } from '../../src/lib/process/process-identity.ts';
 import { blobsConformance } from '../conformance/blobs.ts';
 import { until } from '../helpers/cluster.ts';
@@ -16,11 +16,11 @@ t.test('blobs in a folder keep the contract of Blobs', (t) =>
     open: async (t, full = false) => {
       const options = { path: join(tempFolder(t), 'files'), minFreeBytes: full ? Number.MAX_SAFE_INTEGER : 0 };
       const endHolder = async (): Promise<void> => {
-        const holder = startFixture('blob-holder', options.path);
-        t.teardown(() => killLines(holder));
-        await until(() => holder.lines.includes('held'));
-        if (!(await new LocalBlobs(options).isHeld())) throw new Error('the process does not hold the blobs');
-        await killLines(holder);
+        const retainer = startFixture('blob-retainer', options.path);
+        t.teardown(() => killLines(retainer));
+        await until(() => retainer.lines.includes('retained'));
+        if (!(await new LocalBlobs(options).isRetained())) throw new Error('the process does not retain the blobs');
+        await killLines(retainer);
       };
       return { blobs: new LocalBlobs(options), peer: new LocalBlobs(options), endHolder };
     },
@@ -48,7 +48,7 @@ t.test('blobs in a folder keep the contract of Blobs', (t) =>
 );
 
 t.test('a disk that fills up while a file is written is reported as storage_full', async (t) => {
-  const staged = await StagedFile.create(join(tempFolder(t), 'new', 'x'), async () => {
+  const staged = await LocalStagedBlob.create(join(tempFolder(t), 'new', 'x'), async () => {
     throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
   });
   await t.rejects(staged.commit('env', 'a'), { code: 'storage_full' });
@@ -70,27 +70,27 @@ t.test('an empty folder is removed with its last file, and only the owner can re
   for (const place of ['', '.staging', 'env', 'env/file_aaaaa', 'env/file_aaaaa/file_aaaaa2']) t.equal(statSync(join(path, place)).mode & 0o077, 0, place);
 });
 
-t.test('a hold ends with its process, or when it was not seen to be touched for five minutes, whatever the wall clock says', async (t) => {
+t.test('a retention lease ends with its process, or when it was not seen to be touched for five minutes, whatever the wall clock says', async (t) => {
   const path = join(tempFolder(t), 'files');
   const blobs = new LocalBlobs({ path, minFreeBytes: 0 });
-  const holds = join(path, '.holds');
-  mkdirSync(holds, { recursive: true });
+  const leases = join(path, '.holds');
+  mkdirSync(leases, { recursive: true });
   const put = (name: string, identity: object, ageMs: number): void => {
-    writeFileSync(join(holds, name), JSON.stringify(identity));
-    utimesSync(join(holds, name), new Date(), new Date(Date.now() - ageMs));
+    writeFileSync(join(leases, name), JSON.stringify(identity));
+    utimesSync(join(leases, name), new Date(), new Date(Date.now() - ageMs));
   };
   put('killed', { ...currentProcess(), startTime: '1' }, 0);
-  t.equal(await blobs.isHeld(), false);
-  t.same(readdirSync(holds), [], 'it is removed');
+  t.equal(await blobs.isRetained(), false);
+  t.same(readdirSync(leases), [], 'it is removed');
   // As after the wall clock was set forward by an hour.
   put('touched', currentProcess(), 3_600_000);
   put('stopped', currentProcess(), 3_600_000);
   put('on another machine', { ...currentProcess(), host: 'elsewhere', boot: 'another' }, 3_600_000);
-  t.equal(await blobs.isHeld(), true);
-  t.equal(readdirSync(holds).length, 3);
+  t.equal(await blobs.isRetained(), true);
+  t.equal(readdirSync(leases).length, 3);
   const start = performance.now();
   t.intercept(performance, 'now', { value: () => start + 301_000 });
   put('touched', currentProcess(), 3_585_000);
-  t.equal(await blobs.isHeld(), true);
-  t.same(readdirSync(holds), ['touched'], 'the others have expired');
+  t.equal(await blobs.isRetained(), true);
+  t.same(readdirSync(leases), ['touched'], 'the others have expired');
 });

@@ -50,7 +50,7 @@ await t.test('MemoryBlobs keeps the contract of Blobs', (t) =>
       bucket.full = full;
       const endHolder = async (): Promise<void> => {
         const process = new MemoryBlobs(bucket);
-        await process.hold();
+        await process.retain();
         process.end();
       };
       return { blobs: new MemoryBlobs(bucket), peer: new MemoryBlobs(bucket), endHolder };

@@ -55,7 +55,7 @@ t.test('an interrupted export leaves no reader and no file behind', async (t) =>
   t.equal(await server.end(), 0);
 });
 
-t.test('an interrupted backup leaves no files and no hold behind, so that the next one can use its folder', async (t) => {
+t.test('an interrupted backup leaves no files and no retention lease behind, so that the next one can use its folder', async (t) => {
   const folder = tempFolder(t);
   const [dir, parent] = [join(folder, 'live'), join(folder, 'backups')];
   const to = join(parent, 'today');
@@ -68,15 +68,15 @@ t.test('an interrupted backup leaves no files and no hold behind, so that the ne
   const file = join(dir, 'data', name);
   const content = readFileSync(file);
   truncateSync(file, LARGE_FILE_BYTES);
-  const holds = (): string[] => readdirSync(join(dir, 'data', 'files', '.holds'));
+  const leases = (): string[] => readdirSync(join(dir, 'data', 'files', '.holds'));
   for (const [signal, code, written] of [['SIGINT', 130, 'store'], ['SIGTERM', 143, name]] as const) {
     const running = startCollab(t, ['backup', to, '--dir', dir]);
     await until(() => existsSync(join(to, written)));
-    t.equal(holds().length, 1);
+    t.equal(leases().length, 1);
     t.equal(await running.end(signal), code);
     t.same(running.errors().split('\n').filter((line) => !/^(?:copying|checking) /.test(line)), [''], 'it says nothing but its progress on a slow machine');
     t.notOk(existsSync(parent), 'not even the folders that it has created are left');
-    t.same(holds(), []);
+    t.same(leases(), []);
   }
   writeFileSync(file, content);
   t.match(await collab(['backup', to, '--dir', dir]), { code: 0 });

@@ -5,7 +5,7 @@ import type { Blobs } from '../../src/ports/blobs.ts';
 export interface OpenBlobs {
   readonly blobs: Blobs;
   readonly peer: Blobs;
-  /** Lets a process hold the blobs, and kills it. */
+  /** Lets a process retain the blobs, and kills it. */
   readonly endHolder: () => Promise<void>;
 }
 
@@ -141,30 +141,30 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
     t.equal(await textOf(blobs, 'two', 'a'), 'of two');
   });
 
-  await t.test('blobs are held, for all processes, until every hold is released', async (t) => {
+  await t.test('blobs are retained, for all processes, until every lease is released', async (t) => {
     const { blobs, peer } = await open(t);
-    t.equal(await blobs.isHeld(), false);
-    const [one, two] = [await blobs.hold(), await peer.hold()];
-    for (const view of [blobs, peer]) t.equal(await view.isHeld(), true);
-    t.same(await blobs.environments(), [], 'a hold is not listed among the blobs');
+    t.equal(await blobs.isRetained(), false);
+    const [one, two] = [await blobs.retain(), await peer.retain()];
+    for (const view of [blobs, peer]) t.equal(await view.isRetained(), true);
+    t.same(await blobs.environments(), [], 'a lease is not listed among the blobs');
     await put(blobs, 'env', 'a', 'x');
     await blobs.remove('env', 'a');
-    t.equal(await blobs.stat('env', 'a'), undefined, 'callers have to check for holds');
+    t.equal(await blobs.stat('env', 'a'), undefined, 'callers have to check for leases');
     await one.release();
     await one.release();
-    t.equal(await blobs.isHeld(), true);
+    t.equal(await blobs.isRetained(), true);
     await two.release();
-    for (const view of [blobs, peer]) t.equal(await view.isHeld(), false);
+    for (const view of [blobs, peer]) t.equal(await view.isRetained(), false);
   });
 
-  await t.test('a hold ends with its process', async (t) => {
+  await t.test('a lease ends with its process', async (t) => {
     const { blobs, peer, endHolder } = await open(t);
     await endHolder();
-    for (const view of [blobs, peer]) t.equal(await view.isHeld(), false);
-    const hold = await blobs.hold();
+    for (const view of [blobs, peer]) t.equal(await view.isRetained(), false);
+    const lease = await blobs.retain();
     await endHolder();
-    for (const view of [blobs, peer]) t.equal(await view.isHeld(), true, 'those of other processes stay');
-    await hold.release();
+    for (const view of [blobs, peer]) t.equal(await view.isRetained(), true, 'those of other processes stay');
+    await lease.release();
   });
 
   await t.test('staged blobs are swept when nothing has been written to them for the given time', async (t) => {

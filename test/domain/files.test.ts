@@ -148,41 +148,41 @@ t.test('files are removed with their comment, thread and environment, after the 
   t.strictSame(await blobsOf(world), []);
 });
 
-t.test('while the blobs are held, nothing is removed and thumbnails are still made', async (t) => {
+t.test('while the blobs are retained, nothing is removed and thumbnails are still made', async (t) => {
   const world = await createFileWorld(t);
   const { ctx, backend, ann, environment, clock } = world;
   const { threadId } = await startThread(world);
   const attachments: Attachment[] = [];
   for (let i = 0; i < 30; i++) attachments.push(await put(world, ann, 'audio/wav'));
   for (const { id } of attachments) await deleteComment(ctx, backend, (await addComment(world, threadId, { attachmentIds: [id] })).id);
-  const hold = await ctx.blobs.hold();
+  const lease = await ctx.blobs.retain();
   const image = await put(world, ann);
   await world.work();
   t.strictSame(await blobsOf(world), [...attachments.map(({ id }) => id), image.id, thumbnailName(image.id)].sort());
   clock.advance(2 * HOUR);
   t.equal(await removeOrphans(ctx, [{ environmentId: environment.id, blob: attachments[0]?.id ?? '', bytes: 5 }]), false);
   t.equal((await blobsOf(world)).length, 32);
-  await hold.release();
+  await lease.release();
   await world.work();
   t.strictSame(await blobsOf(world), [image.id, thumbnailName(image.id)]);
   t.strictSame(await pendingFileJobs(ctx), []);
 });
 
-t.test('files of an environment deleted while the blobs were held are removed later, unless it was imported again', async (t) => {
+t.test('files of an environment deleted while the blobs were retained are removed later, unless it was imported again', async (t) => {
   const world = await createFileWorld(t);
   const { ctx, ann, environment } = world;
   const record = await ctx.store.get('envs', environment.id);
   const { id } = await put(world, ann, 'audio/wav');
-  const hold = await ctx.blobs.hold();
+  const lease = await ctx.blobs.retain();
   await deleteEnvironment(ctx, environment.id);
   await world.work();
   t.strictSame(await blobsOf(world), [id]);
   const putBack = (): Promise<void> => ctx.store.transact(async (tx) => tx.put('envs', environment.id, record ?? ''));
   await putBack();
-  await hold.release();
+  await lease.release();
   await world.work();
   t.strictSame(await blobsOf(world), [id]);
-  const again = await ctx.blobs.hold();
+  const again = await ctx.blobs.retain();
   await deleteEnvironment(ctx, environment.id);
   await again.release();
   await world.work();

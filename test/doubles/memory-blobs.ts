@@ -1,5 +1,5 @@
 import { CollabError } from '../../src/model/errors.ts';
-import type { BlobHold, BlobReader, Blobs, BlobStat, StagedBlob } from '../../src/ports/blobs.ts';
+import type { RetentionLease, BlobReader, Blobs, BlobStat, StagedBlob } from '../../src/ports/blobs.ts';
 
 interface Staged {
   bytes: Buffer;
@@ -12,13 +12,13 @@ export class MemoryBucket {
   full = false;
   readonly blobs = new Map<string, Map<string, Buffer>>();
   readonly staged = new Set<Staged>();
-  readonly holds = new Set<object>();
+  readonly leases = new Set<object>();
 }
 
 /** Blobs without any file: proves that no caller needs a path. */
 export class MemoryBlobs implements Blobs {
   readonly #bucket: MemoryBucket;
-  readonly #holds = new Set<object>();
+  readonly #leases = new Set<object>();
 
   constructor(bucket = new MemoryBucket()) {
     this.#bucket = bucket;
@@ -81,21 +81,21 @@ export class MemoryBlobs implements Blobs {
     return old.length;
   }
 
-  async hold(): Promise<BlobHold> {
-    const { holds } = this.#bucket;
-    const hold = {};
-    holds.add(hold);
-    this.#holds.add(hold);
-    return { release: async () => void holds.delete(hold) };
+  async retain(): Promise<RetentionLease> {
+    const { leases } = this.#bucket;
+    const lease = {};
+    leases.add(lease);
+    this.#leases.add(lease);
+    return { release: async () => void leases.delete(lease) };
   }
 
   /** Ends the process that this stands for. */
   end(): void {
-    for (const hold of this.#holds) this.#bucket.holds.delete(hold);
+    for (const lease of this.#leases) this.#bucket.leases.delete(lease);
   }
 
-  async isHeld(): Promise<boolean> {
-    return this.#bucket.holds.size > 0;
+  async isRetained(): Promise<boolean> {
+    return this.#bucket.leases.size > 0;
   }
 
   async removeAll(environmentId: string): Promise<void> {

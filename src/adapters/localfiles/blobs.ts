@@ -3,10 +3,10 @@ import type { Dirent } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CollabError } from '../../model/errors.ts';
-import type { BlobHold, BlobReader, Blobs, BlobStat, StagedBlob } from '../../ports/blobs.ts';
+import type { RetentionLease, BlobReader, Blobs, BlobStat, StagedBlob } from '../../ports/blobs.ts';
 import { FolderSync } from './folder-sync.ts';
-import { createHold, Holds } from './holds.ts';
-import { isMissing, readAt, StagedFile } from './staged-file.ts';
+import { createRetentionLease, RetentionLeases } from './retention-leases.ts';
+import { isMissing, readAt, LocalStagedBlob } from './local-staged-blob.ts';
 
 /** Where blobs are stored. */
 export interface LocalBlobsOptions {
@@ -17,7 +17,7 @@ export interface LocalBlobsOptions {
 }
 
 const STAGING = '.staging';
-const HOLDS = '.holds';
+const LEASES_FOLDER = '.holds';
 /** Files whose names begin alike share a folder. Ids begin with their time, so concurrent uploads share a flush of the folder. */
 const FOLDER_LETTERS = 10;
 const SPACE_CHECK_MS = 1_000;
@@ -26,20 +26,20 @@ const SPACE_CHECK_MS = 1_000;
 export class LocalBlobs implements Blobs {
   readonly #options: LocalBlobsOptions;
   readonly #folders = new FolderSync();
-  readonly #holds: Holds;
+  readonly #leases: RetentionLeases;
   /** Folders that this process knows to exist and to be flushed. */
   readonly #known = new Set<string>();
   #spaceCheckedAt = -Infinity;
 
   constructor(options: LocalBlobsOptions) {
     this.#options = options;
-    this.#holds = new Holds(join(options.path, HOLDS));
+    this.#leases = new RetentionLeases(join(options.path, LEASES_FOLDER));
   }
 
   async stage(): Promise<StagedBlob> {
     if (performance.now() - this.#spaceCheckedAt > SPACE_CHECK_MS) await this.#checkSpace();
     const path = join(this.#options.path, STAGING, randomBytes(12).toString('hex'));
-    return StagedFile.create(path, (staged, environmentId, name) => this.#place(staged, this.#fileOf(environmentId, name)));
+    return LocalStagedBlob.create(path, (staged, environmentId, name) => this.#place(staged, this.#fileOf(environmentId, name)));
   }
 
   async stat(environmentId: string, name: string): Promise<BlobStat | undefined> {
@@ -92,12 +92,12 @@ export class LocalBlobs implements Blobs {
     return swept;
   }
 
-  hold(): Promise<BlobHold> {
-    return createHold(join(this.#options.path, HOLDS));
+  retain(): Promise<RetentionLease> {
+    return createRetentionLease(join(this.#options.path, LEASES_FOLDER));
   }
 
-  isHeld(): Promise<boolean> {
-    return this.#holds.any();
+  isRetained(): Promise<boolean> {
+    return this.#leases.any();
   }
 
   async removeAll(environmentId: string): Promise<void> {

@@ -107,11 +107,11 @@ async function copyAll(to: string, config: Config, progress: Progress, signal: A
 
 /** Runs `work`. Meanwhile no server deletes a file that a record named at the start. */
 async function whileFilesAreKept<T>(blobs: Blobs, work: () => Promise<T>): Promise<T> {
-  const hold = await blobs.hold();
+  const lease = await blobs.retain();
   try {
     return await work();
   } finally {
-    await hold.release();
+    await lease.release();
   }
 }
 

@@ -45,11 +45,11 @@ export async function requestThumbnail(ctx: Context, environmentId: string, file
 }
 
 /**
- * The jobs that can be done now, in order, at most `limit` of them if given. While the blobs are held, removals are left out.
+ * The jobs that can be done now, in order, at most `limit` of them if given. While the blobs are retained, removals are left out.
  */
 export async function pendingFileJobs(ctx: Context, limit?: number): Promise<FileJob[]> {
   const jobs = await listFileJobs(ctx, '', limit);
-  if (!jobs.some(isRemoval) || !(await requireFileStorage(ctx).blobs.isHeld())) return jobs;
+  if (!jobs.some(isRemoval) || !(await requireFileStorage(ctx).blobs.isRetained())) return jobs;
   const others = await Promise.all(['asked~', 'thumb~'].map((prefix) => listFileJobs(ctx, prefix, limit)));
   return others.flat().slice(0, limit);
 }
@@ -64,10 +64,10 @@ async function listFileJobs(ctx: Context, prefix: string, limit?: number): Promi
 
 const isRemoval = ({ kind }: FileJob): boolean => kind === 'clear' || kind === 'remove';
 
-/** Removes the files of a deleted environment. While the blobs are held, it leaves a job for the background worker instead. */
+/** Removes the files of a deleted environment. While the blobs are retained, it leaves a job for the background worker instead. */
 export async function clearFiles(ctx: Context, environmentId: string): Promise<void> {
   if (ctx.blobs === undefined) return;
-  if (await ctx.blobs.isHeld()) await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'clear', environmentId, '')));
+  if (await ctx.blobs.isRetained()) await ctx.store.transact((tx) => Promise.resolve(putFileJob(tx, 'clear', environmentId, '')));
   else await ctx.blobs.removeAll(environmentId);
 }
 
@@ -85,7 +85,7 @@ export async function deleteFileJobs(ctx: Context, jobs: readonly FileJob[]): Pr
   });
 }
 
-/** Does a job. Returns false if it must wait because the blobs are held; rejects if it should be retried. */
+/** Does a job. Returns false if it must wait because the blobs are retained; rejects if it should be retried. */
 export async function runFileJob(ctx: Context, job: FileJob): Promise<boolean> {
   if (isRemoval(job)) return removeFiles(ctx, job);
   await makeThumbnail(ctx, job.environmentId, job.fileId);
@@ -97,7 +97,7 @@ async function removeFiles(ctx: Context, { kind, environmentId, fileId }: FileJo
   // An import may have restored the environment or the file since the job was added.
   const isRestored = kind === 'clear' ? (await ctx.store.get(ENVIRONMENTS, environmentId)) !== undefined : await fileExists(ctx, environmentId, fileId);
   if (isRestored) return true;
-  if (await blobs.isHeld()) return false;
+  if (await blobs.isRetained()) return false;
   if (kind === 'clear') await blobs.removeAll(environmentId);
   else for (const name of [fileId, thumbnailName(fileId)]) await blobs.remove(environmentId, name);
   return true;

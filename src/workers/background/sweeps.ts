@@ -85,8 +85,8 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, co
         await ctx.blobs?.sweepStaged(STAGED_MS);
       },
     },
-    // It removes the expired ones. A call of `collab gc` is too short to see that a hold expires.
-    { name: 'expired holds on files', everyMs: MINUTE, run: async () => void (await ctx.blobs?.isHeld()) },
+    // It removes the expired ones. A call of `collab gc` is too short to see that a lease expires.
+    { name: 'expired retention leases of files', everyMs: MINUTE, run: async () => void (await ctx.blobs?.isRetained()) },
     {
       name: 'decided moderation items',
       everyMs: HOUR,

@@ -48,7 +48,7 @@ async function gc(options: Options, command: Command): Promise<void> {
 }
 
 async function collect(ctx: Context, dryRun: boolean): Promise<Removed> {
-  if (!dryRun && (await requireFileStorage(ctx).blobs.isHeld())) throw backupRunningFailure();
+  if (!dryRun && (await requireFileStorage(ctx).blobs.isRetained())) throw backupRunningFailure();
   let unlinked = 0;
   for (const { id } of await listEnvironments(ctx)) {
     unlinked += await sweepUnlinked(ctx, id, dryRun);

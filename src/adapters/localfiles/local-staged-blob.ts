@@ -9,7 +9,7 @@ export type Place = (path: string, environmentId: string, name: string) => Promi
 const ATTEMPTS = 3;
 
 /** A file in the staging folder. */
-export class StagedFile implements StagedBlob {
+export class LocalStagedBlob implements StagedBlob {
   readonly #path: string;
   readonly #handle: FileHandle;
   readonly #place: Place;
@@ -27,11 +27,11 @@ export class StagedFile implements StagedBlob {
    * Creates a file at `path`, and its folder if that is missing. Rejects with `storage_full` on a full disk, and with
    * `storage_failed` on an I/O error.
    */
-  static async create(path: string, place: Place): Promise<StagedFile> {
+  static async create(path: string, place: Place): Promise<LocalStagedBlob> {
     try {
-      return new StagedFile(path, await openNew(path), place);
+      return new LocalStagedBlob(path, await openNew(path), place);
     } catch (error) {
-      throw asRefusal(error);
+      throw asStorageError(error);
     }
   }
 
@@ -40,7 +40,7 @@ export class StagedFile implements StagedBlob {
     try {
       await this.#handle.writeFile(chunk);
     } catch (error) {
-      throw asRefusal(error);
+      throw asStorageError(error);
     }
   }
 
@@ -53,7 +53,7 @@ export class StagedFile implements StagedBlob {
       await this.#handle.datasync();
       this.#flushed = true;
     } catch (error) {
-      throw asRefusal(error);
+      throw asStorageError(error);
     }
   }
 
@@ -64,7 +64,7 @@ export class StagedFile implements StagedBlob {
       await this.#place(this.#path, environmentId, name);
       this.#placed = true;
     } catch (error) {
-      throw asRefusal(error);
+      throw asStorageError(error);
     }
   }
 
@@ -113,7 +113,7 @@ export function isMissing(error: unknown): boolean {
 }
 
 /** Converts the error of a full disk to `storage_full`, and an I/O error to `storage_failed`; returns any other error as it is. */
-function asRefusal(error: unknown): unknown {
+function asStorageError(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') return diskFull();
   return code === 'EIO' ? diskFailed() : error;

@@ -3,17 +3,17 @@ import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureFolder, writeDurably } from '../../lib/files/durable-files.ts';
 import { livenessOf, currentProcess, parseProcessIdentity } from '../../lib/process/process-identity.ts';
-import type { BlobHold } from '../../ports/blobs.ts';
-import { isMissing } from './staged-file.ts';
+import type { RetentionLease } from '../../ports/blobs.ts';
+import { isMissing } from './local-staged-blob.ts';
 
 const HEARTBEAT_MS = 15_000;
 const EXPIRY_MS = 5 * 60_000;
 
 /**
- * Creates a hold: a file in `folder` (created if it is missing) that identifies this process and is touched periodically
- * until the hold is released.
+ * Creates a retention lease: a file in `folder` (created if it is missing) that identifies this process and is touched periodically
+ * until the lease is released.
  */
-export async function createHold(folder: string): Promise<BlobHold> {
+export async function createRetentionLease(folder: string): Promise<RetentionLease> {
   await ensureFolder(folder);
   const file = join(folder, randomBytes(12).toString('hex'));
   await writeDurably(file, JSON.stringify(currentProcess()));
@@ -28,7 +28,7 @@ export async function createHold(folder: string): Promise<BlobHold> {
   };
 }
 
-/** When this process first saw a hold with the time of its last touch. */
+/** When this process first saw a lease with the time of its last touch. */
 interface Sighting {
   readonly touchedAt: number;
   /** As `performance.now()`. */
@@ -36,10 +36,10 @@ interface Sighting {
 }
 
 /**
- * The holds in a folder, as this process sees them. A hold has expired when this process has not seen it touched for five
+ * The retention leases in a folder, as this process sees them. A lease has expired when this process has not seen it touched for five
  * minutes of the monotonic clock. Its age would not do: it jumps when the wall clock is set.
  */
-export class Holds {
+export class RetentionLeases {
   readonly #folder: string;
   #seen: ReadonlyMap<string, Sighting> = new Map();
 
@@ -47,7 +47,7 @@ export class Holds {
     this.#folder = folder;
   }
 
-  /** Whether there is a hold of a running process. Removes expired holds and those of ended processes. */
+  /** Whether there is a lease of a running process. Removes expired leases and those of ended processes. */
   async any(): Promise<boolean> {
     const seen = new Map<string, Sighting>();
     for (const name of await namesIn(this.#folder)) {
@@ -60,7 +60,7 @@ export class Holds {
     return seen.size > 0;
   }
 
-  /** Null if the hold has ended or expired. */
+  /** Null if the lease has ended or expired. */
   async #sight(name: string, file: string): Promise<Sighting | null> {
     const [text, found] = await Promise.all([readFile(file, 'utf8').catch(() => ''), stat(file).catch(() => null)]);
     if (found === null) return null;
