@@ -34,7 +34,7 @@ export interface JobStarter {
 export interface Reservation {
   /** How long its attempt may take until it counts as ended with its process, in milliseconds. */
   readonly leaseMs: number;
-  /** Runs the job, which was stored with its first attempt begun. */
+  /** Runs the job, which was stored with its first attempt started. */
   begin(job: StoredJob): void;
   /** Frees the place: the job was not added. */
   release(): void;

@@ -20,8 +20,8 @@ const FREE_RESTARTS = 3;
 const MAX_RESTART_DELAY_MS = 30_000;
 
 /** A run did not end because its thread was stopped or, for a filter or a route, because another run may have ended the thread. */
-export class Interrupted extends Error {
-  override readonly name = 'Interrupted';
+export class PluginThreadEndedError extends Error {
+  override readonly name = 'PluginThreadEndedError';
 }
 
 /** Why a thread ended. */
@@ -83,18 +83,18 @@ export class PluginThread {
   }
 
   /**
-   * Runs a hook. Rejects with what it throws, with an `Error` after `timeoutMs` or if it ends the thread, and with `Interrupted`.
-   * A run whose deadline passes before the thread has started is not begun.
+   * Runs a hook. Rejects with what it throws, with an `Error` after `timeoutMs` or if it ends the thread, and with
+   * `PluginThreadEndedError`. A run whose deadline passes before the thread has started is not started.
    *
    * If the thread ends while several actions and jobs run, each of them may be the reason: they are run again, one at a time, so
    * that only the one that ends the thread again fails. No request waits for them: their caller hears of a passed deadline only
    * once the thread has answered, or was ended.
    */
-  async run(hook: HookReference, subject: unknown, context: object, timeoutMs: number): Promise<unknown> {
+  async run(hook: HookReference, argument: unknown, context: object, timeoutMs: number): Promise<unknown> {
     const waits = hook.kind === 'filter' || hook.kind === 'route';
-    const begin = (): Promise<unknown> => this.#begin(hook, subject, context, timeoutMs, waits);
+    const begin = (): Promise<unknown> => this.#begin(hook, argument, context, timeoutMs, waits);
     if (waits) return begin();
-    const interrupted = (error: unknown): boolean => error instanceof Interrupted && !this.#stopped;
+    const interrupted = (error: unknown): boolean => error instanceof PluginThreadEndedError && !this.#stopped;
     try {
       return await this.#lock.shared(begin);
     } catch (error) {
@@ -106,7 +106,7 @@ export class PluginThread {
   }
 
   /** Runs a hook once. With `failsAtDeadline` it fails at its deadline, even if the thread does not answer. */
-  async #begin(hook: HookReference, subject: unknown, context: object, timeoutMs: number, failsAtDeadline: boolean): Promise<unknown> {
+  async #begin(hook: HookReference, argument: unknown, context: object, timeoutMs: number, failsAtDeadline: boolean): Promise<unknown> {
     if (this.#deps.deadlineIncludesStart !== true) await this.start();
     const id = ++this.#lastRun;
     return new Promise((resolve, reject) => {
@@ -132,7 +132,7 @@ export class PluginThread {
       this.start().then(() => {
         if (!this.#runs.has(id)) return;
         this.#executing.add(id);
-        this.#post({ type: 'run', id, hook, subject, context, now: this.#deps.now?.() });
+        this.#post({ type: 'run', id, hook, argument: argument, context, now: this.#deps.now?.() });
       }, settle);
     });
   }
@@ -259,7 +259,7 @@ export class PluginThread {
     const [failed] = reason !== null && this.#executing.size === 1 ? this.#executing : [];
     this.#executing.clear();
     for (const [id, { settle, timeoutMs }] of [...this.#runs]) {
-      settle(reason !== null && id === failed ? new Error(failureMessages[reason](timeoutMs)) : new Interrupted('the thread of the plugin has ended'));
+      settle(reason !== null && id === failed ? new Error(failureMessages[reason](timeoutMs)) : new PluginThreadEndedError('the thread of the plugin has ended'));
     }
   }
 
@@ -271,7 +271,7 @@ export class PluginThread {
   }
 }
 
-const stopped = (): Interrupted => new Interrupted('the thread of the plugin is stopped');
+const stopped = (): PluginThreadEndedError => new PluginThreadEndedError('the thread of the plugin is stopped');
 
 const lateMessage = (timeoutMs: number): string => `did not end within ${timeoutMs} ms`;
 

@@ -76,7 +76,7 @@ port.on('message', (message: ToThread) => {
   if (message.type === 'run') void handleRun(message);
 });
 
-async function handleRun({ id, hook, subject, context, now }: Extract<ToThread, { type: 'run' }>): Promise<void> {
+async function handleRun({ id, hook, argument: subject, context, now }: Extract<ToThread, { type: 'run' }>): Promise<void> {
   const hooks = await started;
   if (hooks === null) return;
   dryNow = now;

@@ -48,7 +48,7 @@ export interface SentError {
 /** A message to the thread. */
 export type ToThread =
   /** `now` is the time that the hook sees; that of the clock without it. */
-  | { readonly type: 'run'; readonly id: number; readonly hook: HookReference; readonly subject: unknown; readonly context: object; readonly now?: number | undefined }
+  | { readonly type: 'run'; readonly id: number; readonly hook: HookReference; readonly argument: unknown; readonly context: object; readonly now?: number | undefined }
   /** The deadline of a run has passed: its signal is aborted. */
   | { readonly type: 'cancel'; readonly id: number }
   | { readonly type: 'ping' }

@@ -10,7 +10,7 @@ import { CollabError } from '../../model/errors.ts';
 import type { PluginEnvironment, QueueOptions } from '../../plugins/api.ts';
 import type { HookMeter } from '../../plugins/hook-meter.ts';
 import { type JobStarter, publicJob, type Reservation } from '../../plugins/local-services.ts';
-import { Interrupted, type PluginThread } from '../../plugins/plugin-thread.ts';
+import { PluginThreadEndedError, type PluginThread } from '../../plugins/plugin-thread.ts';
 import { settingsIn } from '../../plugins/settings.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
 
@@ -226,7 +226,7 @@ export class QueueRunner implements JobStarter {
   }
 
   #failure({ attempts }: StoredJob, error: Error & { ms?: number }): FailedAttempt {
-    if (error instanceof Interrupted) return { error: error.message, waitMs: 0, uncounted: true };
+    if (error instanceof PluginThreadEndedError) return { error: error.message, waitMs: 0, uncounted: true };
     const next = this.#options.retryDelaysMs[attempts - 1];
     if (error.name === 'Permanent' || next === undefined) return { error: error.message, waitMs: null };
     if (error.name === 'RetryAfter' && error.ms !== undefined) return { error: error.message, waitMs: Math.min(MAX_RETRY_AFTER_MS, Math.max(0, error.ms)) };
