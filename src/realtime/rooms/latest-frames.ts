@@ -10,7 +10,7 @@ export interface OutgoingFrame {
   readonly frame: string;
 }
 
-/** Collects frames for 50 ms, keeps the latest of each user and subject, and then sends them. */
+/** Collects frames for 50 ms, keeps the latest of each user and key, and then sends them. */
 export class LatestFrames {
   readonly #send: (frame: OutgoingFrame) => void;
   readonly #frames = new Map<string, OutgoingFrame>();
@@ -20,9 +20,9 @@ export class LatestFrames {
     this.#send = send;
   }
 
-  /** @param subject what the frame is about, e.g. the cursor: a later frame of the same user and subject replaces this one */
-  add(subject: string, frame: OutgoingFrame): void {
-    this.#frames.set(`${frame.from.connection.userId}\n${subject}`, frame);
+  /** @param key what the frame is about, e.g. the cursor: a later frame of the same user and key replaces this one */
+  add(key: string, frame: OutgoingFrame): void {
+    this.#frames.set(`${frame.from.connection.userId}\n${key}`, frame);
     this.#timer ??= setTimeout(() => this.flush(), FLUSH_MS);
   }
 

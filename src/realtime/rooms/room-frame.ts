@@ -2,7 +2,7 @@ import { timestamp } from '../../lib/clock.ts';
 import type { Member } from './member.ts';
 
 /** A frame about a room. */
-export interface RoomFrame {
+export interface RoomFrameFields {
   readonly type: string;
   readonly roomId: string;
   /** Milliseconds since the epoch. */
@@ -14,7 +14,7 @@ export interface RoomFrame {
 }
 
 /** Renders a frame as JSON text. The last property is `data`. */
-export function roomFrame({ type, roomId, at, from, data }: RoomFrame): string {
+export function renderRoomFrame({ type, roomId, at, from, data }: RoomFrameFields): string {
   const actor = from === undefined ? '' : `,"actor":${JSON.stringify({ userId: from.connection.userId, via: 'ws', connectionId: from.connection.id })}`;
   return `{"type":"${type}","at":"${timestamp(at)}","roomId":${JSON.stringify(roomId)}${actor},"data":${data}}`;
 }

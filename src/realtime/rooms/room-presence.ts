@@ -7,7 +7,7 @@ import type { Logger } from '../../observability/log.ts';
 import { MAX_REPLY_BYTES } from '../socket/socket-writer.ts';
 import type { Member } from './member.ts';
 import type { RoomChannel } from './room-channel.ts';
-import { roomFrame } from './room-frame.ts';
+import { renderRoomFrame } from './room-frame.ts';
 import { RoomView } from './room-view.ts';
 
 /** Least time between two refreshes, in milliseconds: changes within it are sent together. */
@@ -185,6 +185,6 @@ export class RoomPresence {
 
   #frame(type: string, data: string): string {
     const { ctx, roomId } = this.#options;
-    return roomFrame({ type, roomId, at: ctx.clock.now(), data });
+    return renderRoomFrame({ type, roomId, at: ctx.clock.now(), data });
   }
 }

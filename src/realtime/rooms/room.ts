@@ -9,7 +9,7 @@ import { LatestFrames, type OutgoingFrame } from './latest-frames.ts';
 import type { Member } from './member.ts';
 import { decodePeerMessage, encodePeerMessage, type PeerMessage } from './peer-message.ts';
 import { RoomChannel } from './room-channel.ts';
-import { roomFrame } from './room-frame.ts';
+import { renderRoomFrame } from './room-frame.ts';
 import { RoomPresence } from './room-presence.ts';
 import { TypingUsers } from './typing-users.ts';
 
@@ -219,6 +219,6 @@ export class Room {
 
   /** `data` is JSON text. */
   #frame(type: string, from: Member, data: string): string {
-    return roomFrame({ type, roomId: this.roomId, at: this.#deps.ctx.clock.now(), from, data });
+    return renderRoomFrame({ type, roomId: this.roomId, at: this.#deps.ctx.clock.now(), from, data });
   }
 }
