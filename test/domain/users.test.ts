@@ -1,6 +1,6 @@
 import t from 'tap';
 import { listEvents, parseEventsQuery } from '../../src/domain/events/events.ts';
-import { countRequest } from '../../src/domain/quotas/rate-limit.ts';
+import { countRequest } from '../../src/domain/quotas/count-request.ts';
 import { countConnections, deleteUser, getUser, isOnline, listUsers, putUser, recordUserFromToken } from '../../src/domain/users/users.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import type { User } from '../../src/model/user.ts';

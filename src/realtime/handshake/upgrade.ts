@@ -1,11 +1,11 @@
 import { requireOrigin } from '../../domain/access/access.ts';
 import type { Context } from '../../domain/context.ts';
 import { requirePassing } from '../../domain/filtering.ts';
-import { type CountedWindow, countRequest } from '../../domain/quotas/rate-limit.ts';
+import { type CountedWindow, countRequest } from '../../domain/quotas/count-request.ts';
 import { authenticateUser, type AuthenticatedUser } from '../../domain/access/tokens.ts';
 import { CollabError, publicError } from '../../model/errors.ts';
 import type { CoreApp, CoreRequest, CoreResponse, UpgradeContext } from '../../net/core.ts';
-import { rateHeaders, rateLimited } from '../../net/rate-limit.ts';
+import { rateHeaders, rateLimited } from '../../net/rate-status.ts';
 import { newRequestId } from '../../net/request-id.ts';
 import { refusalBody, refusalHeaders, statusLine, uncachedJson } from '../../net/response-headers.ts';
 import { remoteAddress, TrustedProxies } from '../../net/trusted-proxies.ts';

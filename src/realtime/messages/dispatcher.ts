@@ -31,7 +31,7 @@ export class Dispatcher implements MessageReceiver {
 
   pinged(connection: Connection): void {
     try {
-      this.#charge(connection);
+      this.#countMessage(connection);
     } catch (error) {
       refuse(connection.writer, publicError(error));
     }
@@ -52,7 +52,7 @@ export class Dispatcher implements MessageReceiver {
   /** Returns the object in a frame, or null if the frame was refused and the socket closed. */
   #parse(connection: Connection, frame: ArrayBuffer, isBinary: boolean): Record<string, unknown> | null {
     try {
-      this.#charge(connection);
+      this.#countMessage(connection);
       if (frame.byteLength > MAX_MESSAGE_BYTES) throw new CollabError('payload_too_large', `A message may be at most ${MAX_MESSAGE_BYTES} bytes, not ${frame.byteLength}`);
       return parseFrame(frame, isBinary);
     } catch (error) {
@@ -62,7 +62,7 @@ export class Dispatcher implements MessageReceiver {
   }
 
   /** Counts a message. Throws `rate_limited` if the connection sends too fast, or has too many unanswered messages. */
-  #charge(connection: Connection): void {
+  #countMessage(connection: Connection): void {
     const { messagesPerSecond, messageBurst } = this.#services.config.ws;
     const cost = 1000 / messagesPerSecond;
     const now = this.#services.ctx.clock.monotonic();

@@ -1,4 +1,4 @@
-import { rateHeaders, rateLimited, type RateStatus } from '../../net/rate-limit.ts';
+import { rateHeaders, rateLimited, type RateStatus } from '../../net/rate-status.ts';
 import type { Header } from '../../net/response-headers.ts';
 import type { RequestMeter } from './request-meter.ts';
 

@@ -8,8 +8,8 @@ export interface RateLimitConfig {
   readonly rateLimit: { readonly perMinute: number; readonly files: number; readonly exempt: readonly string[] };
 }
 
-/** The subject that a request is counted for: the client's address, by kind of request, or a key with a limit of its own (0: unlimited). */
-export type RateSubject =
+/** What a request is counted for: the client's address, by kind of request, or a key with a limit of its own (0: unlimited). */
+export type RequestSource =
   | { readonly kind: 'address' | 'login' | 'files'; readonly address: string }
   | { readonly kind: 'key'; readonly keyId: string; readonly limit: number };
 
@@ -24,16 +24,16 @@ const UNLIMITED: CountedWindow = { allowed: true, remaining: Number.MAX_SAFE_INT
 const exemptions = new WeakMap<readonly string[], Networks>();
 
 /**
- * Counts a request in the sliding minute of its subject, over all workers. IPv6 clients are counted by /64. Addresses in
+ * Counts a request in the sliding minute of its source, over all workers. IPv6 clients are counted by /64. Addresses in
  * `rateLimit.exempt` and keys with the limit 0 are not counted. Files and logins have separate windows; logins are always
  * counted. Returns a promise only for what is counted.
  */
-export function countRequest(ctx: Context, config: RateLimitConfig, subject: RateSubject): CountedWindow | Promise<CountedWindow> {
-  if (subject.kind === 'key') return subject.limit === 0 ? UNLIMITED : countIn(ctx, 'default', `rate/k/${subject.keyId}`, subject.limit);
-  const address = normaliseAddress(subject.address) ?? subject.address;
-  if (subject.kind === 'login') return countIn(ctx, 'login', `rate/l/${addressBlock(address)}`, LOGINS_PER_MINUTE);
+export function countRequest(ctx: Context, config: RateLimitConfig, source: RequestSource): CountedWindow | Promise<CountedWindow> {
+  if (source.kind === 'key') return source.limit === 0 ? UNLIMITED : countIn(ctx, 'default', `rate/k/${source.keyId}`, source.limit);
+  const address = normaliseAddress(source.address) ?? source.address;
+  if (source.kind === 'login') return countIn(ctx, 'login', `rate/l/${addressBlock(address)}`, LOGINS_PER_MINUTE);
   if (exemptNetworks(config).has(address)) return UNLIMITED;
-  if (subject.kind === 'files') return countIn(ctx, 'files', `rate/f/${addressBlock(address)}`, config.rateLimit.files);
+  if (source.kind === 'files') return countIn(ctx, 'files', `rate/f/${addressBlock(address)}`, config.rateLimit.files);
   return countIn(ctx, 'default', `rate/a/${addressBlock(address)}`, config.rateLimit.perMinute);
 }
 

@@ -1,8 +1,8 @@
-import { countRequest } from '../../domain/quotas/rate-limit.ts';
+import { countRequest } from '../../domain/quotas/count-request.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Header } from '../../net/response-headers.ts';
 import type { Exchange } from '../core/exchange.ts';
-import { enforceRateLimit } from '../core/rate-limit.ts';
+import { enforceRateLimit } from '../core/enforce-rate-limit.ts';
 import type { KeyLookup } from './authentication.ts';
 import type { Route } from './route.ts';
 import type { ApiServices } from './services.ts';
@@ -13,7 +13,7 @@ import type { ApiServices } from './services.ts';
  * Returns a promise only if the request is counted.
  */
 export function countAgainstLimit(services: ApiServices, exchange: Exchange, route: Route | null, key: KeyLookup, headers: Header[]): Promise<void> | void {
-  if (exchange.over) return;
+  if (exchange.isFinished) return;
   const { ctx, config, proxies, meter } = services;
   const limit = key instanceof CollabError ? null : key.rateLimit;
   const window =
