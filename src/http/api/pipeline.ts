@@ -13,7 +13,7 @@ import { answerPreflight, refusalCors } from './browser-access.ts';
 import { listEtag, namesEtag } from './list-etag.ts';
 import { checkNames } from './near-misses.ts';
 import { countAgainstLimit } from './count-against-limit.ts';
-import { acceptBody, acceptNoBody, admitBody, startBody } from './request-body.ts';
+import { acceptBody, acceptNoBody, admitBody, startBody } from './accept-body.ts';
 import type { Route } from './route.ts';
 import type { ApiServices } from './services.ts';
 
