@@ -7,7 +7,7 @@ import type { Transaction } from '../../ports/store.ts';
 import type { Actor } from '../access/actor.ts';
 import { actingUserId } from '../access/access.ts';
 import { emitChange } from '../events/emit.ts';
-import { chargeUsage } from '../quotas/usage.ts';
+import { consumeQuota } from '../quotas/usage.ts';
 import { NEWEST_KEY, roomRecordsOf, STATS_KEY, THREAD_KEY, threadKey, threadRecordsOf } from '../records/partitions.ts';
 import { ensureRoom, touchRoom } from '../rooms/rooms.ts';
 import type { CommentLocation } from './comment-location.ts';
@@ -31,7 +31,7 @@ export function insertComment(tx: Transaction, actor: Actor, { location, roomId,
   const at = timestamp(now);
   const text = JSON.stringify(comment);
   tx.put(location.partition, location.key, text);
-  chargeUsage(tx, actor, comment.userId, 'comments', 1);
+  consumeQuota(tx, actor, comment.userId, 'comments', 1);
   updateThreadStats(tx, location.partition, at, 1, limitsOf(environment).commentsPerThread);
   touchRoom(tx, environment.id, roomId, at);
   emitChange(tx, environment, { type: 'comment.created', at: now, roomId, threadId: comment.threadId, userId: comment.userId, via, data: text });
@@ -69,7 +69,7 @@ export async function insertThread(tx: Transaction, actor: Actor, { record, loca
   tx.put(room, threadKey(at, id), id);
   tx.put(room, NEWEST_KEY, id);
   tx.put(location.partition, location.key, commentText);
-  chargeUsage(tx, actor, userId, 'comments', 1);
+  consumeQuota(tx, actor, userId, 'comments', 1);
   touchRoom(tx, environment.id, roomId, at, 1, 1);
   const thread = presentThread(record, stats);
   const data = `{"thread":${JSON.stringify(thread)},"comment":${commentText}}`;

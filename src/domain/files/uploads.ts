@@ -14,7 +14,7 @@ import { filePath } from './file-urls.ts';
 import { safeFilename } from './filenames.ts';
 import { StagedFile, type TypeSource } from './staged-file.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
-import { chargeUsage, requireQuotaLeft } from '../quotas/usage.ts';
+import { consumeQuota, requireQuotaLeft } from '../quotas/usage.ts';
 
 /** The properties of a file that are known before its first byte. */
 export interface UploadHead {
@@ -151,7 +151,7 @@ export class Upload {
       await this.#ctx.store.transact((tx) => {
         tx.put(filesOf(environmentId), id, JSON.stringify(file));
         tx.put(unlinkedOf(environmentId), id, '1');
-        chargeUsage(tx, this.#actor, file.uploadedBy, 'uploadBytes', file.attachment.sizeBytes);
+        consumeQuota(tx, this.#actor, file.uploadedBy, 'uploadBytes', file.attachment.sizeBytes);
         if (type === 'image') putFileJob(tx, 'thumb', environmentId, id, file.uploadedBy);
         return Promise.resolve();
       });
@@ -164,7 +164,7 @@ export class Upload {
 }
 
 function pixelBudget({ uploads: { megapixelsPerMinute } }: UploadConfig): ActorBudget {
-  return { name: 'pixels', perMinute: megapixelsPerMinute, refusal: `PNG, GIF, WebP and progressive JPEG images of more than ${megapixelsPerMinute} megapixels in a minute` };
+  return { name: 'pixels', perMinute: megapixelsPerMinute, exceededMessage: `PNG, GIF, WebP and progressive JPEG images of more than ${megapixelsPerMinute} megapixels in a minute` };
 }
 
 const maxBytes = ({ settings }: Environment): number => settings.maxFileSizeMb * MEGABYTE;

@@ -18,7 +18,7 @@ export interface ActorBudget {
   /** The amount per minute; 0 for no bound. */
   readonly perMinute: number;
   /** The first sentence of the error message, without a full stop: `Merging took more than 10s of a minute`. */
-  readonly refusal: string;
+  readonly exceededMessage: string;
 }
 
 const WINDOW_MS = 60_000;
@@ -32,7 +32,7 @@ export async function spendBudget(ctx: BudgetContext, actor: Actor, budget: Acto
   const { allowed, resetMs } = await spend(ctx, actor, budget, amount, false);
   if (allowed) return;
   const seconds = Math.max(1, Math.ceil(resetMs / 1_000));
-  throw new CollabError('rate_limited', `${budget.refusal}. Try again in ${seconds}s`, seconds);
+  throw new CollabError('rate_limited', `${budget.exceededMessage}. Try again in ${seconds}s`, seconds);
 }
 
 /** Deducts an amount that the actor has used already, even if it overdraws the budget. */

@@ -47,7 +47,7 @@ const userQuotas: Readonly<Record<UsageKind, QuotaRule>> = {
  * fails with `quota_exceeded` if a quota would be exceeded. The quotas of the environment apply to all actors, those of a
  * user only to writes by users, since a backend may act for many.
  */
-export function chargeUsage(tx: Transaction, actor: Actor, userId: string | null, kind: UsageKind, amount: number): void {
+export function consumeQuota(tx: Transaction, actor: Actor, userId: string | null, kind: UsageKind, amount: number): void {
   const { environment } = actor;
   const { id } = environment;
   tx.update(usageOf(id), TOTAL_KEY, (current) => addUsage(current, kind, amount, environment, environmentQuotas[kind]));
@@ -104,7 +104,7 @@ export function renderUsage({ comments, uploadBytes, stateBytes }: Usage): strin
 export function countWrite(ctx: Context, actor: Actor): Promise<void> | void {
   const perMinute = quotasOf(actor.environment).userWritesPerMinute;
   if (actor.kind === 'backend' || perMinute === null) return;
-  return spendBudget(ctx, actor, { name: 'writes', perMinute, refusal: `A user may write ${perMinute} times a minute (quota userWritesPerMinute)` }, 1);
+  return spendBudget(ctx, actor, { name: 'writes', perMinute, exceededMessage: `A user may write ${perMinute} times a minute (quota userWritesPerMinute)` }, 1);
 }
 
 /** A usage record after adding an amount of one kind. Throws `quota_exceeded` if that exceeds the quota. */

@@ -41,7 +41,7 @@ export class CrdtService {
   constructor(crdt: Crdt, { crdt: { mergeSecondsPerMinute } }: CrdtConfig) {
     this.#crdt = crdt;
     const refusal = `Merging and comparing shared states took more than ${mergeSecondsPerMinute}s within a minute`;
-    this.#budget = { name: 'merge', perMinute: mergeSecondsPerMinute * 1_000, refusal };
+    this.#budget = { name: 'merge', perMinute: mergeSecondsPerMinute * 1_000, exceededMessage: refusal };
   }
 
   /**

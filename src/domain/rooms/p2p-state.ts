@@ -15,7 +15,7 @@ import { emitChange } from '../events/emit.ts';
 import { P2P_RECORD_KEY, p2pOf } from '../records/partitions.ts';
 import { ensureRoom, touchRoom } from './rooms.ts';
 import { deleteBytes, putBytes, readBytes, type StagedBytes, toBase64, WHOLE_BYTES, withStagedBytes } from './state-bytes.ts';
-import { chargeUsage, countUsage } from '../quotas/usage.ts';
+import { consumeQuota, countUsage } from '../quotas/usage.ts';
 
 /** The precondition of a read or write. */
 export interface Precondition {
@@ -245,7 +245,7 @@ async function putState(ctx: Context, tx: Transaction, actor: Actor, roomId: str
 /** Counts a state for its last writer. A quota refuses only a state that grows: making one smaller is always possible. */
 function moveUsage(tx: Transaction, actor: Actor, before: P2pRecord, after: P2pRecord): void {
   countUsage(tx, actor.environment.id, before.updatedBy, 'stateBytes', -before.sizeBytes);
-  if (after.sizeBytes > before.sizeBytes) chargeUsage(tx, actor, after.updatedBy, 'stateBytes', after.sizeBytes);
+  if (after.sizeBytes > before.sizeBytes) consumeQuota(tx, actor, after.updatedBy, 'stateBytes', after.sizeBytes);
   else countUsage(tx, actor.environment.id, after.updatedBy, 'stateBytes', after.sizeBytes);
 }
 
