@@ -1,10 +1,10 @@
 import Type from 'typebox';
-import type { MediaType } from './environment.ts';
+import type { MediaKind } from './environment.ts';
 
 /** A file as uploads return it and comments contain it. */
 export interface Attachment {
   readonly id: string;
-  readonly type: MediaType;
+  readonly type: MediaKind;
   readonly filename: string;
   readonly mimeType: string;
   readonly sizeBytes: number;
@@ -31,7 +31,7 @@ export interface StoredFile {
 }
 
 /** The accepted MIME types, and the media type of each (docs/api.md, "Files"). */
-export const acceptedTypes: Readonly<Record<string, MediaType>> = {
+export const acceptedTypes: Readonly<Record<string, MediaKind>> = {
   'image/jpeg': 'image',
   'image/png': 'image',
   'image/gif': 'image',
@@ -61,7 +61,7 @@ const aliases: Readonly<Record<string, string>> = {
 };
 
 /** The accepted type that a `Content-Type` names, by its own name or another one; undefined if it names none. */
-export function acceptedType(contentType: string): { mimeType: string; type: MediaType } | undefined {
+export function acceptedType(contentType: string): { mimeType: string; type: MediaKind } | undefined {
   const declared = contentType.split(';', 1).join().trim().toLowerCase();
   const mimeType = Object.hasOwn(aliases, declared) ? (aliases[declared] ?? declared) : declared;
   const type = Object.hasOwn(acceptedTypes, mimeType) ? acceptedTypes[mimeType] : undefined;

@@ -3,7 +3,7 @@ import { defaultLimits, type Limits, MAX_JSON_BODY_BYTES } from './limits.ts';
 import { defaultQuotas, type Quotas, QuotasPatchSchema } from './quotas.ts';
 
 /** A kind of file. */
-export type MediaType = 'image' | 'audio' | 'video';
+export type MediaKind = 'image' | 'audio' | 'video';
 
 /** How the server treats shared states: as opaque bytes or as Yjs documents. */
 export type CrdtKind = 'opaque' | 'yjs';
@@ -30,7 +30,7 @@ export interface EnvironmentSettings {
   /** Exact origins that browsers may connect from; any if empty. */
   readonly allowedOrigins: readonly string[];
   readonly maxFileSizeMb: number;
-  readonly media: Readonly<Record<MediaType, boolean>>;
+  readonly media: Readonly<Record<MediaKind, boolean>>;
   /** The maximum size of the shared state of a room, in megabytes. */
   readonly maxP2pStateMb: number;
   /** Whether a PUT of a shared state replaces its bytes, or is merged into a Yjs document. */

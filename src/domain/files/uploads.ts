@@ -3,7 +3,7 @@ import { AdmissionControl } from '../../lib/concurrency/admission-control.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import { acceptedType, acceptedTypes, type Attachment, type StoredFile } from '../../model/attachment.ts';
-import type { Environment, MediaType } from '../../model/environment.ts';
+import type { Environment, MediaKind } from '../../model/environment.ts';
 import { actorKey, requireWrite } from '../access/access.ts';
 import { type ActorBudget, spendBudget } from '../quotas/budgets.ts';
 import type { UserActor } from '../access/actor.ts';
@@ -40,7 +40,7 @@ const MEGAPIXEL = 1_000_000;
 /** The maximum number of files of one user that a process is checking, or that wait for it. */
 const MAX_CONTENT_CHECKS = 32;
 const contentChecks = new AdmissionControl({ requests: MAX_CONTENT_CHECKS, bytes: Infinity, bytesOfAll: Infinity });
-const mediaLabels: Readonly<Record<MediaType, string>> = { image: 'Image', audio: 'Audio', video: 'Video' };
+const mediaLabels: Readonly<Record<MediaKind, string>> = { image: 'Image', audio: 'Audio', video: 'Video' };
 
 const unsupported = (message: string): CollabError => new CollabError('unsupported_media', message);
 

@@ -1,11 +1,11 @@
-import type { CrdtKind, EnvironmentPatch, MediaType } from '../../../model/environment.ts';
+import type { CrdtKind, EnvironmentPatch, MediaKind } from '../../../model/environment.ts';
 import { defaultLimits, type Limits } from '../../../model/limits.ts';
 import { defaultQuotas, MAX_QUOTA, type Quotas } from '../../../model/quotas.ts';
 import { usageFailure } from '../../failure.ts';
 import { choiceOption, durationOption, integerOption, listOption } from '../../option-values.ts';
 
 /** The media types that an environment can accept. */
-export const mediaTypes: readonly MediaType[] = ['image', 'audio', 'video'];
+export const mediaKinds: readonly MediaKind[] = ['image', 'audio', 'video'];
 
 /** The types of shared states. */
 export const crdtKinds: readonly CrdtKind[] = ['opaque', 'yjs'];
@@ -21,8 +21,8 @@ export interface UpdateOptions {
   readonly name?: string;
   readonly disabled?: boolean;
   readonly maxFileSizeMb?: string;
-  readonly enableMedia?: readonly MediaType[];
-  readonly disableMedia?: readonly MediaType[];
+  readonly enableMedia?: readonly MediaKind[];
+  readonly disableMedia?: readonly MediaKind[];
   readonly maxP2pStateMb?: string;
   readonly crdt?: CrdtKind;
   readonly requireKnownUsers?: boolean;
@@ -76,7 +76,7 @@ function quotaPair(text: string): [name: string, value: number | null] {
   return [known, value === 'off' ? null : integerOption(`quotas ${known}`, value, 1, MAX_QUOTA)];
 }
 
-function mediaSet(types: readonly MediaType[] = [], value: boolean): Partial<Record<MediaType, boolean>> {
+function mediaSet(types: readonly MediaKind[] = [], value: boolean): Partial<Record<MediaKind, boolean>> {
   return Object.fromEntries(types.map((type) => [type, value]));
 }
 

@@ -9,7 +9,7 @@ import { invocationOf } from '../../shared/invocation.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { keyValues, nextSteps, printResult, table } from '../../terminal/output.ts';
 import { confirmDestruction } from '../../terminal/prompt.ts';
-import { crdtKinds, limitNames, mediaTypes, patchOf, quotaNames, type UpdateOptions } from './env-update-options.ts';
+import { crdtKinds, limitNames, mediaKinds, patchOf, quotaNames, type UpdateOptions } from './env-update-options.ts';
 
 /** Adds `env create|list|show|update|delete`. */
 export function register(program: Command): void {
@@ -43,8 +43,8 @@ export function register(program: Command): void {
     .option('--name <text>', 'Display name.')
     .addOption(booleanFlag('--disabled <boolean>', 'true refuses every request and socket of the environment.'))
     .option('--max-file-size-mb <n>', 'Largest upload in megabytes, 1 to 10240.')
-    .addOption(choicesFlag('--enable-media <types>', 'Media types to accept, separated by commas.', mediaTypes))
-    .addOption(choicesFlag('--disable-media <types>', 'Media types to refuse, separated by commas.', mediaTypes))
+    .addOption(choicesFlag('--enable-media <types>', 'Media types to accept, separated by commas.', mediaKinds))
+    .addOption(choicesFlag('--disable-media <types>', 'Media types to refuse, separated by commas.', mediaKinds))
     .option('--max-p2p-state-mb <n>', 'Largest shared state of a room in megabytes, 1 to 100.')
     .addOption(choiceFlag('--crdt <type>', 'Type of shared states: opaque bytes that a write replaces, or Yjs documents that a write is merged into.', crdtKinds))
     .addOption(booleanFlag('--require-known-users <boolean>', 'Whether authors must be known users.'))
@@ -136,7 +136,7 @@ async function remove(slug: string, options: { yes?: true }, command: Command): 
 
 function describe(environment: Environment): string {
   const { settings } = environment;
-  const media = mediaTypes.filter((type) => settings.media[type]);
+  const media = mediaKinds.filter((type) => settings.media[type]);
   return keyValues([
     ['slug', environment.slug],
     ['name', environment.name],
