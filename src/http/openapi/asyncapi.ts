@@ -4,7 +4,7 @@ import { version } from '../../model/version.ts';
 import { API_PREFIX } from '../api/api-prefix.ts';
 import { eventName } from './event-schemas.ts';
 import { type MessageTag, messageTexts, tagTexts } from './message-texts.ts';
-import { contact, type Json, referred, sharedComponents } from './parts.ts';
+import { contact, type JsonObject, referred, sharedComponents } from './parts.ts';
 import { orNull, requestSchema } from './request-schemas.ts';
 import { namedEvents } from './schemas.ts';
 import { frameSchemas, okSchema, replySchemas } from './socket-schemas.ts';
@@ -12,17 +12,17 @@ import { frameSchemas, okSchema, replySchemas } from './socket-schemas.ts';
 const ABOUT = `The WebSocket of browsers: events, writes, reads and presence. Each text frame is one JSON object with a \`type\`. A message with an \`id\` is answered with \`ok\` or \`error\` of the same id. Clients must ignore types that they do not know. docs/realtime.md describes the rest: resuming, close codes, limits.`;
 
 const channel = { $ref: '#/channels/socket' };
-const messageRef = (name: string): Json => ({ $ref: `#/channels/socket/messages/${name}` });
-const tagRef = (name: MessageTag): Json => ({ $ref: `#/components/tags/${name}` });
+const messageRef = (name: string): JsonObject => ({ $ref: `#/channels/socket/messages/${name}` });
+const tagRef = (name: MessageTag): JsonObject => ({ $ref: `#/components/tags/${name}` });
 
 /**
  * The AsyncAPI 3.0 document of the WebSocket.
  *
  * @param inputs the schema of `data` of each message that a client may send, by type; null for one without
  */
-export function asyncapiDocument(inputs: Readonly<Record<string, TSchema | null>>): Json {
+export function asyncapiDocument(inputs: Readonly<Record<string, TSchema | null>>): JsonObject {
   const sent: Readonly<Record<string, TSchema>> = { ...frameSchemas, ...Object.fromEntries(eventTypes.map((type) => [type, namedEvents[eventName(type)] as TSchema])) };
-  const messages: Record<string, Json> = {};
+  const messages: Record<string, JsonObject> = {};
   for (const [type, data] of Object.entries(inputs)) {
     messages[`${type}.request`] = message(type, messageSchema(type, data));
     messages[`${type}.ok`] = message('ok', okSchema(entryOf(replySchemas, type, 'socket-schemas.ts has no reply')));
@@ -50,7 +50,7 @@ export function asyncapiDocument(inputs: Readonly<Record<string, TSchema | null>
   };
 }
 
-const querySchema: Json = {
+const querySchema: JsonObject = {
   type: 'object',
   properties: {
     key: { type: 'string', description: 'The publishable key.' },
@@ -59,12 +59,12 @@ const querySchema: Json = {
   },
 };
 
-function described(type: string): Json {
+function described(type: string): JsonObject {
   const { tag, description } = entryOf(messageTexts, type, 'message-texts.ts has no text');
   return { description, tags: [tagRef(tag)] };
 }
 
-function message(name: string, payload: TSchema): Json {
+function message(name: string, payload: TSchema): JsonObject {
   return { name, payload: referred(payload) };
 }
 
@@ -83,7 +83,7 @@ function entryOf<T>(entries: Readonly<Record<string, T>>, type: string, complain
 }
 
 /** The named schemas that the messages use, also indirectly. */
-function usedSchemas(messages: unknown): Json {
+function usedSchemas(messages: unknown): JsonObject {
   const all = sharedComponents['schemas'] as Readonly<Record<string, unknown>>;
   const used = new Map<string, unknown>();
   const collect = (part: unknown): void => {

@@ -5,7 +5,7 @@ import { API_PREFIX } from '../api/api-prefix.ts';
 import { operationExamples } from './examples/operations.ts';
 import { pathExamples, queryExamples } from './examples/records.ts';
 import { fileErrors, filesPath } from './files.ts';
-import { bytesContent, contact, headerRefs, type Json, jsonContent, limitHeaders, refusalExamples, refusals, referred, securityOf, sharedComponents } from './parts.ts';
+import { bytesContent, contact, headerRefs, type JsonObject, jsonContent, limitHeaders, refusalExamples, refusals, referred, securityOf, sharedComponents } from './parts.ts';
 import { requestSchema } from './request-schemas.ts';
 import { isForBrowsers } from '../api/browser-access.ts';
 import type { Parameter, Route } from '../api/route.ts';
@@ -37,7 +37,7 @@ const tagTexts: Readonly<Record<string, string>> = {
 };
 
 /** The OpenAPI 3.1 document of a table of routes. The result depends on the table alone. */
-export function documentOf(routes: readonly Route[]): Json {
+export function documentOf(routes: readonly Route[]): JsonObject {
   const tags = [...new Set(routes.map(tagOf))];
   return {
     openapi: '3.1.0',
@@ -59,8 +59,8 @@ export function documentOf(routes: readonly Route[]): Json {
   };
 }
 
-function pathsOf(routes: readonly Route[]): Json {
-  const paths: Record<string, Record<string, Json>> = {};
+function pathsOf(routes: readonly Route[]): JsonObject {
+  const paths: Record<string, Record<string, JsonObject>> = {};
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
     (paths[path] ??= {})[route.method.toLowerCase()] = operationOf(route);
@@ -68,7 +68,7 @@ function pathsOf(routes: readonly Route[]): Json {
   return paths;
 }
 
-function operationOf(route: Route): Json {
+function operationOf(route: Route): JsonObject {
   return {
     operationId: route.operationId,
     summary: route.summary,
@@ -81,16 +81,16 @@ function operationOf(route: Route): Json {
   };
 }
 
-function requestBodyOf({ operationId, body, payload, upload }: Route): Json {
+function requestBodyOf({ operationId, body, payload, upload }: Route): JsonObject {
   const example = exampleOf(operationExamples[operationId]?.body);
   if (upload === true) return { requestBody: { required: true, content: fileContent } };
   if (payload !== undefined) return { requestBody: { required: true, content: { ...jsonContent(requestSchema(payload.schema), example), ...bytesContent } } };
   return body === undefined ? {} : { requestBody: { required: true, content: jsonContent(requestSchema(body), example) } };
 }
 
-const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example });
+const exampleOf = (example: unknown): JsonObject => (example === undefined ? {} : { example });
 
-const fileContent: Json = {
+const fileContent: JsonObject = {
   'multipart/form-data': {
     schema: { type: 'object', required: ['file'], properties: { file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The file. Its Content-Type must be one of the accepted types.' } } },
     example: { file: '(the bytes of the file)' },
@@ -98,7 +98,7 @@ const fileContent: Json = {
   },
 };
 
-function parametersOf(route: Route): Json[] {
+function parametersOf(route: Route): JsonObject[] {
   const path = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
     name,
     in: 'path',
@@ -110,17 +110,17 @@ function parametersOf(route: Route): Json[] {
   return [...path, ...(route.query ?? []).map(queryParameter), ...headers];
 }
 
-function queryParameter({ name, schema }: Parameter): Json {
+function queryParameter({ name, schema }: Parameter): JsonObject {
   const isMap = 'type' in schema && schema.type === 'object';
   return { name, in: 'query', required: false, ...(isMap ? { style: 'form', explode: true } : {}), schema: referred(schema), ...exampleOf(queryExamples[name]) };
 }
 
-function conditionsOf({ conditions }: Route): Json[] {
+function conditionsOf({ conditions }: Route): JsonObject[] {
   if (conditions === undefined) return [];
   return conditions === 'write' ? [ifMatch, ifNoneMatch] : [ifNoneMatch];
 }
 
-function answersOf(route: Route): Json {
+function answersOf(route: Route): JsonObject {
   const headers = {
     ...limitHeaders,
     ...(route.list === true ? headerRefs('Link') : {}),
@@ -128,7 +128,7 @@ function answersOf(route: Route): Json {
     ...(route.conditions === undefined ? {} : headerRefs('ETag')),
   };
   const others = { ...(route.bytes === true ? bytesContent : {}), ...(route.stream === true ? streamContent : {}) };
-  const answers = Object.entries(route.answers).map(([status, schema]): [string, Json] => {
+  const answers = Object.entries(route.answers).map(([status, schema]): [string, JsonObject] => {
     const example = exampleOf(operationExamples[route.operationId]?.answers[Number(status)]);
     return [status, { description: status === '201' ? 'Created.' : 'Done.', headers, content: { ...jsonContent(schema, example), ...others } }];
   });
@@ -151,7 +151,7 @@ function errorsOf(route: Route): ErrorCode[] {
   return [...codes, ...route.errors];
 }
 
-const headerParameter = (name: string, description: string, schema: Json, example?: string): Json => ({ name, in: 'header', required: false, description, schema, ...exampleOf(example) });
+const headerParameter = (name: string, description: string, schema: JsonObject, example?: string): JsonObject => ({ name, in: 'header', required: false, description, schema, ...exampleOf(example) });
 
 const idempotencyKey = headerParameter(
   'Idempotency-Key',
@@ -167,7 +167,7 @@ const ifNoneMatch = headerParameter(
 );
 const lastEventId = headerParameter('Last-Event-ID', 'For streams: `<epoch>:<seq>` of the last event that the client has received. Browsers send it automatically.', { type: 'string' });
 
-const streamContent: Json = {
+const streamContent: JsonObject = {
   'text/event-stream': {
     schema: { type: 'string', description: 'A message of the type `welcome`, then one per event, whose `id` is its position.' },
     example: 'retry: 2000\nevent: welcome\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:4\ndata: {"epoch":"9f2c4b71d05e8a36-4c1f0e9a7b3d5268","seq":4,"recovered":true}\n\nid: 9f2c4b71d05e8a36-4c1f0e9a7b3d5268:5\ndata: {"type":"thread.resolved","seq":5,…}\n\n',

@@ -1,21 +1,21 @@
 import type { ErrorCode } from '../../model/errors.ts';
 import { acceptedTypes } from '../../model/attachment.ts';
 import { pathExamples } from './examples/records.ts';
-import { headerRefs, type Json, limitHeaders, refusals, securityOf } from './parts.ts';
+import { headerRefs, type JsonObject, limitHeaders, refusals, securityOf } from './parts.ts';
 
 /** The refusals of the file server, the only path outside of the API. */
 export const fileErrors: readonly ErrorCode[] = [
   'missing_credentials', 'invalid_key', 'invalid_token', 'token_expired', 'forbidden', 'environment_disabled', 'invalid_request', 'unknown_user', 'file_not_found', 'range_not_satisfiable', 'rate_limited', 'internal',
 ];
 
-const header = (name: string, description: string, example: string): Json => ({ name, in: 'header', required: false, description, schema: { type: 'string' }, example });
-const segment = (name: string): Json => ({ name, in: 'path', required: true, schema: { type: 'string' }, example: pathExamples[name] });
+const header = (name: string, description: string, example: string): JsonObject => ({ name, in: 'header', required: false, description, schema: { type: 'string' }, example });
+const segment = (name: string): JsonObject => ({ name, in: 'path', required: true, schema: { type: 'string' }, example: pathExamples[name] });
 
 const content = Object.fromEntries([...Object.keys(acceptedTypes)].map((type) => [type, {}]));
 const headers = { ...limitHeaders, ...headerRefs('ETag') };
 
 /** The path of files. It is not a route of the API: it is outside of its prefix. */
-export const filesPath: Json = {
+export const filesPath: JsonObject = {
   '/files/{envId}/{fileId}': {
     servers: [{ url: '/', description: 'Outside of /api/v1.' }],
     get: {

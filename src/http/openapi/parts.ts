@@ -4,16 +4,16 @@ import { errorExamples } from './examples/errors.ts';
 import { namedEvents, namedSchemas } from './schemas.ts';
 
 /** A part of the document. */
-export type Json = Readonly<Record<string, unknown>>;
+export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** The contact in both documents. Only the operators have an address to put here. */
-export const contact: Json = { name: 'The operators of this server' };
+export const contact: JsonObject = { name: 'The operators of this server' };
 
 const schemas: Readonly<Record<string, TSchema>> = { ...namedSchemas, ...namedEvents };
 const names = new Map<unknown, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
 
 /** The components of the document that do not depend on the routes. */
-export const sharedComponents: Json = {
+export const sharedComponents: JsonObject = {
   schemas: Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, inlined(schema)])),
   headers: {
     'RateLimit-Policy': { description: 'Requests allowed in a window: `"default";q=<requests>;w=<seconds>`.', schema: { type: 'string' }, example: '"default";q=100;w=60' },
@@ -36,7 +36,7 @@ export const sharedComponents: Json = {
 };
 
 /** The security of an operation by the credential of its route; absent for the secret key, which is the default of the document. */
-export const securityOf: Readonly<Record<'secret' | 'user' | 'either' | 'admin' | 'public', Json>> = {
+export const securityOf: Readonly<Record<'secret' | 'user' | 'either' | 'admin' | 'public', JsonObject>> = {
   secret: {},
   user: { security: [{ publishableKey: [], userToken: [] }] },
   either: { security: [{ secretKey: [] }, { publishableKey: [], userToken: [] }] },
@@ -45,13 +45,13 @@ export const securityOf: Readonly<Record<'secret' | 'user' | 'either' | 'admin' 
 };
 
 /** The headers of every response. */
-export const limitHeaders: Json = headerRefs('RateLimit-Policy', 'RateLimit', 'X-Request-Id', 'Collab-Hint');
+export const limitHeaders: JsonObject = headerRefs('RateLimit-Policy', 'RateLimit', 'X-Request-Id', 'Collab-Hint');
 
 /** Content of raw bytes. */
-export const bytesContent: Json = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
+export const bytesContent: JsonObject = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
 
 /** The responses of these refusals by status, each with an example per code. */
-export function refusals(codes: Iterable<ErrorCode>): Json {
+export function refusals(codes: Iterable<ErrorCode>): JsonObject {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of new Set(codes)) {
     const { status } = errorKinds[code];
@@ -74,17 +74,17 @@ export function refusals(codes: Iterable<ErrorCode>): Json {
 }
 
 /** The examples that `refusals` refers to. */
-export function refusalExamples(codes: Iterable<ErrorCode>): Json {
+export function refusalExamples(codes: Iterable<ErrorCode>): JsonObject {
   return Object.fromEntries([...codes].map((code) => [code, { value: { error: errorExamples[code] } }]));
 }
 
 /** References to shared headers, by name. */
-export function headerRefs(...headers: string[]): Json {
+export function headerRefs(...headers: string[]): JsonObject {
   return Object.fromEntries(headers.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 /** JSON content with a schema. `examples`: `example` or `examples` of the media type. */
-export function jsonContent(schema: TSchema, examples: Json = {}): Json {
+export function jsonContent(schema: TSchema, examples: JsonObject = {}): JsonObject {
   return { 'application/json': { schema: referred(schema), ...examples } };
 }
 
