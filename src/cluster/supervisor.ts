@@ -30,7 +30,7 @@ export interface SupervisorOptions {
 }
 
 /** The slot of one worker: if its worker ends, another one takes its place. */
-interface Slot {
+interface WorkerSlot {
   readonly role: Role;
   readonly backoff: Backoff;
   worker: Worker;
@@ -42,7 +42,7 @@ interface Slot {
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #relay = new Relay();
-  readonly #slots: Slot[] = [];
+  readonly #slots: WorkerSlot[] = [];
   readonly #running = new Set<Worker>();
   /** Ids of ended workers whose entries in shared memory have not been cleaned up yet. */
   readonly #uncleaned = new Set<string>();
@@ -120,7 +120,7 @@ export class Supervisor {
 
   #fillSlot(role: Role): Promise<ReadyData> {
     return new Promise((resolve) => {
-      const slot: Slot = { role, backoff: new Backoff(this.#options.clock), worker: this.#launch(role), failures: 0 };
+      const slot: WorkerSlot = { role, backoff: new Backoff(this.#options.clock), worker: this.#launch(role), failures: 0 };
       this.#slots.push(slot);
       this.#watch(slot, slot.worker, resolve);
     });
@@ -160,7 +160,7 @@ export class Supervisor {
   }
 
   /** Calls `onReady` when the worker of a slot is ready, and replaces it if it ends without having been asked to. */
-  #watch(slot: Slot, worker: Worker, onReady: (data: ReadyData) => void): void {
+  #watch(slot: WorkerSlot, worker: Worker, onReady: (data: ReadyData) => void): void {
     slot.backoff.started();
     void worker.ready.then((data) => {
       slot.failures = 0;
@@ -177,7 +177,7 @@ export class Supervisor {
     });
   }
 
-  #report(slot: Slot, worker: Worker, end: WorkerEnd, wait: number): void {
+  #report(slot: WorkerSlot, worker: Worker, end: WorkerEnd, wait: number): void {
     const { reason, logged, permanent } = worker.explain(end);
     this.#options.totals?.count('worker_restarts_total', { role: slot.role, reason: worker.isHung ? 'hung' : 'ended' });
     if (!worker.isReady) slot.failures++;
@@ -199,7 +199,7 @@ export class Supervisor {
     } while (this.#rollAgain && !this.#stopping.signal.aborted);
   }
 
-  async #rollSlot(slot: Slot): Promise<boolean> {
+  async #rollSlot(slot: WorkerSlot): Promise<boolean> {
     const next = this.#launch(slot.role);
     const end = await Promise.race([next.ready.then(() => null), next.ended]);
     if (end !== null) {
