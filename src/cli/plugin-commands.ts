@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Config } from '../config/schema.ts';
 import { loadConfig } from '../config/load.ts';
-import { recordAct } from '../domain/audit/audit.ts';
+import { appendAuditRecord } from '../domain/audit/audit.ts';
 import { recordingStore, type WrittenRecord } from '../domain/audit/recording-store.ts';
 import type { Context } from '../domain/context.ts';
 import { findEnvironment } from '../domain/environments/environments.ts';
@@ -118,7 +118,7 @@ function recording(ctx: Context, environmentId: string, plugin: string, command:
   const record = (tx: Transaction, written: readonly WrittenRecord[]): Promise<void> => {
     const key = written.find(({ partition }) => partition === pluginKvOf(environmentId, plugin))?.key;
     const details = { command, ...(key !== undefined && { key }) };
-    return recordAct(ctx, tx, environmentId, { action: 'plugin.command', target: { kind: 'plugin', id: plugin }, details });
+    return appendAuditRecord(ctx, tx, environmentId, { action: 'plugin.command', target: { kind: 'plugin', id: plugin }, details });
   };
   return { ...ctx, store: recordingStore(ctx.store, record) };
 }

@@ -2,7 +2,7 @@ import t from 'tap';
 import { createAdmin, removeAdmin, setAdminPassword } from '../../src/domain/admins/admins.ts';
 import { createKey, revokeKey, rotateKey } from '../../src/domain/access/keys.ts';
 import { addSigningKey, removeSigningKey } from '../../src/domain/access/signing-keys.ts';
-import { recordAct } from '../../src/domain/audit/audit.ts';
+import { appendAuditRecord } from '../../src/domain/audit/audit.ts';
 import { exportChain, verifyExport } from '../../src/domain/audit/audit-export.ts';
 import { verifyChain } from '../../src/domain/audit/verify.ts';
 import { createEnvironment, deleteEnvironment, updateEnvironment } from '../../src/domain/environments/environments.ts';
@@ -78,7 +78,7 @@ t.test('two acts of one transaction, and acts of concurrent transactions, form o
   const target = { kind: 'server', id: 'server' } as const;
   const twice = (worker: World['ctx']) =>
     worker.store.transact(async (tx) => {
-      for (const action of ['key.create', 'key.revoke'] as const) await recordAct(worker, tx, environment.id, { action, target });
+      for (const action of ['key.create', 'key.revoke'] as const) await appendAuditRecord(worker, tx, environment.id, { action, target });
     });
   await Promise.all([twice(ctx), twice(world.peer), twice(ctx)]);
   const { faults, head } = await verifyChain(ctx, environment.id);

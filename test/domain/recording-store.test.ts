@@ -1,5 +1,5 @@
 import t from 'tap';
-import { recordAct } from '../../src/domain/audit/audit.ts';
+import { appendAuditRecord } from '../../src/domain/audit/audit.ts';
 import { recordingStore, type WrittenRecord } from '../../src/domain/audit/recording-store.ts';
 import { verifyChain } from '../../src/domain/audit/verify.ts';
 import { addJobs, newJobs, retryJob } from '../../src/domain/plugins/jobs.ts';
@@ -12,7 +12,7 @@ function commandIn({ ctx, environment }: World): { ctx: World['ctx']; commits: (
   const commits: (readonly WrittenRecord[])[] = [];
   const store = recordingStore(ctx.store, async (tx, written) => {
     commits.push(written);
-    await recordAct(ctx, tx, environment.id, { action: 'plugin.command', target: { kind: 'plugin', id: 'p' } });
+    await appendAuditRecord(ctx, tx, environment.id, { action: 'plugin.command', target: { kind: 'plugin', id: 'p' } });
   });
   return { ctx: { ...ctx, store }, commits };
 }

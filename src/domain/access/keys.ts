@@ -7,7 +7,7 @@ import { type Environment, parseEnvironment } from '../../model/environment.ts';
 import type { Via } from '../../model/event.ts';
 import { type ApiKey, type KeyCreate, KeyCreateSchema, type KeyPointer, KeyRotateSchema, type ListedKey, type NewKey, type StoredKey } from '../../model/key.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { recordAct } from '../audit/audit.ts';
+import { appendAuditRecord } from '../audit/audit.ts';
 import type { BackendActor } from './actor.ts';
 import type { Context } from '../context.ts';
 import { getKeyUse, type KeyUse, lastUses, recordUse } from './key-uses.ts';
@@ -38,7 +38,7 @@ export function prepareKeyCreation(ctx: Context, input: unknown): (tx: Transacti
   return async (tx, environment) => {
     const created = newKey(environment, properties, ctx.clock.now());
     await putKey(tx, created.key);
-    await recordAct(ctx, tx, environment.id, { action: 'key.create', target: { kind: 'key', id: created.key.id }, details: rightsOf(created.key) });
+    await appendAuditRecord(ctx, tx, environment.id, { action: 'key.create', target: { kind: 'key', id: created.key.id }, details: rightsOf(created.key) });
     return { key: withoutHash(created.key), value: created.value };
   };
 }
@@ -61,7 +61,7 @@ export async function revokeKey(ctx: Context, keyId: string): Promise<ApiKey> {
     const revoked: StoredKey = { ...key, revokedAt: timestamp(ctx.clock.now()) };
     tx.put(keysOf(key.environmentId), key.id, JSON.stringify(revoked));
     tx.delete(KEY_HASHES, key.hash);
-    await recordAct(ctx, tx, key.environmentId, { action: 'key.revoke', target: { kind: 'key', id: key.id } });
+    await appendAuditRecord(ctx, tx, key.environmentId, { action: 'key.revoke', target: { kind: 'key', id: key.id } });
     return withoutHash(revoked);
   });
 }
@@ -92,7 +92,7 @@ export function prepareKeyRotation(ctx: Context, keyId: string, input: unknown):
     const overlapEnds = timestamp(now + overlapSeconds * 1000);
     const expiresAt = old.expiresAt !== null && old.expiresAt < overlapEnds ? old.expiresAt : overlapEnds;
     await putKey(tx, { ...old, expiresAt });
-    await recordAct(ctx, tx, environment.id, { action: 'key.rotate', target: { kind: 'key', id: created.key.id }, details: { replaces: old.id, overlapSeconds } });
+    await appendAuditRecord(ctx, tx, environment.id, { action: 'key.rotate', target: { kind: 'key', id: created.key.id }, details: { replaces: old.id, overlapSeconds } });
     return { key: withoutHash(created.key), value: created.value };
   };
 }

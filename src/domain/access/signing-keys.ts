@@ -6,7 +6,7 @@ import { isPublicHost } from '../../lib/addresses/public-address.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { SigningAlgorithm, SigningKey } from '../../model/key.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { recordAct } from '../audit/audit.ts';
+import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { ENVIRONMENTS, signingKeysOf } from '../records/partitions.ts';
 
@@ -43,7 +43,7 @@ export async function addSigningKey(ctx: Context, environment: Environment, inpu
       throw new CollabError('id_taken', 'The environment has a JWKS address already; remove that first');
     }
     tx.put(partition, kid, JSON.stringify(key));
-    await recordAct(ctx, tx, environment.id, { action: 'signing-key.create', target: { kind: 'signing-key', id: kid }, details: { kind: key.kind, alg: key.alg } });
+    await appendAuditRecord(ctx, tx, environment.id, { action: 'signing-key.create', target: { kind: 'signing-key', id: kid }, details: { kind: key.kind, alg: key.alg } });
     return key;
   });
 }
@@ -68,7 +68,7 @@ export async function removeSigningKey(ctx: Context, environment: Environment, k
     const stored = /^[\x21-\x7e]{1,128}$/.test(kid) ? await tx.get(partition, kid) : undefined;
     if (stored === undefined) throw new CollabError('key_not_found', `No signing key has the kid ${kid.slice(0, 128)}`);
     tx.delete(partition, kid);
-    await recordAct(ctx, tx, environment.id, { action: 'signing-key.remove', target: { kind: 'signing-key', id: kid } });
+    await appendAuditRecord(ctx, tx, environment.id, { action: 'signing-key.remove', target: { kind: 'signing-key', id: kid } });
   });
 }
 

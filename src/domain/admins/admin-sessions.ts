@@ -4,7 +4,7 @@ import { timestamp } from '../../lib/clock.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import { type Admin, type AdminSession, LoginSchema, type StoredAdmin } from '../../model/admin.ts';
 import { adminKeyOf, findAdmin, presentAdmin } from './admins.ts';
-import { recordAct } from '../audit/audit.ts';
+import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { ADMIN_FAILURES, ADMIN_SESSIONS, ADMINS } from '../records/partitions.ts';
 import { hashPassword, isOutdated, passwordMatches } from './passwords.ts';
@@ -72,7 +72,7 @@ export async function authenticateAdmin(ctx: Context, token: string): Promise<Au
 export async function logout(ctx: Context, { admin, session }: AuthenticatedAdmin): Promise<string> {
   await ctx.store.transact(async (tx) => {
     tx.delete(ADMIN_SESSIONS, session);
-    await recordAct(ctx, tx, null, { action: 'admin.logout', target: { kind: 'admin', id: admin.id }, actor: { kind: 'admin', id: admin.id } });
+    await appendAuditRecord(ctx, tx, null, { action: 'admin.logout', target: { kind: 'admin', id: admin.id }, actor: { kind: 'admin', id: admin.id } });
   });
   return '{"deleted":true}';
 }
@@ -113,7 +113,7 @@ async function openSession(ctx: Context, adminKey: string, verified: StoredAdmin
     const at = timestamp(now);
     const session: AdminSession = { adminId: verified.id, adminKey, passwordVersion: verified.passwordVersion, createdAt: at, lastUsedAt: at };
     tx.put(ADMIN_SESSIONS, hash('sha256', token, 'base64url'), JSON.stringify(session));
-    await recordAct(ctx, tx, null, { action: 'admin.login', target: { kind: 'admin', id: verified.id }, actor: { kind: 'admin', id: verified.id } });
+    await appendAuditRecord(ctx, tx, null, { action: 'admin.login', target: { kind: 'admin', id: verified.id }, actor: { kind: 'admin', id: verified.id } });
     return { token, expiresAt: timestamp(now + LIFETIME_MS), admin: presentAdmin(verified) };
   });
 }

@@ -4,7 +4,7 @@ import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Admin, StoredAdmin } from '../../model/admin.ts';
 import type { Reader } from '../../ports/store.ts';
-import { recordAct } from '../audit/audit.ts';
+import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { ADMIN_FAILURES, ADMINS } from '../records/partitions.ts';
 import { checkPassword, hashPassword } from './passwords.ts';
@@ -23,7 +23,7 @@ export async function createAdmin(ctx: Context, email: string, password: string)
     const now = ctx.clock.now();
     const admin: StoredAdmin = { id: newId('admin_', now), email: address, role: 'admin', createdAt: timestamp(now), passwordHash, passwordVersion: 1 };
     tx.put(ADMINS, key, JSON.stringify(admin));
-    await recordAct(ctx, tx, null, { action: 'admin.create', target: { kind: 'admin', id: admin.id } });
+    await appendAuditRecord(ctx, tx, null, { action: 'admin.create', target: { kind: 'admin', id: admin.id } });
     return presentAdmin(admin);
   });
 }
@@ -44,7 +44,7 @@ export async function setAdminPassword(ctx: Context, email: string, password: st
     const admin = await requireAdmin(tx, key, email);
     tx.put(ADMINS, key, JSON.stringify({ ...admin, passwordHash, passwordVersion: admin.passwordVersion + 1 }));
     tx.delete(ADMIN_FAILURES, key);
-    await recordAct(ctx, tx, null, { action: 'admin.password', target: { kind: 'admin', id: admin.id } });
+    await appendAuditRecord(ctx, tx, null, { action: 'admin.password', target: { kind: 'admin', id: admin.id } });
     return presentAdmin(admin);
   });
 }
@@ -55,7 +55,7 @@ export async function removeAdmin(ctx: Context, email: string): Promise<Admin> {
   return ctx.store.transact(async (tx) => {
     const admin = await requireAdmin(tx, key, email);
     tx.delete(ADMINS, key);
-    await recordAct(ctx, tx, null, { action: 'admin.remove', target: { kind: 'admin', id: admin.id } });
+    await appendAuditRecord(ctx, tx, null, { action: 'admin.remove', target: { kind: 'admin', id: admin.id } });
     return presentAdmin(admin);
   });
 }

@@ -6,8 +6,8 @@ import type { Context } from '../context.ts';
 import { AUDIT_HEAD_KEY, auditHeadOf, auditOf, auditKey } from '../records/partitions.ts';
 import { addToChain, type AuditChain, parseHead } from './chain.ts';
 
-/** An act to record. */
-export interface Act {
+/** An act to record, without what the chain adds. */
+export interface AuditEntry {
   readonly action: AuditAction;
   readonly target: AuditTarget;
   readonly details?: AuditDetails;
@@ -22,7 +22,7 @@ const heads = new WeakMap<Transaction, Map<AuditChain, string>>();
  * Adds a record of an act to a chain, in the transaction that does it. Two transactions that add to the same chain conflict,
  * and one of them runs again.
  */
-export async function recordAct(ctx: Context, tx: Transaction, chain: AuditChain, { action, target, details = {}, actor }: Act): Promise<void> {
+export async function appendAuditRecord(ctx: Context, tx: Transaction, chain: AuditChain, { action, target, details = {}, actor }: AuditEntry): Promise<void> {
   const added = heads.get(tx) ?? new Map<AuditChain, string>();
   heads.set(tx, added);
   const stored = added.get(chain) ?? (await tx.get(auditHeadOf(chain), AUDIT_HEAD_KEY));

@@ -22,7 +22,7 @@ import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type P
 import { readPage } from '../lists/paging.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
 import { holdWrite, requireFreeCommentId, withdrawEdit } from '../moderation/held-write.ts';
-import { recordModeration } from '../moderation/moderator-acts.ts';
+import { recordModeration } from '../moderation/record-moderation.ts';
 import { removeItemsAbout } from '../moderation/queue.ts';
 import { touchRoom } from '../rooms/rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';

@@ -21,7 +21,7 @@ import { emitChange } from '../events/emit.ts';
 import { filtersFor } from '../filtering.ts';
 import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
 import { holdWrite, requireFreeThreadId } from '../moderation/held-write.ts';
-import { recordModeration } from '../moderation/moderator-acts.ts';
+import { recordModeration } from '../moderation/record-moderation.ts';
 import { isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
 import { MAX_PAGE_CHARS, readPage, type TextBound } from '../lists/paging.ts';
 import { roomRecordsOf, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';

@@ -5,7 +5,7 @@ import { defaultSettings, type Environment, EnvironmentCreateSchema, type Enviro
 import type { StoredKey } from '../../model/key.ts';
 import { defaultQuotas, type QuotasPatch } from '../../model/quotas.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
-import { readHead, recordAct } from '../audit/audit.ts';
+import { readHead, appendAuditRecord } from '../audit/audit.ts';
 import { changedSettings } from '../audit/changed-settings.ts';
 import type { Context } from '../context.ts';
 import { findPartlyDeleted, finishDeletion, isPartlyDeleted, markDeletion } from './unfinished-work.ts';
@@ -67,7 +67,7 @@ function prepareEnvironment(ctx: Context, input: unknown): (tx: Transaction) => 
     markOrderComplete(tx, environment.id);
     markCounted(tx, environment.id);
     const target = { kind: 'environment', id: environment.id } as const;
-    for (const chain of [null, environment.id]) await recordAct(ctx, tx, chain, { action: 'environment.create', target, details: { slug } });
+    for (const chain of [null, environment.id]) await appendAuditRecord(ctx, tx, chain, { action: 'environment.create', target, details: { slug } });
     return environment;
   };
 }
@@ -115,7 +115,7 @@ export async function updateEnvironment(ctx: Context, id: string, input: unknown
       updatedAt: timestamp(ctx.clock.now()),
     };
     tx.put(ENVIRONMENTS, id, JSON.stringify(updated));
-    await recordAct(ctx, tx, id, { action: 'environment.update', target: { kind: 'environment', id }, details: changedSettings(current, updated) });
+    await appendAuditRecord(ctx, tx, id, { action: 'environment.update', target: { kind: 'environment', id }, details: changedSettings(current, updated) });
     return updated;
   });
 }
@@ -154,7 +154,7 @@ export async function deleteEnvironment(ctx: Context, id: string): Promise<void>
     tx.endStream(streamOf(environment));
     markDeletion(tx, environment, ctx.clock.now());
     const { seq, hash } = await readHead(tx, id);
-    await recordAct(ctx, tx, null, { action: 'environment.delete', target: { kind: 'environment', id }, details: { slug: environment.slug, auditSeq: seq, auditHash: hash } });
+    await appendAuditRecord(ctx, tx, null, { action: 'environment.delete', target: { kind: 'environment', id }, details: { slug: environment.slug, auditSeq: seq, auditHash: hash } });
     return true;
   });
   if (!existed) throw notFound(id);

@@ -1,7 +1,7 @@
 import type { StoredFile } from '../../model/attachment.ts';
 import type { Environment } from '../../model/environment.ts';
 import { CollabError } from '../../model/errors.ts';
-import { recordAct } from '../audit/audit.ts';
+import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { filesOf } from '../records/partitions.ts';
 import { removeFile } from './attachments.ts';
@@ -44,7 +44,7 @@ export async function deleteUpload(ctx: Context, environment: Environment, fileI
     const { commentId } = await requireUpload(tx, environment, fileId);
     if (commentId !== null) throw new CollabError('attachment_linked', `The file ${fileId} belongs to the comment ${commentId}, which shows it. Delete the comment, or edit its attachments`);
     await removeFile(tx, environment.id, fileId);
-    await recordAct(ctx, tx, environment.id, { action: 'upload.delete', target: { kind: 'upload', id: fileId } });
+    await appendAuditRecord(ctx, tx, environment.id, { action: 'upload.delete', target: { kind: 'upload', id: fileId } });
   });
 }
 

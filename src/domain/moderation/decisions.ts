@@ -7,7 +7,7 @@ import type { ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { requireModerator } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
-import { auditActorOf, recordAct } from '../audit/audit.ts';
+import { auditActorOf, appendAuditRecord } from '../audit/audit.ts';
 import { findLocation, newLocation } from '../comments/comment-location.ts';
 import { insertComment, insertThread, replaceComment, threadExists } from '../comments/comment-writing.ts';
 import { removeComment } from '../comments/comments.ts';
@@ -141,7 +141,7 @@ function decidedBy(ctx: Context, actor: Actor): Pick<ModerationItem, 'decidedAt'
 
 function recordDecision(ctx: Context, tx: Transaction, actor: Actor, action: 'moderation.approve' | 'moderation.reject', { id, kind, commentId, userId, reports }: ModerationItem): Promise<void> {
   const details = { kind, commentId, authorId: userId, reports };
-  return recordAct(ctx, tx, actor.environment.id, { action, target: { kind: 'moderation-item', id }, details, actor: auditActorOf(ctx, actor) });
+  return appendAuditRecord(ctx, tx, actor.environment.id, { action, target: { kind: 'moderation-item', id }, details, actor: auditActorOf(ctx, actor) });
 }
 
 function requireUndecided({ state, decidedAt }: ModerationItem): void {

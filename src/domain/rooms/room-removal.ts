@@ -8,7 +8,7 @@ import type { Entry, Transaction } from '../../ports/store.ts';
 import { requireBackend, requireChange } from '../access/access.ts';
 import { checkRoomId } from '../input/bounds.ts';
 import { type Actor, operatorActor } from '../access/actor.ts';
-import { auditActorOf, recordAct } from '../audit/audit.ts';
+import { auditActorOf, appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { environmentById } from '../environments/environments.ts';
 import { removeItemsAbout } from '../moderation/queue.ts';
@@ -118,7 +118,7 @@ async function deleteThreads(ctx: Context, tx: Transaction, actor: Actor, deleti
   }
   tx.delete(removals, deletionKey(roomId));
   await deleteRecords(tx, actor, roomId, now);
-  await recordAct(ctx, tx, environmentId, { action: 'room.delete', target: { kind: 'room', id: roomId }, details: { threads }, actor: deletion.by });
+  await appendAuditRecord(ctx, tx, environmentId, { action: 'room.delete', target: { kind: 'room', id: roomId }, details: { threads }, actor: deletion.by });
   return true;
 }
 

@@ -2,7 +2,7 @@ import { CollabError, invalidField } from '../../model/errors.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { KeyPointer } from '../../model/key.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { recordAct } from '../audit/audit.ts';
+import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { ImportMarker } from '../environments/unfinished-work.ts';
 import { newStreamId } from '../events/streams.ts';
@@ -80,7 +80,7 @@ export class EnvironmentImport {
       markOrderComplete(tx, id);
       for (const key of this.#keys) await putKey(tx, key);
       const target = { kind: 'environment', id } as const;
-      for (const chain of [null, id]) await recordAct(this.#ctx, tx, chain, { action: 'environment.import', target, details: { slug, lines, keys: this.#keys.length } });
+      for (const chain of [null, id]) await appendAuditRecord(this.#ctx, tx, chain, { action: 'environment.import', target, details: { slug, lines, keys: this.#keys.length } });
     });
   }
 

@@ -12,7 +12,7 @@ import { actingUserId, requireAllRooms, requireBackend, requireRead } from '../a
 import { checkId, checkMetadata, isWebAddress } from '../input/bounds.ts';
 import type { Claims } from '../access/claims.ts';
 import type { Actor } from '../access/actor.ts';
-import { auditActorOf, recordAct } from '../audit/audit.ts';
+import { auditActorOf, appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { removeItemsBy } from '../moderation/queue.ts';
 import { emitChange } from '../events/emit.ts';
@@ -97,7 +97,7 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
       const erased: User = { ...emptyUser(userId), createdAt, updatedAt: timestamp(now), firstSeenAt: null, lastSeenAt: null };
       emitUser(tx, actor.environment, erased, online, { at: now, userId: actingUserId(actor), via: actor.via, erased: true });
       await removeItemsBy(tx, actor.environment.id, userId);
-      await recordAct(ctx, tx, actor.environment.id, { action: 'user.erase', target: { kind: 'user', id: userId }, actor: auditActorOf(ctx, actor) });
+      await appendAuditRecord(ctx, tx, actor.environment.id, { action: 'user.erase', target: { kind: 'user', id: userId }, actor: auditActorOf(ctx, actor) });
     }),
   );
   // The consumer of the event does this too, in case this process ends first.

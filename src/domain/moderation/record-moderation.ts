@@ -1,6 +1,6 @@
 import type { Transaction } from '../../ports/store.ts';
 import type { Actor } from '../access/actor.ts';
-import { type Act, auditActorOf, recordAct } from '../audit/audit.ts';
+import { type AuditEntry, auditActorOf, appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 
 /**
@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
  * author, a key of the scope `moderate`, or the operator on the command line. What backends do with a `full` key is part of the
  * application.
  */
-export async function recordModeration(ctx: Context, tx: Transaction, actor: Actor, authorId: string, act: Act): Promise<void> {
+export async function recordModeration(ctx: Context, tx: Transaction, actor: Actor, authorId: string, entry: AuditEntry): Promise<void> {
   const moderates = actor.kind === 'user' ? actor.userId !== authorId : actor.scope === 'moderate' || ctx.operator !== undefined;
-  if (moderates) await recordAct(ctx, tx, actor.environment.id, { ...act, actor: auditActorOf(ctx, actor) });
+  if (moderates) await appendAuditRecord(ctx, tx, actor.environment.id, { ...entry, actor: auditActorOf(ctx, actor) });
 }
