@@ -1,5 +1,5 @@
 import t from 'tap';
-import { actingUserId, requireAuthor, requireBackend, requireChange, requireRead, requireWrite } from '../../src/domain/access/access.ts';
+import { actorUserId, requireAuthor, requireBackend, requireChange, requireRead, requireWrite } from '../../src/domain/access/access.ts';
 import type { BackendActor, UserActor } from '../../src/domain/access/actor.ts';
 import type { CollabError } from '../../src/model/errors.ts';
 import { defaultSettings, type Environment } from '../../src/model/environment.ts';
@@ -55,6 +55,6 @@ await t.test('operations for backends refuse users, and writing needs the scope 
 });
 
 await t.test('an event names the user who acted, and null for a backend', async (t) => {
-  t.equal(actingUserId(user('member')), 'ann');
-  t.equal(actingUserId(backend('full')), null);
+  t.equal(actorUserId(user('member')), 'ann');
+  t.equal(actorUserId(backend('full')), null);
 });

@@ -72,7 +72,7 @@ export function userKey(environmentId: string, userId: string): string {
 }
 
 /** The user id that an event names as its actor; null for a backend. */
-export function actingUserId(actor: Actor): string | null {
+export function actorUserId(actor: Actor): string | null {
   return actor.kind === 'user' ? actor.userId : null;
 }
 

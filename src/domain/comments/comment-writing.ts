@@ -5,7 +5,7 @@ import { limitsOf } from '../../model/environment.ts';
 import { parseThreadStats, presentThread, renderThreadStats, type Thread, type ThreadRecord, type ThreadStats } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Actor } from '../access/actor.ts';
-import { actingUserId } from '../access/access.ts';
+import { actorUserId } from '../access/access.ts';
 import { emitChange } from '../events/emit.ts';
 import { consumeQuota } from '../quotas/usage.ts';
 import { NEWEST_KEY, roomRecordsOf, STATS_KEY, THREAD_KEY, threadKey, threadRecordsOf } from '../records/partitions.ts';
@@ -46,7 +46,7 @@ export function replaceComment(tx: Transaction, actor: Actor, { location, roomId
   tx.put(location.partition, location.key, text);
   updateThreadStats(tx, location.partition, at, 0);
   touchRoom(tx, environment.id, roomId, at);
-  emitChange(tx, environment, { type: 'comment.updated', at: now, roomId, threadId: comment.threadId, userId: actingUserId(actor), via, data: text });
+  emitChange(tx, environment, { type: 'comment.updated', at: now, roomId, threadId: comment.threadId, userId: actorUserId(actor), via, data: text });
   return text;
 }
 

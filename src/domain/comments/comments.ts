@@ -6,7 +6,7 @@ import { limitsOf } from '../../model/environment.ts';
 import { hasMetadata } from '../../model/metadata.ts';
 import { parseThreadStats, type ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actingUserId, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
+import { actorUserId, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
 import { checkAttachmentIds, removeAttachments, withAttachments } from '../files/attachments.ts';
 import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
 import { commentOf, parseCommentDraft } from './comment-draft.ts';
@@ -169,7 +169,7 @@ export async function removeComment(ctx: Context, tx: Transaction, actor: Actor,
     at: now,
     roomId: thread.roomId,
     threadId: thread.id,
-    userId: actingUserId(actor),
+    userId: actorUserId(actor),
     via: actor.via,
     data: JSON.stringify({ commentId, threadId: thread.id, threadDeleted }),
   });

@@ -9,7 +9,7 @@ import type { Limits } from '../../model/limits.ts';
 import { type Reaction, type ReactionCreate, ReactionCreateSchema } from '../../model/reaction.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actingUserId, requireAuthor, requireChange, requireWrite } from '../access/access.ts';
+import { actorUserId, requireAuthor, requireChange, requireWrite } from '../access/access.ts';
 import { checkId } from '../input/bounds.ts';
 import type { CommentLocation } from './comment-location.ts';
 import { updateThreadStats } from './comment-writing.ts';
@@ -98,7 +98,7 @@ function remove(ctx: Context, actor: Actor, commentId: string, reactionId: strin
       const { threadId, userId, emoji } = reaction;
       putReactions(tx, actor, located, comment.reactions.filter(({ id }) => id !== reactionId), now);
       const data = JSON.stringify({ reactionId, commentId, threadId, userId, emoji });
-      emitReaction(tx, actor, thread, { type: 'reaction.deleted', now, userId: actingUserId(actor), data });
+      emitReaction(tx, actor, thread, { type: 'reaction.deleted', now, userId: actorUserId(actor), data });
     }),
   );
 }

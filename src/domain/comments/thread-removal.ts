@@ -3,7 +3,7 @@ import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import type { Comment } from '../../model/comment.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import type { Entry, Transaction } from '../../ports/store.ts';
-import { actingUserId } from '../access/access.ts';
+import { actorUserId } from '../access/access.ts';
 import { removeAttachments } from '../files/attachments.ts';
 import { deleteLocation } from './comment-location.ts';
 import type { Actor } from '../access/actor.ts';
@@ -48,5 +48,5 @@ export async function deleteComments(tx: Transaction, environmentId: string, par
 /** Emits `thread.deleted`. */
 export function emitThreadDeleted(tx: Transaction, actor: Actor, { id, roomId }: ThreadRecord, now: number): void {
   const data = JSON.stringify({ threadId: id });
-  emitChange(tx, actor.environment, { type: 'thread.deleted', at: now, roomId, threadId: id, userId: actingUserId(actor), via: actor.via, data });
+  emitChange(tx, actor.environment, { type: 'thread.deleted', at: now, roomId, threadId: id, userId: actorUserId(actor), via: actor.via, data });
 }

@@ -8,7 +8,7 @@ import type { EventType } from '../../model/event.ts';
 import type { Limits } from '../../model/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import { parseThreadStats, type Position, presentThread, ThreadCreateSchema, ThreadPatchSchema, type ThreadRecord } from '../../model/thread.ts';
-import { actingUserId, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
+import { actorUserId, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
 import { withAttachments } from '../files/attachments.ts';
 import { checkRoomId, checkMetadata, checkPosition } from '../input/bounds.ts';
 import { commentOf, type ThreadDraft, validateCommentDraft } from './comment-draft.ts';
@@ -163,7 +163,7 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
       const thread = presentThread(changed, stats === undefined ? { commentCount: 1, updatedAt: changed.updatedAt } : parseThreadStats(stats));
       const data = JSON.stringify(thread);
       for (const type of types) {
-        emitChange(tx, actor.environment, { type, at: now, roomId: record.roomId, threadId, userId: actingUserId(actor), via: actor.via, data });
+        emitChange(tx, actor.environment, { type, at: now, roomId: record.roomId, threadId, userId: actorUserId(actor), via: actor.via, data });
       }
       return changed.resolved;
     }),
@@ -181,7 +181,7 @@ function changedThread(record: ThreadRecord, { resolved, metadata, position }: T
   if (position !== undefined && JSON.stringify(position) !== JSON.stringify(record.position)) changed = { ...changed, position, updatedAt: at };
   if (changed !== record) types.push('thread.updated');
   if (resolved !== undefined && resolved !== record.resolved) {
-    changed = { ...changed, resolved, updatedAt: at, resolvedAt: resolved ? at : null, resolvedBy: resolved ? actingUserId(actor) : null };
+    changed = { ...changed, resolved, updatedAt: at, resolvedAt: resolved ? at : null, resolvedBy: resolved ? actorUserId(actor) : null };
     types.push(resolved ? 'thread.resolved' : 'thread.reopened');
   }
   return { changed, types };

@@ -4,7 +4,7 @@ import { limitsOf } from '../../model/environment.ts';
 import { type Notification, NotificationsReadSchema, type NotificationsRead, READ_IDS } from '../../model/notification.ts';
 import { inScope, type RoomScope } from '../../model/room.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actingUserId } from '../access/access.ts';
+import { actorUserId } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
@@ -94,7 +94,7 @@ async function markWithin(ctx: Context, tx: Transaction, actor: Actor, userId: s
 }
 
 function emitRead(tx: Transaction, actor: Actor, data: NotificationsRead, now: number): void {
-  emitChange(tx, actor.environment, { type: 'notification.read', at: now, roomId: null, threadId: null, receiverId: data.userId, userId: actingUserId(actor), via: actor.via, data: JSON.stringify(data) });
+  emitChange(tx, actor.environment, { type: 'notification.read', at: now, roomId: null, threadId: null, receiverId: data.userId, userId: actorUserId(actor), via: actor.via, data: JSON.stringify(data) });
 }
 
 /** The unread notifications of a user that the actor sees. */

@@ -6,7 +6,7 @@ import { type Environment, limitsOf } from '../../model/environment.ts';
 import type { EventType } from '../../model/event.ts';
 import { noState, P2P_CONTENT_TYPE, type P2pRecord } from '../../model/p2p-state.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actingUserId, requireBackend, requireChange, requireRead, requireWrite } from '../access/access.ts';
+import { actorUserId, requireBackend, requireChange, requireRead, requireWrite } from '../access/access.ts';
 import { checkRoomId } from '../input/bounds.ts';
 import type { Actor } from '../access/actor.ts';
 import { type Context, requireCrdt } from '../context.ts';
@@ -234,7 +234,7 @@ async function putState(ctx: Context, tx: Transaction, actor: Actor, roomId: str
   const now = ctx.clock.now();
   const updatedAt = timestamp(now);
   const environmentId = actor.environment.id;
-  const record: P2pRecord = { version: before.version + 1, sizeBytes: bytes.byteLength, digest: digestOf(bytes), merges, updatedAt, updatedBy: actingUserId(actor) };
+  const record: P2pRecord = { version: before.version + 1, sizeBytes: bytes.byteLength, digest: digestOf(bytes), merges, updatedAt, updatedBy: actorUserId(actor) };
   if (await ensureRoom(tx, environmentId, roomId, updatedAt)) touchRoom(tx, environmentId, roomId, updatedAt);
   await putBytes(tx, environmentId, p2pOf(environmentId, roomId), before, staged);
   moveUsage(tx, actor, before, record);
@@ -256,7 +256,7 @@ function putRecord(tx: Transaction, actor: Actor, roomId: string, record: P2pRec
 
 /** Emits the event of a change, which does not contain the bytes. */
 function emitState(tx: Transaction, actor: Actor, roomId: string, { version, sizeBytes }: P2pRecord, now: number, type: EventType): void {
-  const userId = actingUserId(actor);
+  const userId = actorUserId(actor);
   const data = JSON.stringify({ roomId, version, sizeBytes, updatedAt: timestamp(now), updatedBy: userId });
   emitChange(tx, actor.environment, { type, at: now, roomId, threadId: null, userId, via: actor.via, data });
 }

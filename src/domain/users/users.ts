@@ -8,7 +8,7 @@ import { hasMetadata } from '../../model/metadata.ts';
 import type { RoomScope } from '../../model/room.ts';
 import { type TokenScope, type User, type UserPut, UserPutSchema } from '../../model/user.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actingUserId, requireAllRooms, requireBackend, requireRead } from '../access/access.ts';
+import { actorUserId, requireAllRooms, requireBackend, requireRead } from '../access/access.ts';
 import { checkId, checkMetadata, isWebAddress } from '../input/bounds.ts';
 import type { Claims } from '../access/claims.ts';
 import type { Actor } from '../access/actor.ts';
@@ -70,7 +70,7 @@ function parsePut(actor: Actor, userId: string, input: unknown): Upsert {
   if (put.metadata !== undefined) checkMetadata(put.metadata, limits);
   if (put.avatarUrl !== undefined && !isWebAddress(put.avatarUrl)) throw invalidField('avatarUrl', 'must be an http or https address', put.avatarUrl);
   if (put.email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(put.email)) throw invalidField('email', 'must be an email address', put.email);
-  return { userId, fields: definedFields(put), seen: false, createOnly: actor.rooms !== null, actingUserId: actingUserId(actor), via: actor.via };
+  return { userId, fields: definedFields(put), seen: false, createOnly: actor.rooms !== null, actorUserId: actorUserId(actor), via: actor.via };
 }
 
 /**
@@ -95,7 +95,7 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
       deleteFromOrder(tx, actor.environment.id, { createdAt, userId });
       tx.delete(notificationSettingsOf(actor.environment.id), key);
       const erased: User = { ...emptyUser(userId), createdAt, updatedAt: timestamp(now), firstSeenAt: null, lastSeenAt: null };
-      emitUser(tx, actor.environment, erased, online, { at: now, userId: actingUserId(actor), via: actor.via, erased: true });
+      emitUser(tx, actor.environment, erased, online, { at: now, userId: actorUserId(actor), via: actor.via, erased: true });
       await removeItemsBy(tx, actor.environment.id, userId);
       await appendAuditRecord(ctx, tx, actor.environment.id, { action: 'user.erase', target: { kind: 'user', id: userId }, actor: auditActorOf(ctx, actor) });
     }),
@@ -149,7 +149,7 @@ export async function recordUserFromToken(ctx: Context, environment: Environment
   if (unchanged !== undefined && unchanged.stored === stored && !isSeenAgain(unchanged.user, now)) return unchanged.user;
   const { name, avatarUrl, email, metadata } = claims;
   const tokenScope: TokenScope = { rooms: claims.rooms, issuedAt: timestamp(claims.issuedAt ?? now) };
-  const change: Upsert = { userId: claims.userId, fields: definedFields({ name, avatarUrl, email, metadata }), seen: true, tokenScope, actingUserId: claims.userId, via };
+  const change: Upsert = { userId: claims.userId, fields: definedFields({ name, avatarUrl, email, metadata }), seen: true, tokenScope, actorUserId: claims.userId, via };
   if (stored !== undefined) {
     const user = JSON.parse(stored) as User;
     if (applyChange(user, change, now) === user) {
@@ -173,7 +173,7 @@ export async function requireKnownAuthor(ctx: Context, tx: Transaction, actor: A
     throw unknownUser(userId);
   }
   const now = ctx.clock.now();
-  const user = applyChange(null, { userId, fields: {}, seen: actor.kind === 'user', actingUserId: userId, via: actor.via }, now);
+  const user = applyChange(null, { userId, fields: {}, seen: actor.kind === 'user', actorUserId: userId, via: actor.via }, now);
   tx.put(partition, key, JSON.stringify(user));
   addToOrder(tx, actor.environment.id, user);
   // A connected user has a record: one without it can have no socket but the one of this write.
@@ -213,7 +213,7 @@ interface Upsert {
   readonly tokenScope?: TokenScope;
   /** Whether an existing user must not be changed. */
   readonly createOnly?: boolean;
-  readonly actingUserId: string | null;
+  readonly actorUserId: string | null;
   readonly via: Via;
 }
 
@@ -236,7 +236,7 @@ async function upsertWithin(ctx: Context, tx: Transaction, environment: Environm
   tx.put(partition, key, JSON.stringify(user));
   if (existing === null) addToOrder(tx, environment.id, user);
   if (existing === null || hasChanges(existing, change.fields)) {
-    emitUser(tx, environment, user, online, { at: now, userId: change.actingUserId, via: change.via });
+    emitUser(tx, environment, user, online, { at: now, userId: change.actorUserId, via: change.via });
   }
   return user;
 }

@@ -4,7 +4,7 @@ import type { BackendActor, UserActor } from '../../domain/access/actor.ts';
 import type { Context } from '../../domain/context.ts';
 import { authenticateSecretKey, type AuthenticatedBackend } from '../../domain/access/keys.ts';
 import { authenticateUser } from '../../domain/access/tokens.ts';
-import { actFor } from '../../domain/users/acting.ts';
+import { impersonate } from '../../domain/users/impersonate.ts';
 import { recordUserFromToken } from '../../domain/users/users.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { RequestHead } from '../../net/request-head.ts';
@@ -50,7 +50,7 @@ export function authenticate(request: ApiRequest, route: Route, key: KeyLookup):
       return;
     case 'user':
     case 'either':
-      return authenticateBrowser(request, route.credential, key, route.acting === true);
+      return authenticateBrowser(request, route.credential, key, route.allowsImpersonation === true);
     case 'admin':
       return authenticateAdminOf(request.ctx, request.head.authorization).then((session) => void (request.adminSession = session));
     case 'public':
@@ -61,9 +61,9 @@ export function authenticate(request: ApiRequest, route: Route, key: KeyLookup):
   }
 }
 
-async function authenticateBrowser(request: ApiRequest, credential: 'user' | 'either', key: KeyLookup, acting: boolean): Promise<void> {
+async function authenticateBrowser(request: ApiRequest, credential: 'user' | 'either', key: KeyLookup, allowsImpersonation: boolean): Promise<void> {
   const { head, ctx, services, headers } = request;
-  const caller = credential === 'user' || hasOnlyUserCredentials(head) ? await authenticateUserOf(ctx, head, services.log, acting ? { key, access: 'create' } : null) : backendOf(key);
+  const caller = credential === 'user' || hasOnlyUserCredentials(head) ? await authenticateUserOf(ctx, head, services.log, allowsImpersonation ? { key, access: 'create' } : null) : backendOf(key);
   request.caller = caller;
   headers.push(...corsHeaders(caller.environment, head.origin));
 }
@@ -73,8 +73,8 @@ function hasOnlyUserCredentials({ authorization, serviceKey, serviceToken }: Req
   return authorization === '' && (serviceKey !== '' || serviceToken !== '');
 }
 
-/** A secret key that may act for a user. */
-export interface ActingKey {
+/** A secret key that may impersonate a user. */
+export interface ImpersonationKey {
   readonly key: KeyLookup;
   /** The access that the key must allow. */
   readonly access: 'read' | 'create';
@@ -82,18 +82,18 @@ export interface ActingKey {
 
 /**
  * The user that `X-Service-Key` and `X-Service-Token` authenticate, who is recorded as known; or the one in the parameter
- * `userId`, for whom a secret key acts. Throws `missing_credentials`, `invalid_key`, `environment_disabled`, `invalid_token`,
- * `token_expired`, `origin_not_allowed`, and for a secret key as `actFor`.
+ * `userId`, whom a secret key impersonates. Throws `missing_credentials`, `invalid_key`, `environment_disabled`, `invalid_token`,
+ * `token_expired`, `origin_not_allowed`, and for a secret key as `impersonate`.
  *
- * @param acting null where secret keys may not act for users
+ * @param impersonation null where secret keys may not impersonate users
  */
-export async function authenticateUserOf(ctx: Context, head: RequestHead, log: Logger, acting: ActingKey | null = null): Promise<UserActor> {
+export async function authenticateUserOf(ctx: Context, head: RequestHead, log: Logger, impersonation: ImpersonationKey | null = null): Promise<UserActor> {
   const { serviceKey, serviceToken, origin, authorization, query } = head;
-  if (acting !== null && authorization !== '' && serviceKey === '' && serviceToken === '') {
+  if (impersonation !== null && authorization !== '' && serviceKey === '' && serviceToken === '') {
     const userId = new URLSearchParams(query).get('userId');
-    if (userId !== null) return actFor(ctx, backendOf(acting.key), userId, acting.access);
+    if (userId !== null) return impersonate(ctx, backendOf(impersonation.key), userId, impersonation.access);
   }
-  if (serviceKey === '') throw missing(`X-Service-Key is missing: ${acting === null || authorization === '' ? 'send the publishable key in it, together with X-Service-Token' : actingRemedy(acting.key)}`);
+  if (serviceKey === '') throw missing(`X-Service-Key is missing: ${impersonation === null || authorization === '' ? 'send the publishable key in it, together with X-Service-Token' : impersonationRemedy(impersonation.key)}`);
   if (serviceToken === '') throw missing('X-Service-Token is missing: send the token of a user in it, together with X-Service-Key');
   const { actor, claims } = await authenticateUser(ctx, serviceKey, serviceToken, 'rest');
   requireOrigin(actor.environment, origin);
@@ -107,7 +107,7 @@ export async function authenticateUserOf(ctx: Context, head: RequestHead, log: L
 }
 
 /** Names the missing part of a request with `Authorization` that names no user, and what to send. */
-function actingRemedy(key: KeyLookup): string {
+function impersonationRemedy(key: KeyLookup): string {
   const sent = key instanceof CollabError ? 'Authorization was sent, but without a valid secret key and a user; with a valid key,' : 'a secret key was sent, but no user;';
   return `${sent} add ?userId=<user> for the user for whom the key acts, or send the publishable key in X-Service-Key and the token of a user in X-Service-Token`;
 }

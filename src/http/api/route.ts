@@ -20,8 +20,8 @@ export interface Route {
    * token, `either` one or the other, `admin` `Authorization: Bearer adm_…`, `public` none.
    */
   readonly credential: 'secret' | 'user' | 'either' | 'admin' | 'public';
-  /** Whether a secret key may be sent instead of the credential `user`, with the user that it acts for in the parameter `userId`. */
-  readonly acting?: boolean;
+  /** Whether a secret key may be sent instead of the credential `user`, to impersonate the user in the parameter `userId`. */
+  readonly allowsImpersonation?: boolean;
   /**
    * What the credential must allow; `own` is a change of what belongs to one user alone, which users of every role may make. It
    * is checked before the body is read; not checked on a route for admins or the public.

@@ -74,7 +74,7 @@ function operationOf(route: Route): JsonObject {
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     tags: [tagOf(route)],
-    ...securityOf[route.acting === true ? 'either' : route.credential],
+    ...securityOf[route.allowsImpersonation === true ? 'either' : route.credential],
     parameters: parametersOf(route),
     ...requestBodyOf(route),
     responses: { ...answersOf(route), ...refusals(errorsOf(route)) },

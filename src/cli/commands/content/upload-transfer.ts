@@ -11,7 +11,7 @@ import { guessedType, SIGNATURE_BYTES } from '../../../domain/files/guess-type.t
 import { getUpload, type UploadView } from '../../../domain/files/upload-records.ts';
 import { beginUpload, type UploadConfig } from '../../../domain/files/uploads.ts';
 import type { UserActor } from '../../../domain/access/actor.ts';
-import { actFor } from '../../../domain/users/acting.ts';
+import { impersonate } from '../../../domain/users/impersonate.ts';
 import type { Attachment } from '../../../model/attachment.ts';
 import type { BlobReader } from '../../../ports/blobs.ts';
 import { addCommand } from '../../command.ts';
@@ -53,7 +53,7 @@ async function create(file: string, { env, user, type }: { env: string; user: st
   const path = resolve(pathArgument('<file>', file));
   const { size } = await requireFile(path);
   const attachment = await writeContent(at, env, async (ctx, backend, config) => {
-    const actor = await actFor(ctx, backend, user, 'create');
+    const actor = await impersonate(ctx, backend, user, 'create');
     return withBaseUrl(await store(ctx, actor, config, { path, size, type }), baseUrl(config));
   });
   printResult(at.json, attachment, () =>

@@ -13,7 +13,7 @@ export const uploadRoutes: readonly Route[] = [
       'Send the `id` of the answer in `attachmentIds` when you create or edit a thread or comment. A file that is not linked is removed after 24 hours. ' +
       'Get the file from its `url` with the same two headers. A backend may send a secret key instead, and the user for whom it uploads in `userId`.',
     credential: 'user',
-    acting: true,
+    allowsImpersonation: true,
     query: [{ name: 'userId', schema: Type.String({ description: 'With a secret key: the user for whom it uploads, and whose quotas count.' }) }],
     access: 'create',
     upload: true,

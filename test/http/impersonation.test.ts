@@ -4,7 +4,7 @@ import { startService } from '../helpers/service.ts';
 import { formOf, getFile, upload } from '../helpers/upload.ts';
 import { addUser, type CreatedThread, done, type Failure } from '../helpers/writer.ts';
 
-// A secret key acts for the user in `userId`.
+// A secret key impersonates the user in `userId`.
 
 const service = await startService(t);
 const tenant = await service.tenant('acting');

@@ -6,12 +6,12 @@ import { checkId } from '../input/bounds.ts';
 import { requireKnownUser } from './users.ts';
 
 /**
- * The user that a backend acts for, within the rooms of its key: what the user does counts against the quotas of the user. A
+ * The user that a backend impersonates, within the rooms of its key: what the user does counts against the quotas of the user. A
  * key that may moderate makes a moderator of the user. Throws `forbidden`, `invalid_request`, `unknown_user`.
  *
  * @param access what the key must allow
  */
-export async function actFor(ctx: Context, backend: BackendActor, userId: string, access: 'read' | 'create'): Promise<UserActor> {
+export async function impersonate(ctx: Context, backend: BackendActor, userId: string, access: 'read' | 'create'): Promise<UserActor> {
   const { environment, rooms, scope, via } = backend;
   if (access === 'create') requireWrite(backend);
   checkId('userId', userId, limitsOf(environment));
