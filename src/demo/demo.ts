@@ -3,7 +3,7 @@ import { operatorActor } from '../domain/access/actor.ts';
 import type { Context } from '../domain/context.ts';
 import { findEnvironment } from '../domain/environments/environments.ts';
 import { listKeys } from '../domain/access/keys.ts';
-import { mintUserToken } from '../domain/access/tokens.ts';
+import { signUserToken } from '../domain/access/tokens.ts';
 import { escapeId, usersOf } from '../domain/records/partitions.ts';
 import { putUser } from '../domain/users/users.ts';
 import { CollabError } from '../model/errors.ts';
@@ -97,7 +97,7 @@ async function session(ctx: Context, environment: Environment, userId: string): 
     throw new CollabError('invalid_request', `user must be one of ${demoUsers.map((known) => known.userId).join(', ')}`);
   }
   const publishableKey = await publishableKeyOf(ctx, environment);
-  const { token, expiresAt } = await mintUserToken(ctx, environment, { ...user, ttlSeconds: SESSION_SECONDS });
+  const { token, expiresAt } = await signUserToken(ctx, environment, { ...user, ttlSeconds: SESSION_SECONDS });
   return JSON.stringify({ publishableKey, token, expiresAt, userId, users: demoUsers, environmentId: environment.id, roomId: DEMO_ROOM });
 }
 

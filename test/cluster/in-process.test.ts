@@ -10,7 +10,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { createEnvironment } from '../../src/domain/environments/environments.ts';
 import { createKey } from '../../src/domain/access/keys.ts';
 import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
-import { mintUserToken } from '../../src/domain/access/tokens.ts';
+import { signUserToken } from '../../src/domain/access/tokens.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { isEvent, TestSocket } from '../helpers/socket.ts';
 
@@ -37,7 +37,7 @@ async function twoWorkers(t: Test) {
   const { value: secret } = await createKey(one.ctx, environment, { kind: 'secret' });
   const { value: publishable } = await createKey(one.ctx, environment, { kind: 'publishable' });
   await addSigningKey(one.ctx, environment, { kind: 'secret' });
-  const { token } = await mintUserToken(one.ctx, environment, { userId: 'ann', ttlSeconds: 3_600 });
+  const { token } = await signUserToken(one.ctx, environment, { userId: 'ann', ttlSeconds: 3_600 });
   const post = async (url: string, body: object): Promise<Response> =>
     fetch(url, { method: 'POST', headers: { Authorization: `Bearer ${secret}`, 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
   const join_ = async (url: string): Promise<TestSocket> => {

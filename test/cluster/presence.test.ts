@@ -21,8 +21,8 @@ async function cluster(t: Test): Promise<Cluster> {
 
 /** Opens sockets of a user that join the room. The system decides which worker gets which socket. */
 async function enter(server: Cluster, userId: string, count = 1): Promise<TestSocket[]> {
-  const minted = await collab('token', 'create', '--env', 'default', '--user', userId, '--dir', server.dir, '--json');
-  const { token } = JSON.parse(minted.stdout) as { token: string };
+  const created = await collab('token', 'create', '--env', 'default', '--user', userId, '--dir', server.dir, '--json');
+  const { token } = JSON.parse(created.stdout) as { token: string };
   const headers = { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token };
   const sockets = Array.from({ length: count }, () => new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, { headers }));
   for (const socket of sockets) {

@@ -39,8 +39,8 @@ const bodies = async (server: Cluster, threadId: string): Promise<string[]> =>
   (await api<{ items: { body: string }[] }>(server, 'GET', `/threads/${threadId}/comments`)).body.items.map(({ body }) => body);
 
 async function connect(server: Cluster, userId: string): Promise<TestSocket> {
-  const minted = await collab('token', 'create', '--env', 'default', '--user', userId, '--dir', server.dir, '--json');
-  const { token } = JSON.parse(minted.stdout) as { token: string };
+  const created = await collab('token', 'create', '--env', 'default', '--user', userId, '--dir', server.dir, '--json');
+  const { token } = JSON.parse(created.stdout) as { token: string };
   const socket = new TestSocket(`${server.url.replace('http', 'ws')}/api/v1/ws`, {
     headers: { 'X-Service-Key': server.keys.publishableKey, 'X-Service-Token': token },
   });

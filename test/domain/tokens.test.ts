@@ -3,7 +3,7 @@ import t from 'tap';
 import { updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { createKey } from '../../src/domain/access/keys.ts';
 import { addSigningKey, listSigningKeys, removeSigningKey } from '../../src/domain/access/signing-keys.ts';
-import { authenticateUser, mintUserToken, verifyUserToken } from '../../src/domain/access/tokens.ts';
+import { authenticateUser, signUserToken, verifyUserToken } from '../../src/domain/access/tokens.ts';
 import { createWorld, START } from './world.ts';
 
 const SECRET = 'a secret of at least thirty-two bytes';
@@ -191,17 +191,17 @@ await t.test('invalid signing keys are refused when they are registered', async 
   t.equal(createPublicKey(pem(ed.publicKey)).asymmetricKeyType, 'ed25519');
 });
 
-await t.test('a minted token verifies, and its bounds are checked', async (t) => {
+await t.test('a signed token verifies, and its bounds are checked', async (t) => {
   const { ctx, environment } = await createWorld(t);
-  const mint = (over: object = {}) => mintUserToken(ctx, environment, { userId: 'ann', ttlSeconds: 60, ...over });
-  await t.rejects(mint(), { message: /no signing secret/ });
+  const issue = (over: object = {}) => signUserToken(ctx, environment, { userId: 'ann', ttlSeconds: 60, ...over });
+  await t.rejects(issue(), { message: /no signing secret/ });
   await addSigningKey(ctx, environment, { kind: 'secret', secret: SECRET, kid: 'k1' });
-  const { token: text, expiresAt } = await mint({ name: 'Ann', role: 'moderator', rooms: ['a'], avatarUrl: 'https://a.example/' });
+  const { token: text, expiresAt } = await issue({ name: 'Ann', role: 'moderator', rooms: ['a'], avatarUrl: 'https://a.example/' });
   t.equal(expiresAt, new Date((now + 60) * 1000).toISOString());
   t.same(JSON.parse(Buffer.from(text.split('.')[0] ?? '', 'base64url').toString()), { alg: 'HS256', kid: 'k1', typ: 'JWT' });
   t.match(await verifyUserToken(ctx, environment, text), { userId: 'ann', name: 'Ann', role: 'moderator', rooms: ['a'], avatarUrl: 'https://a.example/' });
-  for (const ttlSeconds of [0, 86_401, 1.5]) await t.rejects(mint({ ttlSeconds }), { code: 'invalid_request', message: 'ttl must be between 1 and 86400 seconds' });
-  await t.rejects(mint({ userId: '' }), { message: 'userId must be 1 to 128 characters' });
+  for (const ttlSeconds of [0, 86_401, 1.5]) await t.rejects(issue({ ttlSeconds }), { code: 'invalid_request', message: 'ttl must be between 1 and 86400 seconds' });
+  await t.rejects(issue({ userId: '' }), { message: 'userId must be 1 to 128 characters' });
 });
 
 await t.test('a publishable key and a token authenticate a user', async (t) => {

@@ -6,7 +6,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { createKey } from '../../src/domain/access/keys.ts';
 import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
-import { mintUserToken, type TokenRequest } from '../../src/domain/access/tokens.ts';
+import { signUserToken, type TokenRequest } from '../../src/domain/access/tokens.ts';
 import type { Actor } from '../../src/domain/access/actor.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { createEnvironment } from '../../src/domain/environments/environments.ts';
@@ -71,7 +71,7 @@ export async function createWorld(t: Test, ports: { store?: Store; shared?: Shar
     relay: new Relay(),
     key,
     backend: { kind: 'backend', environment, keyId: 'key_test', scope: 'full', rooms: null, via: 'rest' },
-    token: async (request) => (await mintUserToken(ctx, environment, { ttlSeconds: 3600, ...request })).token,
+    token: async (request) => (await signUserToken(ctx, environment, { ttlSeconds: 3600, ...request })).token,
   };
 }
 

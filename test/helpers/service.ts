@@ -12,7 +12,7 @@ import { createEnvironment, environmentById, updateEnvironment } from '../../src
 import { createKey } from '../../src/domain/access/keys.ts';
 import type { KeyCreate } from '../../src/model/key.ts';
 import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
-import { mintUserToken, type TokenRequest } from '../../src/domain/access/tokens.ts';
+import { signUserToken, type TokenRequest } from '../../src/domain/access/tokens.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import type { Filters } from '../../src/ports/filters.ts';
 import { createLogger } from '../../src/observability/log.ts';
@@ -110,7 +110,7 @@ async function newTenant(t: Test, service: Service, slug: string, settings: Envi
   const { value: secretKey } = await createKey(ctx, environment, { kind: 'secret' });
   const { value: publishableKey } = await createKey(ctx, environment, { kind: 'publishable' });
   const urlOf = (worker = 0): string => urls[worker] ?? '';
-  const token: Tenant['token'] = async (request) => (await mintUserToken(ctx, environment, { ttlSeconds: 3600, ...request })).token;
+  const token: Tenant['token'] = async (request) => (await signUserToken(ctx, environment, { ttlSeconds: 3600, ...request })).token;
   const userHeaders: Tenant['userHeaders'] = async (request) => ({ 'X-Service-Key': publishableKey, 'X-Service-Token': await token(request) });
   const openAt = (worker: number | undefined, options: SocketOptions, search: string): TestSocket => {
     const socket = new TestSocket(`${urlOf(worker).replace('http', 'ws')}/api/v1/ws${search}`, options);

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { createKey } from '../../src/domain/access/keys.ts';
-import { mintUserToken } from '../../src/domain/access/tokens.ts';
+import { signUserToken } from '../../src/domain/access/tokens.ts';
 import { isForBrowsers } from '../../src/http/api/browser-access.ts';
 import { apiRoutes } from '../../src/http/api/routes.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
@@ -14,7 +14,7 @@ const PAGE = 'https://app.example.com';
 /** The headers that a page sends. */
 async function pageHeaders(server: TestServer, origin: string): Promise<Record<string, string>> {
   const { value } = await createKey(server.ctx, server.environment, { kind: 'publishable' });
-  const { token } = await mintUserToken(server.ctx, server.environment, { userId: 'ann', ttlSeconds: 600 });
+  const { token } = await signUserToken(server.ctx, server.environment, { userId: 'ann', ttlSeconds: 600 });
   return { 'X-Service-Key': value, 'X-Service-Token': token, Origin: origin };
 }
 

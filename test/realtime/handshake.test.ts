@@ -4,7 +4,7 @@ import t from 'tap';
 import { createEnvironment, updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { createKey, revokeKey } from '../../src/domain/access/keys.ts';
 import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
-import { mintUserToken } from '../../src/domain/access/tokens.ts';
+import { signUserToken } from '../../src/domain/access/tokens.ts';
 import { getUser } from '../../src/domain/users/users.ts';
 import { timestamp } from '../../src/lib/clock.ts';
 import { createWorld, START, startWorker } from '../helpers/realtime.ts';
@@ -238,7 +238,7 @@ await t.test('a token of another environment is refused', async (t) => {
   const worker = await startWorker(t, world);
   const other = await createEnvironment(world.ctx, { slug: 'other' });
   await addSigningKey(world.ctx, other, { kind: 'secret' });
-  const { token } = await mintUserToken(world.ctx, other, { userId: 'ann', ttlSeconds: 60 });
+  const { token } = await signUserToken(world.ctx, other, { userId: 'ann', ttlSeconds: 60 });
   t.strictSame(await worker.open(inProtocols(world.key, token)).closed, { code: 4401, reason: 'invalid_token' });
 });
 

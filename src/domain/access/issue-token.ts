@@ -5,7 +5,7 @@ import { requireBackend } from './access.ts';
 import type { Actor } from './actor.ts';
 import type { Context } from '../context.ts';
 import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
-import { mintUserToken } from './tokens.ts';
+import { signUserToken } from './tokens.ts';
 import { preparePutWithToken } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
@@ -26,7 +26,7 @@ export async function issueToken(ctx: Context, actor: Actor, userId: string, inp
     await putUser(tx);
     // Each use of a token writes its claims to the user. A confined key must not change an existing user that way.
     const claims = actor.rooms === null ? { name, avatarUrl } : {};
-    const { token, expiresAt } = await mintUserToken(ctx, actor.environment, { userId, ttlSeconds: ttl, ...claims, role, rooms });
+    const { token, expiresAt } = await signUserToken(ctx, actor.environment, { userId, ttlSeconds: ttl, ...claims, role, rooms });
     return { status: 201, body: JSON.stringify({ token, expiresAt }) };
   });
 }

@@ -94,7 +94,7 @@ export async function verifyUserToken(ctx: Context, environment: Environment, to
  * Signs a token with the newest HS256 secret of the environment. Throws `invalid_request` if there is none or a field
  * is out of bounds. `expiresAt` is an ISO 8601 time.
  */
-export async function mintUserToken(ctx: Context, environment: Environment, request: TokenRequest): Promise<{ token: string; expiresAt: string }> {
+export async function signUserToken(ctx: Context, environment: Environment, request: TokenRequest): Promise<{ token: string; expiresAt: string }> {
   const { userId, ttlSeconds, name, avatarUrl, role, rooms } = request;
   checkId('userId', userId, limitsOf(environment));
   const { jwtMaxLifetime, jwtIssuer } = environment.settings;

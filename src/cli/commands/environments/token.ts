@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { findEnvironment } from '../../../domain/environments/environments.ts';
-import { mintUserToken, type TokenRequest } from '../../../domain/access/tokens.ts';
+import { signUserToken, type TokenRequest } from '../../../domain/access/tokens.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { choiceFlag, durationOption, listOption } from '../../option-values.ts';
 import { withStore } from '../../shared/open-store.ts';
@@ -51,7 +51,7 @@ async function create(options: CreateOptions, command: Command): Promise<void> {
     ...(role !== undefined && { role }),
     ...(rooms !== undefined && { rooms: listOption(rooms) }),
   };
-  const token = await withStore(at, async (ctx) => mintUserToken(ctx, await findEnvironment(ctx, env), request));
+  const token = await withStore(at, async (ctx) => signUserToken(ctx, await findEnvironment(ctx, env), request));
   printResult(at.json, token, () =>
     `${token.token}\n\nValid until ${token.expiresAt}.${nextSteps('Send it as X-Service-Token, together with the publishable key as X-Service-Key.')}`,
   );
