@@ -3,7 +3,7 @@ import type { Exchange } from './core/exchange.ts';
 import type { RequestMeter } from './core/request-meter.ts';
 import type { RequestTracer } from './core/request-tracer.ts';
 
-/** Counts the requests that are not answered yet, and logs, measures and traces each when it is over. */
+/** Counts the requests that are not answered yet, and logs, measures and traces each when it is finished. */
 export class PendingRequests {
   readonly #log: Logger;
   readonly #meter: RequestMeter | null;

@@ -18,7 +18,7 @@ export class RawConnection {
   /** Bytes that the next answer needs, as far as its head tells: nobody looks before they are there. */
   #needed = 0;
   #wake: () => void = () => {};
-  #over = false;
+  #ended = false;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
@@ -31,7 +31,7 @@ export class RawConnection {
     socket.on('error', () => {});
     this.ended = new Promise((resolve) => {
       socket.on('close', () => {
-        this.#over = true;
+        this.#ended = true;
         this.#wake();
         resolve(this.#received().toString('latin1'));
       });
@@ -76,24 +76,24 @@ export class RawConnection {
         this.#size = received.length - parsed.length;
         return parsed.answer;
       }
-      if (this.#over) throw new Error(`the connection ended after ${JSON.stringify(received.toString('latin1').slice(0, 200))}`);
-      await this.#news();
+      if (this.#ended) throw new Error(`the connection ended after ${JSON.stringify(received.toString('latin1').slice(0, 200))}`);
+      await this.#nextChunk();
     }
   }
 
   /** Resolves with everything received and not taken, once it satisfies `enough`, which is asked from `atLeast` bytes on. */
   async until(enough: (received: string) => boolean, atLeast = 0): Promise<string> {
     this.#needed = atLeast;
-    while (this.#size < atLeast && !this.#over) await this.#news();
+    while (this.#size < atLeast && !this.#ended) await this.#nextChunk();
     for (;;) {
       const text = this.#received().toString('utf8');
       if (enough(text)) return text;
-      if (this.#over) throw new Error(`the connection ended after ${JSON.stringify(text.slice(-200))}`);
-      await this.#news();
+      if (this.#ended) throw new Error(`the connection ended after ${JSON.stringify(text.slice(-200))}`);
+      await this.#nextChunk();
     }
   }
 
-  #news(): Promise<void> {
+  #nextChunk(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });

@@ -187,10 +187,10 @@ t.test('a client that goes away leaves an exchange that does nothing', async (t)
   const [exchange] = state.exchanges;
   if (exchange === undefined) return;
   t.match(exchange.peer, /127\.0\.0\.1|7f00:0001/);
-  const gone = new Promise<void>((resolve) => exchange.onGone(resolve));
+  const gone = new Promise<void>((resolve) => exchange.onDisconnect(resolve));
   connection.destroy();
   await gone;
-  t.ok(exchange.over);
+  t.ok(exchange.isFinished);
   t.strictSame(state.finished, [exchange]);
   exchange.send(200, [], 'late');
   exchange.startStream(200, []);
@@ -200,7 +200,7 @@ t.test('a client that goes away leaves an exchange that does nothing', async (t)
   exchange.drop();
   t.equal(exchange.peer, '');
   t.equal(exchange.status, 0);
-  exchange.onGone(() => t.pass('a late listener is called at once'));
+  exchange.onDisconnect(() => t.pass('a late listener is called at once'));
   t.equal(state.finished.length, 1);
 });
 

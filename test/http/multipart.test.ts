@@ -22,7 +22,7 @@ function parse(boundary: string, pieces: readonly Buffer[]): Part[] {
       }
     }
   }
-  if (!parser.over) throw new Error('not over');
+  if (!parser.isComplete) throw new Error('not complete');
   return parts;
 }
 
@@ -86,7 +86,7 @@ t.test('data is passed on as it arrives, except what may be a boundary', (t) => 
   feed('c');
   t.same(sizes, [100_000, 1000, 5], 'it was not a boundary');
   feed('\r\n--b--');
-  t.ok(parser.over);
+  t.ok(parser.isComplete);
   t.end();
 });
 
@@ -107,7 +107,7 @@ t.test('a malformed body is refused with the reason', (t) => {
   ];
   for (const [text, message] of cases) t.throws(() => parse('b', [Buffer.from(text)]), message, text.slice(0, 60));
   for (const text of ['', '--b', '--b\r\n', head, `${head}\r\n`, `${head}\r\nx`, `${head}\r\nx\r\n--b`, `${head}\r\nx\r\n--b\r\n`]) {
-    t.throws(() => parse('b', [Buffer.from(text)]), /not over/, `cut off: ${JSON.stringify(text.slice(-20))}`);
+    t.throws(() => parse('b', [Buffer.from(text)]), /not complete/, `cut off: ${JSON.stringify(text.slice(-20))}`);
   }
   t.end();
 });

@@ -88,10 +88,10 @@ export class EventStream implements OpenStream {
       if (event === null) this.#onDeleted();
       else this.#onCommit(event);
     });
-    exchange.onGone(() => this.#close());
+    exchange.onDisconnect(() => this.#close());
     try {
       const recovered = await this.#seek(since);
-      if (exchange.over) return;
+      if (exchange.isFinished) return;
       if (this.#isDeleted) throw new CollabError('environment_not_found', 'The environment has been deleted');
       this.#hasStarted = true;
       exchange.startStream(200, [eventStreamHead, ...headers]);
@@ -161,7 +161,7 @@ export class EventStream implements OpenStream {
       do {
         this.#missed = false;
         const events = await redactErasedUsers(store, this.#actor.environment.id, await store.events(this.#streamName, this.#position, PAGE_SIZE));
-        if (exchange.over) return;
+        if (exchange.isFinished) return;
         const [first] = events;
         if (first !== undefined && first.seq !== this.#position + 1) return this.end();
         this.#send(events);

@@ -74,7 +74,7 @@ class FileReceiver {
   }
 
   async finish(): Promise<Attachment> {
-    if (!this.#parser.over) throw new CollabError('invalid_request', 'The body ends before its last boundary');
+    if (!this.#parser.isComplete) throw new CollabError('invalid_request', 'The body ends before its last boundary');
     await this.#beginUntyped();
     if (this.#upload === null) throw new CollabError('invalid_request', `No file provided: send one part named file; ${this.#partNames.length === 0 ? 'the body has no part' : `the body has ${this.#partNames.map(formatValue).join(', ')}`}`);
     return this.#upload.finish();

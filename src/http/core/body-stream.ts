@@ -27,7 +27,7 @@ export class BodyStream {
   readonly #waiting: Block[] = [];
   #size = 0;
   #maxWaiting: number;
-  #over: 'end' | 'gone' | null = null;
+  #ended: 'end' | 'gone' | null = null;
   #wakeReader: (() => void) | null = null;
   /** The block that the reader has. */
   #lent: Buffer | null = null;
@@ -56,8 +56,8 @@ export class BodyStream {
   async read(): Promise<BodyChunk> {
     if (this.#lent !== null) reuse(this.#lent);
     this.#lent = null;
-    if (this.#size === 0 && this.#over === null) await new Promise<void>((resolve) => (this.#wakeReader = resolve));
-    if (this.#over === 'gone') return 'gone';
+    if (this.#size === 0 && this.#ended === null) await new Promise<void>((resolve) => (this.#wakeReader = resolve));
+    if (this.#ended === 'gone') return 'gone';
     const block = this.#waiting.shift();
     if (block === undefined) return 'end';
     this.#size -= block.filled;
@@ -68,7 +68,7 @@ export class BodyStream {
 
   /** Adds bytes that have arrived. They are copied. */
   push(bytes: Uint8Array, isLast: boolean): void {
-    if (this.#over !== null) return;
+    if (this.#ended !== null) return;
     for (let from = 0; from < bytes.length; ) {
       const block = this.#blockToFill();
       const part = bytes.subarray(from, from + BLOCK_BYTES - block.filled);
@@ -77,14 +77,14 @@ export class BodyStream {
       from += part.length;
     }
     this.#size += bytes.length;
-    if (isLast) this.#over = 'end';
+    if (isLast) this.#ended = 'end';
     else if (this.#size > this.#maxWaiting) this.#flow.pause();
     if (this.#size > 0 || isLast) this.#wake();
   }
 
   /** Frees what waits to be read and ends the stream with `gone`. */
   abandon(): void {
-    this.#over = 'gone';
+    this.#ended = 'gone';
     for (const { memory } of this.#waiting.splice(0)) reuse(memory);
     this.#size = 0;
     this.#wake();

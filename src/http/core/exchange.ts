@@ -57,13 +57,13 @@ export class Exchange {
   }
 
   /** Whether the client is gone or has the whole response. */
-  get over(): boolean {
+  get isFinished(): boolean {
     return !this.#writer.isOpen;
   }
 
-  /** The other end of the connection, as `remoteAddress` returns it; '' once the exchange is over. */
+  /** The other end of the connection, as `remoteAddress` returns it; '' once the exchange is finished. */
   get peer(): string {
-    return this.over ? '' : this.#writer.peer;
+    return this.isFinished ? '' : this.#writer.peer;
   }
 
   /** Whether more of the body may arrive. */
@@ -102,7 +102,7 @@ export class Exchange {
 
   /** Closes the connection without a response. */
   drop(): void {
-    if (!this.over) this.#writer.close();
+    if (!this.isFinished) this.#writer.close();
   }
 
   /**
@@ -110,7 +110,7 @@ export class Exchange {
    * dropped, so that a client that sends its whole body before it reads still receives the response.
    */
   send(status: number, headers: readonly Header[], body: string | Uint8Array): void {
-    if (this.over) return;
+    if (this.isFinished) return;
     this.#writer.status = status;
     const hasBody = status !== 204 && status !== 304;
     if (this.#mustLinger() && typeof body === 'string') {
@@ -127,15 +127,15 @@ export class Exchange {
 
   /**
    * Sends a response whose body is read from a source, no faster than the client takes it; to HEAD, nothing is read. Resolves
-   * once all is handed over or the exchange is over. Rejects if the source fails; if the response has begun by then, the
+   * once all is handed over or the exchange is finished. Rejects if the source fails; if the response has started by then, the
    * connection is closed.
    */
   async sendSource(status: number, headers: readonly Header[], source: BodySource): Promise<void> {
-    if (this.over) return;
+    if (this.isFinished) return;
     this.#body.discard();
     this.#writer.status = status;
     if (this.head.method === 'HEAD') return this.#writer.sendHead(headers, source.size, this.#isLast());
-    for (let offset = 0; !this.over; ) {
+    for (let offset = 0; !this.isFinished; ) {
       try {
         const part = await source.read(offset, Math.min(SOURCE_READ_BYTES, source.size - offset));
         if (part.byteLength === 0) throw new Error(`a source of ${source.size} bytes ended after ${offset}`);
@@ -150,7 +150,7 @@ export class Exchange {
 
   /** Starts a response of unknown length. */
   startStream(status: number, headers: readonly Header[]): void {
-    if (this.over) return;
+    if (this.isFinished) return;
     this.#body.discard();
     this.#writer.status = status;
     this.#writer.startStream(headers);
@@ -161,10 +161,10 @@ export class Exchange {
    *
    * @param part text, or UTF-8 bytes if the same part goes to many clients
    * @returns false if the client is behind: the part is buffered, and the next one should wait for `onDrain`. True once the
-   *   exchange is over.
+   *   exchange is finished.
    */
   write(part: string | Uint8Array): boolean {
-    return this.over || this.#writer.write(part);
+    return this.isFinished || this.#writer.write(part);
   }
 
   /**
@@ -173,18 +173,18 @@ export class Exchange {
    * @param filler a part without meaning: the core sends what it buffered for a slow client only when more is written
    */
   onDrain(filler: string, listener: () => void): void {
-    if (!this.over) this.#writer.onDrain(filler, listener);
+    if (!this.isFinished) this.#writer.onDrain(filler, listener);
   }
 
   /** Ends the response that was started. */
   endStream(): void {
-    if (!this.over) this.#writer.endStream(this.#options.draining());
+    if (!this.isFinished) this.#writer.endStream(this.#options.draining());
   }
 
-  /** Calls `listener` once if the client goes away before it has the whole response; at once if the exchange is over. Replaces an earlier listener. */
-  onGone(listener: () => void): void {
-    if (this.over) listener();
-    else this.#writer.onGone(listener);
+  /** Calls `listener` once if the client goes away before it has the whole response; at once if the exchange is finished. Replaces an earlier listener. */
+  onDisconnect(listener: () => void): void {
+    if (this.isFinished) listener();
+    else this.#writer.onDisconnect(listener);
   }
 
   /**

@@ -23,7 +23,7 @@ const invalid = (message: string): CollabError => new CollabError('invalid_reque
 export class MultipartParser {
   readonly #delimiter: Buffer;
   /** `delimiter`: right after a delimiter, before the bytes that say whether a part or the end follows. */
-  #state: 'preamble' | 'delimiter' | 'head' | 'data' | 'over' = 'preamble';
+  #state: 'preamble' | 'delimiter' | 'head' | 'data' | 'complete' = 'preamble';
   /** Bytes that cannot be interpreted before more arrive. The line break that the first delimiter lacks is added here. */
   #rest: Buffer = Buffer.from(CRLF);
   /** Whether `#rest` begins with the line break that ends the head of a part. */
@@ -35,8 +35,8 @@ export class MultipartParser {
   }
 
   /** Whether the last part has ended. */
-  get over(): boolean {
-    return this.#state === 'over';
+  get isComplete(): boolean {
+    return this.#state === 'complete';
   }
 
   /** Parses the next bytes and yields the tokens that they complete. Throws `invalid_request` if the body is malformed. */
@@ -57,7 +57,7 @@ export class MultipartParser {
         case 'data':
           bytes = yield* this.#readData(bytes);
           break;
-        case 'over':
+        case 'complete':
           bytes = bytes.subarray(bytes.length);
           break;
       }
@@ -88,7 +88,7 @@ export class MultipartParser {
   #readDelimiterEnd(bytes: Buffer): Buffer {
     const text = bytes.toString('latin1', 0, 64);
     if (text.startsWith('--')) {
-      this.#state = 'over';
+      this.#state = 'complete';
       return bytes;
     }
     const padding = /^[ \t]*/.exec(text)?.[0].length ?? 0;

@@ -25,7 +25,7 @@ export class RequestMeter {
     this.#templates = templates;
   }
 
-  /** Counts an exchange that is over: it was answered, or its client is gone. */
+  /** Counts a finished exchange: it was answered, or its client is gone. */
   finished({ head, route, status, startedAt }: Exchange): void {
     const metrics = this.#routes.get(head.method)?.get(route) ?? this.#create(head.method, route);
     const counter = metrics.byStatus.get(status) ?? this.#createCounter(metrics, head.method, route, status);

@@ -34,7 +34,7 @@ export class RequestTracer {
     if (parents.length === 1) this.#parents.set(exchange, { traceparent: parents.join(), tracestate: states.join() });
   }
 
-  /** Records an exchange that is over: it was answered, or its client is gone. */
+  /** Records a finished exchange: it was answered, or its client is gone. */
   finished(exchange: Exchange): void {
     const { head, route, status, id, startedAt } = exchange;
     const parent = this.#parents.get(exchange) ?? NO_PARENT;

@@ -24,7 +24,7 @@ export class ResponseWriter implements Flow {
   #paused = false;
   /** Set while the response is written and the connection has yet to be closed. */
   #lingerTimer: NodeJS.Timeout | null = null;
-  #onGone: (() => void) | null = null;
+  #onDisconnect: (() => void) | null = null;
 
   /** @param onFinish called once, when the whole response is handed over or the client is gone */
   constructor(response: CoreResponse, onFinish: () => void) {
@@ -57,8 +57,8 @@ export class ResponseWriter implements Flow {
   }
 
   /** Calls `listener` once if the client goes away before it has the whole response. Replaces an earlier listener. */
-  onGone(listener: () => void): void {
-    this.#onGone = listener;
+  onDisconnect(listener: () => void): void {
+    this.#onDisconnect = listener;
   }
 
   /** Closes the connection without a response. */
@@ -72,7 +72,7 @@ export class ResponseWriter implements Flow {
     this.#lingerTimer = null;
     if (!this.#isOpen) return;
     this.#finish();
-    this.#onGone?.();
+    this.#onDisconnect?.();
   }
 
   /** Sends a response with a body. `isLast`: the connection is closed after it. */
@@ -163,7 +163,7 @@ export class ResponseWriter implements Flow {
   }
 
   #sendPart(headers: readonly Header[] | null, isLast: boolean, part: Uint8Array, start: number, size: number, onTaken: () => void): void {
-    this.#onGone = onTaken;
+    this.#onDisconnect = onTaken;
     const sendFrom = (offset: number): boolean => {
       const [taken, done] = this.#response.tryEnd(part.subarray(offset - start), size);
       if (done) this.#finish();

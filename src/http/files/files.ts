@@ -101,7 +101,7 @@ export class Files {
 
   async #sendBlob(exchange: Exchange, file: ServedFile, etag: string, headers: readonly Header[]): Promise<void> {
     const { ctx } = this.#deps;
-    if (file.isThumbnail) await awaitThumbnail(ctx, file, () => !exchange.over);
+    if (file.isThumbnail) await awaitThumbnail(ctx, file, () => !exchange.isFinished);
     const { blobs } = requireFileStorage(ctx);
     const { environmentId, blob } = file;
     const stat = await blobs.stat(environmentId, blob);

@@ -29,7 +29,7 @@ export class NodeResponse implements CoreResponse {
   readonly #head = new HeadLines();
   /** Bytes of the body that were written. */
   #offset = 0;
-  #over = false;
+  #isFinished = false;
   #onAborted: (() => void) | null = null;
 
   constructor(request: IncomingMessage, response: ServerResponse, host: ResponseHost) {
@@ -45,8 +45,8 @@ export class NodeResponse implements CoreResponse {
   }
 
   /** Whether the response is complete, aborted or upgraded. */
-  get over(): boolean {
-    return this.#over;
+  get isFinished(): boolean {
+    return this.#isFinished;
   }
 
   /** Whether all of its request has arrived. */
@@ -64,7 +64,7 @@ export class NodeResponse implements CoreResponse {
 
   cork(work: () => void): this {
     work();
-    if (this.#head.started && !this.#over) {
+    if (this.#head.started && !this.#isFinished) {
       this.#sendHead();
       this.#response.flushHeaders();
     }
@@ -142,7 +142,7 @@ export class NodeResponse implements CoreResponse {
 
   onWritable(handler: (offset: number) => boolean): this {
     this.#response.removeAllListeners('drain');
-    this.#response.on('drain', () => this.#over || handler(this.#offset));
+    this.#response.on('drain', () => this.#isFinished || handler(this.#offset));
     return this;
   }
 
@@ -181,7 +181,7 @@ export class NodeResponse implements CoreResponse {
   }
 
   upgrade<T>(data: T, _key: string, protocol: string): void {
-    this.#over = true;
+    this.#isFinished = true;
     this.#response.detachSocket(this.#socket);
     this.#host.ended(true);
     this.#host.upgrade(data, protocol, this.#head.lines);
@@ -194,9 +194,9 @@ export class NodeResponse implements CoreResponse {
     this.abort();
   }
 
-  /** Marks the response as gone and calls the abort handler. Does nothing once the response is over. */
+  /** Marks the response as gone and calls the abort handler. Does nothing once the response is finished. */
   abort(): void {
-    if (this.#over) return;
+    if (this.#isFinished) return;
     this.#finish(true);
     this.#onAborted?.();
   }
@@ -209,7 +209,7 @@ export class NodeResponse implements CoreResponse {
   }
 
   #finish(isLast: boolean): void {
-    this.#over = true;
+    this.#isFinished = true;
     this.#host.ended(isLast);
   }
 }
