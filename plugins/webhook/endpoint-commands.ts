@@ -74,7 +74,7 @@ async function add(host: PluginHost<unknown>, { options, environment }: Call): P
   const endpoint: Endpoint = { id: newEndpointId(), url, events, secret, previous: null, disabled: null, failing: null, createdAt: host.now() };
   await addEndpoint(kv, endpoint);
   return {
-    json: { ...shown(endpoint, host.now()), secret },
+    json: { ...endpointView(endpoint, host.now()), secret },
     text: `Added webhook ${endpoint.id}.\n\n  secret  ${secret}\n\nThe receiver verifies deliveries with this secret. It is not shown again.`,
     next: [`collab webhook test ${endpoint.id} --env ${environment.slug}`],
   };
@@ -84,7 +84,7 @@ async function list(host: PluginHost<unknown>, { environment }: Call): Promise<C
   const endpoints = await listEndpoints(host.kv(environment));
   if (endpoints.length === 0) return { json: { items: [] }, text: `Environment ${environment.slug} has no webhook endpoints.`, next: [`collab webhook add --env ${environment.slug} --url https://…`] };
   return {
-    json: { items: endpoints.map((endpoint) => shown(endpoint, host.now())) },
+    json: { items: endpoints.map((endpoint) => endpointView(endpoint, host.now())) },
     text: { header: ['id', 'url', 'events', 'state'], rows: endpoints.map((endpoint) => [endpoint.id, endpoint.url, endpoint.events?.join(',') ?? 'all', stateOf(endpoint)]) },
   };
 }
@@ -112,7 +112,7 @@ async function rotate(host: PluginHost<unknown>, { arguments: [id = ''], options
   if (rotated === undefined) return unknownEndpoint(id, environment);
   const end = new Date(until).toISOString();
   return {
-    json: { ...shown(rotated, host.now()), secret, previousSecretExpiresAt: end },
+    json: { ...endpointView(rotated, host.now()), secret, previousSecretExpiresAt: end },
     text: `The new secret of ${id}:\n\n  secret  ${secret}\n\nDeliveries are signed with both secrets until ${end}. Give the receiver the new one before that. It is not shown again.`,
   };
 }
@@ -121,7 +121,7 @@ async function enable(host: PluginHost<unknown>, { arguments: [id = ''], environ
   const enabled = await changeEndpoint(host.kv(environment), id, (endpoint) => ({ ...endpoint, disabled: null, failing: null }));
   if (enabled === undefined) return unknownEndpoint(id, environment);
   return {
-    json: shown(enabled, host.now()),
+    json: endpointView(enabled, host.now()),
     text: `${id} receives events again. Deliveries that failed meanwhile, and events that were skipped, can be sent again.`,
     next: [`collab webhook replay ${id} --env ${environment.slug} --failed`, `collab webhook replay ${id} --env ${environment.slug} --from <seq>`],
   };
@@ -143,7 +143,7 @@ async function remove(host: PluginHost<unknown>, queue: Queue, call: Call): Prom
 }
 
 /** An endpoint as the commands show it, without its secrets. */
-function shown(endpoint: Endpoint, now: number): { readonly [key: string]: Payload } {
+function endpointView(endpoint: Endpoint, now: number): { readonly [key: string]: Payload } {
   const { id, url, events, disabled, failing, previous, createdAt } = endpoint;
   return {
     id,

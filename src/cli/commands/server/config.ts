@@ -40,7 +40,7 @@ function check(_options: object, command: Command): void {
     const file = existsSync(configFile(dir)) ? configFile(dir) : null;
     printResult(json, { valid: true, file, config: withoutSecrets(config), sources: Object.fromEntries(sources) }, () => {
       const about = file === null ? `There is no ${configFile(dir)}. These are the values without it.` : 'The configuration is valid.';
-      const rows = [...options.values()].map(({ path, secret }) => [path, secret && sources.has(path) ? HIDDEN : shown(valueAt(config, path)), sources.get(path) ?? 'default']);
+      const rows = [...options.values()].map(({ path, secret }) => [path, secret && sources.has(path) ? HIDDEN : formatOption(valueAt(config, path)), sources.get(path) ?? 'default']);
       return `${about}\n\n${table(['option', 'value', 'from'], rows)}${nextSteps('Restart a running server to apply changes.')}`;
     });
   } catch (error) {
@@ -69,6 +69,6 @@ function valueAt(config: object, path: string): OptionValue {
   return path.split('.').reduce<unknown>((node, name) => (node as Record<string, unknown>)[name], config) as OptionValue;
 }
 
-function shown(value: OptionValue): string {
+function formatOption(value: OptionValue): string {
   return typeof value === 'object' ? value.map((item) => (typeof item === 'string' ? item : item.use)).join(', ') || 'none' : String(value);
 }
