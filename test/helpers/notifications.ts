@@ -22,7 +22,7 @@ export async function startNotifying(t: Test, ctx: Context): Promise<Consumers> 
 export async function handled(consumers: Consumers, { store }: Context, environment: Environment): Promise<void> {
   for (;;) {
     const last = await store.lastSeq(streamOf(environment));
-    await until(() => Number.isFinite(consumers.lowestCursor(streamOf(environment))) && consumers.lowestCursor(streamOf(environment)) >= last);
+    await until(() => Number.isFinite(consumers.lowestConsumerCursor(streamOf(environment))) && consumers.lowestConsumerCursor(streamOf(environment)) >= last);
     if ((await store.lastSeq(streamOf(environment))) === last) return;
   }
 }

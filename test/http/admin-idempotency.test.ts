@@ -140,8 +140,8 @@ t.test('an environment | a repetition returns it with its signing secret, which 
 
 t.test('after 24 hours | a repetition is a new request, and the sweep has removed the old records', async (t) => {
   const records = async (): Promise<number> => (await service.ctx.store.range(ADMIN_IDEMPOTENCY)).length;
-  const upkeep = storeSweeps(service.ctx, { events: { retentionHours: 24, retentionCount: 1_000 } }, { lowestCursor: () => Infinity });
-  const sweep = async (): Promise<void> => upkeep.find(({ name }) => name === 'idempotency records')?.run();
+  const sweeps = storeSweeps(service.ctx, { events: { retentionHours: 24, retentionCount: 1_000 } }, { lowestConsumerCursor: () => Infinity });
+  const sweep = async (): Promise<void> => sweeps.find(({ name }) => name === 'idempotency records')?.run();
   const first = done(201, await makeKey('daily', 'key-daily'));
   const before = await records();
   service.clock.advance(IDEMPOTENCY_TTL_MS - 1);

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { createEnvironment, deleteEnvironment } from '../../src/domain/environments/environments.ts';
-import { readCursor } from '../../src/domain/events/cursors.ts';
+import { readConsumerCursor } from '../../src/domain/events/consumer-cursors.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
 import { putUser } from '../../src/domain/users/users.ts';
 import { CollabError } from '../../src/model/errors.ts';
@@ -193,7 +193,7 @@ t.test('a consumer goes on where it stopped, and repeats after a crash what it h
   await until(() => second.comments().length === 1);
   t.same(second.comments().map(bodyOf), ['2'], 'handled by the next process although the first never finished it');
   await second.consumers.stop();
-  t.equal(await readCursor(world.ctx.store, world.environment, 'recorder'), await world.ctx.store.lastSeq(streamOf(world.environment)));
+  t.equal(await readConsumerCursor(world.ctx.store, world.environment, 'recorder'), await world.ctx.store.lastSeq(streamOf(world.environment)));
   release();
 });
 
@@ -228,7 +228,7 @@ t.test('an environment that is created later is handled from its first event', a
   await until(() => handled.some((event) => event.threadId === threadId));
   await consumers.stop();
   t.equal(handled.filter((event) => event.threadId === threadId)[0]?.type, 'thread.created');
-  t.equal(await readCursor(world.ctx.store, environment, 'recorder'), await world.ctx.store.lastSeq(streamOf(environment)));
+  t.equal(await readConsumerCursor(world.ctx.store, environment, 'recorder'), await world.ctx.store.lastSeq(streamOf(environment)));
 });
 
 t.test('a comment that is written while consumers start brings back no history, and is handled once', async (t) => {
@@ -260,7 +260,7 @@ t.test('a consumer that throws when it learns of lost events goes on with the ot
   await first.consumers.start();
   await first.consumers.stop();
   for (let n = 0; n < 5; n++) await addComment(world, threadId, { body: String(n) });
-  const cursor = await readCursor(store, world.environment, 'recorder');
+  const cursor = await readConsumerCursor(store, world.environment, 'recorder');
   await store.trimEvents(stream, (cursor ?? 0) + 2);
   const second = running(t, world, {
     onLost: () => {
@@ -319,7 +319,7 @@ t.test('retention keeps what a consumer has yet to handle, up to a bound, and re
   await stuck.consumers.start();
   for (let n = 0; n < 12; n++) await addComment(world, threadId);
   world.clock.advance(48 * 3_600_000);
-  const retain = (retentionCount: number): Promise<void> => retainEvents(world.ctx, stream, { retentionHours: 1, retentionCount }, stuck.consumers.lowestCursor(stream));
+  const retain = (retentionCount: number): Promise<void> => retainEvents(world.ctx, stream, { retentionHours: 1, retentionCount }, stuck.consumers.lowestConsumerCursor(stream));
   await retain(2);
   t.equal(await store.oldestSeq(stream), cursor + 1, 'what it has handled goes, the rest stays');
   await retain(1);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readCursor } from '../../src/domain/events/cursors.ts';
+import { readConsumerCursor } from '../../src/domain/events/consumer-cursors.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import { createLogger } from '../../src/observability/log.ts';
@@ -36,7 +36,7 @@ t.test('events that were passed over are not handled after a crash', async (t) =
   await addComment(world, threadId, { body: 'unwanted' });
   const last = await world.ctx.store.lastSeq(streamOf(world.environment));
   // Without a stop of the first process, which would store the cursor.
-  await until(async () => (await readCursor(world.ctx.store, world.environment, 'recorder')) === last);
+  await until(async () => (await readConsumerCursor(world.ctx.store, world.environment, 'recorder')) === last);
   const second = running(world);
   t.teardown(() => second.consumers.stop());
   second.state.wanted = true;
@@ -66,9 +66,9 @@ t.test('the cursor does not pass an event that is handled while later ones are p
   await addComment(world, threadId, { body: 'unwanted' });
   const last = await world.ctx.store.lastSeq(stream);
   await until(() => consumers.lags().get('recorder') === last - before);
-  t.equal(consumers.lowestCursor(stream), before);
+  t.equal(consumers.lowestConsumerCursor(stream), before);
   finish();
-  await until(() => consumers.lowestCursor(stream) === last);
-  await until(async () => (await readCursor(world.ctx.store, world.environment, 'recorder')) === last);
+  await until(() => consumers.lowestConsumerCursor(stream) === last);
+  await until(async () => (await readConsumerCursor(world.ctx.store, world.environment, 'recorder')) === last);
   t.same(handled, ['busy']);
 });

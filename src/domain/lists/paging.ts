@@ -58,7 +58,7 @@ const CHUNK = 1_000;
  * @param cap the maximum number of items if the query has no limit
  */
 export async function readPage<T>(reader: Reader, query: ListQuery, cap: number, list: IndexedList<T>): Promise<TextPage> {
-  const cursor = decodeCursor(query, listNameOf(list));
+  const cursor = decodePageCursor(query, listNameOf(list));
   const limit = query.limit ?? cap;
   if (query.sort === 'createdAt') return renderPage(query, list, limit, await readRows(reader, query, cursor, limit, list));
   const rows = await readRows(reader, { ...query, order: 'asc' }, null, Infinity, list);
@@ -118,25 +118,25 @@ async function renderPage<T>(query: ListQuery, list: IndexedList<T>, limit: numb
   const body = `${list.head ?? '{"items":'}[${texts.join(',')}]`;
   const last = rows[texts.length - 1];
   if (texts.length === rows.length || last === undefined) return { text: `${body}}`, nextCursor: null };
-  const nextCursor = encodeCursor(query, listNameOf(list), last);
+  const nextCursor = encodePageCursor(query, listNameOf(list), last);
   return { text: `${body},"nextCursor":"${nextCursor}"}`, nextCursor };
 }
 
-function encodeCursor(query: ListQuery, listName: string, last: RowKey): string {
+function encodePageCursor(query: ListQuery, listName: string, last: RowKey): string {
   const cursor = { v: 1, k: last.sortKey, id: last.id, f: queryHash(query, listName) };
   return Buffer.from(JSON.stringify(cursor)).toString('base64url');
 }
 
-const MAX_CURSOR_LENGTH = 4_096;
+const MAX_PAGE_CURSOR_LENGTH = 4_096;
 
-function decodeCursor(query: ListQuery, listName: string): RowKey | null {
+function decodePageCursor(query: ListQuery, listName: string): RowKey | null {
   if (query.cursor === null) return null;
-  const cursor = query.cursor.length > MAX_CURSOR_LENGTH ? null : parseCursor(query.cursor);
+  const cursor = query.cursor.length > MAX_PAGE_CURSOR_LENGTH ? null : parsePageCursor(query.cursor);
   if (cursor === null || cursor.f !== queryHash(query, listName)) throw new CollabError('invalid_cursor', 'Invalid cursor');
   return { sortKey: cursor.k, id: cursor.id };
 }
 
-function parseCursor(text: string): { k: string; id: string; f: string } | null {
+function parsePageCursor(text: string): { k: string; id: string; f: string } | null {
   let cursor: { v?: unknown; k?: unknown; id?: unknown; f?: unknown } | null;
   try {
     cursor = JSON.parse(Buffer.from(text, 'base64url').toString()) as typeof cursor;

@@ -2,7 +2,7 @@ import type { Environment } from '../../model/environment.ts';
 import type { Notification, NotificationSettings, SubscriptionState } from '../../model/notification.ts';
 import { requireComment } from '../comments/comments.ts';
 import type { Context } from '../context.ts';
-import { readCursor } from '../events/cursors.ts';
+import { readConsumerCursor } from '../events/consumer-cursors.ts';
 import { streamOf } from '../events/streams.ts';
 import { findParticipants, readFollowers } from './followers.ts';
 import { notificationKey, readNotification } from './notification-records.ts';
@@ -78,5 +78,5 @@ export async function explainNotification(ctx: Context, environment: Environment
 
 async function pendingEvents({ store }: Context, environment: Environment): Promise<number> {
   const last = await store.lastSeq(streamOf(environment));
-  return last - ((await readCursor(store, environment, NOTIFICATIONS_CONSUMER)) ?? 0);
+  return last - ((await readConsumerCursor(store, environment, NOTIFICATIONS_CONSUMER)) ?? 0);
 }

@@ -82,8 +82,8 @@ export const filesOf = (environmentId: string): string => `e/${environmentId}/fi
 export const unlinkedOf = (environmentId: string): string => `e/${environmentId}/unlinked`;
 /** hash -> IdempotencyRecord. */
 export const idempotencyRecordsOf = (environmentId: string): string => `e/${environmentId}/idem`;
-/** Consumer -> StoredCursor: the positions of durable consumers in the stream of the environment (cursors.ts). */
-export const cursorsOf = (environmentId: string): string => `e/${environmentId}/cursors`;
+/** Consumer -> StoredConsumerCursor: the positions of durable consumers in the stream of the environment (consumer-cursors.ts). */
+export const consumerCursorsOf = (environmentId: string): string => `e/${environmentId}/cursors`;
 /** `<held|reported|decided>/<time>~<itemId>` -> ModerationItem: by creation, or by decision (queue.ts). */
 export const moderationOf = (environmentId: string): string => `e/${environmentId}/moderation`;
 /** Keys of items by id, target and author, the ids that held content reserves, and the sizes of the queue (queue.ts). */

@@ -58,7 +58,7 @@ export const presenceMessages: ReadonlyMap<string, MessageHandler> = new Map<str
     (services, connection, data) => {
       const { roomId: id, ...position } = read(inputs.cursor, data);
       bounded('data', position, CURSOR_BYTES);
-      return inRoom(services, connection, { roomId: id }, ({ room, member }) => room.cursor(member, position));
+      return inRoom(services, connection, { roomId: id }, ({ room, member }) => room.sendCursor(member, position));
     },
   ],
   [

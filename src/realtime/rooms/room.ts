@@ -103,7 +103,7 @@ export class Room {
   }
 
   /** Sends the cursor of a member to the others. Of several within 50 ms only the latest is sent. */
-  cursor(from: Member, position: object): Promise<void> {
+  sendCursor(from: Member, position: object): Promise<void> {
     this.#latest.add('cursor', { kind: 'frame', from, frame: this.#frame('cursor', from, JSON.stringify(position)) });
     return this.#touch(from);
   }

@@ -1,6 +1,6 @@
 import type { Context } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
-import { registerConsumer } from '../../domain/events/cursors.ts';
+import { registerConsumer } from '../../domain/events/consumer-cursors.ts';
 import { positionBefore } from '../../domain/events/position-before.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import { timestamp } from '../../lib/clock.ts';
@@ -109,7 +109,7 @@ export class Consumers {
   }
 
   /** The position up to which every consumer has handled a stream; Infinity if no consumer reads it. */
-  lowestCursor(stream: string): number {
+  lowestConsumerCursor(stream: string): number {
     return Math.min(...(this.#readers.get(stream) ?? []).map(({ cursor }) => cursor));
   }
 

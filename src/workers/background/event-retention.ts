@@ -16,12 +16,12 @@ const LAGGING_FACTOR = 10;
  * Removes the events of a stream that are both too old and too many. Events that a consumer has yet to handle are kept,
  * up to ten times `retentionCount`: past that they are removed too, and the consumer reports them as lost.
  *
- * @param lowestCursor position up to which every consumer has handled the stream; Infinity without consumers
+ * @param lowestConsumerCursor position up to which every consumer has handled the stream; Infinity without consumers
  */
-export async function retainEvents({ store, clock }: Context, stream: string, { retentionHours, retentionCount }: Retention, lowestCursor = Infinity): Promise<void> {
+export async function retainEvents({ store, clock }: Context, stream: string, { retentionHours, retentionCount }: Retention, lowestConsumerCursor = Infinity): Promise<void> {
   const oldest = await store.oldestSeq(stream);
   const last = await store.lastSeq(stream);
-  const needed = Math.max(lowestCursor, last - retentionCount * LAGGING_FACTOR);
+  const needed = Math.max(lowestConsumerCursor, last - retentionCount * LAGGING_FACTOR);
   const tooMany = Math.min(last - retentionCount, needed);
   if (tooMany < oldest) return;
   const keptSince = new Date(clock.now() - retentionHours * 3_600_000).toISOString();

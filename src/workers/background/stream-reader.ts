@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
-import { readCursor, writeCursor } from '../../domain/events/cursors.ts';
+import { readConsumerCursor, writeConsumerCursor } from '../../domain/events/consumer-cursors.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import type { CpuWatch } from '../../lib/process/cpu-contention.ts';
@@ -295,7 +295,7 @@ export class StreamReader {
     const seq = this.cursor;
     if (seq === this.#saved) return;
     try {
-      await writeCursor(this.#deps.ctx.store, this.environment, this.consumer.name, seq);
+      await writeConsumerCursor(this.#deps.ctx.store, this.environment, this.consumer.name, seq);
       this.#saved = seq;
     } catch (error) {
       this.#deps.log.warn({ err: error, ...this.#names(), seq }, 'the position of a consumer could not be stored; it is tried again');
@@ -325,10 +325,10 @@ function isRecent({ text }: StoredEvent, now: number): boolean {
  */
 export async function openReader(consumer: Consumer | BatchConsumer, environment: Environment, fallback: () => Promise<number>, deps: StreamReaderDeps): Promise<StreamReader> {
   const { store } = deps.ctx;
-  let cursor = await readCursor(store, environment, consumer.name);
+  let cursor = await readConsumerCursor(store, environment, consumer.name);
   if (cursor === undefined) {
     cursor = await fallback();
-    await writeCursor(store, environment, consumer.name, cursor);
+    await writeConsumerCursor(store, environment, consumer.name, cursor);
   }
   return new StreamReader(consumer, environment, cursor, deps);
 }

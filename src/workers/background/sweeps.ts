@@ -32,7 +32,7 @@ export async function maintain({ store, shared }: Context): Promise<void> {
 }
 
 /** The sweeps of the store, shared memory and files. */
-export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, consumers: Pick<Consumers, 'lowestCursor'>): readonly Sweep[] {
+export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, consumers: Pick<Consumers, 'lowestConsumerCursor'>): readonly Sweep[] {
   const pruning = new InboxPruning(ctx);
   return [
     { name: 'store maintenance', everyMs: SECOND / 4, run: () => maintain(ctx) },
@@ -42,7 +42,7 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, co
       name: 'event retention',
       everyMs: MINUTE,
       run: async () => {
-        for (const stream of (await listEnvironments(ctx)).map(streamOf)) await retainEvents(ctx, stream, events, consumers.lowestCursor(stream));
+        for (const stream of (await listEnvironments(ctx)).map(streamOf)) await retainEvents(ctx, stream, events, consumers.lowestConsumerCursor(stream));
       },
     },
     { name: 'admin sessions', everyMs: HOUR, run: () => sweepAdminSessions(ctx) },

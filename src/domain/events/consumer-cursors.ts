@@ -1,10 +1,10 @@
 import type { Environment } from '../../model/environment.ts';
 import type { Reader, Store } from '../../ports/store.ts';
-import { cursorsOf, CONSUMERS, ENVIRONMENTS } from '../records/partitions.ts';
+import { consumerCursorsOf, CONSUMERS, ENVIRONMENTS } from '../records/partitions.ts';
 import { streamOf } from './streams.ts';
 
 /** The position of a consumer in the stream of an environment. */
-interface StoredCursor {
+interface StoredConsumerCursor {
   /** The stream of the position. An environment that was deleted and imported again has a new stream. */
   readonly stream: string;
   readonly seq: number;
@@ -14,19 +14,19 @@ interface StoredCursor {
  * The position up to which a consumer has handled all events of the current stream of an environment; undefined if it has
  * not handled any.
  */
-export async function readCursor(reader: Pick<Reader, 'get'>, environment: Environment, consumer: string): Promise<number | undefined> {
-  const stored = await reader.get(cursorsOf(environment.id), consumer);
+export async function readConsumerCursor(reader: Pick<Reader, 'get'>, environment: Environment, consumer: string): Promise<number | undefined> {
+  const stored = await reader.get(consumerCursorsOf(environment.id), consumer);
   if (stored === undefined) return undefined;
-  const { stream, seq } = JSON.parse(stored) as StoredCursor;
+  const { stream, seq } = JSON.parse(stored) as StoredConsumerCursor;
   return stream === streamOf(environment) ? seq : undefined;
 }
 
 /** Stores the position of a consumer. No effect if the environment was deleted. */
-export async function writeCursor(store: Store, environment: Environment, consumer: string, seq: number): Promise<void> {
+export async function writeConsumerCursor(store: Store, environment: Environment, consumer: string, seq: number): Promise<void> {
   await store.transact(async (tx) => {
     if ((await tx.get(ENVIRONMENTS, environment.id)) === undefined) return;
-    const cursor: StoredCursor = { stream: streamOf(environment), seq };
-    tx.put(cursorsOf(environment.id), consumer, JSON.stringify(cursor));
+    const cursor: StoredConsumerCursor = { stream: streamOf(environment), seq };
+    tx.put(consumerCursorsOf(environment.id), consumer, JSON.stringify(cursor));
   });
 }
 
