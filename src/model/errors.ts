@@ -118,11 +118,11 @@ export function diskFailed(): CollabError {
   return new CollabError('storage_failed', 'The server’s disk reports an I/O error (EIO): the change was not confirmed');
 }
 
-const storeRefusals: ReadonlySet<unknown> = new Set<ErrorCode>(['storage_full', 'storage_failed', 'write_conflict']);
+const storeErrorCodes: ReadonlySet<unknown> = new Set<ErrorCode>(['storage_full', 'storage_failed', 'write_conflict']);
 
 /** Whether the store refused a write that it may accept later: its disk is full or failing, or other writes kept conflicting. Also for an error that another thread sent. */
-export function isStoreRefusal(error: unknown): boolean {
-  return error instanceof Error && error.name === 'CollabError' && 'code' in error && storeRefusals.has(error.code);
+export function isStoreError(error: unknown): boolean {
+  return error instanceof Error && error.name === 'CollabError' && 'code' in error && storeErrorCodes.has(error.code);
 }
 
 /**

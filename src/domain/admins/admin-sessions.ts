@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { CollabError, isStoreRefusal } from '../../model/errors.ts';
+import { CollabError, isStoreError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import { type Admin, type AdminSession, LoginSchema, type StoredAdmin } from '../../model/admin.ts';
@@ -62,7 +62,7 @@ export async function authenticateAdmin(ctx: Context, token: string): Promise<Au
   if (Math.abs(now - Date.parse(session.lastUsedAt)) >= LAST_USED_PRECISION_MS) {
     // Admins must be able to read even while the store cannot be written.
     await updateLastUsed(ctx, key, now).catch((error: unknown) => {
-      if (!isStoreRefusal(error)) throw error;
+      if (!isStoreError(error)) throw error;
     });
   }
   return { admin: presentAdmin(admin), session: key };

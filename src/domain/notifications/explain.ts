@@ -7,7 +7,7 @@ import { streamOf } from '../events/streams.ts';
 import { findParticipants, readFollowers } from './followers.ts';
 import { notificationKey, readNotification } from './notification-records.ts';
 import { readNotified } from './notified-users.ts';
-import { decide, hasTakenPart, maySeeRoom, readRecipient, type Refusal, stateOf } from './recipients.ts';
+import { decide, hasTakenPart, maySeeRoom, readRecipient, type SuppressionReason, stateOf } from './recipients.ts';
 import { readSettings } from './settings.ts';
 
 /** The name of the consumer that notifies users. */
@@ -31,7 +31,7 @@ export interface Explanation {
   readonly tokenRooms: readonly string[] | null;
   readonly settings: NotificationSettings;
   /** The outcome of the rules now: the kind of notification, or why there is none. */
-  readonly rule: 'mention' | 'reply' | Refusal;
+  readonly rule: 'mention' | 'reply' | SuppressionReason;
   /** The notification, and whether the inbox shows it; null if there is none. */
   readonly notification: (Notification & { readonly inApp: boolean }) | null;
   /** Whether the user was notified, even if the notification has been removed since. */
@@ -69,7 +69,7 @@ export async function explainNotification(ctx: Context, environment: Environment
     maySeeRoom: maySeeRoom(user, roomId),
     tokenRooms: user?.tokenScope?.rooms ?? null,
     settings: await readSettings(ctx.store, environment.id, userId),
-    rule: 'kind' in decision ? decision.kind : decision.refusal,
+    rule: 'kind' in decision ? decision.kind : decision.suppressed,
     notification: stored === undefined ? null : { ...stored.notification, inApp: stored.inApp },
     wasNotified: notified.length > 0,
     pendingEvents: await pendingEvents(ctx, environment),

@@ -30,22 +30,22 @@ export interface RecipientFacts {
 }
 
 /** Why a user is not notified. */
-export type Refusal = 'actor' | 'not_following' | 'unsubscribed' | 'muted' | 'unknown_user' | 'room';
+export type SuppressionReason = 'actor' | 'not_following' | 'unsubscribed' | 'muted' | 'unknown_user' | 'room';
 
 /** The kind of notification, or why there is none. */
-export type Decision = { readonly kind: NotificationKind } | { readonly refusal: Refusal };
+export type Decision = { readonly kind: NotificationKind } | { readonly suppressed: SuppressionReason };
 
 /** Whether a user is notified of a comment. The preferences do not matter here: they decide which channels deliver it. */
 export function decide({ user, roomId, isActor, isMentioned, participation, choice, at }: RecipientFacts): Decision {
-  if (isActor) return { refusal: 'actor' };
+  if (isActor) return { suppressed: 'actor' };
   const state = stateOf(user, choice);
-  if (state === 'muted') return { refusal: 'muted' };
+  if (state === 'muted') return { suppressed: 'muted' };
   if (!isMentioned) {
     const subscribed = choice !== undefined && state === 'subscribed' && choice.at <= at;
-    if (!subscribed && !hasTakenPart(user, participation)) return { refusal: user === null && participation !== undefined ? 'unknown_user' : 'not_following' };
-    if (state === 'unsubscribed') return { refusal: 'unsubscribed' };
+    if (!subscribed && !hasTakenPart(user, participation)) return { suppressed: user === null && participation !== undefined ? 'unknown_user' : 'not_following' };
+    if (state === 'unsubscribed') return { suppressed: 'unsubscribed' };
   }
-  if (!maySeeRoom(user, roomId)) return { refusal: 'room' };
+  if (!maySeeRoom(user, roomId)) return { suppressed: 'room' };
   return { kind: isMentioned ? 'mention' : 'reply' };
 }
 

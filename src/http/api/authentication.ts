@@ -27,9 +27,9 @@ export function lookUpKey(ctx: Context, authorization: string): KeyLookup | Prom
   if (!isBearer(authorization)) return missing(`Authorization must consist of the word Bearer, a space and the secret key, not ${schemeOf(authorization)}`);
   try {
     const holder = authenticateSecretKey(ctx, authorization.slice(BEARER.length), 'rest');
-    return holder instanceof Promise ? holder.catch(refusalOf) : holder;
+    return holder instanceof Promise ? holder.catch(asCollabError) : holder;
   } catch (thrown) {
-    return refusalOf(thrown);
+    return asCollabError(thrown);
   }
 }
 
@@ -129,7 +129,7 @@ function schemeOf(authorization: string): string {
   return scheme === undefined ? `a value of ${authorization.length} characters without a scheme` : `the scheme ${scheme}`;
 }
 
-function refusalOf(thrown: unknown): CollabError {
+function asCollabError(thrown: unknown): CollabError {
   if (thrown instanceof CollabError) return thrown;
   throw thrown;
 }

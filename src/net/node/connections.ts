@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { refuse, slowHead } from './refusals.ts';
+import { sendHeadError, slowHead } from './head-errors.ts';
 import type { NodeResponse } from './response.ts';
 import { STALLED_MS } from './throughput.ts';
 
@@ -112,7 +112,7 @@ export class Connections {
       if (idleMs > CLOSING_MS) socket.destroy();
     } else if (idleMs > IDLE_MS) {
       connection.closing = true;
-      if (socket.bytesRead > connection.readWhenIdle) refuse(socket, slowHead);
+      if (socket.bytesRead > connection.readWhenIdle) sendHeadError(socket, slowHead);
       else socket.destroy();
     }
   }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { CoreResponse, Sendable } from '../core.ts';
 import { HeadLines } from './head-lines.ts';
-import { refuse } from './refusals.ts';
+import { sendHeadError } from './head-errors.ts';
 import { Throughput } from './throughput.ts';
 
 /** Callbacks from responses to their server. */
@@ -190,7 +190,7 @@ export class NodeResponse implements CoreResponse {
   /** Aborts the response and answers with a refusal, if none of the response has been sent. The connection is closed. */
   refuse(status: number, message: string): void {
     if (this.#response.headersSent) return void this.close();
-    refuse(this.#socket, { status, message });
+    sendHeadError(this.#socket, { status, message });
     this.abort();
   }
 

@@ -4,7 +4,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { type CoreHandler, type HttpServer, MAX_HEADER_BYTES, type SocketBehavior } from '../core.ts';
 import { cannotListen } from '../listen-error.ts';
 import { type Connection, Connections } from './connections.ts';
-import { headRefusal, parserRefusal, refuse } from './refusals.ts';
+import { checkHead, parserErrorOf, sendHeadError } from './head-errors.ts';
 import { NodeRequest } from './request.ts';
 import { NodeResponse } from './response.ts';
 import { type PendingUpgrade, WebSockets } from './web-sockets.ts';
@@ -44,7 +44,7 @@ class NodeCore implements HttpServer {
     this.#http.on('request', onRequest);
     this.#http.on('checkExpectation', onRequest);
     this.#http.on('upgrade', (request, socket, head) => this.#onUpgrade(request, socket as Socket, head));
-    this.#http.on('connect', (_request, socket) => refuse(socket as Socket, { status: 400, message: 'The request target must be a path that begins with a slash' }));
+    this.#http.on('connect', (_request, socket) => sendHeadError(socket as Socket, { status: 400, message: 'The request target must be a path that begins with a slash' }));
     this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#onParserError(error.code, socket as Socket));
   }
 
@@ -90,7 +90,7 @@ class NodeCore implements HttpServer {
     if (connection === undefined || connection.closing) return;
     // A client that does not wait for its response may not have requests handled side by side: decision 7.
     if (connection.active !== null) return void connection.active.close();
-    const refusal = headRefusal(request);
+    const refusal = checkHead(request);
     if (refusal !== null) return this.#refuse(connection, refusal.status, refusal.message);
     this.#serve(request, this.#newResponse(connection, request, response, null));
     if (request.listenerCount('data') === 0) request.resume();
@@ -109,7 +109,7 @@ class NodeCore implements HttpServer {
     if (connection === undefined || connection.closing) return void socket.destroy();
     socket.on('error', () => socket.destroy());
     if (connection.active !== null) return void connection.active.close();
-    const refusal = headRefusal(request);
+    const refusal = checkHead(request);
     if (refusal !== null) return this.#refuse(connection, refusal.status, refusal.message);
     const behavior = this.#socketBehavior(request);
     if (behavior === null) return this.#withoutUpgrade(request, socket, bytes);
@@ -158,7 +158,7 @@ class NodeCore implements HttpServer {
 
   #onParserError(code: string | undefined, socket: Socket): void {
     const connection = this.#connections.get(socket);
-    const refusal = parserRefusal(code);
+    const refusal = parserErrorOf(code);
     if (connection === undefined || refusal === null || !socket.writable) return void socket.destroy();
     if (connection.closing) return;
     if (connection.active === null) this.#refuse(connection, refusal.status, refusal.message);
@@ -168,6 +168,6 @@ class NodeCore implements HttpServer {
   #refuse(connection: Connection, status: number, message: string): void {
     connection.closing = true;
     connection.idleSince = this.#connections.now;
-    refuse(connection.socket, { status, message });
+    sendHeadError(connection.socket, { status, message });
   }
 }

@@ -3,7 +3,7 @@ import { CollabError, publicError } from '../../model/errors.ts';
 import type { Connection, MessageReceiver } from '../session/connection.ts';
 import { type MessageHandler, requireCredential } from './handler.ts';
 import { messages } from './messages.ts';
-import { errorFrame, FinalRefusal, MAX_MESSAGE_BYTES, okFrame, parseFrame, readEnvelope, refuse, replyId } from '../socket/protocol.ts';
+import { errorFrame, FatalSocketError, MAX_MESSAGE_BYTES, okFrame, parseFrame, readEnvelope, refuse, replyId } from '../socket/protocol.ts';
 import type { Services } from '../services.ts';
 
 /** Handles the messages of all connections: rate limit, parsing, dispatch to a handler, reply. */
@@ -83,7 +83,7 @@ export class Dispatcher implements MessageReceiver {
     } catch (error) {
       const refusal = publicError(error);
       if (refusal.code === 'internal') this.#services.log.error({ err: error, connection: connection.id }, 'a WebSocket message failed');
-      if (refusal instanceof FinalRefusal) refuse(connection.writer, refusal, { id });
+      if (refusal instanceof FatalSocketError) refuse(connection.writer, refusal, { id });
       else connection.writer.send(errorFrame(id, refusal));
     }
   }

@@ -3,12 +3,12 @@ import { environmentById } from '../../domain/environments/environments.ts';
 import { recheckCredentials } from '../../domain/access/tokens.ts';
 import type { Environment } from '../../model/environment.ts';
 import type { Connection } from '../session/connection.ts';
-import { FinalRefusal } from '../socket/protocol.ts';
+import { FatalSocketError } from '../socket/protocol.ts';
 import type { Services } from '../services.ts';
 
 /**
  * Handles one message of a welcomed connection. Resolves with the JSON text of the reply's `data`. Rejects with the error
- * that the client receives; only a `FinalRefusal` closes the socket.
+ * that the client receives; only a `FatalSocketError` closes the socket.
  */
 export type MessageHandler = (services: Services, connection: Connection, data: unknown) => Promise<string>;
 
@@ -25,21 +25,21 @@ export function cachedActor(connection: Connection): UserActor {
   return actorIn(connection.feed.environment, connection);
 }
 
-/** The environment of a connection as it is now. Throws a `FinalRefusal` if it is disabled. */
+/** The environment of a connection as it is now. Throws a `FatalSocketError` if it is disabled. */
 export async function usableEnvironment({ ctx }: Services, connection: Connection): Promise<Environment> {
   const environment = await environmentById(ctx, connection.feed.environment.id);
-  if (environment.disabled) throw new FinalRefusal('environment_disabled', 'The environment has been disabled');
+  if (environment.disabled) throw new FatalSocketError('environment_disabled', 'The environment has been disabled');
   return environment;
 }
 
-/** Throws a `FinalRefusal` if the publishable key of a connection, or the signing key of its token, is no longer valid. */
+/** Throws a `FatalSocketError` if the publishable key of a connection, or the signing key of its token, is no longer valid. */
 export async function requireCredential(services: Services, connection: Connection): Promise<void> {
-  const refusalOf = await recheckCredentials(services.ctx, connection.feed.environment, [connection]);
-  const refusal = refusalOf(connection);
+  const errorOf = await recheckCredentials(services.ctx, connection.feed.environment, [connection]);
+  const refusal = errorOf(connection);
   if (refusal === null) return;
   // The keys of an environment are deleted with it; the error must then name the environment.
   await usableEnvironment(services, connection);
-  throw new FinalRefusal(refusal.code, refusal.message);
+  throw new FatalSocketError(refusal.code, refusal.message);
 }
 
 function actorIn(environment: Environment, { userId, role, rooms }: Connection): UserActor {

@@ -7,7 +7,7 @@ import { timestamp } from '../../lib/clock.ts';
 import type { Connection } from '../session/connection.ts';
 import { currentActor, type MessageHandler, EMPTY_REPLY, usableEnvironment } from './handler.ts';
 import { presenceMessages, presenceSchemas } from './presence.ts';
-import { FinalRefusal } from '../socket/protocol.ts';
+import { FatalSocketError } from '../socket/protocol.ts';
 import { reads, readSchemas } from './reads.ts';
 import type { Services } from '../services.ts';
 import { recordUser } from '../session/record-user.ts';
@@ -52,7 +52,7 @@ async function refreshToken(services: Services, connection: Connection, data: un
   const { token } = validate(refreshInput, data ?? {}, 'data');
   const environment = await usableEnvironment(services, connection);
   const claims = await verifyUserToken(services.ctx, environment, token);
-  if (claims.userId !== connection.userId) throw new FinalRefusal('forbidden', 'The token is of another user: open another socket for it');
+  if (claims.userId !== connection.userId) throw new FatalSocketError('forbidden', 'The token is of another user: open another socket for it');
   applyClaims(services, connection, claims);
   await recordUser(services, environment, claims);
   return JSON.stringify({ tokenExpiresAt: timestamp(claims.expiresAt) });

@@ -97,9 +97,9 @@ export class Heartbeat {
       this.#closeAll(feed, new CollabError('environment_disabled', 'The environment has been disabled'));
       return;
     }
-    const refusalOf = await recheckCredentials(ctx, environment, connections.of(feed));
+    const errorOf = await recheckCredentials(ctx, environment, connections.of(feed));
     for (const connection of connections.of(feed)) {
-      const refusal = refusalOf(connection);
+      const refusal = errorOf(connection);
       if (refusal !== null) refuse(connection.writer, refusal);
     }
   }

@@ -69,7 +69,7 @@ export function tokenExpiringFrame(expiresAt: number): string {
 export const PING_FRAME = '{"type":"ping"}';
 
 /** An error after which the socket is closed, with the close code of its kind. */
-export class FinalRefusal extends CollabError {}
+export class FatalSocketError extends CollabError {}
 
 /** Error codes that are close reasons in docs/realtime.md. The reason for any other error is that of its close code. */
 const closeReasons = new Set<ErrorCode>([

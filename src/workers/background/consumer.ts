@@ -50,7 +50,7 @@ export interface BatchConsumer extends AnyConsumer {
   readonly types: ReadonlySet<EventType>;
   /**
    * Handles consecutive events of `types`, at most 200, at least once: after a crash or a failure some come again. If it
-   * rejects with a refusal of the store (`isStoreRefusal`), the batch is tried again until it succeeds. After any other error the
+   * rejects with an error of the store (`isStoreError`), the batch is tried again until it succeeds. After any other error the
    * events are tried one by one, with the waits of `retryDelaysMs`, and one that keeps failing is skipped and logged.
    */
   handleBatch(environment: Environment, events: readonly EventEnvelope[], signal: AbortSignal): Promise<void>;

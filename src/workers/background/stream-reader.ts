@@ -6,7 +6,7 @@ import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import type { CpuWatch } from '../../lib/process/cpu-contention.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import type { Environment } from '../../model/environment.ts';
-import { isStoreRefusal } from '../../model/errors.ts';
+import { isStoreError } from '../../model/errors.ts';
 import { type EventEnvelope, type EventType, typeOfEvent } from '../../model/event.ts';
 import type { StoredEvent } from '../../ports/store.ts';
 import type { Logger } from '../../observability/log.ts';
@@ -185,15 +185,15 @@ export class StreamReader {
   /** Returns how many events were skipped because they kept failing; null if the process shuts down before all are finished. */
   async #handleBatch(consumer: BatchConsumer, events: readonly EventEnvelope[]): Promise<number | null> {
     const { signal } = this.#stop;
-    for (let attempt = 1, refusals = 0; !signal.aborted; ) {
+    for (let attempt = 1, storeErrors = 0; !signal.aborted; ) {
       try {
         await consumer.handleBatch(this.environment, events, signal);
         return 0;
       } catch (error) {
         if (signal.aborted) return null;
-        const isRefusal = isStoreRefusal(error);
-        if (events.length > 1 && !isRefusal) return this.#handleSingly(consumer, events);
-        const wait = isRefusal ? retryDelay(null, ++refusals) : retryDelay(consumer.retryDelaysMs, attempt);
+        const isStoreFailure = isStoreError(error);
+        if (events.length > 1 && !isStoreFailure) return this.#handleSingly(consumer, events);
+        const wait = isStoreFailure ? retryDelay(null, ++storeErrors) : retryDelay(consumer.retryDelaysMs, attempt);
         const about = { err: error, ...this.#names(), seq: events[0]?.seq, eventId: events[0]?.eventId, attempt };
         if (wait === null) {
           this.#deps.log.error(about, 'a consumer could not handle an event and skips it');
@@ -202,7 +202,7 @@ export class StreamReader {
         }
         this.#deps.log.warn({ ...about, waitMs: wait }, 'a consumer failed to handle events; they are tried again');
         this.#deps.onOutcome(consumer.name, 'retried', events.length);
-        if (!isRefusal) attempt++;
+        if (!isStoreFailure) attempt++;
         await this.#pause(wait);
       }
     }
@@ -249,7 +249,7 @@ export class StreamReader {
   /** Handles an event until it succeeds, its attempts are used up, or the process shuts down. */
   async #handle(consumer: Consumer, seq: number, event: EventEnvelope): Promise<void> {
     const { signal } = this.#stop;
-    for (let attempt = 1, refusals = 0; !signal.aborted; ) {
+    for (let attempt = 1, storeErrors = 0; !signal.aborted; ) {
       try {
         await this.#semaphore.run(async () => {
           signal.throwIfAborted();
@@ -258,8 +258,8 @@ export class StreamReader {
         return this.#finish(seq, 'handled');
       } catch (error) {
         if (signal.aborted) return;
-        const isRefusal = isStoreRefusal(error);
-        const wait = isRefusal ? retryDelay(null, ++refusals) : retryDelay(consumer.retryDelaysMs, attempt);
+        const isStoreFailure = isStoreError(error);
+        const wait = isStoreFailure ? retryDelay(null, ++storeErrors) : retryDelay(consumer.retryDelaysMs, attempt);
         const about = { err: error, ...this.#names(), seq, eventId: event.eventId, attempt };
         if (wait === null) {
           this.#deps.log.error(about, 'a consumer could not handle an event and skips it');
@@ -267,7 +267,7 @@ export class StreamReader {
         }
         this.#deps.log.warn({ ...about, waitMs: wait }, 'a consumer failed to handle an event; it is tried again');
         this.#deps.onOutcome(this.consumer.name, 'retried', 1);
-        if (!isRefusal) attempt++;
+        if (!isStoreFailure) attempt++;
         await this.#pause(wait);
       }
     }
