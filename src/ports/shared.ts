@@ -71,13 +71,13 @@ export interface Shared {
   list(key: string): Promise<SharedRecord[]>;
   /** Returns one record; undefined if there is none. The cost does not depend on the number of records under the key. */
   get(key: string, name: string): Promise<SharedRecord | undefined>;
-  /** Returns the records of `owner` under all keys. Reads all records: for upkeep only. */
+  /** Returns the records of `owner` under all keys. Reads all records: for maintenance only. */
   listByOwner(owner: string): Promise<SharedRecord[]>;
 
   /** Deletes the counts and records of `owner`, which has ended. */
   deleteOwner(owner: string): Promise<void>;
 
-  /** Frees what ended processes have held in the memory itself; called with the upkeep of the store. */
+  /** Frees what ended processes have held in the memory itself; called with the maintenance of the store. */
   maintain(): Promise<void>;
   /** Closes the memory after the calls that were made before. Call nothing afterwards. */
   close(): Promise<void>;

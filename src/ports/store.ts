@@ -212,11 +212,11 @@ export interface Store extends Reader {
   endHolder(snapshot: OpenSnapshot): boolean;
 
   /**
-   * Does the upkeep that is due, such as freeing what ended processes have held. Call it several times per second in one
+   * Does the maintenance that is due, such as freeing what ended processes have held. Call it several times per second in one
    * process, and whenever a process has ended.
    */
   maintain(): Promise<void>;
-  /** Rejects unless a read and a write would succeed now and upkeep is done in time; the message says why not. */
+  /** Rejects unless a read and a write would succeed now and maintenance is done in time; the message says why not. */
   probe(): Promise<void>;
   /**
    * Reads everything that is on disk and yields each fault, also those that no read would show, such as a record that is

@@ -17,7 +17,7 @@ export const eventCases: Cases = {
     }
   },
 
-  'events are read by position, before and after upkeep': async (t, { store, peer }) => {
+  'events are read by position, before and after maintenance': async (t, { store, peer }) => {
     const add = async (n: number): Promise<void> => {
       for (let i = 0; i < n; i++) await store.transact(async (tx) => tx.emit('stream', (seq) => `{"seq":${seq},"ü":"😀"}`));
     };
@@ -82,7 +82,7 @@ export const eventCases: Cases = {
     await t.resolves(store.trimEvents('no-such-stream', 10));
   },
 
-  'a stream that ends loses its events, also after upkeep, and never takes another': async (t, { store, peer }) => {
+  'a stream that ends loses its events, also after maintenance, and never takes another': async (t, { store, peer }) => {
     const received: string[] = [];
     peer.follow((stream, event) => received.push(`${stream} ${event?.seq ?? 'end'}`));
     for (let i = 0; i < 3; i++) await emit(store, 'compacted');
@@ -98,8 +98,8 @@ export const eventCases: Cases = {
       tx.endStream('empty');
     });
     t.equal(await peer.get('p', 'k'), 'in the same commit');
-    for (const upkeep of [() => Promise.resolve(), () => compact(store), () => compact(peer)]) {
-      await upkeep();
+    for (const maintenance of [() => Promise.resolve(), () => compact(store), () => compact(peer)]) {
+      await maintenance();
       for (const view of [store, peer]) {
         for (const stream of ['one', 'compacted', 'empty']) {
           t.strictSame([await view.lastSeq(stream), await view.oldestSeq(stream), await view.events(stream, 0, 10)], [0, 1, []], stream);

@@ -1,14 +1,14 @@
 import type { StoreFault } from '../../../src/ports/store.ts';
 import { type Cases, compact, emit } from './cases.ts';
 
-/** Epoch, upkeep, readiness and closing. */
+/** Epoch, maintenance, readiness and closing. */
 export const lifecycleCases: Cases = {
   'both stores have the same epoch': async (t, { store, peer }) => {
     t.ok(store.epoch.length > 0);
     t.equal(store.epoch, peer.epoch);
   },
 
-  'upkeep changes nothing that reads show': async (t, { store, peer }) => {
+  'maintenance changes nothing that reads show': async (t, { store, peer }) => {
     await store.transact(async (tx) => tx.put('p', 'k', '1'));
     await emit(store, 'stream');
     for (const view of [store, peer, store]) {

@@ -16,14 +16,14 @@ export const recordCases: Cases = {
     await t.resolves(store.transact(async (tx) => tx.delete('p', 'k')), 'deleting it again has no effect');
   },
 
-  'a deleted record is gone, also after upkeep, and can be written again': async (t, { store, peer }) => {
+  'a deleted record is gone, also after maintenance, and can be written again': async (t, { store, peer }) => {
     await store.transact(async (tx) => {
       for (const key of ['a', 'b', 'c']) tx.put('p', key, key);
     });
     await compact(store);
     await peer.transact(async (tx) => tx.delete('p', 'b'));
-    for (const upkeep of [() => Promise.resolve(), () => compact(store), () => compact(peer)]) {
-      await upkeep();
+    for (const maintenance of [() => Promise.resolve(), () => compact(store), () => compact(peer)]) {
+      await maintenance();
       for (const view of [store, peer]) {
         t.equal(await view.get('p', 'b'), undefined);
         t.strictSame(await keysOf(view), ['a', 'c']);
