@@ -1,7 +1,7 @@
 import { asCollabError, CollabError, type CollabErrorCode } from './errors.ts';
 
 /** The parts of an HTTP answer that say whether and how it failed. */
-export interface AnswerHead {
+export interface ResponseHead {
   readonly status: number;
   readonly header: (name: string) => string | null;
 }
@@ -17,7 +17,7 @@ const codes: Readonly<Record<number, CollabErrorCode>> = {
 };
 
 /** The error of an answer other than 2xx, from its head and body. */
-export function answerError({ status, header }: AnswerHead, body: string): CollabError {
+export function responseError({ status, header }: ResponseHead, body: string): CollabError {
   const named = header('X-Error-Code') as CollabErrorCode | null;
   const code = named ?? codes[status] ?? (status >= 500 ? 'internal' : 'protocol');
   const retryAfter = retryAfterOf(header('Retry-After'));
@@ -25,18 +25,18 @@ export function answerError({ status, header }: AnswerHead, body: string): Colla
 }
 
 /** Requests `what`. Resolves with an answer of 2xx; rejects with a `CollabError` for any other, and if there is none. */
-export async function fetchAnswer(fetch: typeof globalThis.fetch, url: string, init: RequestInit, what: string): Promise<Response> {
+export async function fetchResponse(fetch: typeof globalThis.fetch, url: string, init: RequestInit, what: string): Promise<Response> {
   try {
-    const answer = await fetch(url, init);
-    if (answer.ok) return answer;
-    throw answerError({ status: answer.status, header: (name) => answer.headers.get(name) }, await answer.text());
+    const response = await fetch(url, init);
+    if (response.ok) return response;
+    throw responseError({ status: response.status, header: (name) => response.headers.get(name) }, await response.text());
   } catch (thrown) {
     throw asCollabError(thrown, what);
   }
 }
 
 /** The JSON of an answer. Throws `protocol` for anything else. */
-export function parseAnswer(body: string, { status, header }: AnswerHead): unknown {
+export function parseResponse(body: string, { status, header }: ResponseHead): unknown {
   try {
     return JSON.parse(body) as unknown;
   } catch {

@@ -204,8 +204,8 @@ export class YjsProvider<D extends YjsDocument> {
       if (this.#versions.size === 0) return;
       this.#versions.clear();
       const { Y, doc } = this.#options;
-      const answer = await this.#fetch('GET', `?sv=${toBase64Url(Y.encodeStateVector(doc))}`);
-      if (answer.status === 200) this.#apply(new Uint8Array(await answer.arrayBuffer()));
+      const response = await this.#fetch('GET', `?sv=${toBase64Url(Y.encodeStateVector(doc))}`);
+      if (response.status === 200) this.#apply(new Uint8Array(await response.arrayBuffer()));
       this.#set({ synced: true });
       if (!this.#state.saved) this.#saveIn(SAVE_MS);
     }, () => this.#load());
@@ -227,8 +227,8 @@ export class YjsProvider<D extends YjsDocument> {
     const vector = Y.encodeStateVector(doc);
     const changes = this.#changes;
     const adopted = [...this.#unsaved];
-    const answer = await this.#fetch('PUT', '?merge=yjs', Y.encodeStateAsUpdate(doc, this.#stored));
-    this.#version = ((await answer.json()) as { version: number }).version;
+    const response = await this.#fetch('PUT', '?merge=yjs', Y.encodeStateAsUpdate(doc, this.#stored));
+    this.#version = ((await response.json()) as { version: number }).version;
     this.#stored = vector;
     if (changes !== this.#changes) return;
     this.#set({ saved: true });

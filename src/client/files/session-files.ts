@@ -1,6 +1,6 @@
 import type { Attachment } from '../../model/attachment.ts';
 import { untilAborted } from '../abort.ts';
-import { fetchAnswer } from '../http.ts';
+import { fetchResponse } from '../http.ts';
 import type { Credentials } from '../session/credentials.ts';
 import type { CollabFiles, UploadOptions } from './files.ts';
 import { sendUpload } from './upload.ts';
@@ -49,8 +49,8 @@ export class SessionFiles implements CollabFiles {
   async blob(attachment: Attachment, { thumb = false, signal }: ReadOptions = {}): Promise<Blob> {
     const { credentials, fetch } = this.#deps;
     return credentials.authorize(async (headers) => {
-      const answer = await fetchAnswer(fetch, addressOf(attachment, thumb), { headers, signal }, `Loading ${attachment.filename}`);
-      return answer.blob();
+      const response = await fetchResponse(fetch, addressOf(attachment, thumb), { headers, signal }, `Loading ${attachment.filename}`);
+      return response.blob();
     });
   }
 

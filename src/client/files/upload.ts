@@ -1,6 +1,6 @@
 import type { Attachment } from '../../model/attachment.ts';
 import { untilAborted } from '../abort.ts';
-import { answerError, type AnswerHead, parseAnswer } from '../http.ts';
+import { responseError, type ResponseHead, parseResponse } from '../http.ts';
 import { platform } from '../platform.ts';
 import type { UploadOptions } from './files.ts';
 
@@ -20,20 +20,20 @@ export async function sendUpload(call: UploadCall): Promise<Attachment> {
   form.append('file', call.file, call.filename);
   const request = platform.XMLHttpRequest && new platform.XMLHttpRequest();
   const { head, body } = await untilAborted(call.options.signal, 'The upload', () => (request === undefined ? sendByFetch(call, form) : sendByRequest(call, form, request)), () => request?.abort());
-  if (head.status !== 200) throw answerError(head, body);
-  return parseAnswer(body, head) as Attachment;
+  if (head.status !== 200) throw responseError(head, body);
+  return parseResponse(body, head) as Attachment;
 }
 
 interface Received {
-  readonly head: AnswerHead;
+  readonly head: ResponseHead;
   readonly body: string;
 }
 
 async function sendByFetch({ url, headers, file, options, fetch: send }: UploadCall, body: FormData): Promise<Received> {
-  const answer = await send(url, { method: 'POST', headers, body, signal: options.signal });
-  const text = await answer.text();
+  const response = await send(url, { method: 'POST', headers, body, signal: options.signal });
+  const text = await response.text();
   options.onProgress?.(file.size, file.size);
-  return { head: { status: answer.status, header: (name) => answer.headers.get(name) }, body: text };
+  return { head: { status: response.status, header: (name) => response.headers.get(name) }, body: text };
 }
 
 function sendByRequest({ url, headers, file, options: { onProgress } }: UploadCall, form: FormData, request: InstanceType<NonNullable<typeof platform.XMLHttpRequest>>): Promise<Received> {

@@ -1,5 +1,5 @@
 import { asCollabError, CollabError } from '../errors.ts';
-import { answerError, type AnswerHead, parseAnswer } from '../http.ts';
+import { responseError, type ResponseHead, parseResponse } from '../http.ts';
 
 /** Options of one call. */
 export interface CallOptions {
@@ -60,10 +60,10 @@ export class Transport {
   /** The JSON of the answer. Rejects with a `CollabError`. */
   async json<T>(call: Call): Promise<T> {
     const { head, body } = await this.#send(call);
-    return parseAnswer(body, head) as T;
+    return parseResponse(body, head) as T;
   }
 
-  async #send(call: Call): Promise<{ head: AnswerHead; body: string }> {
+  async #send(call: Call): Promise<{ head: ResponseHead; body: string }> {
     const { maxRetries = 4, retryDelayMs = 500 } = this.#options;
     // The same key at every attempt: the server then answers a repetition with the first answer.
     const key = call.method === 'POST' ? (call.options?.idempotencyKey ?? crypto.randomUUID()) : undefined;
@@ -73,7 +73,7 @@ export class Transport {
       try {
         const { head, body } = await this.#attempt(call, key);
         if (head.status < 300) return { head, body };
-        error = answerError(head, body);
+        error = responseError(head, body);
       } catch (thrown) {
         error = asCollabError(thrown, `${call.method} ${call.path}`);
       }
@@ -84,7 +84,7 @@ export class Transport {
     }
   }
 
-  async #attempt({ method, path, query, body, form, headers, options }: Call, idempotencyKey: string | undefined): Promise<{ head: AnswerHead; body: string }> {
+  async #attempt({ method, path, query, body, form, headers, options }: Call, idempotencyKey: string | undefined): Promise<{ head: ResponseHead; body: string }> {
     const { secretKey, timeoutMs = 30_000, fetch: send = fetch } = this.#options;
     const timeout = new AbortController();
     const stop = (): void => timeout.abort();
@@ -92,7 +92,7 @@ export class Transport {
     options?.signal?.addEventListener('abort', stop);
     if (options?.signal?.aborted === true) stop();
     try {
-      const answer = await send(this.#base + path + searchOf(query), {
+      const response = await send(this.#base + path + searchOf(query), {
         method,
         headers: {
           Authorization: `Bearer ${secretKey}`,
@@ -103,7 +103,7 @@ export class Transport {
         body: form ?? (body === undefined ? null : JSON.stringify(body)),
         signal: timeout.signal,
       });
-      return { head: { status: answer.status, header: (name) => answer.headers.get(name) }, body: await answer.text() };
+      return { head: { status: response.status, header: (name) => response.headers.get(name) }, body: await response.text() };
     } catch (thrown) {
       if (options?.signal?.aborted === true) throw new CollabError('aborted', `${method} ${path} was cancelled.`, { cause: thrown });
       if (timeout.signal.aborted) throw new CollabError('timeout', `${method} ${path} got no answer within ${timeoutMs} ms.`, { cause: thrown });

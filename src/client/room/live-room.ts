@@ -263,8 +263,8 @@ export class LiveRoom implements CollabRoom {
     this.#threads.add(write);
     this.changed();
     try {
-      const answer = (await this.#deps.requests.request(type, { ...data, [key]: await this.#idOf(id) }, { durable: true, repeated })) as Record<string, unknown> | null;
-      const record = answer === null ? await stored?.() : answer[type.replace(/\..*/, '')];
+      const reply = (await this.#deps.requests.request(type, { ...data, [key]: await this.#idOf(id) }, { durable: true, repeated })) as Record<string, unknown> | null;
+      const record = reply === null ? await stored?.() : reply[type.replace(/\..*/, '')];
       // A held record is shown to nobody until a moderator approves it, and then by its event. Without subscribers there are no events.
       if ((record as { status?: string } | undefined)?.status === 'held' || !this.#active || write.threadId === '') this.#threads.cancel(write);
       else this.#threads.confirm(write, record);

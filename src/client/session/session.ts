@@ -4,7 +4,7 @@ import { Emitter, Observable } from '../emitter.ts';
 import { CollabError } from '../errors.ts';
 import type { CollabFiles } from '../files/files.ts';
 import { SessionFiles } from '../files/session-files.ts';
-import { fetchAnswer } from '../http.ts';
+import { fetchResponse } from '../http.ts';
 import type { CollabInbox } from '../inbox/inbox.ts';
 import { SessionInbox } from '../inbox/session-inbox.ts';
 import { platform, type Unsubscribe } from '../platform.ts';
@@ -61,7 +61,7 @@ export class CollabSession {
     const doFetch = options.fetch ?? ((...call) => fetch(...call));
     this.#files = new SessionFiles({ serverUrl, credentials, fetch: doFetch });
     this.#request = (path, init) =>
-      credentials.authorize((headers) => fetchAnswer(doFetch, `${serverUrl}/api/v1${path}`, { ...init, headers: { ...(init.headers as Record<string, string> | undefined), ...headers } }, path));
+      credentials.authorize((headers) => fetchResponse(doFetch, `${serverUrl}/api/v1${path}`, { ...init, headers: { ...(init.headers as Record<string, string> | undefined), ...headers } }, path));
     this.#inbox = new SessionInbox(this.#link);
     this.#users = new UserDirectory(this.#link.requests, () => {
       for (const room of this.#rooms.values()) room.changed();

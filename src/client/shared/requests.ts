@@ -22,7 +22,7 @@ interface PendingRequest {
 const PRESENT_MS = 10_000;
 
 /** An answer of the server. */
-type Answer = ServerFrame & { readonly type: 'ok' | 'error' };
+type Reply = ServerFrame & { readonly type: 'ok' | 'error' };
 
 /**
  * The messages of all sockets over one connection: gives them ids of its own, returns each answer to the socket that asked, and
@@ -64,7 +64,7 @@ export class SharedRequests {
   }
 
   /** Handles an answer of the server. */
-  answered(frame: Answer, id: number): void {
+  answered(frame: Reply, id: number): void {
     const request = this.#pending.get(id);
     if (request === undefined) return;
     this.#pending.delete(id);

@@ -37,9 +37,9 @@ form.onsubmit = async (event) => {
   }
   try {
     const headers = { Authorization: `Bearer ${key.value.trim()}`, 'Content-Type': 'application/json' };
-    const answer = await fetch(address, { method: 'POST', headers, body: thread() });
-    const { error } = (await answer.json()) as { error?: string };
-    say(answer.ok ? `${answer.status}: it is on both pages.` : `${answer.status}: ${error ?? 'the server refused it'}`, !answer.ok);
+    const response = await fetch(address, { method: 'POST', headers, body: thread() });
+    const { error } = (await response.json()) as { error?: string };
+    say(response.ok ? `${response.status}: it is on both pages.` : `${response.status}: ${error ?? 'the server refused it'}`, !response.ok);
   } catch {
     say('The server cannot be reached. Is it still running?', true);
   }

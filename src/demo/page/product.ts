@@ -11,9 +11,9 @@ type Comments = HTMLElement & { tokenProvider: () => Promise<string> };
 const userId = new URLSearchParams(location.search).get('user') ?? 'ann';
 
 async function openSession(): Promise<Session> {
-  const answer = await fetch(`/demo/session?user=${encodeURIComponent(userId)}`);
-  const session = (await answer.json()) as Session & { error?: string };
-  if (!answer.ok) throw new Error(session.error ?? `/demo/session answered ${answer.status}`);
+  const response = await fetch(`/demo/session?user=${encodeURIComponent(userId)}`);
+  const session = (await response.json()) as Session & { error?: string };
+  if (!response.ok) throw new Error(session.error ?? `/demo/session answered ${response.status}`);
   return session;
 }
 
