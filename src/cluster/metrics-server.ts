@@ -30,7 +30,7 @@ export async function openMetrics({ host, port, token }: Config['metrics']): Pro
     totals.add(PRIMARY, own.takeReport());
     return totals.render();
   };
-  const server = createServer((request, response) => answer(render, token, request, response));
+  const server = createServer((request, response) => respond(render, token, request, response));
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(explainListen(error.code ?? String(error), host, port, { host: 'metrics.host', port: 'metrics.port' })));
     server.listen({ host, port, exclusive: true }, resolve);
@@ -45,7 +45,7 @@ export async function openMetrics({ host, port, token }: Config['metrics']): Pro
   };
 }
 
-function answer(render: () => string, token: string, { method, url, headers }: IncomingMessage, response: ServerResponse): void {
+function respond(render: () => string, token: string, { method, url, headers }: IncomingMessage, response: ServerResponse): void {
   const send = (status: number, type: string, body: string, more: Record<string, string> = {}): void => {
     response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', ...more });
     response.end(body);

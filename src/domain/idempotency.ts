@@ -21,28 +21,28 @@ export type Idempotency = {
   readonly bodyHash: string;
 } | null;
 
-/** The answer to a write that accepts an idempotency key. */
-export interface IdempotentAnswer {
+/** The response to a write that accepts an idempotency key. */
+export interface IdempotentResponse {
   readonly status: 200 | 201;
   /** JSON text of the whole response. */
   readonly body: string;
-  /** True if this is the stored answer of an earlier request. */
+  /** True if this is the stored response of an earlier request. */
   readonly replayed?: true;
 }
 
 interface IdempotencyRecord {
   readonly bodyHash: string;
   readonly status: 200 | 201;
-  /** JSON text, encrypted with the `Idempotency-Key` if the answer may contain a secret (docs/decisions/0010-admin-idempotency.md). */
+  /** JSON text, encrypted with the `Idempotency-Key` if the response may contain a secret (docs/decisions/0010-admin-idempotency.md). */
   readonly body: string;
   readonly createdAt: string;
 }
 
 /** The write of a request. Its transaction may run it more than once. */
-type Work = (tx: Transaction) => Promise<Omit<IdempotentAnswer, 'replayed'>>;
+type Work = (tx: Transaction) => Promise<Omit<IdempotentResponse, 'replayed'>>;
 
-/** Where the answers to one caller are stored, and whether encrypted. */
-interface AnswerStorage {
+/** Where the responses to one caller are stored, and whether encrypted. */
+interface ResponseStorage {
   readonly partition: string;
   /** Prefix of the record keys. */
   readonly prefix: string;
@@ -51,7 +51,7 @@ interface AnswerStorage {
   readonly encrypted: boolean;
 }
 
-/** How long an answer is stored, in milliseconds. */
+/** How long a response is stored, in milliseconds. */
 export const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 
 /**
@@ -67,33 +67,33 @@ export function parseIdempotencyKey(header: string): string {
 }
 
 /**
- * Runs `work` in a transaction that stores its answer in the same commit, or returns the stored answer of an earlier request
+ * Runs `work` in a transaction that stores its response in the same commit, or returns the stored response of an earlier request
  * of the same caller (a secret key, or a user) with the same idempotency key, method and path. Throws
  * `idempotency_key_reused` if that request had a different body. Of concurrent equal requests one does the work and the
- * others get its answer. Answers are not shared between callers, whose permissions may differ.
+ * others get its response. Responses are not shared between callers, whose permissions may differ.
  */
-export function withIdempotency(ctx: Context, actor: Actor, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
+export function withIdempotency(ctx: Context, actor: Actor, request: Idempotency, work: Work): Promise<IdempotentResponse> {
   // Ids of keys and users contain no line breaks.
   const caller = `${actorKey(actor)}\n`;
   return runOnce(ctx, { partition: idempotencyRecordsOf(actor.environment.id), prefix: '', caller, encrypted: false }, request, work);
 }
 
-/** Whether `withIdempotency` would return the stored answer of an earlier request, or refuse another body. */
-export async function hasStoredAnswer(ctx: Context, actor: Actor, request: Idempotency): Promise<boolean> {
+/** Whether `withIdempotency` would return the stored response of an earlier request, or refuse another body. */
+export async function hasStoredResponse(ctx: Context, actor: Actor, request: Idempotency): Promise<boolean> {
   if (request === null) return false;
   const stored = await ctx.store.get(idempotencyRecordsOf(actor.environment.id), recordKey('', `${actorKey(actor)}\n`, request));
   return stored !== undefined && !isStale(JSON.parse(stored) as IdempotencyRecord, ctx.clock.now());
 }
 
 /**
- * As `withIdempotency`, for requests of an admin. The answer is encrypted with the `Idempotency-Key`, since it may contain a
+ * As `withIdempotency`, for requests of an admin. The response is encrypted with the `Idempotency-Key`, since it may contain a
  * secret of which the store has only the hash.
  */
-export function withEncryptedIdempotency(ctx: Context, admin: Admin, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
+export function withEncryptedIdempotency(ctx: Context, admin: Admin, request: Idempotency, work: Work): Promise<IdempotentResponse> {
   return runOnce(ctx, { partition: ADMIN_IDEMPOTENCY, prefix: `${admin.id}~`, caller: '', encrypted: true }, request, work);
 }
 
-function runOnce(ctx: Context, { partition, prefix, caller, encrypted }: AnswerStorage, request: Idempotency, work: Work): Promise<IdempotentAnswer> {
+function runOnce(ctx: Context, { partition, prefix, caller, encrypted }: ResponseStorage, request: Idempotency, work: Work): Promise<IdempotentResponse> {
   if (request === null) return ctx.store.transact(work);
   const key = recordKey(prefix, caller, request);
   return ctx.store.transact(async (tx) => {

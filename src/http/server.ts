@@ -17,7 +17,7 @@ import { apiRoutes } from './api/routes.ts';
 import { UploadThrottle } from './api/upload-throttle.ts';
 import { bodyRefusal } from './core/body-rules.ts';
 import { Exchange } from './core/exchange.ts';
-import { answerFailure } from './core/refusal.ts';
+import { sendError } from './core/send-error.ts';
 import { RequestMeter } from './core/request-meter.ts';
 import { asyncapiDocument } from './openapi/asyncapi.ts';
 import { RequestTracer } from './core/request-tracer.ts';
@@ -88,7 +88,7 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
     tracer?.started(exchange, request);
     if (exchange.head.ambiguous) return exchange.drop();
     const refusal = bodyRefusal(exchange.head);
-    if (refusal !== null) return answerFailure(log, exchange, refusal, [['X-Request-Id', exchange.id]]);
+    if (refusal !== null) return sendError(log, exchange, refusal, [['X-Request-Id', exchange.id]]);
     if (isApi(exchange.head.path)) void api.serve(exchange);
     else if (exchange.head.path.startsWith(FILES_PREFIX)) void files.serve(exchange);
     else void pages.serve(exchange);

@@ -232,11 +232,11 @@ export interface HttpRequest {
   readonly body?: string | Uint8Array;
   /** Milliseconds for the whole exchange, 100 to 60 000; 15 000 by default. */
   readonly timeoutMs?: number;
-  /** Largest body of the answer in bytes, 0 to 16 MiB; 1 MiB by default. A longer one is a failure. */
+  /** Largest body of the response in bytes, 0 to 16 MiB; 1 MiB by default. A longer one is a failure. */
   readonly maxBytes?: number;
 }
 
-/** The answer of another server. Names of headers are in lower case. `retryAfterMs` is the wait of `retry-after`, null without it. */
+/** The response of another server. Names of headers are in lower case. `retryAfterMs` is the wait of `retry-after`, null without it. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -287,7 +287,7 @@ export interface RouteRequest {
   readonly body: string;
 }
 
-/** The answer of a route. */
+/** The response of a route. */
 export interface RouteAnswer {
   readonly status: 200 | 201 | 400 | 401 | 403 | 404 | 409 | 410;
   readonly body: string;

@@ -18,8 +18,8 @@ export function pluginHttp(allowPrivate: boolean, now: () => number): Http {
       if (!(maxBytes >= 0 && maxBytes <= MAX_BYTES)) throw new Error(`maxBytes must be from 0 to ${MAX_BYTES}`);
       const signal = AbortSignal.timeout(timeoutMs);
       try {
-        const answer = await publicRequest(url, { ...(method === undefined ? {} : { method }), ...(headers === undefined ? {} : { headers }), body, maxBytes, signal, allowHttp: true, allowPrivate });
-        return { ...answer, body: new Uint8Array(answer.body), retryAfterMs: retryAfterOf(answer.headers['retry-after'], now()) };
+        const response = await publicRequest(url, { ...(method === undefined ? {} : { method }), ...(headers === undefined ? {} : { headers }), body, maxBytes, signal, allowHttp: true, allowPrivate });
+        return { ...response, body: new Uint8Array(response.body), retryAfterMs: retryAfterOf(response.headers['retry-after'], now()) };
       } catch (error) {
         throw signal.aborted ? new Error(`no answer within ${timeoutMs} ms`) : error;
       }

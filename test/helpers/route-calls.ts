@@ -161,7 +161,7 @@ export function foreignStatus(route: Route): readonly number[] {
 
 /** The statuses that are no refusals. */
 export function successes(route: Route): readonly number[] {
-  return Object.keys(route.answers).map(Number).filter((status) => status < 300);
+  return Object.keys(route.responses).map(Number).filter((status) => status < 300);
 }
 
 /** The names of the parameters in a path, in their order. */

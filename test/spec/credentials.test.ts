@@ -137,7 +137,7 @@ for (const route of apiRoutes) {
 
 function holdsFate(t: Test, name: string, route: Route, fate: Fate, { status, headers, json, text }: TestAnswer<unknown>): void {
   const expected = fate === 'own' ? successes(route) : fate === 'foreign' ? foreignStatus(route) : [fate];
-  const schema = route.answers[status];
+  const schema = route.responses[status];
   const faults = [
     expected.includes(status) ? '' : `${status} ${text.slice(0, 200)}`,
     schema === undefined || Check(schema, json) ? '' : `not as its schema says: ${text.slice(0, 500)}`,

@@ -56,7 +56,7 @@ async function answersWell(route: Route, path: string, options: { body?: unknown
     const { status, text, headers, json } = await Promise.race([tenant.request(method, path, { key: null, ...options }), hang]);
     if (status >= 500) throw new Error(`${status} ${text}`);
     if (status < 400) {
-      const schema = route.answers[status];
+      const schema = route.responses[status];
       if (schema === undefined ? status !== 204 && status !== 304 : json !== undefined && !Check(schema, json)) throw new Error(`not as documented: ${status} ${text.slice(0, 1000)}`);
       return;
     }

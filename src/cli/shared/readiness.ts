@@ -12,9 +12,9 @@ export interface Readiness {
 /** Asks a running server whether it is ready. Never rejects: a server that does not answer is not ready. */
 export async function readinessOf({ address }: RunningServer): Promise<Readiness> {
   try {
-    const answer = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    const { checks = {} } = (await answer.json()) as { checks?: Readonly<Record<string, unknown>> };
-    if (answer.ok) return { ready: true, reason: '' };
+    const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const { checks = {} } = (await response.json()) as { checks?: Readonly<Record<string, unknown>> };
+    if (response.ok) return { ready: true, reason: '' };
     return { ready: false, reason: Object.entries(checks).map(([name, found]) => `${name}: ${String(found)}`).join(', ') };
   } catch {
     return { ready: false, reason: `/readyz did not answer within ${TIMEOUT_MS / 1_000} s` };

@@ -4,7 +4,7 @@ import { TokenCreateSchema } from '../../model/token.ts';
 import { requireBackend } from './access.ts';
 import type { Actor } from './actor.ts';
 import type { Context } from '../context.ts';
-import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
+import { type Idempotency, withIdempotency, type IdempotentResponse } from '../idempotency.ts';
 import { signUserToken } from './tokens.ts';
 import { preparePutWithToken } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
@@ -17,7 +17,7 @@ const DEFAULT_TTL_SECONDS = 3600;
  * JSON body. A key confined to rooms makes tokens confined to those rooms and does not change existing users. Throws
  * `forbidden`, `invalid_request`, `idempotency_key_reused`.
  */
-export async function issueToken(ctx: Context, actor: Actor, userId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+export async function issueToken(ctx: Context, actor: Actor, userId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
   requireBackend(actor, 'write');
   const { ttl = DEFAULT_TTL_SECONDS, name, avatarUrl, role, rooms = actor.rooms ?? undefined } = validate(tokenCreate, input);
   for (const rule of rooms ?? []) requireRuleInScope(actor.rooms, rule);

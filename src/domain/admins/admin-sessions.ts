@@ -40,7 +40,7 @@ export interface AuthenticatedAdmin {
 
 /**
  * Opens a session for an admin. `input` is the parsed JSON body. An unknown email address takes as long as a wrong password
- * and gets the same answer. Throws `invalid_request`, `invalid_login`, and `rate_limited` after 20 failures of an account
+ * and gets the same response. Throws `invalid_request`, `invalid_login`, and `rate_limited` after 20 failures of an account
  * within an hour or while too many logins wait. The caller enforces limits per client address.
  */
 export async function login(ctx: Context, input: unknown): Promise<OpenedSession> {

@@ -5,7 +5,7 @@ import { requireAuthor, requireChange, requireWrite } from '../access/access.ts'
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { filterContent, type Filtered, type Hold, requirePassing } from '../filtering.ts';
-import { hasStoredAnswer, type Idempotency } from '../idempotency.ts';
+import { hasStoredResponse, type Idempotency } from '../idempotency.ts';
 import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
 import { THREAD_KEY } from '../records/partitions.ts';
 import { type CommentDraft, type ThreadDraft, validateCommentDraft } from './comment-draft.ts';
@@ -28,11 +28,11 @@ export interface NewComment {
 }
 
 /**
- * Filters a new comment; one that has an answer already passes unchanged, because that answer is repeated. Throws
+ * Filters a new comment; one that has a response already passes unchanged, because that response is repeated. Throws
  * `thread_not_found`, `forbidden`, `content_rejected`.
  */
 export async function filterNewComment(ctx: Context, filters: Filters, { actor, threadId, partition, draft, idempotency, limits }: NewComment): Promise<{ draft: CommentDraft; held: { roomId: string; hold: Hold } | null }> {
-  if (await hasStoredAnswer(ctx, actor, idempotency)) return { draft, held: null };
+  if (await hasStoredResponse(ctx, actor, idempotency)) return { draft, held: null };
   const { roomId } = parseThread(await ctx.store.get(partition, THREAD_KEY));
   requireWrite(actor, roomId);
   const { fields, hold } = await filterContent(filters, 'comment.create', actor, { roomId, threadId, comment: commentOfDraft(draft) }, checkWith(limits));
@@ -50,7 +50,7 @@ export interface NewThread {
 
 /** As `filterNewComment`, for a thread with its first comment. Throws `content_rejected`. */
 export async function filterNewThread(ctx: Context, filters: Filters, { actor, roomId, draft, idempotency, limits }: NewThread): Promise<{ draft: ThreadDraft; hold: Hold | null }> {
-  if (await hasStoredAnswer(ctx, actor, idempotency)) return { draft, hold: null };
+  if (await hasStoredResponse(ctx, actor, idempotency)) return { draft, hold: null };
   const { position, first } = draft;
   const payload = { roomId, position, metadata: first.metadata, comment: commentOfDraft(first) };
   const { fields, hold } = await filterContent(filters, 'thread.create', actor, payload, checkWith(limits));

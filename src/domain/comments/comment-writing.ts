@@ -82,7 +82,7 @@ export async function threadExists(tx: Transaction, partition: string): Promise<
   return (await tx.get(partition, THREAD_KEY)) !== undefined || (await tx.range(partition, { limit: 1 })).length > 0;
 }
 
-/** The JSON of the answer to the creation of a thread: the fields that the API documents first, then the other fields of a thread. */
+/** The JSON of the response to the creation of a thread: the fields that the API documents first, then the other fields of a thread. */
 export function renderCreatedThread(thread: Thread, commentText: string): string {
   const { id, roomId, resolved, position, createdAt, ...more } = thread;
   const head = JSON.stringify({ id, roomId, resolved, position });

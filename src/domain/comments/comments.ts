@@ -17,7 +17,7 @@ import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { filtersFor } from '../filtering.ts';
-import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
+import { type Idempotency, withIdempotency, type IdempotentResponse } from '../idempotency.ts';
 import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
@@ -69,7 +69,7 @@ export async function getComment(ctx: Context, actor: Actor, commentId: string):
  * Throws `forbidden`, `invalid_request`, `unknown_user`, `thread_not_found`, `id_taken`, `idempotency_key_reused`,
  * `content_rejected`.
  */
-export async function createComment(ctx: Context, actor: Actor, threadId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+export async function createComment(ctx: Context, actor: Actor, threadId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
   requireWrite(actor);
   if (actor.rooms !== null) await requireThreadAccess(ctx, actor, threadId);
   const environmentId = actor.environment.id;

@@ -19,7 +19,7 @@ import type { Context } from '../context.ts';
 import { canonicalEmoji, isEmoji } from './emoji.ts';
 import { emitChange } from '../events/emit.ts';
 import { filtersFor, requirePassing } from '../filtering.ts';
-import { hasStoredAnswer, type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
+import { hasStoredResponse, type Idempotency, withIdempotency, type IdempotentResponse } from '../idempotency.ts';
 import { touchRoom } from '../rooms/rooms.ts';
 import { nextTimeInThread } from './thread-time.ts';
 import { requireKnownAuthor } from '../users/users.ts';
@@ -36,13 +36,13 @@ const REACTION_ID = /^re_[0-9a-z]{1,32}_([A-Za-z0-9_-]{1,64})$/;
  * user has reacted with this emoji before. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`,
  * `unknown_user`, `comment_not_found`, `idempotency_key_reused`, `content_rejected`.
  */
-export async function addReaction(ctx: Context, actor: Actor, commentId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+export async function addReaction(ctx: Context, actor: Actor, commentId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
   requireWrite(actor);
   await requireCommentAccess(ctx, actor, commentId);
   const limits = limitsOf(actor.environment);
   const { userId, emoji } = parseDraft(actor, input, limits);
   const environmentId = actor.environment.id;
-  if (filtersFor(ctx, actor, 'reaction.create') !== undefined && !(await hasStoredAnswer(ctx, actor, idempotency))) {
+  if (filtersFor(ctx, actor, 'reaction.create') !== undefined && !(await hasStoredResponse(ctx, actor, idempotency))) {
     const { thread } = await requireComment(ctx.store, environmentId, commentId);
     requireWrite(actor, thread.roomId);
     await requirePassing(ctx, actor, 'reaction.create', { roomId: thread.roomId, threadId: thread.id, commentId, userId, emoji });

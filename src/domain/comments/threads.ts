@@ -19,7 +19,7 @@ import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { filtersFor } from '../filtering.ts';
-import { type Idempotency, withIdempotency, type IdempotentAnswer } from '../idempotency.ts';
+import { type Idempotency, withIdempotency, type IdempotentResponse } from '../idempotency.ts';
 import { holdWrite, requireFreeThreadId } from '../moderation/held-write.ts';
 import { recordModeration } from '../moderation/record-moderation.ts';
 import { isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
@@ -42,7 +42,7 @@ const threadPatch = new InputSchema(ThreadPatchSchema);
  * body. Filters may change or hold it. Throws `forbidden`, `invalid_request`, `unknown_user`, `id_taken`,
  * `idempotency_key_reused`, `content_rejected`.
  */
-export async function createThread(ctx: Context, actor: Actor, roomId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+export async function createThread(ctx: Context, actor: Actor, roomId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
   requireWrite(actor, roomId);
   const limits = limitsOf(actor.environment);
   checkRoomId(roomId, limits);

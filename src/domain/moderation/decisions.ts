@@ -17,7 +17,7 @@ import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { releaseAttachments, removeAttachments, removeHeldAttachments } from '../files/attachments.ts';
 import { checkBody } from '../input/bounds.ts';
-import { type Idempotency, type IdempotentAnswer, withIdempotency } from '../idempotency.ts';
+import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 import { escapeId, roomRecordsOf, THREAD_KEY, threadRecordsOf, usersOf } from '../records/partitions.ts';
 import { requireItem } from './items.ts';
@@ -31,7 +31,7 @@ const rejectionInput = new InputSchema(RejectionSchema);
  * `forbidden`, `moderation_item_not_found`, `already_decided`, `idempotency_key_reused`, and what writing the content now throws, e.g.
  * `thread_not_found` or `quota_exceeded`; the item is held then as before.
  */
-export async function approveItem(ctx: Context, actor: Actor, itemId: string, idempotency: Idempotency): Promise<IdempotentAnswer> {
+export async function approveItem(ctx: Context, actor: Actor, itemId: string, idempotency: Idempotency): Promise<IdempotentResponse> {
   requireModerator(actor);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     const item = await requireItem(tx, actor, itemId);
@@ -50,7 +50,7 @@ export async function approveItem(ctx: Context, actor: Actor, itemId: string, id
  * read. Returns `{"id":…,"state":"rejected"}`; also if it is rejected already. Throws `forbidden`, `invalid_request`,
  * `moderation_item_not_found`, `already_decided`, `idempotency_key_reused`.
  */
-export async function rejectItem(ctx: Context, actor: Actor, itemId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+export async function rejectItem(ctx: Context, actor: Actor, itemId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
   requireModerator(actor);
   const { reason } = validate(rejectionInput, input);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {

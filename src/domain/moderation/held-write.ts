@@ -16,7 +16,7 @@ import { parseThread } from '../comments/thread-view.ts';
 import type { Context } from '../context.ts';
 import { removeHeldAttachments, withHeldAttachments } from '../files/attachments.ts';
 import type { Hold } from '../filtering.ts';
-import { type Idempotency, type IdempotentAnswer, withIdempotency } from '../idempotency.ts';
+import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { checkBody } from '../input/bounds.ts';
 import { roomRecordsOf, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
 import { requireKnownAuthor } from '../users/users.ts';
@@ -29,10 +29,10 @@ export type HeldWrite =
   | { readonly kind: 'thread.create'; readonly roomId: string; readonly draft: ThreadDraft };
 
 /**
- * Stores a write apart from the threads until a moderator decides on it, and returns the answer for its author: the comment or
+ * Stores a write apart from the threads until a moderator decides on it, and returns the response for its author: the comment or
  * thread as it would be, with `status: "held"`. Throws as the write itself would, and `quota_exceeded` if the queue is full.
  */
-export function holdWrite(ctx: Context, actor: Actor, write: HeldWrite, hold: Hold, idempotency: Idempotency): Promise<IdempotentAnswer> {
+export function holdWrite(ctx: Context, actor: Actor, write: HeldWrite, hold: Hold, idempotency: Idempotency): Promise<IdempotentResponse> {
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     switch (write.kind) {
       case 'comment.create':
@@ -72,8 +72,8 @@ async function holdThread(ctx: Context, tx: Transaction, actor: Actor, { roomId,
   const thread: ThreadRecord = { id, roomId, resolved: false, position, metadata, userId, createdAt: at, updatedAt: at, resolvedAt: null, resolvedBy: null };
   const comment = await heldComment(tx, actor, { ...first, id: undefined, metadata: {} }, id, now);
   putItem(tx, environmentId, newItem(actor, 'thread', { roomId, comment, thread, now }, hold));
-  const answer = renderCreatedThread(presentThread(thread, { commentCount: 1, updatedAt: at }), renderHeld(comment));
-  return `${answer.slice(0, -2)},"status":"held"}}`;
+  const response = renderCreatedThread(presentThread(thread, { commentCount: 1, updatedAt: at }), renderHeld(comment));
+  return `${response.slice(0, -2)},"status":"held"}}`;
 }
 
 /** Holds an edit in place of an earlier held one. */

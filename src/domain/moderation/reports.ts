@@ -7,7 +7,7 @@ import { actorKey, requireChange, userKey } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import { requireComment, requireCommentAccess } from '../comments/comments.ts';
 import type { Context } from '../context.ts';
-import { type Idempotency, type IdempotentAnswer, withIdempotency } from '../idempotency.ts';
+import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { checkId } from '../input/bounds.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 import { reportsOf } from '../records/partitions.ts';
@@ -21,7 +21,7 @@ const reportInput = new InputSchema(ReportCreateSchema);
  * same user. `input` is `{reason, userId?}`; for a user in a browser the user is that of the token. Throws `forbidden`,
  * `invalid_request`, `unknown_user`, `comment_not_found`.
  */
-export async function reportComment(ctx: Context, actor: Actor, commentId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+export async function reportComment(ctx: Context, actor: Actor, commentId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
   requireChange(actor);
   await requireCommentAccess(ctx, actor, commentId);
   const { reason, userId: named = null } = validate(reportInput, input);

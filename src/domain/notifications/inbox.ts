@@ -8,7 +8,7 @@ import { actorUserId } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
-import { hasStoredAnswer, type Idempotency, type IdempotentAnswer, withIdempotency } from '../idempotency.ts';
+import { hasStoredResponse, type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 import type { ListQuery, Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
@@ -50,14 +50,14 @@ const AT_ONCE = 2_000;
  * Marks notifications of a user as read, emits `notification.read`, and returns `{"unreadCount":…}`, how many are unread now.
  * `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `idempotency_key_reused`.
  */
-export async function markRead(ctx: Context, actor: Actor, userId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+export async function markRead(ctx: Context, actor: Actor, userId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
   requireOwnUser(actor, userId, 'write');
   const { ids, all } = validate(readInput, input);
   if (ids === undefined && all === undefined) throw new CollabError('invalid_request', 'all is required, unless ids is given');
   if (ids !== undefined && all !== undefined) throw new CollabError('invalid_request', 'ids must be absent if all is given');
   const inbox = inboxOf(actor.environment.id, userId);
   const given = ids === undefined ? null : [...new Set(ids)].flatMap((id) => keyOfNotification(id) ?? []);
-  if (given === null && !(await hasStoredAnswer(ctx, actor, idempotency))) await markMost(ctx, actor, userId);
+  if (given === null && !(await hasStoredResponse(ctx, actor, idempotency))) await markMost(ctx, actor, userId);
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     const keys = given ?? (await tx.range(inbox, { prefix: UNREAD_PREFIX, limit: AT_ONCE })).map(({ key }) => key.slice(UNREAD_PREFIX.length));
     const before = await visibleUnread(ctx, actor, userId);

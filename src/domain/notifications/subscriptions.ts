@@ -6,7 +6,7 @@ import { requireRoomAccess } from '../access/access.ts';
 import type { Actor, UserActor } from '../access/actor.ts';
 import { parseThread, requireThreadAccess, threadNotFound, threadPartition } from '../comments/thread-view.ts';
 import type { Context } from '../context.ts';
-import { type Idempotency, type IdempotentAnswer, withIdempotency } from '../idempotency.ts';
+import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { checkId } from '../input/bounds.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 import { escapeId, THREAD_KEY, usersOf } from '../records/partitions.ts';
@@ -22,7 +22,7 @@ const states: Readonly<Record<SubscriptionAction, SubscriptionState>> = { subscr
  * Changes what a thread notifies a user of, and returns `{"threadId":…,"userId":…,"state":…}`. `body` is the parsed JSON body.
  * Throws `forbidden`, `invalid_request`, `unknown_user`, `thread_not_found`, `idempotency_key_reused`.
  */
-export async function changeSubscription(ctx: Context, actor: Actor, threadId: string, body: unknown, idempotency: Idempotency): Promise<IdempotentAnswer> {
+export async function changeSubscription(ctx: Context, actor: Actor, threadId: string, body: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
   await requireThreadAccess(ctx, actor, threadId);
   const { userId: given, action } = validate(input, body);
   const userId = ownUserId(actor, given);

@@ -6,8 +6,8 @@ import { usersById, renderUsers } from './lookup.ts';
 
 type AnyThread = Partial<Thread> & { readonly comments?: readonly Comment[] };
 
-/** The parts of an answer that name users. */
-interface Answer {
+/** The parts of a response that name users. */
+interface ResponseBody {
   readonly thread?: AnyThread;
   readonly threads?: readonly AnyThread[];
   readonly comments?: readonly Comment[];
@@ -15,27 +15,27 @@ interface Answer {
   readonly items?: readonly (AnyThread | Comment)[];
 }
 
-/** The ids in answers that are cached as one object, such as the first page of a list. */
-const idsByAnswer = new WeakMap<object, readonly string[]>();
+/** The ids in responses that are cached as one object, such as the first page of a list. */
+const idsByResponse = new WeakMap<object, readonly string[]>();
 
 /**
- * Adds `users` to the JSON of an answer with threads or comments: the authors, the mentioned users and those who reacted, by
+ * Adds `users` to the JSON of a response with threads or comments: the authors, the mentioned users and those who reacted, by
  * id. Unknown ones are absent.
  *
- * @param answer the text, or an object that holds the text and is never reused for another text
+ * @param response the text, or an object that holds the text and is never reused for another text
  */
-export async function withUsers(ctx: Context, actor: Actor, answer: string | { readonly text: string | Uint8Array }): Promise<string> {
-  const text = textOf(typeof answer === 'string' ? answer : answer.text);
-  let ids = typeof answer === 'string' ? undefined : idsByAnswer.get(answer);
-  ids ??= userIdsIn(JSON.parse(text) as Answer);
-  if (typeof answer !== 'string') idsByAnswer.set(answer, ids);
+export async function withUsers(ctx: Context, actor: Actor, response: string | { readonly text: string | Uint8Array }): Promise<string> {
+  const text = textOf(typeof response === 'string' ? response : response.text);
+  let ids = typeof response === 'string' ? undefined : idsByResponse.get(response);
+  ids ??= userIdsIn(JSON.parse(text) as ResponseBody);
+  if (typeof response !== 'string') idsByResponse.set(response, ids);
   const users = renderUsers(await usersById(ctx, actor, ids));
   return `${text.slice(0, -1)},${users.slice(1)}`;
 }
 
 const textOf = (text: string | Uint8Array): string => (typeof text === 'string' ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength).toString());
 
-function userIdsIn({ thread, threads = [], comments = [], comment, items = [] }: Answer): readonly string[] {
+function userIdsIn({ thread, threads = [], comments = [], comment, items = [] }: ResponseBody): readonly string[] {
   const ids = new Set<string>();
   const add = (record: AnyThread | Comment): void => {
     if (record.userId !== undefined) ids.add(record.userId);

@@ -1,7 +1,7 @@
 import type { Header } from '../../net/response-headers.ts';
 import { corsHeaders, preflightHeaders } from '../core/cors.ts';
 import type { Exchange } from '../core/exchange.ts';
-import { routeNotFound } from '../core/refusal.ts';
+import { routeNotFound } from '../core/send-error.ts';
 import type { Route } from './route.ts';
 
 /** Whether pages of other origins may call a route: one that takes what a browser has, a publishable key and a user token. */
@@ -15,7 +15,7 @@ export function isForBrowsers({ credential }: Pick<Route, 'credential'>): boolea
  *
  * @param routes the routes at the path, of every method
  */
-export function answerPreflight(exchange: Exchange, routes: readonly Route[], headers: readonly Header[]): void {
+export function respondToPreflight(exchange: Exchange, routes: readonly Route[], headers: readonly Header[]): void {
   const allowed = routes.filter(isForBrowsers);
   if (allowed.length === 0) throw routeNotFound(exchange.head, routes.map(({ method }) => method));
   exchange.send(204, [...preflightHeaders(allowed.map(({ method }) => method)), ...headers], '');

@@ -20,9 +20,9 @@ export interface StreamPosition {
 /** Options of one event stream. */
 export interface EventStreamOptions {
   readonly store: Store;
-  /** Takes the answer; the stream owns it from `start` on. */
+  /** Takes the response; the stream owns it from `start` on. */
   readonly exchange: Exchange;
-  /** Headers of the answer besides content type and caching. */
+  /** Headers of the response besides content type and caching. */
   readonly headers: readonly Header[];
   /** The registry that the stream adds itself to. */
   readonly streams: OpenStreams;
@@ -60,7 +60,7 @@ export class EventStream implements OpenStream {
   /** Whether the client is behind: nothing is sent until it has drained. */
   #full = false;
   #isDeleted = false;
-  /** Whether the answer has started. */
+  /** Whether the response has started. */
   #hasStarted = false;
   #unfollow: () => void = () => {};
   #heartbeat: NodeJS.Timeout | undefined;
@@ -73,9 +73,9 @@ export class EventStream implements OpenStream {
   }
 
   /**
-   * Starts the answer. The first message, of the type `welcome`, names the position where the stream starts and says whether
+   * Starts the response. The first message, of the type `welcome`, names the position where the stream starts and says whether
    * all events after `since` follow (`recovered`). If the epoch has changed or the log was trimmed, none of them follow.
-   * Rejects if the log cannot be read before the answer has started.
+   * Rejects if the log cannot be read before the response has started.
    *
    * @param since null to start with the next commit
    */
@@ -110,7 +110,7 @@ export class EventStream implements OpenStream {
 
   #onDeleted(): void {
     this.#isDeleted = true;
-    // Before the start of the answer, `start` still reports this as an error.
+    // Before the start of the response, `start` still reports this as an error.
     if (this.#hasStarted) this.end();
   }
 

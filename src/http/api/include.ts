@@ -3,7 +3,7 @@ import type { Page } from '../../domain/lists/list-query.ts';
 import { withUsers } from '../../domain/users/included-users.ts';
 import { invalidField } from '../../model/errors.ts';
 import type { ApiRequest } from './api-request.ts';
-import { type Answer, ok, page, type Parameter } from './route.ts';
+import { type ApiResponse, ok, page, type Parameter } from './route.ts';
 
 const texts = {
   comments: 'adds `comments` to each thread',
@@ -13,7 +13,7 @@ type Part = keyof typeof texts;
 
 const NO_PARTS: ReadonlySet<Part> = new Set();
 
-/** The parameter `include` of a route that can add these parts to its answer. */
+/** The parameter `include` of a route that can add these parts to its response. */
 export function includeParameter(...parts: readonly Part[]): Parameter {
   const description = `Separated by commas. ${parts.map((part) => `\`${part}\`: ${texts[part]}`).join('. ')}.`;
   return { name: 'include', schema: Type.String({ pattern: `^(?:${parts.join('|')})(?:,(?:${parts.join('|')}))*$`, description }) };
@@ -31,11 +31,11 @@ export function includedParts(request: ApiRequest, ...allowed: readonly Part[]):
 }
 
 /** 200 with a page; a promise of it if the query asks for `users`, which are added then. */
-export function pageWithUsers({ ctx, actor }: ApiRequest, included: ReadonlySet<Part>, list: Page): Answer | Promise<Answer> {
+export function pageWithUsers({ ctx, actor }: ApiRequest, included: ReadonlySet<Part>, list: Page): ApiResponse | Promise<ApiResponse> {
   return included.has('users') ? withUsers(ctx, actor, list).then((text) => page({ ...list, text })) : page(list);
 }
 
 /** 200 with JSON text; a promise of it if the query asks for `users`, which are added then. */
-export function okWithUsers({ ctx, actor }: ApiRequest, included: ReadonlySet<Part>, text: string): Answer | Promise<Answer> {
+export function okWithUsers({ ctx, actor }: ApiRequest, included: ReadonlySet<Part>, text: string): ApiResponse | Promise<ApiResponse> {
   return included.has('users') ? withUsers(ctx, actor, text).then(ok) : ok(text);
 }

@@ -7,7 +7,7 @@ import type { RequestHead } from '../../net/request-head.ts';
 import { isModified } from '../core/conditions.ts';
 import { listHead } from '../core/content-headers.ts';
 import type { ApiRequest } from './api-request.ts';
-import type { Answer } from './route.ts';
+import type { ApiResponse } from './route.ts';
 
 /** Lists without parameters whose hashes are cached per actor. */
 const MAX_CACHED_LISTS = 1_000;
@@ -43,10 +43,10 @@ export function namesEtag(head: RequestHead, etag: string): boolean {
 }
 
 /** Adds to a list that may change without an event an ETag made of its content, or answers 304 if the client has it. */
-export function withContentEtag({ ctx, head }: ApiRequest, answer: Answer): Answer {
-  const etag = `W/"${ctx.store.epoch}-${hash('sha256', answer.body, 'base64url').slice(0, 22)}"`;
+export function withContentEtag({ ctx, head }: ApiRequest, response: ApiResponse): ApiResponse {
+  const etag = `W/"${ctx.store.epoch}-${hash('sha256', response.body, 'base64url').slice(0, 22)}"`;
   const headers = [['ETag', etag]] as const;
-  return isModified(head, etag) ? { ...answer, headers } : { status: 304, body: '', head: listHead, headers };
+  return isModified(head, etag) ? { ...response, headers } : { status: 304, body: '', head: listHead, headers };
 }
 
 function listHash(actor: Actor, { path, query }: RequestHead): string {

@@ -19,7 +19,7 @@ const METADATA_FILTER = 'metadata.';
 
 /**
  * Looks for misspelled names of parameters and fields, which are ignored otherwise (decision 57). Adds `Collab-Hint` to the
- * headers of the answer, or throws `invalid_request` if the environment is strict.
+ * headers of the response, or throws `invalid_request` if the environment is strict.
  */
 export function checkNames(request: ApiRequest, route: Route): void {
   const misses: NearMiss[] = [];

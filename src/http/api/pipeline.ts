@@ -2,14 +2,14 @@ import { streamOf } from '../../domain/events/streams.ts';
 import { countWrite } from '../../domain/quotas/usage.ts';
 import type { Header } from '../../net/response-headers.ts';
 import type { Exchange } from '../core/exchange.ts';
-import { answerFailure, routeNotFound } from '../core/refusal.ts';
+import { sendError, routeNotFound } from '../core/send-error.ts';
 import { Router } from '../core/router.ts';
-import { sendAnswer, sendNotModified } from './answer.ts';
+import { sendResponse, sendNotModified } from './send-response.ts';
 import { API_PREFIX } from './api-prefix.ts';
 import { ApiRequest } from './api-request.ts';
 import { authenticate, lookUpKey } from './authentication.ts';
 import { requireScope } from './authorization.ts';
-import { answerPreflight, refusalCors } from './browser-access.ts';
+import { respondToPreflight, refusalCors } from './browser-access.ts';
 import { listEtag, namesEtag } from './list-etag.ts';
 import { checkNames } from './near-misses.ts';
 import { countAgainstLimit } from './count-against-limit.ts';
@@ -43,7 +43,7 @@ export class ApiPipeline {
     const match = this.#router.find(method, subpath);
     const route = match?.target ?? null;
     try {
-      if (method === 'OPTIONS') return answerPreflight(exchange, this.#router.at(subpath), headers);
+      if (method === 'OPTIONS') return respondToPreflight(exchange, this.#router.at(subpath), headers);
       exchange.route = route?.operationId ?? '';
       // The core delivers the body only to a reader that is attached before the first await.
       const arriving = route === null ? null : startBody(exchange, route);
@@ -74,10 +74,10 @@ export class ApiPipeline {
       const etag = route.conditions === 'log' ? listEtag(request, await services.ctx.store.lastSeq(streamOf(request.actor.environment))) : null;
       if (etag !== null && namesEtag(exchange.head, etag)) return sendNotModified(request, etag);
 
-      const answer = await route.handle(request);
-      if (answer !== null) await sendAnswer(request, route, answer, etag);
+      const response = await route.handle(request);
+      if (response !== null) await sendResponse(request, route, response, etag);
     } catch (thrown) {
-      answerFailure(services.log, exchange, thrown, [...headers, ...refusalCors(route, headers)]);
+      sendError(services.log, exchange, thrown, [...headers, ...refusalCors(route, headers)]);
     }
   }
 }

@@ -6,12 +6,12 @@ import type { RouteAnswer } from '../../plugins/api.ts';
 import { settingsIn } from '../../plugins/settings.ts';
 import type { PluginRoute } from '../../plugins/web-plugins.ts';
 import type { Header } from '../../net/response-headers.ts';
-import { routeNotFound } from '../core/refusal.ts';
+import { routeNotFound } from '../core/send-error.ts';
 import type { ApiRequest } from './api-request.ts';
-import type { Answer, Route } from './route.ts';
+import type { ApiResponse, Route } from './route.ts';
 
 const MAX_BODY_BYTES = 64 * 1024;
-const MAX_ANSWER_LENGTH = 1024 * 1024;
+const MAX_RESPONSE_LENGTH = 1024 * 1024;
 const statuses = new Set([200, 201, 400, 401, 403, 404, 409, 410]);
 const contentTypes = new Set(['application/json', 'text/html; charset=utf-8', 'text/plain; charset=utf-8']);
 
@@ -30,14 +30,14 @@ export function pluginRoutes(routes: readonly PluginRoute[]): Route[] {
       credential,
       access: method === 'GET' ? 'read' : 'create',
       ...(method === 'GET' ? {} : { maxTextBytes: MAX_BODY_BYTES }),
-      answers: {},
+      responses: {},
       errors: [],
       handle: (request) => handle(request, route),
     };
   });
 }
 
-async function handle(request: ApiRequest, { plugin, settings, handle: run }: PluginRoute): Promise<Answer> {
+async function handle(request: ApiRequest, { plugin, settings, handle: run }: PluginRoute): Promise<ApiResponse> {
   const { id, slug } = await environmentOf(request);
   const { enabled, config } = settingsIn(settings, slug);
   if (!enabled) throw routeNotFound(request.head);
@@ -45,7 +45,7 @@ async function handle(request: ApiRequest, { plugin, settings, handle: run }: Pl
   const { caller, head, search } = request;
   const call = { userId: caller?.kind === 'user' ? caller.userId : null, query: Object.fromEntries(search), body: request.bytes.toString('utf8'), headers: head.fields };
   try {
-    return answerOf(await run(call, { environment: { id, slug }, config }));
+    return responseOf(await run(call, { environment: { id, slug }, config }));
   } catch (error) {
     if ((error as Error).name === 'UsageError') throw new CollabError('invalid_request', (error as Error).message);
     request.services.log.error({ err: error, plugin, path: head.path }, 'a route of a plugin failed');
@@ -67,9 +67,9 @@ async function environmentOf(request: ApiRequest): Promise<Environment> {
   return environment;
 }
 
-function answerOf({ status, body, contentType = 'application/json' }: RouteAnswer): Answer {
+function responseOf({ status, body, contentType = 'application/json' }: RouteAnswer): ApiResponse {
   if (!statuses.has(status) || !contentTypes.has(contentType) || typeof body !== 'string') throw new Error('the answer has a status, content type or body that the API does not allow');
-  if (body.length > MAX_ANSWER_LENGTH) throw new Error(`the answer is longer than ${MAX_ANSWER_LENGTH} characters`);
+  if (body.length > MAX_RESPONSE_LENGTH) throw new Error(`the answer is longer than ${MAX_RESPONSE_LENGTH} characters`);
   if (contentType === 'application/json') return { status, body };
   // Pages of plugins may not run scripts: they share the origin of the API.
   const policy = "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; form-action 'self'";

@@ -41,12 +41,12 @@ export interface Route {
   readonly maxTextBytes?: number;
   /** Instead of `body`, on a route that takes a file as multipart/form-data: its handler reads the body as a stream. */
   readonly upload?: boolean;
-  /** Whether its answers contain attachments, whose URLs have to be made absolute. */
+  /** Whether its responses contain attachments, whose URLs have to be made absolute. */
   readonly holdsFiles?: boolean;
   /** Whether it takes `Idempotency-Key`. */
   readonly idempotent?: boolean;
-  /** The successful answers: status -> schema of the JSON body. */
-  readonly answers: Readonly<Record<number, TSchema>>;
+  /** The successful responses: status -> schema of the JSON body. */
+  readonly responses: Readonly<Record<number, TSchema>>;
   /** Whether it answers `Accept: application/octet-stream` with bytes instead of JSON, and with 204 if there are none. */
   readonly bytes?: boolean;
   /** Whether it answers `Accept: text/event-stream` with server-sent events. */
@@ -58,8 +58,8 @@ export interface Route {
   readonly conditions?: 'log' | 'read' | 'write';
   /** The refusals that are specific to the route, besides those of every route. */
   readonly errors: readonly ErrorCode[];
-  /** Returns the answer; or null if it has answered through the exchange itself, or the client has gone. Rejects with `CollabError`. */
-  readonly handle: (request: ApiRequest) => Promise<Answer | null>;
+  /** Returns the response; or null if it has answered through the exchange itself, or the client has gone. Rejects with `CollabError`. */
+  readonly handle: (request: ApiRequest) => Promise<ApiResponse | null>;
 }
 
 /** A body of bytes, or of JSON that contains them. */
@@ -78,27 +78,27 @@ export interface Parameter {
   readonly schema: TSchema;
 }
 
-/** The answer of a handler. */
-export interface Answer {
+/** The response of a handler. */
+export interface ApiResponse {
   readonly status: number;
   /** JSON, unless `head` says otherwise. Not sent with 204 and 304. */
   readonly body: string | Uint8Array;
   /** Content type and caching, if they are not those of JSON. */
   readonly head?: Header;
-  /** Headers that are specific to this answer. */
+  /** Headers that are specific to this response. */
   readonly headers?: readonly Header[];
   /** The cursor of the list's next page, which is sent as `Link`; null on the last page. */
   readonly nextCursor?: string | null;
-  /** Whether this repeats the answer to an earlier request with the same `Idempotency-Key`. */
+  /** Whether this repeats the response to an earlier request with the same `Idempotency-Key`. */
   readonly replayed?: boolean;
 }
 
 /** 200 with JSON text. */
-export function ok(body: string | Uint8Array): Answer {
+export function ok(body: string | Uint8Array): ApiResponse {
   return { status: 200, body };
 }
 
 /** 200 with a page of a list. */
-export function page(list: Page): Answer {
+export function page(list: Page): ApiResponse {
   return { status: 200, body: list.text, nextCursor: list.nextCursor };
 }

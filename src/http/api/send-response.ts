@@ -5,20 +5,20 @@ import { gzipped, wantsGzip } from '../core/compression.ts';
 import { jsonHead, listHead, listHeadWithEtag } from '../core/content-headers.ts';
 import type { ApiRequest } from './api-request.ts';
 import { bodyWithFileUrls } from './body-urls.ts';
-import type { Answer, Route } from './route.ts';
+import type { ApiResponse, Route } from './route.ts';
 
 /**
  * Sends what the handler of a route returned. Returns a promise only if the body has to be compressed first.
  *
  * @param etag the ETag of the list, or null
  */
-export function sendAnswer(request: ApiRequest, route: Route, answer: Answer, etag: string | null): Promise<void> | void {
+export function sendResponse(request: ApiRequest, route: Route, response: ApiResponse, etag: string | null): Promise<void> | void {
   const { exchange } = request;
-  const body = route.holdsFiles === true ? bodyWithFileUrls(answer.body, () => request.baseUrl()) : answer.body;
-  const headers = answerHeaders(request, route, answer, etag);
-  const isJson = answer.head === undefined || answer.head === listHead;
-  if (!isJson || !wantsGzip(exchange.head.acceptEncoding, body)) return exchange.send(answer.status, headers, body);
-  return gzipped(body).then((bytes) => exchange.send(answer.status, [...headers, ['Content-Encoding', 'gzip']], bytes));
+  const body = route.holdsFiles === true ? bodyWithFileUrls(response.body, () => request.baseUrl()) : response.body;
+  const headers = responseHeaders(request, route, response, etag);
+  const isJson = response.head === undefined || response.head === listHead;
+  if (!isJson || !wantsGzip(exchange.head.acceptEncoding, body)) return exchange.send(response.status, headers, body);
+  return gzipped(body).then((bytes) => exchange.send(response.status, [...headers, ['Content-Encoding', 'gzip']], bytes));
 }
 
 /** Answers that the list with this ETag has not changed. */
@@ -26,7 +26,7 @@ export function sendNotModified({ exchange, headers }: ApiRequest, etag: string)
   exchange.send(304, [listHeadWithEtag(etag), ...headers], '');
 }
 
-function answerHeaders({ exchange, headers, services }: ApiRequest, route: Route, answer: Answer, etag: string | null): Header[] {
+function responseHeaders({ exchange, headers, services }: ApiRequest, route: Route, answer: ApiResponse, etag: string | null): Header[] {
   const defaultHead = etag !== null ? listHeadWithEtag(etag) : route.list === true ? listHead : jsonHead;
   const all: Header[] = [answer.head ?? defaultHead, ...headers];
   if (answer.headers !== undefined) all.push(...answer.headers);

@@ -6,7 +6,7 @@ const PAUSE_FACTOR = 2;
 
 /**
  * Keeps uploads from monopolizing a process: to search, hash and write a chunk of half a megabyte takes as long as a dozen
- * comments. While other requests wait for their answers, chunks are processed one at a time, each followed by a pause;
+ * comments. While other requests wait for their responses, chunks are processed one at a time, each followed by a pause;
  * otherwise at once. Measured with the benchmark case `mixed`: beside uploads, comments had 0.3 of their undisturbed rate
  * without this and 0.65 with it, at the same rate of uploads.
  */
@@ -15,12 +15,12 @@ export class UploadThrottle {
   readonly #chunks = new Semaphore(1);
   #uploads = 0;
 
-  /** @param pendingRequests the number of requests that wait for their answer now, uploads included */
+  /** @param pendingRequests the number of requests that wait for their response now, uploads included */
   constructor(pendingRequests: () => number) {
     this.#pendingRequests = pendingRequests;
   }
 
-  /** Counts an upload as long as `work` runs, from its first chunk to its answer. Returns or throws what `work` does. */
+  /** Counts an upload as long as `work` runs, from its first chunk to its response. Returns or throws what `work` does. */
   async upload<T>(work: () => Promise<T>): Promise<T> {
     this.#uploads += 1;
     try {

@@ -1,6 +1,6 @@
 import { type Header, uncachedJson } from '../../net/response-headers.ts';
 
-// Content type, caching and the other headers that many answers share, each set in one value (see net/response-headers.ts).
+// Content type, caching and the other headers that many responses share, each set in one value (see net/response-headers.ts).
 
 const NOSNIFF = 'X-Content-Type-Options: nosniff';
 /** JSON is compressed for clients that accept it. */

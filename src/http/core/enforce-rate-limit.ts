@@ -3,7 +3,7 @@ import type { Header } from '../../net/response-headers.ts';
 import type { RequestMeter } from './request-meter.ts';
 
 /**
- * Adds the rate headers of a window, in which the request has been counted, to those of its answer. Throws `rate_limited` if
+ * Adds the rate headers of a window, in which the request has been counted, to those of its response. Throws `rate_limited` if
  * the window does not allow the request.
  *
  * @param meter counts refusals; null while nothing is measured

@@ -89,7 +89,7 @@ export class ResponseWriter implements Flow {
     this.#finish();
   }
 
-  /** Sends a response without its body. `length`: the `Content-Length` to declare, in an answer to HEAD; null for none. */
+  /** Sends a response without its body. `length`: the `Content-Length` to declare, in a response to HEAD; null for none. */
   sendHead(headers: readonly Header[], length: number | null, isLast: boolean): void {
     this.#response.cork(() => {
       this.#writeHead(headers, isLast);

@@ -12,9 +12,9 @@ import type { Exchange } from './exchange.ts';
  * them. Whatever is not the client's mistake is logged with
  * the request id, internal errors with their stack.
  *
- * @param headers headers of the answer besides those of the refusal
+ * @param headers headers of the response besides those of the refusal
  */
-export function answerFailure(log: Logger, exchange: Exchange, thrown: unknown, headers: readonly Header[]): void {
+export function sendError(log: Logger, exchange: Exchange, thrown: unknown, headers: readonly Header[]): void {
   const refusal = publicError(thrown);
   const { status, level } = refusal.kind;
   if (refusal.code === 'internal') log.error({ requestId: exchange.id, route: exchange.route, err: thrown }, 'request failed');
@@ -37,6 +37,6 @@ function acceptsProblem(accept: string): boolean {
  */
 export function routeNotFound({ method, path }: Pick<RequestHead, 'method' | 'path'>, methods: readonly string[] = []): CollabError {
   const served = methods.length === 0 ? '' : `; it takes ${methods.join(', ')}`;
-  // The answer to HEAD has the length of the one to GET.
+  // The response to HEAD has the length of the one to GET.
   return new CollabError('route_not_found', `Nothing is served at this path with this method: ${formatValue(`${method === 'HEAD' ? 'GET' : method} ${path}`)}${served}`);
 }

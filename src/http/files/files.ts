@@ -12,7 +12,7 @@ import { isModified } from '../core/conditions.ts';
 import { corsHeaders, preflightHeaders } from '../core/cors.ts';
 import type { Exchange } from '../core/exchange.ts';
 import { enforceRateLimit } from '../core/enforce-rate-limit.ts';
-import { answerFailure, routeNotFound } from '../core/refusal.ts';
+import { sendError, routeNotFound } from '../core/send-error.ts';
 import type { RequestMeter } from '../core/request-meter.ts';
 import { Router } from '../core/router.ts';
 import { sendFile } from './send-file.ts';
@@ -72,9 +72,9 @@ export class Files {
       const actor = await authenticateUserOf(ctx, head, log, head.authorization === '' ? null : { key: await lookUpKey(ctx, head.authorization), access: 'read' });
       // FILE_HEAD has a Vary of its own, which includes Origin.
       cors = corsHeaders(actor.environment, head.origin).filter(([name]) => name !== 'Vary');
-      await this.#answer(exchange, actor, match.params, [...headers, ...cors]);
+      await this.#respond(exchange, actor, match.params, [...headers, ...cors]);
     } catch (thrown) {
-      answerFailure(log, exchange, thrown, [...headers, ...cors]);
+      sendError(log, exchange, thrown, [...headers, ...cors]);
     }
   }
 
@@ -84,7 +84,7 @@ export class Files {
     enforceRateLimit(window, headers, meter);
   }
 
-  async #answer(exchange: Exchange, actor: UserActor, params: Readonly<Record<string, string>>, headers: readonly Header[]): Promise<void> {
+  async #respond(exchange: Exchange, actor: UserActor, params: Readonly<Record<string, string>>, headers: readonly Header[]): Promise<void> {
     const { head } = exchange;
     const { environmentId = '', fileId = '' } = params;
     const thumbnail = new URLSearchParams(head.query).get('thumb') === '1';

@@ -77,7 +77,7 @@ function operationOf(route: Route): JsonObject {
     ...securityOf[route.allowsImpersonation === true ? 'either' : route.credential],
     parameters: parametersOf(route),
     ...requestBodyOf(route),
-    responses: { ...answersOf(route), ...refusals(errorsOf(route)) },
+    responses: { ...responsesOf(route), ...refusals(errorsOf(route)) },
   };
 }
 
@@ -120,7 +120,7 @@ function conditionsOf({ conditions }: Route): JsonObject[] {
   return conditions === 'write' ? [ifMatch, ifNoneMatch] : [ifNoneMatch];
 }
 
-function answersOf(route: Route): JsonObject {
+function responsesOf(route: Route): JsonObject {
   const headers = {
     ...limitHeaders,
     ...(route.list === true ? headerRefs('Link') : {}),
@@ -128,13 +128,13 @@ function answersOf(route: Route): JsonObject {
     ...(route.conditions === undefined ? {} : headerRefs('ETag')),
   };
   const others = { ...(route.bytes === true ? bytesContent : {}), ...(route.stream === true ? streamContent : {}) };
-  const answers = Object.entries(route.answers).map(([status, schema]): [string, JsonObject] => {
-    const example = exampleOf(operationExamples[route.operationId]?.answers[Number(status)]);
+  const responses = Object.entries(route.responses).map(([status, schema]): [string, JsonObject] => {
+    const example = exampleOf(operationExamples[route.operationId]?.responses[Number(status)]);
     return [status, { description: status === '201' ? 'Created.' : 'Done.', headers, content: { ...jsonContent(schema, example), ...others } }];
   });
-  if (route.bytes === true) answers.push(['204', { description: 'There is no state.', headers }]);
-  if (route.conditions === 'read' || route.conditions === 'log') answers.push(['304', { description: 'Nothing has changed.', headers }]);
-  return Object.fromEntries(answers);
+  if (route.bytes === true) responses.push(['204', { description: 'There is no state.', headers }]);
+  if (route.conditions === 'read' || route.conditions === 'log') responses.push(['304', { description: 'Nothing has changed.', headers }]);
+  return Object.fromEntries(responses);
 }
 
 /** The refusals of a route: its own, and those that follow from its credential, its body and its access. */

@@ -223,7 +223,7 @@ const UserSummarySchema = Type.Object({
 
 const usersById = Type.Record(Type.String(), UserSummarySchema, { description: 'By id. Unknown users are absent.' });
 
-/** `users` in an answer to `include=users`. */
+/** `users` in a response to `include=users`. */
 export const includedUsers = Type.Optional(usersById);
 
 /** The durable events by their names in the OpenAPI document. */
@@ -304,8 +304,8 @@ export const listOf = <T extends Parameters<typeof Type.Array>[0]>(item: T) =>
 /** As `listOf`, with `users` after `include=users`. */
 export const listWithUsers = <T extends Parameters<typeof Type.Array>[0]>(item: T) => Type.Object({ ...listOf(item).properties, users: includedUsers });
 
-/** The answer of a lookup of users. */
+/** The response of a lookup of users. */
 export const foundUsers = Type.Object({ users: usersById });
 
-/** The answer of a deletion. */
+/** The response of a deletion. */
 export const deletedSchema = Type.Object({ deleted: Type.Literal(true) });

@@ -45,7 +45,7 @@ export const replySchemas: Readonly<Record<string, TSchema>> = {
   'thread.mute': subscription,
 };
 
-/** The answer to a message that succeeded. */
+/** The reply to a message that succeeded. */
 export const okSchema = (data: TSchema): TSchema => Type.Object({ type: Type.Literal('ok'), id, data });
 
 const row = Type.Object({ ...namedSchemas.Presence.properties, connectionIds: Type.Array(Type.String(), { description: 'The open connections of the user in the room.' }) });
@@ -53,7 +53,7 @@ const actor = Type.Object({ userId: Type.String(), via: Type.Literal('ws'), conn
 const ofRoom = { at: time('When it was sent.'), roomId: Type.String() };
 const roomFrame = (type: string, data: TSchema): TSchema => Type.Object({ type: Type.Literal(type), ...ofRoom, actor: Type.Optional(actor), data });
 
-/** The schemas of the frames that the server sends besides answers and durable events, by type. */
+/** The schemas of the frames that the server sends besides replies and durable events, by type. */
 export const frameSchemas: Readonly<Record<string, TSchema>> = {
   welcome: Type.Object({
     type: Type.Literal('welcome'),

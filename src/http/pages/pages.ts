@@ -8,7 +8,7 @@ import type { Exchange } from '../core/exchange.ts';
 import type { Header } from '../../net/response-headers.ts';
 import { Health, type HealthDeps } from '../health.ts';
 import { SDK_PREFIX, sendSdk } from './sdk-files.ts';
-import { answerFailure, routeNotFound } from '../core/refusal.ts';
+import { sendError, routeNotFound } from '../core/send-error.ts';
 import { Router } from '../core/router.ts';
 import { sendWidgetFile, widgetFiles } from './widget-files.ts';
 
@@ -49,7 +49,7 @@ export class Pages {
       exchange.route = match.pattern;
       await match.target(exchange, headers);
     } catch (thrown) {
-      answerFailure(this.#log, exchange, thrown, headers);
+      sendError(this.#log, exchange, thrown, headers);
     }
   }
 

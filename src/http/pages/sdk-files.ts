@@ -3,7 +3,7 @@ import type { Header } from '../../net/response-headers.ts';
 import { gzipped, wantsGzip } from '../core/compression.ts';
 import { isModified } from '../core/conditions.ts';
 import type { Exchange } from '../core/exchange.ts';
-import { routeNotFound } from '../core/refusal.ts';
+import { routeNotFound } from '../core/send-error.ts';
 import { builtFile } from './built-file.ts';
 
 /** `dist/sdk/manifest.json`: the files by their plain names. */

@@ -20,7 +20,7 @@ export interface PublicRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array | undefined;
-  /** Largest body of the answer in bytes. */
+  /** Largest body of the response in bytes. */
   readonly maxBytes: number;
   /** Ends the exchange. */
   readonly signal?: AbortSignal | undefined;
@@ -30,8 +30,8 @@ export interface PublicRequest {
   readonly allowPrivate?: boolean;
 }
 
-/** The answer to `publicRequest`. */
-export interface PublicAnswer {
+/** The response to `publicRequest`. */
+export interface PublicResponse {
   readonly status: number;
   /** Names in lower case; the lines of a field joined by commas. */
   readonly headers: Readonly<Record<string, string>>;
@@ -40,11 +40,11 @@ export interface PublicAnswer {
 
 /**
  * Sends a request to a URL of the public internet. Rejects if the host is private or local, or resolves to such an address (the
- * address that is checked is the one connected to), and if the body of the answer is larger than `maxBytes`. Does not follow
+ * address that is checked is the one connected to), and if the body of the response is larger than `maxBytes`. Does not follow
  * redirects. Connections are kept for further requests; if the server closes one before it answers, the request is sent once more
  * on a new one.
  */
-export async function publicRequest(address: string, request: PublicRequest): Promise<PublicAnswer> {
+export async function publicRequest(address: string, request: PublicRequest): Promise<PublicResponse> {
   const { allowHttp = false, allowPrivate = false } = request;
   const url = URL.canParse(address) ? new URL(address) : null;
   const protocols = allowHttp ? 'http or https' : 'https';
@@ -61,8 +61,8 @@ export async function publicRequest(address: string, request: PublicRequest): Pr
 /** The server closed a kept connection before it answered. It has probably not seen the request. */
 class ClosedWhileIdle extends Error {}
 
-/** Sends the request on a connection of the agent, or on a new one, and returns the answer. */
-function exchange(url: URL, { method = 'GET', headers = {}, body, maxBytes, signal, allowPrivate = false }: PublicRequest, agent: Agent | false): Promise<PublicAnswer> {
+/** Sends the request on a connection of the agent, or on a new one, and returns the response. */
+function exchange(url: URL, { method = 'GET', headers = {}, body, maxBytes, signal, allowPrivate = false }: PublicRequest, agent: Agent | false): Promise<PublicResponse> {
   const request = url.protocol === 'https:' ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers, signal, agent, ...(allowPrivate ? {} : { lookup: publicLookup }) }, (response) => {

@@ -23,7 +23,7 @@ export function checkHead({ httpVersion, url, rawHeaders, headers }: IncomingMes
   return null;
 }
 
-/** The refusal of a request that the parser could not read; null if nothing was parsed, so that nobody waits for an answer. */
+/** The refusal of a request that the parser could not read; null if nothing was parsed, so that nobody waits for a response. */
 export function parserErrorOf(code: string | undefined): HeadError | null {
   if (code === 'HPE_HEADER_OVERFLOW') return tooLarge;
   if (code === 'HPE_INVALID_VERSION') return { status: 505, message: 'Only HTTP/1.1 is supported' };

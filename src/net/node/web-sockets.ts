@@ -5,7 +5,7 @@ import type * as Ws from 'ws';
 import type { Sendable, SocketBehavior, UpgradeContext } from '../core.ts';
 import { NodeSocket, type SocketTopics } from './socket.ts';
 
-/** An upgrade request whose answer is pending. */
+/** An upgrade request whose response is pending. */
 export interface PendingUpgrade extends UpgradeContext {
   readonly request: IncomingMessage;
   readonly socket: Socket;

@@ -51,7 +51,7 @@ export function upgradeHandler(services: Services, app: CoreApp, isClosing: () =
       response.baseUrl = proxies.baseUrl(forwarded);
       if (request.ambiguous) response.drop();
       else if (isClosing()) response.accept(request, null, { kind: 'closing' });
-      else answer(services, app, response, request, proxies.clientAddress(forwarded)).catch(fail);
+      else respond(services, app, response, request, proxies.clientAddress(forwarded)).catch(fail);
     } catch (error) {
       fail(error);
     }
@@ -64,7 +64,7 @@ export function logRefusal(log: Logger, error: unknown, fields: Readonly<Record<
   log[kind.level]({ ...fields, code, err: code === 'internal' ? error : undefined }, `WebSocket refused: ${message}`);
 }
 
-async function answer(services: Services, app: CoreApp, response: UpgradeResponse, request: UpgradeRequest, address: string): Promise<void> {
+async function respond(services: Services, app: CoreApp, response: UpgradeResponse, request: UpgradeRequest, address: string): Promise<void> {
   const { ctx, config } = services;
   const window = await countRequest(ctx, config, { kind: 'address', address });
   if (!window.allowed) {

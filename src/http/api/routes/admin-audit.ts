@@ -19,7 +19,7 @@ export const adminAuditRoutes: readonly Route[] = [
       { name: 'since', schema: Type.Integer({ minimum: 0, default: 0, description: 'Records after this position.' }) },
       { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'At most this many.' }) },
     ],
-    answers: {
+    responses: {
       200: Type.Object({
         items: Type.Array(namedSchemas.AuditRecord),
         seq: Type.Integer({ minimum: 0, description: 'Position of the last record; 0 if there is none.' }),

@@ -16,7 +16,7 @@ export const adminEnvironmentRoutes: readonly Route[] = [
     description: 'With their settings.',
     credential: 'admin',
     access: 'read',
-    answers: { 200: Type.Object({ items: Type.Array(namedSchemas.Environment) }) },
+    responses: { 200: Type.Object({ items: Type.Array(namedSchemas.Environment) }) },
     errors: [],
     handle: async (request) => ok(JSON.stringify({ items: await listEnvironments(request.ctx) })),
   },
@@ -30,7 +30,7 @@ export const adminEnvironmentRoutes: readonly Route[] = [
     access: 'create',
     idempotent: true,
     body: EnvironmentCreateSchema,
-    answers: { 201: Type.Object({ environment: namedSchemas.Environment, jwtSecret: Type.String(), jwtKid: Type.String() }) },
+    responses: { 201: Type.Object({ environment: namedSchemas.Environment, jwtSecret: Type.String(), jwtKid: Type.String() }) },
     errors: ['invalid_request', 'slug_taken'],
     handle: (request) => createEnvironmentAsAdmin(request.ctx, request.admin.admin, request.body, request.idempotency),
   },
@@ -42,7 +42,7 @@ export const adminEnvironmentRoutes: readonly Route[] = [
     description: 'By its id or its slug.',
     credential: 'admin',
     access: 'read',
-    answers: { 200: oneEnvironment },
+    responses: { 200: oneEnvironment },
     errors: ['environment_not_found'],
     handle: async (request) => ok(JSON.stringify({ environment: await findEnvironment(request.ctx, request.param('environmentId')) })),
   },
@@ -55,7 +55,7 @@ export const adminEnvironmentRoutes: readonly Route[] = [
     credential: 'admin',
     access: 'change',
     body: EnvironmentPatchSchema,
-    answers: { 200: oneEnvironment },
+    responses: { 200: oneEnvironment },
     errors: ['invalid_request', 'environment_not_found'],
     handle: async (request) => {
       const { id } = await findEnvironment(request.ctx, request.param('environmentId'));
@@ -70,7 +70,7 @@ export const adminEnvironmentRoutes: readonly Route[] = [
     description: 'Its keys are not accepted any more, and its sockets are closed. This cannot be undone.',
     credential: 'admin',
     access: 'change',
-    answers: { 200: deletedSchema },
+    responses: { 200: deletedSchema },
     errors: ['environment_not_found'],
     handle: async (request) => {
       const { id } = await findDeletable(request.ctx, request.param('environmentId'));

@@ -16,7 +16,7 @@ export const adminKeyRoutes: readonly Route[] = [
     description: 'Includes revoked and expired keys.',
     credential: 'admin',
     access: 'read',
-    answers: { 200: Type.Object({ items: Type.Array(namedSchemas.Key) }) },
+    responses: { 200: Type.Object({ items: Type.Array(namedSchemas.Key) }) },
     errors: ['environment_not_found'],
     handle: async (request) => {
       const keys = await listKeys(request.ctx, await findEnvironment(request.ctx, request.param('environmentId')));
@@ -34,7 +34,7 @@ export const adminKeyRoutes: readonly Route[] = [
     access: 'create',
     idempotent: true,
     body: KeyCreateSchema,
-    answers: { 201: Type.Object({ key: namedSchemas.NewKey }) },
+    responses: { 201: Type.Object({ key: namedSchemas.NewKey }) },
     errors: ['invalid_request', 'environment_not_found'],
     handle: (request) =>
       createKeyAsAdmin(request.ctx, request.admin.admin, request.param('environmentId'), request.body, request.idempotency),
@@ -47,7 +47,7 @@ export const adminKeyRoutes: readonly Route[] = [
     description: 'The key stops working from the next request on and stays in the list. Revoking it again changes nothing and is not an error.',
     credential: 'admin',
     access: 'change',
-    answers: { 200: deletedSchema },
+    responses: { 200: deletedSchema },
     errors: ['key_not_found'],
     handle: async (request) => {
       await revokeKey(request.ctx, request.param('keyId'));
@@ -64,7 +64,7 @@ export const adminKeyRoutes: readonly Route[] = [
     access: 'create',
     idempotent: true,
     body: KeyRotateSchema,
-    answers: { 201: Type.Object({ key: namedSchemas.NewKey, replaces: Type.String({ description: 'Id of the old key.' }) }) },
+    responses: { 201: Type.Object({ key: namedSchemas.NewKey, replaces: Type.String({ description: 'Id of the old key.' }) }) },
     errors: ['invalid_request', 'key_not_found'],
     handle: (request) =>
       rotateKeyAsAdmin(request.ctx, request.admin.admin, request.param('keyId'), request.body, request.idempotency),

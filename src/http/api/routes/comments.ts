@@ -19,7 +19,7 @@ export const commentRoutes: readonly Route[] = [
     conditions: 'log',
     query: [includeParameter('users'), ...listParameters('comments')],
     holdsFiles: true,
-    answers: { 200: listWithUsers(namedSchemas.Comment) },
+    responses: { 200: listWithUsers(namedSchemas.Comment) },
     errors: ['invalid_request', 'invalid_cursor', 'thread_not_found'],
     handle: async (request) => {
       const included = includedParts(request, 'users');
@@ -36,7 +36,7 @@ export const commentRoutes: readonly Route[] = [
     access: 'read',
     query: [includeParameter('users')],
     holdsFiles: true,
-    answers: { 200: Type.Object({ comment: namedSchemas.Comment, users: includedUsers }) },
+    responses: { 200: Type.Object({ comment: namedSchemas.Comment, users: includedUsers }) },
     errors: ['invalid_request', 'comment_not_found'],
     handle: async (request) => {
       const included = includedParts(request, 'users');
@@ -54,7 +54,7 @@ export const commentRoutes: readonly Route[] = [
     body: CommentCreateSchema,
     idempotent: true,
     holdsFiles: true,
-    answers: { 201: Type.Object({ comment: namedSchemas.Comment }) },
+    responses: { 201: Type.Object({ comment: namedSchemas.Comment }) },
     errors: ['invalid_request', 'unknown_user', 'content_rejected', 'thread_not_found', 'id_taken'],
     handle: (request) => createComment(request.ctx, request.actor, request.param('threadId'), request.body, request.idempotency),
   },
@@ -68,7 +68,7 @@ export const commentRoutes: readonly Route[] = [
     access: 'change',
     body: CommentPatchSchema,
     holdsFiles: true,
-    answers: { 200: Type.Object({ comment: namedSchemas.Comment }) },
+    responses: { 200: Type.Object({ comment: namedSchemas.Comment }) },
     errors: ['invalid_request', 'content_rejected', 'comment_not_found'],
     handle: async (request) => ok(await editComment(request.ctx, request.actor, request.param('commentId'), request.body)),
   },
@@ -80,7 +80,7 @@ export const commentRoutes: readonly Route[] = [
     description: 'Deleting the last comment of a thread deletes the thread too.',
     credential: 'secret',
     access: 'change',
-    answers: { 200: deletedSchema },
+    responses: { 200: deletedSchema },
     errors: ['comment_not_found'],
     handle: async (request) => ok(await deleteComment(request.ctx, request.actor, request.param('commentId'))),
   },

@@ -27,7 +27,7 @@ export const eventRoutes: readonly Route[] = [
       { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'At most this many.' }) },
     ],
     holdsFiles: true,
-    answers: {
+    responses: {
       200: Type.Object({
         items: Type.Array(namedSchemas.Event),
         epoch: Type.String({ description: 'Identifies the log. Positions of another epoch are not valid in it.' }),

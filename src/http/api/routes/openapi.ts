@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { routeNotFound } from '../../core/refusal.ts';
+import { routeNotFound } from '../../core/send-error.ts';
 import { documentOf } from '../../openapi/document.ts';
 import { ok, type Route } from '../route.ts';
 
@@ -12,7 +12,7 @@ export const asyncapiRoute: Route = {
   description: 'It describes the messages of the WebSocket, in AsyncAPI 3.0.',
   credential: 'public',
   access: 'read',
-  answers: { 200: Type.Object({}, { description: 'An AsyncAPI 3.0 document.', additionalProperties: true }) },
+  responses: { 200: Type.Object({}, { description: 'An AsyncAPI 3.0 document.', additionalProperties: true }) },
   errors: [],
   handle: ({ services, head }) => {
     if (services.asyncapi === null) return Promise.reject(routeNotFound(head));
@@ -31,7 +31,7 @@ export function openapiRoute(routes: () => readonly Route[]): Route {
     description: 'It describes all operations of this server, in OpenAPI 3.1.',
     credential: 'public',
     access: 'read',
-    answers: { 200: Type.Object({}, { description: 'An OpenAPI 3.1 document.', additionalProperties: true }) },
+    responses: { 200: Type.Object({}, { description: 'An OpenAPI 3.1 document.', additionalProperties: true }) },
     errors: [],
     handle: () => {
       text ??= JSON.stringify(documentOf(routes()));

@@ -30,7 +30,7 @@ export const p2pStateRoutes: readonly Route[] = [
     query: [{ name: 'sv', schema: Type.String({ description: 'State vector of a Yjs document, as base64url. Only what that document lacks is sent.' }) }],
     bytes: true,
     conditions: 'read',
-    answers: { 200: namedSchemas.P2pState },
+    responses: { 200: namedSchemas.P2pState },
     errors: ['invalid_request', 'state_too_complex'],
     handle: async (request) => {
       const { head } = request;
@@ -60,7 +60,7 @@ export const p2pStateRoutes: readonly Route[] = [
       tooLarge: ({ environment }) => stateTooLarge(environment),
     },
     conditions: 'write',
-    answers: { 200: namedSchemas.P2pStateWritten },
+    responses: { 200: namedSchemas.P2pStateWritten },
     errors: ['invalid_request', 'precondition_failed', 'state_too_complex'],
     handle: async (request) => {
       const { head } = request;
@@ -78,7 +78,7 @@ export const p2pStateRoutes: readonly Route[] = [
     description: 'A room without state is not an error.',
     credential: 'secret',
     access: 'change',
-    answers: { 200: deletedSchema },
+    responses: { 200: deletedSchema },
     errors: ['invalid_request'],
     handle: async (request) => ok(await clearState(request.ctx, request.actor, request.param('roomId'))),
   },

@@ -21,7 +21,7 @@ export const roomRoutes: readonly Route[] = [
     list: true,
     conditions: 'read',
     query: listParameters('rooms'),
-    answers: { 200: listOf(namedSchemas.Room) },
+    responses: { 200: listOf(namedSchemas.Room) },
     errors: ['invalid_request', 'invalid_cursor'],
     // A room can be created, and its metadata changed, without an event.
     handle: async (request) => withContentEtag(request, page(await listRooms(request.ctx, request.actor, request.listQuery('rooms')))),
@@ -36,7 +36,7 @@ export const roomRoutes: readonly Route[] = [
     access: 'read',
     query: [includeParameter('comments', 'users'), ...listParameters('threads')],
     holdsFiles: true,
-    answers: {
+    responses: {
       200: Type.Object({
         room: namedSchemas.ReadRoom,
         threads: Type.Array(namedSchemas.ThreadWithComments),
@@ -59,7 +59,7 @@ export const roomRoutes: readonly Route[] = [
     description: 'One item per user, however many tabs are open, in the order in which the users joined. Empty for a room that does not exist.',
     credential: 'secret',
     access: 'read',
-    answers: { 200: Type.Object({ items: Type.Array(namedSchemas.Presence) }) },
+    responses: { 200: Type.Object({ items: Type.Array(namedSchemas.Presence) }) },
     errors: ['invalid_request'],
     handle: async (request) => ok(await listPresence(request.ctx, request.actor, request.param('roomId'))),
   },
@@ -72,7 +72,7 @@ export const roomRoutes: readonly Route[] = [
     credential: 'secret',
     access: 'change',
     body: RoomPatchSchema,
-    answers: { 200: Type.Object({ room: namedSchemas.Room }) },
+    responses: { 200: Type.Object({ room: namedSchemas.Room }) },
     errors: ['invalid_request', 'room_not_found'],
     handle: async (request) => ok(await patchRoom(request.ctx, request.actor, request.param('roomId'), request.body)),
   },
@@ -84,7 +84,7 @@ export const roomRoutes: readonly Route[] = [
     description: 'An event reports each thread as deleted. The next thread in the room creates the room again.',
     credential: 'secret',
     access: 'change',
-    answers: { 200: deletedSchema },
+    responses: { 200: deletedSchema },
     errors: ['invalid_request', 'room_not_found'],
     handle: async (request) => ok(await deleteRoom(request.ctx, request.actor, request.param('roomId'))),
   },

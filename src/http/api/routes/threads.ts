@@ -18,7 +18,7 @@ export const threadRoutes: readonly Route[] = [
     list: true,
     conditions: 'log',
     query: [includeParameter('users'), ...listParameters('threads')],
-    answers: { 200: listWithUsers(namedSchemas.Thread) },
+    responses: { 200: listWithUsers(namedSchemas.Thread) },
     errors: ['invalid_request', 'invalid_cursor'],
     handle: async (request) => {
       const included = includedParts(request, 'users');
@@ -36,7 +36,7 @@ export const threadRoutes: readonly Route[] = [
     body: ThreadCreateSchema,
     idempotent: true,
     holdsFiles: true,
-    answers: { 201: Type.Object({ thread: namedSchemas.CreatedThread }) },
+    responses: { 201: Type.Object({ thread: namedSchemas.CreatedThread }) },
     errors: ['invalid_request', 'unknown_user', 'content_rejected', 'id_taken'],
     handle: (request) => createThread(request.ctx, request.actor, request.param('roomId'), request.body, request.idempotency),
   },
@@ -50,7 +50,7 @@ export const threadRoutes: readonly Route[] = [
     access: 'read',
     query: [includeParameter('users')],
     holdsFiles: true,
-    answers: { 200: Type.Object({ thread: namedSchemas.Thread, comments: Type.Array(namedSchemas.Comment), users: includedUsers }) },
+    responses: { 200: Type.Object({ thread: namedSchemas.Thread, comments: Type.Array(namedSchemas.Comment), users: includedUsers }) },
     errors: ['invalid_request', 'thread_not_found', 'payload_too_large'],
     handle: async (request) => {
       const included = includedParts(request, 'users');
@@ -66,7 +66,7 @@ export const threadRoutes: readonly Route[] = [
     credential: 'secret',
     access: 'change',
     body: ThreadPatchSchema,
-    answers: { 200: Type.Object({ threadId: Type.String(), resolved: Type.Boolean() }) },
+    responses: { 200: Type.Object({ threadId: Type.String(), resolved: Type.Boolean() }) },
     errors: ['invalid_request', 'content_rejected', 'thread_not_found'],
     handle: async (request) => ok(await patchThread(request.ctx, request.actor, request.param('threadId'), request.body)),
   },
@@ -78,7 +78,7 @@ export const threadRoutes: readonly Route[] = [
     description: 'Their reactions and attached files are deleted too. This cannot be undone.',
     credential: 'secret',
     access: 'change',
-    answers: { 200: deletedSchema },
+    responses: { 200: deletedSchema },
     errors: ['thread_not_found'],
     handle: async (request) => ok(await deleteThread(request.ctx, request.actor, request.param('threadId'))),
   },

@@ -16,7 +16,7 @@ export const turnRoutes: readonly Route[] = [
       { name: 'ttl', schema: Type.Integer({ minimum: 60, maximum: 86_400, default: 3600, description: 'Seconds for which the credentials are valid.' }) },
       { name: 'userId', schema: Type.String({ minLength: 1, maxLength: 128, description: 'The user, in a request of a backend; `backend` when absent. Ignored in a request of a user, who gets their own credentials.' }) },
     ],
-    answers: { 200: namedSchemas.TurnCredentials },
+    responses: { 200: namedSchemas.TurnCredentials },
     errors: ['invalid_request'],
     handle: ({ ctx, actor, config, search }) => {
       const credentials = turnCredentials(ctx, actor, config.turn, search.get('userId'), parseTtl(search.get('ttl')));

@@ -17,7 +17,7 @@ export const uploadRoutes: readonly Route[] = [
     query: [{ name: 'userId', schema: Type.String({ description: 'With a secret key: the user for whom it uploads, and whose quotas count.' }) }],
     access: 'create',
     upload: true,
-    answers: { 200: namedSchemas.Attachment },
+    responses: { 200: namedSchemas.Attachment },
     errors: ['invalid_request', 'unknown_user', 'invalid_content_type', 'unsupported_media', 'media_disabled', 'content_rejected', 'file_too_large', 'payload_too_large'],
     handle: async (request) => {
       const attachment = await receiveUpload(request);
