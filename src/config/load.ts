@@ -51,14 +51,14 @@ class ConfigReader {
     this.#problems.push({ path, reason, source });
   }
 
-  /** Sets an option that exists if `value` is valid; `shown` is the text to quote otherwise. */
-  take(path: string, value: unknown, shown: unknown, source: Source): void {
+  /** Sets an option that exists if `value` is valid; `quoted` is what to quote otherwise. */
+  take(path: string, value: unknown, quoted: unknown, source: Source): void {
     const option = options.get(path);
     if (option === undefined) return;
     if (!option.check(value)) {
       const fault = option.fault(value);
       if (fault !== null && value !== undefined) return this.reject(path + fault.path, fault.reason, source);
-      this.reject(path, `must be ${option.accepts}${option.secret ? '' : `, not ${abbreviated(shown)}`}`, source);
+      this.reject(path, `must be ${option.accepts}${option.secret ? '' : `, not ${abbreviated(quoted)}`}`, source);
       return;
     }
     this.#values.set(path, value);
