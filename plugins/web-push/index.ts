@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { definePlugin, type HookContext, type Payload, type PluginHost, type PluginNotification, type RouteAnswer, type RouteRequest, UsageError } from '../../src/plugins/api.ts';
+import { definePlugin, type HookContext, type Payload, type PluginHost, type PluginNotification, type RouteResponse, type RouteRequest, UsageError } from '../../src/plugins/api.ts';
 import { erasedUserOf } from '../shared/erased-user.ts';
 import { type Config, ConfigSchema } from './config.ts';
 import { createKeys, readKeys } from './keys.ts';
@@ -63,24 +63,24 @@ function registerRoutes(host: PluginHost<Config>): void {
   const credential = 'user';
   host.route({ method: 'GET', path: 'key', credential }, async (_, { environment }) => {
     const keys = await readKeys(host.kv(environment));
-    return keys === undefined ? refusal(404, 'Push messages are not set up in this environment') : answer(200, { publicKey: keys.publicKey });
+    return keys === undefined ? refusal(404, 'Push messages are not set up in this environment') : jsonResponse(200, { publicKey: keys.publicKey });
   });
   host.route({ method: 'POST', path: 'subscription', credential }, (request, { environment }: HookContext<Config>) =>
     refusing(async () => {
       await addSubscription(host.kv(environment), userOf(request), parseSubscription(request.body));
-      return answer(201, { subscribed: true });
+      return jsonResponse(201, { subscribed: true });
     }),
   );
   host.route({ method: 'DELETE', path: 'subscription', credential }, (request, { environment }: HookContext<Config>) =>
     refusing(async () => {
       await removeSubscription(host.kv(environment), userOf(request), parseEndpoint(request.body));
-      return answer(200, { deleted: true });
+      return jsonResponse(200, { deleted: true });
     }),
   );
 }
 
 /** Turns a mistake of the client into 400. */
-async function refusing(handle: () => Promise<RouteAnswer>): Promise<RouteAnswer> {
+async function refusing(handle: () => Promise<RouteResponse>): Promise<RouteResponse> {
   try {
     return await handle();
   } catch (error) {
@@ -94,12 +94,12 @@ function userOf({ userId }: RouteRequest): string {
   return userId;
 }
 
-function answer(status: RouteAnswer['status'], body: Payload): RouteAnswer {
+function jsonResponse(status: RouteResponse['status'], body: Payload): RouteResponse {
   return { status, body: JSON.stringify(body) };
 }
 
-function refusal(status: RouteAnswer['status'], error: string): RouteAnswer {
-  return answer(status, { error });
+function refusal(status: RouteResponse['status'], error: string): RouteResponse {
+  return jsonResponse(status, { error });
 }
 
 function shortHash(text: string): string {

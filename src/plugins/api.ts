@@ -288,7 +288,7 @@ export interface RouteRequest {
 }
 
 /** The response of a route. */
-export interface RouteAnswer {
+export interface RouteResponse {
   readonly status: 200 | 201 | 400 | 401 | 403 | 404 | 409 | 410;
   readonly body: string;
   /** `application/json` by default. */
@@ -372,7 +372,7 @@ export interface PluginHost<Config> {
   /** Registers a queue, which runs in the thread of the plugin's actions, and returns it. Every context of the plugin may add jobs. */
   queue(name: string, run: (job: Job, context: JobContext<Config>, environment: PluginEnvironment) => void | Promise<void>, options: QueueOptions): Queue;
   /** Registers a route. It runs in the web workers, with `isolation` in a thread of its own, with a deadline of 5 s. */
-  route(options: RouteOptions, handle: (request: RouteRequest, context: HookContext<Config>) => RouteAnswer | Promise<RouteAnswer>): void;
+  route(options: RouteOptions, handle: (request: RouteRequest, context: HookContext<Config>) => RouteResponse | Promise<RouteResponse>): void;
   /** Registers a command. */
   command(options: CommandOptions, run: (call: CommandCall<Config>) => CommandResult | Promise<CommandResult>): void;
 }

@@ -2,7 +2,7 @@ import { formatValue } from '../lib/format-value.ts';
 import { type EventType, eventTypes } from '../model/event.ts';
 import type {
   Action, ActionOptions, CommandCall, CommandOptions, CommandResult, Filter, FilterName, FilterOptions, HookContext, Job, JobContext, Plugin, PluginEnvironment, PluginHost, Queue,
-  QueueOptions, RouteAnswer, RouteOptions, RouteRequest,
+  QueueOptions, RouteResponse, RouteOptions, RouteRequest,
 } from './api.ts';
 import { LOAD_MS, within } from './load.ts';
 import { firstLine, PluginError } from './plugin-error.ts';
@@ -13,7 +13,7 @@ export interface Hooks {
   readonly filters: { readonly name: FilterName; readonly filter: Filter<FilterName, unknown>; readonly options: Required<FilterOptions> }[];
   readonly actions: { readonly type: EventType | '*'; readonly action: Action<unknown>; readonly timeoutMs: number; readonly whenKv: string | null; readonly typesIn: string | null; readonly ordered: boolean }[];
   readonly queues: { readonly name: string; readonly run: (job: Job, context: JobContext<unknown>, environment: PluginEnvironment) => void | Promise<void>; readonly options: Required<QueueOptions> }[];
-  readonly routes: { readonly options: RouteOptions; readonly handle: (request: RouteRequest, context: HookContext<unknown>) => RouteAnswer | Promise<RouteAnswer> }[];
+  readonly routes: { readonly options: RouteOptions; readonly handle: (request: RouteRequest, context: HookContext<unknown>) => RouteResponse | Promise<RouteResponse> }[];
   readonly commands: { readonly options: CommandOptions; readonly run: (call: CommandCall<unknown>) => CommandResult | Promise<CommandResult> }[];
 }
 

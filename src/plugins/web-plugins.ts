@@ -5,7 +5,7 @@ import { copyJson } from '../lib/copy-json.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { FilterActor } from '../ports/filters.ts';
-import type { FilterContext, HookContext, PluginEnvironment, RouteAnswer, RouteOptions, RouteRequest } from './api.ts';
+import type { FilterContext, HookContext, PluginEnvironment, RouteResponse, RouteOptions, RouteRequest } from './api.ts';
 import type { Passes } from './plugin-data.ts';
 import { dryServices } from './dry-services.ts';
 import { type FilterCall, FilterChain, type PluginFilter } from './filter-chain.ts';
@@ -40,7 +40,7 @@ export interface PluginRoute {
   readonly options: RouteOptions;
   readonly settings: PluginSettings;
   /** Runs it within 5 s. */
-  readonly handle: (request: RouteRequest, context: Omit<HookContext<unknown>, 'signal'>) => Promise<RouteAnswer>;
+  readonly handle: (request: RouteRequest, context: Omit<HookContext<unknown>, 'signal'>) => Promise<RouteResponse>;
 }
 
 /** The plugins of a web worker. */
@@ -81,7 +81,7 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
         threads.push(thread);
         const info = await thread.start();
         filters.push(...threadFilters(info, thread));
-        routes.push(...info.hooks.routes.map((options, index): PluginRoute => ({ plugin: info.name, options, settings: info.settings, handle: async (request, context) => (await thread.run({ kind: 'route', index }, request, context, ROUTE_MS)) as RouteAnswer })));
+        routes.push(...info.hooks.routes.map((options, index): PluginRoute => ({ plugin: info.name, options, settings: info.settings, handle: async (request, context) => (await thread.run({ kind: 'route', index }, request, context, ROUTE_MS)) as RouteResponse })));
       } else {
         origins.push(originOfModule(loaded.plugin.name, loaded.url));
         const hooks = await setUp(loaded.plugin, servicesOf(loaded.plugin.name));

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import Value from 'typebox/value';
-import type { Action, CommandOptions, CommandResult, FilterContext, FilterName, FilterTypes, HookContext, HttpRequest, HttpResponse, Plugin, PluginActor, PluginEvent, PluginHost, RouteAnswer, RouteRequest } from '../../src/plugins/api.ts';
+import type { Action, CommandOptions, CommandResult, FilterContext, FilterName, FilterTypes, HookContext, HttpRequest, HttpResponse, Plugin, PluginActor, PluginEvent, PluginHost, RouteResponse, RouteRequest } from '../../src/plugins/api.ts';
 import { ManualClock } from './manual-clock.ts';
 import { MemoryData, MemoryKv, request } from './plugin-data.ts';
 import { MemoryQueue } from './plugin-queue.ts';
@@ -37,7 +37,7 @@ export interface TestHost {
   runJobs(afterMs?: number): Promise<void>;
   queue(name: string): MemoryQueue;
   /** Calls a route, such as `POST subscription`. */
-  route(route: string, request?: Partial<RouteRequest>): Promise<RouteAnswer>;
+  route(route: string, request?: Partial<RouteRequest>): Promise<RouteResponse>;
   /** Runs a command, such as `test wh_1`. */
   command(line: string, options?: Readonly<Record<string, string | true>>): Promise<CommandResult>;
 }
@@ -51,7 +51,7 @@ export async function hostPlugin<S extends TSchema>(plugin: Plugin<S>, { config 
   const actions: { type: string; run: Action<Static<S>> }[] = [];
   const filters: { name: FilterName; run: (payload: never, context: FilterContext<Static<S>>) => unknown }[] = [];
   const queues = new Map<string, MemoryQueue>();
-  const routes = new Map<string, (request: RouteRequest) => RouteAnswer | Promise<RouteAnswer>>();
+  const routes = new Map<string, (request: RouteRequest) => RouteResponse | Promise<RouteResponse>>();
   const commands: { options: CommandOptions; run: Parameters<PluginHost<Static<S>>['command']>[1] }[] = [];
   const context: HookContext<Static<S>> = { environment, config: own, signal: new AbortController().signal };
   const at = (level: string) => (fields: Readonly<Record<string, unknown>>, message: string) => void logged.push({ level, message, fields });

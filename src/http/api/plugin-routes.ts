@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Environment } from '../../model/environment.ts';
 import { findEnvironment } from '../../domain/environments/environments.ts';
 import { CollabError } from '../../model/errors.ts';
-import type { RouteAnswer } from '../../plugins/api.ts';
+import type { RouteResponse } from '../../plugins/api.ts';
 import { settingsIn } from '../../plugins/settings.ts';
 import type { PluginRoute } from '../../plugins/web-plugins.ts';
 import type { Header } from '../../net/response-headers.ts';
@@ -67,7 +67,7 @@ async function environmentOf(request: ApiRequest): Promise<Environment> {
   return environment;
 }
 
-function responseOf({ status, body, contentType = 'application/json' }: RouteAnswer): ApiResponse {
+function responseOf({ status, body, contentType = 'application/json' }: RouteResponse): ApiResponse {
   if (!statuses.has(status) || !contentTypes.has(contentType) || typeof body !== 'string') throw new Error('the answer has a status, content type or body that the API does not allow');
   if (body.length > MAX_RESPONSE_LENGTH) throw new Error(`the answer is longer than ${MAX_RESPONSE_LENGTH} characters`);
   if (contentType === 'application/json') return { status, body };
