@@ -41,7 +41,7 @@ interface LockOwner {
 export async function lockDataFolder(folder: string): Promise<DataLock> {
   const path = join(folder, 'collab.lock');
   const acquired = await acquire(path);
-  if (acquired === null) throw new StartError(refusal(folder, read(path)?.identity ?? null));
+  if (acquired === null) throw new StartError(lockedMessage(folder, read(path)?.identity ?? null));
   const touching = setInterval(() => touch(path), TOUCH_MS);
   touching.unref();
   return {
@@ -164,7 +164,7 @@ function touch(path: string): void {
   }
 }
 
-function refusal(folder: string, owner: ProcessIdentity | null): string {
+function lockedMessage(folder: string, owner: ProcessIdentity | null): string {
   const owned = owner === null ? 'another process' : `process ${owner.pid} on ${owner.host}`;
   return `The data folder ${folder} is in use by ${owned}. Stop that server first, or start this one with another --dir.`;
 }

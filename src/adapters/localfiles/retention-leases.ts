@@ -10,8 +10,8 @@ const HEARTBEAT_MS = 15_000;
 const EXPIRY_MS = 5 * 60_000;
 
 /**
- * Creates a retention lease: a file in `folder` (created if it is missing) that identifies this process and is touched periodically
- * until the lease is released.
+ * Creates a retention lease: a file in `folder` (created if it is missing) that identifies this process and is touched
+ * periodically until the lease is released.
  */
 export async function createRetentionLease(folder: string): Promise<RetentionLease> {
   await ensureFolder(folder);
@@ -36,8 +36,8 @@ interface Sighting {
 }
 
 /**
- * The retention leases in a folder, as this process sees them. A lease has expired when this process has not seen it touched for five
- * minutes of the monotonic clock. Its age would not do: it jumps when the wall clock is set.
+ * The retention leases in a folder, as this process sees them. A lease has expired when this process has not seen it touched for
+ * five minutes of the monotonic clock. Its age would not do: it jumps when the wall clock is set.
  */
 export class RetentionLeases {
   readonly #folder: string;

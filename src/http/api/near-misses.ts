@@ -27,11 +27,11 @@ export function checkNames(request: ApiRequest, route: Route): void {
   if (route.body !== undefined) checkFields(route.body, request.body, '', misses);
   const [first] = misses;
   if (first === undefined) return;
-  if (request.caller?.environment.settings.strict === true) throw refusal(first);
+  if (request.caller?.environment.settings.strict === true) throw nearMissError(first);
   request.headers.push(['Collab-Hint', misses.slice(0, MAX_MISSES).map(({ path, meant }) => `${path} is unknown and was ignored: did you mean ${meant}?`).join(' ')]);
 }
 
-function refusal({ path, meant }: NearMiss): CollabError {
+function nearMissError({ path, meant }: NearMiss): CollabError {
   return invalidField(path, `is unknown: did you mean ${meant}?`);
 }
 

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { refusalBody, refusalHeaders, uncachedJson } from '../response-headers.ts';
 import { CollabError } from '../../model/errors.ts';
 
-/** A request that is refused before it reaches a handler. */
+/** Why a request is refused before it reaches a handler. */
 export interface HeadError {
   readonly status: number;
   readonly message: string;
@@ -23,7 +23,7 @@ export function checkHead({ httpVersion, url, rawHeaders, headers }: IncomingMes
   return null;
 }
 
-/** The refusal of a request that the parser could not read; null if nothing was parsed, so that nobody waits for a response. */
+/** The error of a request that the parser could not read; null if nothing was parsed, so that nobody waits for a response. */
 export function parserErrorOf(code: string | undefined): HeadError | null {
   if (code === 'HPE_HEADER_OVERFLOW') return tooLarge;
   if (code === 'HPE_INVALID_VERSION') return { status: 505, message: 'Only HTTP/1.1 is supported' };
@@ -31,10 +31,10 @@ export function parserErrorOf(code: string | undefined): HeadError | null {
   return null;
 }
 
-/** The refusal of a head that does not arrive in time. */
+/** The error of a head that does not arrive in time. */
 export const slowHead: HeadError = { status: 408, message: 'The head of the request did not arrive within 10 s' };
 
-/** Writes a refusal to a connection that no response uses, and ends it. */
+/** Writes an error to a connection that no response uses, and ends it. */
 export function sendHeadError(socket: Socket, { status, message }: HeadError): void {
   const error = new CollabError('invalid_request', message);
   const body = refusalBody(error);

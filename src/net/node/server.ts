@@ -90,8 +90,8 @@ class NodeCore implements HttpServer {
     if (connection === undefined || connection.closing) return;
     // A client that does not wait for its response may not have requests handled side by side: decision 7.
     if (connection.active !== null) return void connection.active.close();
-    const refusal = checkHead(request);
-    if (refusal !== null) return this.#refuse(connection, refusal.status, refusal.message);
+    const error = checkHead(request);
+    if (error !== null) return this.#refuse(connection, error.status, error.message);
     this.#serve(request, this.#newResponse(connection, request, response, null));
     if (request.listenerCount('data') === 0) request.resume();
   }
@@ -109,8 +109,8 @@ class NodeCore implements HttpServer {
     if (connection === undefined || connection.closing) return void socket.destroy();
     socket.on('error', () => socket.destroy());
     if (connection.active !== null) return void connection.active.close();
-    const refusal = checkHead(request);
-    if (refusal !== null) return this.#refuse(connection, refusal.status, refusal.message);
+    const error = checkHead(request);
+    if (error !== null) return this.#refuse(connection, error.status, error.message);
     const behavior = this.#socketBehavior(request);
     if (behavior === null) return this.#withoutUpgrade(request, socket, bytes);
     const response = new ServerResponse(request);
@@ -158,11 +158,11 @@ class NodeCore implements HttpServer {
 
   #onParserError(code: string | undefined, socket: Socket): void {
     const connection = this.#connections.get(socket);
-    const refusal = parserErrorOf(code);
-    if (connection === undefined || refusal === null || !socket.writable) return void socket.destroy();
+    const error = parserErrorOf(code);
+    if (connection === undefined || error === null || !socket.writable) return void socket.destroy();
     if (connection.closing) return;
-    if (connection.active === null) this.#refuse(connection, refusal.status, refusal.message);
-    else connection.active.refuse(refusal.status, refusal.message);
+    if (connection.active === null) this.#refuse(connection, error.status, error.message);
+    else connection.active.refuse(error.status, error.message);
   }
 
   #refuse(connection: Connection, status: number, message: string): void {
