@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '../lib/concurrency/deadline.ts';
 import type { Logger } from '../observability/log.ts';
 
 /** One step of a shutdown. */
@@ -16,24 +16,12 @@ export interface ShutdownStep {
 export async function shutDown(steps: readonly ShutdownStep[], log: Logger): Promise<void> {
   for (const { name, run, withinMs } of steps) {
     try {
-      await within(withinMs, async () => run());
+      await within(withinMs, Promise.resolve(run()), () => {
+        throw new Error(`not finished within ${withinMs} ms`);
+      });
     } catch (error) {
       log.error({ err: error, step: name }, 'a step of the shutdown failed or took too long; the shutdown continues with the next step');
     }
-  }
-}
-
-async function within(ms: number, run: () => Promise<void>): Promise<void> {
-  const timer = new AbortController();
-  const late = delay(ms, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`not finished within ${ms} ms`);
-  });
-  try {
-    await Promise.race([run(), late]);
-  } finally {
-    // After the race the timer's result no longer matters; aborting it must not count as an unhandled rejection.
-    late.catch(() => {});
-    timer.abort();
   }
 }
 

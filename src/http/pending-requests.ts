@@ -1,3 +1,4 @@
+import { within } from '../lib/concurrency/deadline.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Exchange } from './core/exchange.ts';
 import type { RequestMeter } from './core/request-meter.ts';
@@ -41,13 +42,8 @@ export class PendingRequests {
   /** Resolves with true once no request is pending, or with false after `withinMs` milliseconds. */
   whenIdle(withinMs: number): Promise<boolean> {
     if (this.#count === 0) return Promise.resolve(true);
-    return new Promise((resolve) => {
-      const timeout = setTimeout(() => resolve(false), withinMs);
-      this.#onIdle.push(() => {
-        clearTimeout(timeout);
-        resolve(true);
-      });
-    });
+    const idle = new Promise<true>((resolve) => this.#onIdle.push(() => resolve(true)));
+    return within(withinMs, idle, () => false);
   }
 }
 

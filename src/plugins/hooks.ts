@@ -1,10 +1,11 @@
+import { within } from '../lib/concurrency/deadline.ts';
 import { formatValue } from '../lib/format-value.ts';
 import { type EventType, eventTypes } from '../model/event.ts';
 import type {
   Action, ActionOptions, CommandCall, CommandOptions, CommandResult, Filter, FilterName, FilterOptions, HookContext, Job, JobContext, Plugin, PluginEnvironment, PluginHost, Queue,
   QueueOptions, RouteResponse, RouteOptions, RouteRequest,
 } from './api.ts';
-import { LOAD_MS, within } from './load.ts';
+import { LOAD_MS } from './load.ts';
 import { firstLine, PluginError } from './plugin-error.ts';
 import type { PluginServices } from './services.ts';
 
@@ -33,7 +34,9 @@ export async function setUp(plugin: Plugin, services: PluginServices): Promise<H
   const hooks: Hooks = { filters: [], actions: [], queues: [], routes: [], commands: [] };
   const host = createHost(name, services, hooks);
   try {
-    await within(LOAD_MS, Promise.resolve(plugin.setup(host)), new Error(`setup did not end within ${LOAD_MS / 1_000} s`));
+    await within(LOAD_MS, Promise.resolve(plugin.setup(host)), () => {
+      throw new Error(`setup did not end within ${LOAD_MS / 1_000} s`);
+    });
   } catch (error) {
     throw new PluginError(name, `its setup failed: ${firstLine(error)}`);
   }

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { PluginEntry } from '../config/plugin-entries.ts';
+import { within } from '../lib/concurrency/deadline.ts';
 import { importModule } from '../lib/process/import-module.ts';
 import { API_VERSION, type Plugin } from './api.ts';
 import { isShipped, locatePlugin, provideApi } from './locate.ts';
@@ -23,8 +24,13 @@ const NAME = /^[a-z][a-z0-9-]{1,39}$/;
 export async function loadPlugin(entry: PluginEntry): Promise<LoadedPlugin> {
   const url = locatePlugin(entry);
   provideApi(url);
-  const plugin = checkPlugin(entry.use, await within(LOAD_MS, importDefault(entry.use, url), new PluginError(entry.use, `did not load within ${LOAD_MS / 1_000} s`)));
+  const plugin = checkPlugin(entry.use, await within(LOAD_MS, importDefault(entry.use, url), () => failLoading(entry.use)));
   return { entry, plugin, url, settings: readSettings(plugin.name, plugin.config, entry) };
+}
+
+/** Throws the fault of a plugin that takes longer than `LOAD_MS` to load. */
+export function failLoading(use: string): never {
+  throw new PluginError(use, `did not load within ${LOAD_MS / 1_000} s`);
 }
 
 async function importDefault(use: string, url: string): Promise<unknown> {
@@ -50,17 +56,4 @@ function checkPlugin(use: string, value: unknown): Plugin {
 
 function isObjectSchema(value: unknown): value is TSchema {
   return typeof value === 'object' && value !== null && (value as { type?: unknown }).type === 'object';
-}
-
-/** Resolves or rejects as `work`, but rejects with `late` if that takes longer than `ms`. */
-export async function within<T>(ms: number, work: Promise<T>, late: Error): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late), ms);
-  });
-  try {
-    return await Promise.race([work, deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

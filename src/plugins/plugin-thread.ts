@@ -1,11 +1,12 @@
 import { Worker } from 'node:worker_threads';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PluginEntry } from '../config/plugin-entries.ts';
+import { within } from '../lib/concurrency/deadline.ts';
 import { SharedLock } from '../lib/concurrency/shared-lock.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { PluginLog } from './api.ts';
-import { LOAD_MS } from './load.ts';
+import { failLoading, LOAD_MS } from './load.ts';
 import { firstLine, PluginError } from './plugin-error.ts';
 import { callService, type PluginServices } from './services.ts';
 import { type FromThread, type HookReference, type PluginInfo, receivedError, sentError, type ThreadData, type ToThread } from './thread/messages.ts';
@@ -172,17 +173,11 @@ export class PluginThread {
 
   #ready(worker: Worker): Promise<PluginInfo> {
     const { use } = this.#entry;
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new PluginError(use, `did not load within ${LOAD_MS / 1_000} s`)), LOAD_MS);
-      const fail = (error: Error): void => {
-        clearTimeout(timer);
-        reject(error);
-      };
+    const ready = new Promise<PluginInfo>((resolve, reject) => {
       let services: PluginServices | null = null;
       worker.on('message', (message: FromThread) => {
-        if (message.type === 'failed') fail(Object.assign(new PluginError(use, ''), { message: message.message }));
+        if (message.type === 'failed') reject(Object.assign(new PluginError(use, ''), { message: message.message }));
         if (message.type === 'ready') {
-          clearTimeout(timer);
           services = this.#deps.services(message.info.name);
           this.#logOutput(worker, services.log);
           worker.on('exit', () => this.#exited(worker, message.info.name));
@@ -193,10 +188,11 @@ export class PluginThread {
       worker.on('error', (error) => {
         if ('code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY') this.#ending = 'memory';
         services?.log.error({ reason: firstLine(error) }, 'the thread of a plugin has failed');
-        fail(new PluginError(use, `its thread failed: ${firstLine(error)}`));
+        reject(new PluginError(use, `its thread failed: ${firstLine(error)}`));
       });
-      worker.once('exit', () => fail(new PluginError(use, 'its thread ended while it loaded')));
+      worker.once('exit', () => reject(new PluginError(use, 'its thread ended while it loaded')));
     });
+    return within(LOAD_MS, ready, () => failLoading(use));
   }
 
   #receive(worker: Worker, services: PluginServices, message: FromThread): void {
@@ -225,15 +221,12 @@ export class PluginThread {
   async #requireResponse(): Promise<void> {
     const worker = this.#worker;
     if (worker === null) return;
-    const answered = await new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => resolve(false), PING_MS);
-      this.#onPong.push(() => {
-        clearTimeout(timer);
-        resolve(true);
-      });
+    const pong = new Promise<true>((resolve) => {
+      this.#onPong.push(() => resolve(true));
       this.#post({ type: 'ping' });
     });
-    if (!answered && this.#worker === worker) await this.#end('deadline');
+    const isAnswered = await within(PING_MS, pong, () => false);
+    if (!isAnswered && this.#worker === worker) await this.#end('deadline');
   }
 
   async #end(reason: ThreadEnd | null): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import type { Context } from '../domain/context.ts';
+import { within } from '../lib/concurrency/deadline.ts';
 import { copyJson } from '../lib/copy-json.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
@@ -120,7 +121,7 @@ function localFilters({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginF
     options,
     settings,
     run: (payload, call) =>
-      withDeadline(options.timeoutMs, (signal) => filter(copyJson(payload) as Parameters<typeof filter>[0], new LocalFilterContext(call, signal))),
+      runWithin(options.timeoutMs, (signal) => filter(copyJson(payload) as Parameters<typeof filter>[0], new LocalFilterContext(call, signal))),
   }));
 }
 
@@ -148,7 +149,7 @@ function localRoutes({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginRo
     plugin: plugin.name,
     options,
     settings,
-    handle: (request, context) => withDeadline(ROUTE_MS, (signal) => handle(request, { ...context, signal: signal() })),
+    handle: (request, context) => runWithin(ROUTE_MS, (signal) => handle(request, { ...context, signal: signal() })),
   }));
 }
 
@@ -158,23 +159,15 @@ function localRoutes({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginRo
  *
  * @param work receives a function that returns its signal
  */
-async function withDeadline<T>(ms: number, work: (signal: () => AbortSignal) => T | Promise<T>): Promise<T> {
+async function runWithin<T>(ms: number, work: (signal: () => AbortSignal) => T | Promise<T>): Promise<T> {
   let abort: AbortController | undefined;
   const result = work(() => (abort ??= new AbortController()).signal);
   if (!isThenable(result)) return result;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      abort ??= new AbortController();
-      abort.abort();
-      reject(new Error(`did not end within ${ms} ms`));
-    }, ms);
+  return within(ms, result, () => {
+    abort ??= new AbortController();
+    abort.abort();
+    throw new Error(`did not end within ${ms} ms`);
   });
-  try {
-    return await Promise.race([result, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function isThenable<T>(value: T | Promise<T>): value is Promise<T> {

@@ -1,4 +1,5 @@
 import type * as FileType from 'file-type';
+import { within } from '../../lib/concurrency/deadline.ts';
 import { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
 import { importModule } from '../../lib/process/import-module.ts';
 import type { ImageFacts, Media, MediaFile } from '../../ports/media.ts';
@@ -74,25 +75,11 @@ const durationReaders: Readonly<Record<string, DurationReader>> = {
 async function durationOf(file: MediaFile, mimeType: string): Promise<number | undefined> {
   // Loaded outside of the time limit: on a busy machine that can take as long as the limit.
   const readDuration = durationReaders[mimeType] ?? (await import('./mp3-duration.ts')).mp3Duration;
-  return withTimeout(DURATION_TIMEOUT_MS, async (signal) => {
-    // Files that cannot be parsed, and reads after the file was closed, make a reader throw.
-    return readDuration(new FileWindow(file), () => !signal.aborted).catch(() => undefined);
+  let isLate = false;
+  // Files that cannot be parsed, and reads after the file was closed, make a reader throw.
+  const duration = readDuration(new FileWindow(file), () => !isLate).catch(() => undefined);
+  return within(DURATION_TIMEOUT_MS, duration, () => {
+    isLate = true;
+    return undefined;
   });
-}
-
-/** Returns the result of `work`; undefined if it takes longer than `ms` milliseconds, which aborts its signal. */
-async function withTimeout<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
-  const controller = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => {
-      controller.abort();
-      resolve(undefined);
-    }, ms);
-  });
-  try {
-    return await Promise.race([work(controller.signal), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
 import type { Key, RootDatabase } from 'lmdb';
+import { within } from '../../../lib/concurrency/deadline.ts';
 import { DataError, diskFailed, diskFull } from '../../../model/errors.ts';
 
 /** How long to wait for the cause of a failed commit; it normally follows in the same event loop iteration. */
@@ -106,8 +107,6 @@ function isLost<V, K extends Key>(root: RootDatabase<V, K>): boolean {
 
 async function causeOf(error: unknown): Promise<unknown> {
   if (!(error instanceof Error) || !('commitError' in error) || !(error.commitError instanceof Promise)) return error;
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<unknown>((resolve) => (timer = setTimeout(resolve, CAUSE_MS, error)));
   const cause = error.commitError.then(() => error, (reason: unknown) => reason);
-  return Promise.race([cause, timeout]).finally(() => clearTimeout(timer));
+  return within(CAUSE_MS, cause, () => error);
 }
