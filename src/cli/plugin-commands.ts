@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { firstLine } from '../lib/thrown.ts';
 import type { Config } from '../config/schema.ts';
 import { loadConfig } from '../config/load.ts';
 import { appendAuditRecord } from '../domain/audit/audit.ts';
@@ -13,7 +14,7 @@ import { loadPlugin, type LoadedPlugin } from '../plugins/load.ts';
 import { localServices } from '../plugins/local-services.ts';
 import { isShipped } from '../plugins/locate.ts';
 import type { Passes } from '../plugins/plugin-data.ts';
-import { firstLine, PluginError } from '../plugins/plugin-error.ts';
+import { PluginError } from '../plugins/plugin-error.ts';
 import { checkPlugin } from '../plugins/check-plugin.ts';
 import { settingsIn } from '../plugins/settings.ts';
 import { loadWebPlugins, type WebPlugins } from '../plugins/web-plugins.ts';

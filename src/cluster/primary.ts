@@ -1,5 +1,5 @@
-import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
+import { isLoopback } from '../lib/addresses/loopback.ts';
 import type { Config } from '../config/schema.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Logger } from '../observability/log.ts';
@@ -134,8 +134,7 @@ async function supervise({ config, spawn, openLog }: PrimaryOptions, port: numbe
 
 /** Whether hosts other than this machine and the configured proxies can connect. */
 function isExposed({ host, trustProxy }: Config): boolean {
-  const loopback = isIP(host) === 4 ? host.startsWith('127.') : host === '::1' || host === 'localhost';
-  return !loopback && trustProxy.length === 0;
+  return !isLoopback(host) && trustProxy.length === 0;
 }
 
 /** Spawns all workers before this process loads anything else, because they take long to boot. */

@@ -1,3 +1,4 @@
+import { messageOf } from '../lib/thrown.ts';
 import type { CoreKind, HttpServer } from './core.ts';
 import { createServer } from './listen.ts';
 import { testTextIntegrity } from './text-integrity.ts';
@@ -50,7 +51,7 @@ export async function checkCore(newServer: () => HttpServer = () => createServer
   try {
     server = newServer();
   } catch (error) {
-    return { level: 'fail', finding: error instanceof Error ? error.message : String(error), remedy: OTHER_CORE };
+    return { level: 'fail', finding: messageOf(error), remedy: OTHER_CORE };
   }
   const { strings, bytes } = await testTextIntegrity(server);
   const { file, old } = nativeCore();

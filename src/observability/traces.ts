@@ -3,6 +3,7 @@ import type * as Core from '@opentelemetry/core';
 import type * as Exporter from '@opentelemetry/exporter-trace-otlp-http';
 import type * as Resources from '@opentelemetry/resources';
 import type * as Sdk from '@opentelemetry/sdk-trace-base';
+import { messageOf } from '../lib/thrown.ts';
 import { importModule } from '../lib/process/import-module.ts';
 import { version } from '../model/version.ts';
 import type { Logger } from './log.ts';
@@ -123,6 +124,6 @@ function rarely(report: (message: string) => void): (message: unknown) => void {
     const now = performance.now();
     if (now - reportedAt < WARN_EVERY_MS) return;
     reportedAt = now;
-    report(message instanceof Error ? message.message : String(message));
+    report(messageOf(message));
   };
 }

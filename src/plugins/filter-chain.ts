@@ -1,3 +1,4 @@
+import { firstLine } from '../lib/thrown.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Counter, Histogram, Metrics } from '../observability/metrics.ts';
@@ -6,7 +7,6 @@ import type { FilterFailure, FilterName, FilterOptions, FilterTypes, PluginEnvir
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { type FilterDecision, isHoldable, readResult } from './filter-result.ts';
 import { isOnError } from './hooks.ts';
-import { firstLine } from './plugin-error.ts';
 import { type PluginSettings, settingsIn } from './settings.ts';
 
 /** The context of a call of a filter, besides its payload. */

@@ -1,3 +1,4 @@
+import { firstLine } from '../lib/thrown.ts';
 import { within } from '../lib/concurrency/deadline.ts';
 import { formatValue } from '../lib/format-value.ts';
 import { type EventType, eventTypes } from '../model/event.ts';
@@ -6,7 +7,7 @@ import type {
   QueueOptions, RouteResponse, RouteOptions, RouteRequest,
 } from './api.ts';
 import { LOAD_MS } from './load.ts';
-import { firstLine, PluginError } from './plugin-error.ts';
+import { PluginError } from './plugin-error.ts';
 import type { PluginServices } from './services.ts';
 
 /** The hooks that a plugin has registered, in the order of the registrations. `Config` is not known here: it was validated. */

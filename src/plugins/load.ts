@@ -1,10 +1,11 @@
 import type { TSchema } from 'typebox';
+import { firstLine } from '../lib/thrown.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import { within } from '../lib/concurrency/deadline.ts';
 import { importModule } from '../lib/process/import-module.ts';
 import { API_VERSION, type Plugin } from './api.ts';
 import { isShipped, locatePlugin, provideApi } from './locate.ts';
-import { firstLine, PluginError } from './plugin-error.ts';
+import { PluginError } from './plugin-error.ts';
 import { type PluginSettings, readSettings } from './settings.ts';
 
 /** A plugin whose module was loaded, with the settings of its entry. */

@@ -7,9 +7,3 @@ export class PluginError extends Error {
     super(`plugin ${plugin}: ${reason}`);
   }
 }
-
-/** The first line of what was thrown. */
-export function firstLine(thrown: unknown): string {
-  const text = thrown instanceof Error ? thrown.message : String(thrown);
-  return text.split('\n')[0] ?? text;
-}

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { setTimeout as delay } from 'node:timers/promises';
+import { firstLine } from '../lib/thrown.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import { within } from '../lib/concurrency/deadline.ts';
 import { SharedLock } from '../lib/concurrency/shared-lock.ts';
@@ -7,7 +8,7 @@ import type { Logger } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { PluginLog } from './api.ts';
 import { failLoading, LOAD_MS } from './load.ts';
-import { firstLine, PluginError } from './plugin-error.ts';
+import { PluginError } from './plugin-error.ts';
 import { callService, type PluginServices } from './services.ts';
 import { type FromThread, type HookReference, type PluginInfo, receivedError, sentError, type ThreadData, type ToThread } from './thread/messages.ts';
 

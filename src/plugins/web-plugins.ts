@@ -1,3 +1,4 @@
+import { firstLine } from '../lib/thrown.ts';
 import type { Config } from '../config/schema.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import type { Context } from '../domain/context.ts';
@@ -15,7 +16,6 @@ import { loadPlugin, type LoadedPlugin } from './load.ts';
 import { localServices } from './local-services.ts';
 import { withDefaults } from './locate.ts';
 import { infoFromManifest } from './manifest.ts';
-import { firstLine } from './plugin-error.ts';
 import { originOfModule, pluginInStack, type PluginOrigin } from './plugin-origin.ts';
 import { PluginThread, reportEnds } from './plugin-thread.ts';
 import type { PluginServices } from './services.ts';

@@ -1,3 +1,4 @@
+import { messageOf } from '../lib/thrown.ts';
 import type { Logger } from '../observability/log.ts';
 import { type ProcessChannel, childChannel } from '../cluster/channel.ts';
 import { StartError, WorkerExit } from '../cluster/exit.ts';
@@ -30,7 +31,7 @@ export function runWorkerProcess(startWorker: StartWorker): void {
   let log: Logger | null = null;
   let pluginOfError: (error: unknown) => string | null = () => null;
   const fail = (error: unknown): void => {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const permanent = error instanceof StartError;
     if (log !== null) log.fatal({ err: error }, 'this worker has failed and exits');
     // The primary reports the message of a StartError; for other errors the stack is needed.

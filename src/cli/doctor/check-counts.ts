@@ -1,3 +1,4 @@
+import { firstLine } from '../../lib/thrown.ts';
 import type { Context } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
 import type { Environment } from '../../model/environment.ts';
@@ -6,7 +7,7 @@ import { useStore } from '../shared/open-store.ts';
 import { shellWord } from '../terminal/output.ts';
 import { Interrupted } from '../terminal/interruption.ts';
 import { Progress } from '../terminal/progress.ts';
-import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
+import { type Check, fail, ok, type Subject, warn } from './check.ts';
 
 /** How many differences of an environment are listed. */
 const MAX_LISTED = 10;
@@ -43,7 +44,7 @@ export async function checkCounts({ dir, config }: Subject, { name, what, effect
     });
   } catch (error) {
     if (error instanceof Interrupted) throw error;
-    return [fail(name, `${what} cannot be compared with what is stored: ${reasonOf(error)}`, 'Correct what the other checks report, then run this again.')];
+    return [fail(name, `${what} cannot be compared with what is stored: ${firstLine(error)}`, 'Correct what the other checks report, then run this again.')];
   } finally {
     clearInterval(timer);
     progress.end();

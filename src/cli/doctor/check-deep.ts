@@ -1,5 +1,6 @@
+import { firstLine } from '../../lib/thrown.ts';
 import { type Damage, type DeepCounts, findDamage } from '../../domain/records/deep-check.ts';
-import { type Check, fail, ok, reasonOf, type Subject } from './check.ts';
+import { type Check, fail, ok, type Subject } from './check.ts';
 import { hasStore } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
 import { Interrupted } from '../terminal/interruption.ts';
@@ -25,7 +26,7 @@ export async function checkDeep({ config }: Subject): Promise<Check[]> {
     });
   } catch (error) {
     if (error instanceof Interrupted) throw error;
-    return [fail('deep', `reading stopped after ${text()}: ${reasonOf(error)}`, REMEDY)];
+    return [fail('deep', `reading stopped after ${text()}: ${firstLine(error)}`, REMEDY)];
   } finally {
     clearInterval(timer);
     progress.end();

@@ -1,6 +1,7 @@
+import { firstLine } from '../../lib/thrown.ts';
 import { type Context, requireFileStorage } from '../../domain/context.ts';
 import { checkFiles, findOrphans, STAGED_MS } from '../../domain/files/file-sweep.ts';
-import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
+import { type Check, fail, ok, type Subject, warn } from './check.ts';
 import { useStore } from '../shared/open-store.ts';
 import { Interrupted } from '../terminal/interruption.ts';
 import { shellWord } from '../terminal/output.ts';
@@ -11,7 +12,7 @@ export async function checkFilesOf({ dir, config }: Subject): Promise<Check> {
     return await useStore(config, (ctx) => compare(ctx, dir));
   } catch (error) {
     if (error instanceof Interrupted) throw error;
-    return fail('files', reasonOf(error), 'Make the files in the data folder readable for this user.');
+    return fail('files', firstLine(error), 'Make the files in the data folder readable for this user.');
   }
 }
 

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
+import { firstLine } from '../../lib/thrown.ts';
 import type { Context } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
 import type { OpenSnapshot } from '../../ports/store.ts';
-import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
+import { type Check, fail, ok, type Subject, warn } from './check.ts';
 import { checkFilesOf } from './check-files.ts';
 import { storeFolder } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
@@ -89,7 +90,7 @@ async function checkStore({ dir, config }: Subject): Promise<Check[]> {
     return await useStore(config, inspectStore);
   } catch (error) {
     if (error instanceof Interrupted) throw error;
-    return [fail('store', reasonOf(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup: `collab restore <backup>`.')];
+    return [fail('store', firstLine(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup: `collab restore <backup>`.')];
   }
 }
 

@@ -1,6 +1,7 @@
+import { firstLine } from '../../lib/thrown.ts';
 import type { PluginEntry } from '../../config/plugin-entries.ts';
 import { checkPlugin } from '../../plugins/check-plugin.ts';
-import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
+import { type Check, fail, ok, type Subject, warn } from './check.ts';
 
 /** Loads the plugins of the configuration, each in a thread as the server does. Returns nothing if it names none. */
 export async function checkConfiguredPlugins({ config: { plugins, publicUrl } }: Subject): Promise<Check[]> {
@@ -15,7 +16,7 @@ async function checkEntry(entry: PluginEntry, publicUrl: string): Promise<Check 
     await checkPlugin(entry, publicUrl);
     return null;
   } catch (error) {
-    const reason = reasonOf(error);
+    const reason = firstLine(error);
     const remedy = 'Correct the module or its entry in the option plugins, then restart the server. `collab plugin check` shows all plugins.';
     return entry.optional === true ? warn('plugins', `${reason}; it is optional, so the server runs without it`, remedy) : fail('plugins', `${reason}; the server does not start without it`, remedy);
   }

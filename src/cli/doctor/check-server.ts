@@ -1,8 +1,9 @@
-import { isIP } from 'node:net';
+import { isLoopback } from '../../lib/addresses/loopback.ts';
+import { firstLine } from '../../lib/thrown.ts';
 import type { Config } from '../../config/schema.ts';
 import { findFreePort } from '../../cluster/free-port.ts';
 import { isOldCore, nativeCore } from '../../net/uws/native-core.ts';
-import { type Check, fail, ok, reasonOf, type Subject, warn } from './check.ts';
+import { type Check, fail, ok, type Subject, warn } from './check.ts';
 import { readinessOf } from '../shared/readiness.ts';
 import { findRunningServer, type RunningServer } from '../shared/running-server.ts';
 import { shellWord } from '../terminal/output.ts';
@@ -32,7 +33,7 @@ async function checkPort({ host, port }: Config): Promise<Check> {
     await findFreePort(host, port, 0);
     return ok('address', `${host}, port ${port}: free`);
   } catch (error) {
-    return fail('address', reasonOf(error), 'Change host or port in config.json.');
+    return fail('address', firstLine(error), 'Change host or port in config.json.');
   }
 }
 
@@ -46,9 +47,4 @@ function checkExposure(config: Config): Check {
     return warn('exposure', `the server listens on ${host} and trusts no proxy`, `Put a TLS proxy in front and list its network in trustProxy.${more}`);
   }
   return ok('exposure', `${host}, behind the proxies in trustProxy`);
-}
-
-function isLoopback(host: string): boolean {
-  if (isIP(host) === 4) return host.startsWith('127.');
-  return host === '::1' || host === 'localhost';
 }

@@ -22,9 +22,3 @@ export const ok = (name: string, finding: string): Check => ({ name, level: 'ok'
 export const warn = (name: string, finding: string, remedy: string): Check => ({ name, level: 'warn', finding, remedy });
 /** A check that failed. */
 export const fail = (name: string, finding: string, remedy: string): Check => ({ name, level: 'fail', finding, remedy });
-
-/** The first line of the message of anything thrown. */
-export function reasonOf(thrown: unknown): string {
-  const text = thrown instanceof Error ? thrown.message : String(thrown);
-  return text.split('\n')[0] ?? text;
-}

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import { firstLine } from '../../lib/thrown.ts';
 import { ConfigError } from '../../config/error.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
 import { printable } from '../../lib/printable.ts';
-import { type Check, fail, ok, reasonOf } from './check.ts';
+import { type Check, fail, ok } from './check.ts';
 import { checkDeep } from './check-deep.ts';
 import { checkFolder } from './check-folder.ts';
 import { checkInboxes } from './check-inboxes.ts';
@@ -51,7 +52,7 @@ function tryConfig(dir: string): Config | Check {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const more = error.problems.length > 1 ? ` (and ${error.problems.length - 1} more)` : '';
-    return fail('config', `${reasonOf(error)}${more}`, 'Correct it. `collab config check` shows all problems, `collab config example` all options.');
+    return fail('config', `${firstLine(error)}${more}`, 'Correct it. `collab config check` shows all problems, `collab config example` all options.');
   }
 }
 

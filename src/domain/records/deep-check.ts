@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { messageOf } from '../../lib/thrown.ts';
 import { DataError } from '../../model/errors.ts';
 import type { StoredFile } from '../../model/attachment.ts';
 import type { Environment } from '../../model/environment.ts';
@@ -124,7 +125,7 @@ async function checkFile(ctx: Context, environmentId: string, fileId: string, { 
       at += chunk.byteLength;
     }
   } catch (error) {
-    return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    return `cannot be read: ${messageOf(error)}`;
   } finally {
     await reader.close();
   }

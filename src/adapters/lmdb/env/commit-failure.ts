@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
 import type { Key, RootDatabase } from 'lmdb';
+import { messageOf } from '../../../lib/thrown.ts';
 import { within } from '../../../lib/concurrency/deadline.ts';
 import { DataError, diskFailed, diskFull } from '../../../model/errors.ts';
 
@@ -78,10 +79,6 @@ function isFullDisk(error: unknown): boolean {
 
 function isIoError(error: unknown): boolean {
   return /\bEIO\b|Input\/output error/i.test(messageOf(error));
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Infinite if a disk that has failed does not tell. */

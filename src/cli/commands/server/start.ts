@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { firstLine } from '../../../lib/thrown.ts';
 import type { startPrimary as StartPrimary } from '../../../app.ts';
 import type { Primary, Ready } from '../../../cluster/primary.ts';
 import { coreLine } from '../../../cluster/core-line.ts';
 import type { Config } from '../../../config/schema.ts';
 import { OTHER_CORE, requireNativeCore } from '../../../net/uws/native-core.ts';
-import { reasonOf } from '../../doctor/check.ts';
 import { addCommand } from '../../command.ts';
 import { untestedNodeMessage } from '../../node-version.ts';
 import { Failure, usageFailure } from '../../failure.ts';
@@ -80,7 +80,7 @@ function requireCore({ core }: Config): void {
   try {
     requireNativeCore();
   } catch (error) {
-    throw new Failure(`${reasonOf(error)}. ${OTHER_CORE}`);
+    throw new Failure(`${firstLine(error)}. ${OTHER_CORE}`);
   }
 }
 
@@ -91,7 +91,7 @@ async function requirePlugins({ plugins, publicUrl }: Config): Promise<void> {
   try {
     await checkPlugins(plugins, publicUrl);
   } catch (error) {
-    throw usageFailure(reasonOf(error), 'Correct the option plugins, or set "optional": true in its entry to start without it. `collab plugin check` shows all problems.');
+    throw usageFailure(firstLine(error), 'Correct the option plugins, or set "optional": true in its entry to start without it. `collab plugin check` shows all problems.');
   }
 }
 
