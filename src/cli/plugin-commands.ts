@@ -14,8 +14,10 @@ import { loadPlugin, type LoadedPlugin } from '../plugins/load.ts';
 import { localServices } from '../plugins/local-services.ts';
 import { isShipped } from '../plugins/locate.ts';
 import type { Passes } from '../plugins/plugin-data.ts';
+import { PLUGIN_NAME } from '../plugins/plugin-name.ts';
 import { PluginError } from '../plugins/plugin-error.ts';
 import { checkPlugin } from '../plugins/check-plugin.ts';
+import { setupServices } from '../plugins/setup-services.ts';
 import { settingsIn } from '../plugins/settings.ts';
 import { loadWebPlugins, type WebPlugins } from '../plugins/web-plugins.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
@@ -32,7 +34,7 @@ const STDERR = 2;
 
 /** The entry of the plugin with this name: one of the configuration, or a shipped one. Undefined if there is none. */
 export async function namedPlugin(name: string, argv: readonly string[]): Promise<PluginEntry | undefined> {
-  if (!/^[a-z][a-z0-9-]{1,39}$/.test(name)) return undefined;
+  if (!PLUGIN_NAME.test(name)) return undefined;
   const plugins = configuredPlugins(givenFolder(argv));
   const named = plugins.find(({ use }) => use === name);
   if (named !== undefined || isShipped(name)) return named ?? { use: name };
@@ -54,7 +56,7 @@ export async function registerPluginCommands(program: Command, entry: PluginEntr
   const loaded = await loadForHelp(entry);
   const { name } = loaded.plugin;
   const group = addGroup(program, name, `Commands of the plugin ${name}.`);
-  const hooks = await setUp(loaded.plugin, describeOnly());
+  const hooks = await setUp(loaded.plugin, setupServices);
   for (const [index, { options }] of hooks.commands.entries()) {
     const command = addCommand(group, options.name, { summary: options.summary, examples: options.examples });
     command.requiredOption('--env <slug>', 'Environment.').option('--yes', 'Do not ask.');
@@ -146,14 +148,4 @@ function print(json: boolean, { json: document, text, next = [] }: CommandResult
     const shown = typeof text === 'string' ? text : text.rows.length === 0 ? 'There are none.' : table([...text.header], text.rows.map((row) => [...row]));
     return next.length === 0 ? shown : `${shown}${nextSteps(...next)}`;
   });
-}
-
-/** Services for a setup that only describes commands. */
-function describeOnly(): Parameters<typeof setUp>[1] {
-  const nothing = (): never => {
-    throw new Error('setup may only register hooks');
-  };
-  const log = (): void => {};
-  const stub = new Proxy({}, { get: () => nothing }) as never;
-  return { publicUrl: '', now: () => Date.now(), log: { debug: log, info: log, warn: log, error: log }, http: stub, data: stub, kv: () => stub, queue: () => stub };
 }

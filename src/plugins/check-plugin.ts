@@ -1,12 +1,12 @@
 import type { PluginEntry } from '../config/plugin-entries.ts';
-import type { PluginServices } from './services.ts';
+import { setupServices } from './setup-services.ts';
 import { PluginThread } from './plugin-thread.ts';
 import type { PluginInfo } from './thread/messages.ts';
 import { PluginError } from './plugin-error.ts';
 
 /** Loads a plugin, checks its configuration and runs its setup in a thread, which is ended afterwards. Throws `PluginError`. */
 export async function checkPlugin(entry: PluginEntry, publicUrl: string): Promise<PluginInfo> {
-  const thread = new PluginThread(entry, { publicUrl, services: unusable });
+  const thread = new PluginThread(entry, { publicUrl, services: () => setupServices });
   try {
     return await thread.start();
   } finally {
@@ -28,23 +28,4 @@ export async function checkPlugins(entries: readonly PluginEntry[], publicUrl: s
 /** The fault of an entry whose plugin has the name of another one. */
 export function sameName({ use }: PluginEntry, name: string): PluginError {
   return new PluginError(use, `another entry of plugins has a plugin that is named ${name} too; remove one of the two`);
-}
-
-/** During a setup there is nothing to use: it only registers hooks. */
-function unusable(plugin: string): PluginServices {
-  const refuse = (): never => {
-    throw new PluginError(plugin, 'its setup may only register hooks');
-  };
-  const log = (): void => {};
-  return {
-    publicUrl: '',
-    now: () => Date.now(),
-    log: { debug: log, info: log, warn: log, error: log },
-    http: { request: refuse },
-    kv: refuse,
-    queue: refuse,
-    get data() {
-      return refuse();
-    },
-  };
 }

@@ -5,6 +5,7 @@ import { within } from '../lib/concurrency/deadline.ts';
 import { importModule } from '../lib/process/import-module.ts';
 import { API_VERSION, type Plugin } from './api.ts';
 import { isShipped, locatePlugin, provideApi } from './locate.ts';
+import { PLUGIN_NAME } from './plugin-name.ts';
 import { PluginError } from './plugin-error.ts';
 import { type PluginSettings, readSettings } from './settings.ts';
 
@@ -19,7 +20,6 @@ export interface LoadedPlugin {
 
 /** How long a plugin may take to load, and to set itself up: much longer than on a busy machine. */
 export const LOAD_MS = 30_000;
-const NAME = /^[a-z][a-z0-9-]{1,39}$/;
 
 /** Loads the module of an entry and checks the configuration. Throws `PluginError`. */
 export async function loadPlugin(entry: PluginEntry): Promise<LoadedPlugin> {
@@ -27,6 +27,11 @@ export async function loadPlugin(entry: PluginEntry): Promise<LoadedPlugin> {
   provideApi(url);
   const plugin = checkPlugin(entry.use, await within(LOAD_MS, importDefault(entry.use, url), () => failLoading(entry.use)));
   return { entry, plugin, url, settings: readSettings(plugin.name, plugin.config, entry) };
+}
+
+/** Whether a plugin runs in a thread of its own, because it asks for it or its entry does. */
+export function isIsolated({ plugin, entry }: Pick<LoadedPlugin, 'plugin' | 'entry'>): boolean {
+  return plugin.isolation === 'worker' || entry.isolation === 'worker';
 }
 
 /** Throws the fault of a plugin that takes longer than `LOAD_MS` to load. */
@@ -46,7 +51,7 @@ function checkPlugin(use: string, value: unknown): Plugin {
   if (typeof value !== 'object' || value === null) throw new PluginError(use, 'its module has no default export made by definePlugin');
   const { name, version, apiVersion, config, setup, isolation } = value as Partial<Record<keyof Plugin, unknown>>;
   if (apiVersion !== API_VERSION) throw new PluginError(use, `apiVersion is ${JSON.stringify(apiVersion) ?? 'missing'}, but this version of Collab takes ${API_VERSION}; install a matching version of the plugin`);
-  if (typeof name !== 'string' || !NAME.test(name)) throw new PluginError(use, `name must match ${NAME.source}`);
+  if (typeof name !== 'string' || !PLUGIN_NAME.test(name)) throw new PluginError(use, `name must match ${PLUGIN_NAME.source}`);
   if (name !== use && isShipped(name)) throw new PluginError(use, `its name ${name} is that of a plugin that ships with Collab; give it another name`);
   if (typeof version !== 'string' || version === '') throw new PluginError(name, 'version must be a text such as 1.0.0');
   if (!isObjectSchema(config)) throw new PluginError(name, 'config must be a schema made by Type.Object');

@@ -3,9 +3,9 @@ import * as nodeModule from 'node:module';
 import { isAbsolute, join, parse } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { PluginEntry } from '../config/plugin-entries.ts';
+import { PLUGIN_NAME } from './plugin-name.ts';
 import { PluginError } from './plugin-error.ts';
 
-const SHIPPED_NAME = /^[a-z][a-z0-9-]{1,39}$/;
 /** Shipped plugins that are loaded without being named in the configuration. */
 const DEFAULTS: readonly string[] = ['webhook'];
 const fromSource = import.meta.url.endsWith('.ts');
@@ -18,7 +18,7 @@ export function withDefaults(entries: readonly PluginEntry[]): readonly PluginEn
 
 /** Whether a plugin with this name ships with Collab. */
 export function isShipped(name: string): boolean {
-  return SHIPPED_NAME.test(name) && existsSync(shippedFile(name));
+  return PLUGIN_NAME.test(name) && existsSync(shippedFile(name));
 }
 
 /** The path of the manifest that the build writes beside a shipped plugin; most have none, and none has one in the sources. */

@@ -12,7 +12,7 @@ import type { Passes } from './plugin-data.ts';
 import { dryServices } from './dry-services.ts';
 import { type FilterCall, FilterChain, type PluginFilter } from './filter-chain.ts';
 import { type Hooks, setUp } from './hooks.ts';
-import { loadPlugin, type LoadedPlugin } from './load.ts';
+import { isIsolated, loadPlugin, type LoadedPlugin } from './load.ts';
 import { localServices } from './local-services.ts';
 import { withDefaults } from './locate.ts';
 import { infoFromManifest } from './manifest.ts';
@@ -108,10 +108,6 @@ function isOptional(entry: PluginEntry, { plugins }: Config): boolean {
 /** Whether a plugin registers nothing that a web worker runs; false if that is not known before it is loaded. */
 function hasOnlyBackgroundHooks(info: PluginInfo | undefined): boolean {
   return info !== undefined && info.hooks.filters.length === 0 && info.hooks.routes.length === 0;
-}
-
-function isIsolated({ plugin, entry }: LoadedPlugin): boolean {
-  return plugin.isolation === 'worker' || entry.isolation === 'worker';
 }
 
 function localFilters({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginFilter[] {

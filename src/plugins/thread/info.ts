@@ -1,13 +1,14 @@
 import type { Hooks } from '../hooks.ts';
-import type { LoadedPlugin } from '../load.ts';
+import { isIsolated, type LoadedPlugin } from '../load.ts';
 import type { PluginInfo } from './messages.ts';
 
 /** A loaded plugin and its hooks, without the functions. */
-export function infoOf({ plugin, entry, settings }: LoadedPlugin, hooks: Hooks): PluginInfo {
+export function infoOf(loaded: LoadedPlugin, hooks: Hooks): PluginInfo {
+  const { plugin, settings } = loaded;
   return {
     name: plugin.name,
     version: plugin.version,
-    isolated: plugin.isolation === 'worker' || entry.isolation === 'worker',
+    isolated: isIsolated(loaded),
     settings,
     hooks: {
       filters: hooks.filters.map(({ name, options }) => ({ name, options })),

@@ -4,9 +4,8 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRequire } from 'node:module';
 import { isShipped } from '../../../plugins/locate.ts';
+import { PLUGIN_NAME } from '../../../plugins/plugin-name.ts';
 import { Failure, usageFailure } from '../../failure.ts';
-
-const NAME = /^[a-z][a-z0-9-]{1,39}$/;
 
 /**
  * Writes the skeleton of a plugin to a new folder in `parent` and returns its path.
@@ -14,7 +13,7 @@ const NAME = /^[a-z][a-z0-9-]{1,39}$/;
  * @throws {Failure} for a bad name or one of a shipped plugin, and if the folder exists
  */
 export async function createPlugin(name: string, parent: string): Promise<string> {
-  if (!NAME.test(name)) throw usageFailure(`The name of a plugin must match ${NAME.source}, which ${JSON.stringify(name)} does not.`);
+  if (!PLUGIN_NAME.test(name)) throw usageFailure(`The name of a plugin must match ${PLUGIN_NAME.source}, which ${JSON.stringify(name)} does not.`);
   if (isShipped(name)) throw usageFailure(`The name ${name} is that of a plugin that ships with Collab.`, 'Choose another name.');
   const folder = resolve(parent, name);
   if (existsSync(folder)) throw new Failure(`${folder} exists already.`, ['Choose another name, or remove the folder.']);
