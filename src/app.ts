@@ -1,5 +1,6 @@
 import { realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { MEGABYTE } from './lib/bytes.ts';
 import type * as StoreCopies from './adapters/lmdb/backup.ts';
 import type { CompactionOptions, CompactionResult } from './adapters/lmdb/compaction.ts';
 import { storeFiles } from './adapters/lmdb/env/store-files.ts';
@@ -26,7 +27,7 @@ export interface OpenContext {
 }
 
 const storePath = (config: Config): string => join(config.dataDir, 'store');
-const minFreeBytes = (config: Config): number => config.storage.minFreeMb * 1024 * 1024;
+const minFreeBytes = (config: Config): number => config.storage.minFreeMb * MEGABYTE;
 const sharedPath = (config: Config): string => join(config.dataDir, 'shared');
 const codeCachePath = (config: Config, role: string): string => join(config.dataDir, 'cache', `${role}.bin`);
 

@@ -1,8 +1,8 @@
+import { MEGABYTE } from '../../lib/bytes.ts';
 import type { Crdt, CrdtOutcome } from '../../ports/crdt.ts';
 import { BoundedThread } from './bounded-thread.ts';
 import type { DocumentOperation } from './documents.ts';
 
-const MEGABYTE = 1024 * 1024;
 /** Merging takes about 40 ms per megabyte, and loading a document of many small changes ten times that. */
 const TIME_MS = 3_000;
 const TIME_MS_PER_MEGABYTE = 100;

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
+import { MEGABYTE } from '../../lib/bytes.ts';
 import { firstLine } from '../../lib/thrown.ts';
 import type { Context } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
@@ -15,7 +16,6 @@ import { shellWord } from '../terminal/output.ts';
 import { isRestoring, abandonedRestores } from '../backup/replace-data.ts';
 import { findAbandonedSetups } from '../setup/abandoned-setups.ts';
 
-const MB = 1024 * 1024;
 /** The share of the disk that /readyz requires to be free. */
 const FREE_SHARE = 0.05;
 /** Type numbers of network file systems, on which LMDB's locks and flushes are not reliable. */
@@ -63,7 +63,7 @@ async function checkRights(dataDir: string): Promise<Check> {
 
 async function checkSpace({ config }: Subject): Promise<Check> {
   const { bavail, bsize, blocks } = await statfs(config.dataDir);
-  const freeMb = Math.floor((bavail * bsize) / MB);
+  const freeMb = Math.floor((bavail * bsize) / MEGABYTE);
   const floor = config.storage.minFreeMb;
   const finding = `${freeMb} MB free, ${Math.round((100 * bavail) / blocks)} %`;
   if (freeMb < floor) {

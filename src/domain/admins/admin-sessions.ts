@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
+import { DELETED } from '../deleted.ts';
 import { CollabError, isStoreError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
@@ -74,7 +75,7 @@ export async function logout(ctx: Context, { admin, session }: AuthenticatedAdmi
     tx.delete(ADMIN_SESSIONS, session);
     await appendAuditRecord(ctx, tx, null, { action: 'admin.logout', target: { kind: 'admin', id: admin.id }, actor: { kind: 'admin', id: admin.id } });
   });
-  return '{"deleted":true}';
+  return DELETED;
 }
 
 /** Removes expired sessions, and failed logins that are older than an hour. */

@@ -1,3 +1,4 @@
+import { ID_PATTERN } from '../../model/id.ts';
 import { newId, newShortId, TIME_LENGTH, timeKey } from '../../lib/ids.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { COMMENT_PREFIX, commentIndexOf, threadRecordsOf } from '../records/partitions.ts';
@@ -50,7 +51,7 @@ export function deleteLocation(tx: Transaction, environmentId: string, key: stri
 
 /** The location of the comment with this id, whether it exists or not; undefined for an id that no comment can have. */
 export async function findLocation(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation | undefined> {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(commentId)) return undefined;
+  if (!ID_PATTERN.test(commentId)) return undefined;
   const indexed = await reader.get(commentIndexOf(environmentId), commentId);
   if (indexed === undefined) return decodeCommentId(environmentId, commentId);
   const space = indexed.indexOf(' ');

@@ -1,3 +1,4 @@
+import { DELETED } from '../deleted.ts';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
@@ -186,8 +187,6 @@ export async function removeComment(ctx: Context, tx: Transaction, actor: Actor,
   touchRoom(tx, environmentId, thread.roomId, at);
   return DELETED;
 }
-
-const DELETED = '{"deleted":true}';
 
 async function readComments(ctx: Context, partition: string, query: ListQuery, cap: number): Promise<Page> {
   if ((await ctx.store.get(partition, THREAD_KEY)) === undefined) throw threadNotFound();

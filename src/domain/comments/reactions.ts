@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { DELETED } from '../deleted.ts';
 import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newShortId } from '../../lib/ids.ts';
@@ -81,7 +82,7 @@ export async function removeReaction(ctx: Context, actor: Actor, reactionId: str
   } catch (thrown) {
     throw thrown instanceof CollabError && thrown.code === 'comment_not_found' ? reactionNotFound() : thrown;
   }
-  return '{"deleted":true}';
+  return DELETED;
 }
 
 function remove(ctx: Context, actor: Actor, commentId: string, reactionId: string): Promise<void> {

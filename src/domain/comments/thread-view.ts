@@ -1,3 +1,4 @@
+import { ID_PATTERN } from '../../model/id.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Comment } from '../../model/comment.ts';
@@ -24,7 +25,7 @@ export const threadNotFound = (): CollabError => new CollabError('thread_not_fou
 
 /** The partition of a thread. Throws `thread_not_found` for text that cannot be a thread id. */
 export function threadPartition(environmentId: string, threadId: string): string {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(threadId)) throw threadNotFound();
+  if (!ID_PATTERN.test(threadId)) throw threadNotFound();
   return threadRecordsOf(environmentId, threadId);
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import Type from 'typebox';
+import { DELETED } from '../deleted.ts';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
@@ -200,7 +201,7 @@ export async function deleteThread(ctx: Context, actor: Actor, threadId: string)
       await removeThread(tx, actor, record, await nextTimeInThread(ctx, partition));
     }),
   );
-  return '{"deleted":true}';
+  return DELETED;
 }
 
 function readThreadDraft(actor: Actor, input: unknown, limits: Limits): ThreadDraft {

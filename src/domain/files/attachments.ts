@@ -1,3 +1,4 @@
+import { ID_PATTERN } from '../../model/id.ts';
 import { CollabError, invalidField } from '../../model/errors.ts';
 import type { Attachment, StoredFile } from '../../model/attachment.ts';
 import type { Comment } from '../../model/comment.ts';
@@ -88,7 +89,7 @@ export async function removeFile(tx: Transaction, environmentId: string, fileId:
 }
 
 async function findFile(tx: Transaction, environmentId: string, id: string): Promise<StoredFile | null> {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) return null;
+  if (!ID_PATTERN.test(id)) return null;
   const stored = await tx.get(filesOf(environmentId), id);
   return stored === undefined ? null : (JSON.parse(stored) as StoredFile);
 }

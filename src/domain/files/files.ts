@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { ID_PATTERN } from '../../model/id.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { StoredFile } from '../../model/attachment.ts';
 import { requireRoomAccess } from '../access/access.ts';
@@ -70,7 +71,7 @@ export async function awaitThumbnail(ctx: Context, { environmentId, blob }: Serv
 }
 
 async function requireFile(ctx: Context, environmentId: string, fileId: string): Promise<StoredFile> {
-  const stored = /^[A-Za-z0-9_-]{1,64}$/.test(fileId) ? await ctx.store.get(filesOf(environmentId), fileId) : undefined;
+  const stored = ID_PATTERN.test(fileId) ? await ctx.store.get(filesOf(environmentId), fileId) : undefined;
   if (stored === undefined) throw fileNotFound();
   return JSON.parse(stored) as StoredFile;
 }

@@ -1,3 +1,4 @@
+import { ID_PATTERN } from '../../model/id.ts';
 import type { StoredFile } from '../../model/attachment.ts';
 import type { Environment } from '../../model/environment.ts';
 import { CollabError } from '../../model/errors.ts';
@@ -49,7 +50,7 @@ export async function deleteUpload(ctx: Context, environment: Environment, fileI
 }
 
 async function requireUpload(store: { get(partition: string, key: string): Promise<string | undefined> }, environment: Environment, fileId: string): Promise<StoredFile> {
-  const stored = /^[A-Za-z0-9_-]{1,64}$/.test(fileId) ? await store.get(filesOf(environment.id), fileId) : undefined;
+  const stored = ID_PATTERN.test(fileId) ? await store.get(filesOf(environment.id), fileId) : undefined;
   if (stored === undefined) throw new CollabError('file_not_found', `There is no upload ${fileId} in ${environment.slug}`);
   return JSON.parse(stored) as StoredFile;
 }

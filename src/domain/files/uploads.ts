@@ -1,3 +1,4 @@
+import { MEGABYTE } from '../../lib/bytes.ts';
 import { CollabError } from '../../model/errors.ts';
 import { AdmissionControl } from '../../lib/concurrency/admission-control.ts';
 import { timestamp } from '../../lib/clock.ts';
@@ -35,7 +36,6 @@ export interface UploadConfig {
 /** The properties that are read from the content. */
 type MediaFacts = Pick<Attachment, 'width' | 'height' | 'durationMs'>;
 
-const MEGABYTE = 1024 * 1024;
 const MEGAPIXEL = 1_000_000;
 /** The maximum number of files of one user that a process is checking, or that wait for it. */
 const MAX_CONTENT_CHECKS = 32;

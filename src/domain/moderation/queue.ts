@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { ID_PATTERN } from '../../model/id.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { ModerationItem } from '../../model/moderation.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
@@ -75,7 +76,7 @@ export function replaceItem(tx: Transaction, environmentId: string, item: Modera
 
 /** The item with this id. A transaction that reads it conflicts with every change of it. */
 export async function findItem(reader: Pick<Reader, 'get'>, environmentId: string, itemId: string): Promise<ModerationItem | undefined> {
-  const key = /^[A-Za-z0-9_-]{1,64}$/.test(itemId) ? await reader.get(moderationIndexOf(environmentId), idKey(itemId)) : undefined;
+  const key = ID_PATTERN.test(itemId) ? await reader.get(moderationIndexOf(environmentId), idKey(itemId)) : undefined;
   const text = key === undefined ? undefined : await reader.get(moderationOf(environmentId), key);
   return text === undefined ? undefined : (JSON.parse(text) as ModerationItem);
 }

@@ -1,3 +1,4 @@
+import { MEGABYTE } from '../../lib/bytes.ts';
 import { CollabError } from '../../model/errors.ts';
 import { type Environment, quotasOf } from '../../model/environment.ts';
 import type { Quotas } from '../../model/quotas.ts';
@@ -23,7 +24,6 @@ export const TOTAL_KEY = 'total';
 /** The key of the counts of one user, in the usage partition. */
 export const userUsageKey = (userId: string): string => `u/${escapeId(userId)}`;
 
-const MEGABYTE = 1024 * 1024;
 
 /** A quota, and the size of its unit in the unit of `Usage`. */
 interface QuotaRule {

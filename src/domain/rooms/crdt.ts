@@ -1,3 +1,4 @@
+import { MEGABYTE } from '../../lib/bytes.ts';
 import { CollabError } from '../../model/errors.ts';
 import { AdmissionControl } from '../../lib/concurrency/admission-control.ts';
 import { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
@@ -24,7 +25,6 @@ export interface Documents {
 /** Runs work on documents while no other work runs. Actors are served in turn. */
 export type RunExclusive = <T>(work: (documents: Documents) => Promise<T>) => Promise<T>;
 
-const MEGABYTE = 1024 * 1024;
 /** Bounds on waiting requests: their number and the bytes of their bodies per actor, and the bytes of all actors. */
 const ADMISSION_BOUNDS = { requests: 32, bytes: 32 * MEGABYTE, bytesOfAll: 128 * MEGABYTE };
 

@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto';
+import { DELETED } from '../deleted.ts';
+import { MEGABYTE } from '../../lib/bytes.ts';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
@@ -45,7 +47,6 @@ export const COMPACT_EVERY = 100;
 /** Attempts to merge into a state that other processes keep changing. */
 const MERGE_ATTEMPTS = 12;
 
-const MEGABYTE = 1024 * 1024;
 const acceptAny: Precondition = () => true;
 const locks = new KeyedLock();
 
@@ -180,7 +181,7 @@ export async function clearState(ctx: Context, actor: Actor, roomId: string): Pr
       putRecord(tx, actor, roomId, { ...noState, version: before.version + 1 }, ctx.clock.now(), 'p2p.state.cleared');
     }),
   );
-  return '{"deleted":true}';
+  return DELETED;
 }
 
 /** Removes the shared state of a room, in the transaction that deletes the room. */

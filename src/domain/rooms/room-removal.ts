@@ -1,3 +1,4 @@
+import { DELETED } from '../deleted.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import type { AuditActor } from '../../model/audit.ts';
@@ -64,7 +65,7 @@ export async function deleteRoom(ctx: Context, actor: Actor, roomId: string): Pr
     return deleteThreads(ctx, tx, actor, deletion);
   });
   if (!finished) await continueDeletion(ctx, actor, roomId);
-  return '{"deleted":true}';
+  return DELETED;
 }
 
 /** Completes the deletion of a room, unless another process has done so. */

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { ID_PATTERN } from '../../model/id.ts';
 import type { EnvironmentSettings } from '../../model/environment.ts';
 import { MetadataSchema } from '../../model/metadata.ts';
 import { PositionSchema } from '../../model/thread.ts';
@@ -9,7 +10,7 @@ export const EXPORT_FORMAT = 1;
 /** Bytes of a file per line. */
 export const CHUNK_BYTES = 192 * 1024;
 
-const id = () => Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'an id of 1 to 64 of A–Z a–z 0–9 _ -' });
+const id = () => Type.String({ pattern: ID_PATTERN.source, description: 'an id of 1 to 64 of A–Z a–z 0–9 _ -' });
 /** Ids of users and rooms are any text. */
 const freeUserId = () => Type.String({ minLength: 1, maxLength: 128 });
 const freeRoomId = () => Type.String({ minLength: 1, maxLength: 512 });

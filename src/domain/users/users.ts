@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { DELETED } from '../deleted.ts';
 import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
@@ -102,7 +103,7 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
   );
   // The consumer of the event does this too, in case this process ends first.
   await removeUserNotifications(ctx, actor.environment.id, userId, timestamp(ctx.clock.now()));
-  return '{"deleted":true}';
+  return DELETED;
 }
 
 /** Returns `{"user":…}`, without the email address for a key confined to rooms. Throws `invalid_request`, `user_not_found`. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { MEGABYTE } from '../../../lib/bytes.ts';
 import { createSignedEnvironment, deleteEnvironment, findDeletable, findEnvironment, listEnvironments, updateEnvironment } from '../../../domain/environments/environments.ts';
 import { readUsage, TOTAL_KEY } from '../../../domain/quotas/usage.ts';
 import { formatDuration } from '../../../lib/duration.ts';
@@ -158,7 +159,7 @@ function describe(environment: Environment): string {
   ]);
 }
 
-const megabytes = (bytes: number): number => Math.ceil(bytes / (1024 * 1024));
+const megabytes = (bytes: number): number => Math.ceil(bytes / MEGABYTE);
 
 function state({ disabled }: Environment): string {
   return disabled ? 'disabled' : 'active';

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { DELETED } from '../../../domain/deleted.ts';
 import { createEnvironmentAsAdmin } from '../../../domain/admins/admin-creates.ts';
 import { deleteEnvironment, findDeletable, findEnvironment, listEnvironments, updateEnvironment } from '../../../domain/environments/environments.ts';
 import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../../model/environment.ts';
@@ -75,7 +76,7 @@ export const adminEnvironmentRoutes: readonly Route[] = [
     handle: async (request) => {
       const { id } = await findDeletable(request.ctx, request.param('environmentId'));
       await deleteEnvironment(request.ctx, id);
-      return ok('{"deleted":true}');
+      return ok(DELETED);
     },
   },
 ];

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { DELETED } from '../../../domain/deleted.ts';
 import { createKeyAsAdmin, rotateKeyAsAdmin } from '../../../domain/admins/admin-creates.ts';
 import { findEnvironment } from '../../../domain/environments/environments.ts';
 import { presentKey } from '../../../domain/access/key-view.ts';
@@ -51,7 +52,7 @@ export const adminKeyRoutes: readonly Route[] = [
     errors: ['key_not_found'],
     handle: async (request) => {
       await revokeKey(request.ctx, request.param('keyId'));
-      return ok('{"deleted":true}');
+      return ok(DELETED);
     },
   },
   {
