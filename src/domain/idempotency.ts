@@ -9,6 +9,7 @@ import { actorKey } from './access/access.ts';
 import type { Actor } from './access/actor.ts';
 import type { Context } from './context.ts';
 import { ADMIN_IDEMPOTENCY, idempotencyRecordsOf } from './records/partitions.ts';
+import { scanSlices } from './records/scan.ts';
 
 /** The idempotency key of a request and what identifies the request; null without an `Idempotency-Key` header. */
 export type Idempotency = {
@@ -125,8 +126,6 @@ function isStale(record: IdempotencyRecord, now: number): boolean {
   return Date.parse(record.createdAt) + IDEMPOTENCY_TTL_MS <= now;
 }
 
-const SWEEP_SLICE = 500;
-
 /** Deletes the records of an environment that are at least 24 hours old and returns their number. For the background worker. */
 export function sweepIdempotency(ctx: Context, environment: Environment): Promise<number> {
   return sweepPartition(ctx, idempotencyRecordsOf(environment.id));
@@ -139,15 +138,12 @@ export function sweepAdminIdempotency(ctx: Context): Promise<number> {
 
 async function sweepPartition(ctx: Context, partition: string): Promise<number> {
   let swept = 0;
-  let after: string | undefined;
-  for (;;) {
-    const slice = await ctx.store.range(partition, { after, limit: SWEEP_SLICE });
+  for await (const slice of scanSlices(ctx.store, partition)) {
     const now = ctx.clock.now();
     const stale = slice.filter((entry) => isStale(JSON.parse(entry.value) as IdempotencyRecord, now));
     if (stale.length > 0) swept += await deleteStale(ctx, partition, stale.map((entry) => entry.key));
-    if (slice.length < SWEEP_SLICE) return swept;
-    after = slice.at(-1)?.key;
   }
+  return swept;
 }
 
 function deleteStale(ctx: Context, partition: string, keys: readonly string[]): Promise<number> {

@@ -3,10 +3,12 @@ import { BoundedMap } from '../../lib/bounded-map.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Comment } from '../../model/comment.ts';
 import { parseThreadStats, presentThread, type Thread, type ThreadRecord } from '../../model/thread.ts';
+import type { Entry } from '../../ports/store.ts';
 import { requireRoomAccess } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { COMMENT_PREFIX, STATS_KEY, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
+import { scanSlices } from '../records/scan.ts';
 
 /** The public view of a thread, and its JSON text. */
 export interface ThreadView {
@@ -72,7 +74,7 @@ export async function commentsText(ctx: Context, partition: string, maxChars: nu
   const texts: string[] = [];
   let chars = 0;
   for await (const slice of commentSlices(ctx, partition)) {
-    for (const text of slice) {
+    for (const { value: text } of slice) {
       texts.push(text);
       chars += text.length + 1;
     }
@@ -88,7 +90,7 @@ export async function threadUsers(ctx: Context, environmentId: string, threadId:
     const participants = new Set<string>();
     const mentioned = new Set<string>();
     for await (const slice of commentSlices(ctx, partition)) {
-      for (const text of slice) {
+      for (const { value: text } of slice) {
         const { userId, mentions } = JSON.parse(text) as Comment;
         participants.add(userId);
         for (const mention of mentions) mentioned.add(mention);
@@ -98,14 +100,9 @@ export async function threadUsers(ctx: Context, environmentId: string, threadId:
   });
 }
 
-/** The JSON texts of the comments of a thread, oldest first, in slices, so that a long thread is never in memory as a whole. */
-async function* commentSlices(ctx: Context, partition: string): AsyncIterable<string[]> {
-  for (let after: string | undefined; ; ) {
-    const slice = await ctx.store.range(partition, { prefix: COMMENT_PREFIX, after, limit: SLICE });
-    yield slice.map(({ value }) => value);
-    if (slice.length < SLICE) return;
-    after = slice.at(-1)?.key;
-  }
+/** The comments of a thread, oldest first, in slices, so that a long thread is never in memory as a whole. */
+function commentSlices(ctx: Context, partition: string): AsyncIterable<readonly Entry[]> {
+  return scanSlices(ctx.store, partition, { prefix: COMMENT_PREFIX, limit: SLICE });
 }
 
 /**

@@ -1,9 +1,10 @@
 import { CollabError } from '../../model/errors.ts';
 import type { Environment } from '../../model/environment.ts';
-import type { Entry, Reader, Transaction } from '../../ports/store.ts';
+import type { Reader, Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { cancelRemovals, clearFiles } from '../files/file-jobs.ts';
 import { environmentPrefix, UNFINISHED_WORK } from '../records/partitions.ts';
+import { scanPartitions, scanSlices } from '../records/scan.ts';
 
 /**
  * Records that an environment has records and files that no client can reach: the rest of a deleted environment, or the part
@@ -29,7 +30,6 @@ const REFRESH_MS = 60_000;
 const SLICE = 500;
 /** Characters of values removed in one transaction, approximately. */
 const SLICE_LENGTH = 2 * 1024 * 1024;
-const PARTITIONS_PER_READ = 200;
 
 /** Records that everything in an environment is to be removed, which `finishDeletion` and `sweepUnfinishedWork` do. */
 export function markDeletion(tx: Transaction, { id, slug }: Pick<Environment, 'id' | 'slug'>, now: number): void {
@@ -142,33 +142,18 @@ const importWasRemoved = (): CollabError => new CollabError('internal', 'The imp
  * @returns whether everything was removed
  */
 async function removeAll(ctx: Context, id: string, stored: string): Promise<boolean> {
-  const prefix = environmentPrefix(id);
-  for (let after = ''; ; ) {
-    const names = await ctx.store.partitions(prefix, { after, limit: PARTITIONS_PER_READ });
-    if (!(await removeRecords(ctx, id, stored, names))) return false;
-    if (names.length < PARTITIONS_PER_READ) return true;
-    after = names.at(-1) ?? '';
-  }
-}
-
-/** Removes the records of these partitions in slices, which may span several partitions. Returns false as `removeAll` does. */
-async function removeRecords(ctx: Context, id: string, stored: string, names: readonly string[]): Promise<boolean> {
   let slice: [partition: string, key: string][] = [];
   let length = 0;
-  for (const name of names) {
-    for (let after: string | undefined; ; ) {
-      const entries: Entry[] = await ctx.store.range(name, { after, limit: SLICE });
+  for await (const name of scanPartitions(ctx.store, environmentPrefix(id))) {
+    for await (const entries of scanSlices(ctx.store, name, { limit: SLICE })) {
       for (const { key, value } of entries) {
         slice.push([name, key]);
         length += value.length;
       }
-      after = entries.at(-1)?.key;
-      if (slice.length >= SLICE || length >= SLICE_LENGTH) {
-        if (!(await removeSlice(ctx, id, stored, slice))) return false;
-        slice = [];
-        length = 0;
-      }
-      if (entries.length < SLICE) break;
+      if (slice.length < SLICE && length < SLICE_LENGTH) continue;
+      if (!(await removeSlice(ctx, id, stored, slice))) return false;
+      slice = [];
+      length = 0;
     }
   }
   return slice.length === 0 || removeSlice(ctx, id, stored, slice);

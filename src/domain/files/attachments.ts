@@ -1,4 +1,3 @@
-import { ID_PATTERN } from '../../model/id.ts';
 import { CollabError, invalidField } from '../../model/errors.ts';
 import type { Attachment, StoredFile } from '../../model/attachment.ts';
 import type { Comment } from '../../model/comment.ts';
@@ -6,6 +5,7 @@ import type { Limits } from '../../model/limits.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Actor } from '../access/actor.ts';
 import { putFileJob } from './file-jobs.ts';
+import { findFile } from './find-file.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
 import { countUsage } from '../quotas/usage.ts';
 
@@ -27,7 +27,7 @@ async function linkAttachments(tx: Transaction, actor: Actor, ids: readonly stri
   for (const id of ids) {
     const file = await findFile(tx, environmentId, id);
     const isMine = actor.kind === 'backend' || file?.uploadedBy === actor.userId;
-    if (file === null || (!isMine && file.commentId !== commentId)) {
+    if (file === undefined || (!isMine && file.commentId !== commentId)) {
       throw new CollabError('unknown_attachment', `attachmentIds holds ${JSON.stringify(id.slice(0, 64))}, which is not an upload ${actor.kind === 'user' ? 'of yours' : 'of this environment'}`);
     }
     if (file.commentId !== null && file.commentId !== commentId) throw new CollabError('attachment_linked', `The attachment ${id} is linked to another comment`);
@@ -82,14 +82,8 @@ export async function removeAttachments(tx: Transaction, environmentId: string, 
 /** Removes the record of one file, linked or not, in a transaction, and leaves a job that removes its bytes. */
 export async function removeFile(tx: Transaction, environmentId: string, fileId: string): Promise<void> {
   const file = await findFile(tx, environmentId, fileId);
-  if (file !== null) countUsage(tx, environmentId, file.uploadedBy, 'uploadBytes', -file.attachment.sizeBytes);
+  if (file !== undefined) countUsage(tx, environmentId, file.uploadedBy, 'uploadBytes', -file.attachment.sizeBytes);
   tx.delete(filesOf(environmentId), fileId);
   tx.delete(unlinkedOf(environmentId), fileId);
   putFileJob(tx, 'remove', environmentId, fileId);
-}
-
-async function findFile(tx: Transaction, environmentId: string, id: string): Promise<StoredFile | null> {
-  if (!ID_PATTERN.test(id)) return null;
-  const stored = await tx.get(filesOf(environmentId), id);
-  return stored === undefined ? null : (JSON.parse(stored) as StoredFile);
 }

@@ -3,6 +3,7 @@ import type { Blobs } from '../../ports/blobs.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { userKey } from '../access/access.ts';
 import { type Context, requireFileStorage } from '../context.ts';
+import { findFile } from './find-file.ts';
 import { ENVIRONMENTS, FILE_JOBS, filesOf } from '../records/partitions.ts';
 
 /**
@@ -136,9 +137,7 @@ async function readBlob(blobs: Blobs, environmentId: string, name: string): Prom
 
 async function markNoThumbnail(ctx: Context, environmentId: string, fileId: string): Promise<void> {
   await ctx.store.transact(async (tx) => {
-    const stored = await tx.get(filesOf(environmentId), fileId);
-    if (stored === undefined) return;
-    const file: StoredFile = { ...(JSON.parse(stored) as StoredFile), noThumbnail: true };
-    tx.put(filesOf(environmentId), fileId, JSON.stringify(file));
+    const file = await findFile(tx, environmentId, fileId);
+    if (file !== undefined) tx.put(filesOf(environmentId), fileId, JSON.stringify({ ...file, noThumbnail: true } satisfies StoredFile));
   });
 }

@@ -1,10 +1,11 @@
 import { timeKey } from '../../lib/ids.ts';
-import type { StoredFile } from '../../model/attachment.ts';
 import { removeFile } from './attachments.ts';
 import { type Context, requireFileStorage } from '../context.ts';
 import { environmentById, listEnvironments } from '../environments/environments.ts';
 import { fileOfThumbnail } from './file-jobs.ts';
+import { findFile } from './find-file.ts';
 import { filesOf, unlinkedOf } from '../records/partitions.ts';
+import { scanEntries, scanSlices } from '../records/scan.ts';
 
 /** How long an upload is kept without a comment that links it, in milliseconds. */
 export const UNLINKED_MS = 24 * 3_600_000;
@@ -12,8 +13,6 @@ export const UNLINKED_MS = 24 * 3_600_000;
 export const STAGED_MS = 3_600_000;
 /** A younger blob is not an orphan: blobs are stored before their records. */
 const ORPHAN_MS = 3_600_000;
-
-const SLICE = 500;
 
 /** A blob without a record: left by a crash, or not written by the server. */
 export interface Orphan {
@@ -29,22 +28,21 @@ export interface Orphan {
 export async function sweepUnlinked(ctx: Context, environmentId: string, dryRun = false): Promise<number> {
   const end = minFileId(ctx.clock.now() - UNLINKED_MS);
   let swept = 0;
-  for (let after: string | undefined; ; ) {
-    const slice = await ctx.store.range(unlinkedOf(environmentId), { after, limit: SLICE });
+  for await (const slice of scanSlices(ctx.store, unlinkedOf(environmentId))) {
     const stale = slice.filter(({ key }) => key < end).map(({ key }) => key);
     swept += dryRun ? stale.length : await removeUnlinked(ctx, environmentId, stale);
     // Ids begin with their time, so the rest are younger.
-    if (stale.length < SLICE) return swept;
-    after = slice.at(-1)?.key;
+    if (stale.length < slice.length) break;
   }
+  return swept;
 }
 
 function removeUnlinked(ctx: Context, environmentId: string, ids: readonly string[]): Promise<number> {
   return ctx.store.transact(async (tx) => {
     let removed = 0;
     for (const id of ids) {
-      const stored = await tx.get(filesOf(environmentId), id);
-      if (stored === undefined || (JSON.parse(stored) as StoredFile).commentId !== null) continue;
+      const file = await findFile(tx, environmentId, id);
+      if (file === undefined || file.commentId !== null) continue;
       await removeFile(tx, environmentId, id);
       removed++;
     }
@@ -89,12 +87,9 @@ export async function checkFiles(ctx: Context): Promise<{ files: number; lost: s
   const lost: string[] = [];
   let files = 0;
   for (const { id: environmentId } of await listEnvironments(ctx)) {
-    for (let after: string | undefined; ; ) {
-      const slice = await ctx.store.range(filesOf(environmentId), { after, limit: SLICE });
-      for (const { key } of slice) if ((await blobs.stat(environmentId, key)) === undefined) lost.push(key);
-      files += slice.length;
-      if (slice.length < SLICE) break;
-      after = slice.at(-1)?.key;
+    for await (const { key } of scanEntries(ctx.store, filesOf(environmentId))) {
+      if ((await blobs.stat(environmentId, key)) === undefined) lost.push(key);
+      files++;
     }
   }
   return { files, lost };

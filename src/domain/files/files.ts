@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ID_PATTERN } from '../../model/id.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { StoredFile } from '../../model/attachment.ts';
 import { requireRoomAccess } from '../access/access.ts';
@@ -7,8 +6,9 @@ import { findLocation } from '../comments/comment-location.ts';
 import { parseThread } from '../comments/thread-view.ts';
 import type { UserActor } from '../access/actor.ts';
 import { type Context, requireFileStorage } from '../context.ts';
+import { findFile } from './find-file.ts';
 import { fileOfThumbnail, requestThumbnail, thumbnailName } from './file-jobs.ts';
-import { filesOf, THREAD_KEY } from '../records/partitions.ts';
+import { THREAD_KEY } from '../records/partitions.ts';
 
 /** The data with which a file or its thumbnail is served. */
 export interface ServedFile {
@@ -71,9 +71,9 @@ export async function awaitThumbnail(ctx: Context, { environmentId, blob }: Serv
 }
 
 async function requireFile(ctx: Context, environmentId: string, fileId: string): Promise<StoredFile> {
-  const stored = ID_PATTERN.test(fileId) ? await ctx.store.get(filesOf(environmentId), fileId) : undefined;
-  if (stored === undefined) throw fileNotFound();
-  return JSON.parse(stored) as StoredFile;
+  const file = await findFile(ctx.store, environmentId, fileId);
+  if (file === undefined) throw fileNotFound();
+  return file;
 }
 
 /** A file of held content exists only for the user who uploaded it, and for moderators. */

@@ -1,13 +1,13 @@
-import { ID_PATTERN } from '../../model/id.ts';
 import type { StoredFile } from '../../model/attachment.ts';
 import type { Environment } from '../../model/environment.ts';
 import { CollabError } from '../../model/errors.ts';
 import { appendAuditRecord } from '../audit/audit.ts';
+import type { Reader } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { filesOf } from '../records/partitions.ts';
+import { scanEntries } from '../records/scan.ts';
 import { removeFile } from './attachments.ts';
-
-const SLICE = 500;
+import { findFile } from './find-file.ts';
 
 /** An uploaded file as operators see it. */
 export interface UploadView extends Omit<StoredFile['attachment'], 'url' | 'thumbnailUrl'> {
@@ -20,14 +20,9 @@ export interface UploadView extends Omit<StoredFile['attachment'], 'url' | 'thum
 
 /** The uploads of an environment by id, which begins with their time; only those that no comment links if `unlinked`. */
 export async function* listUploads(ctx: Context, environment: Environment, unlinked: boolean): AsyncGenerator<UploadView> {
-  for (let after: string | undefined; ; ) {
-    const slice = await ctx.store.range(filesOf(environment.id), { after, limit: SLICE });
-    for (const { value } of slice) {
-      const upload = viewOf(JSON.parse(value) as StoredFile);
-      if (!unlinked || upload.commentId === null) yield upload;
-    }
-    if (slice.length < SLICE) return;
-    after = slice.at(-1)?.key;
+  for await (const { value } of scanEntries(ctx.store, filesOf(environment.id))) {
+    const upload = viewOf(JSON.parse(value) as StoredFile);
+    if (!unlinked || upload.commentId === null) yield upload;
   }
 }
 
@@ -49,10 +44,10 @@ export async function deleteUpload(ctx: Context, environment: Environment, fileI
   });
 }
 
-async function requireUpload(store: { get(partition: string, key: string): Promise<string | undefined> }, environment: Environment, fileId: string): Promise<StoredFile> {
-  const stored = ID_PATTERN.test(fileId) ? await store.get(filesOf(environment.id), fileId) : undefined;
-  if (stored === undefined) throw new CollabError('file_not_found', `There is no upload ${fileId} in ${environment.slug}`);
-  return JSON.parse(stored) as StoredFile;
+async function requireUpload(reader: Pick<Reader, 'get'>, environment: Environment, fileId: string): Promise<StoredFile> {
+  const file = await findFile(reader, environment.id, fileId);
+  if (file === undefined) throw new CollabError('file_not_found', `There is no upload ${fileId} in ${environment.slug}`);
+  return file;
 }
 
 function viewOf({ attachment, uploadedBy, commentId, sha256, createdAt }: StoredFile): UploadView {

@@ -10,8 +10,10 @@ import { verifyChain } from '../audit/verify.ts';
 import { type Context, requireFileStorage } from '../context.ts';
 import { listEnvironments } from '../environments/environments.ts';
 import { filesOf } from './partitions.ts';
+import { scanEntries, scanPartitions, scanSlices } from './scan.ts';
 import { streamOf } from '../events/streams.ts';
 
+/** Events per read. */
 const PAGE = 500;
 const CHUNK_BYTES = 1024 * 1024;
 
@@ -55,22 +57,18 @@ async function* damagedChain(ctx: Context, chain: AuditChain): AsyncIterable<Dam
 }
 
 async function* damagedRecords({ store }: Context, counts: DeepCounts): AsyncIterable<Damage> {
-  for (let name: string | undefined, names = await store.partitions('', { limit: PAGE }); names.length > 0; names = await store.partitions('', { after: name, limit: PAGE })) {
-    for (const partition of names) {
-      // Lets timers and signal handlers run.
-      await yieldToEventLoop();
-      yield* damagedIn(store, partition, counts);
-    }
-    name = names.at(-1);
+  for await (const partition of scanPartitions(store, '')) {
+    // Lets timers and signal handlers run.
+    await yieldToEventLoop();
+    yield* damagedIn(store, partition, counts);
   }
 }
 
 async function* damagedIn(store: Store, partition: string, counts: DeepCounts): AsyncIterable<Damage> {
   try {
-    for (let after: string | undefined, page = await store.range(partition, { limit: PAGE }); page.length > 0; page = await store.range(partition, { after, limit: PAGE })) {
-      for (const { key, value } of page) if (/^[[{]/.test(value) && !isJson(value)) yield { kind: 'record', name: `${partition} ${key}`, fault: 'is not valid JSON' };
-      counts.records += page.length;
-      after = page.at(-1)?.key;
+    for await (const slice of scanSlices(store, partition)) {
+      for (const { key, value } of slice) if (/^[[{]/.test(value) && !isJson(value)) yield { kind: 'record', name: `${partition} ${key}`, fault: 'is not valid JSON' };
+      counts.records += slice.length;
     }
   } catch (error) {
     if (!(error instanceof DataError)) throw error;
@@ -102,13 +100,10 @@ async function* damagedEvents({ store }: Context, environment: Environment, coun
 }
 
 async function* damagedFiles(ctx: Context, environmentId: string, counts: DeepCounts): AsyncIterable<Damage> {
-  for (let after: string | undefined, page = await ctx.store.range(filesOf(environmentId), { limit: PAGE }); page.length > 0; page = await ctx.store.range(filesOf(environmentId), { after, limit: PAGE })) {
-    for (const { key, value } of page) {
-      const fault = isJson(value) ? await checkFile(ctx, environmentId, key, JSON.parse(value) as StoredFile) : null;
-      if (fault !== null) yield { kind: 'file', name: `${environmentId} ${key}`, fault };
-      counts.files++;
-    }
-    after = page.at(-1)?.key;
+  for await (const { key, value } of scanEntries(ctx.store, filesOf(environmentId))) {
+    const fault = isJson(value) ? await checkFile(ctx, environmentId, key, JSON.parse(value) as StoredFile) : null;
+    if (fault !== null) yield { kind: 'file', name: `${environmentId} ${key}`, fault };
+    counts.files++;
   }
 }
 

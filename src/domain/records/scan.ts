@@ -1,16 +1,24 @@
-import type { Entry, Store } from '../../ports/store.ts';
+import type { Entry, RangeOptions, Store } from '../../ports/store.ts';
 
 /** Records per read: a long read would make the store's file grow by all concurrent writes. */
 const SLICE = 500;
 
-/** The entries of a partition whose keys start with `prefix`, read in slices. Each slice is current when it is read. */
-export async function* scanEntries(store: Store, partition: string, prefix = ''): AsyncIterable<Entry> {
+/**
+ * The entries of a partition in slices of `limit`, 500 by default; no slice is empty. Each is current when it is read: entries
+ * may be put and deleted meanwhile.
+ */
+export async function* scanSlices(store: Store, partition: string, { prefix, reverse, limit = SLICE }: Omit<RangeOptions, 'after'> = {}): AsyncIterable<readonly Entry[]> {
   for (let after: string | undefined; ; ) {
-    const slice = await store.range(partition, { prefix, after, limit: SLICE });
-    yield* slice;
-    if (slice.length < SLICE) return;
+    const slice = await store.range(partition, { prefix, after, reverse, limit });
+    if (slice.length > 0) yield slice;
+    if (slice.length < limit) return;
     after = slice.at(-1)?.key;
   }
+}
+
+/** The entries of a partition whose keys start with `prefix`, one by one, read as by `scanSlices`. */
+export async function* scanEntries(store: Store, partition: string, prefix = ''): AsyncIterable<Entry> {
+  for await (const slice of scanSlices(store, partition, { prefix })) yield* slice;
 }
 
 /** The names of the partitions that start with `prefix`, read in slices. */

@@ -3,13 +3,13 @@ import { type UserSummary, summaryOf } from '../../model/user.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { userOrderOf } from '../records/partitions.ts';
+import { scanSlices } from '../records/scan.ts';
 import { ensureUserOrder, USER_ORDER_PREFIX, userInOrder } from './user-order.ts';
 
 /** The users of an environment that a search considers, the newest first. */
 const MAX_USERS = 10_000;
 /** How long the list of them is used, in milliseconds: a search follows each key that a user presses. */
 const FRESH_MS = 5_000;
-const SLICE = 500;
 const MAX_ENVIRONMENTS = 50;
 
 interface Names {
@@ -36,12 +36,10 @@ export function allUsers(ctx: Context, environmentId: string): Promise<readonly 
 async function readUsers(ctx: Context, environmentId: string): Promise<readonly UserSummary[]> {
   await ensureUserOrder(ctx, environmentId);
   const users: UserSummary[] = [];
-  for (let after: string | undefined; users.length < MAX_USERS; ) {
-    const slice = await ctx.store.range(userOrderOf(environmentId), { prefix: USER_ORDER_PREFIX, after, reverse: true, limit: SLICE });
+  for await (const slice of scanSlices(ctx.store, userOrderOf(environmentId), { prefix: USER_ORDER_PREFIX, reverse: true })) {
     const loaded = await Promise.all(slice.map((entry) => userInOrder(ctx, environmentId, entry)));
     for (const user of loaded) if (user !== null) users.push(summaryOf(user));
-    if (slice.length < SLICE) break;
-    after = slice.at(-1)?.key;
+    if (users.length >= MAX_USERS) break;
   }
   return users;
 }

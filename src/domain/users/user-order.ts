@@ -2,6 +2,7 @@ import type { User } from '../../model/user.ts';
 import type { Entry, Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { escapeId, userOrderOf, usersOf } from '../records/partitions.ts';
+import { scanSlices } from '../records/scan.ts';
 
 // Users are stored by id. This index orders them by creation time, so that a page of a list does not read all users.
 
@@ -9,8 +10,6 @@ import { escapeId, userOrderOf, usersOf } from '../records/partitions.ts';
 export const USER_ORDER_PREFIX = 'u/';
 /** Exists once every user is in the index: stores of earlier versions have users without an index. */
 const COMPLETE_KEY = 'complete';
-/** Users added to the index in one transaction. */
-const SLICE = 500;
 
 const orderKey = ({ createdAt, userId }: Pick<User, 'createdAt' | 'userId'>): string => `${USER_ORDER_PREFIX}${createdAt}~${escapeId(userId)}`;
 
@@ -48,12 +47,7 @@ export async function ensureUserOrder(ctx: Context, environmentId: string): Prom
  */
 export async function completeUserOrder(ctx: Context, environmentId: string): Promise<number> {
   let missing = 0;
-  for (let after: string | undefined; ; ) {
-    const slice = await ctx.store.range(usersOf(environmentId), { after, limit: SLICE });
-    missing += await putMissing(ctx, environmentId, slice);
-    if (slice.length < SLICE) break;
-    after = slice.at(-1)?.key;
-  }
+  for await (const slice of scanSlices(ctx.store, usersOf(environmentId))) missing += await putMissing(ctx, environmentId, slice);
   if ((await ctx.store.get(userOrderOf(environmentId), COMPLETE_KEY)) === undefined) {
     await ctx.store.transact((tx) => Promise.resolve(markOrderComplete(tx, environmentId)));
   }
