@@ -1,10 +1,10 @@
-import { hash } from 'node:crypto';
 import type { Actor } from '../../domain/access/actor.ts';
 import { epochOf } from '../../domain/events/streams.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { fnv1a } from '../../lib/fnv1a.ts';
 import type { RequestHead } from '../../net/request-head.ts';
 import { isModified } from '../core/conditions.ts';
+import { contentHash } from '../core/content-hash.ts';
 import { listHead } from '../core/content-headers.ts';
 import type { ApiRequest } from './api-request.ts';
 import type { ApiResponse } from './route.ts';
@@ -42,9 +42,12 @@ export function namesEtag(head: RequestHead, etag: string): boolean {
   return head.ifNoneMatch !== '' && head.ifNoneMatch !== '*' && !isModified(head, etag);
 }
 
-/** Adds to a list that may change without an event an ETag made of its content, or answers 304 if the client has it. */
+/**
+ * Adds an ETag to the response with a list, or returns a 304 if the client has that ETag. It is made of the content of the list:
+ * for lists that can change without an event, so that `listEtag` would miss a change.
+ */
 export function withContentEtag({ ctx, head }: ApiRequest, response: ApiResponse): ApiResponse {
-  const etag = `W/"${ctx.store.epoch}-${hash('sha256', response.body, 'base64url').slice(0, 22)}"`;
+  const etag = `W/"${ctx.store.epoch}-${contentHash(response.body)}"`;
   const headers = [['ETag', etag]] as const;
   return isModified(head, etag) ? { ...response, headers } : { status: 304, body: '', head: listHead, headers };
 }

@@ -1,9 +1,7 @@
-import { hash } from 'node:crypto';
-import { gzipped, wantsGzip } from '../core/compression.ts';
-import { isModified } from '../core/conditions.ts';
 import type { Exchange } from '../core/exchange.ts';
 import type { Header } from '../../net/response-headers.ts';
 import { builtFile } from './built-file.ts';
+import { sendStaticFile } from './static-file.ts';
 
 /** The files of the API reference: path -> file in dist/docs and its content type. */
 export const docsFiles: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
@@ -19,23 +17,15 @@ export const docsFiles: Readonly<Record<string, { readonly file: string; readonl
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+const sameOriginPage: readonly Header[] = [
+  ['Content-Security-Policy', POLICY],
+  ['Referrer-Policy', 'no-referrer'],
+  ['Cross-Origin-Resource-Policy', 'same-origin'],
+];
+
 /** Sends a file of the API reference, which is read at its first request. Rejects if it was not built. */
 export async function sendDocs(exchange: Exchange, path: string, headers: readonly Header[]): Promise<void> {
   const { file, type } = docsFiles[path] ?? { file: '', type: '' };
   const bytes = await builtFile(`docs/${file}`);
-  const etag = `W/"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`;
-  const all: Header[] = [
-    ['Content-Type', type],
-    ['Cache-Control', 'no-cache'],
-    ['ETag', etag],
-    ['Vary', 'Accept-Encoding'],
-    ['X-Content-Type-Options', 'nosniff'],
-    ['Content-Security-Policy', POLICY],
-    ['Referrer-Policy', 'no-referrer'],
-    ['Cross-Origin-Resource-Policy', 'same-origin'],
-    ...headers,
-  ];
-  if (!isModified(exchange.head, etag)) return exchange.send(304, all, '');
-  if (!wantsGzip(exchange.head.acceptEncoding, bytes)) return exchange.send(200, all, bytes);
-  exchange.send(200, [...all, ['Content-Encoding', 'gzip']], await gzipped(bytes));
+  await sendStaticFile(exchange, { type, bytes, immutable: false }, [...sameOriginPage, ...headers]);
 }

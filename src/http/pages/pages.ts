@@ -10,7 +10,8 @@ import { Health, type HealthDeps } from '../health.ts';
 import { SDK_PREFIX, sendSdk } from './sdk-files.ts';
 import { sendError, routeNotFound } from '../core/send-error.ts';
 import { Router } from '../core/router.ts';
-import { sendWidgetFile, widgetFiles } from './widget-files.ts';
+import { anyOrigin, sendStaticFile } from './static-file.ts';
+import { widgetFiles } from './widget-files.ts';
 
 /** The demo page: its files, and the endpoint that it calls. */
 export interface DemoPage {
@@ -64,7 +65,7 @@ export class Pages {
   }
 
   #addWidget(): void {
-    for (const [path, file] of widgetFiles()) this.#router.add('GET', path, (exchange, headers) => sendWidgetFile(exchange, file, headers));
+    for (const [path, file] of widgetFiles()) this.#router.add('GET', path, (exchange, headers) => sendStaticFile(exchange, file, [...anyOrigin, ...headers]));
   }
 
   #addDemo(demo: DemoPage): void {

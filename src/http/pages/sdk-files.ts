@@ -1,10 +1,8 @@
-import { hash } from 'node:crypto';
 import type { Header } from '../../net/response-headers.ts';
-import { gzipped, wantsGzip } from '../core/compression.ts';
-import { isModified } from '../core/conditions.ts';
 import type { Exchange } from '../core/exchange.ts';
 import { routeNotFound } from '../core/send-error.ts';
 import { builtFile } from './built-file.ts';
+import { anyOrigin, sendStaticFile } from './static-file.ts';
 
 /** `dist/sdk/manifest.json`: the files by their plain names. */
 interface Manifest {
@@ -28,18 +26,6 @@ export async function sendSdk(exchange: Exchange, headers: readonly Header[]): P
   if (name !== 'manifest.json' && !immutable && !Object.hasOwn(files, name)) throw routeNotFound(exchange.head);
 
   const bytes = name === 'manifest.json' ? manifest : await builtFile(`sdk/${name}`);
-  const etag = `W/"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`;
-  const all: Header[] = [
-    ['Content-Type', name.endsWith('.json') ? 'application/json; charset=utf-8' : 'text/javascript; charset=utf-8'],
-    ['Cache-Control', immutable ? 'public, max-age=31536000, immutable' : 'no-cache'],
-    ['ETag', etag],
-    ['Vary', 'Accept-Encoding'],
-    ['Access-Control-Allow-Origin', '*'],
-    ['Cross-Origin-Resource-Policy', 'cross-origin'],
-    ['X-Content-Type-Options', 'nosniff'],
-    ...headers,
-  ];
-  if (!isModified(exchange.head, etag)) return exchange.send(304, all, '');
-  if (!wantsGzip(exchange.head.acceptEncoding, bytes)) return exchange.send(200, all, bytes);
-  exchange.send(200, [...all, ['Content-Encoding', 'gzip']], await gzipped(bytes));
+  const type = name.endsWith('.json') ? 'application/json; charset=utf-8' : 'text/javascript; charset=utf-8';
+  await sendStaticFile(exchange, { type, bytes, immutable }, [...anyOrigin, ...headers]);
 }
