@@ -1,36 +1,68 @@
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { BlobReader } from '../../ports/blobs.ts';
 
+/** Bytes per read. */
 const COPY_BYTES = 1024 * 1024;
 
-/** Copies a file to a path that must not exist, and flushes it. Returns its SHA-256 (hex) and size; null if the file no longer exists. */
-export async function copyFile(from: string, to: string, onBytes: (bytes: number) => void = () => {}): Promise<{ sha256: string; bytes: number } | null> {
-  const source = await open(from, 'r').catch((error: NodeJS.ErrnoException) => {
+/** The result of copying. */
+export interface Copied {
+  /** SHA-256, hex. */
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+/** Where bytes are read from, such as a blob. */
+export type ByteSource = Pick<BlobReader, 'read'>;
+
+/** Copies a file to a path that must not exist, and flushes it. Returns null if the file no longer exists. */
+export function copyFile(from: string, to: string): Promise<Copied | null> {
+  return readFrom(from, (source) => writeNew(to, (target) => copyBytes(source, (chunk) => target.writeFile(chunk))));
+}
+
+/** Opens a file, runs `work` and closes the file. Returns null if it does not exist. */
+export async function readFrom<T>(path: string, work: (source: ByteSource) => Promise<T>): Promise<T | null> {
+  const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
     throw error;
   });
-  if (source === null) return null;
+  if (file === null) return null;
+  const read = async (offset: number, length: number): Promise<Buffer> => {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafeSlow(length), 0, length, offset);
+    return buffer.subarray(0, bytesRead);
+  };
   try {
-    await mkdir(dirname(to), { recursive: true, mode: 0o700 });
-    const target = await open(to, 'wx', 0o600);
-    try {
-      const hash = createHash('sha256');
-      let bytes = 0;
-      for await (const chunk of source.createReadStream({ autoClose: false, highWaterMark: COPY_BYTES }) as AsyncIterable<Buffer>) {
-        hash.update(chunk);
-        for (let at = 0; at < chunk.byteLength; ) at += (await target.write(chunk, at)).bytesWritten;
-        bytes += chunk.byteLength;
-        onBytes(chunk.byteLength);
-      }
-      await target.datasync();
-      return { sha256: hash.digest('hex'), bytes };
-    } finally {
-      await target.close();
-    }
+    return await work({ read });
   } finally {
-    await source.close();
+    await file.close();
+  }
+}
+
+/** Creates a file, and its folder if necessary, runs `work`, and flushes and closes the file. Rejects if the file exists. */
+export async function writeNew<T>(path: string, work: (target: FileHandle) => Promise<T>): Promise<T> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const target = await open(path, 'wx', 0o600);
+  try {
+    const result = await work(target);
+    await target.datasync();
+    return result;
+  } finally {
+    await target.close();
+  }
+}
+
+/** Reads all bytes of `source` and passes them to `write` in order. */
+export async function copyBytes(source: ByteSource, write: (chunk: Buffer) => Promise<void>): Promise<Copied> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for (;;) {
+    const chunk = await source.read(bytes, COPY_BYTES);
+    if (chunk.length === 0) return { sha256: hash.digest('hex'), bytes };
+    hash.update(chunk);
+    await write(chunk);
+    bytes += chunk.length;
   }
 }
 
