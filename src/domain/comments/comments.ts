@@ -22,7 +22,8 @@ import { type Idempotency, withIdempotency, type IdempotentResponse } from '../i
 import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
-import { holdWrite, requireFreeCommentId, withdrawEdit } from '../moderation/held-write.ts';
+import { requireFreeCommentId } from '../moderation/free-ids.ts';
+import { holdWrite, withdrawEdit } from '../moderation/held-write.ts';
 import { recordModeration } from '../moderation/record-moderation.ts';
 import { removeItemsAbout } from '../moderation/queue.ts';
 import { touchRoom } from '../rooms/rooms.ts';

@@ -3,7 +3,6 @@ import Type from 'typebox';
 import { DELETED } from '../deleted.ts';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
-import { newId } from '../../lib/ids.ts';
 import { limitsOf } from '../../model/environment.ts';
 import type { EventType } from '../../model/event.ts';
 import type { Limits } from '../../model/limits.ts';
@@ -16,22 +15,22 @@ import { commentOf, type ThreadDraft, validateCommentDraft } from './comment-dra
 import { filterNewThread, filterResolution } from './comment-filters.ts';
 import { newLocation } from './comment-location.ts';
 import { insertThread, renderCreatedThread } from './comment-writing.ts';
+import { newThreadRecord } from './new-thread.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { filtersFor } from '../filtering.ts';
 import { type Idempotency, withIdempotency, type IdempotentResponse } from '../idempotency.ts';
-import { holdWrite, requireFreeThreadId } from '../moderation/held-write.ts';
+import { holdWrite } from '../moderation/held-write.ts';
 import { recordModeration } from '../moderation/record-moderation.ts';
 import { isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
 import { MAX_PAGE_CHARS, readPage, type TextBound } from '../lists/paging.ts';
 import { roomRecordsOf, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
 import { touchRoom } from '../rooms/rooms.ts';
 import { removeThread, threadLocks } from './thread-removal.ts';
-import { nextTimeInRoom, nextTimeInThread, timeAfter } from './thread-time.ts';
+import { nextTimeInThread, timeAfter } from './thread-time.ts';
 import { threadList } from './thread-list.ts';
 import { commentsText, parseThread, requireThreadAccess, threadPartition, threadView } from './thread-view.ts';
-import { requireKnownAuthor } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
 const createByBackend = new InputSchema(ThreadCreateSchema);
@@ -51,18 +50,11 @@ export async function createThread(ctx: Context, actor: Actor, roomId: string, i
   const filters = filtersFor(ctx, actor, 'thread.create');
   const { draft, hold } = filters === undefined ? { draft: read, hold: null } : await filterNewThread(ctx, filters, { actor, roomId, draft: read, idempotency, limits });
   if (hold !== null) return holdWrite(ctx, actor, { kind: 'thread.create', roomId, draft }, hold, idempotency);
-  const { id: chosenId, position, first } = draft;
-  const environmentId = actor.environment.id;
+  const { first } = draft;
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
-    await requireKnownAuthor(ctx, tx, actor, first.userId);
-    if (chosenId !== undefined) await requireFreeThreadId(tx, environmentId, chosenId);
-    const now = await nextTimeInRoom(ctx, roomRecordsOf(environmentId, roomId));
-    const at = timestamp(now);
-    const id = chosenId ?? newId('th_', now);
-    const { userId, metadata } = first;
-    const record: ThreadRecord = { id, roomId, resolved: false, position, metadata, userId, createdAt: at, updatedAt: at, resolvedAt: null, resolvedBy: null };
-    const location = newLocation(tx, environmentId, id, now, undefined);
-    const comment = await withAttachments(tx, actor, commentOf({ ...first, metadata: {} }, location.id, id, at), first.attachmentIds);
+    const { record, now } = await newThreadRecord(ctx, tx, actor, roomId, draft);
+    const location = newLocation(tx, actor.environment.id, record.id, now, undefined);
+    const comment = await withAttachments(tx, actor, commentOf({ ...first, metadata: {} }, location.id, record.id, record.createdAt), first.attachmentIds);
     const { thread, commentText } = await insertThread(tx, actor, { record, location, comment, now });
     return { status: 201, body: renderCreatedThread(thread, commentText) };
   });
@@ -111,7 +103,7 @@ export async function getThread(ctx: Context, actor: Actor, threadId: string, bo
 }
 
 /**
- * Resolves or reopens a thread, replaces its metadata, pins it elsewhere, and returns `{"threadId":…,"resolved":…}`. `input` is the
+ * Resolves or reopens a thread, replaces its metadata or its position, and returns `{"threadId":…,"resolved":…}`. `input` is the
  * parsed JSON body. A field that has the wanted value already is not changed. Throws `forbidden`, `invalid_request`,
  * `thread_not_found`, `content_rejected`.
  */

@@ -10,17 +10,19 @@ import { requireAuthor, requireChange, requireWrite } from '../access/access.ts'
 import type { Actor } from '../access/actor.ts';
 import { type CommentDraft, commentOf, type ThreadDraft } from '../comments/comment-draft.ts';
 import { findLocation, newCommentId } from '../comments/comment-location.ts';
-import { renderCreatedThread, threadExists } from '../comments/comment-writing.ts';
-import { nextTimeInRoom, nextTimeInThread } from '../comments/thread-time.ts';
+import { renderCreatedThread } from '../comments/comment-writing.ts';
+import { newThreadRecord } from '../comments/new-thread.ts';
+import { nextTimeInThread } from '../comments/thread-time.ts';
 import { parseThread } from '../comments/thread-view.ts';
 import type { Context } from '../context.ts';
 import { removeHeldAttachments, withHeldAttachments } from '../files/attachments.ts';
 import type { Hold } from '../filtering.ts';
 import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { checkBody } from '../input/bounds.ts';
-import { roomRecordsOf, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
+import { THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
 import { requireKnownAuthor } from '../users/users.ts';
-import { deleteItem, findOpenItem, isReserved, putItem } from './queue.ts';
+import { requireFreeCommentId } from './free-ids.ts';
+import { deleteItem, findOpenItem, putItem } from './queue.ts';
 
 /** A validated write that a filter holds, with the changes of the filters before it. */
 export type HeldWrite =
@@ -61,18 +63,10 @@ async function holdComment(ctx: Context, tx: Transaction, actor: Actor, { thread
 }
 
 async function holdThread(ctx: Context, tx: Transaction, actor: Actor, { roomId, draft }: Held<'thread.create'>, hold: Hold): Promise<string> {
-  const environmentId = actor.environment.id;
-  const { id: chosenId, position, first } = draft;
-  await requireKnownAuthor(ctx, tx, actor, first.userId);
-  if (chosenId !== undefined) await requireFreeThreadId(tx, environmentId, chosenId);
-  const now = await nextTimeInRoom(ctx, roomRecordsOf(environmentId, roomId));
-  const at = timestamp(now);
-  const id = chosenId ?? newId('th_', now);
-  const { userId, metadata } = first;
-  const thread: ThreadRecord = { id, roomId, resolved: false, position, metadata, userId, createdAt: at, updatedAt: at, resolvedAt: null, resolvedBy: null };
-  const comment = await heldComment(tx, actor, { ...first, id: undefined, metadata: {} }, id, now);
-  putItem(tx, environmentId, newItem(actor, 'thread', { roomId, comment, thread, now }, hold));
-  const response = renderCreatedThread(presentThread(thread, { commentCount: 1, updatedAt: at }), renderHeld(comment));
+  const { record: thread, now } = await newThreadRecord(ctx, tx, actor, roomId, draft);
+  const comment = await heldComment(tx, actor, { ...draft.first, id: undefined, metadata: {} }, thread.id, now);
+  putItem(tx, actor.environment.id, newItem(actor, 'thread', { roomId, comment, thread, now }, hold));
+  const response = renderCreatedThread(presentThread(thread, { commentCount: 1, updatedAt: thread.updatedAt }), renderHeld(comment));
   return `${response.slice(0, -2)},"status":"held"}}`;
 }
 
@@ -101,19 +95,6 @@ export async function withdrawEdit(tx: Transaction, environmentId: string, comme
   if (item === undefined) return;
   deleteItem(tx, environmentId, item);
   await removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? [], kept);
-}
-
-/** Throws `id_taken` if a comment has the id, or held content does. */
-export async function requireFreeCommentId(tx: Transaction, environmentId: string, id: string): Promise<void> {
-  const location = await findLocation(tx, environmentId, id);
-  const exists = location !== undefined && (await tx.get(location.partition, location.key)) !== undefined;
-  if (exists || (await isReserved(tx, environmentId, 'comment', id))) throw new CollabError('id_taken', `The id ${id} is taken by another comment`);
-}
-
-/** Throws `id_taken` if a thread has the id, or a held thread does. */
-export async function requireFreeThreadId(tx: Transaction, environmentId: string, id: string): Promise<void> {
-  if (!(await threadExists(tx, threadRecordsOf(environmentId, id))) && !(await isReserved(tx, environmentId, 'thread', id))) return;
-  throw new CollabError('id_taken', `The id ${id} is taken by another thread`);
 }
 
 async function heldComment(tx: Transaction, actor: Actor, draft: CommentDraft, threadId: string, now: number): Promise<Comment> {
