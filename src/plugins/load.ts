@@ -53,7 +53,7 @@ function checkPlugin(use: string, value: unknown): Plugin {
   if (apiVersion !== API_VERSION) throw new PluginError(use, `apiVersion is ${JSON.stringify(apiVersion) ?? 'missing'}, but this version of Collab takes ${API_VERSION}; install a matching version of the plugin`);
   if (typeof name !== 'string' || !PLUGIN_NAME.test(name)) throw new PluginError(use, `name must match ${PLUGIN_NAME.source}`);
   if (name !== use && isShipped(name)) throw new PluginError(use, `its name ${name} is that of a plugin that ships with Collab; give it another name`);
-  if (typeof version !== 'string' || version === '') throw new PluginError(name, 'version must be a text such as 1.0.0');
+  if (typeof version !== 'string' || version === '') throw new PluginError(name, 'version must be a string such as 1.0.0');
   if (!isObjectSchema(config)) throw new PluginError(name, 'config must be a schema made by Type.Object');
   if (isolation !== undefined && isolation !== 'worker') throw new PluginError(name, 'isolation must be "worker"');
   if (typeof setup !== 'function') throw new PluginError(name, 'setup must be a function');
