@@ -25,7 +25,7 @@ export interface Context {
   readonly inboxFilter?: InboxFilter | undefined;
   /** Merges Yjs documents; undefined in processes that merge none. */
   readonly crdt?: CrdtService | undefined;
-  /** The admin or the user of the CLI who acts, for the audit log; undefined where the actor of the request does, or the server. */
+  /** The admin or the user of the CLI that the audit log names; undefined where that is the actor of the request, or the server. */
   readonly operator?: AuditActor | undefined;
 }
 

@@ -76,10 +76,13 @@ export function roomOfEvent(text: string): string | null {
   return headOf(text, ',"roomId":')?.roomId ?? null;
 }
 
-/** How a rendered event ends that is for backends only, although it names a user. No client can write it. */
+/**
+ * The end of an event that names a user but is for backends only: a notification that the inbox of the user does not show. No
+ * client can write text that ends an event like this.
+ */
 const HIDDEN_END = ',"inApp":false}}';
 
-/** The only user who receives a rendered event; null if everyone does, and undefined if no user does, only backends. */
+/** The id of the only user who receives a rendered event; null if every user may receive it; undefined if only backends do. */
 export function receiverOfEvent(text: string): string | null | undefined {
   if (!text.startsWith('{"type":"notification.') && !text.startsWith('{"type":"moderation.')) return null;
   return text.endsWith(HIDDEN_END) ? undefined : (headOf(text, ',"userId":')?.userId ?? null);

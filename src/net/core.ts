@@ -39,7 +39,11 @@ export interface CoreResponse {
   writeHeader(name: string, value: Sendable): unknown;
   /** Writes a part of a body of unknown length. Returns false if the part waits for the client. */
   write(part: Sendable): boolean;
-  /** Sends the rest of the response, and closes the connection after it if told so. */
+  /**
+   * Sends the rest of the response.
+   *
+   * @param closeConnection whether to close the connection after it; false by default
+   */
   end(body?: Sendable, closeConnection?: boolean): unknown;
   /** Sends a response without a body, whose headers are complete. */
   endWithoutBody(): unknown;
@@ -51,7 +55,7 @@ export interface CoreResponse {
   onWritable(handler: (offset: number) => boolean): unknown;
   /** Calls `handler` once if the connection closes before the response is complete. Must be called before the request's handler returns. */
   onAborted(handler: () => void): unknown;
-  /** Calls `handler` with the bytes of the body, valid during the call. Must be called before the request's handler returns. */
+  /** Calls `handler` with each part of the body, whose bytes are valid during the call; `isLast` if it is the last one, which may be empty. Must be called before the request's handler returns. */
   onData(handler: (bytes: ArrayBuffer | Uint8Array, isLast: boolean) => void): unknown;
   /** The address of the other end of the connection, as text. */
   getRemoteAddressAsText(): ArrayBuffer;
@@ -63,17 +67,22 @@ export interface CoreResponse {
 
 /** A WebSocket, until the close handler is called: the part of the interface of uWebSockets.js that the server uses. */
 export interface CoreSocket<T> {
-  /** Sends a frame. Returns 1 if all was sent, 0 if some of it waits for the client, and 2 if it was dropped. */
+  /**
+   * Sends a frame. Returns 1 if all was sent, 0 if some of it waits for the client, and 2 if it was dropped.
+   *
+   * @param isBinary whether it is a binary frame; a text frame by default
+   * @param compress whether the core may compress it, if the client takes compressed frames; false by default
+   */
   send(message: Sendable, isBinary?: boolean, compress?: boolean): number;
   /** Bytes that wait for the client. */
   getBufferedAmount(): number;
   /** Sends a close frame after everything else. The close handler is called before this returns. */
   end(code?: number, reason?: Sendable): void;
-  /** Lets the socket receive what is published to a topic. */
+  /** Lets the socket receive what is published to a topic. Returns false if the core refuses it. */
   subscribe(topic: string): boolean;
-  /** Ends a subscription. */
+  /** Ends a subscription. Returns false if there was none. */
   unsubscribe(topic: string): boolean;
-  /** Publishes to all other sockets of a topic. */
+  /** Sends a frame, as `send` does, to all other sockets of a topic. Returns false if the topic has no subscribers. */
   publish(topic: string, message: Sendable, isBinary?: boolean, compress?: boolean): boolean;
   /** Calls `work` at once and sends what it writes together. */
   cork(work: () => void): unknown;
@@ -114,7 +123,7 @@ export interface CoreApp {
   any(pattern: string, handler: CoreHandler): unknown;
   /** Handles WebSockets at an exact path. */
   ws<T>(pattern: string, behavior: SocketBehavior<T>): unknown;
-  /** Publishes to all sockets of a topic. */
+  /** Sends a frame to all sockets of a topic; the parameters are those of `CoreSocket.send`. Returns false if the topic has none. */
   publish(topic: string, message: Sendable, isBinary?: boolean, compress?: boolean): boolean;
   /** Calls `work`, which may upgrade responses, in a later event loop iteration, outside of every handler. Rejects only if `work` throws. */
   upgradeLater(work: () => void): Promise<void>;

@@ -86,7 +86,10 @@ function pluginQueue(ctx: Context, plugin: string, queue: string, starter: JobSt
   };
 }
 
-/** Adds jobs. Those for which there is a place begin with the same commit, which saves one for each, and looking for them. */
+/**
+ * Adds jobs. A job that is due, and for which the runner of this process has a free place, is stored with its first attempt begun:
+ * so it needs neither a second commit nor a read of the queue.
+ */
 async function addAndBegin(ctx: Context, address: QueueAddress, environment: PluginEnvironment, drafts: readonly JobDraft[], starter: JobStarter | undefined): Promise<void> {
   const now = ctx.clock.now();
   const places = new Map<string, Reservation>();

@@ -59,5 +59,8 @@ export interface Filters {
   ): Promise<FilterOutcome>;
 }
 
-/** Whether the filters of plugins let the inbox of a user show a notification. It does not exist yet, so this may be asked again. Never rejects. */
+/**
+ * Resolves with whether the filters of plugins let the inbox of a user show a notification. It is called before the notification
+ * is stored, and again for the same notification if storing it is retried. Never rejects.
+ */
 export type InboxFilter = (environment: { readonly id: string; readonly slug: string }, notification: Notification) => Promise<boolean>;

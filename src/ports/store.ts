@@ -130,7 +130,8 @@ export interface Store extends Reader {
    * a read at the same moment. Concurrent calls share one computation. A value that becomes invalid during its computation
    * is not kept, nor is a rejection. Values may be evicted at any time.
    *
-   * `compute` returns a promise and reads only from `partitions`. The value is shared: no caller may change it.
+   * `compute` must read from no partition but `partitions`: a write to another one would not make the value invalid. A fault
+   * must reject its promise; it must not throw. Every caller gets the same value, so none may change it.
    *
    * An adapter that cannot see the commits of other processes without waiting asks before it returns a cached value, such as
    * for the version of each partition. Announcements (`Bus`) do not replace that: they may be late or lost.

@@ -43,7 +43,7 @@ export interface Realtime {
   close(spreadMs: number, answerMs: number): Promise<void>;
   /** The number of open sockets. */
   connections(): number;
-  /** Does what is due by the clock. A timer calls it four times a second; tests call it after they advance their clock. */
+  /** As `Heartbeat.tick`. A timer calls it four times a second; tests call it after they advance their clock. */
   tick(): void;
 }
 

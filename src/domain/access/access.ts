@@ -10,7 +10,7 @@ export function requireRoomAccess(actor: Actor, roomId: string): void {
   if (actor.rooms !== null && !inScope(actor.rooms, roomId)) throw forbidden('The credential does not reach this room');
 }
 
-/** Throws `forbidden` unless the actor may read, in the room if one is given. Every actor may read in its rooms. */
+/** Throws `forbidden` if a room is given that the credential gives no access to. Apart from that, every actor may read. */
 export function requireRead(actor: Actor, roomId?: string): void {
   if (roomId !== undefined) requireRoomAccess(actor, roomId);
 }

@@ -16,7 +16,7 @@ export interface Claims {
   readonly avatarUrl?: string | undefined;
   readonly email?: string | undefined;
   readonly metadata?: Metadata | undefined;
-  /** `exp` in milliseconds since the epoch, without the tolerance. */
+  /** `exp` in milliseconds since the epoch; `TOKEN_TOLERANCE_SECONDS` is not added. */
   readonly expiresAt: number;
   /** `iat` in milliseconds since the epoch; absent if the token has none that is a possible time. */
   readonly issuedAt?: number | undefined;
@@ -48,10 +48,11 @@ const payloadSchema = new InputSchema(
 const MAX_METADATA_BYTES = 4_096;
 
 /**
- * The claims in the payload of a verified token. A claim that is null or an empty string counts as absent. A token without
- * `iat`, or with one in the future, counts as issued now. Throws `invalid_token`, which names the claim.
+ * The claims in the payload of a token whose signature is verified. A claim that is null or an empty string counts as absent.
+ * Throws `invalid_token`, which names the claim, if one is malformed or too large, or if the token lives too long: `exp` may be at
+ * most `jwtMaxLifetime` seconds after `iat`, and at most `jwtMaxLifetime` + 30 seconds after `now`.
  *
- * @param now the time of its first use, in milliseconds since the epoch
+ * @param now the current time, in milliseconds since the epoch
  */
 export function parseClaims(payload: Readonly<Record<string, unknown>>, environment: Environment, now: number): Claims {
   try {

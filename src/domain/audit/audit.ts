@@ -11,7 +11,7 @@ export interface AuditEntry {
   readonly action: AuditAction;
   readonly target: AuditTarget;
   readonly details?: AuditDetails;
-  /** The admin or CLI user of the context when absent, or else the server. */
+  /** Who did it; by default the operator of the context (an admin or the user of the CLI), or the server if there is none. */
   readonly actor?: AuditActor;
 }
 

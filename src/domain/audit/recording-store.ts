@@ -8,9 +8,8 @@ export interface WrittenRecord {
 }
 
 /**
- * A store that records an act together with its first commit that writes anything: `record` runs at the end of that
- * transaction, with what it writes, in order. Further commits are not recorded; a transaction that fails or writes nothing
- * leaves that to the next one.
+ * Wraps a store so that its first commit records an act too: `record` runs at the end of the transaction and gets the records that
+ * it writes, in order. A transaction that fails or writes nothing does not count as the first. Later commits record nothing.
  */
 export function recordingStore(store: Store, record: (tx: Transaction, written: readonly WrittenRecord[]) => Promise<void>): Store {
   const lock = new KeyedLock();

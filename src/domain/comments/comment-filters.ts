@@ -20,7 +20,7 @@ import { parseThread, threadPartition } from './thread-view.ts';
 export interface NewComment {
   readonly actor: Actor;
   readonly threadId: string;
-  /** Of the thread. */
+  /** The partition of the thread. */
   readonly partition: string;
   readonly draft: CommentDraft;
   readonly idempotency: Idempotency;
@@ -28,8 +28,8 @@ export interface NewComment {
 }
 
 /**
- * Filters a new comment; one that has a response already passes unchanged, because that response is repeated. Throws
- * `thread_not_found`, `forbidden`, `content_rejected`.
+ * Runs the filters on a new comment, and returns it with their changes and, if one holds it, why. The comment of a repeated request
+ * is not filtered, because the stored response is sent again. Throws `thread_not_found`, `forbidden`, `content_rejected`.
  */
 export async function filterNewComment(ctx: Context, filters: Filters, { actor, threadId, partition, draft, idempotency, limits }: NewComment): Promise<{ draft: CommentDraft; held: { roomId: string; hold: Hold } | null }> {
   if (await hasStoredResponse(ctx, actor, idempotency)) return { draft, held: null };
@@ -65,7 +65,10 @@ export interface Edit {
   readonly limits: Limits;
 }
 
-/** Filters an edit. A comment that does not exist passes: the transaction refuses it. Throws `forbidden`, `content_rejected`. */
+/**
+ * Runs the filters on an edit, and returns it as `filterNewComment` does. The edit of a comment that does not exist is not
+ * filtered: the transaction refuses it later. Throws `forbidden`, `content_rejected`.
+ */
 export async function filterEdit(ctx: Context, filters: Filters, { actor, commentId, patch, limits }: Edit): Promise<{ patch: CommentPatch; held: { roomId: string; threadId: string; hold: Hold } | null }> {
   const location = await findLocation(ctx.store, actor.environment.id, commentId);
   const [text, thread] = location === undefined ? [] : await Promise.all([ctx.store.get(location.partition, location.key), ctx.store.get(location.partition, THREAD_KEY)]);
@@ -88,7 +91,10 @@ export async function filterEdit(ctx: Context, filters: Filters, { actor, commen
   return { patch: edited, held: hold === null ? null : { roomId, threadId, hold } };
 }
 
-/** Filters a change of the state of a thread; nothing to filter if it has that state. Throws `thread_not_found`, `forbidden`, `content_rejected`. */
+/**
+ * Runs the filters on the resolving or reopening of a thread, unless it is in that state already. Throws `thread_not_found`,
+ * `forbidden`, `content_rejected`.
+ */
 export async function filterResolution(ctx: Context, actor: Actor, threadId: string, resolved: boolean): Promise<void> {
   const thread = parseThread(await ctx.store.get(threadPartition(actor.environment.id, threadId), THREAD_KEY));
   requireChange(actor, thread.roomId);

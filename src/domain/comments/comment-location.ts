@@ -59,8 +59,8 @@ export async function findLocation(reader: Pick<Transaction, 'get'>, environment
 }
 
 /**
- * The location of a comment that exists, or did: as `findLocation`, but without a look into the index for an id that encodes its
- * location.
+ * The location of a comment that exists or has existed. Unlike `findLocation`, it reads the index only for an id that does not
+ * encode the location.
  */
 export async function locationOf(reader: Pick<Transaction, 'get'>, environmentId: string, commentId: string): Promise<CommentLocation | undefined> {
   const decoded = decodeCommentId(environmentId, commentId);

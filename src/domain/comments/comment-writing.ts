@@ -55,7 +55,7 @@ export interface WrittenThread extends Omit<WrittenComment, 'roomId'> {
   readonly record: ThreadRecord;
 }
 
-/** Writes a new thread with its first comment, and its room if necessary, and emits `thread.created`. Commits fail as with `insertComment`. */
+/** Writes a new thread with its first comment, and its room if necessary, and emits `thread.created`. The commit fails in the same cases as with `insertComment`. */
 export async function insertThread(tx: Transaction, actor: Actor, { record, location, comment, now }: WrittenThread): Promise<{ thread: Thread; commentText: string }> {
   const { environment, via } = actor;
   const { id, roomId, userId, createdAt: at } = record;

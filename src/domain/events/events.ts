@@ -50,8 +50,8 @@ export async function listEvents(ctx: Context, actor: Actor, since: number, limi
 }
 
 /**
- * Whether an actor may see a rendered event. An actor confined to rooms sees the events of its rooms and no user events; a user
- * does not see the notifications of others.
+ * Whether an actor may see a rendered event. An actor confined to rooms sees only events that belong to one of its rooms, so none
+ * about users. A user does not see events that only another user, or only backends, may receive.
  */
 export function canSeeEvent(actor: Actor, event: string): boolean {
   if (actor.kind === 'user') {

@@ -7,8 +7,12 @@ import { findFile } from './find-file.ts';
 import { ENVIRONMENTS, FILE_JOBS, filesOf } from '../records/partitions.ts';
 
 /**
- * `asked`: make a thumbnail for which a client waits. `clear`: the environment was deleted, remove all its bytes; there is no
- * `fileId`. `remove`: the record was deleted, remove the bytes. `thumb`: make a thumbnail. Done in this order.
+ * The kinds of jobs, in the order in which they are done:
+ *
+ * - `asked`: make a thumbnail for which a client waits.
+ * - `clear`: remove the bytes of all files of an environment that was deleted; `fileId` is empty.
+ * - `remove`: remove the bytes of a file whose record was deleted.
+ * - `thumb`: make a thumbnail.
  */
 export type FileJobKind = 'asked' | 'clear' | 'remove' | 'thumb';
 

@@ -51,8 +51,9 @@ function typeOfContent(head: Buffer): string | undefined {
 }
 
 /**
- * The type of a file of which none is declared: that of its content. The name decides where the content does not tell, such as
- * between audio and video in one container. Undefined if neither stands for an accepted type.
+ * The MIME type of a file whose client declares none: the type that the extension of the name stands for, unless the first bytes
+ * contradict it; then the type that these stand for. So the name tells audio from video in the same container. Undefined if
+ * neither stands for an accepted type.
  *
  * @param head the first `SIGNATURE_BYTES` of the file, or all of it if it is shorter
  */

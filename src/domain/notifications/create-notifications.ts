@@ -10,7 +10,7 @@ import { DELETIONS_KEY, THREAD_KEY, threadRecordsOf } from '../records/partition
 import { addNotification, notificationId, notificationKey } from './notification-records.ts';
 import { notifiedKey, putNotified, readNotified, readNotifiedUsers, USERS_PER_RECORD } from './notified-users.ts';
 
-/** A user to notify, and whether the inbox shows it. */
+/** A user to notify, and whether their inbox shows the notification. */
 export interface Recipient {
   readonly userId: string;
   readonly kind: NotificationKind;

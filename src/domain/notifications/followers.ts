@@ -8,14 +8,14 @@ import { scanEntries } from '../records/scan.ts';
 // Who follows a thread is kept up to date event by event, so that a new comment does not read all earlier ones.
 
 const PARTICIPANT_PREFIX = 'p/';
-/** Prefix of the choices of users. */
+/** Prefix of the keys of the users' choices. */
 export const CHOICE_PREFIX = 's/';
 /** Exists once all participants are recorded: threads of imports and of earlier versions have comments without such records. */
 const COMPLETE_KEY = 'complete';
 
 /** That a user has commented in a thread. */
 export interface Participation {
-  /** Position of the event of their first comment; 0 if it was not seen. */
+  /** Position of the event of their first comment; 0 if the record was made from the comment and not from its event. */
   readonly seq: number;
   /** ISO time of that comment. */
   readonly at: string;
@@ -30,6 +30,7 @@ export interface Choice {
 
 /** The followers of one thread, by user id. */
 export interface Followers {
+  /** Whether every author of a comment has a record, as by `markComplete`; otherwise read `findParticipants` too. */
   readonly isComplete: boolean;
   readonly participants: ReadonlyMap<string, Participation>;
   readonly choices: ReadonlyMap<string, Choice>;
@@ -66,12 +67,12 @@ export function putParticipant(tx: Transaction, environmentId: string, threadId:
   tx.put(followersOf(environmentId, threadId), PARTICIPANT_PREFIX + escapeId(userId), `${seq} ${at}`);
 }
 
-/** Records that all participants of a thread are recorded. */
+/** Marks the participants of a thread as complete: each author of one of its comments has a record. */
 export function markComplete(tx: Transaction, environmentId: string, threadId: string): void {
   tx.put(followersOf(environmentId, threadId), COMPLETE_KEY, '1');
 }
 
-/** The choice of a user for a thread, as stored in JSON. */
+/** Stores the choice of a user for a thread. */
 export function putChoice(tx: Transaction, environmentId: string, threadId: string, userId: string, choice: Choice): void {
   tx.put(followersOf(environmentId, threadId), CHOICE_PREFIX + escapeId(userId), JSON.stringify(choice));
 }

@@ -20,14 +20,16 @@ export interface NotifiedEntry extends NotifiedUsers {
 }
 
 /**
- * The key of one record of what the event at position `seq` caused. `part` tells several apart: their number from 0; after an
- * import, which has no event and the `seq` 0, the user as by `escapeId`.
+ * The key of a record of the users whom an event about a comment notified.
+ *
+ * @param seq the position of the event; 0 for a notification that was imported, which has no event
+ * @param part the number of the record among those of the event, from 0; for an imported notification, the `escapeId` of its user
  */
 export function notifiedKey(commentId: string, seq: number, part: number | string): string {
   return `${commentId}~${seq}~${part}`;
 }
 
-/** The comment that a key is about. */
+/** The id of the comment in a key of `notifiedKey`. */
 export function commentOfKey(key: string): string {
   return key.slice(0, key.indexOf('~'));
 }

@@ -11,8 +11,8 @@ const SLICE = 200;
 const MAX_ERROR_LENGTH = 500;
 
 /**
- * Begins an attempt at each of these jobs that is due: counts it, and moves the job to the end of a lease of `leaseMs`, when it
- * runs again if this process has ended by then. Returns the jobs with the attempt counted.
+ * Begins an attempt at those of these jobs that are due, and returns them. The attempt is counted, and the job is due again in
+ * `leaseMs` milliseconds, the lease: so another process runs it if this one ends before `endAttempt`.
  */
 export async function leaseJobs(ctx: Context, address: QueueAddress, ids: readonly string[], leaseMs: number): Promise<StoredJob[]> {
   const now = ctx.clock.now();
@@ -29,7 +29,7 @@ export async function leaseJobs(ctx: Context, address: QueueAddress, ids: readon
   });
 }
 
-/** A job with its next attempt begun: counted, and leased for `leaseMs`. */
+/** A job with its next attempt begun, as by `leaseJobs`. `now` is in milliseconds since the epoch. */
 export function begin(job: StoredJob, now: number, leaseMs: number): StoredJob {
   return { ...job, attempts: job.attempts + 1, dueAt: timestamp(now + leaseMs) };
 }
@@ -56,8 +56,8 @@ export async function endAttempt(ctx: Context, address: QueueAddress, leased: St
 }
 
 /**
- * Makes the waiting jobs of a group that are not due yet due `ms` earlier, after the wall clock was set back by as much. Those
- * for whose id `isRunning` returns true keep the end of their lease.
+ * Call it after the wall clock was set back by `ms` milliseconds: makes the waiting jobs of a group due that much earlier, except
+ * those that are due now. A job for whose id `isRunning` returns true is left as it is, because its `dueAt` ends its lease.
  */
 export async function makeDueEarlier(ctx: Context, group: JobGroup, ms: number, isRunning: (id: string) => boolean): Promise<void> {
   const prefix = groupPrefix(group.group);
@@ -76,7 +76,7 @@ export async function makeDueEarlier(ctx: Context, group: JobGroup, ms: number, 
   }
 }
 
-/** Deletes the dead jobs that are at least 30 days old, and what is counted of deleted environments. Returns the number of jobs. */
+/** Deletes the jobs that have been dead for 30 days, and the counts of the queues of deleted environments. Returns the number of jobs. */
 export async function sweepDeadJobs(ctx: Context): Promise<number> {
   const cutoff = timestamp(ctx.clock.now() - DEAD_MS);
   let swept = 0;

@@ -42,7 +42,7 @@ export const groupPrefix = (group: string): string => `g/${group}/`;
 const orderKey = ({ state, dueAt, id }: StoredJob): string => `${ORDER_PREFIX[state]}${dueAt}~${id}`;
 const groupKey = ({ group, dueAt, id }: StoredJob): string => `${groupPrefix(group)}${dueAt}~${id}`;
 
-/** The parts of a key of an order: when the job is due, and its id. */
+/** The parts of a key under `ORDER_PREFIX` or `groupPrefix`: the `dueAt` of the job, and its id. */
 export function parseOrderKey(key: string): { dueAt: string; id: string } {
   const at = key.lastIndexOf('/') + 1;
   const tilde = key.indexOf('~', at);

@@ -8,13 +8,16 @@ const PREFIX = /^[\x21-\x7e]{0,200}$/;
 const MAX_VALUE_LENGTH = 256 * 1024;
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
-/** The longest lists that are cached. */
+/** Lists with a higher limit are not cached. */
 const MAX_CACHED = 100;
 
-/** The bounds of a list of the key-value store of a plugin. */
+/** Which keys `PluginKv.list` returns. */
 export interface KvListOptions {
+  /** Only keys that start with this. */
   readonly prefix?: string;
+  /** Only keys after this one, exclusive. */
   readonly after?: string;
+  /** 1 to 1 000; 100 by default. */
   readonly limit?: number;
 }
 
@@ -30,16 +33,19 @@ export class PluginKv {
     this.#partition = pluginKvOf(environmentId, plugin);
   }
 
+  /** The value of a key; undefined if there is none. */
   async get(key: string): Promise<Json | undefined> {
     const text = await this.#ctx.store.get(this.#partition, checkKey(key));
     return text === undefined ? undefined : (JSON.parse(text) as Json);
   }
 
+  /** Stores a value of at most 262 144 characters as JSON. */
   put(key: string, value: Json): Promise<void> {
     const text = render(value);
     return this.#write(key, () => text);
   }
 
+  /** Deletes a key; no effect if there is none. */
   delete(key: string): Promise<void> {
     return this.#write(key, () => undefined);
   }
@@ -55,6 +61,7 @@ export class PluginKv {
     return replaced;
   }
 
+  /** The keys and their values, in the order of the keys. */
   async list({ prefix = '', after, limit = DEFAULT_LIMIT }: KvListOptions = {}): Promise<{ key: string; value: Json }[]> {
     if (!PREFIX.test(prefix)) throw new Error('prefix must be at most 200 characters of printable ASCII without spaces');
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw new Error(`limit must be a whole number from 1 to ${MAX_LIMIT}`);
@@ -74,8 +81,9 @@ export class PluginKv {
   }
 
   /**
-   * The texts in the lists that the values under a prefix have in this field; null, for all, if one has no list there or there are
-   * more than 100 values. Cached until the storage changes.
+   * Reads the list in the field `field` of every value whose key starts with `prefix`, and returns the items of all these lists.
+   * Returns null, which stands for every item, if the field of one value is not a list, or if there are more than 100 values.
+   * Cached until the storage changes.
    */
   listedUnder(prefix: string, field: string): Promise<ReadonlySet<string> | null> {
     return this.#ctx.store.cached(`kv listed ${this.#partition} ${field} ${prefix}`, [this.#partition], async () => {

@@ -69,7 +69,7 @@ export function mergesByDefault({ settings }: Environment): boolean {
  * Reads the shared state of a room, which is empty for a room without a state and for an unknown room. Throws `forbidden`,
  * `invalid_request`, and with a state vector `state_too_complex`, `rate_limited`.
  *
- * @param stateVector of a Yjs document, to get only what that lacks
+ * @param stateVector the state vector of a Yjs document, to get only what that document lacks; null for the whole state
  * @param wantsBytes whether to return the bytes
  */
 export async function readState(ctx: Context, actor: Actor, roomId: string, stateVector: Uint8Array | null, wantsBytes: Precondition): Promise<P2pState> {

@@ -45,7 +45,7 @@ export interface RoomReadOptions {
   readonly includeComments: boolean;
   /** The query of the list of threads; all threads by default. */
   readonly query?: ListQuery | undefined;
-  /** Whether a room that nobody has used yet is empty (`unusedRoom`), as its list of threads is, instead of refused. */
+  /** Whether to return a room without threads (`unusedRoom`), and not to throw `room_not_found`, if nobody has used the room yet. */
   readonly emptyIfUnused?: boolean;
   /** A bound above which the room is refused. Without it, the page ends at `MAX_PAGE_CHARS`. */
   readonly bound?: TextBound | undefined;

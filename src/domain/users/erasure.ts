@@ -22,8 +22,8 @@ export function erasedUserOf(text: string): string | null {
 }
 
 /**
- * Removes personal data from the events about users who have been erased since. For a user who was created again, that
- * applies to the events before. Other events are returned unchanged.
+ * Removes the personal data of erased users from events about them. If such a user was created again, the events since then keep
+ * it. Other events are returned unchanged.
  */
 export async function redactErasedUsers(store: Reader, environmentId: string, events: readonly StoredEvent[]): Promise<readonly StoredEvent[]> {
   if (!events.some(({ text }) => isUserEvent(text))) return events;

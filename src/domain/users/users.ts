@@ -50,9 +50,10 @@ export async function putUser(ctx: Context, actor: Actor, userId: string, input:
 }
 
 /**
- * As `putUser`, but within a transaction of the caller and without a result: for a token that is issued to the user then.
- * `rooms` is what the token is confined to, which is stored unless a key confined to rooms issues it for an existing user.
- * Checks the input at once, and resolves with the part that is to be done in the transaction.
+ * Prepares what `putUser` does, for a user to whom a token is issued in the same transaction. Validates the input, throwing as
+ * `putUser` does, and resolves with the function that writes the user in the transaction.
+ *
+ * @param rooms the rooms that the token is confined to. They are stored, unless the user exists and the key is confined to rooms
  */
 export async function preparePutWithToken(ctx: Context, actor: Actor, userId: string, input: unknown, rooms: RoomScope): Promise<(tx: Transaction) => Promise<void>> {
   const put = parsePut(actor, userId, input);

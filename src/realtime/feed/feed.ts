@@ -31,7 +31,7 @@ export interface FeedChannel {
   members: number;
   /** Position of the last event or `seq` frame that was sent to this channel. */
   sentSeq: number;
-  /** Until when the position of the events after `sentSeq` is sent, by `SocketLimits.now`; Infinity if there are none. */
+  /** When a `seq` frame must tell the clients that the channel skipped events after `sentSeq`, by `SocketLimits.now`; Infinity if it skipped none. */
   positionDueAt: number;
   /** Time of the last publication, by `SocketLimits.now`. */
   publishedAt: number;
@@ -46,7 +46,7 @@ export interface FeedSubscriber extends UserSocket {
   channel: FeedChannel | null;
 }
 
-/** The worker that a feed belongs to, as the feed uses it. */
+/** What a feed needs of its worker. */
 export interface FeedHost {
   readonly app: CoreApp;
   readonly store: Store;

@@ -4,9 +4,9 @@ import type { Connection } from '../session/connection.ts';
 /** A connection of this worker in a room. */
 export interface Member {
   readonly connection: Connection;
-  /** As last written to shared memory, or to be written. */
+  /** The membership as it is in shared memory, or will be once the write that has begun ends. */
   membership: Membership;
-  /** Whether it was written to shared memory. */
+  /** Whether a write of the membership to shared memory has begun. */
   written: boolean;
   /** Time at which its activity was last written, by `Clock.monotonic`. */
   touchedAt: number;

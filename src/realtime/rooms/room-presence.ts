@@ -95,7 +95,7 @@ export class RoomPresence {
     this.#refresh();
   }
 
-  /** Does what is due by the clock. `now` is `Clock.monotonic`. */
+  /** Removes users whose grace period has ended, and reads all memberships again when that is due. `now` is `Clock.monotonic`. */
   tick(now: number): void {
     const due = now >= this.#readAllDue;
     if (due) this.#readAll = true;

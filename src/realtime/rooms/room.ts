@@ -31,7 +31,7 @@ interface TypingFrame {
   readonly data: { readonly threadId: string | null; readonly typing: boolean };
 }
 
-/** A room that sockets of this worker have joined. Its memberships are in shared memory; all else is sent and forgotten. */
+/** A room that sockets of this worker have joined. Its memberships are in shared memory; nothing else that members send is kept. */
 export class Room {
   /** Key of the room in shared memory, and its topic on the bus. */
   readonly key: string;
@@ -165,7 +165,7 @@ export class Room {
     });
   }
 
-  /** Does what is due by the clock. `now` is `Clock.monotonic`. */
+  /** Ends the typing of users who have not typed for a while, and does `RoomPresence.tick`. `now` is `Clock.monotonic`. */
   tick(now: number): void {
     for (const frame of this.#typingUsers.expire(now)) this.#channel.publish(frame);
     this.#presence.tick(now);

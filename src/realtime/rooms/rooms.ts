@@ -35,7 +35,7 @@ export class Rooms {
 
   /**
    * Puts a connection into a room and sends it a snapshot. A connection that is already there receives another snapshot.
-   * The caller has checked that the room exists and that the token reaches it. Throws `invalid_request` if the connection
+   * The caller has checked that the room exists and that the token gives access to it. Throws `invalid_request` if the connection
    * is in too many rooms.
    *
    * @param state the new state of the user; undefined leaves it unchanged
@@ -85,7 +85,7 @@ export class Rooms {
     for (const joined of this.joinedBy(connection)) void this.#remove(joined, true);
   }
 
-  /** Removes a connection from the rooms that its token no longer reaches. */
+  /** Removes a connection from the rooms that its token no longer gives access to. */
   rescope(connection: Connection): void {
     for (const joined of this.joinedBy(connection)) if (!inScope(connection.rooms, joined.room.roomId)) void this.leave(joined);
   }
@@ -95,7 +95,7 @@ export class Rooms {
     for (const room of this.#rooms.values()) void room.removeDisconnected(environmentId, userId);
   }
 
-  /** Does what is due by the clock. `now` is `Clock.monotonic`. */
+  /** Calls `tick` of every room. `now` is `Clock.monotonic`. */
   tick(now: number): void {
     for (const room of this.#rooms.values()) room.tick(now);
   }

@@ -36,7 +36,10 @@ export class Heartbeat {
     });
   }
 
-  /** Does what is due by the clock. Called by the timer, and by tests after they advance their clock. */
+  /**
+   * Closes pending sockets after their deadline, updates the rooms, and once a second checks the connections. Called by the timer,
+   * and by tests after they advance their clock.
+   */
   tick(): void {
     const { ctx, limits, pendingSockets, hub, connections, rooms } = this.#services;
     const now = ctx.clock.monotonic();

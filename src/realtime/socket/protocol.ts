@@ -43,7 +43,7 @@ export function okFrame(id: number, data: string): string {
   return `{"type":"ok","id":${id},"data":${data}}`;
 }
 
-/** The reply to a message that failed, or an error without a message if `id` is null. */
+/** The reply to the message `id`, which failed; null for an error that replies to no message. */
 export function errorFrame(id: number | null, { code, message, retryAfter }: CollabError): string {
   const error: FrameError = { code, message, ...(retryAfter === undefined ? {} : { retryAfter }) };
   const body = JSON.stringify(error);

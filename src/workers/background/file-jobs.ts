@@ -6,9 +6,11 @@ import type { Logger } from '../../observability/log.ts';
 
 /** How often it checks for new jobs. Short, because a user may be waiting for a thumbnail. */
 const POLL_MS = 50;
-/** Jobs per batch, the first jobs of one owner that come before those of others, and the time to start them in. */
+/** Jobs per batch. */
 const BATCH = 12;
+/** Jobs of one owner in a batch; more only if the jobs of the other owners do not fill it. */
 const BATCH_OF_OWNER = 3;
+/** Jobs of a batch that have not started after this time, in milliseconds, are put off: a job that goes before may have been added. */
 const BATCH_MS = 1_000;
 /** How many pending jobs are read to find those of different owners. */
 const READ_AHEAD = 500;

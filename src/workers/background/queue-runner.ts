@@ -16,13 +16,16 @@ import type { PluginInfo } from '../../plugins/thread/messages.ts';
 
 /** Jobs of one group that are begun with one commit. */
 const LEASE_BATCH = 16;
-/** How long jobs collect, in milliseconds, that are added or end while others are begun: it takes a read of the queue and a commit. */
+/**
+ * Milliseconds before the next round if jobs were added or have ended during a round. A round costs a read of the queue and a
+ * commit, and so serves more jobs.
+ */
 const COLLECT_MS = 10;
 /** How long an attempt may take beyond its deadline until its end is on disk, in milliseconds. */
 const LEASE_MARGIN_MS = 10_000;
 const MAX_RETRY_AFTER_MS = 7 * 24 * 3_600_000;
 const JITTER = 0.1;
-/** How much the clock may be corrected between two polls without being set back, in milliseconds. */
+/** If the wall clock goes back by more than this between two polls, in milliseconds, it was set back; by less, it was corrected. */
 const CLOCK_STEP_MS = 1_000;
 
 /** Dependencies of a queue. */
