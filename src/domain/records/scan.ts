@@ -4,8 +4,8 @@ import type { Entry, RangeOptions, Store } from '../../ports/store.ts';
 const SLICE = 500;
 
 /**
- * The entries of a partition in slices of `limit`, 500 by default; no slice is empty. Each is current when it is read: entries
- * may be put and deleted meanwhile.
+ * The entries of a partition, in slices of `limit` entries, 500 by default; no slice is empty. `prefix` and `reverse` are those
+ * of `Reader.range`. Each slice is current when it is read: entries may be put and deleted meanwhile.
  */
 export async function* scanSlices(store: Store, partition: string, { prefix, reverse, limit = SLICE }: Omit<RangeOptions, 'after'> = {}): AsyncIterable<readonly Entry[]> {
   for (let after: string | undefined; ; ) {
