@@ -210,6 +210,27 @@ t.test('the queue is for moderators, within their rooms', async (t) => {
   t.equal((await tenant.request('POST', `/moderation/${item.id}/approve`, { headers: await user('moderator') })).status, 200);
 });
 
+t.test('the files of held content are served within the rooms of the credential only', async (t) => {
+  const { service, tenant, thread } = await start(t);
+  const fileOf = async (): Promise<{ id: string }> => (await upload(tenant, { bytes: await png(20), type: 'image/png' })).json;
+  const [ofComment, ofThread, ofEdit] = [await fileOf(), await fileOf(), await fileOf()];
+  await addComment(tenant, thread.id, { body: HELD_TEXT, attachmentIds: [ofComment.id] });
+  await addThread(tenant, 'room', { body: HELD_TEXT, attachmentIds: [ofThread.id] });
+  done(200, await tenant.request('PATCH', `/comments/${thread.comments[0]?.id}`, { body: { body: HELD_TEXT, attachmentIds: [ofEdit.id] } }));
+  const get = (headers: Record<string, string>, query = '') => Promise.all([ofComment, ofThread, ofEdit].map(async ({ id }) => (await fetch(`${service.urls[0]}/files/${tenant.environment.id}/${id}${query}`, { headers })).status));
+  const user = (userId: string, role: 'member' | 'moderator', rooms: string[]) => tenant.userHeaders({ userId, role, rooms });
+  const key = async (rooms: string) => ({ Authorization: `Bearer ${(await tenant.newKey({ rooms })).value}` });
+  for (const [userId, role] of [['mod', 'moderator'], ['ann', 'member']] as const) {
+    t.strictSame(await get(await user(userId, role, ['other'])), [403, 403, 403], `${userId} elsewhere`);
+    t.strictSame(await get(await user(userId, role, ['room'])), [200, 200, 200], `${userId} in the room`);
+  }
+  t.strictSame(await get(await user('bob', 'member', ['other'])), [404, 404, 404]);
+  for (const userId of ['ann', 'bob']) {
+    t.strictSame(await get(await key('other'), `?userId=${userId}`), [403, 403, 403], `a key for other rooms that acts for ${userId}`);
+    t.strictSame(await get(await key('room'), `?userId=${userId}`), [200, 200, 200], `a key for the room that acts for ${userId}`);
+  }
+});
+
 t.test('deleting the comment, thread or room, and erasing the author, remove held items with their files', async (t) => {
   const { service, tenant, thread } = await start(t);
   const hold = async (threadId: string) => {

@@ -7,6 +7,7 @@ import { parseThread } from '../comments/thread-view.ts';
 import type { UserActor } from '../access/actor.ts';
 import { type Context, requireFileStorage } from '../context.ts';
 import { findFile } from './find-file.ts';
+import { findOpenItem } from '../moderation/queue.ts';
 import { fileOfThumbnail, requestThumbnail, thumbnailName } from './file-jobs.ts';
 import { THREAD_KEY } from '../records/partitions.ts';
 
@@ -40,7 +41,7 @@ export async function openFile(
 ): Promise<ServedFile> {
   if (actor.environment.id !== environmentId) throw new CollabError('forbidden', 'The credentials belong to a different environment than the file');
   const file = await requireFile(ctx, environmentId, fileId);
-  if (file.held === true) requireHeldFileAccess(actor, file);
+  if (file.held === true) await requireHeldFileAccess(ctx, actor, file);
   else if (actor.rooms !== null && file.commentId !== null) await requireLinkedCommentAccess(ctx, actor, file.commentId);
   const { mimeType, filename, type } = file.attachment;
   const tag = file.sha256.slice(0, 32);
@@ -76,9 +77,14 @@ async function requireFile(ctx: Context, environmentId: string, fileId: string):
   return file;
 }
 
-/** A file of held content exists only for the user who uploaded it, and for moderators. */
-function requireHeldFileAccess(actor: UserActor, { uploadedBy }: StoredFile): void {
+/** A file of held content exists only for the user who uploaded it, and for moderators; for both within their rooms. */
+async function requireHeldFileAccess({ store }: Context, actor: UserActor, { uploadedBy, commentId }: StoredFile): Promise<void> {
   if (actor.userId !== uploadedBy && actor.role !== 'moderator') throw fileNotFound();
+  if (actor.rooms === null || commentId === null) return;
+  const environmentId = actor.environment.id;
+  const item = (await findOpenItem(store, environmentId, 'comment', commentId)) ?? (await findOpenItem(store, environmentId, 'edit', commentId));
+  if (item === undefined) throw fileNotFound();
+  requireRoomAccess(actor, item.roomId);
 }
 
 async function requireLinkedCommentAccess(ctx: Context, actor: UserActor, commentId: string): Promise<void> {
