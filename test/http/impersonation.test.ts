@@ -33,6 +33,13 @@ t.test('an upload belongs to the user for whom it was made, who can attach it', 
   t.equal((await getFile(tenant, json.url)).status, 200, 'with the headers of a browser as before');
 });
 
+t.test('a shared cache is told that the file is for the key alone', async (t) => {
+  const { json } = await uploadFor('?userId=ann');
+  const answer = await fetch(`${json.url}?userId=ann`, { headers: { Authorization: `Bearer ${tenant.secretKey}` } });
+  await answer.arrayBuffer();
+  t.equal(answer.headers.get('vary'), 'X-Service-Key, X-Service-Token, Authorization, Origin');
+});
+
 t.test('without userId the headers of a browser are required', async (t) => {
   const hint = 'add ?userId=<user> for the user for whom the key acts, or send the publishable key in X-Service-Key and the token of a user in X-Service-Token';
   t.match(await uploadFor(''), { status: 401, json: { error: `X-Service-Key is missing: a secret key was sent, but no user; ${hint}` } });

@@ -32,19 +32,13 @@ export interface FilesDeps {
 export const FILES_PREFIX = '/files/';
 const PATTERN = '/files/:environmentId/:fileId';
 
-/** The headers of every file, in one value (see net/response-headers.ts). They keep browsers from treating a file as a page. */
-const FILE_HEAD: Header = [
-  'Cache-Control',
-  [
-    'public, max-age=31536000, immutable',
-    'Vary: X-Service-Key, X-Service-Token, Origin',
-    'X-Content-Type-Options: nosniff',
-    "Content-Security-Policy: default-src 'none'; sandbox",
-    'Cross-Origin-Resource-Policy: cross-origin',
-    'Accept-Ranges: bytes',
-    'Referrer-Policy: no-referrer',
-  ].join('\r\n'),
-];
+/** The request headers with the credentials of a browser. */
+const USER_HEADERS = 'X-Service-Key, X-Service-Token';
+
+/** The headers of files for browsers. */
+const USER_FILE_HEAD = fileHead(USER_HEADERS);
+/** The headers of files for secret keys: without `Authorization` in `Vary`, a shared cache would serve them to everyone (RFC 9111, section 3.5). */
+const KEY_FILE_HEAD = fileHead(`${USER_HEADERS}, Authorization`);
 
 /** Serves uploads and thumbnails to the users of their environment (docs/api.md, "Files"). */
 export class Files {
@@ -70,7 +64,7 @@ export class Files {
       const match = this.#router.find(head.method, head.path);
       if (match === null) throw routeNotFound(head);
       const actor = await authenticateUserOf(ctx, head, log, head.authorization === '' ? null : { key: await lookUpKey(ctx, head.authorization), access: 'read' });
-      // FILE_HEAD has a Vary of its own, which includes Origin.
+      // The headers of files have a Vary of their own, which includes Origin.
       cors = corsHeaders(actor.environment, head.origin).filter(([name]) => name !== 'Vary');
       await this.#respond(exchange, actor, match.params, [...headers, ...cors]);
     } catch (thrown) {
@@ -90,7 +84,7 @@ export class Files {
     const thumbnail = new URLSearchParams(head.query).get('thumb') === '1';
     const file = await openFile(this.#deps.ctx, actor, { environmentId, fileId, thumbnail });
     const etag = `"${file.tag}"`;
-    const all: Header[] = [FILE_HEAD, ...headers, ['ETag', etag]];
+    const all: Header[] = [head.authorization === '' ? USER_FILE_HEAD : KEY_FILE_HEAD, ...headers, ['ETag', etag]];
     if (!isModified(head, etag)) return exchange.send(304, all, '');
     all.push(['Content-Type', file.mimeType], ['Content-Disposition', `inline; filename*=UTF-8''${encodeExtended(file.filename)}`]);
     const bytes = this.#small.get(cacheKey(file));
@@ -116,6 +110,24 @@ export class Files {
       await reader.close();
     }
   }
+}
+
+/**
+ * The headers of every file, in one value (see net/response-headers.ts). They keep browsers from treating a file as a page.
+ *
+ * @param credentials the request headers that a cache must include in its key
+ */
+function fileHead(credentials: string): Header {
+  const value = [
+    'public, max-age=31536000, immutable',
+    `Vary: ${credentials}, Origin`,
+    'X-Content-Type-Options: nosniff',
+    "Content-Security-Policy: default-src 'none'; sandbox",
+    'Cross-Origin-Resource-Policy: cross-origin',
+    'Accept-Ranges: bytes',
+    'Referrer-Policy: no-referrer',
+  ].join('\r\n');
+  return ['Cache-Control', value];
 }
 
 const cacheKey = ({ environmentId, blob }: ServedFile): string => `${environmentId} ${blob}`;
