@@ -4,7 +4,7 @@ import { commentLink } from '../shared/comment-link.ts';
 import { displayName, excerpt } from '../shared/comment-text.ts';
 import type { Config } from './config.ts';
 import { readKeys } from './keys.ts';
-import { removeSubscription, type Subscription } from './subscriptions.ts';
+import { readSubscription, removeSubscription, type Subscription } from './subscriptions.ts';
 
 const DAY_SECONDS = 86_400;
 /** A push message has at most 4 096 bytes, of which encryption takes about 100: texts are cut far below that. */
@@ -16,19 +16,22 @@ const MAX_URL = 1_000;
 export interface PushJob {
   readonly userId: string;
   readonly notificationId: string;
+  /** The subscription at the time of the notification. */
   readonly subscription: Subscription;
 }
 
 /**
- * Pushes a notification to a browser. Resolves without a message if it was read or removed, or the user lost the room, meanwhile. A subscription that no
- * longer exists (404, 410) is removed.
+ * Pushes a notification to a browser. Resolves without a message if it was read or removed, the user lost the room, or the
+ * browser belongs to the user no more, meanwhile. A subscription that the push service does not know (404, 410) is removed.
  *
  * @throws Permanent if the push service refuses the message finally
  * @throws RetryAfter if it asks to wait
  */
 export async function push(host: PluginHost<Config>, { payload }: Job, { config }: JobContext<Config>, environment: PluginEnvironment): Promise<void> {
-  const { userId, notificationId, subscription } = payload as unknown as PushJob;
+  const { userId, notificationId, subscription: former } = payload as unknown as PushJob;
   const kv = host.kv(environment);
+  const subscription = await readSubscription(kv, userId, former.endpoint);
+  if (subscription === undefined) return;
   const keys = await readKeys(kv);
   if (keys === undefined) throw new Permanent(`the environment has no keys: \`collab web-push keys --env ${environment.slug}\` makes them`);
   const notification = await host.data.notification(environment, userId, notificationId);

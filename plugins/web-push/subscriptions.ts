@@ -29,6 +29,11 @@ export async function addSubscription(kv: Kv, userId: string, { endpoint, keys: 
   await kv.put(ownerKeyOf(endpoint), userId);
 }
 
+/** The subscription of a user with an endpoint; undefined if it was removed, or another user has it. */
+export async function readSubscription(kv: Kv, userId: string, endpoint: string): Promise<Subscription | undefined> {
+  return (await kv.get(keyOf(userId, endpoint))) as Subscription | undefined;
+}
+
 /** The subscriptions of a user. */
 export async function listSubscriptions(kv: Kv, userId: string): Promise<Subscription[]> {
   const entries = await kv.list({ prefix: prefixOf(userId), limit: MAX_PER_USER });

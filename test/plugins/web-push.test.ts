@@ -76,6 +76,38 @@ t.test('a browser in which another user signs in no longer gets what is for the 
   t.same((await host.kv.list()).map(({ key }) => key), ['vapid-keys']);
 });
 
+t.test('a push that is tried again does not reach a browser that the user has left meanwhile', async (t) => {
+  const left: Record<string, (host: TestHost, endpoint: string) => Promise<unknown>> = {
+    'the user unsubscribed': (host, endpoint) => host.route('DELETE subscription', { userId: 'bob', body: JSON.stringify({ endpoint }) }),
+    'another user subscribed': (host, endpoint) => subscribe(host, newBrowser(), endpoint, 'cleo'),
+    'the user was erased': (host) => host.emit(userUpdated(2, 'bob', { erased: true })),
+  };
+  for (const [what, leave] of Object.entries(left)) {
+    const { host, receiver } = await setUp(t);
+    receiver.answer = 503;
+    await notify(host, 1);
+    await host.runJobs();
+    t.equal(receiver.received.length, 1);
+    receiver.answer = 201;
+    await leave(host, `${receiver.url}/push/1`);
+    await host.runJobs(60_000);
+    t.equal(receiver.received.length, 1, what);
+    t.same(await host.queue('pushes').count(), { waiting: 0, dead: 0 });
+  }
+});
+
+t.test('a push that is tried again is encrypted for the keys with which the browser has subscribed last', async (t) => {
+  const { host, receiver } = await setUp(t);
+  receiver.answer = 503;
+  await notify(host, 1);
+  await host.runJobs();
+  receiver.answer = 201;
+  const renewed = newBrowser();
+  await subscribe(host, renewed, `${receiver.url}/push/1`);
+  await host.runJobs(60_000);
+  t.match(JSON.parse(renewed.decrypt((receiver.received[1] as Received).body)), { notificationId: 'ntf_1' });
+});
+
 t.test('the subscriptions of a user who is erased are removed, so that a later user with the id does not push to their browsers', async (t) => {
   const { host, receiver } = await setUp(t);
   await subscribe(host, newBrowser(), `${receiver.url}/push/2`);
