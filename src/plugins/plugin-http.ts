@@ -30,7 +30,9 @@ export function pluginHttp(allowPrivate: boolean, now: () => number): Http {
 /** The wait of a `Retry-After` header, in seconds or until a date, in milliseconds; null for none or an invalid one. */
 export function retryAfterOf(header: string | undefined, now: number): number | null {
   if (header === undefined) return null;
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000;
-  const at = Date.parse(header);
+  // Some services send fractions of a second.
+  if (/^\d{1,9}(\.\d{1,9})?$/.test(header)) return Math.ceil(Number(header) * 1_000);
+  // `Date.parse` reads numbers, and words with a number, as years of the past. All formats of dates in HTTP begin with the day of the week.
+  const at = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(header) ? Date.parse(header) : Number.NaN;
   return Number.isNaN(at) ? null : Math.max(0, at - now);
 }
