@@ -1,9 +1,12 @@
-import type { Payload, PluginEvent } from '../../src/plugins/api.ts';
+import type { Data, Payload, PluginEnvironment, PluginEvent } from '../../src/plugins/api.ts';
 
 /** The largest body in bytes, as Standard Webhooks recommends. */
 const MAX_BYTES = 20 * 1024;
 /** The longest text in a thin body, in UTF-16 units. The longest id is that of a room. */
 const MAX_ID = 512;
+
+/** The fields of a user with personal data, and their values after an erasure. */
+const ERASED: Readonly<Record<string, Payload>> = { name: null, avatarUrl: null, metadata: {}, firstSeenAt: null, lastSeenAt: null, online: false };
 
 /** The id of a delivery, and its content. */
 export interface Message {
@@ -25,6 +28,18 @@ export function messageOf(event: PluginEvent): Message {
   const full = render(event, { ...fieldsOf(event.data), ...place });
   const body = Buffer.byteLength(full) <= MAX_BYTES ? full : render(event, { ...idsOf(event.data), ...place, thin: true });
   return { eventId, type, seq, body };
+}
+
+/**
+ * The body of a message as it may be sent now: without the personal data of a user who was erased since, as the log returns the
+ * event then. A later user with the id changes nothing of that.
+ */
+export async function currentBody(data: Data, environment: PluginEnvironment, { type, body }: Pick<Message, 'type' | 'body'>): Promise<string> {
+  if (type !== 'user.updated') return body;
+  const message = JSON.parse(body) as { readonly timestamp: string; readonly data: Readonly<Record<string, Payload>> & { readonly userId: string } };
+  const user = await data.user(environment, message.data.userId);
+  if (user !== undefined && user.createdAt <= message.timestamp) return body;
+  return JSON.stringify({ ...message, data: Object.fromEntries(Object.entries(message.data).map(([name, value]) => [name, name in ERASED ? ERASED[name] : value])) });
 }
 
 function render({ type, at }: PluginEvent, data: object): string {

@@ -1,6 +1,6 @@
 import { Permanent, type Job, type PluginEnvironment, type PluginHost, RetryAfter } from '../../src/plugins/api.ts';
 import { changeEndpoint, type Endpoint, readEndpoint } from './endpoints.ts';
-import type { Message } from './body.ts';
+import { currentBody, type Message } from './body.ts';
 import { send } from './send.ts';
 
 const SECOND = 1_000;
@@ -40,7 +40,8 @@ export async function deliver(host: PluginHost<unknown>, job: Job, attempt: numb
   if (endpoint === undefined) return;
   if (endpoint.disabled !== null) throw new Permanent(`the endpoint is disabled: ${endpoint.disabled}`);
 
-  const outcome = await send(host.http, endpoint, delivery, host.now());
+  const body = await currentBody(host.data, environment, delivery);
+  const outcome = await send(host.http, endpoint, { eventId, body }, host.now());
   const fields = { environment: environment.slug, endpoint: endpointId, url: endpoint.url, event: eventId, seq, attempt };
   if (outcome.ok) {
     if (endpoint.failing === null) return;

@@ -1,10 +1,11 @@
 import { Webhook } from 'standardwebhooks';
 import t, { type Test } from 'tap';
+import { RETRY_DELAYS_MS } from '../../plugins/webhook/deliver.ts';
 import { pagesOf } from '../../plugins/webhook/deliveries.ts';
 import webhook from '../../plugins/webhook/index.ts';
 import { request } from '../doubles/plugin-data.ts';
 import { environment, hostPlugin, type TestHost } from '../doubles/plugin-host.ts';
-import { commentCreated, notificationCreated } from '../helpers/plugin-events.ts';
+import { commentCreated, notificationCreated, userUpdated } from '../helpers/plugin-events.ts';
 import { type Answer, type Received, type Receiver, startReceiver } from '../helpers/receiver.ts';
 
 const MINUTE = 60_000;
@@ -150,6 +151,28 @@ t.test('Retry-After of 429 and 503 makes the wait longer, but never shorter', as
   t.equal(receiver.received.length, 2);
   await host.runJobs(1);
   t.equal(receiver.received.length, 3);
+});
+
+t.test('the data of a user who was erased meanwhile is sent no more, neither at the next attempt nor by a replay', async (t) => {
+  const at = '2026-01-05T12:00:00.000Z';
+  const personal = { name: 'Zoe', avatarUrl: 'https://example.com/zoe.png', metadata: { phone: '555' } };
+  const updated = (seq: number) => ({ ...userUpdated(seq, 'zoe'), data: { ...(userUpdated(seq, 'zoe').data as object), ...personal } });
+  const user = { id: 'zoe', userId: 'zoe', email: null, kind: 'user', createdAt: at, updatedAt: at, firstSeenAt: null, lastSeenAt: null, ...personal } as const;
+  const { host, receiver, added } = await setUp(t, 500);
+  host.data.users.set('zoe', user);
+  await host.emit(updated(1));
+  await host.runJobs();
+  t.match(bodyOf(receiver.received[0] as Received), { data: personal }, 'before');
+  host.data.users.delete('zoe');
+  await host.runJobs(5_000);
+  t.match(bodyOf(receiver.received[1] as Received), { type: 'user.updated', timestamp: at, data: { userId: 'zoe', name: null, avatarUrl: null, metadata: {}, seq: 1 } });
+  t.notMatch(receiver.received[1]?.body.toString(), /Zoe|zoe\.png|555/);
+  host.data.users.set('zoe', { ...user, createdAt: '2026-01-05T12:00:05.000Z', name: 'Another Zoe' });
+  for (const wait of RETRY_DELAYS_MS.slice(1)) await host.runJobs(wait);
+  await host.command(`replay ${added.id}:evt_1`);
+  receiver.answer = 200;
+  await host.runJobs();
+  t.notMatch(receiver.received.slice(1).map(({ body }) => body.toString()).join(), /Zoe|zoe\.png|555/, 'also if another user has the id since');
 });
 
 t.test('410 disables the endpoint until it is enabled', async (t) => {
