@@ -1,12 +1,8 @@
 import { definePlugin, type NewJob, type Payload, type PluginEvent, type PluginNotification } from '../../src/plugins/api.ts';
 import type { Place } from '../shared/comment-link.ts';
 import { type Config, ConfigSchema, keyOf, targetsOf } from './config.ts';
-import { post, type PostJob } from './post.ts';
+import { post, type PostJob, RETRY_DELAYS_MS } from './post.ts';
 import { isPosted, markPosted } from './posted.ts';
-
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
 
 /** Posts comments to channels of Slack, Mattermost and Discord (docs/channels.md). */
 export default definePlugin({
@@ -16,10 +12,12 @@ export default definePlugin({
   config: ConfigSchema,
   setup(host) {
     const posts = host.queue('posts', (job, context, environment) => post(host, job, context, environment), {
-      retryDelaysMs: [10 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR],
+      retryDelaysMs: RETRY_DELAYS_MS,
       concurrency: 64,
-      // Slack asks for one message per second and webhook. Messages stay in order, unless one is tried again.
+      // Slack takes about one message per second and webhook: while one waits for that, those behind it spend no attempts.
+      // Messages stay in order, unless one is tried again.
       groupConcurrency: 1,
+      timeoutMs: 60_000,
     });
     for (const type of ['thread.created', 'comment.created'] as const) {
       host.action(type, async (event, { config, environment }) => {

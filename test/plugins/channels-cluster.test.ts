@@ -68,6 +68,37 @@ t.test('a mention arrives by webhook, mail, Slack and push, unless the settings 
   t.match(await call('GET', '/users/bob/notifications'), { body: { unreadCount: 2 } }, 'the inbox has both');
 });
 
+t.test('a burst of comments is posted as fast as the target takes messages, and none is lost', async (t) => {
+  let accepted = 0;
+  let openAt = 0;
+  const slack = await startReceiver(t, (response, { at }) => {
+    const taken = at >= openAt;
+    if (taken) {
+      accepted++;
+      openAt = at + 300;
+    }
+    response.writeHead(taken ? 200 : 429, { 'retry-after': '0.3' }).end();
+  });
+  const { thread } = await startPluginCluster(t, [{ use: 'slack', allowPrivate: true, config: { targets: [{ url: slack.url }] } }]);
+  for (let i = 0; i < 8; i++) await thread(`Thread ${i}`);
+  await until(() => accepted === 8);
+  t.ok(slack.received.length < 3 * 8, 'those that wait do not ask');
+});
+
+t.test('a webhook that is tried again after its user was erased has no personal data', async (t) => {
+  const hook = await startReceiver(t, 500);
+  const { call, run } = await startPluginCluster(t, [{ use: 'webhook', allowPrivate: true }]);
+  await run('webhook', 'add', '--url', hook.url, '--events', 'user.updated');
+  await call('PUT', '/users/zoe', { name: 'Zoe Example', metadata: { phone: '555' } });
+  const about = () => hook.received.map(({ body }) => String(body)).filter((body) => body.includes('"userId":"zoe"') && !body.includes('"erased"'));
+  await until(() => about().length === 1);
+  t.match(about()[0], /Zoe Example/);
+  await call('DELETE', '/users/zoe');
+  await until(() => about().length === 2);
+  t.match(JSON.parse(about()[1] ?? ''), { data: { userId: 'zoe', name: null, metadata: {} } });
+  t.notMatch(about()[1], /Zoe Example|555/);
+});
+
 t.test('an endpoint that does not answer delays no other', async (t) => {
   const [silent, healthy] = [await startReceiver(t, () => {}), await startReceiver(t)];
   const cluster = await startPluginCluster(t, [{ use: 'webhook', allowPrivate: true }]);

@@ -118,6 +118,31 @@ t.test('429 is tried again when it says, and an error by plan', async (t) => {
   t.same(await host.queue('posts').count(), { waiting: 0, dead: 0 });
 });
 
+t.test('a target that asks for a short wait gets the message after it, within the same attempt', async (t) => {
+  const { host, receiver } = await setUp(t);
+  receiver.answer = (response) => void response.writeHead(receiver.received.length < 3 ? 429 : 200, { 'retry-after': '0.2' }).end();
+  await comment(host, 1);
+  await host.runJobs();
+  t.equal(receiver.received.length, 3);
+  t.same(await host.queue('posts').count(), { waiting: 0, dead: 0 });
+  const [first, second] = receiver.received.map(({ at }) => at) as [number, number];
+  t.ok(second - first >= 990, 'a second later: a target that takes a message per second is not asked more often');
+});
+
+t.test('a target that is down is tried again by plan, whatever short wait it asks for, and the last failure is logged', async (t) => {
+  const { host, receiver } = await setUp(t);
+  receiver.answer = { status: 503, headers: { 'retry-after': '1' } };
+  await comment(host, 1);
+  for (const [attempt, wait] of [0, 10_000, 60_000, 300_000, 1_800_000, 7_200_000].entries()) {
+    if (wait > 0) await host.runJobs(wait - 1);
+    t.equal(receiver.received.length, attempt);
+    await host.runJobs(1);
+    t.equal(receiver.received.length, attempt + 1);
+  }
+  t.same(await host.queue('posts').count(), { waiting: 0, dead: 1 });
+  t.match(host.logged, [{ level: 'error', message: /after its last attempt/, fields: { comment: 'com_1', reason: '127.0.0.1:' } }]);
+});
+
 t.test('a refusal is final and logged without the URL, which is a secret', async (t) => {
   const { host, receiver } = await setUp(t);
   receiver.answer = (response) => void response.writeHead(404).end('no_service');
