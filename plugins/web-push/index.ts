@@ -3,10 +3,8 @@ import { definePlugin, type HookContext, type Payload, type PluginHost, type Plu
 import { erasedUserOf } from '../shared/erased-user.ts';
 import { type Config, ConfigSchema } from './config.ts';
 import { createKeys, readKeys } from './keys.ts';
-import { push, type PushJob } from './push.ts';
+import { push, type PushJob, RETRY_DELAYS_MS } from './push.ts';
 import { addSubscription, listSubscriptions, parseEndpoint, parseSubscription, removeAllOf, removeSubscription } from './subscriptions.ts';
-
-const MINUTE_MS = 60_000;
 
 /** Notifies browsers, also while the page is closed (docs/channels.md). */
 export default definePlugin({
@@ -16,7 +14,7 @@ export default definePlugin({
   config: ConfigSchema,
   setup(host) {
     const pushes = host.queue('pushes', (job, context, environment) => push(host, job, context, environment), {
-      retryDelaysMs: [10_000, MINUTE_MS, 10 * MINUTE_MS, 60 * MINUTE_MS],
+      retryDelaysMs: RETRY_DELAYS_MS,
       concurrency: 32,
       groupConcurrency: 4,
     });

@@ -7,6 +7,9 @@ import { readKeys } from './keys.ts';
 import { readSubscription, removeSubscription, type Subscription } from './subscriptions.ts';
 
 const DAY_SECONDS = 86_400;
+const MINUTE_MS = 60_000;
+/** Waits before the second to fifth attempt. */
+export const RETRY_DELAYS_MS: readonly number[] = [10_000, MINUTE_MS, 10 * MINUTE_MS, 60 * MINUTE_MS];
 /** A push message has at most 4 096 bytes, of which encryption takes about 100: texts are cut far below that. */
 const MAX_TEXT = 300;
 const MAX_NAME = 80;
@@ -25,9 +28,10 @@ export interface PushJob {
  * browser belongs to the user no more, meanwhile. A subscription that the push service does not know (404, 410) is removed.
  *
  * @throws Permanent if the push service refuses the message finally
- * @throws RetryAfter if it asks to wait
+ * @throws RetryAfter if it asks for a longer wait than planned
+ * @throws Error otherwise: the queue tries again
  */
-export async function push(host: PluginHost<Config>, { payload }: Job, { config }: JobContext<Config>, environment: PluginEnvironment): Promise<void> {
+export async function push(host: PluginHost<Config>, { payload }: Job, { config, attempt }: JobContext<Config>, environment: PluginEnvironment): Promise<void> {
   const { userId, notificationId, subscription: former } = payload as unknown as PushJob;
   const kv = host.kv(environment);
   const subscription = await readSubscription(kv, userId, former.endpoint);
@@ -53,9 +57,14 @@ export async function push(host: PluginHost<Config>, { payload }: Job, { config 
     host.log.info({ environment: environment.slug, user: userId, reason }, 'a push subscription has ended and was removed');
     return;
   }
-  if (status === 429 || status >= 500) throw retryAfterMs === null ? new Error(reason) : new RetryAfter(reason, retryAfterMs);
-  host.log.error({ environment: environment.slug, user: userId, reason }, 'a push message was refused');
-  throw new Permanent(reason);
+  const fields = { environment: environment.slug, user: userId, reason };
+  if (status !== 429 && status < 500) {
+    host.log.error(fields, 'a push message was refused');
+    throw new Permanent(reason);
+  }
+  const planned = RETRY_DELAYS_MS[attempt - 1];
+  if (planned === undefined) host.log.error(fields, 'a push message was not sent after its last attempt');
+  throw retryAfterMs !== null && planned !== undefined && retryAfterMs > planned ? new RetryAfter(reason, retryAfterMs) : new Error(reason);
 }
 
 /** The payload for the service worker of the page; null if the comment does not exist any more. */

@@ -147,6 +147,20 @@ t.test('429 and errors are tried again, and a refusal is not', async (t) => {
   t.match(await host.queue('pushes').list(environment, { state: 'dead' }), [{ lastError: /answered 403/ }]);
 });
 
+t.test('a push service that is down is asked again by plan, whatever short wait it asks for, and the last failure is logged', async (t) => {
+  const { host, receiver } = await setUp(t);
+  receiver.answer = { status: 503, headers: { 'retry-after': '1' } };
+  await notify(host, 1);
+  for (const [attempt, wait] of [0, 10_000, 60_000, 600_000, 3_600_000].entries()) {
+    if (wait > 0) await host.runJobs(wait - 1);
+    t.equal(receiver.received.length, attempt);
+    await host.runJobs(1);
+    t.equal(receiver.received.length, attempt + 1);
+  }
+  t.same(await host.queue('pushes').count(), { waiting: 0, dead: 1 });
+  t.match(host.logged, [{ level: 'error', message: /after its last attempt/, fields: { user: 'bob' } }]);
+});
+
 t.test('what was read, and what settings or filters keep back, is not pushed', async (t) => {
   const { host, receiver } = await setUp(t);
   await notify(host, 1);
