@@ -287,8 +287,13 @@ t.test('a comment is reported once per user, and the reports are dismissed or th
   done(200, await approve(tenant, item as ItemView));
   t.strictSame(await queueOf(tenant, 'reported'), []);
   t.equal((await report({ userId: 'bob' })).status, 200, 'a dismissed report cannot be repeated');
+  service.clock.advance(1_000);
   t.equal((await report({ userId: 'ann' })).status, 201, 'others open another item');
   const [second] = await queueOf(tenant, 'reported');
+  t.match(second, { reportCount: 1 });
+  t.strictSame(second?.reports.map(({ userId }) => userId), ['ann'], 'which shows the reports since the decision');
+  const dismissed = done(200, await tenant.request<{ item: ItemView }>('GET', `/moderation/${item?.id}`)).item;
+  t.strictSame(dismissed.reports.map(({ userId }) => userId), ['bob', 'mod'], 'and the dismissed one those before it');
   await addComment(tenant, thread.id, { body: 'stays' });
   done(200, await reject(tenant, second as ItemView));
   t.match(await commentsOf(tenant, thread.id), [{ body: 'stays' }]);

@@ -15,8 +15,9 @@ import { readPage } from '../lists/paging.ts';
 import { moderationIndexOf, moderationOf, reportsOf } from '../records/partitions.ts';
 import { authorPrefix, findItem, statePrefix } from './queue.ts';
 
-/** The most reports that an item shows. */
+/** The most reports that an item shows, and the most reports of a comment among which they are found. */
 const MAX_SHOWN_REPORTS = 100;
+const MAX_READ_REPORTS = 1_000;
 
 /**
  * A page of the moderation queue, oldest first by default: the items of the state in the query, `held` when absent. Throws
@@ -80,7 +81,7 @@ function renderForAuthor({ id, kind, state, roomId, threadId, commentId, comment
 async function renderItem({ store }: Context, environmentId: string, item: ModerationItem): Promise<string> {
   const { id, kind, state, roomId, threadId, commentId, userId, plugin, reason, createdAt, decidedAt, decidedBy, rejection, thread } = item;
   const comment = kind === 'report' || kind === 'edit' ? await currentComment(store, environmentId, commentId) : null;
-  const reports = kind === 'report' ? await reportsAbout(store, environmentId, commentId) : [];
+  const reports = kind === 'report' ? await reportsOfItem(store, environmentId, item) : [];
   const view = {
     ...{ id, kind, state, roomId, threadId, commentId, userId, plugin, reason },
     comment: item.comment ?? comment,
@@ -99,9 +100,11 @@ async function currentComment(store: Reader, environmentId: string, commentId: s
   return text === undefined ? null : (JSON.parse(text) as Comment);
 }
 
-async function reportsAbout(store: Reader, environmentId: string, commentId: string): Promise<Report[]> {
-  const entries = await store.range(reportsOf(environmentId), { prefix: `${commentId}/`, limit: MAX_SHOWN_REPORTS });
-  return entries.map(({ value }) => JSON.parse(value) as Report).toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+/** The latest reports of an item, oldest first, without those of the items about the same comment before and after it. */
+async function reportsOfItem(store: Reader, environmentId: string, { commentId, createdAt, decidedAt }: ModerationItem): Promise<Report[]> {
+  const entries = await store.range(reportsOf(environmentId), { prefix: `${commentId}/`, limit: MAX_READ_REPORTS });
+  const reports = entries.map(({ value }) => JSON.parse(value) as Report).filter((report) => report.createdAt >= createdAt && (decidedAt === null || report.createdAt <= decidedAt));
+  return reports.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)).slice(-MAX_SHOWN_REPORTS);
 }
 
 function isReachable({ rooms }: Actor, { roomId }: ModerationItem): boolean {
