@@ -3,6 +3,7 @@ import type { Kv, PluginEnvironment, PluginHost, RouteResponse, RouteRequest } f
 
 const KEY = 'unsubscribe-key';
 const PATH = 'unsubscribe';
+const ENDED = '<p>You get no more mails about comments.</p>';
 
 /** The address at which a user ends the mails, signed for this user; null without `publicUrl`. It does not expire. */
 export async function unsubscribeUrl(host: PluginHost<unknown>, environment: PluginEnvironment, userId: string): Promise<string | null> {
@@ -23,8 +24,11 @@ export function registerUnsubscribe(host: PluginHost<unknown>): void {
   });
   host.route({ method: 'POST', path: PATH, credential }, async ({ query }, { environment }) => {
     if (!(await isSigned(host.kv(environment), query))) return invalid;
-    for (const kind of ['mention', 'reply'] as const) await host.data.setPreference(environment, query['user'] ?? '', host.name, kind, false);
-    return page(200, '<p>You get no more mails about comments.</p>');
+    const userId = query['user'] ?? '';
+    // The link is valid after the erasure of its user too, of whom nothing may be stored then.
+    if ((await host.data.user(environment, userId)) === undefined) return page(200, ENDED);
+    for (const kind of ['mention', 'reply'] as const) await host.data.setPreference(environment, userId, host.name, kind, false);
+    return page(200, ENDED);
   });
 }
 

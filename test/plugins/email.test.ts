@@ -139,6 +139,16 @@ t.test('one click ends the mails, a visit of the link does not, and nobody can f
   t.same([...host.data.off], ['bob email mention', 'bob email reply']);
 });
 
+t.test('a click after the erasure of the user stores nothing about them', async (t) => {
+  const { host, server } = await setUp(t);
+  await notify(host, 1);
+  await host.runJobs(5 * MINUTE);
+  const { url } = (only(server).headers.get('list') as { unsubscribe: { url: string } }).unsubscribe;
+  host.data.users.delete('bob');
+  t.match(await host.route('POST unsubscribe', { query: Object.fromEntries(new URL(url).searchParams) }), { status: 200, body: /no more mails/ });
+  t.same([...host.data.off], []);
+});
+
 t.test('without publicUrl there is no link to unsubscribe', async (t) => {
   const { host, server } = await setUp(t, {}, '');
   await notify(host, 1);
