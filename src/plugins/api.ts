@@ -149,7 +149,7 @@ export type KvEntry = Readonly<{ key: string; value: Payload }>;
 
 /**
  * Durable storage of a plugin in one environment; it is deleted with the environment. Keys are 1 to 200 characters of printable
- * ASCII without spaces, values at most 256 KiB as JSON. A promise resolves once the change is on disk.
+ * ASCII without spaces, values at most 262 144 characters as JSON. A promise resolves once the change is on disk.
  */
 export interface Kv {
   get(key: string): Promise<Payload | undefined>;
