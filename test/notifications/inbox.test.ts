@@ -83,6 +83,9 @@ t.test('bad input is refused with the field and the bound', async (t) => {
     ['PUT', '/users/bob/notification-settings', { email: { reply: 'no' } }, /email\.reply/],
     ['PUT', '/users/bob/notification-settings', { Email: { reply: false } }, /Email must be the name of a channel/],
     ['PUT', '/users/bob/notification-settings', { slack: { mention: 1 } }, /slack\.mention must be true or false, not 1/],
+    ['PUT', '/users/bob/notification-settings', { email: { mentions: false } }, /^email\.mentions is not a kind of notification: the kinds are mention and reply$/],
+    ['PUT', '/users/bob/notification-settings', { slack: { comment: true } }, /^slack\.comment is not a kind/],
+    ['PUT', '/users/bob/notification-settings', { sms: { reply: false, reaction: true } }, /^sms\.reaction is not a kind/],
     ['PUT', '/users/bob/notification-settings', Object.fromEntries(Array.from({ length: 48 }, (_, n) => [`c${n}`, { reply: true }])), /at most 50 channels/],
     ['POST', `/threads/${threadId}/subscription`, { action: 'mute' }, /userId is required/],
     ['POST', `/threads/${threadId}/subscription`, { action: 'ignore', userId: 'bob' }, /action/],
@@ -94,6 +97,12 @@ t.test('bad input is refused with the field and the bound', async (t) => {
     t.equal(answer.status, 400, `${method} ${path} ${JSON.stringify(body)?.slice(0, 60)}`);
     t.match(answer.json.error, error);
   }
+});
+
+t.test('fields that switch no kind are ignored, like unknown fields elsewhere', async (t) => {
+  const { tenant } = await scene();
+  const on = { mention: true, reply: true };
+  t.strictSame(done(200, await tenant.request('PUT', '/users/bob/notification-settings', { body: { version: 2, meta: { source: 'page' }, webhook: { since: '2026' } } })), { inApp: on, email: on, webhook: on });
 });
 
 t.test('settings keep what is not given', async (t) => {

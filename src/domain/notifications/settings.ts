@@ -33,6 +33,7 @@ export async function putNotificationSettings(ctx: Context, actor: Actor, userId
   requireOwnUser(actor, userId, 'write');
   if (actor.kind === 'backend') requireAllRooms(actor, 'change the settings of users');
   const patch = parseSettings(input);
+  requireKinds(input as Readonly<Record<string, unknown>>);
   const settings = await ctx.store.transact((tx) => changeSettings(tx, actor.environment.id, userId, patch));
   return JSON.stringify(settings);
 }
@@ -68,6 +69,18 @@ export function parseSettings(input: unknown): StoredSettings {
     settings[channel] = parseKinds(channel, kinds);
   }
   return settings;
+}
+
+/** Refuses to switch a kind that does not exist: ignored like other unknown fields, it would leave on what a user turns off. */
+function requireKinds(input: Readonly<Record<string, unknown>>): void {
+  for (const [channel, kinds] of Object.entries(input)) {
+    const unknown = isRecord(kinds) ? Object.keys(kinds).find((name) => typeof kinds[name] === 'boolean' && !isKind(name)) : undefined;
+    if (unknown !== undefined) throw invalidField(`${channel.slice(0, 60)}.${unknown.slice(0, 60)}`, `is not a kind of notification: the kinds are ${notificationKinds.join(' and ')}`);
+  }
+}
+
+function isKind(name: string): name is NotificationKind {
+  return (notificationKinds as readonly string[]).includes(name);
 }
 
 function parseKinds(channel: string, kinds: Readonly<Record<string, unknown>>): Partial<Record<NotificationKind, boolean>> {
