@@ -9,7 +9,7 @@ const SmtpSchema = Type.Object(
       default: 'starttls',
       description: '`starttls` encrypts after the greeting and sends nothing otherwise, `implicit` encrypts from the start, `none` never encrypts (for a relay on the same machine).',
     }),
-    caFile: Type.Optional(Type.String({ pattern: '^/', description: 'File with the certificate authority of the mail server (PEM), if it is not a public one.' })),
+    caFile: Type.Optional(Type.String({ minLength: 1, isPath: true, description: 'File with the certificate authority of the mail server (PEM), if it is not a public one. Relative to the folder of config.json.' })),
     user: Type.Optional(Type.String({ minLength: 1, description: 'User name; without it there is no authentication.' })),
     password: Type.Optional(Type.String({ description: 'Password of the user.' })),
   },
@@ -23,6 +23,6 @@ export const ConfigSchema = Type.Object({
   replyTo: Type.Optional(Type.String({ pattern: '@', maxLength: 320, description: 'Where answers go.' })),
   delayMinutes: Type.Integer({ minimum: 0, maximum: 1_440, default: 5, description: 'A notification that is unread after this time is mailed, with all others that are unread then.' }),
   linkTemplate: LinkTemplateSchema,
-  templates: Type.Optional(Type.String({ pattern: '^/', description: 'Folder with `subject.txt`, `digest.txt` and `digest.html`, each of which replaces a built-in template.' })),
+  templates: Type.Optional(Type.String({ minLength: 1, isPath: true, description: 'Folder with `subject.txt`, `digest.txt` and `digest.html`, each of which replaces a built-in template. Relative to the folder of config.json.' })),
 });
 export type Config = Static<typeof ConfigSchema>;

@@ -383,7 +383,10 @@ export interface Plugin<S extends TSchema = TSchema> {
   readonly name: string;
   readonly version: string;
   readonly apiVersion: 1;
-  /** The schema of its configuration in an environment; its defaults are applied. */
+  /**
+   * The schema of its configuration in an environment; its defaults are applied. An option with `isPath: true` is a path: hooks
+   * receive it absolute, a relative one resolved from the folder of config.json. Of objects too, not of items of arrays.
+   */
   readonly config: S;
   /** `worker` runs the filters in a thread too, which can be ended when they hang. */
   readonly isolation?: 'worker';

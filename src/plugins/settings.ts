@@ -3,6 +3,7 @@ import { Default } from 'typebox/value';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import { InputSchema, validate } from '../domain/input/validate.ts';
 import { closestMatch } from '../lib/closest-match.ts';
+import { resolvePaths } from './config-paths.ts';
 import { PluginError } from './plugin-error.ts';
 
 /** How a plugin runs in one environment. */
@@ -26,13 +27,14 @@ export function settingsIn({ base, environments }: PluginSettings, slug: string)
   return environments.get(slug) ?? base;
 }
 
-/** Reads the settings of an entry, with the defaults of the schema of the plugin. Throws `PluginError` for an invalid option. */
+/** Reads the settings of an entry, with the defaults of the schema of the plugin and absolute paths. Throws `PluginError` for an invalid option. */
 export function readSettings(name: string, schema: TSchema, entry: PluginEntry): PluginSettings {
-  const { enabled = true, priority, config = {} } = entry;
-  const base = { enabled, priority, config: checkConfig(name, schema, config, 'config', enabled) };
+  const { enabled = true, priority, config = {}, folder = process.cwd() } = entry;
+  const check = (given: Readonly<Record<string, unknown>>, where: string, needed: boolean): unknown => resolvePaths(schema, checkConfig(name, schema, given, where, needed), folder);
+  const base = { enabled, priority, config: check(config, 'config', enabled) };
   const environments = Object.entries(entry.environments ?? {}).map(([slug, own]): [string, EnvironmentSettings] => {
     const on = own.enabled ?? enabled;
-    return [slug, { enabled: on, priority: own.priority ?? priority, config: checkConfig(name, schema, { ...config, ...own.config }, `environments.${slug}.config`, on) }];
+    return [slug, { enabled: on, priority: own.priority ?? priority, config: check({ ...config, ...own.config }, `environments.${slug}.config`, on) }];
   });
   return { base, environments: new Map(environments) };
 }
