@@ -135,7 +135,8 @@ export const startWebWorker: StartWorker = async ({ config, workerId, port }, ch
   const traces = await startTraces({ variables: process.env, log, worker: workerId });
   const sendTraces: ShutdownStep = { name: 'send the last traces', withinMs: TRACES_MS, run: () => traces?.close() };
   const plugins = await (await import('./workers/web-plugins.ts')).requireWebPlugins({ ctx, config, log, metrics });
-  const worker = await runWebWorker({ config, ctx: plugins.filters === undefined ? ctx : { ...ctx, filters: plugins.filters }, bus: ipcBus(channel), log, workerId, port, metrics, traces, plugins });
+  const { countMissingPlugins } = await import('./workers/missing-plugins.ts');
+  const worker = await runWebWorker({ config, ctx: plugins.filters === undefined ? ctx : { ...ctx, filters: plugins.filters }, bus: ipcBus(channel), log, workerId, port, metrics, traces, plugins, missingPlugins: countMissingPlugins(plugins.missing, channel) });
   return {
     ready: worker.ready,
     log,
@@ -157,6 +158,7 @@ export const startBackgroundWorker: StartWorker = async ({ config, workerId, sta
   metrics?.gauge('lmdb_used_bytes', () => [[{}, storeFiles(storePath(config)).reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0)]]);
   const { BackgroundPlugins } = await import('./workers/background/background-plugins.ts');
   const plugins = await BackgroundPlugins.load({ ctx, config, log, metrics });
+  channel.send({ type: 'missingPlugins', data: { uses: plugins.missing } });
   const worker = runBackgroundWorker({ config, ctx: { ...ctx, inboxFilter: plugins.inboxFilter }, bus: ipcBus(channel), channel, log, startedAt, metrics, plugins });
   await worker.started;
   return {

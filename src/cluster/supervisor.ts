@@ -46,6 +46,8 @@ export class Supervisor {
   readonly #running = new Set<Worker>();
   /** Ids of ended workers whose entries in shared memory have not been cleaned up yet. */
   readonly #uncleaned = new Set<string>();
+  /** What the last background worker could not load. */
+  #missingPlugins: readonly string[] = [];
   readonly #watchdog: Watchdog;
   #stopWatchdog: () => void = () => {};
   readonly #stopping = new AbortController();
@@ -136,13 +138,21 @@ export class Supervisor {
     void worker.ready.then(() => this.#onReady(worker));
     worker.channel.onMessage((message) => {
       if (message.type === 'metrics') this.#options.totals?.add(worker.id, message.data);
+      if (message.type === 'missingPlugins') this.#tellMissingPlugins(message.data.uses);
     });
     log.debug({ started: worker.id, workerPid: worker.pid }, 'worker started');
     return worker;
   }
 
+  /** Tells the web workers, which report it. Those that start later are told when they are ready. */
+  #tellMissingPlugins(uses: readonly string[]): void {
+    this.#missingPlugins = uses;
+    for (const worker of this.#running) if (worker.role === 'web' && worker.isReady) worker.channel.send({ type: 'missingPlugins', data: { uses } });
+  }
+
   #onReady(worker: Worker): void {
     this.#relay.add(worker.channel);
+    if (worker.role === 'web' && this.#missingPlugins.length > 0) worker.channel.send({ type: 'missingPlugins', data: { uses: this.#missingPlugins } });
     if (worker.role === 'web' || this.#stopping.signal.aborted) return;
     worker.channel.onMessage((message) => {
       if (message.type === 'cleaned') this.#uncleaned.delete(message.data.workerId);

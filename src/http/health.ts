@@ -7,8 +7,8 @@ import type { Store } from '../ports/store.ts';
 export interface ServerStatus {
   /** Whether the process is shutting down: it finishes what it has and should receive no new requests. */
   draining: boolean;
-  /** Messages about configured parts that the process runs without. None if absent. */
-  readonly warnings?: readonly string[];
+  /** How many plugins the server runs without, although they are configured; none if absent. */
+  readonly missingPlugins?: () => number;
 }
 
 /** Dependencies of the health checks. */
@@ -25,7 +25,10 @@ export interface HealthDeps {
 export interface HealthReport {
   readonly status: 'ok' | 'unavailable';
   readonly checks: Checks & { readonly draining: boolean };
-  /** The number of plugins that could not be loaded although they are configured; absent if there are none. The log names them. */
+  /**
+   * The number of plugins that could not be loaded, by this process or the background worker, although they are configured; absent
+   * if there are none. The log names them. The server can serve requests without them, so it is ready.
+   */
   readonly missingPlugins?: number;
 }
 
@@ -54,9 +57,10 @@ export class Health {
   /** Reports the results of the last checks if they ended less than a second ago; otherwise runs new ones, which all callers share. Never rejects. */
   async report(): Promise<HealthReport> {
     const { store, disk } = await this.#results();
-    const { draining, warnings = [] } = this.#deps.status;
+    const { draining } = this.#deps.status;
+    const missingPlugins = this.#deps.status.missingPlugins?.() ?? 0;
     const isHealthy = store === 'ok' && disk === 'ok' && !draining;
-    return { status: isHealthy ? 'ok' : 'unavailable', checks: { store, disk, draining }, ...(warnings.length > 0 ? { missingPlugins: warnings.length } : {}) };
+    return { status: isHealthy ? 'ok' : 'unavailable', checks: { store, disk, draining }, ...(missingPlugins > 0 ? { missingPlugins } : {}) };
   }
 
   #results(): Checks | Promise<Checks> {

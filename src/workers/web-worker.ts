@@ -48,8 +48,10 @@ export interface WebWorkerOptions {
   readonly metrics?: Metrics | undefined;
   /** Absent while no traces are sent. */
   readonly traces?: Traces | null | undefined;
-  /** The routes and warnings of plugins; none if absent. */
-  readonly plugins?: Pick<WebPlugins, 'routes' | 'warnings'> | undefined;
+  /** The routes of plugins; none if absent. */
+  readonly plugins?: Pick<WebPlugins, 'routes'> | undefined;
+  /** How many plugins the server runs without; none if absent. */
+  readonly missingPlugins?: (() => number) | undefined;
 }
 
 /** A running web worker. */
@@ -77,9 +79,9 @@ interface Parts {
  * @throws {StartError} if the option `core` demands the native core, and it does not run here or corrupts responses
  * @throws {Error} if it cannot listen, with a message for the operator
  */
-export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics, traces, plugins }: WebWorkerOptions): Promise<WebWorker> {
+export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics, traces, plugins, missingPlugins = () => 0 }: WebWorkerOptions): Promise<WebWorker> {
   const core = await requireCore(config);
-  const status: ServerStatus = { draining: false, warnings: plugins?.warnings ?? [] };
+  const status: ServerStatus = { draining: false, missingPlugins };
   const input = new InputWatch(ctx.store.expireOnInput(), pollBatches(core.kind));
   const server = createServer(core.kind, input);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { collab, startCluster } from '../helpers/cluster.ts';
+import { collab, startCluster, until } from '../helpers/cluster.ts';
 
 interface Report {
   readonly checks: readonly { name: string; level: string; finding: string; remedy: string | null }[];
@@ -25,4 +26,28 @@ t.test('a server runs without an optional plugin that cannot be loaded; /readyz 
   t.match(await doctor(), { code: 1, checks: [{ level: 'fail', finding: /the server does not start without it/ }] });
   configure([{ use: 'moderation-rules' }]);
   t.match(await doctor(), { code: 0, checks: [{ level: 'ok', finding: /moderation-rules/ }] });
+});
+
+t.test('of two plugins with one name, the server runs without the optional one, wherever it stands; plugin check and doctor name it', async (t) => {
+  const good = fileURLToPath(new URL('../fixtures/plugins/good.mjs', import.meta.url));
+  const cluster = await startCluster({ workers: 1, config: { plugins: [{ use: good, optional: true, config: { word: 'first' } }, { use: good, config: { word: 'second' } }] } });
+  t.teardown(() => cluster.stop());
+  t.match(await (await fetch(`${cluster.url}/readyz`)).json(), { status: 'ok', missingPlugins: 1 });
+  const headers = { authorization: `Bearer ${cluster.keys.secretKey}`, 'content-type': 'application/json' };
+  const post = async (path: string, body: object) => fetch(`${cluster.url}/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  await fetch(`${cluster.url}/api/v1/users/ann`, { method: 'PUT', headers, body: '{}' });
+  const { thread } = (await (await post('/rooms/r/threads', { userId: 'ann', body: 'Hello' })).json()) as { thread: { id: string } };
+  t.equal((await post(`/threads/${thread.id}/comments`, { userId: 'ann', body: 'the first word' })).status, 201);
+  t.equal((await post(`/threads/${thread.id}/comments`, { userId: 'ann', body: 'the second word' })).status, 403);
+  const seen = async () => (await (await fetch(`${cluster.url}/api/v1/plugins/good/default/seen`, { headers })).json()) as unknown[];
+  await until(async () => (await seen()).length > 0);
+  const reasons = cluster.log().filter(({ reason }) => /another entry of plugins has a plugin that is named good too/.test(String(reason)));
+  t.match(reasons.map(({ level }) => level), ['warn', 'warn'], 'a line of the web worker, and one of the background worker');
+
+  t.match(await collab('plugin', 'check', '--dir', cluster.dir), { code: 2, stdout: /^plugin \S+good\.mjs: another entry of plugins has a plugin that is named good too; remove one of the two\ngood 1\.2\.3: ok/ });
+  const { code, stdout } = await collab('doctor', '--dir', cluster.dir, '--json');
+  t.equal(code, 0);
+  const [found, ...others] = (JSON.parse(stdout) as Report).checks.filter(({ name }) => name === 'plugins');
+  t.match(found, { level: 'warn', finding: /named good too; remove one of the two; it is optional, so the server runs without it$/ });
+  t.strictSame(others, []);
 });

@@ -23,7 +23,11 @@ export async function checkServer({ dir, config }: Subject): Promise<Check[]> {
 }
 
 async function checkReadiness(server: RunningServer): Promise<Check> {
-  const { ready, reason } = await readinessOf(server);
+  const { ready, reason, missingPlugins } = await readinessOf(server);
+  if (ready && missingPlugins > 0) {
+    const plugins = missingPlugins === 1 ? 'one plugin' : `${missingPlugins} plugins`;
+    return warn('ready', `the server accepts reads and writes, but runs without ${plugins} of the configuration`, 'The lines of its log with "could not be loaded" give the reason. Correct it, then restart the server.');
+  }
   if (ready) return ok('ready', 'the server accepts reads and writes');
   return fail('ready', `the server is not ready (${reason})`, 'The lines of its log that begin with "not ready" give the reason.');
 }

@@ -7,16 +7,18 @@ export interface Readiness {
   readonly ready: boolean;
   /** The checks in the response, such as `store: failed`; empty if the server is ready. */
   readonly reason: string;
+  /** How many plugins of the configuration it runs without. */
+  readonly missingPlugins: number;
 }
 
 /** Asks a running server whether it is ready. Never rejects: a server that does not answer is not ready. */
 export async function readinessOf({ address }: RunningServer): Promise<Readiness> {
   try {
     const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    const { checks = {} } = (await response.json()) as { checks?: Readonly<Record<string, unknown>> };
-    if (response.ok) return { ready: true, reason: '' };
-    return { ready: false, reason: Object.entries(checks).map(([name, found]) => `${name}: ${String(found)}`).join(', ') };
+    const { checks = {}, missingPlugins = 0 } = (await response.json()) as { checks?: Readonly<Record<string, unknown>>; missingPlugins?: number };
+    if (response.ok) return { ready: true, reason: '', missingPlugins };
+    return { ready: false, missingPlugins, reason: Object.entries(checks).map(([name, found]) => `${name}: ${String(found)}`).join(', ') };
   } catch {
-    return { ready: false, reason: `/readyz did not answer within ${TIMEOUT_MS / 1_000} s` };
+    return { ready: false, reason: `/readyz did not answer within ${TIMEOUT_MS / 1_000} s`, missingPlugins: 0 };
   }
 }

@@ -4,7 +4,7 @@ import { findEnvironment } from '../../domain/environments/environments.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { RouteResponse } from '../../plugins/api.ts';
 import { settingsIn } from '../../plugins/settings.ts';
-import type { PluginRoute } from '../../plugins/web-plugins.ts';
+import type { PluginRoute } from '../../plugins/web-plugin.ts';
 import type { Header } from '../../net/response-headers.ts';
 import { routeNotFound } from '../core/send-error.ts';
 import type { ApiRequest } from './api-request.ts';

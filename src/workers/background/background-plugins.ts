@@ -1,3 +1,5 @@
+import { firstLine } from '../../lib/thrown.ts';
+import type { PluginEntry } from '../../config/plugin-entries.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Context } from '../../domain/context.ts';
 import { IN_APP } from '../../domain/notifications/settings.ts';
@@ -9,6 +11,7 @@ import { HookMeter } from '../../plugins/hook-meter.ts';
 import { localServices } from '../../plugins/local-services.ts';
 import { withDefaults } from '../../plugins/locate.ts';
 import { infoFromManifest } from '../../plugins/manifest.ts';
+import { inNamingOrder, PluginNames } from '../../plugins/plugin-names.ts';
 import { PluginThread, reportEnds } from '../../plugins/plugin-thread.ts';
 import { threadFilters } from '../../plugins/thread-filters.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
@@ -32,42 +35,62 @@ export interface BackgroundPluginDeps {
   readonly metrics?: Metrics | undefined;
 }
 
+/** A plugin that was loaded, or has a manifest, and its thread. */
+interface LoadedThread {
+  readonly thread: PluginThread;
+  readonly info: PluginInfo;
+}
+
 /** The actions and queues of all plugins, each plugin in a thread of its own. */
 export class BackgroundPlugins {
   /** The consumers of events of the plugins that have actions. */
   readonly consumers: readonly Consumer[];
   /** Runs the filters `notification.deliver` for the inbox; undefined if there are none. */
   readonly inboxFilter: InboxFilter | undefined;
+  /** The `use` of the entries whose plugin could not be loaded: its actions and jobs do not run. */
+  readonly missing: readonly string[];
   readonly #threads: readonly PluginThread[];
   readonly #runners: readonly QueueRunner[];
   #timers: NodeJS.Timeout[] = [];
 
-  private constructor(consumers: readonly Consumer[], inboxFilter: InboxFilter | undefined, threads: readonly PluginThread[], runners: readonly QueueRunner[]) {
+  private constructor(consumers: readonly Consumer[], inboxFilter: InboxFilter | undefined, missing: readonly string[], threads: readonly PluginThread[], runners: readonly QueueRunner[]) {
     this.consumers = consumers;
     this.inboxFilter = inboxFilter;
+    this.missing = missing;
     this.#threads = threads;
     this.#runners = runners;
   }
 
   /**
-   * Loads the plugins of the configuration; those with a manifest are loaded with their first run. One that cannot be loaded is
-   * logged and left out. Never rejects.
+   * Loads the plugins of the configuration; those with a manifest are loaded with their first run. One that cannot be loaded, or
+   * has the name of another one, is logged and left out. Never rejects.
    */
   static async load({ ctx, config, log, metrics }: BackgroundPluginDeps): Promise<BackgroundPlugins> {
     const threads: PluginThread[] = [];
     const runners: QueueRunner[] = [];
     const consumers: Consumer[] = [];
     const filters: PluginFilter[] = [];
+    const missing: string[] = [];
+    const names = new PluginNames();
+    const loaded = new Map<PluginEntry, LoadedThread>();
     let chain: FilterChain | null = null;
     const starterOf = (plugin: string, queue: string): QueueRunner | undefined => runners.find((runner) => runner.isOf(plugin, queue));
-    for (const entry of withDefaults(config.plugins)) {
+    const entries = withDefaults(config.plugins);
+    for (const entry of inNamingOrder(entries)) {
       const thread = new PluginThread(entry, {
         publicUrl: config.publicUrl,
         services: (plugin) => localServices(plugin, entry, { ctx, config, log, passes: async (...call) => chain?.passes(...call) ?? true, starterOf }),
         onEnd: reportEnds(log, metrics),
       });
       const info = infoFromManifest(entry) ?? (await startThread(thread, entry.use, log));
-      if (info === null) continue;
+      if (info !== null && hasOwnName(entry, info.name, names, log)) {
+        loaded.set(entry, { thread, info });
+        continue;
+      }
+      missing.push(entry.use);
+      await thread.stop();
+    }
+    for (const { thread, info } of entries.flatMap((entry) => loaded.get(entry) ?? [])) {
       threads.push(thread);
       const meter = new HookMeter(info.name, metrics);
       const consumer = pluginConsumer(ctx, info, thread, meter);
@@ -79,7 +102,7 @@ export class BackgroundPlugins {
     chain = deliveries;
     const inboxFilter: InboxFilter = (environment, notification) => deliveries.passes(environment, 'notification.deliver', { channel: IN_APP, notification });
     if (metrics !== undefined) await countJobs(ctx, metrics);
-    return new BackgroundPlugins(consumers, filters.some(({ name }) => name === 'notification.deliver') ? inboxFilter : undefined, threads, runners);
+    return new BackgroundPlugins(consumers, filters.some(({ name }) => name === 'notification.deliver') ? inboxFilter : undefined, missing, threads, runners);
   }
 
   /** Runs jobs until `stop`. */
@@ -94,6 +117,17 @@ export class BackgroundPlugins {
     this.#timers.forEach((timer) => clearInterval(timer));
     await Promise.all(this.#runners.map((runner) => runner.stop()));
     await Promise.all(this.#threads.map((thread) => thread.stop()));
+  }
+}
+
+/** Takes the name of a plugin. Logs it and returns false if another one has that name. */
+function hasOwnName(entry: PluginEntry, name: string, names: PluginNames, log: Logger): boolean {
+  try {
+    names.take(entry, name);
+    return true;
+  } catch (error) {
+    log.warn({ plugin: entry.use, reason: firstLine(error) }, 'a plugin is left out: its actions and jobs do not run');
+    return false;
   }
 }
 

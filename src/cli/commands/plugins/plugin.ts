@@ -1,15 +1,13 @@
 import type { Command } from 'commander';
+import { type PluginEntry, resolveEntry } from '../../../config/plugin-entries.ts';
 import type { Config } from '../../../config/schema.ts';
-import type { PluginEntry } from '../../../config/plugin-entries.ts';
-import { resolveEntry } from '../../../config/plugin-entries.ts';
-import { checkPlugin, sameName } from '../../../plugins/check-plugin.ts';
 import { withDefaults } from '../../../plugins/locate.ts';
-import { PluginError } from '../../../plugins/plugin-error.ts';
 import type { PluginInfo } from '../../../plugins/thread/messages.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { Failure } from '../../failure.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { loadFolderConfig } from '../../shared/open-store.ts';
+import { findPluginStates, type PluginState } from '../../shared/plugin-states.ts';
 import { nextSteps, printResult, table } from '../../terminal/output.ts';
 import { createPlugin } from './plugin-new.ts';
 
@@ -36,21 +34,12 @@ export function register(program: Command): void {
   }).action(create);
 }
 
-/** The state of the plugin of an entry. */
-interface Found {
-  readonly use: string;
-  readonly state: 'enabled' | 'disabled' | 'failed';
-  readonly info: PluginInfo | null;
-  /** Why it failed; null otherwise. */
-  readonly reason: string | null;
-}
-
 async function list(_options: object, command: Command): Promise<void> {
   const { dir, json } = invocationOf(command);
   const config = await loadFolderConfig(dir);
-  const found = await findAll(withDefaults(config.plugins), config);
+  const found = await findPluginStates(withDefaults(config.plugins), config.publicUrl);
   printResult(json, { items: found.map(viewOf) }, () =>
-    table(['name', 'version', 'state', 'environments', 'hooks'], found.map((item) => [item.info?.name ?? item.use, item.info?.version ?? '', item.reason ?? item.state, environmentsOf(item), hooksOf(item.info).join(', ')])),
+    table(['name', 'version', 'state', 'environments', 'hooks'], found.map((item) => [item.info?.name ?? item.entry.use, item.info?.version ?? '', item.reason ?? item.state, environmentsOf(item), hooksOf(item.info).join(', ')])),
   );
 }
 
@@ -58,7 +47,7 @@ async function check(path: string | undefined, _options: object, command: Comman
   const { dir, json } = invocationOf(command);
   const config = await loadFolderConfig(dir);
   const entries = path === undefined ? withDefaults(config.plugins) : [entryOf(path, config)];
-  const found = await findAll(entries, config);
+  const found = await findPluginStates(entries, config.publicUrl);
   const failures = found.filter(({ state }) => state === 'failed');
   printResult(json, { ok: failures.length === 0, items: found.map(viewOf) }, () =>
     found.map((item) => (item.info === null ? (item.reason ?? '') : [`${item.info.name} ${item.info.version}: ok`, ...hooksOf(item.info).map((hook) => `  ${hook}`)].join('\n'))).join('\n'),
@@ -72,48 +61,21 @@ async function create(name: string, _options: object, command: Command): Promise
   printResult(json, { name, folder }, () => `Wrote the plugin ${name} to ${folder}.${nextSteps(`cd ${name} && npm i && npm test`, `collab plugin check ./${name}/index.js`)}\nThen add {"use": "./${name}/index.js"} to the option plugins in config.json.`);
 }
 
-/** The state of each plugin. Of several with one name, the first can be loaded. */
-async function findAll(entries: readonly PluginEntry[], config: Config): Promise<Found[]> {
-  const names = new Set<string>();
-  return (await Promise.all(entries.map((entry) => find(entry, config)))).map((found, index) => {
-    const [entry, name] = [entries[index], found.info?.name];
-    if (entry === undefined || name === undefined) return found;
-    if (names.has(name)) return failed(entry, sameName(entry, name));
-    names.add(name);
-    return found;
-  });
-}
-
-async function find(entry: PluginEntry, { publicUrl }: Config): Promise<Found> {
-  try {
-    const info = await checkPlugin(entry, publicUrl);
-    const enabled = info.settings.base.enabled || [...info.settings.environments.values()].some((settings) => settings.enabled);
-    return { use: entry.use, state: enabled ? 'enabled' : 'disabled', info, reason: null };
-  } catch (error) {
-    if (!(error instanceof PluginError)) throw error;
-    return failed(entry, error);
-  }
-}
-
-function failed({ use }: PluginEntry, { message }: PluginError): Found {
-  return { use, state: 'failed', info: null, reason: message };
-}
-
 /** The entry of the configuration for this module, or a new one: a path without ./ is one too. */
 function entryOf(path: string, { plugins }: Config): PluginEntry {
   const here = resolveEntry({ use: /[./]/.test(path) && !/^[./]/.test(path) ? `./${path}` : path }, process.cwd());
   return plugins.find(({ use }) => use === path || use === here.use) ?? here;
 }
 
-function viewOf({ use, state, info, reason }: Found): object {
-  return { use, name: info?.name ?? null, version: info?.version ?? null, state, reason, environments: info === null ? null : environmentStates(info), hooks: info?.hooks ?? null };
+function viewOf({ entry, state, info, reason }: PluginState): object {
+  return { use: entry.use, name: info?.name ?? null, version: info?.version ?? null, state, reason, environments: info === null ? null : environmentStates(info), hooks: info?.hooks ?? null };
 }
 
 function environmentStates({ settings }: PluginInfo): Record<string, boolean> {
   return Object.fromEntries([['*', settings.base.enabled], ...[...settings.environments].map(([slug, { enabled }]): [string, boolean] => [slug, enabled])]);
 }
 
-function environmentsOf({ info }: Found): string {
+function environmentsOf({ info }: PluginState): string {
   if (info === null) return '';
   const { base, environments } = info.settings;
   const exceptions = [...environments].filter(([, { enabled }]) => enabled !== base.enabled).map(([slug]) => slug);
