@@ -104,9 +104,10 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
   // Completions are of all commands.
   const named = first === 'completion' ? [] : Object.keys(modules).filter((name) => argv.includes(name));
   if (first !== undefined && first !== 'help' && !Object.hasOwn(modules, first)) {
-    const { namedPlugin, registerPluginCommands } = await import('./plugin-commands.ts');
+    const { namedPlugin } = await import('./named-plugin.ts');
     const plugin = await namedPlugin(first, argv);
     if (plugin !== undefined) {
+      const { registerPluginCommands } = await import('./plugin-commands.ts');
       await registerPluginCommands(program, plugin);
       return program;
     }

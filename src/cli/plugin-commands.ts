@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { firstLine } from '../lib/thrown.ts';
 import type { Config } from '../config/schema.ts';
-import { loadConfig } from '../config/load.ts';
 import { appendAuditRecord } from '../domain/audit/audit.ts';
 import { recordingStore, type WrittenRecord } from '../domain/audit/recording-store.ts';
 import type { Context } from '../domain/context.ts';
@@ -12,11 +11,8 @@ import type { CommandCall, CommandResult, UsageError } from '../plugins/api.ts';
 import { type Hooks, setUp } from '../plugins/hooks.ts';
 import { loadPlugin, type LoadedPlugin } from '../plugins/load.ts';
 import { localServices } from '../plugins/local-services.ts';
-import { isShipped } from '../plugins/locate.ts';
 import type { Passes } from '../plugins/plugin-data.ts';
-import { PLUGIN_NAME } from '../plugins/plugin-name.ts';
 import { PluginError } from '../plugins/plugin-error.ts';
-import { checkPlugin } from '../plugins/check-plugin.ts';
 import { setupServices } from '../plugins/setup-services.ts';
 import { settingsIn } from '../plugins/settings.ts';
 import { loadWebPlugins, type WebPlugins } from '../plugins/web-plugins.ts';
@@ -24,32 +20,12 @@ import type { PluginEntry } from '../config/plugin-entries.ts';
 import type { Transaction } from '../ports/store.ts';
 import { addCommand, addGroup } from './command.ts';
 import { Failure, usageFailure } from './failure.ts';
-import { givenFolder } from './shared/given-folder.ts';
-import { chooseFolder, invocationOf } from './shared/invocation.ts';
+import { invocationOf } from './shared/invocation.ts';
 import { withStore } from './shared/open-store.ts';
 import { nextSteps, printResult, table } from './terminal/output.ts';
 import { confirmDestruction } from './terminal/prompt.ts';
 
 const STDERR = 2;
-
-/** The entry of the plugin with this name: one of the configuration, or a shipped one. Undefined if there is none. */
-export async function namedPlugin(name: string, argv: readonly string[]): Promise<PluginEntry | undefined> {
-  if (!PLUGIN_NAME.test(name)) return undefined;
-  const plugins = configuredPlugins(givenFolder(argv));
-  const named = plugins.find(({ use }) => use === name);
-  if (named !== undefined || isShipped(name)) return named ?? { use: name };
-  for (const entry of plugins) if ((await checkPlugin(entry, '').catch(() => null))?.name === name) return entry;
-  return undefined;
-}
-
-function configuredPlugins(dir: string | undefined): readonly PluginEntry[] {
-  try {
-    return loadConfig({ dir: chooseFolder(dir), env: process.env, flags: {} }).plugins;
-  } catch {
-    // The command reports what is wrong with the configuration.
-    return [];
-  }
-}
 
 /** Adds the commands of a plugin as `<plugin> <command>`. Throws `Failure` if it cannot be loaded. */
 export async function registerPluginCommands(program: Command, entry: PluginEntry): Promise<void> {
@@ -64,7 +40,7 @@ export async function registerPluginCommands(program: Command, entry: PluginEntr
       if (required === true) command.requiredOption(flag, description);
       else command.option(flag, description);
     }
-    command.action((...given: unknown[]) => run(loaded, index, command, given.slice(0, -2)));
+    command.action((...given: unknown[]) => run(loaded, entry, index, command, given.slice(0, -2)));
   }
 }
 
@@ -80,12 +56,12 @@ function pluginFailure(error: unknown): Failure {
   return new Failure(firstLine(error), ['`collab plugin check` shows all problems.'], 2);
 }
 
-async function run({ plugin }: LoadedPlugin, index: number, command: Command, given: readonly unknown[]): Promise<void> {
+async function run({ plugin }: LoadedPlugin, entry: PluginEntry, index: number, command: Command, given: readonly unknown[]): Promise<void> {
   const at = invocationOf(command);
   const options = command.opts<Record<string, string | true | undefined> & { env: string; yes?: true }>();
   const result = await withStore(at, async (ctx, config) => {
     const { id, slug } = await findEnvironment(ctx, options.env);
-    const { hooks, settings, close } = await open(plugin.name, ctx, config, recording(ctx, id, plugin.name, command.name()));
+    const { hooks, settings, close } = await open(entry, plugin.name, ctx, config, recording(ctx, id, plugin.name, command.name()));
     const call: CommandCall<unknown> = {
       arguments: given.flat().filter((argument): argument is string => typeof argument === 'string'),
       options,
@@ -127,8 +103,7 @@ function recording(ctx: Context, environmentId: string, plugin: string, command:
 }
 
 /** @param own the context of the plugin's own services */
-async function open(name: string, ctx: Context, config: Config, own: Context): Promise<OpenPlugin> {
-  const entry = config.plugins.find(({ use }) => use === name) ?? (await findByName(name, config)) ?? { use: name };
+async function open(entry: PluginEntry, name: string, ctx: Context, config: Config, own: Context): Promise<OpenPlugin> {
   const { plugin, settings } = await loadPlugin(entry);
   const log = createLogger({ level: config.log.level, name: 'cli', output: STDERR });
   // The filters of all plugins are loaded once a command delivers something, which few do.
@@ -136,11 +111,6 @@ async function open(name: string, ctx: Context, config: Config, own: Context): P
   const passes: Passes = async (...call) => (await (all ??= loadWebPlugins({ ctx, config, log }))).passes(...call);
   const hooks = await setUp(plugin, localServices(name, entry, { ctx: own, config, log, passes }));
   return { hooks, settings, close: async () => (await all)?.close() };
-}
-
-async function findByName(name: string, { plugins, publicUrl }: Config): Promise<PluginEntry | undefined> {
-  for (const entry of plugins) if ((await checkPlugin(entry, publicUrl).catch(() => null))?.name === name) return entry;
-  return undefined;
 }
 
 function print(json: boolean, { json: document, text, next = [] }: CommandResult): void {
