@@ -3,6 +3,7 @@ import { loadConfig } from '../config/load.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import { checkPlugin } from '../plugins/check-plugin.ts';
 import { isShipped, locatePlugin } from '../plugins/locate.ts';
+import { PLUGIN_NAME } from '../plugins/plugin-name.ts';
 import { givenFolder } from './shared/given-folder.ts';
 import { chooseFolder } from './shared/invocation.ts';
 
@@ -12,7 +13,7 @@ import { chooseFolder } from './shared/invocation.ts';
  * wait for plugins that it does not use.
  */
 export async function namedPlugin(name: string, argv: readonly string[]): Promise<PluginEntry | undefined> {
-  if (!/^[a-z][a-z0-9-]{1,39}$/.test(name)) return undefined;
+  if (!PLUGIN_NAME.test(name)) return undefined;
   const plugins = configuredPlugins(givenFolder(argv));
   if (isShipped(name)) return plugins.find(({ use }) => use === name) ?? { use: name };
   const own = plugins.filter(({ use }) => !isShipped(use));

@@ -177,7 +177,7 @@ export class PluginThread {
     const ready = new Promise<PluginInfo>((resolve, reject) => {
       let services: PluginServices | null = null;
       worker.on('message', (message: FromThread) => {
-        if (message.type === 'failed') reject(Object.assign(new PluginError(use, ''), { message: message.message }));
+        if (message.type === 'failed') reject(Object.assign(new PluginError(use, '', message.options), { message: message.message }));
         if (message.type === 'ready') {
           services = this.#deps.services(message.info.name);
           this.#logOutput(worker, services.log);

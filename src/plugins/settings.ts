@@ -45,13 +45,19 @@ function checkConfig(name: string, schema: TSchema, given: Readonly<Record<strin
   const unknown = Object.keys(given).find((option) => !known.includes(option));
   if (unknown !== undefined) {
     const near = closestMatch(unknown, known);
-    throw new PluginError(name, `${where}.${unknown} is not an option${near === undefined ? `; the options are ${known.join(', ') || 'none'}` : `; did you mean ${near}?`}`);
+    throw new PluginError(name, `${where}.${unknown} is not an option${near === undefined ? `; the options are ${known.join(', ') || 'none'}` : `; did you mean ${near}?`}`, optionsOf(schema));
   }
   const config: unknown = Default(schema, structuredClone(given));
   if (!needed) return config;
   try {
     return validate(new InputSchema(schema, { allowsMalformedText: true }), config, where);
   } catch (error) {
-    throw new PluginError(name, (error as Error).message);
+    throw new PluginError(name, (error as Error).message, optionsOf(schema));
   }
+}
+
+/** The options of a plugin by its schema; those without which it cannot run are marked. */
+function optionsOf(schema: TSchema): string[] {
+  const { properties = {}, required = [] } = schema as { properties?: Readonly<Record<string, { default?: unknown }>>; required?: readonly string[] };
+  return Object.entries(properties).map(([name, option]) => (required.includes(name) && option.default === undefined ? `${name} (required)` : name));
 }

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -34,7 +34,26 @@ t.test('plugins are listed and checked, and their commands run', async (t) => {
   t.match(unknown, { code: 1, stderr: /No environment has the id or slug nope/ });
   const unconfigured = await collab(['web-push', 'keys', '--env', 'default', '--dir', dir]);
   t.match(unconfigured, { code: 2, stderr: /^collab: plugin web-push: config\.subject is required\n[^]*`collab plugin check --dir/ });
+  const check = await collab(['plugin', 'check', 'email', '--dir', dir]);
+  t.match(check, { code: 2, stdout: /^plugin email: config\.smtp is required\n {2}options: smtp \(required\), from \(required\), replyTo, delayMinutes, linkTemplate, templates\n$/ });
   t.match((await collab(['good', 'list', '--help', '--dir', dir])).stdout, /collab good list --env default/);
+});
+
+t.test('a command loads only the plugin that has it, and says what is wrong with its options', async (t) => {
+  const dir = folder(t, [{ use: './other.mjs' }, { use: 'moderation-rules' }, { use: good, config: { wrod: 'x' } }, { use: './computed.mjs' }]);
+  const plugin = (name: string): string => `import { definePlugin } from 'collab/plugin';
+import { appendFileSync } from 'node:fs';
+appendFileSync(${JSON.stringify(join(dir, 'loaded'))}, ${JSON.stringify(`${name} `)});
+export default definePlugin({ name: ${name}, version: '1.0.0', apiVersion: 1, config: { type: 'object', properties: {} }, setup(host) { host.command({ name: 'hi', summary: 'Say hi.', examples: ['x'] }, () => ({ json: {}, text: 'hi' })); } });
+`;
+  writeFileSync(join(dir, 'other.mjs'), plugin("'other'"));
+  writeFileSync(join(dir, 'computed.mjs'), plugin("'com' + 'puted'"));
+  t.equal((await collab(['init', '--dir', dir])).code, 0);
+  t.match(await collab(['good', 'list', '--env', 'default', '--dir', dir]), { code: 2, stderr: /plugin good: config\.wrod is not an option; did you mean word\?/ });
+  t.match(await collab(['webhook', 'list', '--env', 'default', '--dir', dir]), { code: 0 });
+  t.notOk(existsSync(join(dir, 'loaded')), 'no other plugin was loaded');
+  t.match(await collab(['computed', 'hi', '--env', 'default', '--dir', dir]), { code: 0, stdout: /^hi/ });
+  t.match(await collab(['nobody', 'hi', '--dir', dir]), { code: 2, stderr: /unknown command 'nobody'/ });
 });
 
 t.test('a test that fails shows the reason, and exits with 1', async (t) => {

@@ -11,6 +11,8 @@ export interface PluginState {
   readonly info: PluginInfo | null;
   /** Why it failed; null otherwise. */
   readonly reason: string | null;
+  /** The options of the plugin, if it failed because of them; otherwise empty. */
+  readonly options: readonly string[];
 }
 
 /** The state of the plugin of each entry, in the order of the entries. Loads each in a thread; of several with one name, the server loads the first that takes it. */
@@ -33,7 +35,7 @@ async function find(entry: PluginEntry, publicUrl: string): Promise<PluginState>
   try {
     const info = await checkPlugin(entry, publicUrl);
     const enabled = info.settings.base.enabled || [...info.settings.environments.values()].some((settings) => settings.enabled);
-    return { entry, state: enabled ? 'enabled' : 'disabled', info, reason: null };
+    return { entry, state: enabled ? 'enabled' : 'disabled', info, reason: null, options: [] };
   } catch (error) {
     return failed(entry, error);
   }
@@ -41,5 +43,5 @@ async function find(entry: PluginEntry, publicUrl: string): Promise<PluginState>
 
 function failed(entry: PluginEntry, error: unknown): PluginState {
   if (!(error instanceof PluginError)) throw error;
-  return { entry, state: 'failed', info: null, reason: error.message };
+  return { entry, state: 'failed', info: null, reason: error.message, options: error.options };
 }

@@ -3,6 +3,7 @@ import { firstLine } from '../../lib/thrown.ts';
 import type { ActionContext, FilterContext, FilterName, FilterTypes, HookContext, Job, JobContext, PluginEvent, PluginLog, RouteRequest } from '../api.ts';
 import { type Hooks, setUp } from '../hooks.ts';
 import { loadPlugin } from '../load.ts';
+import { PluginError } from '../plugin-error.ts';
 import { remoteServices } from '../services.ts';
 import { infoOf } from './info.ts';
 import { type FromThread, type HookReference, receivedError, sentError, type ThreadData, type ToThread } from './messages.ts';
@@ -50,7 +51,7 @@ async function start(): Promise<Hooks | null> {
     post({ type: 'ready', info: infoOf(loaded, hooks) });
     return hooks;
   } catch (error) {
-    post({ type: 'failed', message: firstLine(error) });
+    post({ type: 'failed', message: firstLine(error), options: error instanceof PluginError ? error.options : [] });
     return null;
   }
 }

@@ -58,7 +58,8 @@ export type ToThread =
 /** A message from the thread. */
 export type FromThread =
   | { readonly type: 'ready'; readonly info: PluginInfo }
-  | { readonly type: 'failed'; readonly message: string }
+  /** `options` as in `PluginError`. */
+  | { readonly type: 'failed'; readonly message: string; readonly options: readonly string[] }
   | { readonly type: 'done'; readonly id: number; readonly value?: unknown; readonly error?: SentError }
   | { readonly type: 'pong' }
   | { readonly type: 'call'; readonly id: number; readonly method: string; readonly args: readonly unknown[] }

@@ -23,8 +23,8 @@ export function register(program: Command): void {
 
   addCommand(plugin, 'check [path]', {
     summary: 'Check the plugins of the configuration, or one module, and show their hooks.',
-    details: 'Loads the module, validates its configuration and runs its setup, in a thread. Exit code 2 if one is invalid. Changes nothing.',
-    examples: ['collab plugin check', 'collab plugin check ./my-plugin/index.js'],
+    details: 'Loads the module, validates its configuration and runs its setup, in a thread. Each may take 30 seconds, as at a start. Names the options of a plugin whose configuration is invalid. Exit code 2 if one is invalid. Changes nothing.',
+    examples: ['collab plugin check', 'collab plugin check ./my-plugin/index.js', 'collab plugin check email'],
   }).action(check);
 
   addCommand(plugin, 'new <name>', {
@@ -50,9 +50,13 @@ async function check(path: string | undefined, _options: object, command: Comman
   const found = await findPluginStates(entries, config.publicUrl);
   const failures = found.filter(({ state }) => state === 'failed');
   printResult(json, { ok: failures.length === 0, items: found.map(viewOf) }, () =>
-    found.map((item) => (item.info === null ? (item.reason ?? '') : [`${item.info.name} ${item.info.version}: ok`, ...hooksOf(item.info).map((hook) => `  ${hook}`)].join('\n'))).join('\n'),
+    found.flatMap((item) => (item.info === null ? failureLines(item) : [`${item.info.name} ${item.info.version}: ok`, ...hooksOf(item.info).map((hook) => `  ${hook}`)])).join('\n'),
   );
   if (failures.length > 0) throw new Failure(`${failures.length} of ${found.length} plugins cannot be loaded.`, ['Correct the module or its entry in the option plugins.'], 2);
+}
+
+function failureLines({ reason, options }: PluginState): string[] {
+  return [reason ?? '', ...(options.length === 0 ? [] : [`  options: ${options.join(', ')}`])];
 }
 
 async function create(name: string, _options: object, command: Command): Promise<void> {
@@ -67,8 +71,8 @@ function entryOf(path: string, { plugins }: Config): PluginEntry {
   return plugins.find(({ use }) => use === path || use === here.use) ?? here;
 }
 
-function viewOf({ entry, state, info, reason }: PluginState): object {
-  return { use: entry.use, name: info?.name ?? null, version: info?.version ?? null, state, reason, environments: info === null ? null : environmentStates(info), hooks: info?.hooks ?? null };
+function viewOf({ entry, state, info, reason, options }: PluginState): object {
+  return { use: entry.use, name: info?.name ?? null, version: info?.version ?? null, state, reason, environments: info === null ? null : environmentStates(info), hooks: info?.hooks ?? null, ...(options.length > 0 && { options }) };
 }
 
 function environmentStates({ settings }: PluginInfo): Record<string, boolean> {
