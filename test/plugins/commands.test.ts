@@ -88,22 +88,20 @@ t.test('a new plugin installs, has correct types, passes its test and loads, wit
   t.match(await collab(['plugin', 'new', 'Greeter!'], { cwd: dir }), { code: 2, stderr: /must match/ });
 });
 
-t.test('the examples of the guide have correct types and load', async (t) => {
+t.test('the examples of the guide have correct types and load where it says to paste them, and the test of the skeleton passes there', async (t) => {
   const dir = folder(t, []);
-  const blocks = [...readFileSync(join(top, 'docs/plugins.md'), 'utf8').matchAll(/```js (\w+)\n(.*?)```/gs)];
+  const guide = readFileSync(join(top, 'docs/plugins.md'), 'utf8');
+  const blocks = [...guide.matchAll(/```js (\w+)\n(.*?)```/gs)];
   t.equal(blocks.length, 3);
   mkdirSync(join(dir, 'node_modules'));
-  t.equal((await collab(['plugin', 'new', 'examples'], { cwd: dir })).code, 0);
-  const cwd = join(dir, 'examples');
+  t.equal((await collab(['plugin', 'new', 'my-plugins'], { cwd: dir })).code, 0);
+  const cwd = join(dir, 'my-plugins');
   await run('npm', ['install', '--offline', '--no-audit', '--no-fund'], { cwd });
-  const names = blocks.map(([, name = '', code = '']) => {
-    writeFileSync(join(cwd, `${name}.js`), code);
-    return `${name}.js`;
-  });
-  const compiler = JSON.parse(readFileSync(join(cwd, 'tsconfig.json'), 'utf8')) as object;
-  writeFileSync(join(cwd, 'tsconfig.json'), JSON.stringify({ ...compiler, files: names }));
+  const files = [...guide.matchAll(/Paste it into `my-plugins\/([\w-]+\.js)`/g)].map(([, file = '']) => file);
+  t.equal(files.length, blocks.length, 'the guide says where to paste each');
+  for (const [index, [, , code = '']] of blocks.entries()) writeFileSync(join(cwd, files[index] ?? ''), code);
   await run(process.execPath, [tsc], { cwd }).catch((error: { stdout?: string }) => t.fail(error.stdout ?? 'no output'));
-  const configs: Record<string, object> = { 'channel.js': { gateway: 'https://sms.example/', token: 'x' } };
-  writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins: names.map((name) => ({ use: `./examples/${name}`, config: configs[name] })) }));
+  await run('npm', ['test'], { cwd }).catch((error: { stdout?: string }) => t.fail(error.stdout ?? 'no output'));
+  writeFileSync(join(dir, 'config.json'), /```json\n(\{\n {2}"plugins": \[\n {4}\{ "use": "\.\/my-plugins\/.*?)```/s.exec(guide)?.[1] ?? '');
   t.match(await collab(['plugin', 'check', '--dir', dir]), { code: 0, stdout: /no-phone-numbers 1\.0\.0: ok.*sms 1\.0\.0: ok.*comment-counter 1\.0\.0: ok/s });
 });

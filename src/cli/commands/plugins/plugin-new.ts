@@ -39,7 +39,7 @@ function files(name: string): Record<string, string> {
     scripts: { test: 'node --test', types: 'tsc' },
     dependencies: { collab: `file:${installation()}`, typebox },
   };
-  const compiler = { compilerOptions: { checkJs: true, strict: true, noEmit: true, target: 'ES2023', module: 'NodeNext', moduleResolution: 'NodeNext', skipLibCheck: true, types: [] }, files: ['index.js'] };
+  const compiler = { compilerOptions: { checkJs: true, strict: true, noEmit: true, target: 'ES2023', module: 'NodeNext', moduleResolution: 'NodeNext', skipLibCheck: true, types: [] }, include: ['*.js'], exclude: ['*.test.js'] };
   return {
     'package.json': `${JSON.stringify(manifest, null, 2)}\n`,
     'tsconfig.json': `${JSON.stringify(compiler, null, 2)}\n`,
