@@ -86,8 +86,14 @@ export class FilterChain implements Filters {
 
   /** Runs the filters of a delivery and returns whether none of them rejects. Never rejects. */
   async passes<N extends 'notification.deliver' | 'webhook.deliver'>(environment: PluginEnvironment, name: N, payload: FilterTypes[N]['payload']): Promise<boolean> {
-    if (!this.has(name, environment)) return true;
-    return (await this.#run(name, environment, BACKEND, payload)).outcome === 'pass';
+    return (await this.rejectedBy(environment, name, payload)) === null;
+  }
+
+  /** Runs the filters of a delivery and returns the plugin whose filter rejects it; null if none does. Never rejects. */
+  async rejectedBy<N extends 'notification.deliver' | 'webhook.deliver'>(environment: PluginEnvironment, name: N, payload: FilterTypes[N]['payload']): Promise<string | null> {
+    if (!this.has(name, environment)) return null;
+    const decided = await this.#run(name, environment, BACKEND, payload);
+    return decided.outcome === 'pass' ? null : decided.plugin;
   }
 
   async #run(name: FilterName, { id, slug }: PluginEnvironment, actor: FilterActor, payload: object, check: (comment: FilteredComment) => void = () => {}): Promise<FilterOutcome> {

@@ -1,3 +1,6 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import type { Explanation } from '../../src/domain/notifications/explain.ts';
 import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
@@ -45,9 +48,9 @@ t.test('notify explain says step by step why a user was or was not notified', as
   // Reading is an event too, which the consumer passes over.
   await notifiedAll();
 
-  t.strictSame(await explain(target, 'bob'), {
+  t.strictSame<unknown>(await explain(target, 'bob'), {
     commentId: target, userId: 'bob', threadId, roomId: 'docs', isAuthor: true, isMentioned: false, isParticipant: false, subscription: 'default', isKnown: true,
-    maySeeRoom: true, tokenRooms: null, settings: { inApp: ON, email: ON, webhook: ON }, rule: 'actor', notification: null, wasNotified: false, pendingEvents: 0,
+    maySeeRoom: true, tokenRooms: null, settings: { inApp: ON, email: ON, webhook: ON }, rule: 'actor', notification: null, wasNotified: false, pendingEvents: 0, channels: [],
   }, 'the author');
   t.strictSame(await lines(target, 'bob'), [
     `Comment ${target} in thread ${threadId}, room docs`,
@@ -73,7 +76,12 @@ t.test('notify explain says step by step why a user was or was not notified', as
   await steps('cat', { mentioned: /^yes$/, 'may see room': /^no \(their latest token is confined to elsewhere\)$/, 'by the rules': /^may not see the room$/, notification: /^none$/ }, 'cat was not notified.');
   await steps('dan', { participant: /^yes /, subscription: /^muted$/, 'by the rules': /^has muted the thread$/ }, 'dan was not notified.');
   await steps('eve', { participant: /^yes /, subscription: /^unsubscribed$/, 'by the rules': /^not mentioned, and has unsubscribed from the thread$/ }, 'eve was not notified.');
-  await steps('fay', { channels: /^inApp: mention on, reply off; email: mention on, reply off; webhook: mention on, reply on$/, notification: /^nt_\S+, reply, \S+Z, not in the inbox \(setting inApp, or a filter of a plugin\), for the other channels only$/ }, 'fay was notified.');
+  await steps('fay', { channels: /^inApp: mention on, reply off; email: mention on, reply off; webhook: mention on, reply on$/, notification: /^nt_\S+, reply, \S+Z, not in the inbox \(setting inApp, or a filter of a plugin\), for the other channels only$/, 'via inApp': /^left out: the user has turned reply off$/, 'via email': /^left out: no plugin email is loaded$/, 'via webhook': /^left out: the plugin webhook has nobody to deliver it to in this environment$/ }, 'fay was not notified: no channel delivers the notification.');
+  t.match(await explain(target, 'fay'), { wasNotified: false, channels: [{ channel: 'inApp', outcome: 'setting' }, { channel: 'email', outcome: 'missing' }, { channel: 'webhook', outcome: 'nothing' }] });
+  await steps('ann', { 'via inApp': /^in the inbox$/ }, 'ann was notified.');
+  writeFileSync(join(dir, 'config.json'), JSON.stringify({ plugins: [{ use: fileURLToPath(new URL('../fixtures/plugins/channel.mjs', import.meta.url)) }] }));
+  await steps('fay', { 'via channel': /^given to the plugin channel, whose log / }, 'fay was notified, not in the inbox but through channel.');
+  await steps('gil', { 'via inApp': /^in the inbox$/, 'via channel': /^left out: a filter of the plugin channel rejects it$/ }, 'gil was notified.');
   await steps('stranger', { 'known user': /^no$/, mentioned: /^yes$/, notification: /^nt_\S+, mention, / }, 'stranger was notified.');
   await steps('nobody', { 'known user': /^no$/, mentioned: /^no$/, 'by the rules': /^not mentioned, and does not follow the thread$/ }, 'nobody was not notified.');
 

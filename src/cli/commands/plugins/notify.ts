@@ -2,10 +2,14 @@ import type { Command } from 'commander';
 import { findEnvironment } from '../../../domain/environments/environments.ts';
 import { type Explanation, explainNotification } from '../../../domain/notifications/explain.ts';
 import { printable } from '../../../lib/printable.ts';
+import { createLogger } from '../../../observability/log.ts';
+import { type DeliveryStep, deliverySteps } from '../../../plugins/delivery-steps.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { printResult } from '../../terminal/output.ts';
+
+const STDERR = 2;
 
 /** Adds `notify explain`. */
 export function register(program: Command): void {
@@ -13,7 +17,7 @@ export function register(program: Command): void {
 
   addCommand(notify, 'explain <commentId> <userId>', {
     summary: 'Explain why a user was or was not notified of a comment.',
-    details: 'Subscriptions, settings and rooms are shown as they are now. They may have been different when the comment was written.',
+    details: 'Shows for each channel whether it delivers the notification, and what keeps it from that: loads the plugins and runs their filters notification.deliver, without changing anything. Subscriptions, settings, rooms and filters are shown as they are now. They may have been different when the comment was written.',
     examples: ['collab notify explain cm_01kdyak3sepgf6w7g09t_1kdyamycem3f18nm bob --env default'],
   })
     .requiredOption('--env <slug>', 'Environment of the comment.')
@@ -22,8 +26,26 @@ export function register(program: Command): void {
 
 async function explain(commentId: string, userId: string, { env }: { env: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
-  const explanation = await withStore(at, async (ctx) => explainNotification(ctx, await findEnvironment(ctx, env), commentId, userId));
-  printResult(at.json, explanation, () => stepsOf(explanation).map(printable).join('\n'));
+  const explained = await withStore(at, async (ctx, config) => {
+    const environment = await findEnvironment(ctx, env);
+    const explanation = await explainNotification(ctx, environment, commentId, userId);
+    const { notification, settings } = explanation;
+    const log = createLogger({ level: config.log.level, name: 'cli', output: STDERR });
+    const channels = notification === null ? [] : await deliverySteps({ ctx, config, log }, { id: environment.id, slug: environment.slug }, { notification, inApp: notification.inApp, settings });
+    return withChannels(explanation, channels);
+  });
+  printResult(at.json, explained, () => stepsOf(explained).map(printable).join('\n'));
+}
+
+/** An explanation with what became of the notification in each channel; none if there is no notification. */
+interface Explained extends Explanation {
+  readonly channels: readonly DeliveryStep[];
+}
+
+/** A notification that no channel delivers has notified nobody. One that was removed since may have been delivered. */
+function withChannels(explanation: Explanation, channels: readonly DeliveryStep[]): Explained {
+  const isDelivered = channels.some(({ outcome }) => outcome === 'shown' || outcome === 'passed');
+  return { ...explanation, channels, wasNotified: explanation.wasNotified && (channels.length === 0 || isDelivered) };
 }
 
 const reasons: Readonly<Record<Explanation['rule'], string>> = {
@@ -37,8 +59,8 @@ const reasons: Readonly<Record<Explanation['rule'], string>> = {
   room: 'may not see the room',
 };
 
-function stepsOf(found: Explanation): string[] {
-  const { userId, notification, settings } = found;
+function stepsOf(found: Explained): string[] {
+  const { notification, settings, channels } = found;
   const rooms = found.tokenRooms === null ? 'their latest token is for all rooms, or none was seen' : `their latest token is confined to ${found.tokenRooms.join(', ') || 'no room'}`;
   return [
     `Comment ${found.commentId} in thread ${found.threadId}, room ${found.roomId}`,
@@ -51,9 +73,27 @@ function stepsOf(found: Explanation): string[] {
     `  channels        ${Object.entries(settings).map(([channel, { mention, reply }]) => `${channel}: mention ${onOff(mention)}, reply ${onOff(reply)}`).join('; ')}`,
     `  by the rules    ${reasons[found.rule]}`,
     `  notification    ${notificationText(notification, found.wasNotified)}`,
+    ...channels.map((step) => `  ${`via ${step.channel}`.padEnd(15)} ${outcomes[step.outcome](step, notification?.kind ?? '')}`),
     ...(found.pendingEvents === 0 ? [] : [`  still to handle ${found.pendingEvents} events; if the comment is new, wait a moment. If the number does not fall, see the log of the background worker`]),
-    `${userId} was ${found.wasNotified ? '' : 'not '}notified.`,
+    conclusion(found),
   ];
+}
+
+const outcomes: Readonly<Record<DeliveryStep['outcome'], (step: DeliveryStep, kind: string) => string>> = {
+  shown: () => 'in the inbox',
+  passed: ({ channel }) => `given to the plugin ${channel}, whose log says what it could not deliver`,
+  setting: (_, kind) => `left out: the user has turned ${kind} off`,
+  filter: ({ filter }) => `left out: a filter of the plugin ${filter} rejects it`,
+  hidden: () => 'left out when it was created: a setting or a filter that allows it now',
+  nothing: ({ channel }) => `left out: the plugin ${channel} has nobody to deliver it to in this environment`,
+  off: ({ channel }) => `left out: the plugin ${channel} is turned off in this environment`,
+  missing: ({ channel }) => `left out: no plugin ${channel} is loaded`,
+};
+
+function conclusion({ userId, wasNotified, notification, channels }: Explained): string {
+  if (!wasNotified) return `${userId} was not notified${notification === null ? '' : ': no channel delivers the notification'}.`;
+  const others = channels.filter(({ outcome }) => outcome === 'passed').map(({ channel }) => channel);
+  return `${userId} was notified${notification?.inApp === false ? `, not in the inbox but through ${others.join(', ')}` : ''}.`;
 }
 
 function notificationText(notification: Explanation['notification'], wasNotified: boolean): string {
