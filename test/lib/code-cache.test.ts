@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 
 /** A module that prints what it finds around it. */
-const source = (greeting: string): string => `const { basename } = require('node:path');
-console.log('${greeting}', basename(__filename), basename(__dirname), typeof module.exports, require('./other.cjs'));`;
+const source = (greeting: string): string => wrapped(`const { basename } = require('node:path');
+console.log('${greeting}', basename(__filename), basename(__dirname), typeof module.exports, require('./other.cjs'));`);
+
+/** Code in the wrapper of CommonJS modules. */
+const wrapped = (code: string): string => `(function (exports, require, module, __filename, __dirname) {${code}\n})`;
 
 /** A folder with the module `main.cjs`; returns the paths of the module and its cache, and a function that runs it. */
 function project(t: Test) {
@@ -63,7 +66,7 @@ t.test('a module runs although its cache cannot be written', (t) => {
 
 t.test('a process that fails does not write a cache, since it may have compiled only a part', (t) => {
   const { file, cache, run } = project(t);
-  writeFileSync(file, 'process.exit(1);');
+  writeFileSync(file, wrapped('process.exit(1);'));
   t.throws(() => run());
   t.notOk(existsSync(cache));
   t.end();
