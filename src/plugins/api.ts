@@ -262,7 +262,7 @@ export interface Data {
   user(environment: PluginEnvironment, userId: string): Promise<User | undefined>;
   /** Whether the user has a connection that is in the room now. */
   isPresent(environment: PluginEnvironment, userId: string, roomId: string): Promise<boolean>;
-  /** The notification as it is now; undefined if it was removed, or the user may not see its room any more, by their latest token. Ask before each delivery. */
+  /** The notification as it is now; undefined if it was removed, the user may not see its room any more (by their latest token), or has muted or left its thread since. Ask before each delivery. */
   notification(environment: PluginEnvironment, userId: string, notificationId: string): Promise<PluginNotification | undefined>;
   /** Whether the user's settings let a channel deliver this kind of notification. Channels have the names of their plugins. */
   wantsNotification(environment: PluginEnvironment, userId: string, channel: string, kind: PluginNotification['kind']): Promise<boolean>;

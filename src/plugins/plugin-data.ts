@@ -4,8 +4,9 @@ import { requireComment } from '../domain/comments/comments.ts';
 import { threadView } from '../domain/comments/thread-view.ts';
 import { environmentById } from '../domain/environments/environments.ts';
 import { streamOf } from '../domain/events/streams.ts';
+import { readFollowers } from '../domain/notifications/followers.ts';
 import { findNotification } from '../domain/notifications/notification-records.ts';
-import { maySeeRoom, readRecipient } from '../domain/notifications/recipients.ts';
+import { isDeliverable, readRecipient } from '../domain/notifications/recipients.ts';
 import { setPreference, wantsNotification } from '../domain/notifications/settings.ts';
 import { COMMENT_PREFIX, escapeId, threadRecordsOf, usersOf } from '../domain/records/partitions.ts';
 import { presenceKey, presentUsers } from '../domain/rooms/presence.ts';
@@ -46,7 +47,8 @@ export function pluginData(ctx: Context, passes: Passes): Data {
       const found = await findNotification(ctx.store, id, userId, notificationId);
       if (found === undefined) return undefined;
       const { user } = await readRecipient(ctx.store, id, userId);
-      return maySeeRoom(user, found.roomId) ? found : undefined;
+      const { choices } = await readFollowers(ctx, id, found.threadId);
+      return isDeliverable({ ...found, user, choice: choices.get(userId) }) ? found : undefined;
     },
     wantsNotification: ({ id }, userId, channel, kind) => wantsNotification(ctx.store, id, userId, channel, kind),
     setPreference: ({ id }, userId, channel, kind, enabled) => setPreference(ctx, id, userId, channel, kind, enabled),

@@ -49,6 +49,15 @@ export function decide({ user, roomId, isActor, isMentioned, participation, choi
   return { kind: isMentioned ? 'mention' : 'reply' };
 }
 
+/**
+ * Whether a channel may still deliver a notification: its recipient may see the room, and since then has neither muted the thread
+ * nor, if it is for a reply, unsubscribed.
+ */
+export function isDeliverable({ user, roomId, kind, choice }: Pick<RecipientFacts, 'user' | 'roomId' | 'choice'> & { readonly kind: NotificationKind }): boolean {
+  const state = stateOf(user, choice);
+  return maySeeRoom(user, roomId) && state !== 'muted' && !(state === 'unsubscribed' && kind === 'reply');
+}
+
 /** A user's choice for a thread. A choice from before the user was erased does not count, even if the user was created again. */
 export function stateOf(user: User | null, choice: Choice | undefined): SubscriptionState {
   return choice === undefined || user === null || user.createdAt > choice.at ? 'default' : choice.state;
