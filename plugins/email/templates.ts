@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import mustache from 'mustache';
 
@@ -100,7 +100,15 @@ async function readTemplate(folder: string, part: keyof typeof files): Promise<s
     return await readFile(join(folder, files[part]), 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return builtIn[part];
+    if (code === 'ENOENT') return await builtInBeside(folder, part);
     throw new Error(`templates: ${join(folder, files[part])} cannot be read (${code})`, { cause: error });
   }
+}
+
+/** The built-in template for a file that the folder does not have. Throws if there is no such folder. */
+async function builtInBeside(folder: string, part: keyof typeof files): Promise<string> {
+  await access(folder).catch((cause: unknown) => {
+    throw new Error(`templates: the folder ${folder} does not exist`, { cause });
+  });
+  return builtIn[part];
 }

@@ -168,6 +168,8 @@ t.test('templates of the operator replace the built-in ones, and their values ar
   t.match(mail.text, 'Hello Bob <Bobby> & Co,', 'the text is the built-in one');
   writeFileSync(join(templates, 'digest.html'), '{{#notifications}}');
   t.match((await host.command('test ann@example.com')).json, { ok: false, reason: /templates: digest\.html: Unclosed section "notifications"/ });
+  rmSync(templates, { recursive: true });
+  t.match((await host.command('test ann@example.com')).json, { ok: false, reason: `templates: the folder ${templates} does not exist` }, 'a misspelled folder does not give the built-in templates');
 });
 
 t.test('texts of users cannot add headers', async (t) => {
