@@ -30,6 +30,7 @@ t.test('status of a stopped server', async (t) => {
     core: null,
     startedAt: null,
     ready: false,
+    missingPlugins: 0,
     heldSnapshots: [],
     environments: [{ ...environment, name: 'Default', disabled: false, rooms: 0, threads: 0, users: 0, seq: 0 }],
   });

@@ -12,7 +12,7 @@ t.test('the paths of the plugin email are relative to the folder of config.json'
   t.match(settings.base.config, { smtp: { caFile: '/srv/collab/ca.pem' }, templates: '/srv/collab/templates' });
   t.match(settings.environments.get('staging')?.config, { templates: '/srv/staging' });
   t.match(settings.environments.get('live')?.config, { templates: '/etc/mail' }, 'an absolute path stays');
-  await t.rejects(loadPlugin({ ...entry, config: { ...entry.config, templates: '' } }), { message: /config\.templates must be at least 1 characters/ });
+  await t.rejects(loadPlugin({ ...entry, config: { ...entry.config, templates: '' } }), { message: /config\.templates must be at least 1 character,/ });
   await t.rejects(loadPlugin({ ...entry, config: { ...entry.config, templates: 7 } }), { message: /config\.templates must be a string/ });
 });
 

@@ -22,6 +22,8 @@ t.test('a plugin that only the background worker cannot load is counted in /read
   cluster.signal('SIGHUP');
   await until(() => Promise.resolve(cluster.pids('web').length === 2 && cluster.pids('web').every((pid) => !before.includes(pid))), 60_000);
   await until(counted);
+  t.match(JSON.parse((await collab('status', '--dir', cluster.dir, '--json')).stdout), { ready: true, missingPlugins: 2 });
+  t.match((await collab('status', '--dir', cluster.dir)).stdout, 'Warning: the server runs without 2 of the plugins of the configuration. Run');
   rmSync(join(loads, 'loaded'));
   process.env['LOADS_FOLDER'] = loads;
   const { code, stdout } = await collab('doctor', '--dir', cluster.dir, '--json');

@@ -228,10 +228,10 @@ function constraintOf(root: TSchema, fault: TLocalizedValidationError): string {
       return rangeText(numberIn(schema, 'minimum'), numberIn(schema, 'maximum'), '');
     case 'minLength':
     case 'maxLength':
-      return rangeText(numberIn(schema, 'minLength'), numberIn(schema, 'maxLength'), ' characters');
+      return rangeText(numberIn(schema, 'minLength'), numberIn(schema, 'maxLength'), 'characters');
     case 'minItems':
     case 'maxItems':
-      return rangeText(numberIn(schema, 'minItems'), numberIn(schema, 'maxItems'), ' items');
+      return rangeText(numberIn(schema, 'minItems'), numberIn(schema, 'maxItems'), 'items');
     case 'pattern':
       return `must match ${String(schema['pattern'])}`;
     case 'type':
@@ -273,8 +273,9 @@ function numberIn(schema: Record<string, unknown>, name: string): number | undef
   return typeof value === 'number' ? value : undefined;
 }
 
-function rangeText(minimum: number | undefined, maximum: number | undefined, unit: string): string {
-  if (minimum === undefined) return `must be at most ${maximum}${unit}`;
-  if (maximum === undefined) return `must be at least ${minimum}${unit}`;
-  return unit === '' ? `must be between ${minimum} and ${maximum}` : `must be ${minimum} to ${maximum}${unit}`;
+function rangeText(minimum: number | undefined, maximum: number | undefined, unit: '' | 'characters' | 'items'): string {
+  const count = (bound: number | undefined): string => (unit === '' ? String(bound) : `${bound} ${bound === 1 ? unit.slice(0, -1) : unit}`);
+  if (minimum === undefined) return `must be at most ${count(maximum)}`;
+  if (maximum === undefined) return `must be at least ${count(minimum)}`;
+  return unit === '' ? `must be between ${minimum} and ${maximum}` : `must be ${minimum} to ${count(maximum)}`;
 }

@@ -28,6 +28,8 @@ interface Status {
   readonly core: string | null;
   readonly startedAt: string | null;
   readonly ready: boolean;
+  /** How many plugins of the configuration the server runs without. */
+  readonly missingPlugins: number;
   /** Disk usage of the data, in bytes. */
   readonly disk: { readonly storeBytes: number; readonly filesBytes: number };
   /** Processes that have kept a snapshot of the store open for a second or longer. */
@@ -49,6 +51,7 @@ async function status(_options: object, command: Command): Promise<void> {
   const found = await withStore(at, async (ctx, config): Promise<Status> => {
     const server = findRunningServer(config.dataDir);
     const endpoint = server?.endpoint ?? null;
+    const readiness = endpoint === null ? null : await readinessOf(endpoint);
     const environments = [];
     for (const environment of await listEnvironments(ctx)) {
       const { id, slug, name, disabled } = environment;
@@ -62,7 +65,8 @@ async function status(_options: object, command: Command): Promise<void> {
       workers: endpoint?.workers ?? null,
       core: endpoint?.core ?? null,
       startedAt: endpoint?.startedAt ?? null,
-      ready: endpoint !== null && (await readinessOf(endpoint)).ready,
+      ready: readiness?.ready ?? false,
+      missingPlugins: readiness?.missingPlugins ?? 0,
       disk: { storeBytes: await diskUse(storeFolder(config)), filesBytes: await diskUse(filesFolder(config)) },
       heldSnapshots: (await findLongSnapshots(ctx.store)).map(({ table, pid, command, stopped }) => ({ table, pid, command, stopped })),
       environments,
@@ -85,7 +89,9 @@ function describe(status: Status): string {
       `#${seq}`,
     ]),
   );
-  const warnings = status.heldSnapshots.map((snapshot) => `\nWarning: ${describeSnapshot(snapshot)}. ${pasteable('Run `collab doctor` for details.')}`);
+  const problems = status.heldSnapshots.map(describeSnapshot);
+  if (status.missingPlugins > 0) problems.push(`the server runs without ${status.missingPlugins} of the plugins of the configuration`);
+  const warnings = problems.map((problem) => `\nWarning: ${problem}. ${pasteable('Run `collab doctor` for details.')}`);
   return [keyValues([...serverPairs(status), ...diskPairs(status)]), ...warnings, '', environments.length === 0 ? 'There are no environments.' : contents, nextText(status)].join('\n');
 }
 
