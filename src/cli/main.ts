@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { version } from '../model/version.ts';
 import { pathArgument } from './option-values.ts';
 import { asFailure, Failure } from './failure.ts';
-import { Interrupted } from './terminal/interruption.ts';
+import { InterruptedError } from './terminal/interruption.ts';
 import { failureJson, printNote, renderFailure } from './terminal/output.ts';
 
 type Register = (program: Command) => void;
@@ -60,7 +60,7 @@ export async function runCli(argv: readonly string[]): Promise<number> {
     // A server keeps running without its output, and has set its exit code. Other commands have failed if their output failed.
     return Number(process.exitCode ?? (await output.exitCode()));
   } catch (error) {
-    if (error instanceof Interrupted) return error.exitCode;
+    if (error instanceof InterruptedError) return error.exitCode;
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : reportUsage(argv, error);
     return isClosedPipe(error) ? CLOSED_OUTPUT : report(argv, error);
   }

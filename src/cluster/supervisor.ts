@@ -138,14 +138,14 @@ export class Supervisor {
     void worker.ready.then(() => this.#onReady(worker));
     worker.channel.onMessage((message) => {
       if (message.type === 'metrics') this.#options.totals?.add(worker.id, message.data);
-      if (message.type === 'missingPlugins') this.#tellMissingPlugins(message.data.uses);
+      if (message.type === 'missingPlugins') this.#sendMissingPlugins(message.data.uses);
     });
     log.debug({ started: worker.id, workerPid: worker.pid }, 'worker started');
     return worker;
   }
 
   /** Tells the web workers, which report it. Those that start later are told when they are ready. */
-  #tellMissingPlugins(uses: readonly string[]): void {
+  #sendMissingPlugins(uses: readonly string[]): void {
     this.#missingPlugins = uses;
     for (const worker of this.#running) if (worker.role === 'web' && worker.isReady) worker.channel.send({ type: 'missingPlugins', data: { uses } });
   }

@@ -210,7 +210,7 @@ export interface Store extends Reader {
    * Kills (SIGKILL) the process that holds a snapshot. Does so only if the system shows that a process with this id has the
    * file of the store open: ids in the store may be those of another container. Returns whether the signal was sent.
    */
-  endHolder(snapshot: OpenSnapshot): boolean;
+  killHolder(snapshot: OpenSnapshot): boolean;
 
   /**
    * Does the maintenance that is due, such as freeing what ended processes have held. Call it several times per second in one
@@ -226,7 +226,7 @@ export interface Store extends Reader {
   faults(): AsyncIterable<StoreFault>;
   /**
    * Closes the store. A pending transaction is either committed and resolves, or rejects and has written nothing. Later reads
-   * and writes throw or reject, and so do `maintain`, `probe`, `faults`, `openSnapshots` and `endHolder`; `releaseSnapshot`
+   * and writes throw or reject, and so do `maintain`, `probe`, `faults`, `openSnapshots` and `killHolder`; `releaseSnapshot`
    * has no effect. No effect when called again.
    */
   close(): Promise<void>;

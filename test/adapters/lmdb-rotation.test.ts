@@ -135,8 +135,8 @@ t.test('a stopped process with a snapshot of the base table is ended when the ta
   const size = (): number => statSync(join(path, 'data.mdb')).size;
   const grown = size();
   const wrong = { ...(held() as OpenSnapshot), pid: process.ppid };
-  t.equal(store.endHolder(wrong), false, 'a process that does not have the store open is not ended');
-  t.equal(store.endHolder(held() as OpenSnapshot), true);
+  t.equal(store.killHolder(wrong), false, 'a process that does not have the store open is not ended');
+  t.equal(store.killHolder(held() as OpenSnapshot), true);
   await until(() => helper.child.signalCode === 'SIGKILL');
   await until(async () => {
     await store.maintain();

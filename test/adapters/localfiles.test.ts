@@ -15,14 +15,14 @@ t.test('blobs in a folder keep the contract of Blobs', (t) =>
   blobsConformance(t, {
     open: async (t, full = false) => {
       const options = { path: join(tempFolder(t), 'files'), minFreeBytes: full ? Number.MAX_SAFE_INTEGER : 0 };
-      const endHolder = async (): Promise<void> => {
+      const killHolder = async (): Promise<void> => {
         const retainer = startFixture('blob-retainer', options.path);
         t.teardown(() => killLines(retainer));
         await until(() => retainer.lines.includes('retained'));
         if (!(await new LocalBlobs(options).isRetained())) throw new Error('the process does not retain the blobs');
         await killLines(retainer);
       };
-      return { blobs: new LocalBlobs(options), peer: new LocalBlobs(options), endHolder };
+      return { blobs: new LocalBlobs(options), peer: new LocalBlobs(options), killHolder };
     },
     noFilling: noSmallDisk,
     filling: async (t) => {

@@ -48,12 +48,12 @@ await t.test('MemoryBlobs keeps the contract of Blobs', (t) =>
     open: async (_t, full = false) => {
       const bucket = new MemoryBucket();
       bucket.full = full;
-      const endHolder = async (): Promise<void> => {
+      const killHolder = async (): Promise<void> => {
         const process = new MemoryBlobs(bucket);
         await process.retain();
         process.end();
       };
-      return { blobs: new MemoryBlobs(bucket), peer: new MemoryBlobs(bucket), endHolder };
+      return { blobs: new MemoryBlobs(bucket), peer: new MemoryBlobs(bucket), killHolder };
     },
     noFilling: false,
     filling: async () => {

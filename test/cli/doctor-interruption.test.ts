@@ -16,7 +16,7 @@ t.test('Ctrl-C ends the checks of doctor, and is not reported as a failed check'
     // The check has opened the store when it starts to listen for signals.
     const interrupt = (event: string | symbol, listener: (signal: string) => void): void => void (event === 'SIGINT' && queueMicrotask(() => listener('SIGINT')));
     process.on('newListener', interrupt);
-    await t.rejects((): Promise<unknown> => check(subject), { name: 'Interrupted', exitCode: 130 });
+    await t.rejects((): Promise<unknown> => check(subject), { name: 'InterruptedError', exitCode: 130 });
     process.off('newListener', interrupt);
   }
 });

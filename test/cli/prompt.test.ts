@@ -76,7 +76,7 @@ t.test('two passwords that differ are refused', async (t) => {
 });
 
 for (const [name, key, ends] of [
-  ['Ctrl-C', '\u0003', { name: 'Interrupted', exitCode: 130 }],
+  ['Ctrl-C', '\u0003', { name: 'InterruptedError', exitCode: 130 }],
   ['Ctrl-D', '\u0004', { name: 'Failure', exitCode: 1, message: 'Nothing was changed.' }],
 ] as const) {
   t.test(`${name} is not taken as a password, and restores the terminal`, async (t) => {
@@ -98,7 +98,7 @@ t.test('Ctrl-C is not taken as an answer', async (t) => {
   const { input, output } = terminal(true);
   const asked = confirmDestruction(question, { input, output: Object.assign(output, { isTTY: true, columns: 80 }) });
   input.write('staging\u0003');
-  await t.rejects(asked, { name: 'Interrupted', exitCode: 130 });
+  await t.rejects(asked, { name: 'InterruptedError', exitCode: 130 });
 });
 
 t.test('without a terminal no password is asked for', async (t) => {

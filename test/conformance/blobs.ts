@@ -6,7 +6,7 @@ export interface OpenBlobs {
   readonly blobs: Blobs;
   readonly peer: Blobs;
   /** Lets a process retain the blobs, and kills it. */
-  readonly endHolder: () => Promise<void>;
+  readonly killHolder: () => Promise<void>;
 }
 
 /** Blobs on a disk that fills up: after `fill`, a write and a flush of written bytes find no space. */
@@ -158,11 +158,11 @@ export async function blobsConformance(t: Test, { open, noFilling, filling }: Bl
   });
 
   await t.test('a lease ends with its process', async (t) => {
-    const { blobs, peer, endHolder } = await open(t);
-    await endHolder();
+    const { blobs, peer, killHolder } = await open(t);
+    await killHolder();
     for (const view of [blobs, peer]) t.equal(await view.isRetained(), false);
     const lease = await blobs.retain();
-    await endHolder();
+    await killHolder();
     for (const view of [blobs, peer]) t.equal(await view.isRetained(), true, 'those of other processes stay');
     await lease.release();
   });

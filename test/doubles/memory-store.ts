@@ -136,7 +136,7 @@ export class MemoryStore implements Store {
     return [];
   }
 
-  endHolder(_snapshot: OpenSnapshot): boolean {
+  killHolder(_snapshot: OpenSnapshot): boolean {
     this.#requireOpen();
     return false;
   }

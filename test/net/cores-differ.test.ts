@@ -58,7 +58,7 @@ async function effectsOf(t: Test, core: CoreKind, requests: readonly string[]): 
     if (bodyRefusal(exchange.head) !== null) return exchange.send(400, [], 'refused');
     const { method, path, query, host, requestId } = exchange.head;
     void exchange.receiveBody(1000).then((body) => {
-      if (body === 'gone') return;
+      if (body === 'aborted') return;
       handled[Number(requestId)]?.push(`${method} ${path} ${query} ${host} ${String(body)}`);
       exchange.send(200, [], 'ok');
     });

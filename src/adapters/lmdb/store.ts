@@ -171,9 +171,9 @@ export class LmdbStore implements Store {
     return this.#snapshots.list();
   }
 
-  endHolder(snapshot: OpenSnapshot): boolean {
+  killHolder(snapshot: OpenSnapshot): boolean {
     this.#requireOpen();
-    return this.#snapshots.endHolder(snapshot);
+    return this.#snapshots.killHolder(snapshot);
   }
 
   async maintain(): Promise<void> {

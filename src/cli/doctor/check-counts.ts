@@ -5,9 +5,9 @@ import type { Environment } from '../../model/environment.ts';
 import { hasStore } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
 import { shellWord } from '../terminal/output.ts';
-import { Interrupted } from '../terminal/interruption.ts';
+import { InterruptedError } from '../terminal/interruption.ts';
 import { Progress } from '../terminal/progress.ts';
-import { type Check, fail, ok, type Subject, warn } from './check.ts';
+import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 
 /** How many differences of an environment are listed. */
 const MAX_LISTED = 10;
@@ -27,7 +27,7 @@ export interface Counts {
 }
 
 /** Compares counts of every environment with what is stored. Returns nothing if there is no store, which another check reports. */
-export async function checkCounts({ dir, config }: Subject, { name, what, effect, find }: Counts): Promise<Check[]> {
+export async function checkCounts({ dir, config }: CheckedFolder, { name, what, effect, find }: Counts): Promise<Check[]> {
   if (!hasStore(config)) return [];
   const remedy = `Recount: collab gc --dir ${shellWord(dir)}. Until then, ${effect}.`;
   const progress = new Progress();
@@ -43,7 +43,7 @@ export async function checkCounts({ dir, config }: Subject, { name, what, effect
       return checks.length > 0 ? checks : [ok(name, `${what} of ${environments.length} environments match what is stored`)];
     });
   } catch (error) {
-    if (error instanceof Interrupted) throw error;
+    if (error instanceof InterruptedError) throw error;
     return [fail(name, `${what} cannot be compared with what is stored: ${firstLine(error)}`, 'Correct what the other checks report, then run this again.')];
   } finally {
     clearInterval(timer);

@@ -1,9 +1,9 @@
 import { firstLine } from '../../lib/thrown.ts';
 import { type Damage, type DeepCounts, findDamage } from '../../domain/records/deep-check.ts';
-import { type Check, fail, ok, type Subject } from './check.ts';
+import { type Check, fail, ok, type CheckedFolder } from './check.ts';
 import { hasStore } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
-import { Interrupted } from '../terminal/interruption.ts';
+import { InterruptedError } from '../terminal/interruption.ts';
 import { Progress } from '../terminal/progress.ts';
 
 /** How many faults are listed one by one. */
@@ -13,7 +13,7 @@ const PROGRESS_MS = 200;
 const REMEDY = 'Keep a copy of the data folder, restore the latest intact backup (`collab restore <backup>`), and check the kernel log (dmesg) for disk errors.';
 
 /** Reads every record, event and file of a store. Returns nothing if there is no store, which another check reports. */
-export async function checkDeep({ config }: Subject): Promise<Check[]> {
+export async function checkDeep({ config }: CheckedFolder): Promise<Check[]> {
   if (!hasStore(config)) return [];
   const counts: DeepCounts = { records: 0, events: 0, files: 0 };
   const text = (): string => `${counts.records} records, ${counts.events} events and ${counts.files} files`;
@@ -25,7 +25,7 @@ export async function checkDeep({ config }: Subject): Promise<Check[]> {
       for await (const damage of findDamage(ctx, counts)) found.push(damage);
     });
   } catch (error) {
-    if (error instanceof Interrupted) throw error;
+    if (error instanceof InterruptedError) throw error;
     return [fail('deep', `reading stopped after ${text()}: ${firstLine(error)}`, REMEDY)];
   } finally {
     clearInterval(timer);

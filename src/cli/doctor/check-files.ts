@@ -1,17 +1,17 @@
 import { firstLine } from '../../lib/thrown.ts';
 import { type Context, requireFileStorage } from '../../domain/context.ts';
 import { checkFiles, findOrphans, STAGED_MS } from '../../domain/files/file-sweep.ts';
-import { type Check, fail, ok, type Subject, warn } from './check.ts';
+import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 import { useStore } from '../shared/open-store.ts';
-import { Interrupted } from '../terminal/interruption.ts';
+import { InterruptedError } from '../terminal/interruption.ts';
 import { shellWord } from '../terminal/output.ts';
 
 /** Compares the files on the disk with their records, both ways. The store must be openable. */
-export async function checkFilesOf({ dir, config }: Subject): Promise<Check> {
+export async function checkFilesOf({ dir, config }: CheckedFolder): Promise<Check> {
   try {
     return await useStore(config, (ctx) => compare(ctx, dir));
   } catch (error) {
-    if (error instanceof Interrupted) throw error;
+    if (error instanceof InterruptedError) throw error;
     return fail('files', firstLine(error), 'Make the files in the data folder readable for this user.');
   }
 }

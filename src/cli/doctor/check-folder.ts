@@ -6,12 +6,12 @@ import { firstLine } from '../../lib/thrown.ts';
 import type { Context } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
 import type { OpenSnapshot } from '../../ports/store.ts';
-import { type Check, fail, ok, type Subject, warn } from './check.ts';
+import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 import { checkFilesOf } from './check-files.ts';
 import { storeFolder } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
 import { describeSnapshot, findLongSnapshots } from './long-snapshots.ts';
-import { Interrupted } from '../terminal/interruption.ts';
+import { InterruptedError } from '../terminal/interruption.ts';
 import { shellWord } from '../terminal/output.ts';
 import { isRestoring, abandonedRestores } from '../backup/replace-data.ts';
 import { findAbandonedSetups } from '../setup/abandoned-setups.ts';
@@ -28,23 +28,23 @@ const NETWORK_FILESYSTEMS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /** Checks the data folder: permissions, free space, file system, whether the store opens, and the files. */
-export async function checkFolder(subject: Subject): Promise<Check[]> {
-  const { dataDir } = subject.config;
+export async function checkFolder(folder: CheckedFolder): Promise<Check[]> {
+  const { dataDir } = folder.config;
   // Check nothing else, because opening the store would complete the restore.
-  if (isRestoring(dataDir)) return [fail('data folder', `a restore of ${dataDir} was interrupted, or is in progress`, `If it is not running any more, complete it: collab start --dir ${shellWord(subject.dir)}`)];
+  if (isRestoring(dataDir)) return [fail('data folder', `a restore of ${dataDir} was interrupted, or is in progress`, `If it is not running any more, complete it: collab start --dir ${shellWord(folder.dir)}`)];
   try {
-    await stat(storeFolder(subject.config));
+    await stat(storeFolder(folder.config));
   } catch {
-    const missing = fail('data folder', `${dataDir} contains no store`, `Name the folder with --dir, or create it: collab init --dir ${shellWord(subject.dir)}`);
-    return [missing, ...(await checkAbandonedWork(subject))];
+    const missing = fail('data folder', `${dataDir} contains no store`, `Name the folder with --dir, or create it: collab init --dir ${shellWord(folder.dir)}`);
+    return [missing, ...(await checkAbandonedWork(folder))];
   }
-  const store = await checkStore(subject);
-  const files = store.some(({ level }) => level === 'fail') ? [] : [await checkFilesOf(subject)];
-  return [await checkRights(dataDir), await checkSpace(subject), await checkFilesystem(dataDir), ...store, ...files, ...(await checkAbandonedWork(subject))];
+  const store = await checkStore(folder);
+  const files = store.some(({ level }) => level === 'fail') ? [] : [await checkFilesOf(folder)];
+  return [await checkRights(dataDir), await checkSpace(folder), await checkFilesystem(dataDir), ...store, ...files, ...(await checkAbandonedWork(folder))];
 }
 
 /** Reports what interrupted inits, imports and restores have left; returns nothing if there is none. */
-async function checkAbandonedWork({ dir, config }: Subject): Promise<Check[]> {
+async function checkAbandonedWork({ dir, config }: CheckedFolder): Promise<Check[]> {
   const [leftovers, restores] = [await findAbandonedSetups(config.dataDir), abandonedRestores(config.dataDir)];
   const ofRestores = restores.map((path) => warn('leftovers', `a restore that was interrupted before it changed anything, or is in progress, left ${path}`, `If no restore is running: rm -r ${shellWord(path)}`));
   return leftovers.length === 0 ? ofRestores : [...ofRestores, warn('leftovers', `an interrupted init or import left ${leftovers.join(', ')}; the next one removes it`, `collab init --dir ${shellWord(dir)}`)];
@@ -61,7 +61,7 @@ async function checkRights(dataDir: string): Promise<Check> {
   return warn('data folder', `${dataDir} can be read by other users (mode ${(mode & 0o777).toString(8)}), but contains signing secrets`, `chmod 700 ${shellWord(dataDir)}`);
 }
 
-async function checkSpace({ config }: Subject): Promise<Check> {
+async function checkSpace({ config }: CheckedFolder): Promise<Check> {
   const { bavail, bsize, blocks } = await statfs(config.dataDir);
   const freeMb = Math.floor((bavail * bsize) / MEGABYTE);
   const floor = config.storage.minFreeMb;
@@ -80,7 +80,7 @@ async function checkFilesystem(dataDir: string): Promise<Check> {
   return fail('file system', `the data folder is on ${network}`, 'Move it to a local disk: locks and flushes are not reliable on a network file system.');
 }
 
-async function checkStore({ dir, config }: Subject): Promise<Check[]> {
+async function checkStore({ dir, config }: CheckedFolder): Promise<Check[]> {
   const crash = await crashOnOpening(dir);
   if (crash !== null) {
     const remedy = `Stop the server, keep a copy of ${storeFolder(config)}, and restore a backup: \`collab restore <backup>\`.`;
@@ -89,7 +89,7 @@ async function checkStore({ dir, config }: Subject): Promise<Check[]> {
   try {
     return await useStore(config, inspectStore);
   } catch (error) {
-    if (error instanceof Interrupted) throw error;
+    if (error instanceof InterruptedError) throw error;
     return [fail('store', firstLine(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup: `collab restore <backup>`.')];
   }
 }

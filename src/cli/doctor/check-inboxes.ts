@@ -1,10 +1,10 @@
 import { findInboxDifferences } from '../../domain/notifications/inbox-check.ts';
-import type { Check, Subject } from './check.ts';
+import type { Check, CheckedFolder } from './check.ts';
 import { checkCounts } from './check-counts.ts';
 
 /** Compares the numbers of unread notifications with what is stored. Returns nothing if there is no store. */
-export function checkInboxes(subject: Subject): Promise<Check[]> {
-  return checkCounts(subject, {
+export function checkInboxes(folder: CheckedFolder): Promise<Check[]> {
+  return checkCounts(folder, {
     name: 'inboxes',
     what: 'the counts of unread notifications',
     effect: 'badges may show a wrong number',

@@ -1,8 +1,8 @@
 import { findPluginStates, type PluginState } from '../shared/plugin-states.ts';
-import { type Check, fail, ok, type Subject, warn } from './check.ts';
+import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 
 /** Loads the plugins of the configuration, each in a thread as the server does. Returns nothing if it names none. */
-export async function checkConfiguredPlugins({ config: { plugins, publicUrl } }: Subject): Promise<Check[]> {
+export async function checkConfiguredPlugins({ config: { plugins, publicUrl } }: CheckedFolder): Promise<Check[]> {
   const missing = (await findPluginStates(plugins, publicUrl)).filter(({ state }) => state === 'failed');
   return plugins.length > 0 && missing.length === 0 ? [ok('plugins', `all that the configuration names can be loaded: ${plugins.map(({ use }) => use).join(', ')}`)] : missing.map(checkOf);
 }

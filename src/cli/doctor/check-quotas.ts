@@ -1,13 +1,13 @@
 import type { UsageKind } from '../../domain/quotas/usage.ts';
 import { findUsageDifferences } from '../../domain/quotas/usage-check.ts';
-import type { Check, Subject } from './check.ts';
+import type { Check, CheckedFolder } from './check.ts';
 import { checkCounts } from './check-counts.ts';
 
 const units: Readonly<Record<UsageKind, string>> = { comments: 'comments', uploadBytes: 'bytes of uploads', stateBytes: 'bytes of shared states' };
 
 /** Compares the counts that quotas limit with what is stored. Returns nothing if there is no store. */
-export function checkQuotas(subject: Subject): Promise<Check[]> {
-  return checkCounts(subject, {
+export function checkQuotas(folder: CheckedFolder): Promise<Check[]> {
+  return checkCounts(folder, {
     name: 'quotas',
     what: 'the usage counts',
     effect: 'quotas may refuse writes too early or too late',

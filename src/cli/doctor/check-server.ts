@@ -3,7 +3,7 @@ import { firstLine } from '../../lib/thrown.ts';
 import type { Config } from '../../config/schema.ts';
 import { findFreePort } from '../../cluster/free-port.ts';
 import { isOldCore, nativeCore } from '../../net/uws/native-core.ts';
-import { type Check, fail, ok, type Subject, warn } from './check.ts';
+import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 import { readinessOf } from '../shared/readiness.ts';
 import { findRunningServer, type RunningServer } from '../shared/running-server.ts';
 import { shellWord } from '../terminal/output.ts';
@@ -14,7 +14,7 @@ export function runningCore({ dataDir }: Config): string | null {
 }
 
 /** Checks the lock of the folder, the address, and what a public server needs. */
-export async function checkServer({ dir, config }: Subject): Promise<Check[]> {
+export async function checkServer({ dir, config }: CheckedFolder): Promise<Check[]> {
   const server = findRunningServer(config.dataDir);
   if (server === null) return [ok('lock', 'free: no server is running on this folder'), await checkPort(config), checkExposure(config)];
   const address = server.endpoint?.address ?? `the server is starting; \`collab status --dir ${shellWord(dir)}\` shows its state`;

@@ -11,7 +11,7 @@ export interface Check {
 }
 
 /** The folder to check, and its configuration. */
-export interface Subject {
+export interface CheckedFolder {
   readonly dir: string;
   readonly config: Config;
 }

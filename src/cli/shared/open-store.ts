@@ -37,7 +37,7 @@ export async function withStore<T>({ dir }: Invocation, work: (ctx: Context, con
  * Opens the store of a configuration (creating it if there is none), runs `work` on it and closes it. On SIGINT or SIGTERM
  * the store is closed before `work` is done, which makes `work` fail.
  *
- * @throws {Interrupted} after such a signal
+ * @throws {InterruptedError} after such a signal
  */
 export async function useStore<T>(config: Config, work: (ctx: Context) => Promise<T>): Promise<T> {
   const { openContext } = await import('../../app.ts');

@@ -5,8 +5,8 @@ const EXIT_MS = 1_000;
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 
 /** A signal has interrupted a command. Nothing is printed; the shell gets the exit code. */
-export class Interrupted extends Error {
-  override readonly name = 'Interrupted';
+export class InterruptedError extends Error {
+  override readonly name = 'InterruptedError';
   /** 128 plus the number of the signal, as usual in shells: 130 for SIGINT, 143 for SIGTERM. */
   readonly exitCode: number;
 
@@ -19,7 +19,7 @@ export class Interrupted extends Error {
 /** A watch for signals. */
 export interface InterruptionWatch {
   /** The interruption, if there was a signal; otherwise null. */
-  interrupted(): Interrupted | null;
+  interrupted(): InterruptedError | null;
   /** Stops watching. */
   done(): void;
 }
@@ -29,9 +29,9 @@ export interface InterruptionWatch {
  * ended a second later, for example because it waits for a pipe, the process exits. A second signal makes it exit at once.
  */
 export function watchForInterruption(close: () => Promise<void>): InterruptionWatch {
-  let interrupted: Interrupted | null = null;
+  let interrupted: InterruptedError | null = null;
   const onSignal = (signal: keyof typeof SIGNALS): void => {
-    const { exitCode } = (interrupted ??= new Interrupted(signal));
+    const { exitCode } = (interrupted ??= new InterruptedError(signal));
     const exit = (): void => process.exit(exitCode);
     process.once(signal, exit);
     void close().then(() => setTimeout(exit, EXIT_MS).unref(), exit);
@@ -50,7 +50,7 @@ export function watchForInterruption(close: () => Promise<void>): InterruptionWa
  * Runs `work` with a signal that is aborted on SIGINT or SIGTERM. Then waits until `work` has ended, however long that takes,
  * so that it can remove what it has written. A second SIGINT or SIGTERM makes the process exit at once.
  *
- * @throws {Interrupted} if `work` fails after a SIGINT or SIGTERM
+ * @throws {InterruptedError} if `work` fails after a SIGINT or SIGTERM
  */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const aborter = new AbortController();

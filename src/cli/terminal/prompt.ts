@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { Failure, usageFailure } from '../failure.ts';
-import { Interrupted } from './interruption.ts';
+import { InterruptedError } from './interruption.ts';
 
 /** A destructive action that needs a confirmation. */
 export interface Destruction {
@@ -26,7 +26,7 @@ const standardTerminal: Terminal = { input: process.stdin, output: process.stder
  * Asks for the confirmation of a destructive action. Resolves once it is confirmed, or at once if `yes` is set.
  *
  * @throws {Failure} on another answer or none (Ctrl-D), and if there is no terminal
- * @throws {Interrupted} on Ctrl-C
+ * @throws {InterruptedError} on Ctrl-C
  */
 export async function confirmDestruction({ warning, answer, yes }: Destruction, { input, output }: Terminal = standardTerminal): Promise<void> {
   if (yes) return;
@@ -41,7 +41,7 @@ export async function confirmDestruction({ warning, answer, yes }: Destruction, 
  * Asks for a new password twice, without echo. Does not check the password itself.
  *
  * @throws {Failure} if the two differ or one is missing (Ctrl-D), and if there is no terminal
- * @throws {Interrupted} on Ctrl-C
+ * @throws {InterruptedError} on Ctrl-C
  */
 export async function askPassword({ input, output }: Terminal = standardTerminal): Promise<string> {
   if (input.isTTY !== true) throw usageFailure('A password is required, but there is no terminal to ask for it.', 'Pass it with --password <text>.');
@@ -68,7 +68,7 @@ async function askHidden(question: string, { input, output }: Terminal): Promise
 async function ask(question: string, terminal: Terminal): Promise<string> {
   const lines = createInterface(terminal);
   const ended = new Promise<never>((_, reject) => {
-    lines.once('SIGINT', () => reject(new Interrupted('SIGINT')));
+    lines.once('SIGINT', () => reject(new InterruptedError('SIGINT')));
     lines.once('close', () => reject(new Failure('Nothing was changed.')));
   });
   try {

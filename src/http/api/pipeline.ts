@@ -66,7 +66,7 @@ export class ApiPipeline {
       admitBody(request, route);
       if (arriving !== null) {
         const body = await arriving;
-        if (body === 'gone') return;
+        if (body === 'aborted') return;
         acceptBody(request, route, body);
       } else acceptNoBody(request, route);
 

@@ -42,7 +42,7 @@ export interface Route {
   /** Instead of `body`, on a route that takes a file as multipart/form-data: its handler reads the body as a stream. */
   readonly upload?: boolean;
   /** Whether its responses contain attachments, whose URLs have to be made absolute. */
-  readonly holdsFiles?: boolean;
+  readonly hasFileUrls?: boolean;
   /** Whether it takes `Idempotency-Key`. */
   readonly idempotent?: boolean;
   /** The successful responses: status -> schema of the JSON body. */

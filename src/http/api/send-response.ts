@@ -14,7 +14,7 @@ import type { ApiResponse, Route } from './route.ts';
  */
 export function sendResponse(request: ApiRequest, route: Route, response: ApiResponse, etag: string | null): Promise<void> | void {
   const { exchange } = request;
-  const body = route.holdsFiles === true ? bodyWithFileUrls(response.body, () => request.baseUrl()) : response.body;
+  const body = route.hasFileUrls === true ? bodyWithFileUrls(response.body, () => request.baseUrl()) : response.body;
   const headers = responseHeaders(request, route, response, etag);
   const isJson = response.head === undefined || response.head === listHead;
   if (!isJson || !wantsGzip(exchange.head.acceptEncoding, body)) return exchange.send(response.status, headers, body);

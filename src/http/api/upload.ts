@@ -34,7 +34,7 @@ async function receive(request: ApiRequest): Promise<Attachment | null> {
   try {
     for (;;) {
       const chunk = await stream.read();
-      if (chunk === 'gone') return null;
+      if (chunk === 'aborted') return null;
       if (chunk === 'end') break;
       await services.uploads.chunk(() => receiver.push(chunk));
     }

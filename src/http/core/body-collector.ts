@@ -1,7 +1,7 @@
 import type { Flow } from './flow.ts';
 
 /** Why there is no body: it is larger than allowed, or no more of it will come. */
-export type NoBody = 'too_large' | 'gone';
+export type NoBody = 'too_large' | 'aborted';
 
 /** The most that is kept of a body before its request is admitted, besides what the core reads at once (512 KiB). */
 export const UNADMITTED_BYTES = 64 * 1024;
@@ -64,7 +64,7 @@ export class BodyCollector {
 
   /** Frees what is kept: no more will come. */
   abandon(): void {
-    this.#finish('gone');
+    this.#finish('aborted');
   }
 
   /** Finishes if the body is too large, as declared or as it has arrived, and returns whether it is. */

@@ -1,7 +1,7 @@
 import type { Flow } from './flow.ts';
 
-/** The result of a read: bytes, the end of the body, or `gone` if no more will come. */
-export type BodyChunk = Buffer | 'end' | 'gone';
+/** The result of a read: bytes, the end of the body, or `aborted` if no more will come. */
+export type BodyChunk = Buffer | 'end' | 'aborted';
 
 /** Bytes that may wait to be read once the request is admitted. Beyond that the connection is paused. */
 const MAX_WAITING_BYTES = 1024 * 1024;
@@ -27,7 +27,7 @@ export class BodyStream {
   readonly #waiting: Block[] = [];
   #size = 0;
   #maxWaiting: number;
-  #ended: 'end' | 'gone' | null = null;
+  #ended: 'end' | 'aborted' | null = null;
   #wakeReader: (() => void) | null = null;
   /** The block that the reader has. */
   #lent: Buffer | null = null;
@@ -57,7 +57,7 @@ export class BodyStream {
     if (this.#lent !== null) reuse(this.#lent);
     this.#lent = null;
     if (this.#size === 0 && this.#ended === null) await new Promise<void>((resolve) => (this.#wakeReader = resolve));
-    if (this.#ended === 'gone') return 'gone';
+    if (this.#ended === 'aborted') return 'aborted';
     const block = this.#waiting.shift();
     if (block === undefined) return 'end';
     this.#size -= block.filled;
@@ -82,9 +82,9 @@ export class BodyStream {
     if (this.#size > 0 || isLast) this.#wake();
   }
 
-  /** Frees what waits to be read and ends the stream with `gone`. */
+  /** Frees what waits to be read and ends the stream with `aborted`. */
   abandon(): void {
-    this.#ended = 'gone';
+    this.#ended = 'aborted';
     for (const { memory } of this.#waiting.splice(0)) reuse(memory);
     this.#size = 0;
     this.#wake();

@@ -172,7 +172,7 @@ export class Feed {
       return;
     }
     this.#userSockets.flush();
-    const holdsFiles = containsFileUrls(event.text);
+    const hasFileUrls = containsFileUrls(event.text);
     const encoded = wireText(event.text);
     let room: string | null | undefined;
     for (const channel of this.#channels.values()) {
@@ -181,8 +181,8 @@ export class Feed {
         this.#skip(channel, ROOM_POSITION_MS);
         continue;
       }
-      const text = holdsFiles ? withFileUrls(event.text, channel.baseUrl) : event.text;
-      this.#send(channel, text, holdsFiles ? wireText(text) : encoded);
+      const text = hasFileUrls ? withFileUrls(event.text, channel.baseUrl) : event.text;
+      this.#send(channel, text, hasFileUrls ? wireText(text) : encoded);
     }
   }
 

@@ -70,7 +70,7 @@ export class SnapshotWatch {
 
   #end(snapshot: OpenSnapshot): void {
     const { table, pid, command, stopped, heldMs, grownBytes } = snapshot;
-    if (!this.#store.endHolder(snapshot)) return;
+    if (!this.#store.killHolder(snapshot)) return;
     this.#options.onEnded?.();
     this.#log.error(
       { table, pid, command, stopped, heldSeconds: Math.round(heldMs / 1_000), grownMb: Math.round(grownBytes / 1024 / 1024) },

@@ -72,7 +72,7 @@ export const lifecycleCases: Cases = {
         for await (const _ of store.faults());
       },
       openSnapshots: () => store.openSnapshots(),
-      endHolder: () => store.endHolder({ table: 'tree', pid: 1, command: null, stopped: false, heldMs: 0, idleMs: 0, grownBytes: 0 }),
+      killHolder: () => store.killHolder({ table: 'tree', pid: 1, command: null, stopped: false, heldMs: 0, idleMs: 0, grownBytes: 0 }),
     };
     // Some of them throw instead of rejecting.
     for (const [name, call] of Object.entries(calls)) await t.rejects(Promise.resolve().then(call), { message: 'The store is closed' }, name);

@@ -14,9 +14,9 @@ export const snapshotCases: Cases = {
     }
   },
 
-  'openSnapshots describes a snapshot of another process, which endHolder kills and maintain frees': async (t, { store, peer, outside }) => {
+  'openSnapshots describes a snapshot of another process, which killHolder kills and maintain frees': async (t, { store, peer, outside }) => {
     const absent: OpenSnapshot = { table: 'tree', pid: process.ppid, command: null, stopped: false, heldMs: 0, idleMs: 0, grownBytes: 0 };
-    t.equal(store.endHolder(absent), false, 'a process that does not have the store open is not killed');
+    t.equal(store.killHolder(absent), false, 'a process that does not have the store open is not killed');
     if (outside.holdSnapshot === null) return;
     const holder = await outside.holdSnapshot(t);
     const pid = holder.pid ?? 0;
@@ -35,7 +35,7 @@ export const snapshotCases: Cases = {
     t.equal(before?.grownBytes, 0);
 
     const ended = once(holder, 'exit');
-    t.equal(store.endHolder(first as OpenSnapshot), true);
+    t.equal(store.killHolder(first as OpenSnapshot), true);
     t.strictSame(await ended, [null, 'SIGKILL']);
     await store.maintain();
     t.strictSame([held(), peer.openSnapshots()], [undefined, []]);

@@ -45,7 +45,7 @@ t.test('a process that is stopped or does not run is ended when the base table h
     const store = new MemoryStore(new MemoryDatabase());
     const ended: number[] = [];
     store.openSnapshots = () => [snapshot];
-    store.endHolder = ({ pid }) => ended.push(pid) > 0;
+    store.killHolder = ({ pid }) => ended.push(pid) > 0;
     const lines: string[] = [];
     let counted = 0;
     const log = createLogger({ level: 'info', name: 'background', destination: { write: (line: string) => void lines.push(line) } });

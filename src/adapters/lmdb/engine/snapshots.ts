@@ -55,8 +55,8 @@ export class Snapshots {
     return found;
   }
 
-  /** As `Store.endHolder`. */
-  endHolder({ pid }: OpenSnapshot): boolean {
+  /** As `Store.killHolder`. */
+  killHolder({ pid }: OpenSnapshot): boolean {
     // Every process that has the log open has the base table open too.
     if (!hasFileOpen(pid, join(this.#database.path, DATA_FILE))) return false;
     process.kill(pid, 'SIGKILL');

@@ -13,7 +13,7 @@ import { addCommand } from '../../command.ts';
 import { integerOption } from '../../option-values.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
-import { Interrupted } from '../../terminal/interruption.ts';
+import { InterruptedError } from '../../terminal/interruption.ts';
 import { printNote, print } from '../../terminal/output.ts';
 
 const POLL_MS = 100;
@@ -48,7 +48,7 @@ async function tail({ env, since }: { env: string; since?: string }, command: Co
   });
   // A signal is the normal way to end this command.
   await work.catch((error: unknown) => {
-    if (!(error instanceof Interrupted)) throw error;
+    if (!(error instanceof InterruptedError)) throw error;
   });
 }
 

@@ -26,7 +26,7 @@ export const eventRoutes: readonly Route[] = [
       { name: 'since', schema: Type.Integer({ minimum: 0, default: 0, description: 'Events after this position.' }) },
       { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'At most this many.' }) },
     ],
-    holdsFiles: true,
+    hasFileUrls: true,
     responses: {
       200: Type.Object({
         items: Type.Array(namedSchemas.Event),

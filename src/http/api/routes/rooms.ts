@@ -35,7 +35,7 @@ export const roomRoutes: readonly Route[] = [
     credential: 'secret',
     access: 'read',
     query: [includeParameter('comments', 'users'), ...listParameters('threads')],
-    holdsFiles: true,
+    hasFileUrls: true,
     responses: {
       200: Type.Object({
         room: namedSchemas.ReadRoom,

@@ -35,7 +35,7 @@ export const threadRoutes: readonly Route[] = [
     access: 'create',
     body: ThreadCreateSchema,
     idempotent: true,
-    holdsFiles: true,
+    hasFileUrls: true,
     responses: { 201: Type.Object({ thread: namedSchemas.CreatedThread }) },
     errors: ['invalid_request', 'unknown_user', 'content_rejected', 'id_taken'],
     handle: (request) => createThread(request.ctx, request.actor, request.param('roomId'), request.body, request.idempotency),
@@ -49,7 +49,7 @@ export const threadRoutes: readonly Route[] = [
     credential: 'secret',
     access: 'read',
     query: [includeParameter('users')],
-    holdsFiles: true,
+    hasFileUrls: true,
     responses: { 200: Type.Object({ thread: namedSchemas.Thread, comments: Type.Array(namedSchemas.Comment), users: includedUsers }) },
     errors: ['invalid_request', 'thread_not_found', 'payload_too_large'],
     handle: async (request) => {
