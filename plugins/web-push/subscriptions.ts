@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, ECDH } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import { Check } from 'typebox/value';
 import { type Kv, type Payload, UsageError } from '../../src/plugins/api.ts';
@@ -58,8 +58,7 @@ export function parseSubscription(body: string): Subscription {
   const { endpoint, keys } = value;
   if (!isPushAddress(endpoint)) throw new UsageError('endpoint must be an https URL');
   // RFC 8291: an uncompressed point of P-256, and a secret of 16 bytes.
-  const point = Buffer.from(keys.p256dh, 'base64url');
-  if (point.length !== 65 || point[0] !== 4) throw new UsageError('keys.p256dh must be an uncompressed P-256 public key of 65 bytes in base64url');
+  if (!isPoint(Buffer.from(keys.p256dh, 'base64url'))) throw new UsageError('keys.p256dh must be an uncompressed P-256 public key of 65 bytes in base64url');
   if (Buffer.from(keys.auth, 'base64url').length !== 16) throw new UsageError('keys.auth must be 16 bytes in base64url');
   return value;
 }
@@ -99,4 +98,15 @@ function ownerKeyOf(endpoint: string): string {
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
+}
+
+/** Whether the bytes are an uncompressed point on the curve P-256: nothing can be encrypted for another one. */
+function isPoint(bytes: Buffer): boolean {
+  if (bytes.length !== 65 || bytes[0] !== 4) return false;
+  try {
+    ECDH.convertKey(bytes, 'prime256v1');
+    return true;
+  } catch {
+    return false;
+  }
 }

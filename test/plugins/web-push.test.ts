@@ -192,6 +192,7 @@ t.test('a wrong subscription is refused with the reason', async (t) => {
     [{ endpoint }, /must be a push subscription/],
     [{ endpoint: 'http://push.example.com/1', keys: { p256dh, auth } }, /endpoint must be an https URL/],
     [{ endpoint, keys: { p256dh: auth, auth } }, /keys\.p256dh must be/],
+    [{ endpoint, keys: { p256dh: Buffer.alloc(65, 4).toString('base64url'), auth } }, /keys\.p256dh must be/],
     [{ endpoint, keys: { p256dh, auth: p256dh } }, /keys\.auth must be 16 bytes/],
   ];
   for (const [body, message] of cases) {
