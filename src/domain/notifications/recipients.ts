@@ -39,14 +39,16 @@ export type Decision = { readonly kind: NotificationKind } | { readonly suppress
 export function decide({ user, roomId, isActor, isMentioned, participation, choice, at }: RecipientFacts): Decision {
   if (isActor) return { suppressed: 'actor' };
   const state = stateOf(user, choice);
-  if (state === 'muted') return { suppressed: 'muted' };
+  const kind = isMentioned ? 'mention' : 'reply';
+  const silence = silenceOf(state, kind);
+  if (silence === 'muted') return { suppressed: silence };
   if (!isMentioned) {
     const subscribed = choice !== undefined && state === 'subscribed' && choice.at <= at;
     if (!subscribed && !hasTakenPart(user, participation)) return { suppressed: user === null && participation !== undefined ? 'unknown_user' : 'not_following' };
-    if (state === 'unsubscribed') return { suppressed: 'unsubscribed' };
+    if (silence !== null) return { suppressed: silence };
   }
   if (!maySeeRoom(user, roomId)) return { suppressed: 'room' };
-  return { kind: isMentioned ? 'mention' : 'reply' };
+  return { kind };
 }
 
 /**
@@ -54,8 +56,13 @@ export function decide({ user, roomId, isActor, isMentioned, participation, choi
  * nor, if it is for a reply, unsubscribed.
  */
 export function isDeliverable({ user, roomId, kind, choice }: Pick<RecipientFacts, 'user' | 'roomId' | 'choice'> & { readonly kind: NotificationKind }): boolean {
-  const state = stateOf(user, choice);
-  return maySeeRoom(user, roomId) && state !== 'muted' && !(state === 'unsubscribed' && kind === 'reply');
+  return maySeeRoom(user, roomId) && silenceOf(stateOf(user, choice), kind) === null;
+}
+
+/** The choice for a thread by which its user gets no notification of this kind; null if it lets them. */
+function silenceOf(state: SubscriptionState, kind: NotificationKind): 'muted' | 'unsubscribed' | null {
+  if (state === 'muted') return state;
+  return state === 'unsubscribed' && kind === 'reply' ? state : null;
 }
 
 /** A user's choice for a thread. A choice from before the user was erased does not count, even if the user was created again. */
