@@ -27,6 +27,8 @@ export interface TokenScope {
   readonly rooms: RoomScope;
   /** Time of the token's `iat`, or of its first use if it has none. */
   readonly issuedAt: string;
+  /** Id of the key, confined to rooms, that issued the token; absent if there is none. */
+  readonly confinedKeyId?: string;
 }
 
 /** The body of a create-or-change-user request. */

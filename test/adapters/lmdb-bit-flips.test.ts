@@ -30,7 +30,7 @@ async function writeData(path: string): Promise<void> {
   const ctx = { store, blobs, shared: new MemoryShared(), clock: systemClock, media: new LocalMedia() };
   const environment = await createEnvironment(ctx, { slug: 'dev' });
   const backend: BackendActor = { kind: 'backend', environment, keyId: 'key_1', scope: 'full', rooms: null, via: 'rest' };
-  const ann: UserActor = { kind: 'user', environment, userId: 'ann', role: 'member', rooms: null, via: 'ws' };
+  const ann: UserActor = { kind: 'user', environment, userId: 'ann', role: 'member', rooms: null, confinedKeyId: null, via: 'ws' };
   await putUser(ctx, backend, 'ann', { name: 'Ann' });
   for (let i = 0; i < 120; i++) {
     if (i === 40 || i === 80) await store.checkpoint();

@@ -6,7 +6,7 @@ import { defaultSettings, type Environment } from '../../src/model/environment.t
 
 const environment: Environment = { id: 'env_1', slug: 'dev', name: 'dev', disabled: false, settings: defaultSettings, createdAt: '', updatedAt: '' };
 const backend = (scope: BackendActor['scope'], rooms: BackendActor['rooms'] = null): BackendActor => ({ kind: 'backend', environment, keyId: 'k', scope, rooms, via: 'rest' });
-const user = (role: UserActor['role'], rooms: UserActor['rooms'] = null): UserActor => ({ kind: 'user', environment, userId: 'ann', role, rooms, via: 'ws' });
+const user = (role: UserActor['role'], rooms: UserActor['rooms'] = null): UserActor => ({ kind: 'user', environment, userId: 'ann', role, rooms, confinedKeyId: null, via: 'ws' });
 
 const allowed = (check: () => void): boolean => {
   try {

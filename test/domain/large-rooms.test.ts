@@ -19,7 +19,7 @@ const idOf = (i: number): string => `th_${String(i).padStart(20, '0')}`;
 /** Writes the records of a room with so many threads, of which every second one is resolved. */
 async function fill({ ctx, backend }: DiskPlace, threads: number): Promise<void> {
   const { environment } = backend;
-  await enterRoom(ctx, { kind: 'user', environment, userId: 'ann', role: 'member', rooms: null, via: 'rest' }, 'room');
+  await enterRoom(ctx, { kind: 'user', environment, userId: 'ann', role: 'member', rooms: null, confinedKeyId: null, via: 'rest' }, 'room');
   const room = `e/${environment.id}/r/room`;
   for (let from = 0; from < threads; from += 5_000) {
     await ctx.store.transact(async (tx) => {

@@ -30,6 +30,7 @@ await t.test('a valid token gives its claims', async (t) => {
     userId: 'ann',
     role: 'member',
     rooms: null,
+    confinedKeyId: null,
     name: undefined,
     avatarUrl: undefined,
     email: undefined,

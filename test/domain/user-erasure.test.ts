@@ -14,7 +14,7 @@ await t.test('an erased user is unknown, the event has no personal data, and the
   const { threadId, commentId } = await startThread(world);
   await addReaction(ctx, backend, commentId, { userId: 'ann', emoji: '👍' }, null);
   await putUser(ctx, backend, 'ann', { email: 'ann@example.com', avatarUrl: 'https://example.com/ann.png', kind: 'bot', metadata: { phone: '555' } });
-  await recordUserFromToken(ctx, world.environment, { userId: 'ann', role: 'member', rooms: null, expiresAt: START + 1000 }, 'ws');
+  await recordUserFromToken(ctx, world.environment, { userId: 'ann', role: 'member', rooms: null, confinedKeyId: null, expiresAt: START + 1000 }, 'ws');
   world.clock.advance(1000);
   t.equal(await deleteUser(ctx, backend, 'ann'), '{"deleted":true}');
   await t.rejects(getUser(peer, backend, 'ann'), { code: 'user_not_found' });

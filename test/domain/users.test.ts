@@ -1,7 +1,8 @@
 import t from 'tap';
 import { listEvents, parseEventsQuery } from '../../src/domain/events/events.ts';
 import { countRequest } from '../../src/domain/quotas/count-request.ts';
-import { countConnections, deleteUser, getUser, isOnline, listUsers, putUser, recordUserFromToken } from '../../src/domain/users/users.ts';
+import { deleteUser, getUser, listUsers, putUser, recordUserFromToken } from '../../src/domain/users/users.ts';
+import { countSockets, isOnline } from '../../src/domain/users/online.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import type { User } from '../../src/model/user.ts';
 import { addComment, createWorld, itemsOf, query, START, startThread, type World } from './world.ts';
@@ -69,7 +70,7 @@ await t.test('email addresses are shown to backends only', async (t) => {
 
 await t.test('a user who authenticates gets the fields of the claims; absent claims change nothing', async (t) => {
   const world = await createWorld(t);
-  const claims = { userId: 'dee', role: 'member', rooms: null, expiresAt: 0 } as const;
+  const claims = { userId: 'dee', role: 'member', rooms: null, confinedKeyId: null, expiresAt: 0 } as const;
   await Promise.all(Array.from({ length: 10 }, (_, i) => recordUserFromToken(i % 2 === 0 ? world.ctx : world.peer, world.environment, { ...claims, name: 'Dee' }, 'ws')));
   t.equal((await userEvents(world)).filter(({ actor }) => actor.userId === 'dee').length, 1, 'told once, however many tabs open at once');
   world.clock.advance(59_999);
@@ -84,7 +85,7 @@ await t.test('a user who authenticates gets the fields of the claims; absent cla
 
 await t.test('a token that is used again is compared again only with a record that changed, and when lastSeenAt is due', async (t) => {
   const world = await createWorld(t);
-  const claims = { userId: 'dee', role: 'member', rooms: null, expiresAt: 0, issuedAt: START, name: 'Dee' } as const;
+  const claims = { userId: 'dee', role: 'member', rooms: null, confinedKeyId: null, expiresAt: 0, issuedAt: START, name: 'Dee' } as const;
   const record = (): Promise<User> => recordUserFromToken(world.ctx, world.environment, claims, 'rest');
   await record();
   const user = await record();
@@ -106,11 +107,11 @@ await t.test('a token that is used again is compared again only with a record th
 
 await t.test('a user is online while a connection is open on any worker', async (t) => {
   const world = await createWorld(t);
-  t.equal(await countConnections(world.ctx, world.environment, 'ann', 'w1', 1), 1);
-  t.equal(await countConnections(world.peer, world.environment, 'ann', 'w2', 1), 2);
+  t.equal(await countSockets(world.ctx, world.environment, 'ann', null, 'w1', 1), 1);
+  t.equal(await countSockets(world.peer, world.environment, 'ann', null, 'w2', 1), 2);
   t.match(JSON.parse(await getUser(world.ctx, world.backend, 'ann')), { user: { online: true } });
-  await countConnections(world.ctx, world.environment, 'ann', 'w1', -1);
-  await countConnections(world.ctx, world.environment, 'ann', 'w2', -1);
+  await countSockets(world.ctx, world.environment, 'ann', null, 'w1', -1);
+  await countSockets(world.ctx, world.environment, 'ann', null, 'w2', -1);
   t.notOk(await isOnline(world.ctx, world.environment, 'ann'));
 });
 
@@ -118,7 +119,7 @@ await t.test('users are listed newest first, in pages and filtered', async (t) =
   const world = await createWorld(t);
   world.clock.advance(10);
   await putUser(world.ctx, world.backend, 'zed', { name: 'Änn Two', kind: 'bot' });
-  await recordUserFromToken(world.ctx, world.environment, { userId: 'bob', role: 'member', rooms: null, expiresAt: 0 }, 'ws');
+  await recordUserFromToken(world.ctx, world.environment, { userId: 'bob', role: 'member', rooms: null, confinedKeyId: null, expiresAt: 0 }, 'ws');
   const idsOf = async (search: string) => itemsOf<User>(await listUsers(world.ctx, world.backend, query('users', search))).map(({ id }) => id);
   t.same(await idsOf(''), ['zed', 'bob', 'ann']);
   t.same(await idsOf('order=asc'), ['ann', 'bob', 'zed']);

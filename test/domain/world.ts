@@ -45,7 +45,7 @@ export async function createWorld(t: Test): Promise<World> {
   const ctx: Context = { store, shared, clock, crdt };
   const environment = await createEnvironment(ctx, { slug: 'dev' });
   const backend: BackendActor = { kind: 'backend', environment, keyId: 'key_1', scope: 'full', rooms: null, via: 'rest' };
-  const user = (userId: string): UserActor => ({ kind: 'user', environment, userId, role: 'member', rooms: null, via: 'ws' });
+  const user = (userId: string): UserActor => ({ kind: 'user', environment, userId, role: 'member', rooms: null, confinedKeyId: null, via: 'ws' });
   await putUser(ctx, backend, 'ann', { name: 'Ann' });
   await putUser(ctx, backend, 'bob', { name: 'Bob' });
   return {

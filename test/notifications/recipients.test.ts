@@ -109,6 +109,28 @@ const cases: readonly Case[] = [
     },
     expected: { ann: ['reply'] },
   },
+  {
+    name: 'a token that a confined key issued does not end the notifications of a user about other rooms',
+    steps: async ({ says, tenant }) => {
+      await (await tenant.join({ userId: 'ann' })).close();
+      service.clock.advance(60_000);
+      await (await tenant.join({ userId: 'ann', rooms: ['elsewhere'], confinedKeyId: 'key_1' })).close();
+      await says('bob');
+    },
+    expected: { ann: ['reply'] },
+  },
+  {
+    name: 'tokens that a confined key issued for a user who has no other decide, the latest one',
+    steps: async ({ says, tenant }) => {
+      await (await tenant.join({ userId: 'ann', rooms: ['elsewhere'], confinedKeyId: 'key_1' })).close();
+      await says('bob');
+      await (await tenant.join({ userId: 'ann', rooms: ['docs'], confinedKeyId: 'key_2' })).close();
+      await says('bob');
+      await (await tenant.join({ userId: 'ann', rooms: ['docs'], confinedKeyId: 'key_1' })).close();
+      await says('bob');
+    },
+    expected: { ann: ['reply'] },
+  },
   { name: 'the inbox does not show what the settings turn off', steps: async ({ set, says }) => [await set('ann', { inApp: { reply: false } }), await says('bob'), await says('bob', { mentions: ['ann'] })], expected: { ann: ['mention'] } },
   { name: 'settings of other channels do not concern the inbox', steps: async ({ set, says }) => [await set('ann', { email: { reply: false }, 'my-slack': { reply: false } }), await says('bob')], expected: { ann: ['reply'] } },
   { name: 'a deleted comment takes its notifications along', steps: async ({ says, tenant, settle }) => [await tenant.request('DELETE', `/comments/${await says('bob', { mentions: ['cat'] })}`), await settle()], expected: {} },

@@ -34,6 +34,9 @@ t.test('routes of plugins take the credential of their kind, and pages of other 
   t.match(await call('GET', 'default/seen', user), { status: 401 }, 'a user cannot call a route for secret keys');
   t.equal((await call('GET', 'default/seen', secret)).origin, null, 'no page may read the answer to a secret key');
 
+  const byKey = await new SignJWT({ rooms: ['a/*'], confinedKey: 'key_1' }).setProtectedHeader({ alg: 'HS256', kid: keys.jwtKid }).setSubject('ann').setExpirationTime('5m').sign(new TextEncoder().encode(keys.jwtSecret));
+  t.match(await call('POST', 'default/echo', { ...user, 'x-service-token': byKey }, 'x'), { status: 403, code: 'forbidden' }, 'what plugins keep for a user counts in all rooms');
+
   const page = await call('GET', 'default/page?name=ann');
   t.match(page, { status: 200, text: '<p>ann</p>' }, 'a public route takes no credential');
   t.match(page.headers.get('content-security-policy'), /default-src 'none'/);

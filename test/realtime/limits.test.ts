@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isOnline } from '../../src/domain/users/users.ts';
+import { isOnline } from '../../src/domain/users/online.ts';
 import { createWorld, startWorker } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';
 import { epochOf } from '../../src/domain/events/streams.ts';

@@ -50,9 +50,20 @@ export function requireBackend(actor: Actor, access: 'read' | 'write'): void {
   if (access === 'write') requireWrite(actor);
 }
 
-/** Throws `forbidden` if the credential is confined to rooms. `action` completes "may not …" in the message, e.g. `list users`. */
-export function requireAllRooms(actor: Actor, action: string): void {
-  if (actor.rooms !== null) throw forbidden(`The key is confined to rooms, so it may not ${action}: this needs a key for all rooms`);
+/**
+ * Throws `forbidden` for a key that is confined to rooms and for a user token that such a key issued: neither may do what has
+ * effects in other rooms. `action` completes "may not …" in the message, e.g. `list users`.
+ */
+export function requireUnconfinedKey(actor: Actor, action: string): void {
+  if (confinedKeyOf(actor) === null) return;
+  if (actor.kind === 'backend') throw forbidden(`The key is confined to rooms, so it may not ${action}: this needs a key for all rooms`);
+  throw forbidden(`The token was issued by a key that is confined to rooms, so it may not ${action}: this needs a token that your backend signs, or that a key for all rooms issues`);
+}
+
+/** Id of the key, confined to rooms, of a request: its own, or the one that issued its token. Null if there is none. */
+export function confinedKeyOf(actor: Actor): string | null {
+  if (actor.kind === 'user') return actor.confinedKeyId;
+  return actor.rooms === null ? null : actor.keyId;
 }
 
 /** Throws `origin_not_allowed` unless the environment accepts users from pages of this origin ('' for no origin). */
@@ -61,9 +72,14 @@ export function requireOrigin({ settings }: Environment, origin: string): void {
   throw new CollabError('origin_not_allowed', `Pages of ${origin} may not connect to this environment`);
 }
 
-/** Identifies the actor (the user, or the secret key) among all environments, e.g. in budgets and queues. */
+/**
+ * Identifies the actor (the user, or the secret key) among all environments, e.g. in budgets and queues. A user by grace of a
+ * key that is confined to rooms is another actor than the user: the key must not use up what the user may do in other rooms.
+ */
 export function actorKey(actor: Actor): string {
-  return actor.kind === 'user' ? userKey(actor.environment.id, actor.userId) : `${actor.environment.id}/k/${actor.keyId}`;
+  const { id } = actor.environment;
+  if (actor.kind === 'backend') return `${id}/k/${actor.keyId}`;
+  return actor.confinedKeyId === null ? userKey(id, actor.userId) : `${id}/k/${actor.confinedKeyId}/u/${actor.userId}`;
 }
 
 /** The `actorKey` of a user. */

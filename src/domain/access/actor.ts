@@ -20,6 +20,8 @@ export interface UserActor {
   readonly userId: string;
   readonly role: 'viewer' | 'member' | 'moderator';
   readonly rooms: RoomScope;
+  /** Id of the key, confined to rooms, that issued the token or impersonates the user; null if there is none. */
+  readonly confinedKeyId: string | null;
   readonly via: Via;
 }
 

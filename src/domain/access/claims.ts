@@ -12,6 +12,8 @@ export interface Claims {
   readonly userId: string;
   readonly role: UserActor['role'];
   readonly rooms: RoomScope;
+  /** As `UserActor.confinedKeyId`: the claim `confinedKey`. */
+  readonly confinedKeyId: string | null;
   readonly name?: string | undefined;
   readonly avatarUrl?: string | undefined;
   readonly email?: string | undefined;
@@ -42,6 +44,7 @@ const payloadSchema = new InputSchema(
     role: Type.Optional(Type.Union([Type.Literal('viewer'), Type.Literal('member'), Type.Literal('moderator')])),
     rooms: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 513 }), { maxItems: 1_000 })),
     metadata: Type.Optional(MetadataSchema),
+    confinedKey: Type.Optional(Type.String({ maxLength: 64 })),
   }),
 );
 
@@ -64,7 +67,7 @@ export function parseClaims(payload: Readonly<Record<string, unknown>>, environm
 
 function validateClaims(payload: Readonly<Record<string, unknown>>, environment: Environment, now: number): Claims {
   const present = Object.entries(payload).filter(([, value]) => value !== undefined && value !== null && value !== '');
-  const { sub, exp, iat, name, picture, avatar, email, role = 'member', rooms = null, metadata } = validate(payloadSchema, Object.fromEntries(present));
+  const { sub, exp, iat, name, picture, avatar, email, role = 'member', rooms = null, metadata, confinedKey: confinedKeyId = null } = validate(payloadSchema, Object.fromEntries(present));
   const limits = limitsOf(environment);
   checkId('sub', sub, limits);
   checkLifetime(exp, iat, now / 1000, environment.settings.jwtMaxLifetime);
@@ -75,7 +78,7 @@ function validateClaims(payload: Readonly<Record<string, unknown>>, environment:
     if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES) throw invalid(`metadata must be at most ${MAX_METADATA_BYTES} bytes of JSON`);
   }
   const issuedAt = iat !== undefined && Math.abs(iat) <= MAX_TIME_SECONDS ? Math.floor(iat * 1000) : undefined;
-  return { userId: sub, role, rooms, name, avatarUrl, email, metadata, expiresAt: exp * 1000, issuedAt };
+  return { userId: sub, role, rooms, confinedKeyId, name, avatarUrl, email, metadata, expiresAt: exp * 1000, issuedAt };
 }
 
 /** All in seconds. Throws `invalid_token` for a token that lives too long. */

@@ -1,7 +1,7 @@
 import { CollabError } from '../../model/errors.ts';
 import { inScope, type RoomScope } from '../../model/room.ts';
 import { TokenCreateSchema } from '../../model/token.ts';
-import { requireBackend } from './access.ts';
+import { confinedKeyOf, requireBackend } from './access.ts';
 import type { Actor } from './actor.ts';
 import type { Context } from '../context.ts';
 import { type Idempotency, withIdempotency, type IdempotentResponse } from '../idempotency.ts';
@@ -14,18 +14,19 @@ const DEFAULT_TTL_SECONDS = 3600;
 
 /**
  * Makes a token for a user, creates the user if necessary, and returns `{"token":…,"expiresAt":…}`. `input` is the parsed
- * JSON body. A key confined to rooms makes tokens confined to those rooms and does not change existing users. Throws
- * `forbidden`, `invalid_request`, `idempotency_key_reused`.
+ * JSON body. A key confined to rooms makes tokens confined to those rooms, which name the key, and does not change existing users.
+ * Throws `forbidden`, `invalid_request`, `idempotency_key_reused`.
  */
 export async function issueToken(ctx: Context, actor: Actor, userId: string, input: unknown, idempotency: Idempotency): Promise<IdempotentResponse> {
   requireBackend(actor, 'write');
   const { ttl = DEFAULT_TTL_SECONDS, name, avatarUrl, role, rooms = actor.rooms ?? undefined } = validate(tokenCreate, input);
   for (const rule of rooms ?? []) requireRuleInScope(actor.rooms, rule);
-  const putUser = await preparePutWithToken(ctx, actor, userId, { name, avatarUrl }, rooms ?? null);
+  const confinedKeyId = confinedKeyOf(actor);
+  const putUser = await preparePutWithToken(ctx, actor, userId, { name, avatarUrl }, { rooms: rooms ?? null, confinedKeyId });
   return withIdempotency(ctx, actor, idempotency, async (tx) => {
     await putUser(tx);
     // Each use of a token writes its claims to the user. A confined key must not change an existing user that way.
-    const claims = actor.rooms === null ? { name, avatarUrl } : {};
+    const claims = confinedKeyId === null ? { name, avatarUrl } : { confinedKeyId };
     const { token, expiresAt } = await signUserToken(ctx, actor.environment, { userId, ttlSeconds: ttl, ...claims, role, rooms });
     return { status: 201, body: JSON.stringify({ token, expiresAt }) };
   });

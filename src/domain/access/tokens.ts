@@ -28,6 +28,8 @@ export interface TokenRequest {
   readonly avatarUrl?: string | undefined;
   readonly role?: UserActor['role'] | undefined;
   readonly rooms?: readonly string[] | undefined;
+  /** As `UserActor.confinedKeyId`; none if absent or null. */
+  readonly confinedKeyId?: string | null | undefined;
 }
 
 /** The claims of a token that was verified. */
@@ -95,7 +97,7 @@ export async function verifyUserToken(ctx: Context, environment: Environment, to
  * is out of bounds. `expiresAt` is an ISO 8601 time.
  */
 export async function signUserToken(ctx: Context, environment: Environment, request: TokenRequest): Promise<{ token: string; expiresAt: string }> {
-  const { userId, ttlSeconds, name, avatarUrl, role, rooms } = request;
+  const { userId, ttlSeconds, name, avatarUrl, role, rooms, confinedKeyId } = request;
   checkId('userId', userId, limitsOf(environment));
   const { jwtMaxLifetime, jwtIssuer } = environment.settings;
   if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > jwtMaxLifetime) {
@@ -103,7 +105,7 @@ export async function signUserToken(ctx: Context, environment: Environment, requ
   }
   const secret = newestSecret(await signingKeys(ctx, environment));
   const issuedAt = Math.floor(ctx.clock.now() / 1000);
-  const payload: JWTPayload = { name, picture: avatarUrl, role, rooms };
+  const payload: JWTPayload = { name, picture: avatarUrl, role, rooms, confinedKey: confinedKeyId ?? undefined };
   const jwt = new SignJWT(payload)
     .setProtectedHeader({ alg: 'HS256', kid: secret.kid, typ: 'JWT' })
     .setSubject(userId)
@@ -131,8 +133,8 @@ export interface AuthenticatedUser {
 export async function authenticateUser(ctx: Context, publishableKey: string, token: string, via: Via): Promise<AuthenticatedUser> {
   const environment = await authenticatePublishableKey(ctx, publishableKey);
   const claims = await verifyUserToken(ctx, environment, token);
-  const { userId, role, rooms } = claims;
-  return { actor: { kind: 'user', environment, userId, role, rooms, via }, claims, keyFingerprint: fingerprintOfKey(publishableKey) };
+  const { userId, role, rooms, confinedKeyId } = claims;
+  return { actor: { kind: 'user', environment, userId, role, rooms, confinedKeyId, via }, claims, keyFingerprint: fingerprintOfKey(publishableKey) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { CollabError, invalidField } from '../../model/errors.ts';
 import { CHANNEL_NAME, MAX_CHANNELS, type NotificationKind, notificationKinds, type NotificationSettings, NotificationSettingsPutSchema } from '../../model/notification.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
-import { requireAllRooms } from '../access/access.ts';
+import { requireUnconfinedKey } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import { requireOwnUser } from './own-user.ts';
 import type { Context } from '../context.ts';
@@ -31,7 +31,7 @@ export async function getNotificationSettings(ctx: Context, actor: Actor, userId
  */
 export async function putNotificationSettings(ctx: Context, actor: Actor, userId: string, input: unknown): Promise<string> {
   requireOwnUser(actor, userId, 'write');
-  if (actor.kind === 'backend') requireAllRooms(actor, 'change the settings of users');
+  requireUnconfinedKey(actor, 'change the settings of users');
   const patch = parseSettings(input);
   requireKinds(input as Readonly<Record<string, unknown>>);
   const settings = await ctx.store.transact((tx) => changeSettings(tx, actor.environment.id, userId, patch));

@@ -78,7 +78,7 @@ export const lineSchemas = {
       updatedAt: time(),
       firstSeenAt: orNull(time()),
       lastSeenAt: orNull(time()),
-      tokenScope: Type.Optional(Type.Object({ rooms: orNull(Type.Array(Type.String({ minLength: 1, maxLength: 513 }))), issuedAt: time() })),
+      tokenScope: Type.Optional(Type.Object({ rooms: orNull(Type.Array(Type.String({ minLength: 1, maxLength: 513 }))), issuedAt: time(), confinedKeyId: Type.Optional(Type.String({ maxLength: 64 })) })),
     }),
   }),
   file: Type.Object({ data: Type.Object({ attachment: Attachment, uploadedBy: freeUserId(), commentId: orNull(id()), sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }), createdAt: time() }) }),

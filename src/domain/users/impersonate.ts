@@ -1,5 +1,5 @@
 import { limitsOf } from '../../model/environment.ts';
-import { requireWrite } from '../access/access.ts';
+import { confinedKeyOf, requireWrite } from '../access/access.ts';
 import type { BackendActor, UserActor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { checkId } from '../input/bounds.ts';
@@ -13,8 +13,9 @@ import { requireKnownUser } from './users.ts';
  */
 export async function impersonate(ctx: Context, backend: BackendActor, userId: string, access: 'read' | 'create'): Promise<UserActor> {
   const { environment, rooms, scope, via } = backend;
+  const confinedKeyId = confinedKeyOf(backend);
   if (access === 'create') requireWrite(backend);
   checkId('userId', userId, limitsOf(environment));
   await requireKnownUser(ctx, environment, userId);
-  return { kind: 'user', environment, userId, role: scope === 'read' ? 'member' : 'moderator', rooms, via };
+  return { kind: 'user', environment, userId, role: scope === 'read' ? 'member' : 'moderator', rooms, confinedKeyId, via };
 }

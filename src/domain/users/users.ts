@@ -6,10 +6,9 @@ import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import { type Environment, limitsOf } from '../../model/environment.ts';
 import type { Via } from '../../model/event.ts';
 import { hasMetadata } from '../../model/metadata.ts';
-import type { RoomScope } from '../../model/room.ts';
 import { type TokenScope, type User, type UserPut, UserPutSchema } from '../../model/user.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actorUserId, requireAllRooms, requireBackend, requireRead } from '../access/access.ts';
+import { actorUserId, requireUnconfinedKey, requireBackend, requireRead } from '../access/access.ts';
 import { checkId, checkMetadata, isWebAddress } from '../input/bounds.ts';
 import type { Claims } from '../access/claims.ts';
 import type { Actor } from '../access/actor.ts';
@@ -21,6 +20,7 @@ import { type Filters, hasFilters, type ListQuery, type Page } from '../lists/li
 import { readPage } from '../lists/paging.ts';
 import { removeUserNotifications } from '../notifications/removal.ts';
 import { escapeId, notificationSettingsOf, userOrderOf, usersOf } from '../records/partitions.ts';
+import { isOnline } from './online.ts';
 import { addToOrder, deleteFromOrder, ensureUserOrder, USER_ORDER_PREFIX, userInOrder } from './user-order.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
@@ -53,13 +53,13 @@ export async function putUser(ctx: Context, actor: Actor, userId: string, input:
  * Prepares what `putUser` does, for a user to whom a token is issued in the same transaction. Validates the input, throwing as
  * `putUser` does, and resolves with the function that writes the user in the transaction.
  *
- * @param rooms the rooms that the token is confined to. They are stored, unless the user exists and the key is confined to rooms
+ * @param token the rooms that the token is confined to, which are stored unless another token decides who is notified
  */
-export async function preparePutWithToken(ctx: Context, actor: Actor, userId: string, input: unknown, rooms: RoomScope): Promise<(tx: Transaction) => Promise<void>> {
+export async function preparePutWithToken(ctx: Context, actor: Actor, userId: string, input: unknown, token: TokenRights): Promise<(tx: Transaction) => Promise<void>> {
   const put = parsePut(actor, userId, input);
   const online = await isOnline(ctx, actor.environment, userId);
   return async (tx) => {
-    const tokenScope: TokenScope = { rooms, issuedAt: timestamp(Math.floor(ctx.clock.now() / 1000) * 1000) };
+    const tokenScope = tokenScopeOf(token, Math.floor(ctx.clock.now() / 1000) * 1000);
     await upsertWithin(ctx, tx, actor.environment, { ...put, tokenScope }, online);
   };
 }
@@ -82,7 +82,7 @@ function parsePut(actor: Actor, userId: string, input: unknown): Upsert {
  */
 export async function deleteUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireBackend(actor, 'write');
-  requireAllRooms(actor, 'erase users');
+  requireUnconfinedKey(actor, 'erase users');
   checkId('userId', userId, limitsOf(actor.environment));
   const partition = usersOf(actor.environment.id);
   const key = escapeId(userId);
@@ -119,7 +119,7 @@ export async function getUser(ctx: Context, actor: Actor, userId: string): Promi
 /** A page of the users of the environment, newest first by default. Throws `forbidden`, `invalid_cursor`. */
 export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): Promise<Page> {
   requireRead(actor);
-  requireAllRooms(actor, 'list users');
+  requireUnconfinedKey(actor, 'list users');
   const { id } = actor.environment;
   await ensureUserOrder(ctx, id);
   return readPage(ctx.store, query, limitsOf(actor.environment).listHardCap, {
@@ -150,7 +150,7 @@ export async function recordUserFromToken(ctx: Context, environment: Environment
   const unchanged = unchangedBy.get(claims);
   if (unchanged !== undefined && unchanged.stored === stored && !isSeenAgain(unchanged.user, now)) return unchanged.user;
   const { name, avatarUrl, email, metadata } = claims;
-  const tokenScope: TokenScope = { rooms: claims.rooms, issuedAt: timestamp(claims.issuedAt ?? now) };
+  const tokenScope = tokenScopeOf(claims, claims.issuedAt ?? now);
   const change: Upsert = { userId: claims.userId, fields: definedFields({ name, avatarUrl, email, metadata }), seen: true, tokenScope, actorUserId: claims.userId, via };
   if (stored !== undefined) {
     const user = JSON.parse(stored) as User;
@@ -191,18 +191,6 @@ export async function requireKnownUser(ctx: Context, environment: Environment, u
 function unknownUser(userId: string): CollabError {
   return new CollabError('unknown_user', `Unknown user: ${userId}. The user must have connected before, or be created with PUT /users/${escapeId(userId)}`);
 }
-
-/** Adds `delta` to the number of connections of a user on the worker `owner`. Returns the user's number over all workers. */
-export function countConnections(ctx: Context, environment: Environment, userId: string, owner: string, delta: number): Promise<number> {
-  return ctx.shared.count(connectionsKey(environment, userId), owner, delta);
-}
-
-/** Whether a user has an open connection, on any worker. */
-export async function isOnline(ctx: Context, environment: Environment, userId: string): Promise<boolean> {
-  return (await ctx.shared.total(connectionsKey(environment, userId))) > 0;
-}
-
-const connectionsKey = (environment: Environment, userId: string): string => `conn/${environment.id}/${escapeId(userId)}`;
 
 type UserFields = Partial<Pick<User, 'name' | 'avatarUrl' | 'email' | 'kind' | 'metadata'>>;
 
@@ -259,7 +247,7 @@ const isSeenAgain = ({ lastSeenAt }: User, now: number): boolean => lastSeenAt =
 function applyChange(existing: User | null, change: Upsert, now: number): User {
   const at = timestamp(now);
   const { userId, fields, seen } = change;
-  const tokenScope = change.createOnly === true && existing !== null ? existing.tokenScope : latestScope(existing?.tokenScope, change.tokenScope);
+  const tokenScope = nextScope(existing, change.tokenScope);
   const scope = tokenScope === undefined ? {} : { tokenScope };
   if (existing === null) {
     return { ...emptyUser(userId), ...fields, createdAt: at, updatedAt: at, firstSeenAt: seen ? at : null, lastSeenAt: seen ? at : null, ...scope };
@@ -277,10 +265,32 @@ function applyChange(existing: User | null, change: Upsert, now: number): User {
   };
 }
 
-/** The scope of the later of two tokens; the current one, even if it is older, unless the rooms differ. */
-function latestScope(current: TokenScope | undefined, next: TokenScope | undefined): TokenScope | undefined {
-  if (next === undefined || isDeepStrictEqual(current?.rooms ?? null, next.rooms)) return current;
+/** The rights of a token that decide who is notified. */
+type TokenRights = Pick<Claims, 'rooms' | 'confinedKeyId'>;
+
+/** @param issuedAt in milliseconds since the epoch */
+function tokenScopeOf({ rooms, confinedKeyId }: TokenRights, issuedAt: number): TokenScope {
+  const scope = { rooms, issuedAt: timestamp(issuedAt) };
+  return confinedKeyId === null ? scope : { ...scope, confinedKeyId };
+}
+
+/**
+ * The scope of the later of two tokens; the current one, even if it is older, unless the rooms differ. The token of a confined
+ * key replaces only a token of the same key, because it must not end the notifications of a user about other rooms.
+ */
+function nextScope(existing: User | null, next: TokenScope | undefined): TokenScope | undefined {
+  const current = existing?.tokenScope;
+  if (next === undefined || isSameScope(current, next)) return current;
+  if (next.confinedKeyId !== undefined && existing !== null && !isUnknownOrOf(existing, next.confinedKeyId)) return current;
   return current !== undefined && next.issuedAt < current.issuedAt ? current : next;
+}
+
+const isSameScope = (current: TokenScope | undefined, next: TokenScope): boolean =>
+  isDeepStrictEqual(current?.rooms ?? null, next.rooms) && current?.confinedKeyId === next.confinedKeyId;
+
+/** Whether no token of the user is known, or the latest one is of a confined key. */
+function isUnknownOrOf({ tokenScope, firstSeenAt }: User, confinedKeyId: string): boolean {
+  return tokenScope === undefined ? firstSeenAt === null : tokenScope.confinedKeyId === confinedKeyId;
 }
 
 /** A user of whom only the id is known. */

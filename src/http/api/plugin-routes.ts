@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Environment } from '../../model/environment.ts';
+import { requireUnconfinedKey } from '../../domain/access/access.ts';
 import { findEnvironment } from '../../domain/environments/environments.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { RouteResponse } from '../../plugins/api.ts';
@@ -43,6 +44,7 @@ async function handle(request: ApiRequest, { plugin, settings, handle: run }: Pl
   if (!enabled) throw routeNotFound(request.head);
   if (!isUtf8(request.bytes)) throw new CollabError('invalid_request', 'The body must be UTF-8');
   const { caller, head, search } = request;
+  if (caller?.kind === 'user') requireUnconfinedKey(caller, 'call routes of plugins');
   const call = { userId: caller?.kind === 'user' ? caller.userId : null, query: Object.fromEntries(search), body: request.bytes.toString('utf8'), headers: head.fields };
   try {
     return responseOf(await run(call, { environment: { id, slug }, config }));

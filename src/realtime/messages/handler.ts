@@ -42,6 +42,6 @@ export async function requireCredential(services: Services, connection: Connecti
   throw new FatalSocketError(refusal.code, refusal.message);
 }
 
-function actorIn(environment: Environment, { userId, role, rooms }: Connection): UserActor {
-  return { kind: 'user', environment, userId, role, rooms, via: 'ws' };
+function actorIn(environment: Environment, { userId, role, rooms, confinedKeyId }: Connection): UserActor {
+  return { kind: 'user', environment, userId, role, rooms, confinedKeyId, via: 'ws' };
 }

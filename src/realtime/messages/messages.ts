@@ -61,6 +61,7 @@ async function refreshToken(services: Services, connection: Connection, data: un
 function applyClaims({ rooms }: Services, connection: Connection, claims: VerifiedClaims): void {
   connection.signedBy = claims.signedBy;
   connection.role = claims.role;
+  connection.confinedKeyId = claims.confinedKeyId;
   connection.expiresAt = claims.expiresAt;
   connection.warned = false;
   connection.feed.rescope(connection, claims.rooms);

@@ -23,6 +23,7 @@ export class Connection implements CredentialReference, FeedSubscriber, Session 
   signedBy: string;
   role: Claims['role'];
   rooms: RoomScope;
+  confinedKeyId: Claims['confinedKeyId'];
   /** `exp` of the token in milliseconds since the epoch. */
   expiresAt: number;
   /** Whether the client was warned that its token is about to expire. */
@@ -31,6 +32,8 @@ export class Connection implements CredentialReference, FeedSubscriber, Session 
   welcomed = false;
   /** Whether this socket is counted among the sockets of its user. */
   counted = false;
+  /** The `confinedKeyId` of its first token, with which it is counted: a later token does not change that. */
+  readonly countedKeyId: Claims['confinedKeyId'];
   position = 0;
   channel: FeedChannel | null = null;
   /** Theoretical arrival time of the rate limit of messages (generic cell rate algorithm), by `Clock.monotonic`. */
@@ -50,6 +53,8 @@ export class Connection implements CredentialReference, FeedSubscriber, Session 
     this.signedBy = claims.signedBy;
     this.role = claims.role;
     this.rooms = claims.rooms;
+    this.confinedKeyId = claims.confinedKeyId;
+    this.countedKeyId = claims.confinedKeyId;
     this.expiresAt = claims.expiresAt;
     this.#receiver = receiver;
   }

@@ -61,7 +61,7 @@ export const notificationRoutes: readonly Route[] = [
     path: '/users/:userId/notification-settings',
     operationId: 'notificationSettings.put',
     summary: 'Change which channels deliver which notifications to a user',
-    description: `Channels and kinds that are absent keep their values; a kind that does not exist is refused (400). The name of a plugin is the name of its channel. ${OWN} Not allowed (403) for a key that is confined to rooms.`,
+    description: `Channels and kinds that are absent keep their values; a kind that does not exist is refused (400). The name of a plugin is the name of its channel. ${OWN} Not allowed (403) for a key that is confined to rooms, and for tokens that such a key issued.`,
     credential: 'either',
     access: 'own',
     body: NotificationSettingsPutSchema,

@@ -90,7 +90,7 @@ export const userRoutes: readonly Route[] = [
     path: '/users/:userId/tokens',
     operationId: 'users.createToken',
     summary: 'Create a token with which a browser connects as a user',
-    description: 'Creates the user if it does not exist. Repeating the request creates another token, unless it has the same `Idempotency-Key`. A key that is confined to rooms creates tokens for its own rooms only, and gets 403 if `name` or `avatarUrl` would change an existing user.',
+    description: 'Creates the user if it does not exist. Repeating the request creates another token, unless it has the same `Idempotency-Key`. A key that is confined to rooms creates tokens for its own rooms only, and gets 403 if `name` or `avatarUrl` would change an existing user. These tokens do not change notification settings and do not call routes of plugins, and their sockets and writes are counted apart from those of the user.',
     credential: 'secret',
     access: 'create',
     body: TokenCreateSchema,
