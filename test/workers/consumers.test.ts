@@ -297,11 +297,29 @@ t.test('one stuck event lets at most a thousand others be handled before it', as
   await consumers.start();
   await addComment(world, stuck.threadId);
   for (let n = 0; n < 1_050; n++) await addComment(world, fine.threadId, { body: String(n) });
-  await until(() => comments().length >= 999);
-  t.equal(comments().length, 999, 'the stuck one and these fill the window');
+  // Less than one read of 200 events may be left of the window.
+  await until(() => comments().length > 999 - 200);
+  t.ok(comments().length <= 999, `the stuck one and these ${comments().length} fill the window`);
   t.equal(consumers.lags().get('recorder'), 1_051);
   release();
   await until(() => comments().length === 1_051);
+});
+
+t.test('a backlog is read in whole pages, also if one event ends after the other', async (t) => {
+  const world = await createWorld(t);
+  const { threadId } = await startThread(world);
+  const { store } = world.ctx;
+  const first = running(t, world);
+  await first.consumers.start();
+  await first.consumers.stop();
+  for (let n = 0; n < 1_500; n++) await addComment(world, threadId, { body: String(n) });
+  let reads = 0;
+  const events = store.events.bind(store);
+  Object.assign(store, { events: (...range: Parameters<typeof events>) => ((reads += 1), events(...range)) });
+  const second = running(t, world, { work: () => new Promise((resolve) => setImmediate(resolve)) });
+  await second.consumers.start();
+  await until(() => second.comments().length === 1_500);
+  t.ok(reads < 20, `${reads} reads`);
 });
 
 t.test('retention keeps what a consumer has yet to handle, up to a bound, and reports what it removes past it', async (t) => {

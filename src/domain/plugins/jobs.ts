@@ -115,8 +115,16 @@ function groupOf(key: string, value: string): JobGroup {
   return { plugin, queue, environmentId, group, counts: JSON.parse(value) as JobCounts };
 }
 
-/** The ids of the waiting jobs of a group that come first, with the times when they are due. Cached until the queue changes. */
-export async function nextJobs(ctx: Context, group: JobGroup, limit: number): Promise<readonly { dueAt: string; id: string }[]> {
+/**
+ * The ids of the waiting jobs of a group that come first, with the times when they are due.
+ *
+ * @param from returns those due at this time or later only. If undefined, returns the first ones, which are cached until the
+ *   queue changes
+ */
+export async function nextJobs(ctx: Context, group: JobGroup, limit: number, from?: string): Promise<readonly { dueAt: string; id: string }[]> {
   const partition = jobsPartition(group);
-  return ctx.store.cached(`next jobs ${partition} ${group.group} ${limit}`, [partition], async () => (await ctx.store.range(partition, { prefix: groupPrefix(group.group), limit })).map(({ key }) => parseOrderKey(key)));
+  const prefix = groupPrefix(group.group);
+  const read = async (after?: string): Promise<{ dueAt: string; id: string }[]> => (await ctx.store.range(partition, { prefix, after, limit })).map(({ key }) => parseOrderKey(key));
+  if (from !== undefined) return read(`${prefix}${from}`);
+  return ctx.store.cached(`next jobs ${partition} ${group.group} ${limit}`, [partition], () => read());
 }

@@ -107,7 +107,7 @@ export class BackgroundPlugins {
 
   /** Runs jobs until `stop`. */
   start(): void {
-    const poll = setInterval(() => this.#runners.forEach((runner) => runner.poll()), POLL_MS);
+    const poll = setInterval(() => this.#runners.forEach((runner) => runner.pollAll()), POLL_MS);
     const endIdle = setInterval(() => void Promise.all(this.#threads.map((thread) => thread.endIfIdle())), IDLE_MS);
     this.#timers = [poll, endIdle];
   }

@@ -50,6 +50,12 @@ export class QueueRunner implements JobStarter {
   readonly #runningJobs = new Set<string>();
   /** Index of the group that was served last. */
   #groupIndex = 0;
+  /**
+   * The `dueAt` of the last job of each group, by `<environmentId> <group>`, that was begun since `pollAll`. The next ones are
+   * read from there on: from the start, each read would pass over the keys of all jobs that were begun before and are still in
+   * the base table.
+   */
+  readonly #begunUpTo = new Map<string, string>();
   #filling: Promise<void> | null = null;
   #again = false;
   /** Places that are kept for jobs which are being added. */
@@ -98,7 +104,13 @@ export class QueueRunner implements JobStarter {
     };
   }
 
-  /** Starts the jobs that are due. Call it periodically, and when jobs were added or retried. */
+  /** Starts the jobs that are due, also those with an earlier `dueAt` than the last one that was begun. Call it periodically. */
+  pollAll(): void {
+    this.#begunUpTo.clear();
+    this.poll();
+  }
+
+  /** Starts the jobs that are due. Call it when jobs were added or retried. */
   poll(): void {
     this.#again = true;
     this.#filling ??= this.#fill().finally(() => (this.#filling = null));
@@ -150,6 +162,7 @@ export class QueueRunner implements JobStarter {
     const setBackMs = Math.round(this.#clockOffset - offset);
     if (setBackMs > CLOCK_STEP_MS) {
       for (const group of groups) await makeDueEarlier(ctx, group, setBackMs, (id) => this.#isRunning(group, id));
+      this.#begunUpTo.clear();
       log.warn({ plugin: info.name, queue: this.#name, setBackMs }, 'the clock was set back: waiting jobs of a plugin are due earlier by as much');
     }
     this.#clockOffset = offset;
@@ -169,7 +182,7 @@ export class QueueRunner implements JobStarter {
     }
     const now = timestamp(ctx.clock.now());
     // A job may run for longer than its lease: while its thread starts, or while others run alone.
-    const due = (await nextJobs(ctx, group, LEASE_BATCH)).filter(({ id, dueAt }) => dueAt <= now && !this.#isRunning(group, id)).slice(0, places);
+    const due = (await nextJobs(ctx, group, LEASE_BATCH, this.#begunUpTo.get(key))).filter(({ id, dueAt }) => dueAt <= now && !this.#isRunning(group, id)).slice(0, places);
     if (due.length === 0) return;
     if (due.length === places) this.#mayHaveDue = true;
     const environment = await environmentById(ctx, group.environmentId).catch(nullIfDeleted);
@@ -178,6 +191,8 @@ export class QueueRunner implements JobStarter {
     if (!enabled) return;
     const leased = await leaseJobs(ctx, group, due.map(({ id }) => id), this.#options.timeoutMs + LEASE_MARGIN_MS);
     if (leased.length === places) this.#isBehind = true;
+    const last = due.at(-1);
+    if (last !== undefined) this.#begunUpTo.set(key, last.dueAt);
     for (const job of leased) {
       this.#count(key, 1);
       this.#run(group, key, job, { environment: { id: environment.id, slug: environment.slug }, config });

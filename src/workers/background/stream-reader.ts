@@ -14,6 +14,7 @@ import { type BatchConsumer, type Consumer, retryDelay } from './consumer.ts';
 
 /** Events that may be read ahead of the cursor. Bounds the memory while one event keeps failing, and what a crash repeats. */
 const WINDOW = 1_000;
+/** Events per read. A read decodes whole chunks of events, so there are none for fewer. */
 const READ_LIMIT = 200;
 /** How often a cursor that moved is stored, in milliseconds: each time costs a flushed commit. */
 const SAVE_MS = 250;
@@ -73,6 +74,11 @@ export class StreamReader {
   get cursor(): number {
     for (const first of this.#unfinished) return first - 1;
     return this.#read;
+  }
+
+  /** Whether the window has room for the events of a read. */
+  get #hasRoom(): boolean {
+    return this.#read - this.cursor <= WINDOW - READ_LIMIT;
   }
 
   /** Reads until `stop`. */
@@ -138,14 +144,13 @@ export class StreamReader {
     return true;
   }
 
-  /** Reads to the end of the stream, or until the window is full. Then the next event that finishes signals. */
+  /** Reads to the end of the stream, or while the window has room. The event that makes room by finishing signals. */
   async #readOn(): Promise<void> {
     const { store } = this.#deps.ctx;
     const stream = streamOf(this.environment);
     while (!this.#stop.signal.aborted) {
-      const limit = Math.min(READ_LIMIT, this.cursor + WINDOW - this.#read);
-      if (limit <= 0) return;
-      const events = await redactErasedUsers(store, this.environment.id, await store.events(stream, this.#read, limit));
+      if (!this.#hasRoom) return;
+      const events = await redactErasedUsers(store, this.environment.id, await store.events(stream, this.#read, READ_LIMIT));
       if (events.length === 0) return;
       const { consumer } = this;
       if ('handleBatch' in consumer) {
@@ -274,11 +279,11 @@ export class StreamReader {
   }
 
   #finish(seq: number, outcome: ConsumerOutcome): void {
-    const wasFull = this.#read - this.cursor >= WINDOW;
+    const hadRoom = this.#hasRoom;
     this.#unfinished.delete(seq);
     this.#deps.onOutcome(this.consumer.name, outcome, 1);
     this.#scheduleSave();
-    if (wasFull) this.notify();
+    if (!hadRoom && this.#hasRoom) this.notify();
   }
 
   /** Stores the cursor in a moment, and again for as long as it moves or cannot be stored. */
