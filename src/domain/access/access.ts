@@ -73,8 +73,8 @@ export function requireOrigin({ settings }: Environment, origin: string): void {
 }
 
 /**
- * Identifies the actor (the user, or the secret key) among all environments, e.g. in budgets and queues. A user by grace of a
- * key that is confined to rooms is another actor than the user: the key must not use up what the user may do in other rooms.
+ * Identifies the actor (the user, or the secret key) among all environments, e.g. in budgets and queues. A user and a confined key
+ * together are an actor of their own, so that the key cannot use up the budgets of the user.
  */
 export function actorKey(actor: Actor): string {
   const { id } = actor.environment;
