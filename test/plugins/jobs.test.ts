@@ -55,7 +55,7 @@ async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean } =
     add: (id, payload = id) => queue.add(at, [{ id, payload }]),
     runUntil: async (id, afterMs, holds) => {
       world.clock.advance(afterMs);
-      runner.pollAll();
+      runner.poll();
       let job: Job | undefined;
       await until(async () => holds((job = await queue.get(at, id))));
       return job;

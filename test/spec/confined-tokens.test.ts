@@ -1,6 +1,7 @@
 import t from 'tap';
 import type { Frame, TestSocket } from '../helpers/socket.ts';
 import { wav } from '../fixtures/media.ts';
+import { until } from '../helpers/cluster.ts';
 import { startService } from '../helpers/service.ts';
 import { formOf } from '../helpers/upload.ts';
 import { addUser, done } from '../helpers/writer.ts';
@@ -63,7 +64,7 @@ t.test('its sockets take none from the user', async (t) => {
   t.strictSame(await open(token).closed, { code: 4429, reason: 'too_many_connections' }, 'a new token changes nothing about the count');
   await Promise.all([second, third, ofOther, ...own].map((socket) => socket.close()));
   const isOffline = async (): Promise<boolean> => !done(200, await tenant.request<{ user: { online: boolean } }>('GET', '/users/cleo')).user.online;
-  while (!(await isOffline())) await new Promise((resolve) => setImmediate(resolve));
+  await until(isOffline);
 });
 
 t.test('its writes are not deducted from those of the user', async (t) => {

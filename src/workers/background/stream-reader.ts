@@ -14,7 +14,7 @@ import { type BatchConsumer, type Consumer, retryDelay } from './consumer.ts';
 
 /** Events that may be read ahead of the cursor. Bounds the memory while one event keeps failing, and what a crash repeats. */
 const WINDOW = 1_000;
-/** Events per read. A read decodes whole chunks of events, so there are none for fewer. */
+/** Events per read. A read decodes whole chunks of events, so after a full window the next one waits until there is room for so many. */
 const READ_LIMIT = 200;
 /** How often a cursor that moved is stored, in milliseconds: each time costs a flushed commit. */
 const SAVE_MS = 250;
@@ -56,6 +56,8 @@ export class StreamReader {
   #saved: number;
   /** Position of the last event that was read. */
   #read: number;
+  /** Whether the window was full, and has had no room for a whole read since. */
+  #isFull = false;
   #signalled = true;
   #wakeUp: (() => void) | null = null;
   #running: Promise<void> | null = null;
@@ -76,9 +78,9 @@ export class StreamReader {
     return this.#read;
   }
 
-  /** Whether the window has room for the events of a read. */
-  get #hasRoom(): boolean {
-    return this.#read - this.cursor <= WINDOW - READ_LIMIT;
+  /** How many more events may be read ahead of the cursor. */
+  get #room(): number {
+    return this.cursor + WINDOW - this.#read;
   }
 
   /** Reads until `stop`. */
@@ -144,14 +146,17 @@ export class StreamReader {
     return true;
   }
 
-  /** Reads to the end of the stream, or while the window has room. The event that makes room by finishing signals. */
+  /** Reads to the end of the stream, or until the window is full. Then the event that makes room for a whole read signals. */
   async #readOn(): Promise<void> {
     const { store } = this.#deps.ctx;
     const stream = streamOf(this.environment);
     while (!this.#stop.signal.aborted) {
-      if (!this.#hasRoom) return;
-      const events = await redactErasedUsers(store, this.environment.id, await store.events(stream, this.#read, READ_LIMIT));
+      const limit = Math.min(READ_LIMIT, this.#room);
+      if (limit <= 0) this.#isFull = true;
+      if (this.#isFull) return;
+      const events = await redactErasedUsers(store, this.environment.id, await store.events(stream, this.#read, limit));
       if (events.length === 0) return;
+      if (limit < READ_LIMIT && events.length === limit) this.#isFull = true;
       const { consumer } = this;
       if ('handleBatch' in consumer) {
         // More may have come meanwhile, so they are read again.
@@ -279,11 +284,12 @@ export class StreamReader {
   }
 
   #finish(seq: number, outcome: ConsumerOutcome): void {
-    const hadRoom = this.#hasRoom;
     this.#unfinished.delete(seq);
     this.#deps.onOutcome(this.consumer.name, outcome, 1);
     this.#scheduleSave();
-    if (!hadRoom && this.#hasRoom) this.notify();
+    if (!this.#isFull || this.#room < READ_LIMIT) return;
+    this.#isFull = false;
+    this.notify();
   }
 
   /** Stores the cursor in a moment, and again for as long as it moves or cannot be stored. */
