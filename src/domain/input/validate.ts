@@ -8,14 +8,18 @@ import { CollabError, type FieldError, invalidField } from '../../model/errors.t
 /** A schema with its validator, which is compiled at its first use. */
 export class InputSchema<S extends TSchema> {
   readonly schema: S;
-  /** The fields whose strings must be well-formed Unicode. */
-  readonly textFields: readonly string[];
+  /** The fields whose strings must be well-formed Unicode; null for all, also for those that the schema does not name. */
+  readonly textFields: readonly string[] | null;
   #compiled: Validator<Record<never, never>, S> | undefined;
 
-  /** @param allowsMalformedText whether strings need not be well-formed Unicode */
-  constructor(schema: S, { allowsMalformedText = false }: { allowsMalformedText?: boolean } = {}) {
+  /**
+   * @param allowsMalformedText whether strings need not be well-formed Unicode
+   * @param passesOtherFields whether fields that the schema does not name are used, too
+   */
+  constructor(schema: S, { allowsMalformedText = false, passesOtherFields = false }: { allowsMalformedText?: boolean; passesOtherFields?: boolean } = {}) {
     this.schema = schema;
-    this.textFields = allowsMalformedText ? [] : Object.keys(schemaAt(schema, '/properties'));
+    const named = allowsMalformedText ? [] : Object.keys(schemaAt(schema, '/properties'));
+    this.textFields = passesOtherFields ? null : named;
   }
 
   check(value: unknown): value is Static<S> {
@@ -165,9 +169,10 @@ function allowsNull(schema: object): boolean {
   return type === 'null' || (Array.isArray(anyOf) && anyOf.some((alternative) => isRecord(alternative) && allowsNull(alternative)));
 }
 
-/** The path of the first of these fields with a string, key or entry that is not well-formed Unicode; null if there is none. */
-function malformedField(names: readonly string[], value: unknown): string | null {
+/** The path of the first of these fields, or of all, with a string, key or entry that is not well-formed Unicode; null if there is none. */
+function malformedField(names: readonly string[] | null, value: unknown): string | null {
   if (!isRecord(value)) return null;
+  if (names === null) return malformedEntry(value);
   for (const name of names) {
     const content = value[name];
     if (typeof content === 'string') {

@@ -20,7 +20,7 @@ const inputs = {
   join: new InputSchema(Type.Object({ roomId: Type.String({ description: 'The room to join.' }), state: Type.Optional(state) })),
   leave: new InputSchema(Type.Object({ roomId })),
   update: new InputSchema(Type.Object({ roomId, state })),
-  cursor: new InputSchema(Type.Object({ roomId, x: Type.Number(), y: Type.Number() })),
+  cursor: new InputSchema(Type.Object({ roomId, x: Type.Number(), y: Type.Number() }), { passesOtherFields: true }),
   typing: new InputSchema(
     Type.Object({
       roomId,
