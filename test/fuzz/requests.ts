@@ -145,13 +145,12 @@ function formOf(random: Random, files: RequestSource['files']): { body: Buffer; 
 
 const ODD_HEADERS = ['Idempotency-Key', 'If-Match', 'If-None-Match', 'If-Range', 'Range', 'Accept', 'Accept-Encoding', 'Origin', 'X-Request-Id', 'X-Forwarded-For', 'Last-Event-ID'] as const;
 
-function oddHeaders(random: Random, { parameters }: Operation): Record<string, string> {
+function oddHeaders(random: Random, { operationId, parameters }: Operation): Record<string, string> {
   const headers: Record<string, string> = {};
   if (parameters.some(({ name }) => name === 'Idempotency-Key') && random.chance(0.2)) headers['Idempotency-Key'] = `repeat-${random.below(100)}`;
   if (random.chance(0.2)) headers['Accept-Encoding'] = 'gzip';
   if (random.chance(0.1)) headers[random.pick(ODD_HEADERS)] = headerSafe(random.chance(0.5) ? hostileText(random) : random.pick(['*', '"1-abc"', 'bytes=0-3', 'bytes=5-1', 'application/octet-stream', 'gzip;q=0', 'https://app.example.com']));
-  // A stream of events ends with its client alone.
-  if (headers['Accept']?.includes('event-stream') === true) delete headers['Accept'];
+  if (operationId === 'events.list' && random.chance(0.2)) headers['Accept'] = 'text/event-stream';
   return headers;
 }
 

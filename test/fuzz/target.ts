@@ -104,13 +104,21 @@ function send(url: string, agent: Agent, { method, path, headers, body }: FuzzRe
     const failed = (error: Error): void => resolve({ status: 0, problem: error.message });
     const length = body === null ? {} : { 'Content-Length': body.byteLength };
     const asked = request(new URL(url), { method, path, headers: { ...headers, ...length }, agent }, (response) => {
+      const type = String(response.headers['content-type'] ?? '');
       const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', failed);
-      response.on('end', () => {
+      const finish = (): void => {
         clearTimeout(patience);
-        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString(), type: String(response.headers['content-type'] ?? '') });
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString(), type });
+      };
+      response.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        // A stream of events has no end.
+        if (!type.startsWith('text/event-stream')) return;
+        finish();
+        asked.destroy();
       });
+      response.on('error', failed);
+      response.on('end', finish);
     });
     const patience = setTimeout(() => asked.destroy(new Error(`no answer within ${HUNG_MS} ms`)), HUNG_MS);
     asked.on('error', failed);
