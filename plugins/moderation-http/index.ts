@@ -1,6 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
+import { Compile } from 'typebox/schema';
 import { definePlugin, type FilterContext, FilterFailure, type FilterTypes, hold, type Hold, type HoldableFilter, type HttpResponse, type PluginHost, reject, type Rejection } from '../../src/plugins/api.ts';
 
 const ConfigSchema = Type.Object({

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 import { patternFault } from './pattern-fault.ts';
 
 const action = Type.Union([Type.Literal('hold'), Type.Literal('reject')], { default: 'hold', description: '`hold` for a moderator, or `reject` with a message.' });

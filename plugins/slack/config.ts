@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 import { LinkTemplateSchema } from '../shared/comment-link.ts';
 
 const TargetSchema = Type.Object({

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 import { LinkTemplateSchema } from '../shared/comment-link.ts';
 
 /** The configuration of the plugin in an environment. */

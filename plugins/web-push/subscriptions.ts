@@ -1,5 +1,6 @@
 import { createHash, ECDH } from 'node:crypto';
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 import { Check } from 'typebox/value';
 import { type Kv, type Payload, UsageError } from '../../src/plugins/api.ts';
 

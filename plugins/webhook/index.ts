@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { definePlugin } from '../../src/plugins/api.ts';
 import { registerDeliveryCommands } from './delivery-commands.ts';
 import { deliver, RETRY_DELAYS_MS } from './deliver.ts';

@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 
 const PerEnvironment = Type.Object({
   enabled: Type.Optional(Type.Boolean()),

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 import { PluginEntrySchema } from './plugin-entries.ts';
 
 const group = <T extends Parameters<typeof Type.Object>[0]>(description: string, properties: T) =>

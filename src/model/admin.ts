@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 
 /** A person who administers the server: all its environments and their keys (docs/api.md, "Administration"). */
 export interface Admin {

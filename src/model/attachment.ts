@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import type { MediaKind } from './environment.ts';
 
 /** A file as uploads return it and comments contain it. */

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 import { type Attachment, attachmentIds } from './attachment.ts';
 import type { Reaction } from './reaction.ts';
 import { ClientIdSchema } from './thread.ts';

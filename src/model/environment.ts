@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 import { defaultLimits, type Limits, MAX_JSON_BODY_BYTES } from './limits.ts';
 import { defaultQuotas, type Quotas, QuotasPatchSchema } from './quotas.ts';
 

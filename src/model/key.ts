@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 
 /** Permissions of a secret key. */
 export type KeyScope = 'full' | 'read' | 'moderate';

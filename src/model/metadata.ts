@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 
 /** Custom data of the embedding product on a room, thread, comment or user (docs/api.md, "Metadata"). */
 export type Metadata = Readonly<Record<string, string | number | boolean>>;

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 import type { AuditActor } from './audit.ts';
 import type { Comment } from './comment.ts';
 import type { Via } from './event.ts';

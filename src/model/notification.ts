@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 
 /** Why a user was notified: a comment mentions them, or answers in a thread that they follow. `mention` takes precedence. */
 export const notificationKinds = ['mention', 'reply'] as const;

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 
 /** The record of the shared state of a room, without its bytes (docs/api.md, "Shared state"). */
 export interface P2pRecord {

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 
 /** Bounds on what an environment and its users may store, and a user may write. Null is no bound. A megabyte is 1 048 576 bytes. */
 export interface Quotas {

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 
 /** A reaction, stored in its comment and sent in this form (docs/api.md, "Reactions"). */
 export interface Reaction {

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 import { attachmentIds } from './attachment.ts';
 import { type Metadata, MetadataSchema } from './metadata.ts';
 

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 
 /** The body of a request for a user token. */
 export const TokenCreateSchema = Type.Object({

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { InputSchema } from '../domain/input/validate.ts';
 import { MetadataSchema } from '../model/metadata.ts';
 import type { FilteredFields } from '../ports/filters.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { CollabError } from '../../model/errors.ts';
 import { type Environment, limitsOf } from '../../model/environment.ts';
 import { type Metadata, MetadataSchema } from '../../model/metadata.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { CollabError } from '../../model/errors.ts';
 import type { AuditHead } from '../../model/audit.ts';
 import type { Context } from '../context.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { type Comment, CommentCreateSchema } from '../../model/comment.ts';
 import type { Limits } from '../../model/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';

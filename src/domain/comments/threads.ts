@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { DELETED } from '../deleted.ts';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
+import { Compile, type Validator } from 'typebox/schema';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { Default } from 'typebox/value';
 import { formatValue } from '../../lib/format-value.ts';
@@ -27,7 +27,7 @@ export class InputSchema<S extends TSchema> {
   }
 
   errors(value: unknown): TLocalizedValidationError[] {
-    return this.#validator().Errors(value);
+    return this.#validator().Errors(value)[1];
   }
 
   #validator(): Validator<Record<never, never>, S> {

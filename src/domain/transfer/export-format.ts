@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import * as Type from 'typebox';
+import type { Static } from 'typebox';
 import { ID_PATTERN } from '../../model/id.ts';
 import type { EnvironmentSettings } from '../../model/environment.ts';
 import { MetadataSchema } from '../../model/metadata.ts';

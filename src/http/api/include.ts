@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import type { Page } from '../../domain/lists/list-query.ts';
 import { withUsers } from '../../domain/users/included-users.ts';
 import { invalidField } from '../../model/errors.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 
 const time = (description: string) => Type.String({ format: 'date-time', description });
 const timeOrNull = (description: string) => Type.Union([time(description), Type.Null()]);

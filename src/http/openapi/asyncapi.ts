@@ -1,4 +1,5 @@
-import Type, { type TSchema } from 'typebox';
+import * as Type from 'typebox';
+import type { TSchema } from 'typebox';
 import { eventTypes } from '../../model/event.ts';
 import { version } from '../../model/version.ts';
 import { API_PREFIX } from '../api/api-prefix.ts';

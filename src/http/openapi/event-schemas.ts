@@ -1,4 +1,5 @@
-import Type, { type TSchema } from 'typebox';
+import * as Type from 'typebox';
+import type { TSchema } from 'typebox';
 import { type EventType, eventTypes } from '../../model/event.ts';
 
 /** The schemas of the records in events, as the API returns them. */

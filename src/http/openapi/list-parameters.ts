@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import type { ListKind } from '../../domain/lists/list-query.ts';
 import type { Parameter } from '../api/route.ts';
 

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { LoginSchema } from '../../model/admin.ts';
 import { CommentCreateSchema, CommentPatchSchema } from '../../model/comment.ts';
 import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../model/environment.ts';

@@ -1,4 +1,5 @@
-import Type, { type TSchema } from 'typebox';
+import * as Type from 'typebox';
+import type { TSchema } from 'typebox';
 import { errorKinds } from '../../model/errors.ts';
 import { deletedSchema, foundUsers, includedUsers, namedSchemas } from './schemas.ts';
 

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import type { AuthenticatedUser } from '../../domain/access/tokens.ts';
 import { countSockets } from '../../domain/users/online.ts';
 import { InputSchema, isRecord, validate } from '../../domain/input/validate.ts';

@@ -1,4 +1,5 @@
-import Type, { type TSchema } from 'typebox';
+import * as Type from 'typebox';
+import type { TSchema } from 'typebox';
 import { withFileUrls } from '../../domain/files/file-urls.ts';
 import { type VerifiedClaims, verifyUserToken } from '../../domain/access/tokens.ts';
 import { countWrite } from '../../domain/quotas/usage.ts';

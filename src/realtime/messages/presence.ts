@@ -1,4 +1,5 @@
-import Type, { type TSchema } from 'typebox';
+import * as Type from 'typebox';
+import type { TSchema } from 'typebox';
 import { requireWrite } from '../../domain/access/access.ts';
 import { enterRoom } from '../../domain/rooms/rooms.ts';
 import { InputSchema, validate } from '../../domain/input/validate.ts';

@@ -1,4 +1,5 @@
-import Type, { type TSchema } from 'typebox';
+import * as Type from 'typebox';
+import type { TSchema } from 'typebox';
 import type { UserActor } from '../../domain/access/actor.ts';
 import type { Context } from '../../domain/context.ts';
 import { parseListQuery } from '../../domain/lists/list-query.ts';

@@ -1,4 +1,5 @@
-import Type, { type TObject, type TSchema } from 'typebox';
+import * as Type from 'typebox';
+import type { TObject, TSchema } from 'typebox';
 import { createComment, deleteComment, editComment } from '../../domain/comments/comments.ts';
 import type { UserActor } from '../../domain/access/actor.ts';
 import type { Context } from '../../domain/context.ts';

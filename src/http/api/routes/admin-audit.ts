@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { listRecords } from '../../../domain/audit/audit.ts';
 import { findEnvironment } from '../../../domain/environments/environments.ts';
 import { parseEventsQuery } from '../../../domain/events/events.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { login, logout } from '../../../domain/admins/admin-sessions.ts';
 import { LoginSchema } from '../../../model/admin.ts';
 import { ok, type Route } from '../route.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { DELETED } from '../../../domain/deleted.ts';
 import { createEnvironmentAsAdmin } from '../../../domain/admins/admin-creates.ts';
 import { deleteEnvironment, findDeletable, findEnvironment, listEnvironments, updateEnvironment } from '../../../domain/environments/environments.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { DELETED } from '../../../domain/deleted.ts';
 import { createKeyAsAdmin, rotateKeyAsAdmin } from '../../../domain/admins/admin-creates.ts';
 import { findEnvironment } from '../../../domain/environments/environments.ts';

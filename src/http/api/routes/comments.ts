@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { createComment, deleteComment, editComment, getComment, listComments } from '../../../domain/comments/comments.ts';
 import { CommentCreateSchema, CommentPatchSchema } from '../../../model/comment.ts';
 import { listParameters } from '../../openapi/list-parameters.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import type { Actor } from '../../../domain/access/actor.ts';
 import { listEvents, parseEventsQuery } from '../../../domain/events/events.ts';
 import { epochOf } from '../../../domain/events/streams.ts';

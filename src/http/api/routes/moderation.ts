@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { approveItem, rejectItem } from '../../../domain/moderation/decisions.ts';
 import { getItem, listHeldOf, listItems } from '../../../domain/moderation/items.ts';
 import { reportComment } from '../../../domain/moderation/reports.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { listNotifications, markRead } from '../../../domain/notifications/inbox.ts';
 import { getNotificationSettings, putNotificationSettings } from '../../../domain/notifications/settings.ts';
 import { changeSubscription } from '../../../domain/notifications/subscriptions.ts';

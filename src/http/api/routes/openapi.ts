@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { routeNotFound } from '../../core/send-error.ts';
 import { documentOf } from '../../openapi/document.ts';
 import { ok, type Route } from '../route.ts';

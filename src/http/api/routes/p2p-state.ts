@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { clearState, maxStateBytes, mergesByDefault, readState, renderState, renderWritten, stateTooLarge, writeState } from '../../../domain/rooms/p2p-state.ts';
 import { InputSchema, validate } from '../../../domain/input/validate.ts';
 import { invalidField } from '../../../model/errors.ts';

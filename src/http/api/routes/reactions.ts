@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { addReaction, removeReaction } from '../../../domain/comments/reactions.ts';
 import { ReactionCreateSchema } from '../../../model/reaction.ts';
 import { ok, type Route } from '../route.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { listPresence } from '../../../domain/rooms/presence.ts';
 import { deleteRoom } from '../../../domain/rooms/room-removal.ts';
 import { getRoom, listRooms, patchRoom } from '../../../domain/rooms/rooms.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { createThread, deleteThread, getThread, listThreads, patchThread } from '../../../domain/comments/threads.ts';
 import { ThreadCreateSchema, ThreadPatchSchema } from '../../../model/thread.ts';
 import { listParameters } from '../../openapi/list-parameters.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { parseTtl, turnCredentials } from '../../../domain/access/turn-credentials.ts';
 import { ok, type Route } from '../route.ts';
 import { namedSchemas } from '../../openapi/schemas.ts';

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { ok, type Route } from '../route.ts';
 import { namedSchemas } from '../../openapi/schemas.ts';
 import { receiveUpload } from '../upload.ts';

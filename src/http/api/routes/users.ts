@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import * as Type from 'typebox';
 import { issueToken } from '../../../domain/access/issue-token.ts';
 import { MAX_FOUND, MAX_LOOKUP_IDS, lookUpUsers } from '../../../domain/users/lookup.ts';
 import { deleteUser, getUser, listUsers, putUser } from '../../../domain/users/users.ts';
