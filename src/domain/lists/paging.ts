@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { pauseInLongTurn } from '../../lib/concurrency/long-turn.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Entry, Reader } from '../../ports/store.ts';
 import type { ListQuery, Page } from './list-query.ts';
@@ -49,6 +50,8 @@ export type TextPage = Page & { readonly text: string };
 export const MAX_PAGE_CHARS = 16 * 1024 * 1024;
 
 const CHUNK = 1_000;
+/** Items between checks whether a long page must let other requests go first. A usual page of 50 has no more than one. */
+const ITEMS_PER_CHECK = 32;
 
 /**
  * Reads one page of an indexed list: by `createdAt` along the index, by `updatedAt` by loading and sorting the whole list.
@@ -71,6 +74,7 @@ const listNameOf = ({ name, partition }: Pick<IndexedList<unknown>, 'name' | 'pa
 async function readRows<T>(reader: Reader, query: ListQuery, cursor: RowKey | null, limit: number, list: IndexedList<T>): Promise<Row<T>[]> {
   const rows: Row<T>[] = [];
   const reverse = query.order === 'desc';
+  let read = 0;
   let chars = 0;
   let after = cursor === null ? undefined : `${list.prefix}${cursor.sortKey}~${cursor.id}`;
   for (;;) {
@@ -79,6 +83,8 @@ async function readRows<T>(reader: Reader, query: ListQuery, cursor: RowKey | nu
     for (const entry of entries) {
       const loaded = list.load(entry);
       const item = loaded instanceof Promise ? await loaded : loaded;
+      read += 1;
+      if (read % ITEMS_PER_CHECK === 0) await pauseInLongTurn();
       if (item === null) continue;
       if (list.matches !== null && !(await list.matches(item))) continue;
       const tilde = entry.key.indexOf('~');
@@ -108,6 +114,7 @@ async function renderPage<T>(query: ListQuery, list: IndexedList<T>, limit: numb
     if (texts.length === limit) break;
     const rendered = list.text(item, remaining);
     const text = rendered instanceof Promise ? await rendered : rendered;
+    if (texts.length % ITEMS_PER_CHECK === ITEMS_PER_CHECK - 1) await pauseInLongTurn();
     if (text === null || text.length > remaining) {
       if (list.bound !== undefined) throw list.bound.tooLong();
       if (text === null || texts.length > 0) break;

@@ -1,3 +1,4 @@
+import { pauseInLongTurn } from '../../lib/concurrency/long-turn.ts';
 import type { Entry, RangeOptions, Store } from '../../ports/store.ts';
 
 /** Records per read: a long read would make the store's file grow by all concurrent writes. */
@@ -5,7 +6,8 @@ const SLICE = 500;
 
 /**
  * The entries of a partition, in slices of `limit` entries, 500 by default; no slice is empty. `prefix` and `reverse` are those
- * of `Reader.range`. Each slice is current when it is read: entries may be put and deleted meanwhile.
+ * of `Reader.range`. Each slice is current when it is read: entries may be put and deleted meanwhile. Other requests get turns
+ * between the slices of a long scan.
  */
 export async function* scanSlices(store: Store, partition: string, { prefix, reverse, limit = SLICE }: Omit<RangeOptions, 'after'> = {}): AsyncIterable<readonly Entry[]> {
   for (let after: string | undefined; ; ) {
@@ -13,6 +15,7 @@ export async function* scanSlices(store: Store, partition: string, { prefix, rev
     if (slice.length > 0) yield slice;
     if (slice.length < limit) return;
     after = slice.at(-1)?.key;
+    await pauseInLongTurn();
   }
 }
 
