@@ -1,5 +1,6 @@
 import { CollabError } from '../model/errors.ts';
-import type { FilterActor, FilteredComment, FilteredFields, FilterPayloads, Filters, WriteFilter } from '../ports/filters.ts';
+import type { DraftComment, DraftPatch, FilterActor, WriteFilter, WriteFilterTypes } from '../model/filter.ts';
+import type { Filters } from '../ports/filters.ts';
 import type { Actor } from './access/actor.ts';
 import type { Context } from './context.ts';
 
@@ -13,7 +14,7 @@ export interface Hold {
 /** The result of filtering a comment or thread. */
 export interface Filtered {
   /** The fields that they changed; valid together with the rest of the comment. */
-  readonly fields: FilteredFields;
+  readonly fields: DraftPatch;
   /** Null if nothing holds it. */
   readonly hold: Hold | null;
 }
@@ -37,8 +38,8 @@ export async function filterContent<N extends 'comment.create' | 'comment.update
   filters: Filters,
   name: N,
   actor: Actor,
-  payload: FilterPayloads[N],
-  check: (comment: FilteredComment) => void,
+  payload: WriteFilterTypes[N]['payload'],
+  check: (comment: DraftComment) => void,
 ): Promise<Filtered> {
   const decided = await filters.run(name, actor.environment, filterActor(actor), payload, check);
   if (decided.outcome === 'reject') throw rejection(decided);
@@ -46,7 +47,7 @@ export async function filterContent<N extends 'comment.create' | 'comment.update
 }
 
 /** Runs the filters of what cannot be changed or held, if there are any. Throws `content_rejected` or `invalid_request` if one rejects it. */
-export async function requirePassing<N extends WriteFilter>(ctx: Context, actor: Actor, name: N, payload: FilterPayloads[N]): Promise<void> {
+export async function requirePassing<N extends WriteFilter>(ctx: Context, actor: Actor, name: N, payload: WriteFilterTypes[N]['payload']): Promise<void> {
   const decided = await filtersFor(ctx, actor, name)?.run(name, actor.environment, filterActor(actor), payload);
   if (decided?.outcome === 'reject') throw rejection(decided);
 }

@@ -1,58 +1,30 @@
 import type { Static, TSchema } from 'typebox';
 import type { EventEnvelope, EventType } from '../model/event.ts';
+import type { FilterActor, FilterTypes } from '../model/filter.ts';
+import type { Job, NewJob } from '../model/job.ts';
 import type { Json } from '../model/json.ts';
 import type { Comment } from '../model/comment.ts';
-import type { Metadata } from '../model/metadata.ts';
 import type { Notification } from '../model/notification.ts';
-import type { Position, Thread } from '../model/thread.ts';
+import type { Thread } from '../model/thread.ts';
 import type { User } from '../model/user.ts';
 
-/** The types of all events. */
-export { eventTypes } from '../model/event.ts';
+/** The types of all events, and a committed event, as the WebSocket and the event log have it. `eventId` is the same in every attempt. */
+export { eventTypes, type EventEnvelope as PluginEvent } from '../model/event.ts';
+/** The filters with their payloads and patches, and the client whose request runs them. */
+export type { DraftComment, DraftPatch, FilterActor as PluginActor, FilterTypes } from '../model/filter.ts';
+/** The jobs of queues. */
+export type { Job, NewJob } from '../model/job.ts';
+/** The notification of one user, as the inbox stores it. */
+export type { Notification as PluginNotification } from '../model/notification.ts';
 
 /** The version of this API, which plugins import as `collab/plugin` (docs/plugins.md). A plugin names the one that it was written for. */
 export const API_VERSION = 1;
 
 /** A value that can be sent to another thread (structured clone) and stored as JSON. */
 export type Payload = Json;
-
 /** An environment, as plugins see it. */
 export type PluginEnvironment = Readonly<{ id: string; slug: string }>;
 
-/**
- * The client whose request runs a filter: a `user` in a browser, or a `backend` with a secret key, which has no role and may act as
- * no user.
- */
-export type PluginActor = Readonly<{ kind: 'backend' | 'user'; userId: string | null; role: 'viewer' | 'member' | 'moderator' | null }>;
-
-/** A comment that a filter may change before it is written. */
-export interface DraftComment extends Pick<Comment, 'userId' | 'body' | 'mentions' | 'metadata'> {
-  readonly attachmentIds: readonly string[];
-}
-
-/** The fields of a draft that a filter may change. */
-export type DraftPatch = Partial<Pick<DraftComment, 'body' | 'mentions' | 'metadata'>>;
-
-/** The notification of one user, as the inbox stores it. */
-export type PluginNotification = Notification;
-
-/** The filters, by name: what they receive, and what they may return to change it (`never`: nothing). */
-export interface FilterTypes {
-  'comment.create': { payload: { readonly roomId: string; readonly threadId: string; readonly comment: DraftComment }; patch: DraftPatch };
-  'comment.update': { payload: { readonly roomId: string; readonly threadId: string; readonly commentId: string; readonly before: DraftComment; readonly comment: DraftComment }; patch: DraftPatch };
-  /** `patch` changes the first comment. */
-  'thread.create': { payload: { readonly roomId: string; readonly position: Position | null; readonly metadata: Metadata; readonly comment: DraftComment }; patch: DraftPatch };
-  /** `resolved` is the state to be set. */
-  'thread.resolve': { payload: { readonly roomId: string; readonly threadId: string; readonly resolved: boolean }; patch: never };
-  'reaction.create': { payload: { readonly roomId: string; readonly threadId: string; readonly commentId: string; readonly userId: string; readonly emoji: string }; patch: never };
-  /** Runs before the content is received: the size is a lower bound, by what the client declares; null if it declares none. */
-  'upload.create': { payload: { readonly userId: string; readonly filename: string; readonly mimeType: string; readonly sizeBytes: number | null }; patch: never };
-  'connection.open': { payload: { readonly userId: string; readonly rooms: readonly string[] | null; readonly origin: string }; patch: never };
-  /** Runs before a channel (`inApp`, `email`, `webhook` …) delivers a notification. A rejection drops it for that channel. For `inApp` it runs before the notification is created. */
-  'notification.deliver': { payload: { readonly channel: string; readonly notification: PluginNotification }; patch: never };
-  /** Runs before an event is sent to a webhook endpoint. A rejection drops it for that endpoint. */
-  'webhook.deliver': { payload: { readonly endpointId: string; readonly url: string; readonly event: PluginEvent }; patch: never };
-}
 /** The name of a filter. */
 export type FilterName = keyof FilterTypes;
 /** The filters whose content can be held for moderation. */
@@ -85,7 +57,7 @@ export interface HookContext<Config> {
 }
 
 /** The context that a filter receives besides its payload. */
-export type FilterContext<Config> = HookContext<Config> & { readonly actor: PluginActor };
+export type FilterContext<Config> = HookContext<Config> & { readonly actor: FilterActor };
 
 /** How a filter is run. */
 export interface FilterOptions {
@@ -114,11 +86,10 @@ export class FilterFailure extends Error {
 /** Changes, refuses or holds a write between its validation and its commit. */
 export type Filter<N extends FilterName, Config> = (payload: FilterTypes[N]['payload'], context: FilterContext<Config>) => FilterResult<N> | Promise<FilterResult<N>>;
 
-/** A committed event, as the WebSocket and the event log have it. `eventId` is the same in every attempt. */
-export type PluginEvent = EventEnvelope;
-
 /** The context that an action receives besides its event. `attempt` counts from 1. */
 export type ActionContext<Config> = HookContext<Config> & { readonly attempt: number };
+/** The context that a job receives besides itself. */
+export type JobContext<Config> = ActionContext<Config>;
 
 /** How an action is run. */
 export interface ActionOptions {
@@ -142,7 +113,7 @@ export interface ActionOptions {
  * Reacts to a committed event, at least once, outside the web workers. A rejection is tried again after 1 s, 10 s and 60 s, or as
  * long as the disk of the server is full or failing; then the event is skipped and logged. Use a queue for deliveries to others.
  */
-export type Action<Config> = (event: PluginEvent, context: ActionContext<Config>) => void | Promise<void>;
+export type Action<Config> = (event: EventEnvelope, context: ActionContext<Config>) => void | Promise<void>;
 
 /** An entry of the key-value store. */
 export type KvEntry = Readonly<{ key: string; value: Payload }>;
@@ -160,24 +131,6 @@ export interface Kv {
   /** The entries in the order of their keys, at most `limit` (1 to 1 000; 100 by default). */
   list(options?: { readonly prefix?: string; readonly after?: string; readonly limit?: number }): Promise<readonly KvEntry[]>;
 }
-
-/** A job of a queue. */
-export interface Job {
-  /** Unique in the queue and environment; at most 128 characters of A–Z a–z 0–9 _ . : -. */
-  readonly id: string;
-  readonly payload: Payload;
-  /** Attempts so far. */
-  readonly attempts: number;
-  readonly state: 'waiting' | 'dead';
-  readonly createdAt: string;
-  /** When the next attempt is due; of a dead job, when it died. Times are ISO 8601. */
-  readonly dueAt: string;
-  /** Why the last attempt failed; null before that. */
-  readonly lastError: string | null;
-}
-
-/** A job to add. `group` has the form of an id; jobs without one form a group. */
-export type NewJob = Pick<Job, 'id' | 'payload'> & { readonly delayMs?: number; readonly group?: string };
 
 /** Thrown by a job to be tried again at a certain time instead of after the queue's next delay. It counts as an attempt. */
 export class RetryAfter extends Error {
@@ -206,9 +159,6 @@ export interface QueueOptions {
   /** Deadline of one attempt in milliseconds, 100 to 60 000; 20 000 by default. */
   readonly timeoutMs?: number;
 }
-
-/** The context that a job receives besides itself. `attempt` counts from 1. */
-export type JobContext<Config> = HookContext<Config> & { readonly attempt: number };
 
 /** A durable queue of jobs: each is run at least once, by one process, until it succeeds or is dead. Dead jobs are kept for 30 days. */
 export interface Queue {
@@ -263,13 +213,13 @@ export interface Data {
   /** Whether the user has a connection that is in the room now. */
   isPresent(environment: PluginEnvironment, userId: string, roomId: string): Promise<boolean>;
   /** The notification as it is now; undefined if it was removed, the user may not see its room any more (by their latest token), or has muted or left its thread since. Ask before each delivery. */
-  notification(environment: PluginEnvironment, userId: string, notificationId: string): Promise<PluginNotification | undefined>;
+  notification(environment: PluginEnvironment, userId: string, notificationId: string): Promise<Notification | undefined>;
   /** Whether the user's settings let a channel deliver this kind of notification. Channels have the names of their plugins. */
-  wantsNotification(environment: PluginEnvironment, userId: string, channel: string, kind: PluginNotification['kind']): Promise<boolean>;
+  wantsNotification(environment: PluginEnvironment, userId: string, channel: string, kind: Notification['kind']): Promise<boolean>;
   /** Sets one preference of a user, as `PUT /users/:userId/notification-settings` does. */
-  setPreference(environment: PluginEnvironment, userId: string, channel: string, kind: PluginNotification['kind'], enabled: boolean): Promise<void>;
+  setPreference(environment: PluginEnvironment, userId: string, channel: string, kind: Notification['kind'], enabled: boolean): Promise<void>;
   /** The events of the log after `since`, at most `limit` (1 to 1 000). */
-  events(environment: PluginEnvironment, since: number, limit: number): Promise<readonly PluginEvent[]>;
+  events(environment: PluginEnvironment, since: number, limit: number): Promise<readonly EventEnvelope[]>;
   /** Runs the filters of a name, as before a delivery, and returns whether none of them rejects. */
   passes<N extends 'notification.deliver' | 'webhook.deliver'>(environment: PluginEnvironment, name: N, payload: FilterTypes[N]['payload']): Promise<boolean>;
 }

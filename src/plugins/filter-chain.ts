@@ -2,7 +2,8 @@ import { firstLine } from '../lib/thrown.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Counter, Histogram, Metrics } from '../observability/metrics.ts';
-import type { FilterActor, FilteredComment, FilteredFields, FilterOutcome, FilterPayloads, Filters, WriteFilter } from '../ports/filters.ts';
+import type { DraftComment, DraftPatch, FilterActor, WriteFilter, WriteFilterTypes } from '../model/filter.ts';
+import type { FilterOutcome, Filters } from '../ports/filters.ts';
 import type { FilterFailure, FilterName, FilterOptions, FilterTypes, PluginEnvironment } from './api.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { type FilterDecision, isHoldable, readResult } from './filter-result.ts';
@@ -80,7 +81,7 @@ export class FilterChain implements Filters {
     return this.#chain(name, slug).length > 0;
   }
 
-  run<N extends WriteFilter>(name: N, environment: PluginEnvironment, actor: FilterActor, payload: FilterPayloads[N], check?: (comment: FilteredComment) => void): Promise<FilterOutcome> {
+  run<N extends WriteFilter>(name: N, environment: PluginEnvironment, actor: FilterActor, payload: WriteFilterTypes[N]['payload'], check?: (comment: DraftComment) => void): Promise<FilterOutcome> {
     return this.#run(name, environment, actor, payload, check);
   }
 
@@ -96,10 +97,10 @@ export class FilterChain implements Filters {
     return decided.outcome === 'pass' ? null : decided.plugin;
   }
 
-  async #run(name: FilterName, { id, slug }: PluginEnvironment, actor: FilterActor, payload: object, check: (comment: FilteredComment) => void = () => {}): Promise<FilterOutcome> {
+  async #run(name: FilterName, { id, slug }: PluginEnvironment, actor: FilterActor, payload: object, check: (comment: DraftComment) => void = () => {}): Promise<FilterOutcome> {
     const environment = { id, slug };
     let current = payload;
-    let fields: FilteredFields = {};
+    let fields: DraftPatch = {};
     for (const { filter, config, state } of this.#chain(name, slug)) {
       const decided = await this.#decide(filter, state, current, { environment, actor, config }, check);
       if (decided.kind === 'reject') return { outcome: 'reject', plugin: filter.plugin, message: decided.message, status: decided.status };
@@ -112,13 +113,13 @@ export class FilterChain implements Filters {
   }
 
   /** The decision of one filter, or what its `onError` says if it fails. */
-  async #decide(filter: PluginFilter, state: FilterState, payload: object, call: FilterCall, check: (comment: FilteredComment) => void): Promise<FilterDecision> {
+  async #decide(filter: PluginFilter, state: FilterState, payload: object, call: FilterCall, check: (comment: DraftComment) => void): Promise<FilterDecision> {
     const { breaker, duration, errors } = state;
     if (breaker.isOpen) return state.failure;
     const startedAt = performance.now();
     try {
       const decision = readResult(filter.name, await filter.run(payload, call));
-      if (decision.kind === 'pass' && 'comment' in payload && Object.keys(decision.fields).length > 0) check({ ...(payload.comment as FilteredComment), ...decision.fields });
+      if (decision.kind === 'pass' && 'comment' in payload && Object.keys(decision.fields).length > 0) check({ ...(payload.comment as DraftComment), ...decision.fields });
       breaker.succeeded();
       return decision;
     } catch (error) {
@@ -177,7 +178,7 @@ function onFailure({ name }: PluginFilter, onError: OnError, reason: string): Fi
 }
 
 /** A payload whose comment has the changed fields. Metadata of a new thread are those of its first comment. */
-function patched(payload: object, fields: FilteredFields): object {
-  const { comment, ...rest } = payload as { comment: FilteredComment };
+function patched(payload: object, fields: DraftPatch): object {
+  const { comment, ...rest } = payload as { comment: DraftComment };
   return { ...rest, ...('metadata' in rest && fields.metadata !== undefined ? { metadata: fields.metadata } : {}), comment: { ...comment, ...fields } };
 }

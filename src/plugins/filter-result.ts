@@ -1,12 +1,12 @@
 import * as Type from 'typebox';
 import { InputSchema } from '../domain/input/validate.ts';
 import { MetadataSchema } from '../model/metadata.ts';
-import type { FilteredFields } from '../ports/filters.ts';
+import type { DraftPatch } from '../model/filter.ts';
 import type { FilterName } from './api.ts';
 
 /** The validated result of a filter. */
 export type FilterDecision =
-  | { readonly kind: 'pass'; readonly fields: FilteredFields }
+  | { readonly kind: 'pass'; readonly fields: DraftPatch }
   | { readonly kind: 'reject'; readonly message: string; readonly status: 400 | 403 }
   | { readonly kind: 'hold'; readonly reason: string };
 
@@ -33,7 +33,7 @@ export function readResult(name: FilterName, result: unknown): FilterDecision {
   return { kind: 'pass', fields: readPatch(name, result) };
 }
 
-function readPatch(name: FilterName, result: object): FilteredFields {
+function readPatch(name: FilterName, result: object): DraftPatch {
   const fields = Object.fromEntries(Object.entries(result).filter(([, value]) => value !== undefined));
   const forbidden = Object.keys(fields).find((field) => !isHoldable(name) || !patchFields.includes(field));
   if (forbidden !== undefined) throw new Error(`returned a patch of ${forbidden}, which a filter of ${name} cannot change`);

@@ -2,12 +2,12 @@ import type { Config } from '../config/schema.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import type { Context } from '../domain/context.ts';
 import type { QueueAddress, StoredJob } from '../domain/plugins/job.ts';
-import { begin } from '../domain/plugins/job-attempts.ts';
-import { addJobs, countJobs, type JobDraft, listJobs, newJobs, readJob, removeJob, retryJob } from '../domain/plugins/jobs.ts';
+import { leaseJob } from '../domain/plugins/job-attempts.ts';
+import { addJobs, countJobs, listJobs, newJobs, readJob, removeJob, retryJob } from '../domain/plugins/jobs.ts';
 import { PluginKv } from '../domain/plugins/kv.ts';
 import { timestamp } from '../lib/clock.ts';
 import type { Logger } from '../observability/log.ts';
-import type { Job, PluginEnvironment, PluginLog, Queue } from './api.ts';
+import type { Job, NewJob, PluginEnvironment, PluginLog, Queue } from './api.ts';
 import { type Passes, pluginData } from './plugin-data.ts';
 import { pluginHttp } from './plugin-http.ts';
 import type { PluginServices } from './services.ts';
@@ -90,14 +90,14 @@ function pluginQueue(ctx: Context, plugin: string, queue: string, starter: JobSt
  * Adds jobs. A job that is due, and for which the runner of this process has a free place, is stored with its first attempt begun:
  * so it needs neither a second commit nor a read of the queue.
  */
-async function addAndBegin(ctx: Context, address: QueueAddress, environment: PluginEnvironment, drafts: readonly JobDraft[], starter: JobStarter | undefined): Promise<void> {
+async function addAndBegin(ctx: Context, address: QueueAddress, environment: PluginEnvironment, drafts: readonly NewJob[], starter: JobStarter | undefined): Promise<void> {
   const now = ctx.clock.now();
   const places = new Map<string, Reservation>();
   const jobs = newJobs(drafts, now).map((job) => {
     const place = job.dueAt > timestamp(now) || places.has(job.id) ? null : starter?.reserve(environment, job.group);
     if (!place) return job;
     places.set(job.id, place);
-    return begin(job, now, place.leaseMs);
+    return leaseJob(job, now, place.leaseMs);
   });
   try {
     for (const job of await addJobs(ctx, address, jobs)) {

@@ -1,7 +1,7 @@
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import { within } from '../lib/concurrency/deadline.ts';
 import { copyJson } from '../lib/copy-json.ts';
-import type { FilterActor } from '../ports/filters.ts';
+import type { FilterActor } from '../model/filter.ts';
 import type { FilterContext, HookContext, PluginEnvironment, RouteResponse, RouteOptions, RouteRequest } from './api.ts';
 import type { FilterCall, PluginFilter } from './filter-chain.ts';
 import { type Hooks, setUp } from './hooks.ts';

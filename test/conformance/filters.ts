@@ -1,5 +1,6 @@
 import type { Test } from 'tap';
-import type { FilterActor, FilteredComment, FilterOutcome, FilterPayloads, Filters, WriteFilter } from '../../src/ports/filters.ts';
+import type { DraftComment, FilterActor, WriteFilter, WriteFilterTypes } from '../../src/model/filter.ts';
+import type { FilterOutcome, Filters } from '../../src/ports/filters.ts';
 
 /** A filter that a plugin has registered. */
 export interface RegisteredFilter {
@@ -15,10 +16,10 @@ export interface RegisteredFilter {
 
 const environment = { id: 'env_1', slug: 'default' };
 const actor: FilterActor = { kind: 'user', userId: 'ann', role: 'member' };
-const comment: FilteredComment = { userId: 'ann', body: 'Hello', mentions: ['bob'], metadata: { kept: 1 }, attachmentIds: [] };
+const comment: DraftComment = { userId: 'ann', body: 'Hello', mentions: ['bob'], metadata: { kept: 1 }, attachmentIds: [] };
 
 /** A payload of each name. */
-const payloads: FilterPayloads = {
+const payloads: { [N in WriteFilter]: WriteFilterTypes[N]['payload'] } = {
   'comment.create': { roomId: 'r', threadId: 'th_1', comment },
   'comment.update': { roomId: 'r', threadId: 'th_1', commentId: 'cm_1', before: comment, comment },
   'thread.create': { roomId: 'r', position: null, metadata: comment.metadata, comment },
@@ -57,7 +58,7 @@ export async function filtersConformance(t: Test, open: (registered: readonly Re
   /** Filters of one name, each of a plugin of its own, that fail openly. */
   const chain = (name: WriteFilter, runs: Readonly<Record<string, RegisteredFilter['run']>>, onError: RegisteredFilter['onError'] = 'open'): Filters =>
     open(Object.entries(runs).map(([plugin, run]) => ({ plugin, name, onError, run })));
-  const create = (filters: Filters, check?: (comment: FilteredComment) => void): Promise<FilterOutcome> =>
+  const create = (filters: Filters, check?: (comment: DraftComment) => void): Promise<FilterOutcome> =>
     filters.run('comment.create', environment, actor, payloads['comment.create'], check);
   const never = (): never => {
     throw new Error('this filter must not be called');
@@ -129,8 +130,8 @@ export async function filtersConformance(t: Test, open: (registered: readonly Re
   });
 
   await t.test('a change that the check refuses counts as a failure of its filter', async (t) => {
-    const checked: FilteredComment[] = [];
-    const check = (changed: FilteredComment): void => {
+    const checked: DraftComment[] = [];
+    const check = (changed: DraftComment): void => {
       checked.push(changed);
       if (changed.body === 'bad') throw new Error('not valid');
     };

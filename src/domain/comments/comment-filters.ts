@@ -1,6 +1,7 @@
 import type { Comment, CommentPatch } from '../../model/comment.ts';
 import type { Limits } from '../../model/limits.ts';
-import type { FilteredComment, Filters } from '../../ports/filters.ts';
+import type { DraftComment } from '../../model/filter.ts';
+import type { Filters } from '../../ports/filters.ts';
 import { requireAuthor, requireChange, requireWrite } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
@@ -77,8 +78,8 @@ export async function filterEdit(ctx: Context, filters: Filters, { actor, commen
   const { id: threadId, roomId } = parseThread(thread);
   requireChange(actor, roomId);
   requireAuthor(actor, current.userId, 'comment');
-  const before: FilteredComment = { userId: current.userId, body: current.body, mentions: current.mentions, metadata: current.metadata, attachmentIds: current.attachments.map(({ id }) => id) };
-  const comment: FilteredComment = {
+  const before: DraftComment = { userId: current.userId, body: current.body, mentions: current.mentions, metadata: current.metadata, attachmentIds: current.attachments.map(({ id }) => id) };
+  const comment: DraftComment = {
     userId: current.userId,
     body: patch.body,
     mentions: patch.mentions ?? before.mentions,
@@ -101,12 +102,12 @@ export async function filterResolution(ctx: Context, actor: Actor, threadId: str
   if (thread.resolved !== resolved) await requirePassing(ctx, actor, 'thread.resolve', { roomId: thread.roomId, threadId, resolved });
 }
 
-function commentOfDraft({ userId, body, mentions, metadata, attachmentIds = [] }: CommentDraft): FilteredComment {
+function commentOfDraft({ userId, body, mentions, metadata, attachmentIds = [] }: CommentDraft): DraftComment {
   return { userId, body, mentions, metadata, attachmentIds };
 }
 
 /** Throws `invalid_request` for a comment that a client could not write either. */
-function checkWith(limits: Limits): (comment: FilteredComment) => void {
+function checkWith(limits: Limits): (comment: DraftComment) => void {
   return ({ body, mentions, metadata, attachmentIds }) => {
     checkBody(body, limits, attachmentIds.length);
     checkMentions(mentions, limits);

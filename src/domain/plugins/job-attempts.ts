@@ -21,7 +21,7 @@ export async function leaseJobs(ctx: Context, address: QueueAddress, ids: readon
     for (const id of ids) {
       const job = await readJob(tx, address, id);
       if (job?.state !== 'waiting' || job.dueAt > timestamp(now)) continue;
-      const leasedJob = begin(job, now, leaseMs);
+      const leasedJob = leaseJob(job, now, leaseMs);
       writeJob(tx, address, job, leasedJob);
       leased.push(leasedJob);
     }
@@ -30,7 +30,7 @@ export async function leaseJobs(ctx: Context, address: QueueAddress, ids: readon
 }
 
 /** A job with its next attempt begun, as by `leaseJobs`. `now` is in milliseconds since the epoch. */
-export function begin(job: StoredJob, now: number, leaseMs: number): StoredJob {
+export function leaseJob(job: StoredJob, now: number, leaseMs: number): StoredJob {
   return { ...job, attempts: job.attempts + 1, dueAt: timestamp(now + leaseMs) };
 }
 

@@ -1,4 +1,4 @@
-import type { Json } from '../../model/json.ts';
+import type { Job } from '../../model/job.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { PLUGIN_QUEUES, pluginJobsOf } from '../records/partitions.ts';
 
@@ -9,18 +9,10 @@ export interface QueueAddress {
   readonly queue: string;
 }
 
-/** A job as it is stored. */
-export interface StoredJob {
-  readonly id: string;
+/** A job as it is stored. During an attempt, `dueAt` is when its lease ends. */
+export interface StoredJob extends Job {
   /** '' for none. */
   readonly group: string;
-  readonly payload: Json;
-  readonly attempts: number;
-  readonly state: 'waiting' | 'dead';
-  readonly createdAt: string;
-  /** When the next attempt is due; during an attempt, when its lease ends; of a dead job, when it died. */
-  readonly dueAt: string;
-  readonly lastError: string | null;
 }
 
 /** The number of jobs of a group by state. */

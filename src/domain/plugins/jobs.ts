@@ -1,4 +1,5 @@
 import { timestamp } from '../../lib/clock.ts';
+import type { NewJob } from '../../model/job.ts';
 import type { Json } from '../../model/json.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
@@ -9,14 +10,6 @@ const ID = /^[A-Za-z0-9_.:-]{1,128}$/;
 const MAX_PAYLOAD_LENGTH = 256 * 1024;
 const MAX_BATCH = 1_000;
 const MAX_DELAY_MS = 30 * 24 * 3_600_000;
-
-/** A job to add. */
-export interface JobDraft {
-  readonly id: string;
-  readonly payload: Json;
-  readonly delayMs?: number;
-  readonly group?: string;
-}
 
 /** Adds jobs with one commit, and returns those that were added: one whose id is in the queue already is left as it is. */
 export function addJobs(ctx: Context, address: QueueAddress, jobs: readonly StoredJob[]): Promise<StoredJob[]> {
@@ -36,12 +29,12 @@ export function addJobs(ctx: Context, address: QueueAddress, jobs: readonly Stor
 }
 
 /** The jobs of these drafts, added at `now`. Throws an `Error` that names a bad field. */
-export function newJobs(drafts: readonly JobDraft[], now: number): StoredJob[] {
+export function newJobs(drafts: readonly NewJob[], now: number): StoredJob[] {
   if (drafts.length > MAX_BATCH) throw new Error(`at most ${MAX_BATCH} jobs can be added at once`);
   return drafts.map((draft) => jobOf(draft, now));
 }
 
-function jobOf({ id, payload, delayMs = 0, group = '' }: JobDraft, now: number): StoredJob {
+function jobOf({ id, payload, delayMs = 0, group = '' }: NewJob, now: number): StoredJob {
   if (!ID.test(id)) throw new Error('the id of a job must be 1 to 128 characters of A–Z a–z 0–9 _ . : -');
   if (group !== '' && !ID.test(group)) throw new Error('the group of a job must be 1 to 128 characters of A–Z a–z 0–9 _ . : -');
   if (!(delayMs >= 0 && delayMs <= MAX_DELAY_MS)) throw new Error('delayMs must be from 0 to 30 days');
