@@ -8,14 +8,14 @@ import type { ErrorCode } from '../model/errors.ts';
  * - `aborted`: the caller's `AbortSignal` aborted
  * - `closed`: the session has ended; its state says why
  * - `token_failed`: the token function of the page threw an error, returned no token, or did not answer within 30 s
- * - `protocol`: the answer is not one of a Collab server, e.g. of a proxy in between; or a rightly signed webhook is not of one
+ * - `protocol`: the response is not one of a Collab server, e.g. of a proxy in between; or a rightly signed webhook is not of one
  * - `invalid_signature`: a webhook was not signed with the secret, was changed, or is too old
  */
 export type CollabErrorCode = ErrorCode | 'network' | 'timeout' | 'aborted' | 'closed' | 'token_failed' | 'protocol' | 'invalid_signature';
 
 /** Details of a `CollabError`. */
 export interface CollabErrorDetails {
-  /** HTTP status; 0 without an HTTP answer. */
+  /** HTTP status; 0 without an HTTP response. */
   readonly status?: number;
   /** Id under which the log of the server has the request. */
   readonly requestId?: string | null;

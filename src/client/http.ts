@@ -1,12 +1,12 @@
 import { asCollabError, CollabError, type CollabErrorCode } from './errors.ts';
 
-/** The parts of an HTTP answer that say whether and how it failed. */
+/** The parts of an HTTP response that say whether and how it failed. */
 export interface ResponseHead {
   readonly status: number;
   readonly header: (name: string) => string | null;
 }
 
-/** The codes that stand for a status if the answer does not name one, as those of proxies do not. */
+/** The codes that stand for a status if the response does not name one, as those of proxies do not. */
 const codes: Readonly<Record<number, CollabErrorCode>> = {
   400: 'invalid_request',
   401: 'invalid_token',
@@ -16,7 +16,7 @@ const codes: Readonly<Record<number, CollabErrorCode>> = {
   429: 'rate_limited',
 };
 
-/** The error of an answer other than 2xx, from its head and body. */
+/** The error of a response other than 2xx, from its head and body. */
 export function responseError({ status, header }: ResponseHead, body: string): CollabError {
   const named = header('X-Error-Code') as CollabErrorCode | null;
   const code = named ?? codes[status] ?? (status >= 500 ? 'internal' : 'protocol');
@@ -24,7 +24,7 @@ export function responseError({ status, header }: ResponseHead, body: string): C
   return new CollabError(code, messageOf(body) ?? `The server answered ${status}.`, { status, requestId: header('X-Request-Id'), retryAfter });
 }
 
-/** Requests `what`. Resolves with an answer of 2xx; rejects with a `CollabError` for any other, and if there is none. */
+/** Requests `what`. Resolves with a response of 2xx; rejects with a `CollabError` for any other, and if there is none. */
 export async function fetchResponse(fetch: typeof globalThis.fetch, url: string, init: RequestInit, what: string): Promise<Response> {
   try {
     const response = await fetch(url, init);
@@ -35,7 +35,7 @@ export async function fetchResponse(fetch: typeof globalThis.fetch, url: string,
   }
 }
 
-/** The JSON of an answer. Throws `protocol` for anything else. */
+/** The JSON of a response. Throws `protocol` for anything else. */
 export function parseResponse(body: string, { status, header }: ResponseHead): unknown {
   try {
     return JSON.parse(body) as unknown;

@@ -25,7 +25,7 @@ export class UserDirectory {
     return this.#users;
   }
 
-  /** Adds users that an answer contained. */
+  /** Adds users that a response contained. */
   add(users: Readonly<Record<string, UserSummary>>): void {
     const changed = Object.values(users).filter((user) => !isSame(this.#users[user.userId], user));
     if (changed.length === 0) return;

@@ -1,2 +1,2 @@
-/** The answer to a deletion, as JSON text. */
+/** The response to a deletion, as JSON text. */
 export const DELETED = '{"deleted":true}';

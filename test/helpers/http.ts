@@ -49,7 +49,7 @@ export interface TestRequest {
 }
 
 /** A response, read completely. */
-export interface TestAnswer<T> {
+export interface TestResponse<T> {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -70,7 +70,7 @@ export interface TestServer {
   readonly key: string;
   readonly newKey: (input: Omit<KeyCreate, 'kind'>) => Promise<string>;
   /** Requests a path below `/api/v1`; or, if it begins with `//`, the path without its first slash. */
-  readonly request: <T = unknown>(method: string, path: string, options?: TestRequest) => Promise<TestAnswer<T>>;
+  readonly request: <T = unknown>(method: string, path: string, options?: TestRequest) => Promise<TestResponse<T>>;
   /** Opens a connection for raw requests. */
   readonly connect: () => Promise<RawConnection>;
 }
@@ -117,7 +117,7 @@ async function newEnvironment(ctx: Context): Promise<Environment> {
 }
 
 /** Requests a URL, with `ownKey` unless the request has another key. */
-export async function ask<T>(method: string, url: string, ownKey: string, { body, headers = {}, key = ownKey }: TestRequest): Promise<TestAnswer<T>> {
+export async function ask<T>(method: string, url: string, ownKey: string, { body, headers = {}, key = ownKey }: TestRequest): Promise<TestResponse<T>> {
   const answer = await fetch(url, {
     method,
     redirect: 'manual',

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
 /** One answer as it came over the wire. */
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number;
   /** By lower-case name; of a repeated header the last. */
   readonly headers: Readonly<Record<string, string>>;
@@ -66,7 +66,7 @@ export class RawConnection {
   }
 
   /** The next answer. Rejects when the connection ends before it is whole. */
-  async answer(options: { toHead?: boolean } = {}): Promise<RawAnswer> {
+  async answer(options: { toHead?: boolean } = {}): Promise<RawResponse> {
     for (;;) {
       const received = this.#received();
       const parsed = parse(received, options.toHead === true);
@@ -106,7 +106,7 @@ export class RawConnection {
 }
 
 /** The answer that `received` begins with and its length, or how many bytes that takes at least. */
-function parse(received: Buffer, toHead: boolean): { answer: RawAnswer; length: number } | number {
+function parse(received: Buffer, toHead: boolean): { answer: RawResponse; length: number } | number {
   const headEnd = received.indexOf('\r\n\r\n');
   if (headEnd < 0) return 0;
   const [statusLine = '', ...lines] = received.toString('latin1', 0, headEnd).split('\r\n');

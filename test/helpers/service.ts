@@ -17,7 +17,7 @@ import { ManualClock } from '../doubles/manual-clock.ts';
 import type { Filters } from '../../src/ports/filters.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import type { Environment, EnvironmentPatch } from '../../src/model/environment.ts';
-import { ask, type TestAnswer, type TestRequest, TEST_START } from './http.ts';
+import { ask, type TestResponse, type TestRequest, TEST_START } from './http.ts';
 import { testCore } from './core.ts';
 import { newShared } from './new-shared.ts';
 import { type SocketOptions, TestSocket } from './socket.ts';
@@ -58,7 +58,7 @@ export interface Tenant {
   /** The headers of a user. */
   readonly userHeaders: (request: Partial<TokenRequest> & { readonly userId: string }) => Promise<Record<string, string>>;
   /** Asks with the secret key, unless told otherwise, for a path below `/api/v1`, or after a second slash for a whole one. */
-  readonly request: <T = unknown>(method: string, path: string, options?: TenantRequest) => Promise<TestAnswer<T>>;
+  readonly request: <T = unknown>(method: string, path: string, options?: TenantRequest) => Promise<TestResponse<T>>;
   /** Opens a socket as a user and waits for its welcome. */
   readonly join: (request: Partial<TokenRequest> & { readonly userId: string }, options?: { worker?: number; search?: string }) => Promise<TestSocket>;
   /** Opens a socket that says of itself who it is. It ends with the test. */

@@ -1,7 +1,7 @@
 import type { Comment } from '../../src/model/comment.ts';
 import type { Thread } from '../../src/model/thread.ts';
 import type { TenantRequest, Tenant } from './service.ts';
-import type { TestAnswer } from './http.ts';
+import type { TestResponse } from './http.ts';
 
 /** A thread as its creation answers. */
 export type CreatedThread = Thread & { readonly comments: readonly Comment[] };
@@ -29,7 +29,7 @@ export async function addComment(tenant: Tenant, threadId: string, fields: objec
 }
 
 /** The body of an answer. Throws when it has another status. */
-export function done<T>(status: number, answer: TestAnswer<T>): T {
+export function done<T>(status: number, answer: TestResponse<T>): T {
   if (answer.status !== status) throw new Error(`${answer.status} in place of ${status}: ${answer.text}`);
   return answer.json;
 }

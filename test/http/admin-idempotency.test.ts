@@ -8,7 +8,7 @@ import { listSigningKeys } from '../../src/domain/access/signing-keys.ts';
 import type { Environment } from '../../src/model/environment.ts';
 import { storeSweeps } from '../../src/workers/background/sweeps.ts';
 import type { Transaction } from '../../src/ports/store.ts';
-import { startTestServer, type TestAnswer } from '../helpers/http.ts';
+import { startTestServer, type TestResponse } from '../helpers/http.ts';
 import { ADMIN, adminSession } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 import { done } from '../helpers/writer.ts';
@@ -35,15 +35,15 @@ const service = await startService(t, { workers: 2 });
 const tenant = await service.tenant('acme');
 const keysPath = `/admin/environments/${tenant.environment.id}/keys`;
 
-async function post<T>(path: string, body: object, key: string, { session, worker }: PostOptions = {}): Promise<TestAnswer<T>> {
+async function post<T>(path: string, body: object, key: string, { session, worker }: PostOptions = {}): Promise<TestResponse<T>> {
   return tenant.request<T>('POST', path, { body, key: session ?? (await adminSession(service)), headers: { 'Idempotency-Key': key }, worker });
 }
 
-const makeKey = (name: string, idempotencyKey: string, options?: PostOptions): Promise<TestAnswer<MadeKey>> =>
+const makeKey = (name: string, idempotencyKey: string, options?: PostOptions): Promise<TestResponse<MadeKey>> =>
   post<MadeKey>(keysPath, { kind: 'secret', name }, idempotencyKey, options);
 
 const works = async (key: string): Promise<boolean> => (await tenant.request('GET', '/rooms', { key, worker: 1 })).status === 200;
-const isReplay = ({ headers }: TestAnswer<unknown>): boolean => headers.get('idempotent-replayed') === 'true';
+const isReplay = ({ headers }: TestResponse<unknown>): boolean => headers.get('idempotent-replayed') === 'true';
 
 async function keysNamed(name: string): Promise<string[]> {
   const { items } = done(200, await tenant.request<Keys>('GET', keysPath, { key: await adminSession(service) }));

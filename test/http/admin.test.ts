@@ -11,7 +11,7 @@ import { ManualClock } from '../doubles/manual-clock.ts';
 import type { StoredAdmin } from '../../src/model/admin.ts';
 import type { Environment } from '../../src/model/environment.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { startTestServer, TEST_START, type TestAnswer, type TestServer, type TestServerOptions } from '../helpers/http.ts';
+import { startTestServer, TEST_START, type TestResponse, type TestServer, type TestServerOptions } from '../helpers/http.ts';
 
 // A real login takes half a second, so the tests log in as seldom as possible.
 const PASSWORD = 'correct horse battery';
@@ -70,7 +70,7 @@ function heldReads(store: Store, partition: string): { store: Store; release: ()
 let addresses = 0;
 
 /** Logs in from a new address each time, unless one is given, so that the limit per address is not reached. */
-function login<T = Session>(server: TestServer, body: unknown = { email: 'ops@example.com', password: PASSWORD }, from = `10.1.0.${++addresses}`): Promise<TestAnswer<T>> {
+function login<T = Session>(server: TestServer, body: unknown = { email: 'ops@example.com', password: PASSWORD }, from = `10.1.0.${++addresses}`): Promise<TestResponse<T>> {
   return server.request<T>('POST', '/admin/auth/login', { body, key: null, headers: { 'X-Forwarded-For': from } });
 }
 
@@ -253,7 +253,7 @@ t.test('passwords are compared in one form of Unicode', async (t) => {
 t.test('environments and keys are managed by an admin', async (t) => {
   const server = await startWithAdmin(t);
   const { token } = (await login(server)).json;
-  const ask = <T = unknown>(method: string, path: string, body?: unknown): Promise<TestAnswer<T>> =>
+  const ask = <T = unknown>(method: string, path: string, body?: unknown): Promise<TestResponse<T>> =>
     server.request<T>(method, `/admin${path}`, body === undefined ? { key: token } : { key: token, body });
 
   await t.test('environments are created, listed, read, changed and deleted', async (t) => {

@@ -7,7 +7,7 @@ import { apiRoutes } from '../../src/http/api/routes.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
 import { epochOf } from '../../src/domain/events/streams.ts';
 
-interface RawAnswer {
+interface RawResponse {
   readonly status: number | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Buffer;
@@ -29,7 +29,7 @@ async function seed({ request }: TestServer, comments = 5): Promise<string> {
 }
 
 /** Sends a request without fetch, which would add its own Accept-Encoding and decode the body. */
-async function raw(server: TestServer, method: string, path: string, headers: Record<string, string> = {}, body = ''): Promise<RawAnswer> {
+async function raw(server: TestServer, method: string, path: string, headers: Record<string, string> = {}, body = ''): Promise<RawResponse> {
   const length = body === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
     const request = httpRequest(`${server.url}/api/v1${path}`, { method, agent: false, headers: { Authorization: `Bearer ${server.key}`, ...headers, ...length } });

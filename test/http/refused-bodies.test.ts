@@ -4,7 +4,7 @@ import t from 'tap';
 import { UNADMITTED_BYTES } from '../../src/http/core/body-collector.ts';
 import { serveExchanges } from '../helpers/exchanges.ts';
 import { startTestServer } from '../helpers/http.ts';
-import type { RawAnswer, RawConnection } from '../helpers/raw-http.ts';
+import type { RawResponse, RawConnection } from '../helpers/raw-http.ts';
 
 const MEGABYTE = 1024 * 1024;
 /** The most that the core reads at once. */
@@ -16,7 +16,7 @@ const until = async (condition: () => boolean): Promise<void> => {
 };
 
 /** Sends a whole request before reading anything, as simple clients do. */
-async function sendAllThenRead(connection: RawConnection, head: string, size: number, chunked: boolean): Promise<RawAnswer> {
+async function sendAllThenRead(connection: RawConnection, head: string, size: number, chunked: boolean): Promise<RawResponse> {
   connection.pause();
   const body = Buffer.alloc(size, 'x');
   await connection.send(`${head}${chunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${size}`}\r\n\r\n`);

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import { createEnvironment } from '../../src/domain/environments/environments.ts';
 import { CollabError, errorKinds } from '../../src/model/errors.ts';
 import { apiRoutes } from '../../src/http/api/routes.ts';
-import type { TestAnswer } from '../helpers/http.ts';
+import type { TestResponse } from '../helpers/http.ts';
 import { isDropped } from '../helpers/core.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 import { adminSession } from '../helpers/route-calls.ts';
@@ -16,7 +16,7 @@ const tenant = await service.tenant('errors');
 await addUser(tenant, 'ann');
 
 /** Holds that a refusal is JSON of the form `{ error: <message string> }`, and that its head says so too. */
-function refuses(t: Test, status: number, message: RegExp | string, code: string, answer: TestAnswer<Failure>): void {
+function refuses(t: Test, status: number, message: RegExp | string, code: string, answer: TestResponse<Failure>): void {
   t.equal(answer.status, status);
   t.strictSame(Object.keys(answer.json ?? {}), ['error'], 'exactly { error }');
   t.match(answer.json.error, message);

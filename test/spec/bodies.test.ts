@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import { Check } from 'typebox/value';
 import { apiRoutes } from '../../src/http/api/routes.ts';
 import type { Route } from '../../src/http/api/route.ts';
-import type { TestAnswer } from '../helpers/http.ts';
+import type { TestResponse } from '../helpers/http.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 import { bodyOf, callOf, credentialsFor, pace, type RouteCall, sampleOf, type SchemaNode, seedFor, type Seeds, successes, titleOf } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
@@ -160,7 +160,7 @@ for (const route of bodied) {
     const credentials = await credentialsFor(route, tenant);
     let seeds = await seedFor(route, tenant);
     /** Sends what `change` makes of a good body. A write may use up what it is for: after each there are new seeds. */
-    const send = async (change: (sample: unknown, seeds: Seeds) => unknown, headers: Readonly<Record<string, string>> = {}): Promise<TestAnswer<Failure>> => {
+    const send = async (change: (sample: unknown, seeds: Seeds) => unknown, headers: Readonly<Record<string, string>> = {}): Promise<TestResponse<Failure>> => {
       const { method, path, body } = callOf(route, seeds);
       pace(route, service);
       const answer = await tenant.request<Failure>(method, path, { body: change(body, seeds), key: null, headers: { ...headers, ...credentials } });
@@ -169,7 +169,7 @@ for (const route of bodied) {
     };
     const sendText = (change: (sample: string) => string | Buffer, headers: Readonly<Record<string, string>> = {}) => send((sample) => change(JSON.stringify(sample)), headers);
     /** Holds that a body is acceptable. Of logins it isn't asked: each takes half a second, and any is refused or not for other reasons. */
-    const accepts = async (t: Test, what: string, ask: () => Promise<TestAnswer<unknown>>): Promise<void> => {
+    const accepts = async (t: Test, what: string, ask: () => Promise<TestResponse<unknown>>): Promise<void> => {
       if (route.rateLimit === 'login') return;
       const answer = await ask();
       t.ok(successes(route).includes(answer.status), what, { found: `${answer.status} ${answer.text.slice(0, 200)}` });
@@ -331,7 +331,7 @@ function shortened(value: unknown): string {
 }
 
 /** Holds a refusal: its status, the exact shape of its body, a message that names field and bound, its code. One assertion, since there are thousands. */
-function refuses(t: Test, { status: found, json, headers, text: whole }: TestAnswer<Failure>, status: number, message: RegExp, what: string): void {
+function refuses(t: Test, { status: found, json, headers, text: whole }: TestResponse<Failure>, status: number, message: RegExp, what: string): void {
   const code = headers.get('x-error-code') ?? '';
   const faults = [
     found === status ? '' : `${found} ${whole.slice(0, 200)}`,
@@ -343,7 +343,7 @@ function refuses(t: Test, { status: found, json, headers, text: whole }: TestAns
   t.strictSame(faults.filter((fault) => fault !== ''), [], `${what} | ${status} ${message.source}`);
 }
 
-async function sendChunked({ method, path, headers: given = {} }: RouteCall, body: string): Promise<TestAnswer<Failure>> {
+async function sendChunked({ method, path, headers: given = {} }: RouteCall, body: string): Promise<TestResponse<Failure>> {
   const lines = Object.entries(given).map(([name, value]) => `${name}: ${value}\r\n`).join('');
   const { port } = new URL(service.urls[0] ?? '');
   const connection = await RawConnection.open(Number(port));

@@ -6,7 +6,7 @@ import type { Route } from '../../src/http/api/route.ts';
 import { apiRoutes } from '../../src/http/api/routes.ts';
 import { ADMIN, adminSession, callOf, foreignStatus, pace, seedFor, type Seeds, successes, titleOf } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
-import type { TestAnswer } from '../helpers/http.ts';
+import type { TestResponse } from '../helpers/http.ts';
 import { addUser } from '../helpers/writer.ts';
 
 // Every route of the table by every kind of credential. A new route is in it by being in the table.
@@ -135,7 +135,7 @@ for (const route of apiRoutes) {
   });
 }
 
-function holdsFate(t: Test, name: string, route: Route, fate: Fate, { status, headers, json, text }: TestAnswer<unknown>): void {
+function holdsFate(t: Test, name: string, route: Route, fate: Fate, { status, headers, json, text }: TestResponse<unknown>): void {
   const expected = fate === 'own' ? successes(route) : fate === 'foreign' ? foreignStatus(route) : [fate];
   const schema = route.responses[status];
   const faults = [

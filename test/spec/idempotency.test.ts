@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Route } from '../../src/http/api/route.ts';
 import { apiRoutes } from '../../src/http/api/routes.ts';
-import type { TestAnswer } from '../helpers/http.ts';
+import type { TestResponse } from '../helpers/http.ts';
 import { adminSession, bodyOf, callOf, type RouteCall, seedFor, successes, titleOf } from '../helpers/route-calls.ts';
 import { startService } from '../helpers/service.ts';
 import { addThread, addUser, done, type Failure } from '../helpers/writer.ts';
@@ -15,7 +15,7 @@ const service = await startService(t, { workers: 2 });
 const tenant = await service.tenant('idempotency');
 await addUser(tenant, 'ann');
 
-async function send({ method, path, body, headers }: RouteCall, key: string, worker = 0): Promise<TestAnswer<Failure>> {
+async function send({ method, path, body, headers }: RouteCall, key: string, worker = 0): Promise<TestResponse<Failure>> {
   const credential = path.startsWith('/admin') ? await adminSession(service) : tenant.secretKey;
   return tenant.request(method, path, { body, key: credential, headers: { ...headers, 'Idempotency-Key': key }, worker });
 }
@@ -117,7 +117,7 @@ for (const route of posts) {
 t.test('another credential | does its own work and never gets the answer of the first', async (t) => {
   const body = { role: 'moderator' };
   const path = '/users/svc/tokens';
-  const sendAs = (key: string, worker: number): Promise<TestAnswer<{ token: string }>> =>
+  const sendAs = (key: string, worker: number): Promise<TestResponse<{ token: string }>> =>
     tenant.request('POST', path, { body, key, worker, headers: { 'Idempotency-Key': 'svc-token' } });
   const { value: confined } = await tenant.newKey({ rooms: 'a/*' });
   const { value: second } = await tenant.newKey({});

@@ -72,10 +72,10 @@ const at = (text: TemplateStringsArray, ...ids: readonly string[]): string => te
  * await collab.threads.create('docs/intro', { userId: 'ci-bot', body: 'The build failed' });
  * ```
  *
- * A call is repeated up to `maxRetries` times after 429, 5xx, `write_conflict` and an attempt without an answer (a network
+ * A call is repeated up to `maxRetries` times after 429, 5xx, `write_conflict` and an attempt without a response (a network
  * failure or `timeout`), but not if `Retry-After` is longer than 60 s, nor after `aborted`. Each repetition waits for a growing
  * random delay, and at least for `Retry-After`. A POST is repeated with the same `Idempotency-Key`. A repeated DELETE that finds
- * nothing, after one whose answer was lost, has succeeded. Failures are `CollabError`s.
+ * nothing, after one whose response was lost, has succeeded. Failures are `CollabError`s.
  */
 export class CollabClient {
   readonly #transport: Transport;

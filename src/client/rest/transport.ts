@@ -57,7 +57,7 @@ export class Transport {
     this.#base = `${options.serverUrl.replace(/\/+$/, '')}/api/v1`;
   }
 
-  /** The JSON of the answer. Rejects with a `CollabError`. */
+  /** The JSON of the response. Rejects with a `CollabError`. */
   async json<T>(call: Call): Promise<T> {
     const { head, body } = await this.#send(call);
     return parseResponse(body, head) as T;
@@ -65,7 +65,7 @@ export class Transport {
 
   async #send(call: Call): Promise<{ head: ResponseHead; body: string }> {
     const { maxRetries = 4, retryDelayMs = 500 } = this.#options;
-    // The same key at every attempt: the server then answers a repetition with the first answer.
+    // The same key at every attempt: the server then answers a repetition with the first response.
     const key = call.method === 'POST' ? (call.options?.idempotencyKey ?? crypto.randomUUID()) : undefined;
     let isLost = false;
     for (let attempt = 0; ; attempt++) {
@@ -115,7 +115,7 @@ export class Transport {
   }
 }
 
-/** Whether the server says that the record does not exist. After an attempt whose answer was lost, that attempt has deleted it. */
+/** Whether the server says that the record does not exist. After an attempt whose response was lost, that attempt has deleted it. */
 function isGone({ code, status }: CollabError): boolean {
   return status === 404 && code !== 'route_not_found';
 }

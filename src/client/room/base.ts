@@ -8,7 +8,7 @@ export interface BaseThread {
   readonly comments: readonly Comment[];
 }
 
-/** A thread in the answer to `room.get` with `includeComments`. */
+/** A thread in the reply to `room.get` with `includeComments`. */
 export type ListedThread = Thread & { readonly comments: readonly Comment[] };
 
 /**

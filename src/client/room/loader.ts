@@ -3,7 +3,7 @@ import type { CollabError } from '../errors.ts';
 import type { Requests } from '../session/requests.ts';
 import type { ListedThread } from './base.ts';
 
-/** Threads per request. Halved while an answer would be too large. */
+/** Threads per request. Halved while a response would be too large. */
 const PAGE = 200;
 
 /** Everything in a room. */

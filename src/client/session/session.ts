@@ -137,7 +137,7 @@ export class CollabSession {
 
   /**
    * Requests a path of the API (docs/api.md) that browsers may use, such as `/rooms/board/p2p/state`, with the credentials of the
-   * session. Resolves with an answer of 2xx; rejects with a `CollabError` for any other. `init.headers` must be a plain object.
+   * session. Resolves with a response of 2xx; rejects with a `CollabError` for any other. `init.headers` must be a plain object.
    */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     return this.#request(path, init);

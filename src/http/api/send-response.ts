@@ -26,12 +26,12 @@ export function sendNotModified({ exchange, headers }: ApiRequest, etag: string)
   exchange.send(304, [listHeadWithEtag(etag), ...headers], '');
 }
 
-function responseHeaders({ exchange, headers, services }: ApiRequest, route: Route, answer: ApiResponse, etag: string | null): Header[] {
+function responseHeaders({ exchange, headers, services }: ApiRequest, route: Route, response: ApiResponse, etag: string | null): Header[] {
   const defaultHead = etag !== null ? listHeadWithEtag(etag) : route.list === true ? listHead : jsonHead;
-  const all: Header[] = [answer.head ?? defaultHead, ...headers];
-  if (answer.headers !== undefined) all.push(...answer.headers);
-  if (typeof answer.nextCursor === 'string') all.push(nextLink(exchange.head, services.proxies.isSecure(exchange), answer.nextCursor));
-  if (answer.replayed === true) all.push(['Idempotent-Replayed', 'true']);
+  const all: Header[] = [response.head ?? defaultHead, ...headers];
+  if (response.headers !== undefined) all.push(...response.headers);
+  if (typeof response.nextCursor === 'string') all.push(nextLink(exchange.head, services.proxies.isSecure(exchange), response.nextCursor));
+  if (response.replayed === true) all.push(['Idempotent-Replayed', 'true']);
   return all;
 }
 

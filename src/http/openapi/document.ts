@@ -155,7 +155,7 @@ const headerParameter = (name: string, description: string, schema: JsonObject, 
 
 const idempotencyKey = headerParameter(
   'Idempotency-Key',
-  'Makes the request repeatable for 24 hours: a request with the same key, path, body and credential gets the first answer again. The key should be random if the answer contains a secret.',
+  'Makes the request repeatable for 24 hours: a request with the same key, path, body and credential gets the first response again. The key should be random if the response contains a secret.',
   { type: 'string', minLength: 1, maxLength: 255 },
   '0c7d2f7e-5b1a-4c39-9d0e-8f6a3b21e4d7',
 );

@@ -31,7 +31,7 @@ export const filesPath: JsonObject = {
         { name: 'userId', in: 'query', required: false, description: 'With a secret key: the user for whom it gets the file.', schema: { type: 'string' }, example: 'ann' },
         header('Range', 'One range of bytes. For several ranges or a malformed header, the whole file is sent.', 'bytes=0-1023'),
         header('If-Range', '`Range` applies only if this is the ETag.', '"0f343b0931126a20f133d67c2b018a3b"'),
-        header('If-None-Match', 'The answer is 304 if this is the ETag.', '"0f343b0931126a20f133d67c2b018a3b"'),
+        header('If-None-Match', 'The response is 304 if this is the ETag.', '"0f343b0931126a20f133d67c2b018a3b"'),
       ],
       responses: {
         200: { description: 'The file, with the type that it was uploaded with; a thumbnail is image/jpeg.', headers, content },

@@ -23,7 +23,7 @@ export const sharedComponents: JsonObject = {
     'X-Error-Code': { description: 'The code of the refusal.', schema: { type: 'string', enum: Object.keys(errorKinds) } },
     Link: { description: 'The next page, `rel="next"`; absent on the last page.', schema: { type: 'string' } },
     ETag: { description: 'Identifies this version.', schema: { type: 'string' } },
-    'Idempotent-Replayed': { description: 'Present if this repeats the answer to an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
+    'Idempotent-Replayed': { description: 'Present if this repeats the response to an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
     'Collab-Hint': { description: 'Names of fields or parameters that are unknown and resemble a known one; they were ignored.', schema: { type: 'string' }, example: 'limt is unknown and was ignored: did you mean limit?' },
     'Content-Range': { description: 'The position of these bytes and the size of the file.', schema: { type: 'string' }, example: 'bytes 0-1023/48213' },
   },

@@ -54,7 +54,7 @@ const CommentSchema = Type.Object({
   metadata: MetadataSchema,
   createdAt: time('When it was written.'),
   editedAt: timeOrNull('When it was last edited; null if never.'),
-  status: Type.Optional(Type.Literal('held', { description: 'Present in the answer to a write that is held: only moderators and its author can see it until it is approved.' })),
+  status: Type.Optional(Type.Literal('held', { description: 'Present in the response to a write that is held: only moderators and its author can see it until it is approved.' })),
 });
 
 const threadFields = {
@@ -236,10 +236,10 @@ const ProblemSchema = Type.Object({
   title: Type.String(),
   status: Type.Integer(),
   detail: Type.String({ description: 'The field, the limit that it violates, and what was sent.' }),
-  instance: Type.String({ description: '`#` and the `X-Request-Id` of the answer.' }),
+  instance: Type.String({ description: '`#` and the `X-Request-Id` of the response.' }),
   code: Type.String({ description: 'As `X-Error-Code`.' }),
   errors: Type.Optional(Type.Array(Type.Object({ path: Type.String({ description: 'The field or parameter, such as `position.x`.' }), message: Type.String() }), { description: 'The refused fields, if they are known.' })),
-  error: Type.String({ description: 'As `detail`, as in answers without `Accept: application/problem+json`.' }),
+  error: Type.String({ description: 'As `detail`, as in responses without `Accept: application/problem+json`.' }),
 });
 
 /** All other schemas that have a name in the OpenAPI document. Wherever one of these objects is used, the document has a reference to it. */

@@ -73,7 +73,7 @@ export class App {
     this.#ends.push(
       this.session.subscribe(() => this.#sessionChanged()),
       this.room.subscribe(() => this.#roomChanged()),
-      this.session.on('event', (event) => this.#tellRejected(event)),
+      this.session.on('event', (event) => this.#showRejection(event)),
     );
     const { inbox } = this;
     if (inbox !== null) this.#ends.push(inbox.subscribe(() => this.#inboxChanged()));
@@ -228,26 +228,26 @@ export class App {
     const target = readLink(fragment);
     if (target === null || this.snapshot.status !== 'ready') return;
     const thread = this.thread(target.threadId);
-    if (thread === null) return this.tellGone();
+    if (thread === null) return this.showGone();
     if (thread.resolved) this.show({ filter: 'resolved' });
     this.openThread(target.threadId, target.commentId);
   }
 
   /** Says that something was deleted meanwhile, and offers what the user had typed there to be copied. */
-  tellGone(typed = ''): void {
+  showGone(typed = ''): void {
     const action = { label: this.language.text('copyText'), run: () => void this.copy(typed, 'textCopied') };
     this.toasts.add({ kind: 'problem', text: this.language.text('errorGone'), ...(typed.trim() === '' ? {} : { action }) });
   }
 
-  /** Copies a text and says so. Without the right to the clipboard the text is at least shown to be copied. */
+  /** Copies a text and confirms it. Without access to the clipboard, shows the text so that the user can copy it. */
   async copy(text: string, done: 'linkCopied' | 'textCopied'): Promise<void> {
-    let said = this.language.text(done);
+    let message = this.language.text(done);
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      said = text;
+      message = text;
     }
-    this.toasts.add({ kind: 'info', text: said });
+    this.toasts.add({ kind: 'info', text: message });
   }
 
   /** The comment with this id in any thread. */
@@ -287,20 +287,20 @@ export class App {
       this.#announceChanges(before);
     }
     const { open } = this.view;
-    if (open !== null && this.thread(open.threadId) === null) this.#openGone(open.threadId, before);
+    if (open !== null && this.thread(open.threadId) === null) this.#closeGone(open.threadId, before);
     this.#markSeen();
     this.host.changed();
   }
 
-  /** The open thread is no longer there. One that the server refused to create goes too: that is said by `createThread`. */
-  #openGone(threadId: string, before: RoomSnapshot): void {
+  /** Closes the open thread, which is no longer there. `createThread` reports one that the server refused to create. */
+  #closeGone(threadId: string, before: RoomSnapshot): void {
     const wasThere = before.threads.some(({ id, pending }) => id === threadId && pending !== 'create');
     this.close();
-    if (wasThere && this.snapshot.status === 'ready') this.tellGone(this.drafts.read(threadId)?.text);
+    if (wasThere && this.snapshot.status === 'ready') this.showGone(this.drafts.read(threadId)?.text);
   }
 
   /** Tells the author of content that a moderator has rejected why. */
-  #tellRejected(event: StreamEvent): void {
+  #showRejection(event: StreamEvent): void {
     if (event.type !== 'moderation.rejected' || event.data.roomId !== this.room.roomId) return;
     this.toasts.add({ kind: 'problem', text: this.language.text('rejected', { reason: event.data.reason }) });
   }
@@ -317,11 +317,11 @@ export class App {
   }
 
   #markRead(thread: RoomThread): void {
-    const news = this.#marks.markRead(thread);
+    const hadNew = this.#marks.markRead(thread);
     const unread = this.inbox?.getSnapshot().items.filter((item) => item.threadId === thread.id && item.readAt === null && !this.#asked.has(item.id)) ?? [];
     for (const { id } of unread) this.#asked.add(id);
     if (unread.length > 0) void this.attempt(() => this.session.inbox.markRead(unread.map(({ id }) => id)));
-    if (news) this.host.changed();
+    if (hadNew) this.host.changed();
   }
 
   #announceChanges(before: RoomSnapshot): void {

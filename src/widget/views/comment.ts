@@ -74,7 +74,7 @@ class CommentPart extends Part {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     const { app, comment } = this;
-    if (this.editing && app.snapshot.status === 'ready' && app.comment(comment.id) === null) app.tellGone(app.drafts.read(`edit-${comment.id}`)?.text);
+    if (this.editing && app.snapshot.status === 'ready' && app.comment(comment.id) === null) app.showGone(app.drafts.read(`edit-${comment.id}`)?.text);
   }
 
   override updated(changed: PropertyValues): void {
@@ -128,7 +128,7 @@ class CommentPart extends Part {
     this.#endEdit(false);
     const saved = (await saving) !== null;
     if (!saved) this.editing = true;
-    if (!saved && this.app.comment(this.comment.id) === null) this.app.tellGone(written.body);
+    if (!saved && this.app.comment(this.comment.id) === null) this.app.showGone(written.body);
     return saved;
   }
 

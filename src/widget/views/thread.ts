@@ -43,7 +43,7 @@ export function newThreadView(app: App, version: number, submit: (written: Writt
 
 async function reply(app: App, threadId: string, written: Written): Promise<boolean> {
   const comment = await app.attempt(() => app.room.createComment(threadId, written));
-  if (comment === null && app.thread(threadId) === null) app.tellGone(written.body);
+  if (comment === null && app.thread(threadId) === null) app.showGone(written.body);
   if (comment !== null) app.host.dispatch('collab-comment-create', { threadId, commentId: comment.id });
   return comment !== null;
 }

@@ -16,7 +16,7 @@ export const eventRoutes: readonly Route[] = [
     operationId: 'events.list',
     summary: 'Read the log of changes, or follow it',
     description:
-      'With `Accept: text/event-stream`, the answer is a stream of server-sent events. It starts after the position in `Last-Event-ID` ' +
+      'With `Accept: text/event-stream`, the response is a stream of server-sent events. It starts after the position in `Last-Event-ID` ' +
       '(`<epoch>:<seq>`), or else after `since`, or else with the next event. In its first message, of the type `welcome`, `recovered` ' +
       'says whether all events after that position follow; if not, read all data again. A key that is confined to rooms gets the events of its rooms, and no events of users.',
     credential: 'secret',

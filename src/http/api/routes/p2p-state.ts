@@ -24,7 +24,7 @@ export const p2pStateRoutes: readonly Route[] = [
     path,
     operationId: 'p2pState.get',
     summary: 'Get the shared (CRDT) state of a room',
-    description: 'For a room without state, or one that was never used, `state` is null; this is not an error. With `Accept: application/octet-stream` the answer is the bytes themselves, or 204.',
+    description: 'For a room without state, or one that was never used, `state` is null; this is not an error. With `Accept: application/octet-stream` the response is the bytes themselves, or 204.',
     credential: 'either',
     access: 'read',
     query: [{ name: 'sv', schema: Type.String({ description: 'State vector of a Yjs document, as base64url. Only what that document lacks is sent.' }) }],

@@ -12,7 +12,7 @@ export const reactionRoutes: readonly Route[] = [
     path: '/comments/:commentId/reactions',
     operationId: 'reactions.create',
     summary: 'React to a comment',
-    description: 'If the user has already reacted with this emoji, the answer is 200 with the existing reaction.',
+    description: 'If the user has already reacted with this emoji, the response is 200 with the existing reaction.',
     credential: 'secret',
     access: 'create',
     body: ReactionCreateSchema,
