@@ -182,7 +182,7 @@ if (/[^\w.$'"`]import\(/.test(await readFile(join(outdir, 'bin/worker-code.cjs')
 const sdk = await buildSdk(outdir);
 if (process.env.npm_config_loglevel !== 'silent') for (const size of sdk.sizes) console.log(size);
 await chmod(join(outdir, 'bin/collab.js'), 0o755);
-// Those that src/plugins/locate.ts loads by default.
+// Those that src/plugins/loading/locate.ts loads by default.
 const manifests = await Promise.all(['webhook'].map(writeManifest));
 emitTypes();
 await removeAllBut(new Set([...manifests, ...results.flatMap(({ metafile }) => Object.keys(metafile.outputs)), ...sdk.outputs]));
@@ -205,7 +205,7 @@ async function checkSize(outputs, entry, kinds, bound) {
   process.exit(1);
 }
 
-/** Writes what a shipped plugin registers without a configuration (`src/plugins/manifest.ts`). Returns the path. */
+/** Writes what a shipped plugin registers without a configuration (`src/plugins/loading/manifest.ts`). Returns the path. */
 async function writeManifest(name) {
   const thread = new Worker(`./${outdir}/threads/plugin.js`, { workerData: { entry: { use: name }, publicUrl: '' } });
   const message = await new Promise((resolve, reject) => thread.on('message', resolve).on('error', reject));

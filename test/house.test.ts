@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import t from 'tap';
 import { type ErrorCode, errorKinds } from '../src/model/errors.ts';
 import { isBarrel, projectFiles, readSource } from './helpers/sources.ts';
@@ -5,12 +6,19 @@ import { isBarrel, projectFiles, readSource } from './helpers/sources.ts';
 const files = projectFiles();
 const sources = files.filter((path) => /^(?:src|bin|plugins)\/.*\.ts$/.test(path));
 
-t.test('no source file is longer than 400 lines', (t) => {
+t.test('no source file is longer than 350 lines', (t) => {
   t.ok(sources.length > 0);
   for (const path of sources) {
     const lines = readSource(path).split('\n').length - 1;
-    if (lines > 400) t.fail(`${path} has ${lines} lines`);
+    if (lines > 350) t.fail(`${path} has ${lines} lines`);
   }
+  t.end();
+});
+
+t.test('no folder has more than 23 source files side by side', (t) => {
+  const counts = new Map<string, number>();
+  for (const path of sources) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+  for (const [folder, count] of counts) if (count > 23) t.fail(`${folder} has ${count} files`);
   t.end();
 });
 

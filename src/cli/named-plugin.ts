@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { loadConfig } from '../config/load.ts';
 import type { PluginEntry } from '../config/plugin-entries.ts';
-import { checkPlugin } from '../plugins/check-plugin.ts';
-import { isShipped, locatePlugin } from '../plugins/locate.ts';
-import { PLUGIN_NAME } from '../plugins/plugin-name.ts';
+import { checkPlugin } from '../plugins/loading/check-plugin.ts';
+import { isShipped, locatePlugin } from '../plugins/loading/locate.ts';
+import { PLUGIN_NAME } from '../plugins/loading/plugin-name.ts';
 import { givenFolder } from './shared/given-folder.ts';
 import { chooseFolder } from './shared/invocation.ts';
 

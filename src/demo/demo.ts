@@ -7,7 +7,7 @@ import { signUserToken } from '../domain/access/tokens.ts';
 import { escapeId, usersOf } from '../domain/records/partitions.ts';
 import { putUser } from '../domain/users/users.ts';
 import { CollabError } from '../model/errors.ts';
-import type { Environment } from '../model/environment.ts';
+import type { Environment } from '../model/environments/environment.ts';
 
 /** The users that a visitor of the demo page can act as. */
 export const demoUsers = [

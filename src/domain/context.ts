@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import type { publicFetch } from '../lib/addresses/public-fetch.ts';
-import type { AuditActor } from '../model/audit.ts';
+import type { AuditActor } from '../model/environments/audit.ts';
 import type { Blobs } from '../ports/blobs.ts';
 import type { Filters, InboxFilter } from '../ports/filters.ts';
 import type { Media } from '../ports/media.ts';

@@ -1,5 +1,5 @@
 import * as Type from 'typebox';
-import type { MediaKind } from './environment.ts';
+import type { MediaKind } from './environments/environment.ts';
 
 /** A file as uploads return it and comments contain it. */
 export interface Attachment {

@@ -1,6 +1,6 @@
 import * as Type from 'typebox';
 import type { Static } from 'typebox';
-import type { AuditActor } from './audit.ts';
+import type { AuditActor } from './environments/audit.ts';
 import type { Comment } from './comment.ts';
 import type { Via } from './event.ts';
 import type { ThreadRecord } from './thread.ts';

@@ -6,9 +6,9 @@ import type {
   Action, ActionOptions, CommandCall, CommandOptions, CommandResult, Filter, FilterName, FilterOptions, HookContext, Job, JobContext, Plugin, PluginEnvironment, PluginHost, Queue,
   QueueOptions, RouteResponse, RouteOptions, RouteRequest,
 } from './api.ts';
-import { LOAD_MS } from './load.ts';
-import { PluginError } from './plugin-error.ts';
-import type { PluginServices } from './services.ts';
+import { LOAD_MS } from './loading/load.ts';
+import { PluginError } from './loading/plugin-error.ts';
+import type { PluginServices } from './services/services.ts';
 
 /** The hooks that a plugin has registered, in the order of the registrations. `Config` is not known here: it was validated. */
 export interface Hooks {

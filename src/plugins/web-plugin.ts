@@ -3,13 +3,13 @@ import { within } from '../lib/concurrency/deadline.ts';
 import { copyJson } from '../lib/copy-json.ts';
 import type { FilterActor } from '../model/filter.ts';
 import type { FilterContext, HookContext, PluginEnvironment, RouteResponse, RouteOptions, RouteRequest } from './api.ts';
-import type { FilterCall, PluginFilter } from './filter-chain.ts';
+import type { FilterCall, PluginFilter } from './filters/filter-chain.ts';
 import { type Hooks, setUp } from './hooks.ts';
-import { isIsolated, loadPlugin, type LoadedPlugin } from './load.ts';
-import { originOfModule, type PluginOrigin } from './plugin-origin.ts';
-import { PluginThread, type PluginThreadDeps } from './plugin-thread.ts';
-import type { PluginSettings } from './settings.ts';
-import { threadFilters } from './thread-filters.ts';
+import { isIsolated, loadPlugin, type LoadedPlugin } from './loading/load.ts';
+import { originOfModule, type PluginOrigin } from './loading/plugin-origin.ts';
+import { PluginThread, type PluginThreadDeps } from './thread/plugin-thread.ts';
+import type { PluginSettings } from './loading/settings.ts';
+import { threadFilters } from './filters/thread-filters.ts';
 
 const ROUTE_MS = 5_000;
 

@@ -1,5 +1,5 @@
 import { StartError } from '../cluster/exit.ts';
-import { PluginError } from '../plugins/plugin-error.ts';
+import { PluginError } from '../plugins/loading/plugin-error.ts';
 import { loadWebPlugins, type WebPluginDeps, type WebPlugins } from '../plugins/web-plugins.ts';
 
 /** As `loadWebPlugins`. Throws `StartError` for a plugin that the server cannot run without. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Admin } from '../../src/model/admin.ts';
+import type { Admin } from '../../src/model/environments/admin.ts';
 import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 

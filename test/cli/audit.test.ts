@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { auditKey, auditOf } from '../../src/domain/records/partitions.ts';
-import type { AuditRecord } from '../../src/model/audit.ts';
+import type { AuditRecord } from '../../src/model/environments/audit.ts';
 import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 

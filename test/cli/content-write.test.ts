@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import type { AuditRecord } from '../../src/model/audit.ts';
+import type { AuditRecord } from '../../src/model/environments/audit.ts';
 import { picture, wav } from '../fixtures/media.ts';
 import { collab, collabCommand, collabJson, type Finished, type InitOutput, startServer } from '../helpers/cli.ts';
 import { TestSocket } from '../helpers/socket.ts';

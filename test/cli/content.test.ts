@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import t from 'tap';
-import type { AuditRecord } from '../../src/model/audit.ts';
+import type { AuditRecord } from '../../src/model/environments/audit.ts';
 import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { uploadSound } from '../helpers/upload.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Environment } from '../../src/model/environment.ts';
+import type { Environment } from '../../src/model/environments/environment.ts';
 import { collab, collabJson, type InitOutput } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 

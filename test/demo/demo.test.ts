@@ -8,7 +8,7 @@ import { createKey, revokeKey } from '../../src/domain/access/keys.ts';
 import { addSigningKey } from '../../src/domain/access/signing-keys.ts';
 import { authenticateUser } from '../../src/domain/access/tokens.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
-import type { Environment } from '../../src/model/environment.ts';
+import type { Environment } from '../../src/model/environments/environment.ts';
 
 function createContext(): Context {
   return { store: new MemoryStore(), shared: new MemoryShared(), clock: new ManualClock(Date.parse('2026-01-02T03:04:05.678Z')) };

@@ -4,7 +4,7 @@ import { transform } from 'esbuild';
 import t from 'tap';
 import { loadConfig } from '../../src/config/load.ts';
 import { groups, options } from '../../src/config/option.ts';
-import { isShipped } from '../../src/plugins/locate.ts';
+import { isShipped } from '../../src/plugins/loading/locate.ts';
 import { collab } from '../helpers/cli.ts';
 import { blocksOf, type CodeBlock, documents } from '../helpers/code-blocks.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';

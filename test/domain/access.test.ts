@@ -2,7 +2,7 @@ import t from 'tap';
 import { actorUserId, requireAuthor, requireBackend, requireChange, requireRead, requireWrite } from '../../src/domain/access/access.ts';
 import type { BackendActor, UserActor } from '../../src/domain/access/actor.ts';
 import type { CollabError } from '../../src/model/errors.ts';
-import { defaultSettings, type Environment } from '../../src/model/environment.ts';
+import { defaultSettings, type Environment } from '../../src/model/environments/environment.ts';
 
 const environment: Environment = { id: 'env_1', slug: 'dev', name: 'dev', disabled: false, settings: defaultSettings, createdAt: '', updatedAt: '' };
 const backend = (scope: BackendActor['scope'], rooms: BackendActor['rooms'] = null): BackendActor => ({ kind: 'backend', environment, keyId: 'k', scope, rooms, via: 'rest' });

@@ -9,7 +9,7 @@ import { createEnvironment, deleteEnvironment, updateEnvironment } from '../../s
 import { deleteRoom } from '../../src/domain/rooms/room-removal.ts';
 import { deleteUser } from '../../src/domain/users/users.ts';
 import { auditHeadOf, auditOf } from '../../src/domain/records/partitions.ts';
-import type { AuditRecord } from '../../src/model/audit.ts';
+import type { AuditRecord } from '../../src/model/environments/audit.ts';
 import { createWorld, startThread, type World } from './world.ts';
 
 const PASSWORD = 'correct horse battery';

@@ -3,7 +3,7 @@ import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import type { BackendActor } from '../../src/domain/access/actor.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { createEnvironment, updateEnvironment } from '../../src/domain/environments/environments.ts';
-import type { EnvironmentSettings } from '../../src/model/environment.ts';
+import type { EnvironmentSettings } from '../../src/model/environments/environment.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import { newShared } from '../helpers/new-shared.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';

@@ -6,7 +6,7 @@ import { LocalMedia } from '../../src/adapters/media/media.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { deleteEnvironment, listEnvironments } from '../../src/domain/environments/environments.ts';
 import { Import } from '../../src/domain/transfer/import.ts';
-import { defaultSettings } from '../../src/model/environment.ts';
+import { defaultSettings } from '../../src/model/environments/environment.ts';
 import type { Media } from '../../src/ports/media.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { createWorld } from './world.ts';

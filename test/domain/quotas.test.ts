@@ -8,8 +8,8 @@ import { deleteThread } from '../../src/domain/comments/threads.ts';
 import { countWrite, readUsage, TOTAL_KEY, type Usage, userUsageKey } from '../../src/domain/quotas/usage.ts';
 import { findUsageDifferences } from '../../src/domain/quotas/usage-check.ts';
 import { ensureCounted, recountUsage } from '../../src/domain/quotas/usage-count.ts';
-import type { Environment } from '../../src/model/environment.ts';
-import type { Quotas } from '../../src/model/quotas.ts';
+import type { Environment } from '../../src/model/environments/environment.ts';
+import type { Quotas } from '../../src/model/environments/quotas.ts';
 import { addComment, createWorld, startThread, type World } from './world.ts';
 
 const always = (): boolean => true;

@@ -2,7 +2,7 @@ import t from 'tap';
 import { checkBody, checkRoomId, checkMentions, checkMetadata, checkPosition } from '../../src/domain/input/bounds.ts';
 import { InputSchema, validate } from '../../src/domain/input/validate.ts';
 import { CommentCreateSchema } from '../../src/model/comment.ts';
-import { defaultLimits } from '../../src/model/limits.ts';
+import { defaultLimits } from '../../src/model/environments/limits.ts';
 import { ThreadCreateSchema, ThreadPatchSchema } from '../../src/model/thread.ts';
 import { UserPutSchema } from '../../src/model/user.ts';
 

@@ -13,7 +13,7 @@ import { putUser } from '../../src/domain/users/users.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import { newShared } from '../helpers/new-shared.ts';
 import type { Comment } from '../../src/model/comment.ts';
-import type { Environment } from '../../src/model/environment.ts';
+import type { Environment } from '../../src/model/environments/environment.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
 

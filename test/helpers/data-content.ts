@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { streamOf } from '../../src/domain/events/streams.ts';
 import { ENVIRONMENTS } from '../../src/domain/records/partitions.ts';
-import type { Environment } from '../../src/model/environment.ts';
+import type { Environment } from '../../src/model/environments/environment.ts';
 import type { Blobs } from '../../src/ports/blobs.ts';
 import type { Store } from '../../src/ports/store.ts';
 

@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import type { Context } from '../../src/domain/context.ts';
 import { streamOf } from '../../src/domain/events/streams.ts';
-import type { Environment } from '../../src/model/environment.ts';
+import type { Environment } from '../../src/model/environments/environment.ts';
 import type { Notification } from '../../src/model/notification.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { Consumers } from '../../src/workers/background/consumers.ts';

@@ -10,7 +10,7 @@ import { signUserToken, type TokenRequest } from '../../src/domain/access/tokens
 import type { Actor } from '../../src/domain/access/actor.ts';
 import type { Context } from '../../src/domain/context.ts';
 import { createEnvironment } from '../../src/domain/environments/environments.ts';
-import type { Environment } from '../../src/model/environment.ts';
+import type { Environment } from '../../src/model/environments/environment.ts';
 import type { HttpServer } from '../../src/net/core.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import type { Shared } from '../../src/ports/shared.ts';

@@ -5,7 +5,7 @@ import { createAdmin } from '../../src/domain/admins/admins.ts';
 import { IDEMPOTENCY_TTL_MS } from '../../src/domain/idempotency.ts';
 import { ADMIN_IDEMPOTENCY, signingKeysOf } from '../../src/domain/records/partitions.ts';
 import { listSigningKeys } from '../../src/domain/access/signing-keys.ts';
-import type { Environment } from '../../src/model/environment.ts';
+import type { Environment } from '../../src/model/environments/environment.ts';
 import { storeSweeps } from '../../src/workers/background/sweeps.ts';
 import type { Transaction } from '../../src/ports/store.ts';
 import { startTestServer, type TestResponse } from '../helpers/http.ts';

@@ -8,8 +8,8 @@ import { writeKeyUses } from '../../src/domain/access/key-uses.ts';
 import { ADMIN_FAILURES, ADMIN_SESSIONS, ADMINS } from '../../src/domain/records/partitions.ts';
 import { apiRoutes } from '../../src/http/api/routes.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
-import type { StoredAdmin } from '../../src/model/admin.ts';
-import type { Environment } from '../../src/model/environment.ts';
+import type { StoredAdmin } from '../../src/model/environments/admin.ts';
+import type { Environment } from '../../src/model/environments/environment.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { startTestServer, TEST_START, type TestResponse, type TestServer, type TestServerOptions } from '../helpers/http.ts';
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import t from 'tap';
 import Type from 'typebox';
-import { loadPlugin } from '../../src/plugins/load.ts';
-import { readSettings } from '../../src/plugins/settings.ts';
+import { loadPlugin } from '../../src/plugins/loading/load.ts';
+import { readSettings } from '../../src/plugins/loading/settings.ts';
 
 const smtp = { host: 'smtp.example.com' };
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { FilterChain } from '../../src/plugins/filter-chain.ts';
+import { FilterChain } from '../../src/plugins/filters/filter-chain.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { anyFilters, filtersConformance, type RegisteredFilter } from '../conformance/filters.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';

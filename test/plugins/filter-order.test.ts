@@ -2,7 +2,7 @@ import t from 'tap';
 import { createLogger } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { FilterFailure, type FilterOptions } from '../../src/plugins/api.ts';
-import { FilterChain, type PluginFilter } from '../../src/plugins/filter-chain.ts';
+import { FilterChain, type PluginFilter } from '../../src/plugins/filters/filter-chain.ts';
 import { receivedError, sentError } from '../../src/plugins/thread/messages.ts';
 import type { FilterOutcome } from '../../src/ports/filters.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import dns, { type LookupAddress } from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
-import { pluginHttp } from '../../src/plugins/plugin-http.ts';
+import { pluginHttp } from '../../src/plugins/services/plugin-http.ts';
 import { startReceiver } from '../helpers/receiver.ts';
 
 const http = pluginHttp(false, () => 0);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import email from '../../plugins/email/index.ts';
 import webPush from '../../plugins/web-push/index.ts';
-import { pluginData } from '../../src/plugins/plugin-data.ts';
+import { pluginData } from '../../src/plugins/services/plugin-data.ts';
 import { hostPlugin, type TestHost } from '../doubles/plugin-host.ts';
 import { startMailServer } from '../helpers/mail-server.ts';
 import { handled, inboxOf, startNotifying } from '../helpers/notifications.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { checkPlugin } from '../../src/plugins/check-plugin.ts';
-import { withDefaults } from '../../src/plugins/locate.ts';
+import { checkPlugin } from '../../src/plugins/loading/check-plugin.ts';
+import { withDefaults } from '../../src/plugins/loading/locate.ts';
 
 await t.test('the manifest of a plugin that is loaded by default is what the plugin registers', async (t) => {
   const entries = withDefaults([]);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { pluginHttp } from '../../src/plugins/plugin-http.ts';
+import { pluginHttp } from '../../src/plugins/services/plugin-http.ts';
 import { startReceiver } from '../helpers/receiver.ts';
 
 const NOW = Date.UTC(2026, 0, 5, 12);

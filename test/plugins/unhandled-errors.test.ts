@@ -1,6 +1,6 @@
 import t from 'tap';
 import { fileURLToPath } from 'node:url';
-import { originOfModule, pluginInStack } from '../../src/plugins/plugin-origin.ts';
+import { originOfModule, pluginInStack } from '../../src/plugins/loading/plugin-origin.ts';
 import { startPluginCluster } from '../helpers/plugin-cluster.ts';
 
 t.test('an error that a plugin leaves unhandled is logged with its name, and does not end the worker', async (t) => {

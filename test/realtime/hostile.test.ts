@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import t from 'tap';
 import { signingKeysOf } from '../../src/domain/records/partitions.ts';
-import type { SigningKey } from '../../src/model/key.ts';
+import type { SigningKey } from '../../src/model/environments/key.ts';
 import { messages } from '../../src/realtime/messages/messages.ts';
 import { createWorld, startWorker, type World } from '../helpers/realtime.ts';
 import { Backend } from '../helpers/writing.ts';

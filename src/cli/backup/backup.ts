@@ -6,7 +6,7 @@ import type { Config } from '../../config/schema.ts';
 import { chainOfHead } from '../../domain/records/partitions.ts';
 import { RecordedFiles } from '../../domain/files/recorded-files.ts';
 import { ensureFolder, removeEmptyFolders, syncTree, writeDurably } from '../../lib/files/durable-files.ts';
-import type { AuditHead } from '../../model/audit.ts';
+import type { AuditHead } from '../../model/environments/audit.ts';
 import { version } from '../../model/version.ts';
 import type { Blobs } from '../../ports/blobs.ts';
 import { copyFiles } from './backup-files.ts';

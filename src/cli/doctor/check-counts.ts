@@ -1,7 +1,7 @@
 import { firstLine } from '../../lib/thrown.ts';
 import type { Context } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import { hasStore } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
 import { shellWord } from '../terminal/output.ts';

@@ -1,7 +1,7 @@
 import type { PluginEntry } from '../../config/plugin-entries.ts';
-import { checkPlugin } from '../../plugins/check-plugin.ts';
-import { PluginError } from '../../plugins/plugin-error.ts';
-import { inNamingOrder, PluginNames } from '../../plugins/plugin-names.ts';
+import { checkPlugin } from '../../plugins/loading/check-plugin.ts';
+import { PluginError } from '../../plugins/loading/plugin-error.ts';
+import { inNamingOrder, PluginNames } from '../../plugins/loading/plugin-names.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
 
 /** The state of the plugin of an entry. */

@@ -1,5 +1,5 @@
 import { CollabError } from '../../model/errors.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import { inScope } from '../../model/room.ts';
 import type { Actor } from './actor.ts';
 

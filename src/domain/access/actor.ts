@@ -1,6 +1,6 @@
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { Via } from '../../model/event.ts';
-import type { KeyScope } from '../../model/key.ts';
+import type { KeyScope } from '../../model/environments/key.ts';
 import type { RoomScope } from '../../model/room.ts';
 
 /** A backend that authenticated with a secret key. */

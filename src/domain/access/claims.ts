@@ -1,6 +1,6 @@
 import * as Type from 'typebox';
 import { CollabError } from '../../model/errors.ts';
-import { type Environment, limitsOf } from '../../model/environment.ts';
+import { type Environment, limitsOf } from '../../model/environments/environment.ts';
 import { type Metadata, MetadataSchema } from '../../model/metadata.ts';
 import type { RoomScope } from '../../model/room.ts';
 import { checkId, checkMetadata, isWebAddress } from '../input/bounds.ts';

@@ -1,6 +1,6 @@
 import { CollabError } from '../../model/errors.ts';
 import { inScope, type RoomScope } from '../../model/room.ts';
-import { TokenCreateSchema } from '../../model/token.ts';
+import { TokenCreateSchema } from '../../model/environments/token.ts';
 import { confinedKeyOf, requireBackend } from './access.ts';
 import type { Actor } from './actor.ts';
 import type { Context } from '../context.ts';

@@ -1,4 +1,4 @@
-import type { ListedKey, NewKey, SecretKey } from '../../model/key.ts';
+import type { ListedKey, NewKey, SecretKey } from '../../model/environments/key.ts';
 
 export type KeyState = 'active' | 'expired' | 'revoked';
 

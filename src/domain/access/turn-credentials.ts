@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Config } from '../../config/schema.ts';
 import { invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import { checkId } from '../input/bounds.ts';
 import type { Actor } from './actor.ts';
 import type { Context } from '../context.ts';

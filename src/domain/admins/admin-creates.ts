@@ -1,4 +1,4 @@
-import type { Admin } from '../../model/admin.ts';
+import type { Admin } from '../../model/environments/admin.ts';
 import type { Context } from '../context.ts';
 import { findEnvironmentWithin, prepareSignedEnvironment } from '../environments/environments.ts';
 import { type Idempotency, withEncryptedIdempotency, type IdempotentResponse } from '../idempotency.ts';

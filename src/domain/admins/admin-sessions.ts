@@ -3,7 +3,7 @@ import { DELETED } from '../deleted.ts';
 import { CollabError, isStoreError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
-import { type Admin, type AdminSession, LoginSchema, type StoredAdmin } from '../../model/admin.ts';
+import { type Admin, type AdminSession, LoginSchema, type StoredAdmin } from '../../model/environments/admin.ts';
 import { adminKeyOf, findAdmin, presentAdmin } from './admins.ts';
 import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
-import type { Admin, StoredAdmin } from '../../model/admin.ts';
+import type { Admin, StoredAdmin } from '../../model/environments/admin.ts';
 import type { Reader } from '../../ports/store.ts';
 import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';

@@ -1,6 +1,6 @@
 import * as Type from 'typebox';
 import { CollabError } from '../../model/errors.ts';
-import type { AuditHead } from '../../model/audit.ts';
+import type { AuditHead } from '../../model/environments/audit.ts';
 import type { Context } from '../context.ts';
 import { InputSchema } from '../input/validate.ts';
 import { readHead, readRecords } from './audit.ts';

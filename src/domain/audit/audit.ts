@@ -1,5 +1,5 @@
 import { timestamp } from '../../lib/clock.ts';
-import type { AuditAction, AuditActor, AuditDetails, AuditHead, AuditTarget } from '../../model/audit.ts';
+import type { AuditAction, AuditActor, AuditDetails, AuditHead, AuditTarget } from '../../model/environments/audit.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';

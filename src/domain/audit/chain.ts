@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { AuditHead, AuditRecord } from '../../model/audit.ts';
+import type { AuditHead, AuditRecord } from '../../model/environments/audit.ts';
 import { isRecord } from '../input/validate.ts';
 
 /** A chain: that of the environment with this id, or that of the server for null. */

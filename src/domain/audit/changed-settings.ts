@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AuditDetails } from '../../model/audit.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { AuditDetails } from '../../model/environments/audit.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import { isRecord } from '../input/validate.ts';
 
 /**

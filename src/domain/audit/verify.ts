@@ -1,4 +1,4 @@
-import type { AuditHead } from '../../model/audit.ts';
+import type { AuditHead } from '../../model/environments/audit.ts';
 import type { Context } from '../context.ts';
 import { auditOf } from '../records/partitions.ts';
 import { scanEntries } from '../records/scan.ts';

@@ -1,6 +1,6 @@
 import * as Type from 'typebox';
 import { type Comment, CommentCreateSchema } from '../../model/comment.ts';
-import type { Limits } from '../../model/limits.ts';
+import type { Limits } from '../../model/environments/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import type { Position } from '../../model/thread.ts';
 import { checkAttachmentIds } from '../files/attachments.ts';

@@ -1,5 +1,5 @@
 import type { Comment, CommentPatch } from '../../model/comment.ts';
-import type { Limits } from '../../model/limits.ts';
+import type { Limits } from '../../model/environments/limits.ts';
 import type { DraftComment } from '../../model/filter.ts';
 import type { Filters } from '../../ports/filters.ts';
 import { requireAuthor, requireChange, requireWrite } from '../access/access.ts';

@@ -1,7 +1,7 @@
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { Comment } from '../../model/comment.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import { parseThreadStats, presentThread, renderThreadStats, type Thread, type ThreadRecord, type ThreadStats } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Actor } from '../access/actor.ts';

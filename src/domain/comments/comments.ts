@@ -3,7 +3,7 @@ import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import { type Comment, type CommentPatch, CommentPatchSchema } from '../../model/comment.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import { hasMetadata } from '../../model/metadata.ts';
 import { parseThreadStats, type ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';

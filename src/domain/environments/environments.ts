@@ -1,9 +1,9 @@
 import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
-import { defaultSettings, type Environment, EnvironmentCreateSchema, type EnvironmentPatch, EnvironmentPatchSchema, type EnvironmentSettings, parseEnvironment, SLUG_PATTERN } from '../../model/environment.ts';
-import type { StoredKey } from '../../model/key.ts';
-import { defaultQuotas, type QuotasPatch } from '../../model/quotas.ts';
+import { defaultSettings, type Environment, EnvironmentCreateSchema, type EnvironmentPatch, EnvironmentPatchSchema, type EnvironmentSettings, parseEnvironment, SLUG_PATTERN } from '../../model/environments/environment.ts';
+import type { StoredKey } from '../../model/environments/key.ts';
+import { defaultQuotas, type QuotasPatch } from '../../model/environments/quotas.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
 import { readHead, appendAuditRecord } from '../audit/audit.ts';
 import { changedSettings } from '../audit/changed-settings.ts';

@@ -1,5 +1,5 @@
 import { CollabError } from '../../model/errors.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { cancelRemovals, clearFiles } from '../files/file-jobs.ts';

@@ -1,4 +1,4 @@
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { Reader, Store } from '../../ports/store.ts';
 import { consumerCursorsOf, CONSUMERS, ENVIRONMENTS } from '../records/partitions.ts';
 import { streamOf } from './streams.ts';

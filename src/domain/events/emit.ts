@@ -1,6 +1,6 @@
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import { type EventDraft, type EventType, renderEvent, type Via } from '../../model/event.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { streamOf } from './streams.ts';

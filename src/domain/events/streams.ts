@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { Store } from '../../ports/store.ts';
 
 /** A new, random id for the stream of an environment: 16 hexadecimal digits. */

@@ -1,7 +1,7 @@
 import { CollabError, invalidField } from '../../model/errors.ts';
 import type { Attachment, StoredFile } from '../../model/attachment.ts';
 import type { Comment } from '../../model/comment.ts';
-import type { Limits } from '../../model/limits.ts';
+import type { Limits } from '../../model/environments/limits.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Actor } from '../access/actor.ts';
 import { putFileJob } from './file-jobs.ts';

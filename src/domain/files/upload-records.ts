@@ -1,5 +1,5 @@
 import type { StoredFile } from '../../model/attachment.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import { CollabError } from '../../model/errors.ts';
 import { appendAuditRecord } from '../audit/audit.ts';
 import type { Reader } from '../../ports/store.ts';

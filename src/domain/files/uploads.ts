@@ -4,7 +4,7 @@ import { AdmissionControl } from '../../lib/concurrency/admission-control.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import { acceptedType, acceptedTypes, type Attachment, type StoredFile } from '../../model/attachment.ts';
-import type { Environment, MediaKind } from '../../model/environment.ts';
+import type { Environment, MediaKind } from '../../model/environments/environment.ts';
 import { actorKey, requireWrite } from '../access/access.ts';
 import { type ActorBudget, spendBudget } from '../quotas/budgets.ts';
 import type { UserActor } from '../access/actor.ts';

@@ -1,6 +1,6 @@
 import { invalidField } from '../../model/errors.ts';
 import { formatValue } from '../../lib/format-value.ts';
-import type { Limits } from '../../model/limits.ts';
+import type { Limits } from '../../model/environments/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import type { Position } from '../../model/thread.ts';
 

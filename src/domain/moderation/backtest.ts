@@ -1,6 +1,6 @@
 import { timeKey } from '../../lib/ids.ts';
 import type { Comment } from '../../model/comment.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import type { FilterActor } from '../../model/filter.ts';
 import type { FilterOutcome, Filters } from '../../ports/filters.ts';

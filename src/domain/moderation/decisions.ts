@@ -1,7 +1,7 @@
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { Comment } from '../../model/comment.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import { type ContentRejected, type ModerationItem, RejectionSchema } from '../../model/moderation.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';

@@ -2,7 +2,7 @@ import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Comment, CommentPatch } from '../../model/comment.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import type { ModerationItem, ModerationKind } from '../../model/moderation.ts';
 import { presentThread, type ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';

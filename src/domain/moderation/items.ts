@@ -1,6 +1,6 @@
 import { CollabError } from '../../model/errors.ts';
 import type { Comment } from '../../model/comment.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import type { ModerationItem, Report } from '../../model/moderation.ts';
 import { presentThread } from '../../model/thread.ts';
 import { inScope } from '../../model/room.ts';

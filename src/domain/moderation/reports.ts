@@ -1,7 +1,7 @@
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import { type ModerationItem, type Report, ReportCreateSchema } from '../../model/moderation.ts';
 import { actorKey, requireChange, userKey } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';

@@ -1,4 +1,4 @@
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { Notification, NotificationSettings, SubscriptionState } from '../../model/notification.ts';
 import { requireComment } from '../comments/comments.ts';
 import type { Context } from '../context.ts';

@@ -1,6 +1,6 @@
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import { type Notification, NotificationsReadSchema, type NotificationsRead, READ_IDS } from '../../model/notification.ts';
 import { inScope, type RoomScope } from '../../model/room.ts';
 import type { Transaction } from '../../ports/store.ts';

@@ -1,5 +1,5 @@
 import type { Comment } from '../../model/comment.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { EventEnvelope } from '../../model/event.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';

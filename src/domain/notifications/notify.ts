@@ -1,5 +1,5 @@
 import type { Comment } from '../../model/comment.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { EventEnvelope, EventType } from '../../model/event.ts';
 import type { UserView } from '../users/users.ts';
 import type { Context } from '../context.ts';

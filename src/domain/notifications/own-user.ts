@@ -1,5 +1,5 @@
 import { CollabError } from '../../model/errors.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import { requireChange, requireRead } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import { checkId } from '../input/bounds.ts';

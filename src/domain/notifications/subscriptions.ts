@@ -1,7 +1,7 @@
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { type SubscriptionAction, SubscriptionSchema, type SubscriptionState } from '../../model/notification.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import { requireRoomAccess } from '../access/access.ts';
 import type { Actor, UserActor } from '../access/actor.ts';
 import { parseThread, requireThreadAccess, threadNotFound, threadPartition } from '../comments/thread-view.ts';

@@ -1,7 +1,7 @@
 import { MEGABYTE } from '../../lib/bytes.ts';
 import { CollabError } from '../../model/errors.ts';
-import { type Environment, quotasOf } from '../../model/environment.ts';
-import type { Quotas } from '../../model/quotas.ts';
+import { type Environment, quotasOf } from '../../model/environments/environment.ts';
+import type { Quotas } from '../../model/environments/quotas.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
 import { spendBudget } from './budgets.ts';
 import type { Actor } from '../access/actor.ts';

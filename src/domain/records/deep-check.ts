@@ -3,7 +3,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { messageOf } from '../../lib/thrown.ts';
 import { DataError } from '../../model/errors.ts';
 import type { StoredFile } from '../../model/attachment.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
 import type { AuditChain } from '../audit/chain.ts';
 import { verifyChain } from '../audit/verify.ts';

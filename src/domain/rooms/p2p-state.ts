@@ -4,7 +4,7 @@ import { MEGABYTE } from '../../lib/bytes.ts';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
-import { type Environment, limitsOf } from '../../model/environment.ts';
+import { type Environment, limitsOf } from '../../model/environments/environment.ts';
 import type { EventType } from '../../model/event.ts';
 import { noState, P2P_CONTENT_TYPE, type P2pRecord } from '../../model/p2p-state.ts';
 import type { Transaction } from '../../ports/store.ts';

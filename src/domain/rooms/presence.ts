@@ -1,5 +1,5 @@
 import { timestamp } from '../../lib/clock.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import type { Presence, PresenceState } from '../../model/presence.ts';
 import type { User } from '../../model/user.ts';
 import type { SharedRecord } from '../../ports/shared.ts';

@@ -1,8 +1,8 @@
 import { DELETED } from '../deleted.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
-import type { AuditActor } from '../../model/audit.ts';
-import { limitsOf } from '../../model/environment.ts';
+import type { AuditActor } from '../../model/environments/audit.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import type { Via } from '../../model/event.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import type { Entry, Transaction } from '../../ports/store.ts';

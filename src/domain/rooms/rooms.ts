@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import { hasMetadata } from '../../model/metadata.ts';
 import { inScope, presentRoom, type Room, RoomPatchSchema, type RoomRecord, type RoomStats, unusedRoom } from '../../model/room.ts';
 import type { Transaction } from '../../ports/store.ts';

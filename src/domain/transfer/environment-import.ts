@@ -1,6 +1,6 @@
 import { CollabError, invalidField } from '../../model/errors.ts';
-import type { Environment } from '../../model/environment.ts';
-import type { KeyPointer } from '../../model/key.ts';
+import type { Environment } from '../../model/environments/environment.ts';
+import type { KeyPointer } from '../../model/environments/key.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';

@@ -1,7 +1,7 @@
 import * as Type from 'typebox';
 import type { Static } from 'typebox';
 import { ID_PATTERN } from '../../model/id.ts';
-import type { EnvironmentSettings } from '../../model/environment.ts';
+import type { EnvironmentSettings } from '../../model/environments/environment.ts';
 import { MetadataSchema } from '../../model/metadata.ts';
 import { PositionSchema } from '../../model/thread.ts';
 import { InputSchema } from '../input/validate.ts';

@@ -1,7 +1,7 @@
 import type { StoredFile } from '../../model/attachment.ts';
 import type { Comment } from '../../model/comment.ts';
-import type { Environment } from '../../model/environment.ts';
-import type { SigningKey } from '../../model/key.ts';
+import type { Environment } from '../../model/environments/environment.ts';
+import type { SigningKey } from '../../model/environments/key.ts';
 import type { RoomStats } from '../../model/room.ts';
 import { parseThreadStats } from '../../model/thread.ts';
 import type { Store } from '../../ports/store.ts';

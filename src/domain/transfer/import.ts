@@ -1,6 +1,6 @@
 import { CollabError, invalidField } from '../../model/errors.ts';
 import { isDeeperThan } from '../../lib/json-depth.ts';
-import { type Environment, SLUG_PATTERN } from '../../model/environment.ts';
+import { type Environment, SLUG_PATTERN } from '../../model/environments/environment.ts';
 import type { Context } from '../context.ts';
 import { MAX_JSON_DEPTH } from '../input/json.ts';
 import { isRecord, validate } from '../input/validate.ts';

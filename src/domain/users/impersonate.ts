@@ -1,4 +1,4 @@
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import { confinedKeyOf, requireWrite } from '../access/access.ts';
 import type { BackendActor, UserActor } from '../access/actor.ts';
 import type { Context } from '../context.ts';

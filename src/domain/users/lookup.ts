@@ -1,5 +1,5 @@
 import { CollabError, invalidField } from '../../model/errors.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import { type User, type UserSummary, summaryOf } from '../../model/user.ts';
 import { requireRead } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';

@@ -1,4 +1,4 @@
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { Context } from '../context.ts';
 import { escapeId } from '../records/partitions.ts';
 

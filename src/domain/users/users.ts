@@ -3,7 +3,7 @@ import { DELETED } from '../deleted.ts';
 import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
-import { type Environment, limitsOf } from '../../model/environment.ts';
+import { type Environment, limitsOf } from '../../model/environments/environment.ts';
 import type { Via } from '../../model/event.ts';
 import { hasMetadata } from '../../model/metadata.ts';
 import { type TokenScope, type User, type UserPut, UserPutSchema } from '../../model/user.ts';

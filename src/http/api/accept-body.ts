@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { type Idempotency, parseIdempotencyKey } from '../../domain/idempotency.ts';
-import { limitsOf } from '../../model/environment.ts';
+import { limitsOf } from '../../model/environments/environment.ts';
 import { CollabError } from '../../model/errors.ts';
-import { defaultLimits, MAX_JSON_BODY_BYTES } from '../../model/limits.ts';
+import { defaultLimits, MAX_JSON_BODY_BYTES } from '../../model/environments/limits.ts';
 import type { Exchange } from '../core/exchange.ts';
 import type { NoBody } from '../core/body-collector.ts';
 import type { ApiRequest } from './api-request.ts';

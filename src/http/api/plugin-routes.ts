@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import { requireUnconfinedKey } from '../../domain/access/access.ts';
 import { findEnvironment } from '../../domain/environments/environments.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { RouteResponse } from '../../plugins/api.ts';
-import { settingsIn } from '../../plugins/settings.ts';
+import { settingsIn } from '../../plugins/loading/settings.ts';
 import type { PluginRoute } from '../../plugins/web-plugin.ts';
 import type { Header } from '../../net/response-headers.ts';
 import { routeNotFound } from '../core/send-error.ts';

@@ -1,4 +1,4 @@
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { Header } from '../../net/response-headers.ts';
 
 // The CORS policy (docs/api.md, "From a browser"). Pages may not send `Authorization`, so that a browser cannot use a secret

@@ -2,9 +2,9 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { firstLine } from '../../lib/thrown.ts';
 import type { ActionContext, FilterContext, FilterName, FilterTypes, HookContext, Job, JobContext, PluginEvent, PluginLog, RouteRequest } from '../api.ts';
 import { type Hooks, setUp } from '../hooks.ts';
-import { loadPlugin } from '../load.ts';
-import { PluginError } from '../plugin-error.ts';
-import { remoteServices } from '../services.ts';
+import { loadPlugin } from '../loading/load.ts';
+import { PluginError } from '../loading/plugin-error.ts';
+import { remoteServices } from '../services/services.ts';
 import { infoOf } from './info.ts';
 import { type FromThread, type HookReference, receivedError, sentError, type ThreadData, type ToThread } from './messages.ts';
 

@@ -1,5 +1,5 @@
 import type { Hooks } from '../hooks.ts';
-import { isIsolated, type LoadedPlugin } from '../load.ts';
+import { isIsolated, type LoadedPlugin } from '../loading/load.ts';
 import type { PluginInfo } from './messages.ts';
 
 /** A loaded plugin and its hooks, without the functions. */

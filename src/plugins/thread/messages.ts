@@ -1,7 +1,7 @@
 import type { PluginEntry } from '../../config/plugin-entries.ts';
 import type { EventType } from '../../model/event.ts';
 import type { CommandOptions, FilterName, FilterOptions, QueueOptions, RouteOptions } from '../api.ts';
-import type { PluginSettings } from '../settings.ts';
+import type { PluginSettings } from '../loading/settings.ts';
 
 /** The data with which the thread of a plugin starts. */
 export interface ThreadData {

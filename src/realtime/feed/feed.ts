@@ -1,6 +1,6 @@
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
 import { containsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import { receiverOfEvent, roomOfEvent } from '../../model/event.ts';
 import { inScope, type RoomScope } from '../../model/room.ts';
 import type { CoreApp } from '../../net/core.ts';

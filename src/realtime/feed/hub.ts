@@ -1,5 +1,5 @@
 import { streamOf } from '../../domain/events/streams.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { CoreApp } from '../../net/core.ts';
 import type { Store } from '../../ports/store.ts';
 import type { SocketLimits } from '../socket/socket-writer.ts';

@@ -2,7 +2,7 @@ import { epochOf, streamOf } from '../../domain/events/streams.ts';
 import { withFileUrls } from '../../domain/files/file-urls.ts';
 import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import { receiverOfEvent, roomOfEvent } from '../../model/event.ts';
 import { inScope } from '../../model/room.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';

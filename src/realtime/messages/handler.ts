@@ -1,7 +1,7 @@
 import type { UserActor } from '../../domain/access/actor.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
 import { recheckCredentials } from '../../domain/access/tokens.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { Connection } from '../session/connection.ts';
 import { FatalSocketError } from '../socket/protocol.ts';
 import type { Services } from '../services.ts';

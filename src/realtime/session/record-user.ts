@@ -1,6 +1,6 @@
 import type { VerifiedClaims } from '../../domain/access/tokens.ts';
 import { recordUserFromToken } from '../../domain/users/users.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { Services } from '../services.ts';
 
 /** Records the user of a token. A failing store is only logged, because it must not prevent reading. */

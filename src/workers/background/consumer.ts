@@ -1,4 +1,4 @@
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { EventEnvelope, EventType } from '../../model/event.ts';
 
 /** An event as a consumer receives it. */

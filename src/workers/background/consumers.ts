@@ -5,7 +5,7 @@ import { positionBefore } from '../../domain/events/position-before.ts';
 import { streamOf } from '../../domain/events/streams.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { CpuWatch } from '../../lib/process/cpu-contention.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
 import { type BatchConsumer, type Consumer, CONSUMER_NAME } from './consumer.ts';

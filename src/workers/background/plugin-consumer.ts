@@ -1,11 +1,11 @@
 import type { Context } from '../../domain/context.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
 import { PluginKv } from '../../domain/plugins/kv.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import type { EventEnvelope, EventType } from '../../model/event.ts';
 import type { HookMeter } from '../../plugins/hook-meter.ts';
-import type { PluginThread } from '../../plugins/plugin-thread.ts';
-import { settingsIn } from '../../plugins/settings.ts';
+import type { PluginThread } from '../../plugins/thread/plugin-thread.ts';
+import { settingsIn } from '../../plugins/loading/settings.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
 import type { Consumer } from './consumer.ts';
 

@@ -9,9 +9,9 @@ import type { Logger } from '../../observability/log.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { PluginEnvironment, QueueOptions } from '../../plugins/api.ts';
 import type { HookMeter } from '../../plugins/hook-meter.ts';
-import { type JobStarter, publicJob, type Reservation } from '../../plugins/local-services.ts';
-import { PluginThreadEndedError, type PluginThread } from '../../plugins/plugin-thread.ts';
-import { settingsIn } from '../../plugins/settings.ts';
+import { type JobStarter, publicJob, type Reservation } from '../../plugins/services/local-services.ts';
+import { PluginThreadEndedError, type PluginThread } from '../../plugins/thread/plugin-thread.ts';
+import { settingsIn } from '../../plugins/loading/settings.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
 
 /** Jobs of one group that are begun with one commit. */

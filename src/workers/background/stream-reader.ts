@@ -5,7 +5,7 @@ import { streamOf } from '../../domain/events/streams.ts';
 import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import type { CpuWatch } from '../../lib/process/cpu-contention.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
-import type { Environment } from '../../model/environment.ts';
+import type { Environment } from '../../model/environments/environment.ts';
 import { isStoreError } from '../../model/errors.ts';
 import { type EventEnvelope, type EventType, typeOfEvent } from '../../model/event.ts';
 import type { StoredEvent } from '../../ports/store.ts';

@@ -3,7 +3,7 @@ import { PluginKv } from '../../../src/domain/plugins/kv.ts';
 import { streamOf } from '../../../src/domain/events/streams.ts';
 import type { EventEnvelope } from '../../../src/model/event.ts';
 import { HookMeter } from '../../../src/plugins/hook-meter.ts';
-import type { PluginThread } from '../../../src/plugins/plugin-thread.ts';
+import type { PluginThread } from '../../../src/plugins/thread/plugin-thread.ts';
 import type { PluginInfo } from '../../../src/plugins/thread/messages.ts';
 import { pluginConsumer } from '../../../src/workers/background/plugin-consumer.ts';
 import { addComment, createWorld, startThread } from '../../domain/world.ts';

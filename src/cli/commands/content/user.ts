@@ -4,7 +4,7 @@ import type { Context } from '../../../domain/context.ts';
 import { findEnvironment } from '../../../domain/environments/environments.ts';
 import { parseListQuery } from '../../../domain/lists/list-query.ts';
 import { getUser, listUsers, putUser, type UserView } from '../../../domain/users/users.ts';
-import type { Environment } from '../../../model/environment.ts';
+import type { Environment } from '../../../model/environments/environment.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';

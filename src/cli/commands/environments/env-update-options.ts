@@ -1,6 +1,6 @@
-import type { CrdtKind, EnvironmentPatch, MediaKind } from '../../../model/environment.ts';
-import { defaultLimits, type Limits } from '../../../model/limits.ts';
-import { defaultQuotas, MAX_QUOTA, type Quotas } from '../../../model/quotas.ts';
+import type { CrdtKind, EnvironmentPatch, MediaKind } from '../../../model/environments/environment.ts';
+import { defaultLimits, type Limits } from '../../../model/environments/limits.ts';
+import { defaultQuotas, MAX_QUOTA, type Quotas } from '../../../model/environments/quotas.ts';
 import { usageFailure } from '../../failure.ts';
 import { choiceOption, durationOption, integerOption, listOption } from '../../option-values.ts';
 

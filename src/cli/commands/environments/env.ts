@@ -3,7 +3,7 @@ import { MEGABYTE } from '../../../lib/bytes.ts';
 import { createSignedEnvironment, deleteEnvironment, findDeletable, findEnvironment, listEnvironments, updateEnvironment } from '../../../domain/environments/environments.ts';
 import { readUsage, TOTAL_KEY } from '../../../domain/quotas/usage.ts';
 import { formatDuration } from '../../../lib/duration.ts';
-import { type Environment, quotasOf } from '../../../model/environment.ts';
+import { type Environment, quotasOf } from '../../../model/environments/environment.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { booleanFlag, choiceFlag, choicesFlag } from '../../option-values.ts';
 import { invocationOf } from '../../shared/invocation.ts';

@@ -1,7 +1,7 @@
 import type { Context } from '../../../domain/context.ts';
 import { roomRecordsOf, roomsOf, STATS_KEY, unescapeId, usersOf } from '../../../domain/records/partitions.ts';
 import { streamOf } from '../../../domain/events/streams.ts';
-import type { Environment } from '../../../model/environment.ts';
+import type { Environment } from '../../../model/environments/environment.ts';
 
 /** How many things an environment contains. */
 export interface Counts {

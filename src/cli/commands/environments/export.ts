@@ -8,7 +8,7 @@ import type { Context } from '../../../domain/context.ts';
 import { findEnvironment, listEnvironments } from '../../../domain/environments/environments.ts';
 import { exportEnvironment, exportHead } from '../../../domain/transfer/export.ts';
 import { syncPath } from '../../../lib/files/durable-files.ts';
-import type { Environment } from '../../../model/environment.ts';
+import type { Environment } from '../../../model/environments/environment.ts';
 import { addCommand } from '../../command.ts';
 import { pathArgument } from '../../option-values.ts';
 import { Failure } from '../../failure.ts';

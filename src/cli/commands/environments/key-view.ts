@@ -1,5 +1,5 @@
 import { keyState } from '../../../domain/access/key-view.ts';
-import type { ListedKey, NewKey, SecretKey, SigningKey } from '../../../model/key.ts';
+import type { ListedKey, NewKey, SecretKey, SigningKey } from '../../../model/environments/key.ts';
 import { keyValues, nextSteps } from '../../terminal/output.ts';
 
 /** The JSON of a signing key; with its secret only if `withSecret`. */

@@ -8,7 +8,7 @@ import { type ChainVerdict, verifyChain } from '../../../domain/audit/verify.ts'
 import type { Context } from '../../../domain/context.ts';
 import { findEnvironment } from '../../../domain/environments/environments.ts';
 import { readLines } from '../../../lib/files/read-lines.ts';
-import type { AuditHead, AuditRecord } from '../../../model/audit.ts';
+import type { AuditHead, AuditRecord } from '../../../model/environments/audit.ts';
 import { readManifest } from '../../backup/backup-folder.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { Failure, usageFailure } from '../../failure.ts';

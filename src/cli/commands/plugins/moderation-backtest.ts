@@ -3,7 +3,7 @@ import type { Config } from '../../../config/schema.ts';
 import type { Context } from '../../../domain/context.ts';
 import { findEnvironment } from '../../../domain/environments/environments.ts';
 import { backtest, type BacktestOptions, type BacktestResult } from '../../../domain/moderation/backtest.ts';
-import type { Environment } from '../../../model/environment.ts';
+import type { Environment } from '../../../model/environments/environment.ts';
 import type { Filters } from '../../../ports/filters.ts';
 import { addCommand } from '../../command.ts';
 import { Failure } from '../../failure.ts';

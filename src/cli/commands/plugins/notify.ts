@@ -3,7 +3,7 @@ import { findEnvironment } from '../../../domain/environments/environments.ts';
 import { type Explanation, explainNotification } from '../../../domain/notifications/explain.ts';
 import { printable } from '../../../lib/printable.ts';
 import { createLogger } from '../../../observability/log.ts';
-import { type DeliveryStep, deliverySteps } from '../../../plugins/delivery-steps.ts';
+import { type DeliveryStep, deliverySteps } from '../../../plugins/services/delivery-steps.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';

@@ -3,8 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRequire } from 'node:module';
-import { isShipped } from '../../../plugins/locate.ts';
-import { PLUGIN_NAME } from '../../../plugins/plugin-name.ts';
+import { isShipped } from '../../../plugins/loading/locate.ts';
+import { PLUGIN_NAME } from '../../../plugins/loading/plugin-name.ts';
 import { Failure, usageFailure } from '../../failure.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type PluginEntry, resolveEntry } from '../../../config/plugin-entries.ts';
 import type { Config } from '../../../config/schema.ts';
-import { withDefaults } from '../../../plugins/locate.ts';
+import { withDefaults } from '../../../plugins/loading/locate.ts';
 import type { PluginInfo } from '../../../plugins/thread/messages.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { Failure } from '../../failure.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { listEnvironments } from '../../../domain/environments/environments.ts';
-import type { Environment } from '../../../model/environment.ts';
+import type { Environment } from '../../../model/environments/environment.ts';
 import { addCommand } from '../../command.ts';
 import { configFile, hasStore } from '../../shared/folder.ts';
 import { loadFolderConfig, withStore } from '../../shared/open-store.ts';

@@ -87,7 +87,7 @@ function requireCore({ core }: Config): void {
 /** Throws if a plugin of the configuration cannot be used, before anything is created or forked. */
 async function requirePlugins({ plugins, publicUrl }: Config): Promise<void> {
   if (plugins.length === 0) return;
-  const { checkPlugins } = await import('../../../plugins/check-plugin.ts');
+  const { checkPlugins } = await import('../../../plugins/loading/check-plugin.ts');
   try {
     await checkPlugins(plugins, publicUrl);
   } catch (error) {

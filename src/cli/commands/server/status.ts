@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { listEnvironments } from '../../../domain/environments/environments.ts';
-import type { Environment } from '../../../model/environment.ts';
+import type { Environment } from '../../../model/environments/environment.ts';
 import type { OpenSnapshot } from '../../../ports/store.ts';
 import { addCommand } from '../../command.ts';
 import { type Counts, countEnvironment } from '../environments/environment-counts.ts';

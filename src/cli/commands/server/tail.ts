@@ -5,7 +5,7 @@ import { findEnvironment } from '../../../domain/environments/environments.ts';
 import { redactErasedUsers } from '../../../domain/users/erasure.ts';
 import { streamOf } from '../../../domain/events/streams.ts';
 import { printable } from '../../../lib/printable.ts';
-import type { Environment } from '../../../model/environment.ts';
+import type { Environment } from '../../../model/environments/environment.ts';
 import { CollabError } from '../../../model/errors.ts';
 import type { EventEnvelope } from '../../../model/event.ts';
 import type { Store } from '../../../ports/store.ts';

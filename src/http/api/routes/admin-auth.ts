@@ -1,6 +1,6 @@
 import * as Type from 'typebox';
 import { login, logout } from '../../../domain/admins/admin-sessions.ts';
-import { LoginSchema } from '../../../model/admin.ts';
+import { LoginSchema } from '../../../model/environments/admin.ts';
 import { ok, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
 

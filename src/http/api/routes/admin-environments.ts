@@ -2,7 +2,7 @@ import * as Type from 'typebox';
 import { DELETED } from '../../../domain/deleted.ts';
 import { createEnvironmentAsAdmin } from '../../../domain/admins/admin-creates.ts';
 import { deleteEnvironment, findDeletable, findEnvironment, listEnvironments, updateEnvironment } from '../../../domain/environments/environments.ts';
-import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../../model/environment.ts';
+import { EnvironmentCreateSchema, EnvironmentPatchSchema } from '../../../model/environments/environment.ts';
 import { ok, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
 

@@ -4,7 +4,7 @@ import { createKeyAsAdmin, rotateKeyAsAdmin } from '../../../domain/admins/admin
 import { findEnvironment } from '../../../domain/environments/environments.ts';
 import { presentKey } from '../../../domain/access/key-view.ts';
 import { listKeys, revokeKey } from '../../../domain/access/keys.ts';
-import { KeyCreateSchema, KeyRotateSchema } from '../../../model/key.ts';
+import { KeyCreateSchema, KeyRotateSchema } from '../../../model/environments/key.ts';
 import { ok, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
 

@@ -2,7 +2,7 @@ import * as Type from 'typebox';
 import { issueToken } from '../../../domain/access/issue-token.ts';
 import { MAX_FOUND, MAX_LOOKUP_IDS, lookUpUsers } from '../../../domain/users/lookup.ts';
 import { deleteUser, getUser, listUsers, putUser } from '../../../domain/users/users.ts';
-import { TokenCreateSchema } from '../../../model/token.ts';
+import { TokenCreateSchema } from '../../../model/environments/token.ts';
 import { UserPutSchema } from '../../../model/user.ts';
 import { listParameters } from '../../openapi/list-parameters.ts';
 import { ok, page, type Route } from '../route.ts';

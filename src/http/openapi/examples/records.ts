@@ -1,6 +1,6 @@
 import type { Attachment } from '../../../model/attachment.ts';
 import type { Comment } from '../../../model/comment.ts';
-import { defaultSettings, type Environment } from '../../../model/environment.ts';
+import { defaultSettings, type Environment } from '../../../model/environments/environment.ts';
 import type { EventEnvelope } from '../../../model/event.ts';
 import type { Notification } from '../../../model/notification.ts';
 import type { Reaction } from '../../../model/reaction.ts';

@@ -1,8 +1,8 @@
 import * as Type from 'typebox';
-import { InputSchema } from '../domain/input/validate.ts';
-import { MetadataSchema } from '../model/metadata.ts';
-import type { DraftPatch } from '../model/filter.ts';
-import type { FilterName } from './api.ts';
+import { InputSchema } from '../../domain/input/validate.ts';
+import { MetadataSchema } from '../../model/metadata.ts';
+import type { DraftPatch } from '../../model/filter.ts';
+import type { FilterName } from '../api.ts';
 
 /** The validated result of a filter. */
 export type FilterDecision =

@@ -1,5 +1,5 @@
-import { publicRequest } from '../lib/addresses/public-fetch.ts';
-import type { Http, HttpRequest, HttpResponse } from './api.ts';
+import { publicRequest } from '../../lib/addresses/public-fetch.ts';
+import type { Http, HttpRequest, HttpResponse } from '../api.ts';
 
 const DEFAULT_MS = 15_000;
 const DEFAULT_BYTES = 1024 * 1024;

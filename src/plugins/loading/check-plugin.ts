@@ -1,7 +1,7 @@
-import type { PluginEntry } from '../config/plugin-entries.ts';
-import { setupServices } from './setup-services.ts';
-import { PluginThread } from './plugin-thread.ts';
-import type { PluginInfo } from './thread/messages.ts';
+import type { PluginEntry } from '../../config/plugin-entries.ts';
+import { setupServices } from '../services/setup-services.ts';
+import { PluginThread } from '../thread/plugin-thread.ts';
+import type { PluginInfo } from '../thread/messages.ts';
 import { PluginNames } from './plugin-names.ts';
 
 /** Loads a plugin, checks its configuration and runs its setup in a thread, which is ended afterwards. Throws `PluginError`. */

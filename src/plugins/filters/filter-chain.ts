@@ -1,14 +1,14 @@
-import { firstLine } from '../lib/thrown.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../observability/log.ts';
-import type { Counter, Histogram, Metrics } from '../observability/metrics.ts';
-import type { DraftComment, DraftPatch, FilterActor, WriteFilter, WriteFilterTypes } from '../model/filter.ts';
-import type { FilterOutcome, Filters } from '../ports/filters.ts';
-import type { FilterFailure, FilterName, FilterOptions, FilterTypes, PluginEnvironment } from './api.ts';
+import { firstLine } from '../../lib/thrown.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../observability/log.ts';
+import type { Counter, Histogram, Metrics } from '../../observability/metrics.ts';
+import type { DraftComment, DraftPatch, FilterActor, WriteFilter, WriteFilterTypes } from '../../model/filter.ts';
+import type { FilterOutcome, Filters } from '../../ports/filters.ts';
+import type { FilterFailure, FilterName, FilterOptions, FilterTypes, PluginEnvironment } from '../api.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { type FilterDecision, isHoldable, readResult } from './filter-result.ts';
-import { isOnError } from './hooks.ts';
-import { type PluginSettings, settingsIn } from './settings.ts';
+import { isOnError } from '../hooks.ts';
+import { type PluginSettings, settingsIn } from '../loading/settings.ts';
 
 /** The context of a call of a filter, besides its payload. */
 export interface FilterCall {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
-import type { PluginEntry } from '../config/plugin-entries.ts';
+import type { PluginEntry } from '../../config/plugin-entries.ts';
 import { isShipped, manifestFile } from './locate.ts';
-import type { PluginInfo } from './thread/messages.ts';
+import type { PluginInfo } from '../thread/messages.ts';
 
 /**
  * What the build writes beside a shipped plugin that is loaded by default (`dist/plugins/<name>.json`): what the plugin registers

@@ -1,4 +1,4 @@
-import type { PluginEntry } from '../config/plugin-entries.ts';
+import type { PluginEntry } from '../../config/plugin-entries.ts';
 import { PluginError } from './plugin-error.ts';
 
 /** The entries in the order in which they take their names: those that are optional come last, so that a name is not taken from one that the server needs. */

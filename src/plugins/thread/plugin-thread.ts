@@ -1,16 +1,16 @@
 import { Worker } from 'node:worker_threads';
 import { setTimeout as delay } from 'node:timers/promises';
-import { firstLine } from '../lib/thrown.ts';
-import type { PluginEntry } from '../config/plugin-entries.ts';
-import { within } from '../lib/concurrency/deadline.ts';
-import { SharedLock } from '../lib/concurrency/shared-lock.ts';
-import type { Logger } from '../observability/log.ts';
-import type { Metrics } from '../observability/metrics.ts';
-import type { PluginLog } from './api.ts';
-import { failLoading, LOAD_MS } from './load.ts';
-import { PluginError } from './plugin-error.ts';
-import { callService, type PluginServices } from './services.ts';
-import { type FromThread, type HookReference, type PluginInfo, receivedError, sentError, type ThreadData, type ToThread } from './thread/messages.ts';
+import { firstLine } from '../../lib/thrown.ts';
+import type { PluginEntry } from '../../config/plugin-entries.ts';
+import { within } from '../../lib/concurrency/deadline.ts';
+import { SharedLock } from '../../lib/concurrency/shared-lock.ts';
+import type { Logger } from '../../observability/log.ts';
+import type { Metrics } from '../../observability/metrics.ts';
+import type { PluginLog } from '../api.ts';
+import { failLoading, LOAD_MS } from '../loading/load.ts';
+import { PluginError } from '../loading/plugin-error.ts';
+import { callService, type PluginServices } from '../services/services.ts';
+import { type FromThread, type HookReference, type PluginInfo, receivedError, sentError, type ThreadData, type ToThread } from './messages.ts';
 
 const HEAP_MB = 256;
 const YOUNG_GENERATION_MB = 32;
@@ -286,5 +286,5 @@ export function reportEnds(log: Logger, metrics: Metrics | undefined): (plugin: 
 
 /** The built file of the thread: the TypeScript loader of the tests does not apply to threads on every Node. */
 function threadFile(): URL {
-  return new URL(import.meta.url.endsWith('.ts') ? '../../dist/threads/plugin.js' : '../threads/plugin.js', import.meta.url);
+  return new URL(import.meta.url.endsWith('.ts') ? '../../../dist/threads/plugin.js' : '../threads/plugin.js', import.meta.url);
 }

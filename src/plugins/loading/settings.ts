@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
 import { Default } from 'typebox/value';
-import type { PluginEntry } from '../config/plugin-entries.ts';
-import { InputSchema, validate } from '../domain/input/validate.ts';
-import { closestMatch } from '../lib/closest-match.ts';
+import type { PluginEntry } from '../../config/plugin-entries.ts';
+import { InputSchema, validate } from '../../domain/input/validate.ts';
+import { closestMatch } from '../../lib/closest-match.ts';
 import { resolvePaths } from './config-paths.ts';
 import { PluginError } from './plugin-error.ts';
 

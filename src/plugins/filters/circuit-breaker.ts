@@ -1,4 +1,4 @@
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 
 /** Failures in a row after which a filter is not run for a while. */
 const MAX_FAILURES = 5;

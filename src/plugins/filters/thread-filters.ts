@@ -1,6 +1,6 @@
 import type { PluginFilter } from './filter-chain.ts';
-import type { PluginThread } from './plugin-thread.ts';
-import type { PluginInfo } from './thread/messages.ts';
+import type { PluginThread } from '../thread/plugin-thread.ts';
+import type { PluginInfo } from '../thread/messages.ts';
 
 /** The filters of a plugin, run in its thread. */
 export function threadFilters({ name, settings, hooks }: PluginInfo, thread: PluginThread): PluginFilter[] {

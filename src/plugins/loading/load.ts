@@ -1,9 +1,9 @@
 import type { TSchema } from 'typebox';
-import { firstLine } from '../lib/thrown.ts';
-import type { PluginEntry } from '../config/plugin-entries.ts';
-import { within } from '../lib/concurrency/deadline.ts';
-import { importModule } from '../lib/process/import-module.ts';
-import { API_VERSION, type Plugin } from './api.ts';
+import { firstLine } from '../../lib/thrown.ts';
+import type { PluginEntry } from '../../config/plugin-entries.ts';
+import { within } from '../../lib/concurrency/deadline.ts';
+import { importModule } from '../../lib/process/import-module.ts';
+import { API_VERSION, type Plugin } from '../api.ts';
 import { isShipped, locatePlugin, provideApi } from './locate.ts';
 import { PLUGIN_NAME } from './plugin-name.ts';
 import { PluginError } from './plugin-error.ts';

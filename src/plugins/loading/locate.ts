@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { isAbsolute, join, parse } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { PluginEntry } from '../config/plugin-entries.ts';
+import type { PluginEntry } from '../../config/plugin-entries.ts';
 import { PLUGIN_NAME } from './plugin-name.ts';
 import { PluginError } from './plugin-error.ts';
 
@@ -43,12 +43,12 @@ export function provideApi(moduleUrl: string): void {
   try {
     nodeModule.createRequire(moduleUrl).resolve('collab/plugin');
   } catch {
-    const api = new URL(fromSource ? './api.ts' : '../plugin/index.js', import.meta.url).href;
+    const api = new URL(fromSource ? '../api.ts' : '../plugin/index.js', import.meta.url).href;
     nodeModule.register(`data:text/javascript,${encodeURIComponent(`export const resolve = (name, context, next) => name === 'collab/plugin' ? { url: ${JSON.stringify(api)}, shortCircuit: true } : next(name, context);`)}`);
   }
 }
 
 /** A shipped plugin, in the build or the sources. */
 function shippedFile(name: string): string {
-  return fileURLToPath(new URL(fromSource ? `../../plugins/${name}/index.ts` : `../plugins/${name}.js`, import.meta.url));
+  return fileURLToPath(new URL(fromSource ? `../../../plugins/${name}/index.ts` : `../plugins/${name}.js`, import.meta.url));
 }

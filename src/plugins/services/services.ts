@@ -1,4 +1,4 @@
-import type { Data, Http, Kv, PluginEnvironment, PluginLog, Queue } from './api.ts';
+import type { Data, Http, Kv, PluginEnvironment, PluginLog, Queue } from '../api.ts';
 
 /** The services for the hooks of one plugin: directly in a process that has the store, and by messages in a thread. */
 export interface PluginServices {

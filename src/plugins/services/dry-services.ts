@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Kv, Queue } from './api.ts';
+import type { Kv, Queue } from '../api.ts';
 import type { PluginServices } from './services.ts';
 
 /**

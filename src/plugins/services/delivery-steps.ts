@@ -1,22 +1,22 @@
-import type { Config } from '../config/schema.ts';
-import type { PluginEntry } from '../config/plugin-entries.ts';
-import type { Context } from '../domain/context.ts';
-import { IN_APP } from '../domain/notifications/settings.ts';
-import { PluginKv } from '../domain/plugins/kv.ts';
-import type { Logger } from '../observability/log.ts';
-import type { NotificationSettings } from '../model/notification.ts';
-import type { PluginEnvironment, PluginNotification } from './api.ts';
+import type { Config } from '../../config/schema.ts';
+import type { PluginEntry } from '../../config/plugin-entries.ts';
+import type { Context } from '../../domain/context.ts';
+import { IN_APP } from '../../domain/notifications/settings.ts';
+import { PluginKv } from '../../domain/plugins/kv.ts';
+import type { Logger } from '../../observability/log.ts';
+import type { NotificationSettings } from '../../model/notification.ts';
+import type { PluginEnvironment, PluginNotification } from '../api.ts';
 import { dryServices } from './dry-services.ts';
-import { FilterChain, type PluginFilter } from './filter-chain.ts';
+import { FilterChain, type PluginFilter } from '../filters/filter-chain.ts';
 import { localServices } from './local-services.ts';
-import { withDefaults } from './locate.ts';
-import { infoFromManifest } from './manifest.ts';
-import { PluginError } from './plugin-error.ts';
-import { inNamingOrder, PluginNames } from './plugin-names.ts';
-import { PluginThread } from './plugin-thread.ts';
-import { settingsIn } from './settings.ts';
-import { threadFilters } from './thread-filters.ts';
-import type { PluginInfo } from './thread/messages.ts';
+import { withDefaults } from '../loading/locate.ts';
+import { infoFromManifest } from '../loading/manifest.ts';
+import { PluginError } from '../loading/plugin-error.ts';
+import { inNamingOrder, PluginNames } from '../loading/plugin-names.ts';
+import { PluginThread } from '../thread/plugin-thread.ts';
+import { settingsIn } from '../loading/settings.ts';
+import { threadFilters } from '../filters/thread-filters.ts';
+import type { PluginInfo } from '../thread/messages.ts';
 
 /** What becomes of a notification in one channel. */
 export interface DeliveryStep {
