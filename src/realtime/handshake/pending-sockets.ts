@@ -131,6 +131,6 @@ export class PendingSockets {
   }
 
   #count(pending: PendingSocket, delta: number): Promise<number> {
-    return this.#ctx.shared.count(`guests/${addressBlock(pending.info.address)}`, this.#owner, delta);
+    return this.#ctx.shared.count(`pending-sockets/${addressBlock(pending.info.address)}`, this.#owner, delta);
   }
 }
