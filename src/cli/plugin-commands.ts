@@ -11,7 +11,7 @@ import type { CommandCall, CommandResult, UsageError } from '../plugins/api.ts';
 import { type Hooks, setUp } from '../plugins/hooks.ts';
 import { loadPlugin, type LoadedPlugin } from '../plugins/loading/load.ts';
 import { localServices } from '../plugins/services/local-services.ts';
-import type { Passes } from '../plugins/services/plugin-data.ts';
+import type { RunDeliveryFilters } from '../plugins/services/plugin-data.ts';
 import { PluginError } from '../plugins/loading/plugin-error.ts';
 import { setupServices } from '../plugins/services/setup-services.ts';
 import { settingsIn } from '../plugins/loading/settings.ts';
@@ -108,7 +108,7 @@ async function open(entry: PluginEntry, name: string, ctx: Context, config: Conf
   const log = createLogger({ level: config.log.level, name: 'cli', output: STDERR });
   // The filters of all plugins are loaded once a command delivers something, which few do.
   let all: Promise<WebPlugins> | undefined;
-  const passes: Passes = async (...call) => (await (all ??= loadWebPlugins({ ctx, config, log }))).passes(...call);
+  const passes: RunDeliveryFilters = async (...call) => (await (all ??= loadWebPlugins({ ctx, config, log }))).passes(...call);
   const hooks = await setUp(plugin, localServices(name, entry, { ctx: own, config, log, passes }));
   return { hooks, settings, close: async () => (await all)?.close() };
 }

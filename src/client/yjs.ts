@@ -252,7 +252,7 @@ export class YjsProvider<D extends YjsDocument> {
       } catch (thrown) {
         const error = asCollabError(thrown, 'The shared document');
         this.#set({ error });
-        if (again !== undefined && !this.#ended && isPassing(error)) setTimeout(again, (error.retryAfter ?? 0) * 1_000 + RETRY_MS);
+        if (again !== undefined && !this.#ended && isTransient(error)) setTimeout(again, (error.retryAfter ?? 0) * 1_000 + RETRY_MS);
       }
     });
     this.#queue = running;
@@ -267,6 +267,6 @@ export class YjsProvider<D extends YjsDocument> {
   }
 }
 
-function isPassing({ code, status }: CollabError): boolean {
+function isTransient({ code, status }: CollabError): boolean {
   return code === 'network' || code === 'timeout' || code === 'rate_limited' || code === 'write_conflict' || status >= 500;
 }

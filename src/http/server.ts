@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import type { Config } from '../config/schema.ts';
 import type { Context } from '../domain/context.ts';
 import type { CoreApp } from '../net/core.ts';
-import type { InputWatch } from '../net/input-watch.ts';
+import type { InputNotifier } from '../net/input-notifier.ts';
 import { TrustedProxies } from '../net/trusted-proxies.ts';
 import type { Logger } from '../observability/log.ts';
 import type { PluginRoute } from '../plugins/web-plugin.ts';
@@ -34,7 +34,7 @@ export interface HttpDeps {
   /** Read at every response: while draining, each is the last on its connection. */
   readonly status: ServerStatus;
   /** Told of every complete response; absent if the store reads the log in every callback. */
-  readonly input?: Pick<InputWatch, 'onResponse'> | undefined;
+  readonly input?: Pick<InputNotifier, 'onResponse'> | undefined;
   /** Served at `/` while `config.demo` is true. */
   readonly demo?: DemoPage | undefined;
   /** Milliseconds between two heartbeats of an event stream; 15 s when absent. */

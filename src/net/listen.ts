@@ -1,5 +1,5 @@
 import type { CoreApp, CoreKind, HttpServer, SocketBehavior } from './core.ts';
-import type { InputWatch } from './input-watch.ts';
+import type { InputNotifier } from './input-notifier.ts';
 import { createNodeServer } from './node/server.ts';
 import { createUwsServer } from './uws/server.ts';
 
@@ -9,12 +9,12 @@ import { createUwsServer } from './uws/server.ts';
  * @param input called before each handler that is attached with `any` or `ws`; not for later bytes of a request's body
  * @throws {Error} with one line for the operator if the core does not run here
  */
-export function createServer(core: CoreKind, input?: InputWatch): HttpServer {
+export function createServer(core: CoreKind, input?: InputNotifier): HttpServer {
   const server = core === 'uws' ? createUwsServer() : createNodeServer();
   return input === undefined ? server : { ...server, app: withInput(server.app, input) };
 }
 
-function withInput(app: CoreApp, input: InputWatch): CoreApp {
+function withInput(app: CoreApp, input: InputNotifier): CoreApp {
   return {
     ...app,
     any: (pattern, handler) =>
@@ -27,7 +27,7 @@ function withInput(app: CoreApp, input: InputWatch): CoreApp {
 }
 
 /** The handlers of a behavior that receive something from a client, each preceded by a call of `input`. */
-function handlersWithInput<T>({ upgrade, open, message, ping, pong, close }: SocketBehavior<T>, input: InputWatch): SocketBehavior<T> {
+function handlersWithInput<T>({ upgrade, open, message, ping, pong, close }: SocketBehavior<T>, input: InputNotifier): SocketBehavior<T> {
   const wrap = <A extends unknown[]>(handler: ((...args: A) => unknown) | undefined): { (...args: A): void } | undefined =>
     handler &&
     ((...args) => {

@@ -9,7 +9,7 @@ import { isIsolated, loadPlugin, type LoadedPlugin } from './loading/load.ts';
 import { originOfModule, type PluginOrigin } from './loading/plugin-origin.ts';
 import { PluginThread, type PluginThreadDeps } from './thread/plugin-thread.ts';
 import type { PluginSettings } from './loading/settings.ts';
-import { threadFilters } from './filters/thread-filters.ts';
+import { workerThreadFilters } from './filters/worker-thread-filters.ts';
 
 const ROUTE_MS = 5_000;
 
@@ -48,7 +48,7 @@ async function startIsolated(entry: PluginEntry, deps: PluginThreadDeps): Promis
     settings: info.settings,
     handle: async (request, context) => (await thread.run({ kind: 'route', index }, request, context, ROUTE_MS)) as RouteResponse,
   }));
-  return { name: info.name, filters: threadFilters(info, thread), routes, origin: undefined, close: () => thread.stop() };
+  return { name: info.name, filters: workerThreadFilters(info, thread), routes, origin: undefined, close: () => thread.stop() };
 }
 
 async function setUpLocal(loaded: LoadedPlugin, { services }: PluginThreadDeps): Promise<WebPlugin> {

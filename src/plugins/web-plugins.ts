@@ -4,7 +4,7 @@ import type { PluginEntry } from '../config/plugin-entries.ts';
 import type { Context } from '../domain/context.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Metrics } from '../observability/metrics.ts';
-import type { Passes } from './services/plugin-data.ts';
+import type { RunDeliveryFilters } from './services/plugin-data.ts';
 import { dryServices } from './services/dry-services.ts';
 import { FilterChain } from './filters/filter-chain.ts';
 import { localServices } from './services/local-services.ts';
@@ -33,7 +33,7 @@ export interface WebPlugins {
   readonly filters: FilterChain | undefined;
   readonly routes: readonly PluginRoute[];
   /** Runs the filters of deliveries, and returns whether all let a delivery pass. */
-  readonly passes: Passes;
+  readonly passes: RunDeliveryFilters;
   /** The `use` of the entries whose plugin could not be loaded, although it is optional. */
   readonly missing: readonly string[];
   /** The plugin that is not isolated and whose code is in the stack of an error; null if there is none. */
@@ -53,7 +53,7 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
   const names = new PluginNames();
   const missing: string[] = [];
   let chain: FilterChain | undefined;
-  const passes: Passes = async (...call) => chain?.passes(...call) ?? true;
+  const passes: RunDeliveryFilters = async (...call) => chain?.passes(...call) ?? true;
   for (const entry of inNamingOrder(entries)) {
     if (hasOnlyBackgroundHooks(infoFromManifest(entry))) continue;
     const services = (plugin: string): PluginServices => {

@@ -1,9 +1,9 @@
 /** The result of counting a hit, or of spending from a budget. */
-export interface RateWindow {
+export interface RateLimitResult {
   readonly allowed: boolean;
-  /** Hits that are still allowed after this one. */
+  /** Hits, or units of the budget, that are left. */
   readonly remaining: number;
-  /** Milliseconds until the oldest counted hit leaves the window; after a refusal, until the next hit is allowed. */
+  /** Milliseconds until the oldest hit leaves the window or the budget is full; after a refusal, until the same call is allowed. */
   readonly resetMs: number;
 }
 
@@ -43,13 +43,13 @@ export interface Shared {
    * Counts a hit if fewer than `limit` were counted in the `windowMs` before `now` (`Clock.monotonic`). The window slides: at
    * most `limit` hits are allowed in any interval of that length. A refused hit is not counted.
    */
-  hit(key: string, limit: number, windowMs: number, now: number): Promise<RateWindow>;
+  hit(key: string, limit: number, windowMs: number, now: number): Promise<RateLimitResult>;
   /**
    * Spends an amount if the budget of the key has that much left, or is full: an amount above the limit needs a full budget.
    * `remaining` is what is left, in units of the amount, and `resetMs` the time until the budget is full; after a refusal,
    * until the same amount is allowed. The keys are separate from those of `hit`.
    */
-  spend(key: string, budget: Budget): Promise<RateWindow>;
+  spend(key: string, budget: Budget): Promise<RateLimitResult>;
   /** Deletes windows without a hit since `before` (`Clock.monotonic`), and budgets that were full by then. */
   sweepWindows(before: number): Promise<void>;
 

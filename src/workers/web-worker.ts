@@ -5,7 +5,7 @@ import { writeKeyUses } from '../domain/access/key-uses.ts';
 import type { ServerStatus } from '../http/health.ts';
 import type { HttpServer } from '../net/core.ts';
 import { chooseCore, type CoreChoice } from '../net/core-check.ts';
-import { InputWatch, pollBatches } from '../net/input-watch.ts';
+import { InputNotifier, pollBatches } from '../net/input-notifier.ts';
 import { createServer } from '../net/listen.ts';
 import { attachHttp, type Http } from '../http/server.ts';
 import type { Metrics } from '../observability/metrics.ts';
@@ -82,7 +82,7 @@ interface Parts {
 export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics, traces, plugins, missingPlugins = () => 0 }: WebWorkerOptions): Promise<WebWorker> {
   const core = await requireCore(config);
   const status: ServerStatus = { draining: false, missingPlugins };
-  const input = new InputWatch(ctx.store.expireOnInput(), pollBatches(core.kind));
+  const input = new InputNotifier(ctx.store.expireOnInput(), pollBatches(core.kind));
   const server = createServer(core.kind, input);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });
   const demo = config.demo ? await (await import('../demo/demo.ts')).startDemo(ctx, DEMO_ENVIRONMENT) : undefined;

@@ -3,7 +3,7 @@ import { CollabError } from '../../src/client/errors.ts';
 import type { RoomSnapshot } from '../../src/client/room/snapshot.ts';
 import type { CollabSession } from '../../src/client/session/session.ts';
 import { nameOf } from '../../src/client/shared/identity.ts';
-import { Stream } from '../../src/client/shared/stream.ts';
+import { ReplayBuffer } from '../../src/client/shared/replay-buffer.ts';
 import { sharedSocketsOf } from '../../src/client/shared-socket.ts';
 import type { Welcome } from '../../src/model/frames.ts';
 import { Random } from '../fuzz/random.ts';
@@ -244,12 +244,12 @@ t.test('tokens that differ in their times and ids share a connection; those of o
 
 t.test('a position is resumed only while every frame after it is kept', (t) => {
   const welcome: Welcome = { connectionId: 'cn_1', userId: 'ann', environmentId: 'env_1', epoch: 'e', seq: 10, recovered: true, heartbeatMs: 1, maxMessageBytes: 65_536, tokenExpiresAt: '', serverTime: '' };
-  const begin = (stream: Stream, query: string): [boolean, number, string[]] => {
-    const { seq, texts: [first = '', ...rest] } = stream.begin(`wss://a.example${query}`);
+  const begin = (stream: ReplayBuffer, query: string): [boolean, number, string[]] => {
+    const { seq, texts: [first = '', ...rest] } = stream.startAt(`wss://a.example${query}`);
     const { data } = JSON.parse(first) as { data: Welcome };
     return [data.recovered, seq, rest];
   };
-  const stream = new Stream(welcome, 7);
+  const stream = new ReplayBuffer(welcome, 7);
   stream.add(8, '8');
   t.strictSame(begin(stream, '?epoch=e&since=7'), [true, 7, ['8']]);
   t.strictSame(begin(stream, '?epoch=e&since=9'), [true, 9, []], 'what is still to come follows');

@@ -2,7 +2,7 @@ import t from 'tap';
 import { listEvents, parseEventsQuery } from '../../src/domain/events/events.ts';
 import { countRequest } from '../../src/domain/quotas/count-request.ts';
 import { deleteUser, getUser, listUsers, putUser, recordUserFromToken } from '../../src/domain/users/users.ts';
-import { countSockets, isOnline } from '../../src/domain/users/online.ts';
+import { adjustSocketCount, isOnline } from '../../src/domain/users/online.ts';
 import type { EventEnvelope } from '../../src/model/event.ts';
 import type { User } from '../../src/model/user.ts';
 import { addComment, createWorld, itemsOf, query, START, startThread, type World } from './world.ts';
@@ -107,11 +107,11 @@ await t.test('a token that is used again is compared again only with a record th
 
 await t.test('a user is online while a connection is open on any worker', async (t) => {
   const world = await createWorld(t);
-  t.equal(await countSockets(world.ctx, world.environment, 'ann', null, 'w1', 1), 1);
-  t.equal(await countSockets(world.peer, world.environment, 'ann', null, 'w2', 1), 2);
+  t.equal(await adjustSocketCount(world.ctx, world.environment, 'ann', null, 'w1', 1), 1);
+  t.equal(await adjustSocketCount(world.peer, world.environment, 'ann', null, 'w2', 1), 2);
   t.match(JSON.parse(await getUser(world.ctx, world.backend, 'ann')), { user: { online: true } });
-  await countSockets(world.ctx, world.environment, 'ann', null, 'w1', -1);
-  await countSockets(world.ctx, world.environment, 'ann', null, 'w2', -1);
+  await adjustSocketCount(world.ctx, world.environment, 'ann', null, 'w1', -1);
+  await adjustSocketCount(world.ctx, world.environment, 'ann', null, 'w2', -1);
   t.notOk(await isOnline(world.ctx, world.environment, 'ann'));
 });
 

@@ -1,5 +1,5 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import type { Budget, RateWindow, Shared, SharedRecord } from '../../src/ports/shared.ts';
+import type { Budget, RateLimitResult, Shared, SharedRecord } from '../../src/ports/shared.ts';
 
 type Method = keyof Shared;
 
@@ -31,11 +31,11 @@ export class DelayedShared implements Shared {
     return { reached: made, release };
   }
 
-  hit(key: string, limit: number, windowMs: number, now: number): Promise<RateWindow> {
+  hit(key: string, limit: number, windowMs: number, now: number): Promise<RateLimitResult> {
     return this.#delayed('hit', () => this.#shared.hit(key, limit, windowMs, now));
   }
 
-  spend(key: string, budget: Budget): Promise<RateWindow> {
+  spend(key: string, budget: Budget): Promise<RateLimitResult> {
     return this.#delayed('spend', () => this.#shared.spend(key, budget));
   }
 

@@ -208,13 +208,13 @@ t.test('a credential confined to rooms sees and counts those of its rooms', asyn
 });
 
 t.test('notifications are kept for 90 days', async (t) => {
-  const { InboxPruning } = await import('../../src/workers/background/inbox-pruning.ts');
+  const { InboxSweep } = await import('../../src/workers/background/inbox-sweep.ts');
   const { tenant, mention } = await scene();
   await mention('bob');
   service.clock.advance(89 * 86_400_000);
   const kept = await mention('bob');
   service.clock.advance(2 * 86_400_000);
-  await new InboxPruning(service.ctx).run();
+  await new InboxSweep(service.ctx).run();
   const { unreadCount, items } = await inboxOf(tenant, 'bob');
   t.strictSame(items.map(({ commentId }) => commentId), [kept]);
   t.equal(unreadCount, 1);

@@ -10,7 +10,7 @@ import { Metrics } from '../../src/observability/metrics.ts';
 import { receivedError, sentError } from '../../src/plugins/thread/messages.ts';
 import type { BatchConsumer, ConsumedEvent, Consumer } from '../../src/workers/background/consumer.ts';
 import { Consumers } from '../../src/workers/background/consumers.ts';
-import { retainEvents } from '../../src/workers/background/event-retention.ts';
+import { trimExpiredEvents } from '../../src/workers/background/event-retention.ts';
 import { addComment, createWorld, startThread, type World } from '../domain/world.ts';
 import { afterNow } from '../helpers/after-now.ts';
 import { until } from '../helpers/cluster.ts';
@@ -336,7 +336,7 @@ t.test('retention keeps what a consumer has yet to handle, up to a bound, and re
   await stuck.consumers.start();
   for (let n = 0; n < 12; n++) await addComment(world, threadId);
   world.clock.advance(48 * 3_600_000);
-  const retain = (retentionCount: number): Promise<void> => retainEvents(world.ctx, stream, { retentionHours: 1, retentionCount }, stuck.consumers.lowestConsumerCursor(stream));
+  const retain = (retentionCount: number): Promise<void> => trimExpiredEvents(world.ctx, stream, { retentionHours: 1, retentionCount }, stuck.consumers.lowestConsumerCursor(stream));
   await retain(2);
   t.equal(await store.oldestSeq(stream), cursor + 1, 'what it has handled goes, the rest stays');
   await retain(1);

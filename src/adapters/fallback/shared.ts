@@ -1,4 +1,4 @@
-import type { Budget, SharedRecord, RateWindow, Shared } from '../../ports/shared.ts';
+import type { Budget, SharedRecord, RateLimitResult, Shared } from '../../ports/shared.ts';
 import { isDiskFailure } from '../lmdb/env/commit-failure.ts';
 import { MemoryShared } from '../memory/shared.ts';
 
@@ -32,7 +32,7 @@ export class FallbackShared implements Shared {
     this.#shared = shared;
   }
 
-  async hit(key: string, limit: number, windowMs: number, now: number): Promise<RateWindow> {
+  async hit(key: string, limit: number, windowMs: number, now: number): Promise<RateLimitResult> {
     if (this.#hasPending) await this.#writePending();
     try {
       return await this.#shared.hit(key, limit, windowMs, now);
@@ -42,7 +42,7 @@ export class FallbackShared implements Shared {
     }
   }
 
-  async spend(key: string, budget: Budget): Promise<RateWindow> {
+  async spend(key: string, budget: Budget): Promise<RateLimitResult> {
     try {
       return await this.#shared.spend(key, budget);
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { Database as Table, RootDatabase } from 'lmdb';
-import type { SharedRecord, RateWindow, Shared } from '../../ports/shared.ts';
+import type { SharedRecord, RateLimitResult, Shared } from '../../ports/shared.ts';
 import { spendFrom } from '../memory/budget.ts';
 import { openLmdbEnv } from './env/lmdb-env.ts';
 
@@ -144,7 +144,7 @@ function readRecord(stored: { key: string; value: string }): SharedRecord {
  *
  * @returns the window for the caller, and the list to store if the hit was allowed
  */
-function countHit(stored: Buffer | undefined, limit: number, windowMs: number, now: number): { window: RateWindow; hits: Buffer } {
+function countHit(stored: Buffer | undefined, limit: number, windowMs: number, now: number): { window: RateLimitResult; hits: Buffer } {
   const times = stored ?? Buffer.alloc(0);
   let expired = 0;
   while (expired < times.byteLength && times.readDoubleLE(expired) <= now - windowMs) expired += 8;

@@ -17,6 +17,7 @@ export interface LocalBlobsOptions {
 }
 
 const STAGING = '.staging';
+/** The folder of the retention leases. Its name is older than that term. */
 const LEASES_FOLDER = '.holds';
 /** Files whose names begin alike share a folder. Ids begin with their time, so concurrent uploads share a flush of the folder. */
 const FOLDER_LETTERS = 10;
@@ -39,7 +40,7 @@ export class LocalBlobs implements Blobs {
   async stage(): Promise<StagedBlob> {
     if (performance.now() - this.#spaceCheckedAt > SPACE_CHECK_MS) await this.#checkSpace();
     const path = join(this.#options.path, STAGING, randomBytes(12).toString('hex'));
-    return LocalStagedBlob.create(path, (staged, environmentId, name) => this.#place(staged, this.#fileOf(environmentId, name)));
+    return LocalStagedBlob.create(path, (staged, environmentId, name) => this.#moveIntoPlace(staged, this.#fileOf(environmentId, name)));
   }
 
   async stat(environmentId: string, name: string): Promise<BlobStat | undefined> {
@@ -97,7 +98,7 @@ export class LocalBlobs implements Blobs {
   }
 
   isRetained(): Promise<boolean> {
-    return this.#leases.any();
+    return this.#leases.hasActive();
   }
 
   async removeAll(environmentId: string): Promise<void> {
@@ -112,7 +113,7 @@ export class LocalBlobs implements Blobs {
     return join(this.#folderOf(environmentId), checkedName(name).slice(0, FOLDER_LETTERS), name);
   }
 
-  async #place(staged: string, file: string): Promise<void> {
+  async #moveIntoPlace(staged: string, file: string): Promise<void> {
     const folder = dirname(file);
     if (!this.#known.has(folder)) await this.#create(folder);
     try {

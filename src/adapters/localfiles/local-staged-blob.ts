@@ -4,7 +4,7 @@ import { diskFailed, diskFull } from '../../model/errors.ts';
 import type { StagedBlob } from '../../ports/blobs.ts';
 
 /** Moves a finished file to its final path, durably. */
-export type Place = (path: string, environmentId: string, name: string) => Promise<void>;
+export type MoveIntoPlace = (path: string, environmentId: string, name: string) => Promise<void>;
 
 const ATTEMPTS = 3;
 
@@ -12,24 +12,24 @@ const ATTEMPTS = 3;
 export class LocalStagedBlob implements StagedBlob {
   readonly #path: string;
   readonly #handle: FileHandle;
-  readonly #place: Place;
+  readonly #moveIntoPlace: MoveIntoPlace;
   #open = true;
   #placed = false;
   #flushed = false;
 
-  private constructor(path: string, handle: FileHandle, place: Place) {
+  private constructor(path: string, handle: FileHandle, moveIntoPlace: MoveIntoPlace) {
     this.#path = path;
     this.#handle = handle;
-    this.#place = place;
+    this.#moveIntoPlace = moveIntoPlace;
   }
 
   /**
    * Creates a file at `path`, and its folder if that is missing. Rejects with `storage_full` on a full disk, and with
    * `storage_failed` on an I/O error.
    */
-  static async create(path: string, place: Place): Promise<LocalStagedBlob> {
+  static async create(path: string, moveIntoPlace: MoveIntoPlace): Promise<LocalStagedBlob> {
     try {
-      return new LocalStagedBlob(path, await openNew(path), place);
+      return new LocalStagedBlob(path, await openNew(path), moveIntoPlace);
     } catch (error) {
       throw asStorageError(error);
     }
@@ -61,7 +61,7 @@ export class LocalStagedBlob implements StagedBlob {
     if (!this.#flushed) await this.flush();
     try {
       await this.#close();
-      await this.#place(this.#path, environmentId, name);
+      await this.#moveIntoPlace(this.#path, environmentId, name);
       this.#placed = true;
     } catch (error) {
       throw asStorageError(error);

@@ -29,7 +29,7 @@ export async function createRetentionLease(folder: string): Promise<RetentionLea
 }
 
 /** When this process first saw a lease with the time of its last touch. */
-interface Sighting {
+interface Observation {
   readonly touchedAt: number;
   /** As `performance.now()`. */
   readonly since: number;
@@ -41,35 +41,35 @@ interface Sighting {
  */
 export class RetentionLeases {
   readonly #folder: string;
-  #seen: ReadonlyMap<string, Sighting> = new Map();
+  #seen: ReadonlyMap<string, Observation> = new Map();
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
   /** Whether there is a lease of a running process. Removes expired leases and those of ended processes. */
-  async any(): Promise<boolean> {
-    const seen = new Map<string, Sighting>();
+  async hasActive(): Promise<boolean> {
+    const seen = new Map<string, Observation>();
     for (const name of await namesIn(this.#folder)) {
       const file = join(this.#folder, name);
-      const sighting = await this.#sight(name, file);
-      if (sighting === null) await rm(file, { force: true });
-      else seen.set(name, sighting);
+      const observed = await this.#observe(name, file);
+      if (observed === null) await rm(file, { force: true });
+      else seen.set(name, observed);
     }
     this.#seen = seen;
     return seen.size > 0;
   }
 
-  /** Null if the lease has ended or expired. */
-  async #sight(name: string, file: string): Promise<Sighting | null> {
+  /** The state of a lease as observed now; null if it has ended or expired. */
+  async #observe(name: string, file: string): Promise<Observation | null> {
     const [text, found] = await Promise.all([readFile(file, 'utf8').catch(() => ''), stat(file).catch(() => null)]);
     if (found === null) return null;
     const now = performance.now();
     const last = this.#seen.get(name);
-    const sighting = last?.touchedAt === found.mtimeMs ? last : { touchedAt: found.mtimeMs, since: now };
-    if (now - sighting.since > EXPIRY_MS) return null;
+    const observed = last?.touchedAt === found.mtimeMs ? last : { touchedAt: found.mtimeMs, since: now };
+    if (now - observed.since > EXPIRY_MS) return null;
     const holder = parseProcessIdentity(text);
-    return holder === null || livenessOf(holder) !== 'dead' ? sighting : null;
+    return holder === null || livenessOf(holder) !== 'dead' ? observed : null;
   }
 }
 

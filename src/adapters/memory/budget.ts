@@ -1,8 +1,8 @@
-import type { Budget, RateWindow } from '../../ports/shared.ts';
+import type { Budget, RateLimitResult } from '../../ports/shared.ts';
 
 /** A budget after a call of `Shared.spend`: the result, and the time at which the budget is full again, which is all that is stored. */
 export interface SpentBudget {
-  readonly window: RateWindow;
+  readonly window: RateLimitResult;
   readonly fullAt: number;
 }
 

@@ -1,4 +1,4 @@
-import type { Budget, SharedRecord, RateWindow, Shared } from '../../ports/shared.ts';
+import type { Budget, SharedRecord, RateLimitResult, Shared } from '../../ports/shared.ts';
 import { spendFrom } from './budget.ts';
 
 /** Shared memory of a single process. */
@@ -12,7 +12,7 @@ export class MemoryShared implements Shared {
   /** key -> name -> record. */
   readonly #records = new Map<string, Map<string, SharedRecord>>();
 
-  async hit(key: string, limit: number, windowMs: number, now: number): Promise<RateWindow> {
+  async hit(key: string, limit: number, windowMs: number, now: number): Promise<RateLimitResult> {
     const hits = (this.#hits.get(key) ?? []).filter((at) => at > now - windowMs);
     const allowed = hits.length < limit;
     if (allowed) hits.push(now);
@@ -21,7 +21,7 @@ export class MemoryShared implements Shared {
     return { allowed, remaining: Math.max(0, limit - hits.length), resetMs: (leaving ?? now) + windowMs - now };
   }
 
-  async spend(key: string, budget: Budget): Promise<RateWindow> {
+  async spend(key: string, budget: Budget): Promise<RateLimitResult> {
     const { window, fullAt } = spendFrom(this.#budgets.get(key), budget);
     this.#budgets.set(key, fullAt);
     return window;

@@ -1,12 +1,12 @@
 import type { Blobs } from '../../ports/blobs.ts';
-import { type Copied, copyBytes, readFrom, writeNew } from './copy-file.ts';
+import { type CopyResult, copyBytes, withOpenFile, writeNew } from './copy-file.ts';
 
 /**
  * Copies a blob to a file that must not exist, and flushes it. Returns null if the blob does not exist.
  *
  * @throws the reason of `signal` soon after it is aborted; the file may exist then
  */
-export async function blobToFile(blobs: Blobs, environmentId: string, name: string, to: string, signal: AbortSignal): Promise<Copied | null> {
+export async function blobToFile(blobs: Blobs, environmentId: string, name: string, to: string, signal: AbortSignal): Promise<CopyResult | null> {
   signal.throwIfAborted();
   const source = await blobs.open(environmentId, name).catch(async (error: unknown) => {
     if ((await blobs.stat(environmentId, name)) === undefined) return null;
@@ -30,7 +30,7 @@ export async function blobToFile(blobs: Blobs, environmentId: string, name: stri
  * then there is no blob.
  */
 export function fileToBlob(from: string, sha256: string, blobs: Blobs, environmentId: string, name: string): Promise<number | null> {
-  return readFrom(from, async (source) => {
+  return withOpenFile(from, async (source) => {
     const staged = await blobs.stage();
     try {
       const copied = await copyBytes(source, (chunk) => staged.write(chunk));

@@ -8,7 +8,7 @@ import type { BlobReader } from '../../ports/blobs.ts';
 const COPY_BYTES = 1024 * 1024;
 
 /** The result of copying. */
-export interface Copied {
+export interface CopyResult {
   /** SHA-256, hex. */
   readonly sha256: string;
   readonly bytes: number;
@@ -18,12 +18,12 @@ export interface Copied {
 export type ByteSource = Pick<BlobReader, 'read'>;
 
 /** Copies a file to a path that must not exist, and flushes it. Returns null if the file no longer exists. */
-export function copyFile(from: string, to: string): Promise<Copied | null> {
-  return readFrom(from, (source) => writeNew(to, (target) => copyBytes(source, (chunk) => target.writeFile(chunk))));
+export function copyFile(from: string, to: string): Promise<CopyResult | null> {
+  return withOpenFile(from, (source) => writeNew(to, (target) => copyBytes(source, (chunk) => target.writeFile(chunk))));
 }
 
 /** Opens a file, runs `work` and closes the file. Returns null if it does not exist. */
-export async function readFrom<T>(path: string, work: (source: ByteSource) => Promise<T>): Promise<T | null> {
+export async function withOpenFile<T>(path: string, work: (source: ByteSource) => Promise<T>): Promise<T | null> {
   const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
     throw error;
@@ -54,7 +54,7 @@ export async function writeNew<T>(path: string, work: (target: FileHandle) => Pr
 }
 
 /** Reads all bytes of `source` and passes them to `write` in order. */
-export async function copyBytes(source: ByteSource, write: (chunk: Buffer) => Promise<void>): Promise<Copied> {
+export async function copyBytes(source: ByteSource, write: (chunk: Buffer) => Promise<void>): Promise<CopyResult> {
   const hash = createHash('sha256');
   let bytes = 0;
   for (;;) {

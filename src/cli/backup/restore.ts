@@ -19,7 +19,7 @@ import { Failure } from '../failure.ts';
 import { hasStore } from '../shared/folder.ts';
 import { loadFolderConfig } from '../shared/open-store.ts';
 import { invocationOf } from '../shared/invocation.ts';
-import { keyValues, nextSteps, pasteable, printNote, printResult, shellWord } from '../terminal/output.ts';
+import { keyValues, nextSteps, withDirOption, printNote, printResult, shellWord } from '../terminal/output.ts';
 import { bytesText, Progress } from '../terminal/progress.ts';
 import { confirmDestruction } from '../terminal/prompt.ts';
 import { createStagingFolder, replaceData } from './replace-data.ts';
@@ -129,7 +129,7 @@ async function checkStore(path: string, manifest: Manifest, sums: ReadonlyMap<st
     throw new Failure(`The restored store has ${found.records} records and ${found.events} events, but the backup's manifest says ${store.records} and ${store.events}. Nothing was changed.`);
   }
   const lost = lostFiles(recorded, sums).length;
-  if (lost > 0) printNote(`In the backup ${lost === 1 ? 'one file is' : `${lost} files are`} missing or damaged: their comments will show files that cannot be loaded. ${pasteable('`collab doctor` lists them.')}`);
+  if (lost > 0) printNote(`In the backup ${lost === 1 ? 'one file is' : `${lost} files are`} missing or damaged: their comments will show files that cannot be loaded. ${withDirOption('`collab doctor` lists them.')}`);
   return epoch;
 }
 

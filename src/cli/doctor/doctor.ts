@@ -17,7 +17,7 @@ import { addCommand } from '../command.ts';
 import { Failure } from '../failure.ts';
 import { configFile } from '../shared/folder.ts';
 import { invocationOf } from '../shared/invocation.ts';
-import { pasteable, printResult } from '../terminal/output.ts';
+import { withDirOption, printResult } from '../terminal/output.ts';
 
 /** Adds `doctor`. */
 export function register(program: Command): void {
@@ -34,7 +34,7 @@ async function doctor({ deep }: { deep?: true }, command: Command): Promise<void
   const { dir, json } = invocationOf(command);
   const config = tryConfig(dir);
   const found = [...(await ('level' in config ? checkMachine('auto', null) : checkMachine(config.core, runningCore(config)))), ...(await checkConfigured(dir, config, deep === true))];
-  const checks = found.map((check) => ({ ...check, remedy: check.remedy === null ? null : pasteable(check.remedy) }));
+  const checks = found.map((check) => ({ ...check, remedy: check.remedy === null ? null : withDirOption(check.remedy) }));
   const failed = checks.filter(({ level }) => level === 'fail').length;
   printResult(json, { ok: failed === 0, checks }, () => checks.map(line).join('\n'));
   if (failed > 0) throw new Failure(`${failed} of ${checks.length} checks failed.`);

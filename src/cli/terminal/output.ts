@@ -36,7 +36,7 @@ export function keyValues(pairs: readonly (readonly [name: string, value: string
 
 /** Formats the next steps, to follow a result. `collab` commands are shown as they can be called here, on the same folder. */
 export function nextSteps(...lines: readonly string[]): string {
-  return `\nNext:\n${lines.map((line) => `  ${asInvoked(line)}`).join('\n')}`;
+  return `\nNext:\n${lines.map((line) => `  ${toInvokedCommand(line)}`).join('\n')}`;
 }
 
 /** The beginning of a text, for a table. */
@@ -53,7 +53,7 @@ export function shellWord(text: string): string {
  * Replaces `collab` at the start of a command line by the way this process was called, because it may not be installed, and
  * adds the folder that was given with --dir. Other lines are returned as they are.
  */
-export function asInvoked(line: string): string {
+export function toInvokedCommand(line: string): string {
   if (!line.startsWith('collab ')) return line;
   return `${programName(process.argv[1] ?? '')}${onSameFolder(line).slice('collab'.length)}`;
 }
@@ -62,7 +62,7 @@ export function asInvoked(line: string): string {
  * Adds the folder that was given with --dir to each command in a text that tells the operator what to do. Commands are in
  * backticks (`collab doctor`); nothing else changes. Not for texts that contain input, or name a command without asking for it.
  */
-export function pasteable(text: string): string {
+export function withDirOption(text: string): string {
   return text.split('`').map((part, index) => (index % 2 === 1 && part.startsWith('collab ') ? onSameFolder(part) : part)).join('`');
 }
 
@@ -82,11 +82,11 @@ function programName(script: string): string {
 
 /** Formats a failure as one JSON document in a line, for callers that asked for JSON. */
 export function failureJson({ code, message, remedies }: Failure): string {
-  return JSON.stringify({ error: { code, message, remedies: remedies.map(pasteable) } });
+  return JSON.stringify({ error: { code, message, remedies: remedies.map(withDirOption) } });
 }
 
 /** Formats a failure: what happened, then what to do. */
 export function renderFailure(failure: Failure): string {
-  const remedies = failure.remedies.map((remedy) => `  → ${pasteable(remedy)}`);
+  const remedies = failure.remedies.map((remedy) => `  → ${withDirOption(remedy)}`);
   return [`collab: ${failure.message}`, ...remedies].join('\n');
 }

@@ -4,7 +4,7 @@ import { Failure, usageFailure } from '../failure.ts';
 import { InterruptedError } from './interruption.ts';
 
 /** A destructive action that needs a confirmation. */
-export interface Destruction {
+export interface ConfirmationPrompt {
   /** A sentence about the loss: `This deletes the environment staging with all its threads.` */
   readonly warning: string;
   /** The text that the user has to type to confirm. */
@@ -28,7 +28,7 @@ const standardTerminal: Terminal = { input: process.stdin, output: process.stder
  * @throws {Failure} on another answer or none (Ctrl-D), and if there is no terminal
  * @throws {InterruptedError} on Ctrl-C
  */
-export async function confirmDestruction({ warning, answer, yes }: Destruction, { input, output }: Terminal = standardTerminal): Promise<void> {
+export async function confirmDestruction({ warning, answer, yes }: ConfirmationPrompt, { input, output }: Terminal = standardTerminal): Promise<void> {
   if (yes) return;
   if (input.isTTY !== true) {
     throw usageFailure(`${warning} It needs a confirmation, but there is no terminal to ask on. Nothing was changed.`, 'Add --yes to confirm.');

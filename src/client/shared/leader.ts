@@ -3,7 +3,7 @@ import type { Globals, Locks } from '../platform.ts';
 import { identityOf, tokenOf } from './identity.ts';
 import { type FromLeader, lockOf, type ToLeader } from './messages.ts';
 import { SharedRequests } from './requests.ts';
-import { positionOf, Stream } from './stream.ts';
+import { positionOf, ReplayBuffer } from './replay-buffer.ts';
 import { Upstream } from './upstream.ts';
 
 /** A message of the leader without its number. */
@@ -47,7 +47,7 @@ export class Leader {
   readonly #tabs = new Map<string, Tab>();
   #upstream: Upstream | null = null;
   #opener: Tab | null = null;
-  #stream: Stream | null = null;
+  #stream: ReplayBuffer | null = null;
   #requests: SharedRequests | null = null;
 
   constructor(deps: LeaderDeps) {
@@ -95,9 +95,9 @@ export class Leader {
     else this.#begin(tab, this.#stream);
   }
 
-  #begin(tab: Tab, stream: Stream): void {
+  #begin(tab: Tab, stream: ReplayBuffer): void {
     tab.isOpen = true;
-    this.#emit({ type: 'welcome', to: tab.id, ...stream.begin(tab.url) });
+    this.#emit({ type: 'welcome', to: tab.id, ...stream.startAt(tab.url) });
   }
 
   #send(from: string, text: string): void {
@@ -175,7 +175,7 @@ export class Leader {
 
   #welcomed({ data }: ServerFrame & { readonly type: 'welcome' }): void {
     if (this.#upstream === null || this.#opener === null) return;
-    this.#stream = new Stream(data, positionOf(this.#opener.url).since);
+    this.#stream = new ReplayBuffer(data, positionOf(this.#opener.url).since);
     this.#requests = new SharedRequests(this.#upstream, data, (to, text) => this.#frame(text, to));
     for (const tab of this.#tabs.values()) this.#begin(tab, this.#stream);
   }

@@ -99,7 +99,7 @@ export class SharedRequests {
     this.#upstream.send(message.type, JSON.stringify({ ...message, id: this.#lastId }));
   }
 
-  /** The server does not send it back to the connection that it came from. */
+  /** Delivers a broadcast to the sockets of the other tabs, because the server does not send it back to this connection. */
   #broadcast(socketId: string, roomId: string, data: unknown): void {
     const others = [...this.members.of(roomId)].filter((id) => id !== socketId);
     const { userId, connectionId } = this.#welcome;

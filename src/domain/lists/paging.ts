@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { pauseInLongTurn } from '../../lib/concurrency/long-turn.ts';
+import { yieldToEventLoop } from '../../lib/concurrency/event-loop.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { Entry, Reader } from '../../ports/store.ts';
 import type { ListQuery, Page } from './list-query.ts';
@@ -84,7 +84,7 @@ async function readRows<T>(reader: Reader, query: ListQuery, cursor: RowKey | nu
       const loaded = list.load(entry);
       const item = loaded instanceof Promise ? await loaded : loaded;
       read += 1;
-      if (read % ITEMS_PER_CHECK === 0) await pauseInLongTurn();
+      if (read % ITEMS_PER_CHECK === 0) await yieldToEventLoop();
       if (item === null) continue;
       if (list.matches !== null && !(await list.matches(item))) continue;
       const tilde = entry.key.indexOf('~');
@@ -114,7 +114,7 @@ async function renderPage<T>(query: ListQuery, list: IndexedList<T>, limit: numb
     if (texts.length === limit) break;
     const rendered = list.text(item, remaining);
     const text = rendered instanceof Promise ? await rendered : rendered;
-    if (texts.length % ITEMS_PER_CHECK === ITEMS_PER_CHECK - 1) await pauseInLongTurn();
+    if (texts.length % ITEMS_PER_CHECK === ITEMS_PER_CHECK - 1) await yieldToEventLoop();
     if (text === null || text.length > remaining) {
       if (list.bound !== undefined) throw list.bound.tooLong();
       if (text === null || texts.length > 0) break;

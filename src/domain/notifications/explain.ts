@@ -7,7 +7,7 @@ import { streamOf } from '../events/streams.ts';
 import { findParticipants, readFollowers } from './followers.ts';
 import { notificationKey, readNotification } from './notification-records.ts';
 import { readNotified } from './notified-users.ts';
-import { decide, hasTakenPart, maySeeRoom, readRecipient, type SuppressionReason, stateOf } from './recipients.ts';
+import { decideNotification, isParticipant, maySeeRoom, readRecipient, type SuppressionReason, stateOf } from './recipients.ts';
 import { readSettings } from './settings.ts';
 
 /** The name of the consumer that notifies users. */
@@ -53,7 +53,7 @@ export async function explainNotification(ctx: Context, environment: Environment
   const choice = followers.choices.get(userId);
   const isAuthor = comment.userId === userId;
   const isMentioned = comment.mentions.includes(userId);
-  const decision = decide({ user, roomId, isActor: isAuthor, isMentioned, participation, choice, at: createdAt });
+  const decision = decideNotification({ user, roomId, isActor: isAuthor, isMentioned, participation, choice, at: createdAt });
   const notified = (await readNotified(ctx.store, environment.id, threadId, commentId)).filter(({ users }) => users.includes(userId));
   const stored = notified[0] === undefined ? undefined : await readNotification(ctx.store, environment.id, userId, notificationKey(userId, commentId, notified[0].at));
   return {
@@ -63,7 +63,7 @@ export async function explainNotification(ctx: Context, environment: Environment
     roomId,
     isAuthor,
     isMentioned,
-    isParticipant: hasTakenPart(user, participation),
+    isParticipant: isParticipant(user, participation),
     subscription: stateOf(user, choice),
     isKnown: user !== null,
     maySeeRoom: maySeeRoom(user, roomId),

@@ -9,7 +9,7 @@ import { scanEntries } from '../records/scan.ts';
 
 const PARTICIPANT_PREFIX = 'p/';
 /** Prefix of the keys of the users' choices. */
-export const CHOICE_PREFIX = 's/';
+export const SUBSCRIPTION_PREFIX = 's/';
 /** Exists once all participants are recorded: threads of imports and of earlier versions have comments without such records. */
 const COMPLETE_KEY = 'complete';
 
@@ -22,7 +22,7 @@ export interface Participation {
 }
 
 /** The choice of a user for a thread. */
-export interface Choice {
+export interface ThreadSubscription {
   readonly state: SubscriptionState;
   /** ISO time of the choice. */
   readonly at: string;
@@ -33,7 +33,7 @@ export interface Followers {
   /** Whether every author of a comment has a record, as by `markComplete`; otherwise read `findParticipants` too. */
   readonly isComplete: boolean;
   readonly participants: ReadonlyMap<string, Participation>;
-  readonly choices: ReadonlyMap<string, Choice>;
+  readonly choices: ReadonlyMap<string, ThreadSubscription>;
 }
 
 /** The recorded followers of a thread, read once per change. */
@@ -41,12 +41,12 @@ export function readFollowers({ store }: Context, environmentId: string, threadI
   const partition = followersOf(environmentId, threadId);
   return store.cached(`followers ${partition}`, [partition], async () => {
     const participants = new Map<string, Participation>();
-    const choices = new Map<string, Choice>();
+    const choices = new Map<string, ThreadSubscription>();
     let isComplete = false;
     for await (const { key, value } of scanEntries(store, partition)) {
       if (key === COMPLETE_KEY) isComplete = true;
       else if (key.startsWith(PARTICIPANT_PREFIX)) participants.set(unescapeId(key.slice(PARTICIPANT_PREFIX.length)), parseParticipation(value));
-      else choices.set(unescapeId(key.slice(CHOICE_PREFIX.length)), JSON.parse(value) as Choice);
+      else choices.set(unescapeId(key.slice(SUBSCRIPTION_PREFIX.length)), JSON.parse(value) as ThreadSubscription);
     }
     return { isComplete, participants, choices };
   });
@@ -73,8 +73,8 @@ export function markComplete(tx: Transaction, environmentId: string, threadId: s
 }
 
 /** Stores the choice of a user for a thread. */
-export function putChoice(tx: Transaction, environmentId: string, threadId: string, userId: string, choice: Choice): void {
-  tx.put(followersOf(environmentId, threadId), CHOICE_PREFIX + escapeId(userId), JSON.stringify(choice));
+export function putThreadSubscription(tx: Transaction, environmentId: string, threadId: string, userId: string, choice: ThreadSubscription): void {
+  tx.put(followersOf(environmentId, threadId), SUBSCRIPTION_PREFIX + escapeId(userId), JSON.stringify(choice));
 }
 
 function parseParticipation(text: string): Participation {

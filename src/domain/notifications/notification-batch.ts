@@ -5,7 +5,7 @@ import type { Transaction } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
 import { findParticipants, type Followers, markComplete, type Participation, putParticipant, readFollowers } from './followers.ts';
 import { createNotifications, isShown, readCurrent, type Recipient } from './create-notifications.ts';
-import { decide, readRecipient, type RecipientUser } from './recipients.ts';
+import { decideNotification, readRecipient, type RecipientUser } from './recipients.ts';
 
 /** Notifications after which a batch is written. */
 const FULL = 1_000;
@@ -112,7 +112,7 @@ export class NotificationBatch {
     for (const userId of candidates) {
       const { user, inApp } = await this.#userOf(userId);
       const participation = added.get(userId) ?? recorded.participants.get(userId);
-      const decision = decide({
+      const decision = decideNotification({
         user,
         roomId: event.roomId ?? '',
         isActor: userId === comment.userId,

@@ -7,7 +7,7 @@ import { createNotifications, emitNotification, isShown, readCurrent, type Recip
 import { readFollowers } from './followers.ts';
 import { addNotification, notificationKey, readNotification, removeNotification, replaceNotification, type StoredNotification } from './notification-records.ts';
 import { readNotified } from './notified-users.ts';
-import { decide, readRecipient } from './recipients.ts';
+import { decideNotification, readRecipient } from './recipients.ts';
 
 /**
  * Notifies the users whom an edited comment mentions, except its editor. A user who has an unread notification of the comment
@@ -44,7 +44,7 @@ async function mentionedBy(ctx: Context, environment: Environment, event: EventE
   for (const userId of mentions) {
     const { user, inApp } = await readRecipient(ctx.store, environment.id, userId);
     const facts = { user, roomId: event.roomId ?? '', isActor: userId === editorId, isMentioned: true, participation: undefined, choice: choices.get(userId), at: event.at };
-    if (!('kind' in decide(facts))) continue;
+    if (!('kind' in decideNotification(facts))) continue;
     const recipient = { userId, kind: 'mention', inApp: inApp.mention } as const;
     recipients.push({ ...recipient, inApp: await isShown(ctx, environment, event, id, editorId, recipient) });
   }

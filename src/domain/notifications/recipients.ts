@@ -3,7 +3,7 @@ import type { User } from '../../model/user.ts';
 import { inScope } from '../../model/room.ts';
 import type { Reader } from '../../ports/store.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
-import type { Choice, Participation } from './followers.ts';
+import type { ThreadSubscription, Participation } from './followers.ts';
 import { IN_APP, readSettings } from './settings.ts';
 
 /** The state of a possible recipient. */
@@ -24,7 +24,7 @@ export interface RecipientFacts {
   /** The user's first comment in the thread, if that is earlier than the comment; undefined for an edit, which notifies only those it mentions. */
   readonly participation: Participation | undefined;
   /** The user's choice for the thread. */
-  readonly choice: Choice | undefined;
+  readonly choice: ThreadSubscription | undefined;
   /** ISO time of the comment or edit. */
   readonly at: string;
 }
@@ -33,10 +33,10 @@ export interface RecipientFacts {
 export type SuppressionReason = 'actor' | 'not_following' | 'unsubscribed' | 'muted' | 'unknown_user' | 'room';
 
 /** The kind of notification, or why there is none. */
-export type Decision = { readonly kind: NotificationKind } | { readonly suppressed: SuppressionReason };
+export type NotificationDecision = { readonly kind: NotificationKind } | { readonly suppressed: SuppressionReason };
 
 /** Whether a user is notified of a comment. The preferences do not matter here: they decide which channels deliver it. */
-export function decide({ user, roomId, isActor, isMentioned, participation, choice, at }: RecipientFacts): Decision {
+export function decideNotification({ user, roomId, isActor, isMentioned, participation, choice, at }: RecipientFacts): NotificationDecision {
   if (isActor) return { suppressed: 'actor' };
   const state = stateOf(user, choice);
   const kind = isMentioned ? 'mention' : 'reply';
@@ -44,7 +44,7 @@ export function decide({ user, roomId, isActor, isMentioned, participation, choi
   if (silence === 'muted') return { suppressed: silence };
   if (!isMentioned) {
     const subscribed = choice !== undefined && state === 'subscribed' && choice.at <= at;
-    if (!subscribed && !hasTakenPart(user, participation)) return { suppressed: user === null && participation !== undefined ? 'unknown_user' : 'not_following' };
+    if (!subscribed && !isParticipant(user, participation)) return { suppressed: user === null && participation !== undefined ? 'unknown_user' : 'not_following' };
     if (silence !== null) return { suppressed: silence };
   }
   if (!maySeeRoom(user, roomId)) return { suppressed: 'room' };
@@ -66,12 +66,12 @@ function silenceOf(state: SubscriptionState, kind: NotificationKind): 'muted' | 
 }
 
 /** A user's choice for a thread. A choice from before the user was erased does not count, even if the user was created again. */
-export function stateOf(user: User | null, choice: Choice | undefined): SubscriptionState {
+export function stateOf(user: User | null, choice: ThreadSubscription | undefined): SubscriptionState {
   return choice === undefined || user === null || user.createdAt > choice.at ? 'default' : choice.state;
 }
 
 /** Whether a user is a participant. An erased user is not, nor one who came back and has not commented since. */
-export function hasTakenPart(user: User | null, participation: Participation | undefined): boolean {
+export function isParticipant(user: User | null, participation: Participation | undefined): boolean {
   return user !== null && participation !== undefined && user.createdAt <= participation.at;
 }
 

@@ -36,7 +36,7 @@ export async function removeUserNotifications(ctx: Context, environmentId: strin
 }
 
 /** Removes the notifications of a user that are older than `NOTIFICATION_TTL_MS`, and returns their number. */
-export async function pruneInbox(ctx: Context, environmentId: string, userId: string): Promise<number> {
+export async function sweepInbox(ctx: Context, environmentId: string, userId: string): Promise<number> {
   const cutoff = ctx.clock.now() - NOTIFICATION_TTL_MS;
   let removed = 0;
   for (const prefix of [SHOWN_PREFIX, HIDDEN_PREFIX]) {

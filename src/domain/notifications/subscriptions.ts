@@ -10,7 +10,7 @@ import { type Idempotency, type IdempotentResponse, withIdempotency } from '../i
 import { checkId } from '../input/bounds.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 import { escapeId, THREAD_KEY, usersOf } from '../records/partitions.ts';
-import { putChoice, readFollowers } from './followers.ts';
+import { putThreadSubscription, readFollowers } from './followers.ts';
 import { requireOwnUser } from './own-user.ts';
 import { readRecipient, stateOf } from './recipients.ts';
 
@@ -33,7 +33,7 @@ export async function changeSubscription(ctx: Context, actor: Actor, threadId: s
     requireRoomAccess(actor, parseThread(await tx.get(partition, THREAD_KEY)).roomId);
     if (actor.kind === 'backend' && (await tx.get(usersOf(id), escapeId(userId))) === undefined) throw new CollabError('unknown_user', `Unknown user: ${userId}. Create the user with PUT /users/${escapeId(userId)}`);
     const state = states[action];
-    putChoice(tx, id, threadId, userId, { state, at: timestamp(ctx.clock.now()) });
+    putThreadSubscription(tx, id, threadId, userId, { state, at: timestamp(ctx.clock.now()) });
     return { status: 200, body: JSON.stringify({ threadId, userId, state }) };
   });
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { CollabError } from '../../model/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { RateWindow, Shared } from '../../ports/shared.ts';
+import type { RateLimitResult, Shared } from '../../ports/shared.ts';
 import { actorKey } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 
@@ -40,7 +40,7 @@ export async function chargeBudget(ctx: BudgetContext, actor: Actor, budget: Act
   if (budget.perMinute > 0) await spend(ctx, actor, budget, amount, true);
 }
 
-function spend({ shared, clock }: BudgetContext, actor: Actor, { name, perMinute }: ActorBudget, amount: number, overdraw: boolean): Promise<RateWindow> {
+function spend({ shared, clock }: BudgetContext, actor: Actor, { name, perMinute }: ActorBudget, amount: number, overdraw: boolean): Promise<RateLimitResult> {
   // Hashed, since an id may contain any characters and be longer than a key.
   const key = `${name}/${hash('sha256', actorKey(actor), 'base64url').slice(0, 22)}`;
   return shared.spend(key, { amount, limit: perMinute, windowMs: WINDOW_MS, now: clock.monotonic(), overdraw });

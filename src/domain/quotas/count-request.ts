@@ -1,6 +1,6 @@
 import { addressBlock, normaliseAddress } from '../../lib/addresses/client-address.ts';
 import { Networks } from '../../lib/addresses/networks.ts';
-import type { RateWindow } from '../../ports/shared.ts';
+import type { RateLimitResult } from '../../ports/shared.ts';
 import type { Context } from '../context.ts';
 
 /** The part of the configuration that this needs. */
@@ -14,7 +14,7 @@ export type RequestSource =
   | { readonly kind: 'key'; readonly keyId: string; readonly limit: number };
 
 /** The state of a rate window, with its name and limit. A limit of 0 means that nothing was counted and everything is allowed. */
-export type CountedWindow = RateWindow & { readonly policy: 'default' | 'login' | 'files'; readonly limit: number };
+export type CountedWindow = RateLimitResult & { readonly policy: 'default' | 'login' | 'files'; readonly limit: number };
 
 const WINDOW_MS = 60_000;
 /** Login attempts per address and minute. No setting changes this. */

@@ -111,14 +111,16 @@ export const pluginJobsOf = (environmentId: string, plugin: string, queue: strin
 export const inboxOf = (environmentId: string, userId: string): string => `e/${environmentId}/inbox/${escapeId(userId)}`;
 /** `<commentId>~<seq>~<n>` -> NotifiedUsers: who was notified of each comment of a thread (notified-users.ts). */
 export const notifiedOf = (environmentId: string, threadId: string): string => `e/${environmentId}/notified/${threadId}`;
-/** The followers of a thread: `p/<escapeId(userId)>` -> participation, `s/<escapeId(userId)>` -> Subscription, `complete` (followers.ts). */
+/** The followers of a thread: `p/<escapeId(userId)>` -> Participation, `s/<escapeId(userId)>` -> ThreadSubscription, `complete` (followers.ts). */
 export const followersOf = (environmentId: string, threadId: string): string => `e/${environmentId}/followers/${threadId}`;
 /** escapeId(userId) -> notification settings that differ from the defaults. */
 export const notificationSettingsOf = (environmentId: string): string => `e/${environmentId}/notifyset`;
 
 /** The key of the record at a position of a chain. */
 export const auditKey = (seq: number): string => String(seq).padStart(12, '0');
+/** The key of the last hash of a chain. */
 export const AUDIT_HEAD_KEY = 'head';
+// The fixed keys, and the prefixes of keys, in the partitions above.
 export const ROOM_KEY = 'room';
 export const THREAD_KEY = 'thread';
 export const STATS_KEY = 'stats';

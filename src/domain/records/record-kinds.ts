@@ -1,5 +1,5 @@
 /** The treatment of a kind of record in exports. */
-export type Treatment =
+export type ExportTreatment =
   /** It is in the export. */
   | 'exported'
   /** An import derives it from the exported records. */
@@ -13,7 +13,7 @@ interface RecordKind {
   readonly partition: RegExp;
   /** Matches the keys, if a partition contains several kinds. */
   readonly key?: RegExp;
-  readonly treatment: Treatment;
+  readonly treatment: ExportTreatment;
 }
 
 /** All kinds of records outside environments. */

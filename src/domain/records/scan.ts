@@ -1,4 +1,4 @@
-import { pauseInLongTurn } from '../../lib/concurrency/long-turn.ts';
+import { yieldToEventLoop } from '../../lib/concurrency/event-loop.ts';
 import type { Entry, RangeOptions, Store } from '../../ports/store.ts';
 
 /** Records per read: a long read would make the store's file grow by all concurrent writes. */
@@ -15,7 +15,7 @@ export async function* scanSlices(store: Store, partition: string, { prefix, rev
     if (slice.length > 0) yield slice;
     if (slice.length < limit) return;
     after = slice.at(-1)?.key;
-    await pauseInLongTurn();
+    await yieldToEventLoop();
   }
 }
 

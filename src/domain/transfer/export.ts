@@ -7,7 +7,7 @@ import { parseThreadStats } from '../../model/thread.ts';
 import type { Store } from '../../ports/store.ts';
 import { decodeCommentId } from '../comments/comment-location.ts';
 import type { Context } from '../context.ts';
-import { CHOICE_PREFIX } from '../notifications/followers.ts';
+import { SUBSCRIPTION_PREFIX } from '../notifications/followers.ts';
 import { HIDDEN_PREFIX, SHOWN_PREFIX } from '../notifications/notification-records.ts';
 import { CHUNK_BYTES, EXPORT_FORMAT, type LineType } from './export-format.ts';
 import {
@@ -74,8 +74,8 @@ async function* notificationLines(store: Store, environmentId: string): AsyncIte
   }
   const followers = followersOf(environmentId, '');
   for await (const partition of scanPartitions(store, followers)) {
-    for await (const { key, value } of scanEntries(store, partition, CHOICE_PREFIX)) {
-      const ids = `"threadId":${JSON.stringify(partition.slice(followers.length))},"userId":${JSON.stringify(unescapeId(key.slice(CHOICE_PREFIX.length)))}`;
+    for await (const { key, value } of scanEntries(store, partition, SUBSCRIPTION_PREFIX)) {
+      const ids = `"threadId":${JSON.stringify(partition.slice(followers.length))},"userId":${JSON.stringify(unescapeId(key.slice(SUBSCRIPTION_PREFIX.length)))}`;
       yield renderLine('subscription', canonicalJson(value), ids);
     }
   }

@@ -7,7 +7,7 @@ import { decodeCommentId, newLocation } from '../comments/comment-location.ts';
 import type { Context } from '../context.ts';
 import type { ImportMarker } from '../environments/unfinished-work.ts';
 import { putFileJob } from '../files/file-jobs.ts';
-import { putChoice } from '../notifications/followers.ts';
+import { putThreadSubscription } from '../notifications/followers.ts';
 import { addNotification, notificationId, notificationKey } from '../notifications/notification-records.ts';
 import { notifiedKey, putNotified } from '../notifications/notified-users.ts';
 import { parseSettings } from '../notifications/settings.ts';
@@ -89,7 +89,7 @@ export class RecordImport {
       case 'notification-settings':
         return this.#put(notificationSettingsOf(this.#environmentId), escapeId(line.userId), parseSettings(line.data));
       case 'subscription':
-        return this.#queue((tx) => putChoice(tx, this.#environmentId, line.threadId, line.userId, line.data));
+        return this.#queue((tx) => putThreadSubscription(tx, this.#environmentId, line.threadId, line.userId, line.data));
       case 'notification':
         return this.#addNotification(line);
     }

@@ -9,7 +9,7 @@ import { escapeId } from '../records/partitions.ts';
  *
  * @param confinedKeyId as `UserActor.confinedKeyId`, when the socket connected
  */
-export async function countSockets(ctx: Context, environment: Environment, userId: string, confinedKeyId: string | null, owner: string, delta: number): Promise<number> {
+export async function adjustSocketCount(ctx: Context, environment: Environment, userId: string, confinedKeyId: string | null, owner: string, delta: number): Promise<number> {
   if (confinedKeyId === null) return ctx.shared.count(socketsKey(environment, userId), owner, delta);
   const [ofKey] = await Promise.all([
     ctx.shared.count(`conn-of-key/${environment.id}/${confinedKeyId}/${escapeId(userId)}`, owner, delta),

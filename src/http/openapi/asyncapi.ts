@@ -5,7 +5,7 @@ import { version } from '../../model/version.ts';
 import { API_PREFIX } from '../api/api-prefix.ts';
 import { eventName } from './event-schemas.ts';
 import { type MessageTag, messageTexts, tagTexts } from './message-texts.ts';
-import { contact, type JsonObject, referred, sharedComponents } from './parts.ts';
+import { contact, type JsonObject, withSchemaRefs, sharedComponents } from './parts.ts';
 import { orNull, requestSchema } from './request-schemas.ts';
 import { namedEvents } from './schemas.ts';
 import { frameSchemas, okSchema, replySchemas } from './socket-schemas.ts';
@@ -66,7 +66,7 @@ function described(type: string): JsonObject {
 }
 
 function message(name: string, payload: TSchema): JsonObject {
-  return { name, payload: referred(payload) };
+  return { name, payload: withSchemaRefs(payload) };
 }
 
 function messageSchema(type: string, data: TSchema | null): TSchema {

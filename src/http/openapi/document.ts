@@ -5,7 +5,7 @@ import { API_PREFIX } from '../api/api-prefix.ts';
 import { operationExamples } from './examples/operations.ts';
 import { pathExamples, queryExamples } from './examples/records.ts';
 import { fileErrors, filesPath } from './files.ts';
-import { bytesContent, contact, headerRefs, type JsonObject, jsonContent, limitHeaders, refusalExamples, refusals, referred, securityOf, sharedComponents } from './parts.ts';
+import { bytesContent, contact, headerRefs, type JsonObject, jsonContent, limitHeaders, refusalExamples, refusals, withSchemaRefs, securityOf, sharedComponents } from './parts.ts';
 import { requestSchema } from './request-schemas.ts';
 import { isForBrowsers } from '../api/browser-access.ts';
 import type { Parameter, Route } from '../api/route.ts';
@@ -112,7 +112,7 @@ function parametersOf(route: Route): JsonObject[] {
 
 function queryParameter({ name, schema }: Parameter): JsonObject {
   const isMap = 'type' in schema && schema.type === 'object';
-  return { name, in: 'query', required: false, ...(isMap ? { style: 'form', explode: true } : {}), schema: referred(schema), ...exampleOf(queryExamples[name]) };
+  return { name, in: 'query', required: false, ...(isMap ? { style: 'form', explode: true } : {}), schema: withSchemaRefs(schema), ...exampleOf(queryExamples[name]) };
 }
 
 function conditionsOf({ conditions }: Route): JsonObject[] {

@@ -66,7 +66,7 @@ export function refusals(codes: Iterable<ErrorCode>): JsonObject {
         headers: { ...limitHeaders, ...headerRefs('X-Error-Code'), ...(status === 429 ? headerRefs('Retry-After') : {}) },
         content: {
           ...jsonContent(namedSchemas.Error, { examples: Object.fromEntries(kinds.map((code) => [code, { $ref: `#/components/examples/${code}` }])) }),
-          'application/problem+json': { schema: referred(namedSchemas.Problem) },
+          'application/problem+json': { schema: withSchemaRefs(namedSchemas.Problem) },
         },
       },
     ]),
@@ -85,18 +85,18 @@ export function headerRefs(...headers: string[]): JsonObject {
 
 /** JSON content with a schema. `examples`: `example` or `examples` of the media type. */
 export function jsonContent(schema: TSchema, examples: JsonObject = {}): JsonObject {
-  return { 'application/json': { schema: referred(schema), ...examples } };
+  return { 'application/json': { schema: withSchemaRefs(schema), ...examples } };
 }
 
 /** A copy of a schema in which every named schema, itself included, is replaced by a reference. */
-export function referred(schema: unknown): unknown {
+export function withSchemaRefs(schema: unknown): unknown {
   const name = names.get(schema);
   return name === undefined ? inlined(schema) : { $ref: `#/components/schemas/${name}` };
 }
 
 /** A copy of a schema in which every named schema, except itself, is replaced by a reference. */
 function inlined(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(referred);
+  if (Array.isArray(schema)) return schema.map(withSchemaRefs);
   if (typeof schema !== 'object' || schema === null) return schema;
-  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, referred(value)]));
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, withSchemaRefs(value)]));
 }

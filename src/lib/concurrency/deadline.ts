@@ -1,6 +1,5 @@
 /**
- * Resolves or rejects as `work`. If that takes longer than `ms` milliseconds, it returns what `late` returns, or rejects with
- * what `late` throws; `work` continues then, and its outcome is dropped.
+ * Settles as `work` does or, after `ms` milliseconds, as `late` does. `work` then continues, and its outcome is ignored.
  */
 export async function within<T, L>(ms: number, work: Promise<T>, late: () => L): Promise<T | L> {
   let timer: NodeJS.Timeout | undefined;

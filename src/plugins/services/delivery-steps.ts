@@ -15,7 +15,7 @@ import { PluginError } from '../loading/plugin-error.ts';
 import { inNamingOrder, PluginNames } from '../loading/plugin-names.ts';
 import { PluginThread } from '../thread/plugin-thread.ts';
 import { settingsIn } from '../loading/settings.ts';
-import { threadFilters } from '../filters/thread-filters.ts';
+import { workerThreadFilters } from '../filters/worker-thread-filters.ts';
 import type { PluginInfo } from '../thread/messages.ts';
 
 /** What becomes of a notification in one channel. */
@@ -109,7 +109,7 @@ async function load({ ctx, config, log }: DeliveryStepDeps): Promise<{ plugins: 
       const info = infoFromManifest(entry) ?? (await thread.start());
       names.take(entry, info.name);
       plugins.set(info.name, info);
-      filtersOf.set(entry, threadFilters(info, thread));
+      filtersOf.set(entry, workerThreadFilters(info, thread));
     } catch (error) {
       if (!(error instanceof PluginError)) throw error;
       log.warn({ plugin: entry.use, reason: error.message }, 'a plugin could not be loaded');

@@ -8,7 +8,7 @@ import { PluginKv } from '../../domain/plugins/kv.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Job, NewJob, PluginEnvironment, PluginLog, Queue } from '../api.ts';
-import { type Passes, pluginData } from './plugin-data.ts';
+import { type RunDeliveryFilters, pluginData } from './plugin-data.ts';
 import { pluginHttp } from './plugin-http.ts';
 import type { PluginServices } from './services.ts';
 
@@ -17,7 +17,7 @@ export interface LocalServiceDeps {
   readonly ctx: Context;
   readonly config: Pick<Config, 'publicUrl'>;
   readonly log: Logger;
-  readonly passes: Passes;
+  readonly passes: RunDeliveryFilters;
   /** Returns the runner of a queue in this process; undefined if another process runs its jobs. */
   readonly starterOf?: ((plugin: string, queue: string) => JobStarter | undefined) | undefined;
 }

@@ -21,10 +21,10 @@ import type { Data, FilterTypes, PluginEnvironment, PluginEvent } from '../api.t
 const MAX_LIMIT = 1_000;
 
 /** Runs the filters of a delivery and returns whether none rejects. */
-export type Passes = <N extends 'notification.deliver' | 'webhook.deliver'>(environment: PluginEnvironment, name: N, payload: FilterTypes[N]['payload']) => Promise<boolean>;
+export type RunDeliveryFilters = <N extends 'notification.deliver' | 'webhook.deliver'>(environment: PluginEnvironment, name: N, payload: FilterTypes[N]['payload']) => Promise<boolean>;
 
 /** The reads of plugins. */
-export function pluginData(ctx: Context, passes: Passes): Data {
+export function pluginData(ctx: Context, passes: RunDeliveryFilters): Data {
   return {
     passes,
     thread: async ({ id }, threadId) => {

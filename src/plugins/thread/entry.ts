@@ -6,20 +6,20 @@ import { loadPlugin } from '../loading/load.ts';
 import { PluginError } from '../loading/plugin-error.ts';
 import { remoteServices } from '../services/services.ts';
 import { infoOf } from './info.ts';
-import { type FromThread, type HookReference, receivedError, sentError, type ThreadData, type ToThread } from './messages.ts';
+import { type FromPluginThread, type HookReference, receivedError, sentError, type PluginThreadData, type ToPluginThread } from './messages.ts';
 
 // The entry of the thread of a plugin: it loads the plugin, posts `ready` or `failed`, and then runs hooks.
 
 if (parentPort === null) throw new Error('this file runs only as a worker thread');
 const port = parentPort;
-const { entry, publicUrl } = workerData as ThreadData;
+const { entry, publicUrl } = workerData as PluginThreadData;
 const calls = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
 const runs = new Map<number, AbortController>();
 let lastCall = 0;
 /** The time of a dry run. */
 let dryNow: number | undefined;
 
-const post = (message: FromThread): void => port.postMessage(message);
+const post = (message: FromPluginThread): void => port.postMessage(message);
 
 const logLine =
   (level: 'debug' | 'info' | 'warn' | 'error'): PluginLog['info'] =>
@@ -65,7 +65,7 @@ async function run(hooks: Hooks, hook: HookReference, subject: unknown, context:
 }
 
 const started = start();
-port.on('message', (message: ToThread) => {
+port.on('message', (message: ToPluginThread) => {
   if (message.type === 'ping') post({ type: 'pong' });
   if (message.type === 'cancel') runs.get(message.id)?.abort();
   if (message.type === 'result') {
@@ -77,7 +77,7 @@ port.on('message', (message: ToThread) => {
   if (message.type === 'run') void handleRun(message);
 });
 
-async function handleRun({ id, hook, argument: subject, context, now }: Extract<ToThread, { type: 'run' }>): Promise<void> {
+async function handleRun({ id, hook, argument: subject, context, now }: Extract<ToPluginThread, { type: 'run' }>): Promise<void> {
   const hooks = await started;
   if (hooks === null) return;
   dryNow = now;

@@ -4,7 +4,7 @@ import type { CommandOptions, FilterName, FilterOptions, QueueOptions, RouteOpti
 import type { PluginSettings } from '../loading/settings.ts';
 
 /** The data with which the thread of a plugin starts. */
-export interface ThreadData {
+export interface PluginThreadData {
   readonly entry: PluginEntry;
   readonly publicUrl: string;
 }
@@ -46,7 +46,7 @@ export interface SentError {
 }
 
 /** A message to the thread. */
-export type ToThread =
+export type ToPluginThread =
   /** `now` is the time that the hook sees; that of the clock without it. */
   | { readonly type: 'run'; readonly id: number; readonly hook: HookReference; readonly argument: unknown; readonly context: object; readonly now?: number | undefined }
   /** The deadline of a run has passed: its signal is aborted. */
@@ -56,7 +56,7 @@ export type ToThread =
   | { readonly type: 'result'; readonly id: number; readonly value?: unknown; readonly error?: SentError };
 
 /** A message from the thread. */
-export type FromThread =
+export type FromPluginThread =
   | { readonly type: 'ready'; readonly info: PluginInfo }
   /** `options` as in `PluginError`. */
   | { readonly type: 'failed'; readonly message: string; readonly options: readonly string[] }

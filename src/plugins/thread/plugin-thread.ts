@@ -3,14 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { firstLine } from '../../lib/thrown.ts';
 import type { PluginEntry } from '../../config/plugin-entries.ts';
 import { within } from '../../lib/concurrency/deadline.ts';
-import { SharedLock } from '../../lib/concurrency/shared-lock.ts';
+import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
 import type { PluginLog } from '../api.ts';
 import { failLoading, LOAD_MS } from '../loading/load.ts';
 import { PluginError } from '../loading/plugin-error.ts';
 import { callService, type PluginServices } from '../services/services.ts';
-import { type FromThread, type HookReference, type PluginInfo, receivedError, sentError, type ThreadData, type ToThread } from './messages.ts';
+import { type FromPluginThread, type HookReference, type PluginInfo, receivedError, sentError, type PluginThreadData, type ToPluginThread } from './messages.ts';
 
 const HEAP_MB = 256;
 const YOUNG_GENERATION_MB = 32;
@@ -56,7 +56,7 @@ export class PluginThread {
   /** Runs that the thread may be executing. If the thread ends, one of them is the reason. */
   readonly #executing = new Set<number>();
   /** Actions and jobs run together, except those that are run again because one of them has ended the thread. */
-  readonly #lock = new SharedLock();
+  readonly #lock = new ReadWriteLock();
   readonly #ends: number[] = [];
   #worker: Worker | null = null;
   #started: Promise<PluginInfo> | null = null;
@@ -154,7 +154,7 @@ export class PluginThread {
     const wait = this.#restartDelay();
     if (wait > 0) await delay(wait);
     if (this.#stopped) throw stopped();
-    const data: ThreadData = { entry: this.#entry, publicUrl: this.#deps.publicUrl };
+    const data: PluginThreadData = { entry: this.#entry, publicUrl: this.#deps.publicUrl };
     const worker = new Worker(threadFile(), { workerData: data, stdout: true, stderr: true, resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB } });
     this.#worker = worker;
     this.#ending = 'ended';
@@ -176,7 +176,7 @@ export class PluginThread {
     const { use } = this.#entry;
     const ready = new Promise<PluginInfo>((resolve, reject) => {
       let services: PluginServices | null = null;
-      worker.on('message', (message: FromThread) => {
+      worker.on('message', (message: FromPluginThread) => {
         if (message.type === 'failed') reject(Object.assign(new PluginError(use, '', message.options), { message: message.message }));
         if (message.type === 'ready') {
           services = this.#deps.services(message.info.name);
@@ -196,7 +196,7 @@ export class PluginThread {
     return within(LOAD_MS, ready, () => failLoading(use));
   }
 
-  #receive(worker: Worker, services: PluginServices, message: FromThread): void {
+  #receive(worker: Worker, services: PluginServices, message: FromPluginThread): void {
     if (message.type === 'pong') for (const answered of this.#onPong.splice(0)) answered();
     if (message.type === 'log') services.log[message.level](message.fields, message.message);
     if (message.type === 'done') {
@@ -204,7 +204,7 @@ export class PluginThread {
       this.#runs.get(message.id)?.settle(message.error === undefined ? { value: message.value } : receivedError(message.error));
     }
     if (message.type === 'call') {
-      const answer = (result: Omit<Extract<ToThread, { type: 'result' }>, 'type' | 'id'>): void => worker.postMessage({ type: 'result', id: message.id, ...result } satisfies ToThread);
+      const answer = (result: Omit<Extract<ToPluginThread, { type: 'result' }>, 'type' | 'id'>): void => worker.postMessage({ type: 'result', id: message.id, ...result } satisfies ToPluginThread);
       callService(services, message.method, message.args).then((value) => answer({ value }), (error: unknown) => answer({ error: sentError(error) }));
     }
   }
@@ -214,7 +214,7 @@ export class PluginThread {
     worker.stderr.setEncoding('utf8').on('data', (output: string) => log.warn({ output: output.trimEnd() }, 'output of a plugin'));
   }
 
-  #post(message: ToThread): void {
+  #post(message: ToPluginThread): void {
     this.#worker?.postMessage(message);
   }
 

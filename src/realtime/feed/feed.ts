@@ -11,10 +11,10 @@ import type { SocketLimits } from '../socket/socket-writer.ts';
 import { MAX_RESUME_GAP } from './resume-point.ts';
 import { type UserSocket, UserSockets } from './user-sockets.ts';
 
-/** Within how many milliseconds a channel receives the position of an event in a room that it does not see. */
-const ROOM_POSITION_MS = 0;
+/** Minimum delay, in milliseconds, before a channel is sent the position of an event in a room that it does not see. `sendSkippedPositions` adds up to a second. */
+const ROOM_POSITION_DELAY_MS = 0;
 /** The same for an event that one user receives: each notification would otherwise send a frame to every socket. */
-const USER_POSITION_MS = 5_000;
+const USER_POSITION_DELAY_MS = 5_000;
 /** A channel that is this many events behind receives the position earlier, so that its clients can still resume. */
 const MAX_SKIPPED_EVENTS = MAX_RESUME_GAP / 2;
 
@@ -167,7 +167,7 @@ export class Feed {
   #publish(event: StoredEvent): void {
     const receiver = receiverOfEvent(event.text);
     if (receiver !== null) {
-      for (const channel of this.#channels.values()) this.#skip(channel, USER_POSITION_MS);
+      for (const channel of this.#channels.values()) this.#skip(channel, USER_POSITION_DELAY_MS);
       if (receiver !== undefined) this.#userSockets.send(receiver, event.text);
       return;
     }
@@ -178,7 +178,7 @@ export class Feed {
     for (const channel of this.#channels.values()) {
       if (channel.rooms !== null) room ??= roomOfEvent(event.text);
       if (channel.rooms !== null && room !== null && room !== undefined && !inScope(channel.rooms, room)) {
-        this.#skip(channel, ROOM_POSITION_MS);
+        this.#skip(channel, ROOM_POSITION_DELAY_MS);
         continue;
       }
       const text = hasFileUrls ? withFileUrls(event.text, channel.baseUrl) : event.text;

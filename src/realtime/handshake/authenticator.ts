@@ -1,6 +1,6 @@
 import * as Type from 'typebox';
 import type { AuthenticatedUser } from '../../domain/access/tokens.ts';
-import { countSockets } from '../../domain/users/online.ts';
+import { adjustSocketCount } from '../../domain/users/online.ts';
 import { InputSchema, isRecord, validate } from '../../domain/input/validate.ts';
 import { CollabError, publicError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
@@ -105,7 +105,7 @@ export class SocketAuthenticator implements Authenticator {
     const { ctx, config, owner } = this.#services;
     const limit = config.ws.maxConnectionsPerUser;
     connection.counted = true;
-    if ((await countSockets(ctx, connection.feed.environment, connection.userId, connection.countedKeyId, owner, 1)) <= limit) return true;
+    if ((await adjustSocketCount(ctx, connection.feed.environment, connection.userId, connection.countedKeyId, owner, 1)) <= limit) return true;
     this.#services.limits.meter?.limited('connections');
     const error = new CollabError('rate_limited', `A user may have at most ${limit} open sockets`);
     refuse(connection.writer, error, { id: replyTo, reason: 'too_many_connections' });

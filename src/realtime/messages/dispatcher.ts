@@ -1,4 +1,4 @@
-import { countSockets } from '../../domain/users/online.ts';
+import { adjustSocketCount } from '../../domain/users/online.ts';
 import { CollabError, publicError } from '../../model/errors.ts';
 import type { Connection, MessageReceiver } from '../session/connection.ts';
 import { type MessageHandler, requireCredential } from './handler.ts';
@@ -43,7 +43,7 @@ export class Dispatcher implements MessageReceiver {
     rooms.lost(connection);
     if (!connection.counted) return;
     connection.counted = false;
-    countSockets(ctx, connection.feed.environment, connection.userId, connection.countedKeyId, owner, -1).catch((error: unknown) =>
+    adjustSocketCount(ctx, connection.feed.environment, connection.userId, connection.countedKeyId, owner, -1).catch((error: unknown) =>
       log.warn({ err: error, user: connection.userId }, 'a closed WebSocket could not be subtracted from those of its user: it counts until this worker ends'),
     );
     log.debug({ connection: connection.id }, 'WebSocket closed');

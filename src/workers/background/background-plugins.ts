@@ -13,7 +13,7 @@ import { withDefaults } from '../../plugins/loading/locate.ts';
 import { infoFromManifest } from '../../plugins/loading/manifest.ts';
 import { inNamingOrder, PluginNames } from '../../plugins/loading/plugin-names.ts';
 import { PluginThread, reportEnds } from '../../plugins/thread/plugin-thread.ts';
-import { threadFilters } from '../../plugins/filters/thread-filters.ts';
+import { workerThreadFilters } from '../../plugins/filters/worker-thread-filters.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
 import type { InboxFilter } from '../../ports/filters.ts';
 import type { Consumer } from './consumer.ts';
@@ -96,7 +96,7 @@ export class BackgroundPlugins {
       const consumer = pluginConsumer(ctx, info, thread, meter);
       if (consumer !== null) consumers.push(consumer);
       info.hooks.queues.forEach((_, index) => runners.push(new QueueRunner({ ctx, log, info, thread, meter }, index)));
-      filters.push(...threadFilters(info, thread).filter(({ name }) => name.endsWith('.deliver')));
+      filters.push(...workerThreadFilters(info, thread).filter(({ name }) => name.endsWith('.deliver')));
     }
     const deliveries = new FilterChain(filters, { clock: ctx.clock, log, metrics });
     chain = deliveries;

@@ -47,7 +47,7 @@ export class Consumers {
   readonly #cpu: Pick<CpuWatch, 'isContended' | 'stop'>;
   readonly #onDemand: (isWanted: boolean) => void;
   /** The readers whose consumers wait for each event. */
-  readonly #demanding = new Set<StreamReader>();
+  readonly #waiting = new Set<StreamReader>();
   #unfollow: () => void = () => {};
   /** Ends when the last opening of streams does. Never rejects. */
   #opening: Promise<void> = Promise.resolve();
@@ -75,7 +75,7 @@ export class Consumers {
       onOutcome: (consumer, outcome, count) => {
         if (metrics !== undefined) metrics.counter('consumer_events_total', { consumer, outcome }).value += count;
       },
-      onWants: (reader, wants) => this.#demand(reader, wants),
+      onWants: (reader, wants) => this.#setWaiting(reader, wants),
     };
   }
 
@@ -123,13 +123,14 @@ export class Consumers {
     return lags;
   }
 
-  #demand(reader: StreamReader, wants: boolean): void {
+  /** Records whether a reader waits for each event, and reports the first one that does, and the end of the last. */
+  #setWaiting(reader: StreamReader, wants: boolean): void {
     if ('handleBatch' in reader.consumer) return;
-    const before = this.#demanding.size;
-    if (wants) this.#demanding.add(reader);
-    else this.#demanding.delete(reader);
+    const before = this.#waiting.size;
+    if (wants) this.#waiting.add(reader);
+    else this.#waiting.delete(reader);
     if (before === 0 && wants) this.#onDemand(true);
-    if (before > 0 && this.#demanding.size === 0) this.#onDemand(false);
+    if (before > 0 && this.#waiting.size === 0) this.#onDemand(false);
   }
 
   #notify(stream: string, seq: number): void {

@@ -18,7 +18,7 @@ const LAGGING_FACTOR = 10;
  *
  * @param lowestConsumerCursor position up to which every consumer has handled the stream; Infinity without consumers
  */
-export async function retainEvents({ store, clock }: Context, stream: string, { retentionHours, retentionCount }: Retention, lowestConsumerCursor = Infinity): Promise<void> {
+export async function trimExpiredEvents({ store, clock }: Context, stream: string, { retentionHours, retentionCount }: Retention, lowestConsumerCursor = Infinity): Promise<void> {
   const oldest = await store.oldestSeq(stream);
   const last = await store.lastSeq(stream);
   const needed = Math.max(lowestConsumerCursor, last - retentionCount * LAGGING_FACTOR);

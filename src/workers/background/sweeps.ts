@@ -14,8 +14,8 @@ import { streamOf } from '../../domain/events/streams.ts';
 import { ensureCounted } from '../../domain/quotas/usage-count.ts';
 import { completeUserOrder } from '../../domain/users/user-order.ts';
 import type { Consumers } from './consumers.ts';
-import { retainEvents } from './event-retention.ts';
-import { InboxPruning } from './inbox-pruning.ts';
+import { trimExpiredEvents } from './event-retention.ts';
+import { InboxSweep } from './inbox-sweep.ts';
 import type { Sweep } from './sweeper.ts';
 
 const SECOND = 1_000;
@@ -33,7 +33,7 @@ export async function maintain({ store, shared }: Context): Promise<void> {
 
 /** The sweeps of the store, shared memory and files. */
 export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, consumers: Pick<Consumers, 'lowestConsumerCursor'>): readonly Sweep[] {
-  const pruning = new InboxPruning(ctx);
+  const pruning = new InboxSweep(ctx);
   return [
     { name: 'store maintenance', everyMs: SECOND / 4, run: () => maintain(ctx) },
     { name: 'rate windows', everyMs: MINUTE, run: () => ctx.shared.sweepWindows(ctx.clock.monotonic() - IDLE_WINDOW_MS) },
@@ -42,7 +42,7 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, co
       name: 'event retention',
       everyMs: MINUTE,
       run: async () => {
-        for (const stream of (await listEnvironments(ctx)).map(streamOf)) await retainEvents(ctx, stream, events, consumers.lowestConsumerCursor(stream));
+        for (const stream of (await listEnvironments(ctx)).map(streamOf)) await trimExpiredEvents(ctx, stream, events, consumers.lowestConsumerCursor(stream));
       },
     },
     { name: 'admin sessions', everyMs: HOUR, run: () => sweepAdminSessions(ctx) },

@@ -6,7 +6,7 @@ import { timestamp } from '../../../src/lib/clock.ts';
 import { ManualClock } from '../../doubles/manual-clock.ts';
 import { newId } from '../../../src/lib/ids.ts';
 import { renderEvent } from '../../../src/model/event.ts';
-import { retainEvents } from '../../../src/workers/background/event-retention.ts';
+import { trimExpiredEvents } from '../../../src/workers/background/event-retention.ts';
 
 const HOUR = 3_600_000;
 
@@ -25,7 +25,7 @@ async function log(t: Test, eventsPerHour: number, hours: number) {
     clock.advance(HOUR);
   }
   const retain = async (retentionHours: number, retentionCount: number): Promise<[oldest: number, last: number]> => {
-    await retainEvents(ctx, 'env', { retentionHours, retentionCount });
+    await trimExpiredEvents(ctx, 'env', { retentionHours, retentionCount });
     return [await store.oldestSeq('env'), await store.lastSeq('env')];
   };
   return { retain };

@@ -18,7 +18,7 @@ export class Freshness {
   #reads = 0;
   #expiryPlanned = false;
   /** Whether the caller announces input (`expireOnInput`). */
-  #inputAnnounced = false;
+  #hasInputNotifier = false;
   readonly #expireNow = (): void => {
     this.#expiryPlanned = false;
     this.#release();
@@ -30,8 +30,8 @@ export class Freshness {
     this.#release = release;
   }
 
-  /** Counts a read and returns whether the view may serve it as it is. */
-  takeRead(): boolean {
+  /** Counts a read. Returns false if the view must be refreshed first. */
+  countRead(): boolean {
     return this.#freshAt === localCommits && ++this.#reads <= READS_PER_SNAPSHOT;
   }
 
@@ -45,7 +45,7 @@ export class Freshness {
     this.#reads = 0;
     if (this.#expiryPlanned) return;
     this.#expiryPlanned = true;
-    if (this.#inputAnnounced) setImmediate(this.#expireNow);
+    if (this.#hasInputNotifier) setImmediate(this.#expireNow);
     else void RESOLVED.then(this.#expireAfterMicrotasks);
   }
 
@@ -56,7 +56,7 @@ export class Freshness {
 
   /** As `Store.expireOnInput`. */
   expireOnInput(): () => void {
-    this.#inputAnnounced = true;
+    this.#hasInputNotifier = true;
     return () => this.expire();
   }
 

@@ -78,7 +78,7 @@ export class StoreView {
    * the log.
    */
   refresh(): void {
-    if (!this.#freshness.takeRead()) this.#refreshFromLog();
+    if (!this.#freshness.countRead()) this.#refreshFromLog();
     this.#delivery.deliver();
   }
 

@@ -11,7 +11,7 @@ import { Failure, usageFailure } from '../../failure.ts';
 import { hasStore } from '../../shared/folder.ts';
 import { loadFolderConfig } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
-import { asInvoked, printResult, shellWord } from '../../terminal/output.ts';
+import { toInvokedCommand, printResult, shellWord } from '../../terminal/output.ts';
 import { removeServerFile, writeServerFile } from '../../shared/running-server.ts';
 import type { Setup } from '../../setup/setup.ts';
 import { keysText, curlPostThread, curlPutUser } from '../../setup/first-steps.ts';
@@ -122,7 +122,7 @@ function welcome(started: Started): string {
 
 function firstThread({ url, demo, setup, dir }: Started): string[] {
   if (setup === null) {
-    return ['The keys were shown when the folder was created. To create another one:', '', `  ${asInvoked(`collab key create --env <slug> --kind secret --dir ${shellWord(dir)}`)}`, ''];
+    return ['The keys were shown when the folder was created. To create another one:', '', `  ${toInvokedCommand(`collab key create --env <slug> --kind secret --dir ${shellWord(dir)}`)}`, ''];
   }
   const author = demo ? [] : [`  ${curlPutUser(url, setup.secretKey, 'ci-bot')}`, ''];
   return ['Post a first thread from another terminal:', '', ...author, `  ${curlPostThread(url, setup.secretKey, 'ci-bot')}`, ''];

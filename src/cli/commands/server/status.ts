@@ -7,7 +7,7 @@ import { type Counts, countEnvironment } from '../environments/environment-count
 import { withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { describeSnapshot, findLongSnapshots } from '../../doctor/long-snapshots.ts';
-import { keyValues, nextSteps, pasteable, printResult, shellWord, table } from '../../terminal/output.ts';
+import { keyValues, nextSteps, withDirOption, printResult, shellWord, table } from '../../terminal/output.ts';
 import { bytesText } from '../../terminal/progress.ts';
 import { diskUse } from '../../shared/disk-use.ts';
 import { filesFolder, storeFolder } from '../../shared/folder.ts';
@@ -91,7 +91,7 @@ function describe(status: Status): string {
   );
   const problems = status.heldSnapshots.map(describeSnapshot);
   if (status.missingPlugins > 0) problems.push(`the server runs without ${status.missingPlugins} of the plugins of the configuration`);
-  const warnings = problems.map((problem) => `\nWarning: ${problem}. ${pasteable('Run `collab doctor` for details.')}`);
+  const warnings = problems.map((problem) => `\nWarning: ${problem}. ${withDirOption('Run `collab doctor` for details.')}`);
   return [keyValues([...serverPairs(status), ...diskPairs(status)]), ...warnings, '', environments.length === 0 ? 'There are no environments.' : contents, nextText(status)].join('\n');
 }
 

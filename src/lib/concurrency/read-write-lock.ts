@@ -1,5 +1,5 @@
 /** A readers–writer lock: shared tasks run together, an exclusive one runs alone. Waiting exclusive tasks go first. */
-export class SharedLock {
+export class ReadWriteLock {
   /** Running shared tasks. */
   #shared = 0;
   #isExclusive = false;

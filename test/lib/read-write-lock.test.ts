@@ -1,10 +1,10 @@
 import t from 'tap';
 import { setImmediate } from 'node:timers/promises';
-import { SharedLock } from '../../src/lib/concurrency/shared-lock.ts';
+import { ReadWriteLock } from '../../src/lib/concurrency/read-write-lock.ts';
 
 /** Tasks that record when they begin and end, and end when the test says so. */
 function createTasks() {
-  const lock = new SharedLock();
+  const lock = new ReadWriteLock();
   const log: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const task = (name: string) => (): Promise<void> => {

@@ -1,6 +1,6 @@
 import type { Context } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
-import { pruneInbox } from '../../domain/notifications/removal.ts';
+import { sweepInbox } from '../../domain/notifications/removal.ts';
 import { inboxOf, unescapeId } from '../../domain/records/partitions.ts';
 
 /** Inboxes of an environment that one run looks at. */
@@ -10,7 +10,7 @@ const PER_RUN = 100;
  * Removes old notifications, a few inboxes of each environment per run, so that a million of them is no burden: each costs one
  * read of its oldest entry.
  */
-export class InboxPruning {
+export class InboxSweep {
   readonly #ctx: Context;
   /** The last inbox looked at, by environment. */
   readonly #positions = new Map<string, string>();
@@ -24,7 +24,7 @@ export class InboxPruning {
     for (const { id } of await listEnvironments(this.#ctx)) {
       const prefix = inboxOf(id, '');
       const inboxes = await this.#ctx.store.partitions(prefix, { after: this.#positions.get(id), limit: PER_RUN });
-      for (const inbox of inboxes) await pruneInbox(this.#ctx, id, unescapeId(inbox.slice(prefix.length)));
+      for (const inbox of inboxes) await sweepInbox(this.#ctx, id, unescapeId(inbox.slice(prefix.length)));
       const last = inboxes.at(-1);
       if (last === undefined || inboxes.length < PER_RUN) this.#positions.delete(id);
       else this.#positions.set(id, last);

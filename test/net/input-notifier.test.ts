@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { WebSocket } from 'ws';
 import type { CoreKind, CoreResponse } from '../../src/net/core.ts';
-import { InputWatch, pollBatches } from '../../src/net/input-watch.ts';
+import { InputNotifier, pollBatches } from '../../src/net/input-notifier.ts';
 import { createServer } from '../../src/net/listen.ts';
 import { noNativeCore } from '../helpers/core.ts';
 
@@ -23,7 +23,7 @@ interface Watched {
 /** Serves `/later`, and the other paths at once. Every handled request of a path is preceded by `announced` if it was. */
 async function serve(t: Test, core: CoreKind): Promise<Watched> {
   const order: string[] = [];
-  const input = new InputWatch(() => order.push('announced'), pollBatches(core));
+  const input = new InputNotifier(() => order.push('announced'), pollBatches(core));
   const server = createServer(core, input);
   const waiting: CoreResponse[] = [];
   const end = (response: CoreResponse, hasUnreadBody = false): void => {

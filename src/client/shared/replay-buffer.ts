@@ -5,14 +5,14 @@ const MAX_FRAMES = 500;
 /** Kept free in a message for the id that replaces that of the tab. */
 const ID_BYTES = 20;
 
-/** How a socket begins: its position, and its first frames. */
-export interface Beginning {
+/** The position at which a socket starts, and its first frames. */
+export interface ReplayStart {
   readonly seq: number;
   readonly texts: readonly string[];
 }
 
-/** The events of a connection since its welcome, as far as a tab that joins it may need them. */
-export class Stream {
+/** The frames of a connection since its welcome that a tab which joins it may need. */
+export class ReplayBuffer {
   readonly welcome: Welcome;
   readonly #frames: { readonly seq: number; readonly text: string }[] = [];
   /** The position from which on all frames are kept. */
@@ -34,10 +34,10 @@ export class Stream {
   }
 
   /**
-   * Begins a socket with this address: at its position if all frames after that are kept or still to come, else at the end,
-   * with a welcome that says so.
+   * The start of a socket with this URL: at its `since` if no frame after that is missing, otherwise at the current position
+   * with `recovered: false`.
    */
-  begin(url: string): Beginning {
+  startAt(url: string): ReplayStart {
     const { epoch, since } = positionOf(url);
     const recovered = epoch === this.welcome.epoch && since !== null && since >= this.#floor && since <= this.#head;
     const maxMessageBytes = this.welcome.maxMessageBytes - ID_BYTES;
