@@ -16,11 +16,11 @@ export function registerDeliveryCommands(host: PluginHost<unknown>, queue: Queue
   host.command(
     {
       name: 'failed',
-      summary: 'List the deliveries that failed finally. They are kept for 30 days.',
+      summary: 'List the deliveries that failed permanently. They are kept for 30 days.',
       examples: ['collab webhook failed --env default', 'collab webhook failed --env default --endpoint wh_1'],
       options: [
         { flag: '--endpoint <id>', description: 'only those to this endpoint' },
-        { flag: '--limit <n>', description: `at most so many, 1 to ${MAX_LISTED}; 100 by default` },
+        { flag: '--limit <n>', description: `the most deliveries to list, 1 to ${MAX_LISTED}; 100 by default` },
       ],
     },
     (call) => failed(queue, call),
@@ -98,7 +98,7 @@ async function replayFailed(queue: Queue, environment: PluginEnvironment, { id }
 }
 
 /**
- * Adds the events of a range that the endpoint receives. One that waits for its next attempt is made due, also if it failed finally.
+ * Adds the events of a range that the endpoint receives. One that waits for its next attempt is made due, also if it failed permanently.
  * Returns how many there were, and the position of the first event that the log has from `from` on, or `from`.
  */
 async function replayRange(host: PluginHost<unknown>, queue: Queue, environment: PluginEnvironment, endpoint: Endpoint, from: number, to: number): Promise<{ count: number; first: number }> {

@@ -27,7 +27,7 @@ export function registerEndpointCommands(host: PluginHost<unknown>, queue: Queue
   );
   host.command({ name: 'list', summary: 'List the endpoints, and which of them fail.', examples: ['collab webhook list --env default'] }, (call) => list(host, call));
   host.command(
-    { name: 'test <id>', summary: 'Send a test message to an endpoint now, and show the answer.', examples: ['collab webhook test wh_1 --env default'] },
+    { name: 'test <id>', summary: 'Send a test message to an endpoint now, and show the response.', examples: ['collab webhook test wh_1 --env default'] },
     (call) => test(host, call),
   );
   host.command(

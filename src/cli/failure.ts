@@ -59,7 +59,7 @@ export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown;
   if (thrown instanceof ConfigError) return configFailure(thrown);
   if (thrown instanceof StartError) return new Failure(thrown.message, [], thrown.exitCode === 2 ? 2 : 1, 'start_failed');
-  if (thrown instanceof DataError) return new Failure(thrown.message, ['`collab doctor` checks the rest of the folder.', '`collab restore <backup>` restores a backup.'], 1, 'data_damaged');
+  if (thrown instanceof DataError) return dataFailure(thrown);
   if (thrown instanceof CollabError) return domainFailure(thrown);
   if (isSystemError(thrown) && thrown.syscall === 'mkdir') return folderFailure(thrown);
   if (isSystemError(thrown)) return new Failure(`The operating system reported an error: ${thrown.message}.`, systemRemedies(thrown.code), 1, SYSTEM);
@@ -73,6 +73,11 @@ function configFailure(error: ConfigError): Failure {
   const lines = error.problems.map(renderProblem);
   const message = lines.length === 1 ? (lines[0] ?? '') : `The configuration has ${lines.length} problems:\n${lines.map((line) => `  ${line}`).join('\n')}`;
   return new Failure(message, ['Correct it, then run `collab config check`. `collab config example` shows every option.'], 2, 'invalid_configuration');
+}
+
+function dataFailure({ message, remedy }: DataError): Failure {
+  if (remedy !== null) return new Failure(message, [remedy], 1, 'store_not_usable');
+  return new Failure(message, ['`collab doctor` checks the rest of the folder.', '`collab restore <backup>` restores a backup.'], 1, 'data_damaged');
 }
 
 function domainFailure(error: CollabError): Failure {
@@ -96,6 +101,7 @@ function isSystemError(thrown: unknown): thrown is NodeJS.ErrnoException & { cod
 function systemRemedies(code: string): readonly string[] {
   if (code === 'EACCES' || code === 'EPERM') return ['Run the command as the owner of the folder, or give this user write permission.'];
   if (code === 'ENOSPC') return ['Free space on that disk.'];
-  if (code === 'EROFS') return ['The file system is mounted read-only. Choose another folder with --dir.'];
+  if (code === 'EROFS') return ['The file system is mounted read-only. Choose a path on another one.'];
+  if (code === 'ENOENT') return ['Check the path: the file or folder does not exist.'];
   return ['`collab doctor` may show the cause.'];
 }

@@ -1,4 +1,4 @@
-import { within } from '../lib/concurrency/deadline.ts';
+import { withTimeout } from '../lib/concurrency/deadline.ts';
 import type { Logger } from '../observability/log.ts';
 
 /** One step of a shutdown. */
@@ -16,7 +16,7 @@ export interface ShutdownStep {
 export async function shutDown(steps: readonly ShutdownStep[], log: Logger): Promise<void> {
   for (const { name, run, withinMs } of steps) {
     try {
-      await within(withinMs, Promise.resolve(run()), () => {
+      await withTimeout(withinMs, Promise.resolve(run()), () => {
         throw new Error(`not finished within ${withinMs} ms`);
       });
     } catch (error) {

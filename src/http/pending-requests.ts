@@ -1,4 +1,4 @@
-import { within } from '../lib/concurrency/deadline.ts';
+import { withTimeout } from '../lib/concurrency/deadline.ts';
 import type { Logger } from '../observability/log.ts';
 import type { Exchange } from './core/exchange.ts';
 import type { RequestMeter } from './core/request-meter.ts';
@@ -43,7 +43,7 @@ export class PendingRequests {
   whenIdle(withinMs: number): Promise<boolean> {
     if (this.#count === 0) return Promise.resolve(true);
     const idle = new Promise<true>((resolve) => this.#onIdle.push(() => resolve(true)));
-    return within(withinMs, idle, () => false);
+    return withTimeout(withinMs, idle, () => false);
   }
 }
 

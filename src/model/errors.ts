@@ -138,6 +138,12 @@ export function invalidField(path: string, constraint: string, ...sent: readonly
 /** The data folder is unusable in its current state. The message tells the operator what is wrong and what to do. */
 export class DataError extends Error {
   override readonly name = 'DataError';
+  /** What to do, if the data is not damaged. */
+  readonly remedy: string | null;
+  constructor(message: string, remedy: string | null = null) {
+    super(message);
+    this.remedy = remedy;
+  }
 }
 
 /** The error that a client sees: a `CollabError` unchanged, anything else as `internal`. */

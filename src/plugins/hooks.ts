@@ -1,5 +1,5 @@
 import { firstLine } from '../lib/thrown.ts';
-import { within } from '../lib/concurrency/deadline.ts';
+import { withTimeout } from '../lib/concurrency/deadline.ts';
 import { formatValue } from '../lib/format-value.ts';
 import { type EventType, eventTypes } from '../model/event.ts';
 import type {
@@ -35,7 +35,7 @@ export async function setUp(plugin: Plugin, services: PluginServices): Promise<H
   const hooks: Hooks = { filters: [], actions: [], queues: [], routes: [], commands: [] };
   const host = createHost(name, services, hooks);
   try {
-    await within(LOAD_MS, Promise.resolve(plugin.setup(host)), () => {
+    await withTimeout(LOAD_MS, Promise.resolve(plugin.setup(host)), () => {
       throw new Error(`setup did not end within ${LOAD_MS / 1_000} s`);
     });
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { PluginEntry } from '../config/plugin-entries.ts';
-import { within } from '../lib/concurrency/deadline.ts';
+import { withTimeout } from '../lib/concurrency/deadline.ts';
 import { copyJson } from '../lib/copy-json.ts';
 import type { FilterActor } from '../model/filter.ts';
 import type { FilterContext, HookContext, PluginEnvironment, RouteResponse, RouteOptions, RouteRequest } from './api.ts';
@@ -106,7 +106,7 @@ async function runWithin<T>(ms: number, work: (signal: () => AbortSignal) => T |
   let abort: AbortController | undefined;
   const result = work(() => (abort ??= new AbortController()).signal);
   if (!isThenable(result)) return result;
-  return within(ms, result, () => {
+  return withTimeout(ms, result, () => {
     abort ??= new AbortController();
     abort.abort();
     throw new Error(`did not end within ${ms} ms`);

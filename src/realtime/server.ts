@@ -152,7 +152,7 @@ class RealtimeServer implements Realtime {
 
   #await(pending: PendingSocket): void {
     pending.writer.attachSession(pending);
-    this.#services.pendingSockets.enter(pending);
+    this.#services.pendingSockets.add(pending);
   }
 
   /** Runs a native handler. An exception must not reach the core; it closes the socket instead. */

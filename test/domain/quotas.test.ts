@@ -63,7 +63,7 @@ await t.test('a user above the quota of comments is refused, a backend is not', 
   await createComment(ctx, ann, threadId, { body: 'second' }, null);
   const refusal = {
     code: 'quota_exceeded',
-    message: 'The quota userComments is used up: a user may have 2 comments. Delete some, or have the operator raise it (collab env update --quotas userComments=<n>)',
+    message: 'The quota userComments is used up: a user may have 2 comments. Delete some, or ask the operator to raise it (collab env update <slug> --quotas userComments=<n>)',
   };
   await t.rejects(createComment(ctx, ann, threadId, { body: 'third' }, null), refusal);
   t.match(await usages(world), { total: { comments: 2 }, ann: { comments: 2 } }, 'a refused write counts nothing');

@@ -19,7 +19,7 @@ t.test('uploads | a user past their megabytes gets 413 that names the quota; wha
   const refused = await upload(tenant, file);
   t.equal(refused.status, 413);
   t.equal(refused.headers.get('x-error-code'), 'quota_exceeded');
-  t.equal(refused.json.error, 'The quota userUploadMb is used up: a user may have 1 MB of uploads. Delete some, or have the operator raise it (collab env update --quotas userUploadMb=<n>)');
+  t.equal(refused.json.error, 'The quota userUploadMb is used up: a user may have 1 MB of uploads. Delete some, or ask the operator to raise it (collab env update <slug> --quotas userUploadMb=<n>)');
   t.equal((await upload(tenant, file, { headers: await tenant.userHeaders({ userId: 'bob' }) })).status, 200, 'another user may');
 
   const [first = ''] = ids;

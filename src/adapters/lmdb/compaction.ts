@@ -83,7 +83,7 @@ function openTables(path: string, options: { readonly noSync?: true }): Tables {
 function requireFormat({ tables }: Tables): void {
   const text = tables[TABLES.indexOf('meta')]?.get('format')?.toString();
   const { version } = JSON.parse(text ?? '{}') as { version?: number };
-  if (version !== FORMAT_VERSION) throw new DataError(`The store has format ${version ?? 'unknown'}, which can be compacted only after this version has been started once.`);
+  if (version !== FORMAT_VERSION) throw new DataError(`The store has format ${version ?? 'unknown'}, which can be compacted only after this version has been started once.`, 'Run `collab start` once, stop the server, then run the command again.');
 }
 
 /** The result of `getStats`, for which lmdb-js has no type. */

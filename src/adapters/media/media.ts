@@ -1,5 +1,5 @@
 import type * as FileType from 'file-type';
-import { within } from '../../lib/concurrency/deadline.ts';
+import { withTimeout } from '../../lib/concurrency/deadline.ts';
 import { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
 import { importModule } from '../../lib/process/import-module.ts';
 import type { ImageFacts, Media, MediaFile } from '../../ports/media.ts';
@@ -78,7 +78,7 @@ async function durationOf(file: MediaFile, mimeType: string): Promise<number | u
   let isLate = false;
   // Files that cannot be parsed, and reads after the file was closed, make a reader throw.
   const duration = readDuration(new FileWindow(file), () => !isLate).catch(() => undefined);
-  return within(DURATION_TIMEOUT_MS, duration, () => {
+  return withTimeout(DURATION_TIMEOUT_MS, duration, () => {
     isLate = true;
     return undefined;
   });

@@ -47,7 +47,7 @@ export async function checkFolder(folder: CheckedFolder): Promise<Check[]> {
 async function checkAbandonedWork({ dir, config }: CheckedFolder): Promise<Check[]> {
   const [leftovers, restores] = [await findAbandonedSetups(config.dataDir), abandonedRestores(config.dataDir)];
   const ofRestores = restores.map((path) => warn('leftovers', `a restore that was interrupted before it changed anything, or is in progress, left ${path}`, `If no restore is running: rm -r ${shellWord(path)}`));
-  return leftovers.length === 0 ? ofRestores : [...ofRestores, warn('leftovers', `an interrupted init or import left ${leftovers.join(', ')}; the next one removes it`, `collab init --dir ${shellWord(dir)}`)];
+  return leftovers.length === 0 ? ofRestores : [...ofRestores, warn('leftovers', `an interrupted init or import left ${leftovers.join(', ')}; the next init or import removes it`, `collab init --dir ${shellWord(dir)}`)];
 }
 
 async function checkRights(dataDir: string): Promise<Check> {

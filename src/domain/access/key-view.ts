@@ -1,5 +1,6 @@
 import type { ListedKey, NewKey, SecretKey } from '../../model/environments/key.ts';
 
+/** Whether a key can be used now. */
 export type KeyState = 'active' | 'expired' | 'revoked';
 
 /** A key as lists show it, without the value of a secret key. */

@@ -10,8 +10,10 @@ import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { ENVIRONMENTS, signingKeysOf } from '../records/partitions.ts';
 
+/** The algorithms of keys whose public part verifies tokens. */
 export type PublicAlgorithm = Exclude<SigningAlgorithm, 'HS256'>;
 
+/** The input of `addSigningKey`. */
 export type SigningKeyCreate =
   /** The UTF-8 bytes of the secret are the HS256 key. A random secret is generated if none is given. */
   | { readonly kind: 'secret'; readonly secret?: string; readonly kid?: string }
@@ -40,7 +42,7 @@ export async function addSigningKey(ctx: Context, environment: Environment, inpu
     if ((await tx.get(partition, kid)) !== undefined) throw new CollabError('id_taken', `The environment has a signing key with the kid ${kid} already`);
     const others = await tx.range(partition);
     if (key.kind === 'jwks' && others.some((entry) => (JSON.parse(entry.value) as SigningKey).kind === 'jwks')) {
-      throw new CollabError('id_taken', 'The environment has a JWKS address already; remove that first');
+      throw new CollabError('id_taken', 'The environment has a JWKS address already; remove its key first');
     }
     tx.put(partition, kid, JSON.stringify(key));
     await appendAuditRecord(ctx, tx, environment.id, { action: 'signing-key.create', target: { kind: 'signing-key', id: kid }, details: { kind: key.kind, alg: key.alg } });

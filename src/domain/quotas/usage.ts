@@ -14,6 +14,7 @@ export interface Usage {
   readonly uploadBytes: number;
   readonly stateBytes: number;
 }
+/** A kind of usage that quotas bound. */
 export type UsageKind = keyof Usage;
 
 /** The usage of an environment or user without content. */
@@ -126,5 +127,5 @@ function requireWithin(environment: Environment, { name, unit, noun }: QuotaRule
   const maximum = quotasOf(environment)[name];
   if (maximum === null || next <= maximum * unit) return;
   const whose = name.startsWith('user') ? 'a user may have' : 'the environment may hold';
-  throw new CollabError('quota_exceeded', `The quota ${name} is used up: ${whose} ${maximum} ${noun}. Delete some, or have the operator raise it (collab env update --quotas ${name}=<n>)`);
+  throw new CollabError('quota_exceeded', `The quota ${name} is used up: ${whose} ${maximum} ${noun}. Delete some, or ask the operator to raise it (collab env update <slug> --quotas ${name}=<n>)`);
 }

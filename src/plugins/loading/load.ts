@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { firstLine } from '../../lib/thrown.ts';
 import type { PluginEntry } from '../../config/plugin-entries.ts';
-import { within } from '../../lib/concurrency/deadline.ts';
+import { withTimeout } from '../../lib/concurrency/deadline.ts';
 import { importModule } from '../../lib/process/import-module.ts';
 import { API_VERSION, type Plugin } from '../api.ts';
 import { isShipped, locatePlugin, provideApi } from './locate.ts';
@@ -25,7 +25,7 @@ export const LOAD_MS = 30_000;
 export async function loadPlugin(entry: PluginEntry): Promise<LoadedPlugin> {
   const url = locatePlugin(entry);
   provideApi(url);
-  const plugin = checkPlugin(entry.use, await within(LOAD_MS, importDefault(entry.use, url), () => failLoading(entry.use)));
+  const plugin = checkPlugin(entry.use, await withTimeout(LOAD_MS, importDefault(entry.use, url), () => failLoading(entry.use)));
   return { entry, plugin, url, settings: readSettings(plugin.name, plugin.config, entry) };
 }
 

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { setTimeout as delay } from 'node:timers/promises';
 import { firstLine } from '../../lib/thrown.ts';
 import type { PluginEntry } from '../../config/plugin-entries.ts';
-import { within } from '../../lib/concurrency/deadline.ts';
+import { withTimeout } from '../../lib/concurrency/deadline.ts';
 import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
@@ -193,7 +193,7 @@ export class PluginThread {
       });
       worker.once('exit', () => reject(new PluginError(use, 'its thread ended while it loaded')));
     });
-    return within(LOAD_MS, ready, () => failLoading(use));
+    return withTimeout(LOAD_MS, ready, () => failLoading(use));
   }
 
   #receive(worker: Worker, services: PluginServices, message: FromPluginThread): void {
@@ -226,7 +226,7 @@ export class PluginThread {
       this.#onPong.push(() => resolve(true));
       this.#post({ type: 'ping' });
     });
-    const isAnswered = await within(PING_MS, pong, () => false);
+    const isAnswered = await withTimeout(PING_MS, pong, () => false);
     if (!isAnswered && this.#worker === worker) await this.#end('deadline');
   }
 

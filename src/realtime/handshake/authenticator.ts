@@ -57,7 +57,7 @@ export class SocketAuthenticator implements Authenticator {
       const { key, token, since } = validate(connectInput, message.data ?? {}, 'data');
       const user = await authenticate(this.#services.ctx, key ?? info.key, token ?? '', info.origin);
       if (!writer.isOpen) return;
-      this.#services.pendingSockets.leave(pending);
+      this.#services.pendingSockets.remove(pending);
       this.admit(writer, user, isRecord(since) ? resumePoint(since['epoch'], since['seq']) : info.resume, message.id);
     } catch (error) {
       logRefusal(this.#services.log, error, { address: info.address });
@@ -65,8 +65,8 @@ export class SocketAuthenticator implements Authenticator {
     }
   }
 
-  leave(pending: PendingSocket): void {
-    this.#services.pendingSockets.leave(pending);
+  onClosed(pending: PendingSocket): void {
+    this.#services.pendingSockets.remove(pending);
   }
 
   async #welcome(connection: Connection, user: AuthenticatedUser, resume: ResumePoint | null, replyTo: number | null): Promise<void> {

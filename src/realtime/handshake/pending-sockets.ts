@@ -18,7 +18,7 @@ export interface Authenticator {
   /** Checks the credentials of a `connect` message, then replaces the pending socket by a connection or refuses it. Never rejects. */
   connect(pending: PendingSocket, message: Envelope): Promise<void>;
   /** Called when a pending socket has closed. */
-  leave(pending: PendingSocket): void;
+  onClosed(pending: PendingSocket): void;
 }
 
 /** A socket whose credentials come in its first message (docs/realtime.md, "Connecting"). */
@@ -63,7 +63,7 @@ export class PendingSocket implements Session {
 
   ended(): void {
     this.writer.ended();
-    this.#authenticator.leave(this);
+    this.#authenticator.onClosed(this);
   }
 
   /** Closes the socket at once: no message was processed. */
@@ -101,7 +101,7 @@ export class PendingSockets {
   }
 
   /** Adds a socket, and counts it. */
-  enter(pending: PendingSocket): void {
+  add(pending: PendingSocket): void {
     this.#sockets.add(pending);
     pending.counted = this.#admit(pending).catch((error: unknown) => {
       this.#log.error({ err: error }, 'a WebSocket could not be counted');
@@ -110,7 +110,7 @@ export class PendingSockets {
   }
 
   /** Removes a socket that has authenticated or closed. */
-  leave(pending: PendingSocket): void {
+  remove(pending: PendingSocket): void {
     if (!this.#sockets.delete(pending)) return;
     this.#count(pending, -1).catch((error: unknown) => this.#log.warn({ err: error }, 'a WebSocket that no longer waits could not be subtracted from those of its address: it counts until this worker ends'));
   }

@@ -37,7 +37,7 @@ export class Dispatcher implements MessageReceiver {
     }
   }
 
-  leave(connection: Connection): void {
+  onClosed(connection: Connection): void {
     const { ctx, owner, log, connections, rooms } = this.#services;
     connections.remove(connection);
     rooms.lost(connection);

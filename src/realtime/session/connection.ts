@@ -10,7 +10,7 @@ export interface MessageReceiver {
   /** Counts a ping or pong frame of the protocol as a message. Never throws. */
   pinged(connection: Connection): void;
   /** Releases everything that belongs to the connection, whose socket has closed. Called once. */
-  leave(connection: Connection): void;
+  onClosed(connection: Connection): void;
 }
 
 /** One authenticated socket. Kept small: there may be tens of thousands, nearly all of them silent. */
@@ -91,6 +91,6 @@ export class Connection implements CredentialReference, FeedSubscriber, Session 
 
   ended(): void {
     this.writer.ended();
-    this.#receiver.leave(this);
+    this.#receiver.onClosed(this);
   }
 }

@@ -31,6 +31,7 @@ const MAX_YIELD_AGE_MS = 5_000;
 /** The outcome of an event, or of an attempt at it. */
 export type ConsumerOutcome = 'handled' | 'retried' | 'skipped' | 'lost';
 
+/** Dependencies of a stream reader. */
 export interface StreamReaderDeps {
   readonly ctx: Context;
   readonly log: Logger;

@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
 import type { Key, RootDatabase } from 'lmdb';
 import { messageOf } from '../../../lib/thrown.ts';
-import { within } from '../../../lib/concurrency/deadline.ts';
+import { withTimeout } from '../../../lib/concurrency/deadline.ts';
 import { DataError, diskFailed, diskFull } from '../../../model/errors.ts';
 
 /** How long to wait for the cause of a failed commit; it normally follows in the same event loop iteration. */
@@ -105,5 +105,5 @@ function isLost<V, K extends Key>(root: RootDatabase<V, K>): boolean {
 async function causeOf(error: unknown): Promise<unknown> {
   if (!(error instanceof Error) || !('commitError' in error) || !(error.commitError instanceof Promise)) return error;
   const cause = error.commitError.then(() => error, (reason: unknown) => reason);
-  return within(CAUSE_MS, cause, () => error);
+  return withTimeout(CAUSE_MS, cause, () => error);
 }

@@ -147,7 +147,7 @@ async function rotate(id: string, { overlap, env }: { overlap: string; env?: str
     const signing = await findSigningKey(ctx, id, env);
     if (signing !== undefined) return rotateSigning(at, ctx, signing);
     const created = await rotateKey(ctx, id, { overlapSeconds: seconds });
-    printResult(at.json, { ...presentNewKey(created), replaces: id }, () => `${newKeyText(created)}\n\nThe key ${id} still works for ${overlap}.`);
+    printResult(at.json, { ...presentNewKey(created), replaces: id }, () => `${newKeyText(created)}\n\nThe key ${id} still works for ${overlap}, or until it expires if that is earlier.`);
   });
 }
 

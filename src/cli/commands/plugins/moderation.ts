@@ -35,7 +35,7 @@ export function register(program: Command): void {
     examples: ['collab moderation list --env default', 'collab moderation list --env default --state reported --json'],
   })
     .requiredOption('--env <slug>', ENV)
-    .addOption(choiceFlag('--state <state>', 'State of the items; decided is within 30 days.', states).default('held'))
+    .addOption(choiceFlag('--state <state>', 'State of the items; decided items are kept for 30 days.', states).default('held'))
     .option('--limit <n>', `The most items to list, 1 to ${MAX_LISTED}.`, '100')
     .action(list);
 
