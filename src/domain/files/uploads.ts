@@ -2,7 +2,7 @@ import { MEGABYTE } from '../../lib/bytes.ts';
 import { CollabError } from '../../model/errors.ts';
 import { AdmissionControl } from '../../lib/concurrency/admission-control.ts';
 import { timestamp } from '../../lib/clock.ts';
-import { newId } from '../../lib/ids.ts';
+import { newUnguessableId } from '../../lib/ids.ts';
 import { acceptedType, acceptedTypes, type Attachment, type StoredFile } from '../../model/attachment.ts';
 import type { Environment, MediaKind } from '../../model/environments/environment.ts';
 import { actorKey, requireWrite } from '../access/access.ts';
@@ -105,7 +105,8 @@ export class Upload {
     if (this.#staged.size === 0) throw new CollabError('invalid_request', 'The file is empty');
     const [facts] = await Promise.all([this.#checkContent(), this.#staged.flush()]);
     const now = this.#ctx.clock.now();
-    const id = newId('file_', now);
+    // Its id is all that a confined key needs to attach an upload (decision 24).
+    const id = newUnguessableId('file_', now);
     const { environment, userId } = this.#actor;
     const url = filePath(environment.id, id);
     const { type, filename, mimeType } = this.#expected;
