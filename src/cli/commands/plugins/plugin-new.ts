@@ -13,7 +13,7 @@ import { Failure, usageFailure } from '../../failure.ts';
  * @throws {Failure} for a bad name or one of a shipped plugin, and if the folder exists
  */
 export async function createPlugin(name: string, parent: string): Promise<string> {
-  if (!PLUGIN_NAME.test(name)) throw usageFailure(`The name of a plugin must be 2 to 40 lower-case letters, digits and hyphens, the first a letter, not ${JSON.stringify(name)}.`);
+  if (!PLUGIN_NAME.test(name)) throw usageFailure(`The name of a plugin must match ${PLUGIN_NAME.source}: 2 to 40 lower-case letters, digits and hyphens, the first a letter. ${JSON.stringify(name)} does not.`);
   if (isShipped(name)) throw usageFailure(`The name ${name} is that of a plugin that ships with Collab.`, 'Choose another name.');
   const folder = resolve(parent, name);
   if (existsSync(folder)) throw new Failure(`${folder} exists already.`, ['Choose another name, or remove the folder.']);
