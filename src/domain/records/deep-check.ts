@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { yieldToEventLoop } from '../../lib/concurrency/event-loop.ts';
 import { messageOf } from '../../lib/thrown.ts';
 import { DataError } from '../../model/errors.ts';
 import type { StoredFile } from '../../model/attachment.ts';

@@ -118,7 +118,7 @@ export const notificationSettingsOf = (environmentId: string): string => `e/${en
 
 /** The key of the record at a position of a chain. */
 export const auditKey = (seq: number): string => String(seq).padStart(12, '0');
-/** The key of the last hash of a chain. */
+/** The key of the AuditHead of a chain, in `auditHeadOf`. */
 export const AUDIT_HEAD_KEY = 'head';
 // The fixed keys, and the prefixes of keys, in the partitions above.
 export const ROOM_KEY = 'room';

@@ -121,29 +121,24 @@ export function parseEnvironment(text: string): Environment {
   return { ...environment, settings: { ...defaultSettings, ...environment.settings } };
 }
 
-const mergedLimits = new WeakMap<Environment, Limits>();
+/** Returns a function that computes the result for each environment object once: settings are merged for every request. */
+function oncePerEnvironment<T>(compute: (environment: Environment) => T): (environment: Environment) => T {
+  const results = new WeakMap<Environment, T>();
+  return (environment) => {
+    let result = results.get(environment);
+    if (result === undefined) {
+      result = compute(environment);
+      results.set(environment, result);
+    }
+    return result;
+  };
+}
 
 /** The limits of an environment: the defaults, with its overrides. */
-export function limitsOf(environment: Environment): Limits {
-  let limits = mergedLimits.get(environment);
-  if (limits === undefined) {
-    limits = { ...defaultLimits, ...environment.settings.limits };
-    mergedLimits.set(environment, limits);
-  }
-  return limits;
-}
-
-const mergedQuotas = new WeakMap<Environment, Quotas>();
+export const limitsOf = oncePerEnvironment(({ settings }): Limits => ({ ...defaultLimits, ...settings.limits }));
 
 /** The quotas of an environment: the defaults, with its overrides. */
-export function quotasOf(environment: Environment): Quotas {
-  let quotas = mergedQuotas.get(environment);
-  if (quotas === undefined) {
-    quotas = { ...defaultQuotas, ...environment.settings.quotas };
-    mergedQuotas.set(environment, quotas);
-  }
-  return quotas;
-}
+export const quotasOf = oncePerEnvironment(({ settings }): Quotas => ({ ...defaultQuotas, ...settings.quotas }));
 
 /** Slugs: 1 to 63 lower-case letters, digits and inner hyphens, as in a DNS label. */
 export const SLUG_PATTERN = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
