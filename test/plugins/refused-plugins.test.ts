@@ -54,6 +54,19 @@ t.test('the server refuses to start with a bad plugin, and says which and why', 
   }
 });
 
+t.test('a module that Node reads as CommonJS is refused with what to change', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'collab-plugins-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  writeFileSync(join(dir, 'package.json'), '{"type":"commonjs"}');
+  for (const [name, source] of Object.entries({ imports: "import 'node:fs';", exports: 'export default {};' })) {
+    const file = join(dir, `${name}.js`);
+    writeFileSync(file, source);
+    const { code, stderr } = await refusal([{ use: file }], {});
+    t.equal(code, 2);
+    t.match(stderr, /its module failed to load: .*; plugins are ES modules: name the file \.mjs, or set "type": "module" in the package\.json of its folder/);
+  }
+});
+
 t.test('`plugin check` refuses two plugins of one name, and the name of a shipped plugin, whose commands go on working', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'collab-plugins-'));
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));

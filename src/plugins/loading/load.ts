@@ -21,6 +21,8 @@ export interface LoadedPlugin {
 /** How long a plugin may take to load, and to set itself up: much longer than on a busy machine. */
 export const LOAD_MS = 30_000;
 
+const MODULE_HINT = '; plugins are ES modules: name the file .mjs, or set "type": "module" in the package.json of its folder';
+
 /** Loads the module of an entry and checks the configuration. Throws `PluginError`. */
 export async function loadPlugin(entry: PluginEntry): Promise<LoadedPlugin> {
   const url = locatePlugin(entry);
@@ -43,8 +45,13 @@ async function importDefault(use: string, url: string): Promise<unknown> {
   try {
     return ((await importModule(url)) as { default?: unknown }).default;
   } catch (error) {
-    throw new PluginError(use, `its module failed to load: ${firstLine(error)}`);
+    throw new PluginError(use, `its module failed to load: ${firstLine(error)}${isModuleReadAsScript(error) ? MODULE_HINT : ''}`);
   }
+}
+
+/** Whether Node has read a module as CommonJS, in which `import` and `export` are syntax errors. */
+function isModuleReadAsScript(error: unknown): boolean {
+  return error instanceof SyntaxError && /Cannot use import statement|Unexpected token 'export'/.test(error.message);
 }
 
 function checkPlugin(use: string, value: unknown): Plugin {
