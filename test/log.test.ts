@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import fs, { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { createLogger, redact } from '../src/observability/log.ts';
@@ -111,4 +111,28 @@ t.test('on a terminal the server logs for people, without colour if NO_COLOR is 
   t.match(onTerminal({ NO_COLOR: '1' }), /^\d\d:\d\d:\d\d\.\d{3} WARN {2}primary {4}hello token=\[redacted\]\r\n$/);
   t.match(onTerminal({ NO_COLOR: '' }), '\u001b[33mWARN \u001b[0m');
   t.end();
+});
+
+t.test('lines that cannot be written are kept up to a bound, and written later with the number of those that were dropped', async (t) => {
+  const written: string[] = [];
+  const write = fs.writeSync;
+  t.teardown(() => (fs.writeSync = write));
+  let isFull = true;
+  fs.writeSync = ((fd: number, text: string, ...rest: unknown[]) => {
+    if (fd !== 2) return Reflect.apply(write, fs, [fd, text, ...rest]) as number;
+    if (isFull) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    written.push(text);
+    return Buffer.byteLength(text);
+  }) as typeof fs.writeSync;
+  const log = createLogger({ level: 'info', name: 'web-1', output: 2 });
+  const filling = 'x'.repeat(1_000);
+  for (let n = 0; n < 1_100; n++) log.info({ n, filling }, 'while the disk is full');
+  isFull = false;
+  log.info({ n: 1_100, filling }, 'now there is space, but not for this line');
+  const lines = (): Record<string, unknown>[] => written.join('').split('\n').slice(0, -1).map((line) => JSON.parse(line) as Record<string, unknown>);
+  await new Promise((resolve) => setImmediate(resolve));
+  const { length } = lines().filter(({ n }) => n !== undefined);
+  t.ok(length > 800 && length < 1_100, `${length} lines of a megabyte`);
+  t.strictSame(lines().slice(0, length).map(({ n }) => n), Array.from({ length }, (_, n) => n), 'the first ones, in their order');
+  t.match(lines().slice(length), [{ level: 'warn', dropped: 1_101 - length, msg: 'lines of the log were dropped, because they could not be written' }]);
 });

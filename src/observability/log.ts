@@ -25,9 +25,12 @@ export interface LogOptions {
  * If `output` is a terminal, it writes lines for people instead, in colour unless NO_COLOR is set.
  * Writes are synchronous, so that the last lines of a dying process are not lost. Secrets are redacted in the finished
  * line, wherever they occur: values under secret names, and everything that looks like a key, a token or a secret in a URL.
+ *
+ * Lines that cannot be written, such as on a full disk, are kept up to 1 MB and written with a later line that can be; further
+ * ones are dropped, and a line says how many.
  */
 export function createLogger({ level, name, output = 1, destination }: LogOptions): Logger {
-  return pino(
+  const log = pino(
     {
       level,
       base: { pid: process.pid, worker: name },
@@ -35,16 +38,35 @@ export function createLogger({ level, name, output = 1, destination }: LogOption
       formatters: { level: (label) => ({ level: label }) },
       hooks: { streamWrite: redact },
     },
-    destination ?? destinationOf(output),
+    destination ?? destinationOf(output, (dropped) => log.warn({ dropped }, 'lines of the log were dropped, because they could not be written')),
   );
+  return log;
 }
 
-function destinationOf(output: LogOutput): DestinationStream {
-  const stream = pino.destination({ fd: output, sync: true });
+/** @param onDropped called with the number of dropped lines when lines can be written again */
+function destinationOf(output: LogOutput, onDropped: (lines: number) => void): DestinationStream {
+  const stream = pino.destination({ fd: output, sync: true, maxLength: MAX_UNWRITTEN });
+  // Without a listener, a failed write would end the process. The stream keeps the lines and tries again with the next one.
+  stream.on('error', () => {});
+  let dropped = 0;
+  stream.on('drop', () => {
+    if (dropped++ === 0) {
+      stream.once('drain', () => {
+        const lines = dropped;
+        dropped = 0;
+        onDropped(lines);
+      });
+    }
+    // A dropped line alone would not make the stream try again to write what it keeps.
+    stream.write('');
+  });
   if (!isatty(output)) return stream;
   const colour = (process.env['NO_COLOR'] ?? '') === '' && process.env['TERM'] !== 'dumb';
   return { write: (line) => void stream.write(readableLine(line, colour)) };
 }
+
+/** The length of the lines that are kept while they cannot be written, in UTF-16 code units. */
+const MAX_UNWRITTEN = 1024 * 1024;
 
 const REDACTED = '[redacted]';
 

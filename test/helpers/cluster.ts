@@ -195,7 +195,8 @@ class Lines {
   }
 }
 
-function workersOf(parent: number, role: Role): number[] {
+/** Pids of the worker processes of a primary that run now. */
+export function workersOf(parent: number, role: Role): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
   return pids.filter((pid) => {
     const stat = statOf(pid);
