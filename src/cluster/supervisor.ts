@@ -60,9 +60,14 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    const { config, log, clock } = options;
+    const { config, log, clock, totals } = options;
     this.#startedAt = clock.now();
-    this.#watchdog = new Watchdog({ timeoutMs: config.workerTimeoutSeconds * 1_000, now: () => performance.now(), log });
+    this.#watchdog = new Watchdog({
+      timeoutMs: config.workerTimeoutSeconds * 1_000,
+      now: () => performance.now(),
+      log,
+      onHungHook: ({ plugin, hook }) => totals?.count('plugin_hook_errors_total', { plugin, hook }),
+    });
   }
 
   /** Pids of the worker processes by worker id. */

@@ -1,4 +1,5 @@
 import type { Logger } from '../observability/log.ts';
+import { type HookName, readRunningHooks } from '../observability/running-hooks.ts';
 import { isStopped } from '../lib/process/process-stat.ts';
 import type { Worker } from './worker.ts';
 
@@ -18,6 +19,8 @@ export interface WatchdogOptions {
   readonly log: Logger;
   /** Whether a signal has stopped a process; by default /proc is read. */
   readonly isStopped?: (pid: number | undefined) => boolean;
+  /** Called with each hook of a plugin that a killed worker was running. */
+  readonly onHungHook?: (hook: HookName) => void;
 }
 
 /** The state of one worker. */
@@ -104,12 +107,21 @@ export class Watchdog {
 
   #kill({ worker, silentMs }: Watched, stopped: boolean): void {
     const seconds = Math.round(silentMs / 1_000);
-    const cause = stopped ? 'it was stopped by a signal (SIGSTOP)' : 'its event loop was blocked';
+    const hooks = stopped ? [] : readRunningHooks(worker.pid);
+    const cause = stopped ? 'it was stopped by a signal (SIGSTOP)' : `its event loop was blocked${whileRunning(hooks)}`;
     const next = worker.isDraining ? 'it was draining' : 'a new worker replaces it';
+    for (const hook of hooks) this.#options.onHungHook?.(hook);
     this.#options.log.error(
-      { hung: worker.id, workerPid: worker.pid, silentMs, stopped },
+      { hung: worker.id, workerPid: worker.pid, silentMs, stopped, ...hooks[0], ...(hooks.length > 1 ? { hooks } : {}) },
       `worker ${worker.id} has not answered the primary for ${seconds} s and is killed (SIGKILL): ${cause}; ${next}`,
     );
     worker.killHung(`it did not answer the primary for ${seconds} s`);
   }
+}
+
+/** Names the hooks of plugins that run in a blocked process: one of them may be an endless loop. */
+function whileRunning(hooks: readonly HookName[]): string {
+  if (hooks.length === 0) return '';
+  const names = hooks.map(({ plugin, hook }) => `${hook} of the plugin ${plugin}`);
+  return ` while ${names.join(' and ')} ran (with "isolation": "worker", a plugin cannot block it)`;
 }

@@ -1,10 +1,25 @@
 /** The message of anything thrown: errors have one, of other values it is their text. */
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  return asError(thrown).message;
 }
 
 /** The first line of the message of anything thrown. */
 export function firstLine(thrown: unknown): string {
   const text = messageOf(thrown);
   return text.split('\n')[0] ?? text;
+}
+
+/**
+ * Anything thrown as an error: itself if it is one whose name, message and cause can be read. Code that is not ours may throw
+ * `undefined`, or an object whose getters throw.
+ */
+export function asError(thrown: unknown): Error {
+  try {
+    if (!(thrown instanceof Error)) return new Error(String(thrown));
+    const { name, message } = thrown;
+    void thrown.cause;
+    return typeof name === 'string' && typeof message === 'string' ? thrown : new Error(String(message));
+  } catch {
+    return new Error('a value without a text was thrown');
+  }
 }

@@ -12,7 +12,7 @@ export const metricFamilies = {
   consumer_events_total: { type: 'counter', help: 'Events that a background consumer has finished with, by consumer and outcome (handled, retried, skipped, lost to retention).' },
   consumer_lag_events: { type: 'gauge', help: 'Events that a background consumer has yet to handle, by consumer, over all environments.' },
   plugin_hook_duration_seconds: { type: 'histogram', help: 'Time that a hook of a plugin took, by plugin and hook (the name of a filter, action or queue).' },
-  plugin_hook_errors_total: { type: 'counter', help: 'Calls of a hook of a plugin that failed or passed their deadline, by plugin and hook.' },
+  plugin_hook_errors_total: { type: 'counter', help: 'Calls of a hook of a plugin that failed, passed their deadline, or were running when their web worker hung, by plugin and hook.' },
   plugin_filter_skipped: { type: 'gauge', help: 'Environments in which a filter is not called at the moment because it has failed 5 times in a row, by plugin and hook.' },
   plugin_restarts_total: { type: 'counter', help: 'Threads of plugins that were ended and started again, by plugin and reason (deadline, memory, ended).' },
   plugin_jobs: { type: 'gauge', help: 'Jobs in the queues of plugins, by plugin, queue and state (waiting, dead).' },

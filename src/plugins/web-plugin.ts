@@ -1,6 +1,7 @@
 import type { PluginEntry } from '../config/plugin-entries.ts';
 import { withTimeout } from '../lib/concurrency/deadline.ts';
 import { copyJson } from '../lib/copy-json.ts';
+import { beginHook, endHook, type HookName } from '../observability/running-hooks.ts';
 import type { FilterActor } from '../model/filter.ts';
 import type { FilterContext, HookContext, PluginEnvironment, RouteResponse, RouteOptions, RouteRequest } from './api.ts';
 import type { FilterCall, PluginFilter } from './filters/filter-chain.ts';
@@ -58,14 +59,17 @@ async function setUpLocal(loaded: LoadedPlugin, { services }: PluginThreadDeps):
 }
 
 function localFilters({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginFilter[] {
-  return hooks.filters.map(({ name, filter, options }) => ({
-    plugin: plugin.name,
-    name,
-    options,
-    settings,
-    run: (payload, call) =>
-      runWithin(options.timeoutMs, (signal) => filter(copyJson(payload) as Parameters<typeof filter>[0], new LocalFilterContext(call, signal))),
-  }));
+  return hooks.filters.map(({ name, filter, options }) => {
+    const hook: HookName = { plugin: plugin.name, hook: name };
+    return {
+      plugin: plugin.name,
+      name,
+      options,
+      settings,
+      run: (payload, call) =>
+        runWithin(hook, options.timeoutMs, (signal) => filter(copyJson(payload) as Parameters<typeof filter>[0], new LocalFilterContext(call, signal))),
+    };
+  });
 }
 
 /** The context of a filter in this process. An object literal with a getter takes ten times as long to create. */
@@ -88,29 +92,37 @@ class LocalFilterContext implements FilterContext<unknown> {
 }
 
 function localRoutes({ plugin, settings }: LoadedPlugin, hooks: Hooks): PluginRoute[] {
-  return hooks.routes.map(({ options, handle }) => ({
-    plugin: plugin.name,
-    options,
-    settings,
-    handle: (request, context) => runWithin(ROUTE_MS, (signal) => handle(request, { ...context, signal: signal() })),
-  }));
+  return hooks.routes.map(({ options, handle }) => {
+    const hook: HookName = { plugin: plugin.name, hook: `${options.method} ${options.path}` };
+    return {
+      plugin: plugin.name,
+      options,
+      settings,
+      handle: (request, context) => runWithin(hook, ROUTE_MS, (signal) => handle(request, { ...context, signal: signal() })),
+    };
+  });
 }
 
 /**
- * Runs `work`, and rejects if it has not ended after `ms`; its signal is aborted then. Work that returns no promise has ended:
- * it costs no timer, and a signal only if it asks for one.
+ * Runs a hook, and rejects if it has not ended after `ms`; its signal is aborted then. Work that returns no promise has ended:
+ * it costs no timer, and a signal only if it asks for one. The title of the process names the hook until then.
  *
  * @param work receives a function that returns its signal
  */
-async function runWithin<T>(ms: number, work: (signal: () => AbortSignal) => T | Promise<T>): Promise<T> {
+async function runWithin<T>(hook: HookName, ms: number, work: (signal: () => AbortSignal) => T | Promise<T>): Promise<T> {
   let abort: AbortController | undefined;
-  const result = work(() => (abort ??= new AbortController()).signal);
-  if (!isThenable(result)) return result;
-  return withTimeout(ms, result, () => {
-    abort ??= new AbortController();
-    abort.abort();
-    throw new Error(`did not end within ${ms} ms`);
-  });
+  beginHook(hook);
+  try {
+    const result = work(() => (abort ??= new AbortController()).signal);
+    if (!isThenable(result)) return result;
+    return await withTimeout(ms, result, () => {
+      abort ??= new AbortController();
+      abort.abort();
+      throw new Error(`did not end within ${ms} ms`);
+    });
+  } finally {
+    endHook(hook);
+  }
 }
 
 function isThenable<T>(value: T | Promise<T>): value is Promise<T> {

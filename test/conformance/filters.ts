@@ -32,6 +32,17 @@ const names = Object.keys(payloads) as WriteFilter[];
 const holdable: readonly WriteFilter[] = ['comment.create', 'comment.update', 'thread.create'];
 const passed: FilterOutcome = { outcome: 'pass', fields: {} };
 
+/** Code of plugins may throw anything. */
+const throws = (value: unknown) => () => Promise.reject(value as Error);
+
+/** An object of which no property can be read. */
+function unreadable<T extends object>(object: T): T {
+  const refuse = (): never => {
+    throw new Error('not readable');
+  };
+  return new Proxy(object, { get: refuse, ownKeys: refuse });
+}
+
 const runAll = (filters: Filters): Promise<FilterOutcome[]> => Promise.all(names.map((name) => filters.run(name, environment, actor, payloads[name])));
 
 /** Asserts what ports/filters.ts says of all filters, whatever they decide. */
@@ -108,8 +119,14 @@ export async function filtersConformance(t: Test, open: (registered: readonly Re
     const failures: Readonly<Record<string, RegisteredFilter['run']>> = {
       throws: never,
       rejects: () => Promise.reject(new Error('later')),
+      'throws undefined': throws(undefined),
+      'throws null': throws(null),
+      'throws an object without a prototype': throws(Object.create(null)),
+      'throws an object that cannot be read': throws(unreadable({})),
+      'throws an error that cannot be read': throws(unreadable(new Error('x'))),
       'returns a text': () => 'no',
       'returns a list': () => [],
+      'returns an object that cannot be read': () => unreadable({}),
       'changes what must not change': () => ({ userId: 'eve' }),
       'changes to a wrong type': () => ({ body: 7 }),
     };

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Environment } from '../../model/environments/environment.ts';
 import { requireUnconfinedKey } from '../../domain/access/access.ts';
 import { findEnvironment } from '../../domain/environments/environments.ts';
+import { asError } from '../../lib/thrown.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { RouteResponse } from '../../plugins/api.ts';
 import { settingsIn } from '../../plugins/loading/settings.ts';
@@ -48,8 +49,9 @@ async function handle(request: ApiRequest, { plugin, settings, handle: run }: Pl
   const call = { userId: caller?.kind === 'user' ? caller.userId : null, query: Object.fromEntries(search), body: request.bytes.toString('utf8'), headers: head.fields };
   try {
     return responseOf(await run(call, { environment: { id, slug }, config }));
-  } catch (error) {
-    if ((error as Error).name === 'UsageError') throw new CollabError('invalid_request', (error as Error).message);
+  } catch (thrown) {
+    const error = asError(thrown);
+    if (error.name === 'UsageError') throw new CollabError('invalid_request', error.message);
     request.services.log.error({ err: error, plugin, path: head.path }, 'a route of a plugin failed');
     throw new CollabError('internal', `The plugin ${plugin} failed`);
   }

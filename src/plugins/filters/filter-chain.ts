@@ -1,4 +1,4 @@
-import { firstLine } from '../../lib/thrown.ts';
+import { asError, firstLine } from '../../lib/thrown.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Counter, Histogram, Metrics } from '../../observability/metrics.ts';
@@ -122,11 +122,12 @@ export class FilterChain implements Filters {
       if (decision.kind === 'pass' && 'comment' in payload && Object.keys(decision.fields).length > 0) check({ ...(payload.comment as DraftComment), ...decision.fields });
       breaker.succeeded();
       return decision;
-    } catch (error) {
+    } catch (thrown) {
+      const error = asError(thrown);
       if (errors !== undefined) errors.value += 1;
       const about = { ...labelsOf(filter), environment: call.environment.slug };
       const { onError, reason } = failureOf(error, filter);
-      const cause = error instanceof Error && error.cause !== undefined ? firstLine(error.cause) : undefined;
+      const cause = error.cause === undefined ? undefined : firstLine(asError(error.cause));
       this.#log.warn({ ...about, reason: firstLine(error), cause, onError }, 'a filter of a plugin failed');
       if (breaker.failed()) this.#log.error(about, 'a filter of a plugin has failed 5 times in a row: it is not called in this environment for 30 s, and its onError applies');
       state.failure = onFailure(filter, onError, reason);
@@ -167,9 +168,10 @@ function labelsOf({ plugin, name }: PluginFilter): { plugin: string; hook: strin
 }
 
 /** The effect of a failure, and the reason that moderators see: its own if it is a `FilterFailure`, also one from a thread. */
-function failureOf(error: unknown, { options }: PluginFilter): { onError: OnError; reason: string } {
-  const { name, onError, message } = error as Partial<FilterFailure>;
-  return name === 'FilterFailure' && isOnError(onError) ? { onError, reason: message ?? FAILED } : { onError: options.onError, reason: FAILED };
+function failureOf(error: Error, { options }: PluginFilter): { onError: OnError; reason: string } {
+  const { name, message } = error;
+  const { onError } = error as Partial<FilterFailure>;
+  return name === 'FilterFailure' && isOnError(onError) ? { onError, reason: message } : { onError: options.onError, reason: FAILED };
 }
 
 function onFailure({ name }: PluginFilter, onError: OnError, reason: string): FilterDecision {

@@ -1,3 +1,4 @@
+import { asError } from '../../lib/thrown.ts';
 import type { PluginEntry } from '../../config/plugin-entries.ts';
 import type { EventType } from '../../model/event.ts';
 import type { CommandOptions, FilterName, FilterOptions, QueueOptions, RouteOptions } from '../api.ts';
@@ -67,16 +68,16 @@ export type FromPluginThread =
 
 /** An error in the form that can be sent. */
 export function sentError(thrown: unknown): SentError {
-  if (!(thrown instanceof Error)) return { name: 'Error', message: String(thrown) };
-  const { name, message, cause } = thrown;
-  const { ms, code, onError } = thrown as { ms?: unknown; code?: unknown; onError?: unknown };
+  const error = asError(thrown);
+  const { name, message, cause } = error;
+  const { ms, code, onError } = error as { ms?: unknown; code?: unknown; onError?: unknown };
   return {
     name,
     message,
     ...(typeof ms === 'number' ? { ms } : {}),
     ...(typeof code === 'string' ? { code } : {}),
     ...(typeof onError === 'string' ? { onError } : {}),
-    ...(cause instanceof Error ? { cause: cause.message } : {}),
+    ...(cause instanceof Error ? { cause: asError(cause).message } : {}),
   };
 }
 
