@@ -3,7 +3,7 @@ import { CollabError } from '../../model/errors.ts';
 import { type Environment, limitsOf } from '../../model/environments/environment.ts';
 import { type Metadata, MetadataSchema } from '../../model/metadata.ts';
 import type { RoomScope } from '../../model/room.ts';
-import { checkId, checkMetadata, isWebAddress } from '../input/bounds.ts';
+import { checkId, checkMetadata, isEmailAddress, isWebAddress } from '../input/bounds.ts';
 import type { UserActor } from './actor.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
@@ -73,6 +73,7 @@ function validateClaims(payload: Readonly<Record<string, unknown>>, environment:
   checkLifetime(exp, iat, now / 1000, environment.settings.jwtMaxLifetime);
   const avatarUrl = picture ?? avatar;
   if (avatarUrl !== undefined && !isWebAddress(avatarUrl)) throw invalid('picture must be an http or https address');
+  if (email !== undefined && !isEmailAddress(email)) throw invalid('email must be an email address');
   if (metadata !== undefined) {
     checkMetadata(metadata, limits);
     if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES) throw invalid(`metadata must be at most ${MAX_METADATA_BYTES} bytes of JSON`);

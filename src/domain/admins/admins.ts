@@ -4,6 +4,7 @@ import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Admin, StoredAdmin } from '../../model/environments/admin.ts';
 import type { Reader } from '../../ports/store.ts';
+import { isEmailAddress } from '../input/bounds.ts';
 import { appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { ADMIN_FAILURES, ADMINS } from '../records/partitions.ts';
@@ -14,7 +15,7 @@ const MAX_EMAIL_LENGTH = 320;
 /** Creates an admin. Throws `invalid_request`, `email_taken`. */
 export async function createAdmin(ctx: Context, email: string, password: string): Promise<Admin> {
   const address = normaliseEmail(email);
-  if (address.length > MAX_EMAIL_LENGTH || !/^[^\s@]+@[^\s@]+$/.test(address)) throw invalidField('email', 'must be an email address', address);
+  if (address.length > MAX_EMAIL_LENGTH || !isEmailAddress(address)) throw invalidField('email', 'must be an email address', address);
   checkPassword(password);
   const passwordHash = await hashPassword(password);
   const key = adminKeyOf(email);

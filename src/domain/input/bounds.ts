@@ -74,6 +74,11 @@ export function checkPosition(position: Position, limits: Limits): Position {
   return { x, y, selector, path, quote, quotePrefix, quoteSuffix, elementOffsetX, elementOffsetY, scrollX, scrollY };
 }
 
+/** Whether text may be an email address: one `@`, with something before and after it, and no white space or line break. */
+export function isEmailAddress(text: string): boolean {
+  return /^[^\s@]+@[^\s@]+$/.test(text);
+}
+
 /** Whether text is an absolute http or https URL. */
 export function isWebAddress(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);

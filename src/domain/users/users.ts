@@ -9,7 +9,7 @@ import { hasMetadata } from '../../model/metadata.ts';
 import { type TokenScope, type User, type UserPut, UserPutSchema } from '../../model/user.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { actorUserId, requireUnconfinedKey, requireBackend, requireRead } from '../access/access.ts';
-import { checkId, checkMetadata, isWebAddress } from '../input/bounds.ts';
+import { checkId, checkMetadata, isEmailAddress, isWebAddress } from '../input/bounds.ts';
 import type { Claims } from '../access/claims.ts';
 import type { Actor } from '../access/actor.ts';
 import { auditActorOf, appendAuditRecord } from '../audit/audit.ts';
@@ -71,7 +71,7 @@ function parsePut(actor: Actor, userId: string, input: unknown): Upsert {
   const put = validate(userPut, input);
   if (put.metadata !== undefined) checkMetadata(put.metadata, limits);
   if (put.avatarUrl !== undefined && !isWebAddress(put.avatarUrl)) throw invalidField('avatarUrl', 'must be an http or https address', put.avatarUrl);
-  if (put.email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(put.email)) throw invalidField('email', 'must be an email address', put.email);
+  if (put.email !== undefined && !isEmailAddress(put.email)) throw invalidField('email', 'must be an email address', put.email);
   return { userId, fields: definedFields(put), seen: false, createOnly: actor.rooms !== null, actorUserId: actorUserId(actor), via: actor.via };
 }
 
