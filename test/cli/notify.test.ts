@@ -85,6 +85,26 @@ t.test('notify explain says step by step why a user was or was not notified', as
   await steps('stranger', { 'known user': /^no$/, mentioned: /^yes$/, notification: /^nt_\S+, mention, / }, 'stranger was notified.');
   await steps('nobody', { 'known user': /^no$/, mentioned: /^no$/, 'by the rules': /^not mentioned, and does not follow the thread$/ }, 'nobody was not notified.');
 
+  await ask('POST', '/users/gil/tokens', { rooms: ['elsewhere'] });
+  await steps('gil', { 'by the rules': /^may not see the room$/, notification: /, mention, /, 'since then': /^the rules notified them when the comment was written: their rooms, subscription or comments have changed$/ }, 'gil was notified.');
+  await ask('POST', '/users/cat/tokens', {});
+  await steps('cat', { 'by the rules': /because the comment mentions them$/, notification: /^none$/, 'since then': /^the rules did not notify them when the comment was written: / }, 'cat was not notified.');
+
+  const slugs = (...args: string[]) => collab(['notify', 'explain', ...args, '--dir', dir]);
+  t.match(await slugs(target, 'bob'), { code: 0, stdout: /bob was not notified\.\n$/ }, 'the environment is found by the comment');
+  t.match(await slugs('cm_unknown', 'bob'), { code: 1, stdout: '', stderr: /Comment not found/ });
+  await collab(['env', 'create', 'second', '--dir', dir]);
+  const { secretKey: secondKey } = await collabJson<InitOutput>(t, ['key', 'create', '--env', 'second', '--kind', 'secret', '--dir', dir]);
+  for (const key of [secretKey, secondKey]) {
+    const send = async (method: string, path: string, body: object): Promise<{ thread: { id: string } }> =>
+      (await (await fetch(`${url}/api/v1${path}`, { method, headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json()) as never;
+    await send('PUT', '/users/ann', {});
+    const { thread: own } = await send('POST', '/rooms/docs/threads', { userId: 'ann', body: 'Hello' });
+    await send('POST', `/threads/${own.id}/comments`, { userId: 'ann', body: 'Hi', id: 'chosen-by-client' });
+  }
+  t.match(await slugs('chosen-by-client', 'ann'), { code: 2, stdout: '', stderr: /Several environments have a comment chosen-by-client: default, second\.[^]*--env <slug>/ });
+  t.match(await slugs('chosen-by-client', 'ann', '--env', 'second'), { code: 0, stdout: /ann was not notified\.\n$/ });
+
   for (const [commentId, env, message] of [[removed, 'default', /Comment not found[^]*may have been deleted/], ['cm_unknown', 'default', /Comment not found/], [target, 'other', /No environment has the id or slug other/]] as const) {
     t.match(await collab(['notify', 'explain', commentId, 'ann', '--env', env, '--dir', dir]), { code: 1, stdout: '', stderr: message });
   }

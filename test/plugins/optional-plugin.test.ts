@@ -28,6 +28,15 @@ t.test('a server runs without an optional plugin that cannot be loaded; /readyz 
   t.match(await doctor(), { code: 0, checks: [{ level: 'ok', finding: /moderation-rules/ }] });
 });
 
+t.test('the log of the server and doctor name environments of a plugin that do not exist', async (t) => {
+  const cluster = await startCluster({ workers: 1, config: { plugins: [{ use: 'moderation-rules', environments: { default: { enabled: true }, defualt: { enabled: false } } }] } });
+  t.teardown(() => cluster.stop());
+  t.match(await cluster.logged(({ msg }) => msg === 'the entry of a plugin has options for environments that do not exist'), { level: 'warn', plugin: 'moderation-rules', environments: ['defualt'] });
+  const { code, stdout } = await collab('doctor', '--dir', cluster.dir, '--json');
+  t.equal(code, 0);
+  t.match((JSON.parse(stdout) as Report).checks.filter(({ name, level }) => name === 'plugins' && level === 'warn'), [{ finding: 'the entry of moderation-rules has options for environments that do not exist: defualt', remedy: /collab env list/ }]);
+});
+
 t.test('of two plugins with one name, the server runs without the optional one, wherever it stands; plugin check and doctor name it', async (t) => {
   const good = fileURLToPath(new URL('../fixtures/plugins/good.mjs', import.meta.url));
   const cluster = await startCluster({ workers: 1, config: { plugins: [{ use: good, optional: true, config: { word: 'first' } }, { use: good, config: { word: 'second' } }] } });

@@ -21,6 +21,7 @@ async function refusal(plugins: readonly object[], env: Readonly<Record<string, 
 const rows: readonly [what: string, plugins: readonly object[], bad: string, message: RegExp][] = [
   ['a missing path', [{ use: './nowhere.mjs' }], '', /nowhere\.mjs: there is no such module/],
   ['a package that is not installed', [{ use: 'collab-plugin-nowhere' }], '', /plugin collab-plugin-nowhere: is neither a shipped plugin nor a package installed in/],
+  ['a misspelt shipped plugin', [{ use: 'webhok' }], '', /plugin webhok: is neither a shipped plugin nor a package installed in .*; did you mean webhook\?/],
   ['a module that throws', [{ use: fixture('bad') }], 'throws at load', /plugin .*bad\.mjs: its module failed to load: broken module/],
   ['a setup that throws', [{ use: fixture('bad') }], 'throws at setup', /plugin bad: its setup failed: broken setup/],
   ['an onError that does not exist', [{ use: fixture('bad') }], 'wrong onError', /plugin bad: its setup failed: onError of the filter comment\.create must be open, closed or hold, not "close"/],

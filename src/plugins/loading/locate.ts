@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { isAbsolute, join, parse } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { closestMatch } from '../../lib/closest-match.ts';
 import type { PluginEntry } from '../../config/plugin-entries.ts';
 import { PLUGIN_NAME } from './plugin-name.ts';
 import { PluginError } from './plugin-error.ts';
@@ -34,8 +35,15 @@ export function locatePlugin({ use, folder = process.cwd() }: PluginEntry): stri
   try {
     return pathToFileURL(from.resolve(use)).href;
   } catch {
-    throw new PluginError(use, isAbsolute(use) ? 'there is no such module' : `is neither a shipped plugin nor a package installed in ${folder}; a path must begin with ./`);
+    if (isAbsolute(use)) throw new PluginError(use, 'there is no such module');
+    const near = closestMatch(use, shippedNames());
+    throw new PluginError(use, `is neither a shipped plugin nor a package installed in ${folder}; ${near === undefined ? 'a path must begin with ./' : `did you mean ${near}?`}`);
   }
+}
+
+/** The names of the shipped plugins. */
+function shippedNames(): readonly string[] {
+  return readdirSync(shippedFolder()).map((file) => parse(file).name).filter(isShipped);
 }
 
 /** Makes `collab/plugin` available to a module from whose folder it cannot be resolved, such as one beside config.json. */
@@ -48,7 +56,11 @@ export function provideApi(moduleUrl: string): void {
   }
 }
 
-/** A shipped plugin, in the build or the sources. */
+/** The module of a shipped plugin, in the build or the sources. */
 function shippedFile(name: string): string {
-  return fileURLToPath(new URL(fromSource ? `../../../plugins/${name}/index.ts` : `../plugins/${name}.js`, import.meta.url));
+  return join(shippedFolder(), fromSource ? `${name}/index.ts` : `${name}.js`);
+}
+
+function shippedFolder(): string {
+  return fileURLToPath(new URL(fromSource ? '../../../plugins/' : '../plugins/', import.meta.url));
 }

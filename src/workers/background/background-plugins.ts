@@ -12,6 +12,7 @@ import { localServices } from '../../plugins/services/local-services.ts';
 import { withDefaults } from '../../plugins/loading/locate.ts';
 import { infoFromManifest } from '../../plugins/loading/manifest.ts';
 import { inNamingOrder, PluginNames } from '../../plugins/loading/plugin-names.ts';
+import { findUnknownEnvironments } from '../../plugins/loading/unknown-environments.ts';
 import { PluginThread, reportEnds } from '../../plugins/thread/plugin-thread.ts';
 import { workerThreadFilters } from '../../plugins/filters/worker-thread-filters.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
@@ -82,13 +83,16 @@ export class BackgroundPlugins {
         services: (plugin) => localServices(plugin, entry, { ctx, config, log, passes: async (...call) => chain?.passes(...call) ?? true, starterOf }),
         onEnd: reportEnds(log, metrics),
       });
-      const info = infoFromManifest(entry) ?? (await startThread(thread, entry.use, log));
+      const info = infoFromManifest(entry) ?? (await startThread(thread, entry, log));
       if (info !== null && hasOwnName(entry, info.name, names, log)) {
         loaded.set(entry, { thread, info });
         continue;
       }
       missing.push(entry.use);
       await thread.stop();
+    }
+    for (const { use, slugs } of await findUnknownEnvironments(ctx, config.plugins)) {
+      log.warn({ plugin: use, environments: slugs }, 'the entry of a plugin has options for environments that do not exist');
     }
     for (const { thread, info } of entries.flatMap((entry) => loaded.get(entry) ?? [])) {
       threads.push(thread);
@@ -131,17 +135,22 @@ function hasOwnName(entry: PluginEntry, name: string, names: PluginNames, log: L
   }
 }
 
-/** Starts the thread of a plugin; null if it fails several times. Whatever made it slow once, such as a busy machine, may have passed. */
-async function startThread(thread: PluginThread, use: string, log: Logger): Promise<PluginInfo | null> {
+/**
+ * Starts the thread of a plugin; null if it fails several times. Whatever made it slow once, such as a busy machine, may have passed.
+ * For an optional plugin one line is logged, since the operator has allowed for it.
+ */
+async function startThread(thread: PluginThread, { use, optional }: PluginEntry, log: Logger): Promise<PluginInfo | null> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await thread.start();
     } catch (error) {
-      if (attempt === LOAD_ATTEMPTS) {
-        log.error({ err: error, plugin: use }, 'a plugin could not be loaded: its actions and jobs do not run until the next start');
-        return null;
+      if (attempt < LOAD_ATTEMPTS) {
+        if (optional !== true) log.warn({ err: error, plugin: use, attempt }, 'a plugin could not be loaded; it is tried again');
+        continue;
       }
-      log.warn({ err: error, plugin: use, attempt }, 'a plugin could not be loaded; it is tried again');
+      if (optional === true) log.warn({ plugin: use, reason: firstLine(error) }, 'an optional plugin could not be loaded: its actions and jobs do not run until the next start');
+      else log.error({ err: error, plugin: use }, 'a plugin could not be loaded: its actions and jobs do not run until the next start');
+      return null;
     }
   }
 }

@@ -1,10 +1,15 @@
 import type { Command } from 'commander';
-import { findEnvironment } from '../../../domain/environments/environments.ts';
+import { requireComment } from '../../../domain/comments/comments.ts';
+import type { Context } from '../../../domain/context.ts';
+import { findEnvironment, listEnvironments } from '../../../domain/environments/environments.ts';
 import { type Explanation, explainNotification } from '../../../domain/notifications/explain.ts';
+import { CollabError } from '../../../model/errors.ts';
+import type { Environment } from '../../../model/environments/environment.ts';
 import { printable } from '../../../lib/printable.ts';
 import { createLogger } from '../../../observability/log.ts';
 import { type DeliveryStep, deliverySteps } from '../../../plugins/services/delivery-steps.ts';
 import { addCommand, addGroup } from '../../command.ts';
+import { usageFailure } from '../../failure.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { printResult } from '../../terminal/output.ts';
@@ -18,16 +23,16 @@ export function register(program: Command): void {
   addCommand(notify, 'explain <commentId> <userId>', {
     summary: 'Explain why a user was or was not notified of a comment.',
     details: 'Shows for each channel whether it delivers the notification, and what keeps it from that: loads the plugins and runs their filters notification.deliver, without changing anything. Subscriptions, settings, rooms and filters are shown as they are now. They may have been different when the comment was written.',
-    examples: ['collab notify explain cm_01kdyak3sepgf6w7g09t_1kdyamycem3f18nm bob --env default'],
+    examples: ['collab notify explain cm_01kdyak3sepgf6w7g09t_1kdyamycem3f18nm bob', 'collab notify explain cm_01kdyak3sepgf6w7g09t_1kdyamycem3f18nm bob --env default'],
   })
-    .requiredOption('--env <slug>', 'Environment of the comment.')
+    .option('--env <slug>', 'Environment of the comment, if several environments have one with this id.')
     .action(explain);
 }
 
-async function explain(commentId: string, userId: string, { env }: { env: string }, command: Command): Promise<void> {
+async function explain(commentId: string, userId: string, { env }: { env?: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
   const explained = await withStore(at, async (ctx, config) => {
-    const environment = await findEnvironment(ctx, env);
+    const environment = env === undefined ? await environmentOf(ctx, commentId) : await findEnvironment(ctx, env);
     const explanation = await explainNotification(ctx, environment, commentId, userId);
     const { notification, settings } = explanation;
     const log = createLogger({ level: config.log.level, name: 'cli', output: STDERR });
@@ -35,6 +40,27 @@ async function explain(commentId: string, userId: string, { env }: { env: string
     return withChannels(explanation, channels);
   });
   printResult(at.json, explained, () => stepsOf(explained).map(printable).join('\n'));
+}
+
+/** The only environment that has the comment. */
+async function environmentOf(ctx: Context, commentId: string): Promise<Environment> {
+  const environments = await listEnvironments(ctx);
+  const found: Environment[] = [];
+  for (const environment of environments) if (await hasComment(ctx, environment, commentId)) found.push(environment);
+  const [only, other] = found;
+  if (other !== undefined) throw usageFailure(`Several environments have a comment ${commentId}: ${found.map(({ slug }) => slug).join(', ')}.`, 'Name the environment with --env <slug>.');
+  if (only === undefined) throw new CollabError('comment_not_found', 'Comment not found');
+  return only;
+}
+
+async function hasComment({ store }: Context, { id }: Environment, commentId: string): Promise<boolean> {
+  try {
+    await requireComment(store, id, commentId);
+    return true;
+  } catch (error) {
+    if (error instanceof CollabError && error.code === 'comment_not_found') return false;
+    throw error;
+  }
 }
 
 /** An explanation with what became of the notification in each channel; none if there is no notification. */
@@ -73,10 +99,19 @@ function stepsOf(found: Explained): string[] {
     `  channels        ${Object.entries(settings).map(([channel, { mention, reply }]) => `${channel}: mention ${onOff(mention)}, reply ${onOff(reply)}`).join('; ')}`,
     `  by the rules    ${reasons[found.rule]}`,
     `  notification    ${notificationText(notification, found.wasNotified)}`,
+    ...changeSince(found),
     ...channels.map((step) => `  ${`via ${step.channel}`.padEnd(15)} ${outcomes[step.outcome](step, notification?.kind ?? '')}`),
     ...(found.pendingEvents === 0 ? [] : [`  still to handle ${found.pendingEvents} events; if the comment is new, wait a moment. If the number does not fall, see the log of the background worker`]),
     conclusion(found),
   ];
+}
+
+/** A line that resolves the contradiction if the rules, applied to rooms, subscription and users as they are now, give another result than when the comment was written. */
+function changeSince({ rule, notification, wasNotified, pendingEvents }: Explained): string[] {
+  const wouldBe = rule === 'mention' || rule === 'reply';
+  if (pendingEvents > 0 || wouldBe === (wasNotified || notification !== null)) return [];
+  const then = wouldBe ? 'the rules did not notify them when the comment was written' : 'the rules notified them when the comment was written';
+  return [`  since then      ${then}: their rooms, subscription or comments have changed`];
 }
 
 const outcomes: Readonly<Record<DeliveryStep['outcome'], (step: DeliveryStep, kind: string) => string>> = {
