@@ -50,7 +50,7 @@ async function backup(folder: string, _options: object, command: Command): Promi
   const manifest = await interruptible((signal) => copyOrCleanUp(to, created, config, signal));
   const faults = faultsOf(manifest);
   printResult(at.json, { folder: to, verified: faults === null, ...manifest }, () => describe(to, manifest, faults !== null));
-  if (faults !== null) throw new Failure(`The backup is complete, but ${faults}.`, ['Restore these files from an older backup, or delete their comments; `collab doctor` lists them. Everything else in this backup is intact.']);
+  if (faults !== null) throw new Failure(`The backup is complete, but ${faults}.`, ['Restore these files from an older backup, or delete their comments; `collab doctor --deep` names them. Everything else in this backup is intact.']);
 }
 
 /** Creates the folder, or accepts an empty one. Returns the folders that it has created, as `ensureFolder`. */

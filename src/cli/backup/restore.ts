@@ -129,7 +129,7 @@ async function checkStore(path: string, manifest: Manifest, sums: ReadonlyMap<st
     throw new Failure(`The restored store has ${found.records} records and ${found.events} events, but the backup's manifest says ${store.records} and ${store.events}. Nothing was changed.`);
   }
   const lost = lostFiles(recorded, sums).length;
-  if (lost > 0) printNote(`In the backup ${lost === 1 ? 'one file is' : `${lost} files are`} missing or damaged: their comments will show files that cannot be loaded. ${withDirOption('`collab doctor` lists them.')}`);
+  if (lost > 0) printNote(`In the backup ${lost === 1 ? 'one file is' : `${lost} files are`} missing or damaged: their comments will show files that cannot be loaded. ${withDirOption('`collab doctor --deep` names them.')}`);
   return epoch;
 }
 
