@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { MEGABYTE } from './lib/bytes.ts';
 import type * as StoreCopies from './adapters/lmdb/backup.ts';
 import type { CompactionOptions, CompactionResult } from './adapters/lmdb/compaction.ts';
+import { findLockHolders, isHolder } from './adapters/lmdb/env/lock-holders.ts';
 import { storeFiles } from './adapters/lmdb/env/store-files.ts';
 import type { ProcessChannel } from './cluster/channel.ts';
 import type { ShutdownStep } from './cluster/shutdown.ts';
@@ -87,6 +88,7 @@ export async function startPrimary(config: Config, output: LogOutput): Promise<P
       await compactWhenDue(config, openLog);
     },
     openLog,
+    lockHolders: { find: () => [storePath(config), sharedPath(config)].flatMap(findLockHolders), confirm: isHolder },
   });
 }
 

@@ -8,6 +8,7 @@ import { ExitCode, StartError } from './exit.ts';
 import { findFreePort } from './free-port.ts';
 import { type DataLock, lockDataFolder } from './data-folder-lock.ts';
 import type { Role } from './messages.ts';
+import type { LockHolders } from './lock-watch.ts';
 import type { MetricsServer } from './metrics-server.ts';
 import { Supervisor } from './supervisor.ts';
 import type { Spawn, WorkerProcess } from './worker.ts';
@@ -23,6 +24,7 @@ export interface PrimaryOptions {
   readonly prepare: () => Promise<void>;
   /** Loads the logger while the workers start. */
   readonly openLog: () => Promise<Logger>;
+  readonly lockHolders: LockHolders;
 }
 
 /** The report of a server that is ready. */
@@ -71,7 +73,7 @@ export async function runPrimary(options: PrimaryOptions): Promise<Primary> {
   }
 }
 
-async function supervise({ config, spawn, openLog }: PrimaryOptions, port: number, lock: DataLock, metrics: MetricsServer | null): Promise<Primary> {
+async function supervise({ config, spawn, openLog, lockHolders }: PrimaryOptions, port: number, lock: DataLock, metrics: MetricsServer | null): Promise<Primary> {
   const webWorkers = config.workers === 'auto' ? availableParallelism() : config.workers;
   const spawned = spawnAll(spawn, webWorkers);
   const log = await openLog();
@@ -82,6 +84,7 @@ async function supervise({ config, spawn, openLog }: PrimaryOptions, port: numbe
     clock: systemClock,
     log,
     totals: metrics?.totals ?? null,
+    lockHolders,
     spawn: (role) => spawned[role].pop() ?? spawn(role),
   });
 

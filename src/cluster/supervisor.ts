@@ -6,6 +6,7 @@ import { Backoff } from './backoff.ts';
 import { StartError } from './exit.ts';
 import type { ReadyData, Role } from './messages.ts';
 import type { MetricsTotals } from '../observability/metrics-totals.ts';
+import { type LockHolders, LockWatch } from './lock-watch.ts';
 import { Relay } from './relay.ts';
 import { Watchdog } from './watchdog.ts';
 import { type Spawn, Worker, type WorkerEnd } from './worker.ts';
@@ -27,6 +28,8 @@ export interface SupervisorOptions {
   readonly log: Logger;
   /** Receives the metrics of the workers; null while metrics are disabled. */
   readonly totals?: MetricsTotals | null;
+  /** The processes that hold locks of the store. */
+  readonly lockHolders?: LockHolders;
 }
 
 /** The slot of one worker: if its worker ends, another one takes its place. */
@@ -49,6 +52,7 @@ export class Supervisor {
   /** What the last background worker could not load. */
   #missingPlugins: readonly string[] = [];
   readonly #watchdog: Watchdog;
+  readonly #lockWatch: LockWatch | null;
   #stopWatchdog: () => void = () => {};
   readonly #stopping = new AbortController();
   readonly #startedAt: number;
@@ -60,7 +64,7 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    const { config, log, clock, totals } = options;
+    const { config, log, clock, totals, lockHolders } = options;
     this.#startedAt = clock.now();
     this.#watchdog = new Watchdog({
       timeoutMs: config.workerTimeoutSeconds * 1_000,
@@ -68,6 +72,16 @@ export class Supervisor {
       log,
       onHungHook: ({ plugin, hook }) => totals?.count('plugin_hook_errors_total', { plugin, hook }),
     });
+    this.#lockWatch =
+      lockHolders === undefined
+        ? null
+        : new LockWatch({
+            timeoutMs: config.workerTimeoutSeconds * 1_000,
+            now: () => performance.now(),
+            log,
+            holders: lockHolders,
+            onKilled: () => totals?.count('lmdb_ended_holders_total', {}),
+          });
   }
 
   /** Pids of the worker processes by worker id. */
@@ -89,7 +103,8 @@ export class Supervisor {
     const failure = new Promise<never>((_, reject) => (this.#failStart = reject));
     const roles: Role[] = [...Array<Role>(this.#options.webWorkers).fill('web'), 'background'];
     const ready = roles.map((role) => this.#fillSlot(role));
-    this.#stopWatchdog = this.#watchdog.start();
+    const stops = [this.#watchdog.start(), this.#lockWatch?.start()];
+    this.#stopWatchdog = () => stops.forEach((stop) => stop?.());
     const [first] = await Promise.race([Promise.all(ready), failure]);
     this.#started = true;
     if (first === undefined) throw new RangeError('a cluster has at least one worker');

@@ -26,7 +26,7 @@ export const metricFamilies = {
   nodejs_eventloop_lag_p99_seconds: { type: 'gauge', help: 'The 99th percentile of the delay of the event loop since the last report, by process.' },
   nodejs_eventloop_lag_max_seconds: { type: 'gauge', help: 'The longest delay of the event loop since the last report, by process.' },
   lmdb_held_snapshot_seconds: { type: 'gauge', help: 'How long a process has kept a snapshot of the store open, by table (log, tree), pid and command; only above 10 s.' },
-  lmdb_ended_holders_total: { type: 'counter', help: 'Stuck processes that were killed because the store grew while they kept a snapshot of it open.' },
+  lmdb_ended_holders_total: { type: 'counter', help: 'Stuck processes that were killed because the store grew while they kept a snapshot of it open, or because they kept a lock of it.' },
 } as const satisfies Readonly<Record<string, { readonly type: 'counter' | 'gauge' | 'histogram'; readonly help: string }>>;
 
 /** The name of a metric family, without the prefix. */

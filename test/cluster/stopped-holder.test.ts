@@ -1,0 +1,28 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { processInfo } from '../../src/lib/process/process-info.ts';
+import { startCluster, until } from '../helpers/cluster.ts';
+import { killLines, startFixture } from '../helpers/line-process.ts';
+
+for (const folder of ['store', 'store/log']) {
+  t.test(`a command that is stopped while it opens ${folder} is killed, and the writes that waited for it succeed`, { timeout: 60_000 }, async (t) => {
+    const server = await startCluster({ config: { workerTimeoutSeconds: 2 } });
+    const holder = startFixture('opening-holder', join(server.dir, 'data', folder), 'exclusive');
+    t.teardown(async () => {
+      await killLines(holder);
+      await server.stop();
+      rmSync(server.dir, { recursive: true, force: true });
+    });
+    await until(() => holder.lines.includes('held'));
+    const pid = holder.child.pid ?? 0;
+    process.kill(pid, 'SIGSTOP');
+    await until(() => processInfo(pid).stopped);
+    const headers = { authorization: `Bearer ${server.keys.secretKey}`, 'content-type': 'application/json' };
+    const write = await fetch(`${server.url}/api/v1/users/ann`, { method: 'PUT', headers, body: '{"name":"Ann"}' });
+    t.equal(write.status, 200);
+    t.match(await server.logged(({ msg }) => /kept a lock of the store/.test(String(msg))), { level: 'error', pid, lock: join(server.dir, 'data', folder, 'opening', 'lock.mdb') });
+    t.equal(processInfo(pid).command, null, 'it has ended');
+    t.notOk(server.log().some(({ hung }) => hung !== undefined), 'no worker was killed');
+  });
+}
