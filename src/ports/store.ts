@@ -148,8 +148,11 @@ export interface Store extends Reader {
   lastSeq(stream: string): Promise<number>;
   /** Returns the position of the oldest event that is kept; `lastSeq` + 1 if none is. */
   oldestSeq(stream: string): Promise<number>;
-  /** Returns the events after `since` that are kept, in order, at most `limit`. */
-  events(stream: string, since: number, limit: number): Promise<StoredEvent[]>;
+  /**
+   * Returns the events after `since` that are kept, in order: at most `limit`, and no more than fit into `maxChars` characters
+   * (UTF-16 units) of text, but at least one. Without `maxChars` only `limit` bounds them.
+   */
+  events(stream: string, since: number, limit: number, maxChars?: number): Promise<StoredEvent[]>;
   /**
    * Deletes events up to `seq`. The latest of them, some hundreds at most, may be kept, and the last event of the stream
    * always is, so that positions continue. `events` may return deleted ones for a while.

@@ -104,11 +104,13 @@ export class MemoryDatabase {
     return this.#logs.get(stream)?.first ?? 1;
   }
 
-  events(stream: string, since: number, limit: number): StoredEvent[] {
+  events(stream: string, since: number, limit: number, maxChars = Infinity): StoredEvent[] {
     const log = this.#logs.get(stream);
     if (log === undefined) return [];
     const from = Math.max(0, since + 1 - log.first);
-    return log.texts.slice(from, from + limit).map((text, index) => ({ seq: log.first + from + index, text }));
+    let chars = 0;
+    const found = log.texts.slice(from, from + limit).map((text, index) => ({ seq: log.first + from + index, text }));
+    return found.filter(({ text }, index) => (chars += text.length) <= maxChars || index === 0);
   }
 
   /** The streams that have events. */

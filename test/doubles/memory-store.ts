@@ -90,8 +90,8 @@ export class MemoryStore implements Store {
     return this.#read(() => this.#database.oldestSeq(stream));
   }
 
-  async events(stream: string, since: number, limit: number): Promise<StoredEvent[]> {
-    return this.#read(() => this.#database.events(stream, since, limit));
+  async events(stream: string, since: number, limit: number, maxChars = Infinity): Promise<StoredEvent[]> {
+    return this.#read(() => this.#database.events(stream, since, limit, maxChars));
   }
 
   async trimEvents(stream: string, seq: number): Promise<void> {

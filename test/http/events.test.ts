@@ -81,6 +81,23 @@ t.test('the log is read in pages', async (t) => {
   for (const bad of ['since=-1', 'since=x', 'limit=0', 'limit=1.5']) t.equal((await server.request('GET', `/events?${bad}`)).status, 400, bad);
 });
 
+t.test('a page of long events ends at 16 777 216 characters, as one of a list does', async (t) => {
+  const server = await startTestServer(t);
+  const padding = 'x'.repeat(400_000);
+  for (let batch = 0; batch < 5; batch++) {
+    await server.ctx.store.transact(async (tx) => {
+      for (let i = 0; i < 10; i++) tx.emit(streamOf(server.environment), (seq) => `{"seq":${seq},"padding":"${padding}"}`);
+    });
+  }
+  const read = async (since: number) => (await server.request<{ items: { seq: number }[]; seq: number; nextSince?: number }>('GET', `/events?since=${since}&limit=1000`)).json;
+  const first = await read(0);
+  t.strictSame(first.items.map(({ seq }) => seq), upTo(1, 41));
+  t.match(first, { seq: 50, nextSince: 41 });
+  const second = await read(41);
+  t.strictSame(second.items.map(({ seq }) => seq), upTo(42, 50));
+  t.equal(second.nextSince, undefined);
+});
+
 t.test('a stream without a position starts with the next event', async (t) => {
   const server = await started(t);
   const stream = await follow(server);

@@ -4,6 +4,7 @@ import { createWorld, startWorker, type World } from '../helpers/realtime.ts';
 import type { TestSocket } from '../helpers/socket.ts';
 import { Backend } from '../helpers/writing.ts';
 import { epochOf, streamOf } from '../../src/domain/events/streams.ts';
+import type { Store } from '../../src/ports/store.ts';
 
 const upTo = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index + 1);
 const at = (world: World, since: number | string, epoch = epochOf(world.ctx.store, world.environment)): string => `?epoch=${encodeURIComponent(epoch)}&since=${since}`;
@@ -166,3 +167,45 @@ await t.test('a replay is no faster than the client reads', async (t) => {
   await socket.until(() => socket.seqs.includes(head + 1));
   t.strictSame(socket.seqs, upTo(from, head + 1));
 });
+
+await t.test('a replay of long events reads little more from the log than it sends', async (t) => {
+  const world = await createWorld(t);
+  const { backend, token } = await withHistory(world);
+  const from = await backend.head();
+  const stream = streamOf(world.environment);
+  for (let batch = 0; batch < 10; batch++) {
+    await world.ctx.store.transact(async (tx) => {
+      for (let i = 0; i < 30; i++) tx.emit(stream, (seq) => `{"type":"comment.created","seq":${seq},"roomId":"lobby","padding":"${'x'.repeat(50_000)}"}`);
+    });
+  }
+  const head = await backend.head();
+  const counting = countingStore(world.ctx.store);
+  const worker = await startWorker(t, { ...world, ctx: { ...world.ctx, store: counting.store } });
+  const socket = await worker.join(token, at(world, from));
+  await socket.until(() => socket.seqs.includes(head));
+  t.strictSame(socket.seqs, upTo(from, head));
+  const sent = 300 * 50_000;
+  t.ok(counting.chars() >= sent && counting.chars() < 1.5 * sent, `${counting.chars()} characters read for ${sent}`);
+  t.ok(counting.largest() < 512 * 1024, `${counting.largest()} characters at once`);
+});
+
+/** A store that counts the characters of the events that are read from it. */
+function countingStore(store: Store): { store: Store; chars: () => number; largest: () => number } {
+  let chars = 0;
+  let largest = 0;
+  const events: Store['events'] = async (...args) => {
+    const found = await store.events(...args);
+    const read = found.reduce((sum, { text }) => sum + text.length, 0);
+    chars += read;
+    largest = Math.max(largest, read);
+    return found;
+  };
+  const counting = new Proxy(store, {
+    get: (target, name) => {
+      if (name === 'events') return events;
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+  return { store: counting, chars: () => chars, largest: () => largest };
+}

@@ -127,9 +127,9 @@ export class LmdbStore implements Store {
     return Promise.resolve(this.#view.events.oldest(stream));
   }
 
-  events(stream: string, since: number, limit: number): Promise<StoredEvent[]> {
+  events(stream: string, since: number, limit: number, maxChars = Infinity): Promise<StoredEvent[]> {
     this.#refresh();
-    return Promise.resolve(this.#view.events.read(stream, since, limit));
+    return Promise.resolve(this.#view.events.read(stream, since, limit, maxChars));
   }
 
   async trimEvents(stream: string, seq: number): Promise<void> {

@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '../../lib/concurrency/event-loop.ts';
 import type { Actor } from '../../domain/access/actor.ts';
 import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { CollabError } from '../../model/errors.ts';
@@ -33,8 +34,9 @@ export interface EventStreamOptions {
   readonly baseUrl: string;
 }
 
-/** Events per read of the log. */
+/** Events per read of the log, in number and characters. */
 const PAGE_SIZE = 200;
+const PAGE_CHARS = 256 * 1024;
 /** Characters gathered for one write. About as many are buffered for a slow client. */
 const WRITE_SIZE = 64 * 1024;
 const RECONNECT_MS = 2000;
@@ -160,12 +162,14 @@ export class EventStream implements OpenStream {
     try {
       do {
         this.#missed = false;
-        const events = await redactErasedUsers(store, this.#actor.environment.id, await store.events(this.#streamName, this.#position, PAGE_SIZE));
+        const events = await redactErasedUsers(store, this.#actor.environment.id, await store.events(this.#streamName, this.#position, PAGE_SIZE, PAGE_CHARS));
         if (exchange.isFinished) return;
         const [first] = events;
         if (first !== undefined && first.seq !== this.#position + 1) return this.end();
         this.#send(events);
-        if (events.length === PAGE_SIZE) this.#missed = true;
+        // An empty page is the end. Not a short one: long events fill it too.
+        if (first !== undefined) this.#missed = true;
+        await yieldToEventLoop();
       } while (this.#missed && !this.#full);
     } catch {
       // The log cannot be read. The client reconnects and resumes at its position.

@@ -1,6 +1,7 @@
 import { epochOf, streamOf } from '../../domain/events/streams.ts';
 import { withFileUrls } from '../../domain/files/file-urls.ts';
 import { redactErasedUsers } from '../../domain/users/erasure.ts';
+import { yieldToEventLoop } from '../../lib/concurrency/event-loop.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import type { Environment } from '../../model/environments/environment.ts';
 import { receiverOfEvent, roomOfEvent } from '../../model/event.ts';
@@ -11,8 +12,9 @@ import { SLOW_CONSUMER } from '../socket/socket-writer.ts';
 import type { Feed, FeedSubscriber } from './feed.ts';
 import { MAX_RESUME_GAP, type ResumePoint } from './resume-point.ts';
 
-/** Events read from the log at a time. */
+/** Events read from the log at a time, in number and characters: about as much as is sent before the client must have read some of it. */
 const PAGE_SIZE = 100;
+const PAGE_CHARS = 256 * 1024;
 
 /** Bounds the pages that are in memory when many clients reconnect at once. */
 const reads = new Semaphore(32);
@@ -38,7 +40,8 @@ export async function catchUp(store: Store, feed: Feed, subscriber: FeedSubscrib
       await writer.drained();
       continue;
     }
-    const events = await reads.run(async () => redactErasedUsers(store, feed.environment.id, await store.events(feed.stream, subscriber.position, PAGE_SIZE)));
+    await yieldToEventLoop();
+    const events = await reads.run(async () => redactErasedUsers(store, feed.environment.id, await store.events(feed.stream, subscriber.position, PAGE_SIZE, PAGE_CHARS)));
     if (!writer.isOpen) return;
     if (events[0]?.seq !== subscriber.position + 1) {
       writer.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);

@@ -16,6 +16,8 @@ import { type BatchConsumer, type Consumer, retryDelay } from './consumer.ts';
 const WINDOW = 1_000;
 /** Events per read. A read decodes whole chunks of events, so after a full window the next one waits until there is room for so many. */
 const READ_LIMIT = 200;
+/** Characters per read, which bound the memory of long events. */
+const READ_CHARS = 4 * 1024 * 1024;
 /** How often a cursor that moved is stored, in milliseconds: each time costs a flushed commit. */
 const SAVE_MS = 250;
 const READ_RETRY_MS = 1_000;
@@ -155,7 +157,7 @@ export class StreamReader {
       const limit = Math.min(READ_LIMIT, this.#room);
       if (limit <= 0) this.#isFull = true;
       if (this.#isFull) return;
-      const events = await redactErasedUsers(store, this.environment.id, await store.events(stream, this.#read, limit));
+      const events = await redactErasedUsers(store, this.environment.id, await store.events(stream, this.#read, limit, READ_CHARS));
       if (events.length === 0) return;
       if (limit < READ_LIMIT && events.length === limit) this.#isFull = true;
       const { consumer } = this;

@@ -37,6 +37,32 @@ export const eventCases: Cases = {
     }
   },
 
+  'a page of events is bounded in characters, and has at least one': async (t, { store, peer }) => {
+    const text = (seq: number): string => `{"seq":${seq},"text":"${'ü'.repeat(seq === 7 ? 1_000_000 : 1_000)}"}`;
+    const { length } = text(1);
+    const add = async (n: number): Promise<void> => {
+      for (let i = 0; i < n; i++) await store.transact(async (tx) => tx.emit('stream', text));
+    };
+    await add(9);
+    const check = async (): Promise<void> => {
+      for (const view of [store, peer]) {
+        const seqs = async (since: number, maxChars: number): Promise<number[]> => (await view.events('stream', since, 100, maxChars)).map(({ seq }) => seq);
+        t.strictSame(await seqs(0, 3 * length), [1, 2, 3]);
+        t.strictSame(await seqs(0, 3 * length - 1), [1, 2]);
+        t.strictSame(await seqs(3, 1), [4]);
+        t.strictSame(await seqs(4, 10 * length), [5, 6], 'the next one is too long');
+        t.strictSame(await seqs(6, 10 * length), [7]);
+        t.strictSame(await seqs(7, 10 * length), (await view.lastSeq('stream')) === 9 ? [8, 9] : [8, 9, 10, 11, 12]);
+        t.equal((await view.events('stream', 4, 1, 10 * length)).length, 1, 'the number is bounded too');
+      }
+    };
+    await check();
+    await compact(store);
+    await check();
+    await add(3);
+    await check();
+  },
+
   'the names of streams follow the rules for those of partitions': async (t, { store, peer }) => {
     const printable = Array.from({ length: 0x7e - 0x20 }, (_, i) => String.fromCharCode(0x21 + i)).join('');
     const names = [printable, 's'.repeat(1_899), 's', 's!', 's~'];

@@ -1,11 +1,13 @@
 import { asBinary } from 'lmdb';
-import type { StoredEvent } from '../../../ports/store.ts';
 import type { EncodedText } from './batch.ts';
 import type { Database } from '../env/database.ts';
+import type { EventPage } from './event-page.ts';
 import { decodeEventChunk, encodeEventChunk, eventCountOf } from './event-chunk.ts';
 
 /** Maximum number of events in one chunk, so that a read from the middle of a stream decodes little. */
 const CHUNK_EVENTS = 256;
+/** Maximum size of a chunk of several events, in bytes, for the same reason. Events can be as long as a megabyte. */
+const CHUNK_BYTES = 256 * 1024;
 
 /**
  * The events on disk: per stream, chunks of consecutive events in order. Writes belong inside a write transaction of the
@@ -33,27 +35,28 @@ export class EventChunks {
     return 0;
   }
 
-  /** Returns the events after `since`, at most `limit`. */
-  read(stream: string, since: number, limit: number): StoredEvent[] {
+  /** Adds the events after `since` up to position `last` to `page`, until it is full. */
+  read(stream: string, since: number, last: number, page: EventPage): void {
     const { start, end } = bounds(stream);
     // The chunk that has the first of these events begins at or before it.
     const [first = start] = this.#table.getKeys({ start: chunkKey(stream, since + 1), end: start, reverse: true, limit: 1 });
-    const events: StoredEvent[] = [];
     for (const { key, value } of this.#table.getRange({ start: first, end })) {
       const firstSeq = firstSeqOf(key);
       for (const [i, text] of decodeEventChunk(key, value).entries()) {
-        if (firstSeq + i > since && events.length < limit) events.push({ seq: firstSeq + i, text });
+        const seq = firstSeq + i;
+        if (page.isFull || seq > last) return;
+        if (seq > since) page.add(seq, text);
       }
-      if (events.length >= limit) break;
     }
-    return events;
   }
 
   /** Appends consecutive events, of which the first is at `firstSeq`. */
   append(stream: string, firstSeq: number, encodedTexts: readonly EncodedText[]): void {
-    for (let i = 0; i < encodedTexts.length; i += CHUNK_EVENTS) {
-      const key = chunkKey(stream, firstSeq + i);
-      void this.#table.put(key, asBinary(encodeEventChunk(key, encodedTexts.slice(i, i + CHUNK_EVENTS))) as unknown as string);
+    for (let from = 0; from < encodedTexts.length; ) {
+      const to = from + countInChunk(encodedTexts, from);
+      const key = chunkKey(stream, firstSeq + from);
+      void this.#table.put(key, asBinary(encodeEventChunk(key, encodedTexts.slice(from, to))) as unknown as string);
+      from = to;
     }
   }
 
@@ -82,6 +85,18 @@ export class EventChunks {
       start = `${stream}!`;
     }
   }
+}
+
+/** How many of the events from index `from` on are stored in one chunk: at least one. */
+function countInChunk(encodedTexts: readonly EncodedText[], from: number): number {
+  let bytes = 0;
+  let count = 0;
+  for (const { start, end } of encodedTexts.slice(from, from + CHUNK_EVENTS)) {
+    bytes += end - start;
+    if (count > 0 && bytes > CHUNK_BYTES) break;
+    count++;
+  }
+  return count;
 }
 
 function chunkKey(stream: string, firstSeq: number): string {

@@ -2,6 +2,7 @@ import type { StoredEvent } from '../../../ports/store.ts';
 import { type EncodedText, textOf } from './batch.ts';
 import type { Database } from '../env/database.ts';
 import { EventChunks } from './event-chunks.ts';
+import { EventPage } from './event-page.ts';
 
 interface Tail {
   /** Position of the last event. */
@@ -63,18 +64,19 @@ export class EventLog {
     return this.#ends.has(stream);
   }
 
-  /** Returns the events after `since`, at most `limit`. */
-  read(stream: string, since: number, limit: number): StoredEvent[] {
+  /** As `Reader.events` of the store, with all bounds. */
+  read(stream: string, since: number, limit: number, maxChars: number): StoredEvent[] {
     // Preparing the read may drop events from the tail: it is looked up again afterwards.
     if (since + 1 < firstIn(this.#tail(stream))) this.#prepareTableRead();
     const tail = this.#tail(stream);
     const firstInTail = firstIn(tail);
-    const events = since + 1 < firstInTail ? this.#chunks.read(stream, since, Math.min(limit, firstInTail - 1 - since)) : [];
-    const from = events.at(-1)?.seq ?? since;
-    for (let i = Math.max(0, from + 1 - firstInTail); i < tail.encodedTexts.length && events.length < limit; i++) {
-      events.push({ seq: firstInTail + i, text: textOf(tail.encodedTexts[i] as EncodedText) ?? '' });
+    const page = new EventPage(limit, maxChars);
+    if (since + 1 < firstInTail) this.#chunks.read(stream, since, firstInTail - 1, page);
+    const from = page.events.at(-1)?.seq ?? since;
+    for (let i = Math.max(0, from + 1 - firstInTail); i < tail.encodedTexts.length && !page.isFull; i++) {
+      page.add(firstInTail + i, textOf(tail.encodedTexts[i] as EncodedText) ?? '');
     }
-    return events;
+    return page.events;
   }
 
   /** Position of the oldest event that is kept; that of the next event if none is. */
@@ -121,7 +123,7 @@ export class EventLog {
     for (const stream of this.#chunks.streams()) {
       const tail = this.#tail(stream);
       for (let since = seen.get(stream) ?? 0; since < tail.last; ) {
-        const events = this.read(stream, since, 1000);
+        const events = this.read(stream, since, 1000, Infinity);
         if (events.length === 0) break;
         for (const event of events) yield [stream, event];
         since = (events.at(-1) as StoredEvent).seq;

@@ -24,7 +24,7 @@ export const eventRoutes: readonly Route[] = [
     stream: true,
     query: [
       { name: 'since', schema: Type.Integer({ minimum: 0, default: 0, description: 'Events after this position.' }) },
-      { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'At most this many.' }) },
+      { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: 'At most this many; fewer if they have more than 16 777 216 characters.' }) },
     ],
     hasFileUrls: true,
     responses: {
