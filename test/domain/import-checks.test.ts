@@ -203,6 +203,29 @@ t.test('what the API would refuse is refused with the field and its bound, and n
   t.strictSame(await listEnvironments(ctx), []);
 });
 
+t.test('two lines for one record are refused: counts would contain it twice', async (t) => {
+  const ctx = await createContext(t);
+  for (const type of ['signing-key', 'key', 'user', 'state', 'room', 'thread', 'comment', 'file']) {
+    const lines = rendered(goodLines());
+    const at = lines.findIndex((line) => line.startsWith(`{"type":"${type}"`));
+    // The chunk of a file follows its line.
+    const repeated = lines.toSpliced(type === 'file' ? at + 2 : at + 1, 0, lines[at] ?? '');
+    await t.rejects(take(ctx, repeated), { code: 'invalid_request', message: `the environment has another line of the type ${type} for ` }, type);
+    t.strictSame(await ctx.store.partitions('e/'), [], type);
+  }
+  const chosen = rendered(goodLines());
+  const [thread = '', comment = ''] = chosen.slice(-3, -1);
+  const elsewhere = [thread, comment].map((line) => line.replaceAll('"t1"', '"t2"'));
+  await t.rejects(take(ctx, chosen.toSpliced(-1, 0, ...elsewhere)), { message: 'the environment has another line of the type comment for c1' }, 'an id that a client chose, in another thread');
+});
+
+t.test('an attachment of a comment has the media type of its file', async (t) => {
+  const ctx = await createContext(t);
+  await t.rejects(take(ctx, rendered(changed('comment.data.attachments.0.mimeType', 'image/gif'))), { code: 'invalid_request', message: /data\.attachments\[0\]\.mimeType must be image\/png, as in the line of the file/ });
+  await take(ctx, rendered(changed('comment.data.attachments.0.id', 'file_2')).map((line) => line.replaceAll('/files/env_mine/file_1', line.includes('"comment"') ? '/files/env_mine/file_2' : '/files/env_mine/file_1')));
+  t.pass('the export of a server that has lost a file has no line for it');
+});
+
 t.test('content from before limits were lowered is imported', async (t) => {
   const ctx = await createContext(t);
   const raised = changed('comment.data.body', long);

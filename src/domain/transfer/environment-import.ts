@@ -53,8 +53,8 @@ export class EnvironmentImport {
     if (line.type === 'chunk') await this.#files.write(line.data);
     else if (line.type === 'key') this.#addKey(line.data);
     else {
-      if (line.type === 'file') await this.#files.open(line.data, number);
       this.#records.add(line);
+      if (line.type === 'file') await this.#files.open(line.data, number);
     }
     await this.#marker.refresh();
     await this.#records.commitIfDue(length);
@@ -92,6 +92,7 @@ export class EnvironmentImport {
 
   #addKey(data: LineOf<'key'>['data']): void {
     if (data.environmentId !== this.environment.id) throw invalidField('data.environmentId', `must be ${this.environment.id}`, data.environmentId);
+    if (this.#keys.some(({ id }) => id === data.id)) throw invalid(`the environment has another line of the type key for ${data.id}`);
     this.#keys.push(data);
   }
 }

@@ -37,6 +37,8 @@ interface OpenThread {
   readonly partition: string;
   readonly id: string;
   readonly updatedAt: string;
+  /** Ids of its comments that encode their location. */
+  readonly commentIds: Set<string>;
   comments: number;
 }
 
@@ -56,6 +58,10 @@ export class RecordImport {
   #writes: Write[] = [];
   /** Characters read since the last commit. */
   #length = 0;
+  /** Type and id of every record so far that must be unique in the environment. */
+  readonly #ids = new Set<string>();
+  /** MIME types of the files, by id. */
+  readonly #mimeTypes = new Map<string, string>();
   #room: OpenRoom | null = null;
   #thread: OpenThread | null = null;
 
@@ -65,8 +71,9 @@ export class RecordImport {
     this.#marker = marker;
   }
 
-  /** Queues the records of a line. Throws `invalid_request` for a misplaced line. */
+  /** Queues the records of a line. Throws `invalid_request` for a misplaced line, and for one whose record was read already. */
   add(line: RecordLine): void {
+    if (line.type !== 'comment') this.#requireNew(line.type, idOf(line));
     switch (line.type) {
       case 'signing-key':
         return this.#put(signingKeysOf(this.#environmentId), line.data.kid, line.data);
@@ -114,7 +121,8 @@ export class RecordImport {
   }
 
   #addFile(file: LineOf<'file'>['data']): void {
-    const { id, type } = file.attachment;
+    const { id, type, mimeType } = file.attachment;
+    this.#mimeTypes.set(id, mimeType);
     this.#put(filesOf(this.#environmentId), id, file);
     this.#queue((tx) => {
       if (file.commentId === null) tx.put(unlinkedOf(this.#environmentId), id, '1');
@@ -147,7 +155,7 @@ export class RecordImport {
     room.threads++;
     if (!resolved) room.openThreads++;
     const partition = threadRecordsOf(this.#environmentId, id);
-    this.#thread = { partition, id, updatedAt: lastActivityAt, comments: 0 };
+    this.#thread = { partition, id, updatedAt: lastActivityAt, commentIds: new Set(), comments: 0 };
     this.#put(partition, THREAD_KEY, data);
     const roomPartition = roomRecordsOf(this.#environmentId, data.roomId);
     this.#queue((tx) => {
@@ -164,6 +172,11 @@ export class RecordImport {
     // An id that a client chose may decode to another location, or to none: such a comment gets an index entry.
     const decoded = chosenId === true ? undefined : decodeCommentId(this.#environmentId, data.id);
     const matches = decoded?.partition === thread.partition && decoded.key.includes(`/${timeKey(now)}~`);
+    this.#requireNew('comment', data.id, matches ? thread.commentIds : this.#ids);
+    data.attachments.forEach((attachment, index) => {
+      const expected = this.#mimeTypes.get(attachment.id) ?? attachment.mimeType;
+      if (attachment.mimeType !== expected) throw invalid(`data.attachments[${index}].mimeType must be ${expected}, as in the line of the file`);
+    });
     this.#queue((tx) => {
       const { partition, key } = matches ? decoded : newLocation(tx, this.#environmentId, data.threadId, now, data.id);
       tx.put(partition, key, JSON.stringify(data));
@@ -197,6 +210,12 @@ export class RecordImport {
     this.#room = null;
   }
 
+  #requireNew(type: RecordLine['type'], id: string, ids = this.#ids): void {
+    const name = `${type} ${id}`;
+    if (ids.has(name)) throw invalid(`the environment has another line of the type ${type} for ${id}`);
+    ids.add(name);
+  }
+
   /** Queues a record. */
   #put(partition: string, key: string, data: object): void {
     this.#queue((tx) => tx.put(partition, key, JSON.stringify(data)));
@@ -225,6 +244,32 @@ function takeCommit(writes: Write[]): Write[] {
   let length = 0;
   const end = writes.findIndex((write, i) => (length += write.length) > COMMIT_VALUES && i > 0);
   return writes.splice(0, end < 0 ? writes.length : end);
+}
+
+/** What identifies the record of a line among those of its type. */
+function idOf(line: Exclude<RecordLine, { type: 'comment' }>): string {
+  switch (line.type) {
+    case 'signing-key':
+      return line.data.kid;
+    case 'user':
+      return line.data.userId;
+    case 'file':
+      return line.data.attachment.id;
+    case 'state':
+      return line.roomId;
+    case 'report':
+      return `${line.data.commentId} by ${line.reporter}`;
+    case 'room':
+      return line.data.roomId;
+    case 'notification-settings':
+      return line.userId;
+    case 'subscription':
+      return `${line.threadId} of ${line.userId}`;
+    case 'moderation-item':
+    case 'thread':
+    case 'notification':
+      return line.data.id;
+  }
 }
 
 function invalid(message: string): CollabError {
