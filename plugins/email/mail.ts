@@ -41,7 +41,8 @@ export async function sendMail({ smtp, from, replyTo }: Config, { to, id, subjec
   const oneClick = unsubscribeUrl === null ? {} : { list: { unsubscribe: { url: unsubscribeUrl } } };
   const headers = { 'Auto-Submitted': 'auto-generated', ...(unsubscribeUrl === null ? {} : { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }) };
   try {
-    await transport.sendMail({ from, to, subject, text, html, headers, ...oneClick, messageId: `<${id}@${domain}>`, ...(replyTo === undefined ? {} : { replyTo }) });
+    // As an object: in a string, nodemailer would read several recipients.
+    await transport.sendMail({ from, to: { name: '', address: to }, subject, text, html, headers, ...oneClick, messageId: `<${id}@${domain}>`, ...(replyTo === undefined ? {} : { replyTo }) });
   } catch (error) {
     throw failureOf(error, `${host}:${port}`);
   } finally {

@@ -148,6 +148,8 @@ const faults: readonly (readonly [path: string, value: unknown, message: RegExp]
   ['user.data.avatarUrl', 'javascript:alert(1)', /data\.avatarUrl must be an http or https address/],
   ['user.data.kind', 'root', /data\.kind must be one of user, bot/],
   ['user.data.email', 'no\r\nBcc: eve@example.com', /data\.email must be an email address/],
+  ['user.data.email', 'ann@example.com,eve@example.com', /data\.email must be an email address/],
+  ['user.data.email', 'Eve<eve@example.com>', /data\.email must be an email address/],
   ['user.data.email', 'nobody', /data\.email must be an email address/],
   ['user.data.email', 'x'.repeat(321), /data\.email must be at most 320 characters/],
   ['user.data.metadata', manyKeys, /data\.metadata must hold at most 50 keys/],

@@ -62,6 +62,17 @@ t.test('what is unread after five minutes is mailed as text and HTML', async (t)
   t.same(await host.kv.list({ prefix: 'pending/' }), []);
 });
 
+t.test('an address that was stored before addresses were checked reaches no second recipient', async (t) => {
+  for (const address of ['bob@example.com, eve@example.com', 'bob@example.com\r\nBcc: eve@example.com', 'bob@example.com;eve@example.com', 'Eve <eve@example.com>']) {
+    const { host, server } = await setUp(t);
+    user(host, 'bob', 'Bob', address);
+    await notify(host, 1);
+    await host.runJobs(5 * MINUTE);
+    t.strictSame(server.mails.flatMap(({ recipients }) => recipients).filter((recipient) => recipient.startsWith('eve')), [], address);
+    t.ok(server.mails.every(({ recipients, source }) => recipients.length === 1 && !/^Bcc:/m.test(source)), address);
+  }
+});
+
 t.test('what came meanwhile is in the same mail, once', async (t) => {
   const { host, server } = await setUp(t);
   await notify(host, 1);

@@ -74,9 +74,12 @@ export function checkPosition(position: Position, limits: Limits): Position {
   return { x, y, selector, path, quote, quotePrefix, quoteSuffix, elementOffsetX, elementOffsetY, scrollX, scrollY };
 }
 
-/** Whether text may be an email address: one `@`, with something before and after it, and no white space or line break. */
+/**
+ * Whether text may be an email address: one `@`, with something before and after it, and no white space and no character that
+ * separates or delimits addresses in a header (RFC 5322, "specials").
+ */
 export function isEmailAddress(text: string): boolean {
-  return /^[^\s@]+@[^\s@]+$/.test(text);
+  return /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+$/.test(text);
 }
 
 /** Whether text is an absolute http or https URL. */
