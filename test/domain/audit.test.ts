@@ -5,6 +5,9 @@ import { addSigningKey, removeSigningKey } from '../../src/domain/access/signing
 import { appendAuditRecord } from '../../src/domain/audit/audit.ts';
 import { exportChain, verifyExport } from '../../src/domain/audit/audit-export.ts';
 import { verifyChain } from '../../src/domain/audit/verify.ts';
+import { editComment } from '../../src/domain/comments/comments.ts';
+import { addReaction, removeReaction } from '../../src/domain/comments/reactions.ts';
+import { deleteThread } from '../../src/domain/comments/threads.ts';
 import { createEnvironment, deleteEnvironment, updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { deleteRoom } from '../../src/domain/rooms/room-removal.ts';
 import { deleteUser } from '../../src/domain/users/users.ts';
@@ -70,6 +73,21 @@ t.test('every administrative act leaves one record in the chain that it belongs 
   t.notMatch(JSON.stringify(servers), /example\.com/);
   t.strictSame(await ctx.store.range(auditOf(other.id)), []);
   for (const chain of [null, environment.id]) t.strictSame((await verifyChain(ctx, chain)).faults, []);
+});
+
+t.test('what moderators change of the content of others is recorded, what authors and backends change is not', async (t) => {
+  const world = await createWorld(t);
+  const { ctx, ann, bob, backend, environment } = world;
+  const moderator = { ...bob, role: 'moderator' as const };
+  const { threadId, commentId } = await startThread(world);
+  const react = async (): Promise<string> => (JSON.parse((await addReaction(ctx, ann, commentId, { emoji: '👍' }, null)).body) as { reaction: { id: string } }).reaction.id;
+  for (const actor of [ann, backend, moderator, { ...backend, scope: 'moderate' as const }]) await removeReaction(ctx, actor, await react());
+  await editComment(ctx, ann, commentId, { body: 'own' });
+  await editComment(ctx, moderator, commentId, { body: 'moderated' });
+  await deleteThread(ctx, moderator, threadId);
+  const records = (await recordsOf(world, environment.id)).filter(({ action }) => action !== 'environment.create');
+  t.strictSame(records.map(({ action, actor }) => [action, actor.kind]), [['reaction.delete', 'user'], ['reaction.delete', 'key'], ['comment.update', 'user'], ['thread.delete', 'user']]);
+  t.match(records[0], { actor: { id: 'bob' }, target: { kind: 'reaction', id: /^re_/ }, details: {} });
 });
 
 t.test('two acts of one transaction, and acts of concurrent transactions, form one chain', async (t) => {

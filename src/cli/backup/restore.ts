@@ -7,7 +7,7 @@ import type { Config } from '../../config/schema.ts';
 import { addToChain } from '../../domain/audit/chain.ts';
 import { AUDIT_HEAD_KEY, auditHeadOf, auditKey, auditOf } from '../../domain/records/partitions.ts';
 import { RecordedFiles } from '../../domain/files/recorded-files.ts';
-import { ensureFolder } from '../../lib/files/durable-files.ts';
+import { ensureFolder, removeEmptyFolders } from '../../lib/files/durable-files.ts';
 import type { Blobs } from '../../ports/blobs.ts';
 import { lostFiles } from './backup-files.ts';
 import { blobAt, type Manifest, readManifest, readSums, STORE, SUMS } from './backup-folder.ts';
@@ -73,7 +73,7 @@ async function restore(backup: string, options: { yes?: true }, command: Command
 /** Copies the backup into a staging folder, checks it, and moves it into place. No server can start meanwhile. */
 async function copyAndReplace(from: string, manifest: Manifest, config: Config): Promise<{ epoch: string; aside: string | null }> {
   const { dataDir } = config;
-  await ensureFolder(dataDir);
+  const created = await ensureFolder(dataDir);
   const lock = await lockDataFolder(dataDir);
   const progress = new Progress();
   let staging: string | undefined;
@@ -89,6 +89,8 @@ async function copyAndReplace(from: string, manifest: Manifest, config: Config):
     progress.end();
     if (staging !== undefined) await rm(staging, { recursive: true, force: true });
     lock.release();
+    // They are empty if the restore has failed.
+    await removeEmptyFolders(created);
   }
 }
 

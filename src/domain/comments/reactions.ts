@@ -22,6 +22,7 @@ import { emitChange } from '../events/emit.ts';
 import { filtersFor, requirePassing } from '../filtering.ts';
 import { hasStoredResponse, type Idempotency, withIdempotency, type IdempotentResponse } from '../idempotency.ts';
 import { touchRoom } from '../rooms/rooms.ts';
+import { recordModeration } from '../moderation/record-moderation.ts';
 import { nextTimeInThread } from './thread-time.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
@@ -100,6 +101,7 @@ function remove(ctx: Context, actor: Actor, commentId: string, reactionId: strin
       putReactions(tx, actor, located, comment.reactions.filter(({ id }) => id !== reactionId), now);
       const data = JSON.stringify({ reactionId, commentId, threadId, userId, emoji });
       emitReaction(tx, actor, thread, { type: 'reaction.deleted', now, userId: actorUserId(actor), data });
+      await recordModeration(ctx, tx, actor, userId, { action: 'reaction.delete', target: { kind: 'reaction', id: reactionId } });
     }),
   );
 }

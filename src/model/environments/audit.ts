@@ -21,6 +21,7 @@ export const auditActions = {
   'thread.delete': 'A moderator or the operator deleted a thread of another user.',
   'comment.update': 'A moderator or the operator edited a comment of another user.',
   'comment.delete': 'A moderator or the operator deleted a comment of another user.',
+  'reaction.delete': 'A moderator removed a reaction of another user.',
   'upload.delete': 'The operator deleted an upload that no comment links.',
   'plugin.command': 'A command of a plugin changed what the plugin stores.',
   'moderation.approve': 'Held content was approved, or the reports of a comment were dismissed.',
@@ -40,7 +41,7 @@ export interface AuditActor {
 
 /** The thing that an act changed. */
 export interface AuditTarget {
-  readonly kind: 'admin' | 'environment' | 'server' | 'key' | 'signing-key' | 'user' | 'room' | 'thread' | 'comment' | 'upload' | 'plugin' | 'moderation-item';
+  readonly kind: 'admin' | 'environment' | 'server' | 'key' | 'signing-key' | 'user' | 'room' | 'thread' | 'comment' | 'reaction' | 'upload' | 'plugin' | 'moderation-item';
   readonly id: string;
 }
 
