@@ -22,6 +22,8 @@ interface Jobs extends World {
   readonly queue: Queue;
   readonly at: PluginEnvironment;
   readonly metrics: Metrics;
+  /** The lines of the log of level info and above. */
+  readonly lines: Record<string, unknown>[];
   /** Adds a job with this id, whose payload is the id unless one is given. */
   add(id: string, payload?: string): Promise<void>;
   /** Advances the clock, begins what is due, and returns the job once `holds`; undefined once it is gone. */
@@ -32,7 +34,8 @@ interface Jobs extends World {
 async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean } = {}): Promise<Jobs> {
   const world = await createWorld(t);
   const folder = tempFolder(t);
-  const log = createLogger({ level: 'silent', name: 'background' });
+  const lines: Record<string, unknown>[] = [];
+  const log = createLogger({ level: 'info', name: 'background', destination: { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) } });
   const metrics = new Metrics();
   const entry = { use, config: { folder } };
   const starterOf = (): QueueRunner | undefined => (options.beginsAtOnce === true ? runner : undefined);
@@ -52,6 +55,7 @@ async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean } =
     queue,
     at,
     metrics,
+    lines,
     add: (id, payload = id) => queue.add(at, [{ id, payload }]),
     runUntil: async (id, afterMs, holds) => {
       world.clock.advance(afterMs);
@@ -122,6 +126,18 @@ t.test('jobs of a plugin in its thread', async (t) => {
     jobs.clock.advance(70_001);
     t.equal(await sweepDeadJobs(jobs.ctx), 2);
     t.strictSame(await queue.count(at), { waiting: 0, dead: 0 });
+  });
+
+  await t.test('a failure is logged at once, and those within a minute after it at the level debug', async (t) => {
+    jobs.clock.advance(60_000);
+    jobs.lines.length = 0;
+    for (const id of ['fail-a', 'fail-b']) {
+      await add(id, 'fail');
+      await runUntil(id, 0, failed(1, 'attempt 1 failed'));
+    }
+    t.match(jobs.lines, [{ level: 'warn', plugin: 'jobs', queue: 'work', job: 'fail-a', attempt: 1, reason: 'attempt 1 failed' }]);
+    t.equal(jobs.lines.length, 1);
+    for (const id of ['fail-a', 'fail-b']) await queue.remove(at, id);
   });
 });
 

@@ -25,6 +25,8 @@ const COLLECT_MS = 10;
 const LEASE_MARGIN_MS = 10_000;
 const MAX_RETRY_AFTER_MS = 7 * 24 * 3_600_000;
 const JITTER = 0.1;
+/** How long no further failed job of the queue is logged as a warning after one was, in milliseconds. */
+const WARN_MS = 60_000;
 /** If the wall clock goes back by more than this between two polls, in milliseconds, it was set back; by less, it was corrected. */
 const CLOCK_STEP_MS = 1_000;
 
@@ -65,6 +67,8 @@ export class QueueRunner implements JobStarter {
   /** Whether jobs may be due that found no place in the last round: new ones wait their turn behind them. */
   #mayHaveDue = true;
   #stopped = false;
+  /** Until when failed jobs are not logged as warnings, by the monotonic clock. */
+  #quietUntil = Number.NEGATIVE_INFINITY;
   #clockOffset: number;
 
   /** @param index the place of the queue among those of the plugin */
@@ -225,6 +229,14 @@ export class QueueRunner implements JobStarter {
     else this.#running.set(key, running);
   }
 
+  /** Whether a failure is logged as a warning: one per minute, since thousands of jobs can fail for one reason. */
+  #mayWarn(): boolean {
+    const now = this.#deps.ctx.clock.monotonic();
+    if (now < this.#quietUntil) return false;
+    this.#quietUntil = now + WARN_MS;
+    return true;
+  }
+
   /** Runs an attempt, stores its end, and returns whether the job may be due again. Never rejects: what cannot be stored is tried again after the lease. */
   async #attempt(address: QueueAddress, job: StoredJob, context: object): Promise<boolean> {
     const { ctx, log, info, thread, meter } = this.#deps;
@@ -233,7 +245,9 @@ export class QueueRunner implements JobStarter {
       await meter.measure(`queue ${this.#name}`, () => thread.run({ kind: 'job', index: this.#index }, publicJob({ ...job, attempts: job.attempts - 1 }), context, this.#options.timeoutMs));
     } catch (error) {
       failed = this.#failure(job, error as Error);
-      log.debug({ plugin: info.name, queue: this.#name, job: job.id, attempt: job.attempts, reason: failed.error, waitMs: failed.waitMs }, 'a job of a plugin failed');
+      const about = { plugin: info.name, queue: this.#name, job: job.id, attempt: job.attempts, reason: failed.error, waitMs: failed.waitMs };
+      if (this.#mayWarn()) log.warn(about, 'a job of a plugin failed; further failures in this queue within a minute are logged at the level debug only');
+      else log.debug(about, 'a job of a plugin failed');
     }
     try {
       await endAttempt(ctx, address, job, failed);
