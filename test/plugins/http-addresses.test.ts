@@ -1,6 +1,8 @@
 import t, { type Test } from 'tap';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import dns, { type LookupAddress } from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
+import type { Socket } from 'node:net';
 import { pluginHttp } from '../../src/plugins/services/plugin-http.ts';
 import { startReceiver } from '../helpers/receiver.ts';
 
@@ -90,4 +92,27 @@ t.test('a connection of a plugin that may reach private addresses is not used fo
   await t.rejects(http.request(receiver.url), /private or local/);
   await t.rejects(http.request(url), /resolves to a private or local address/);
   t.equal(receiver.received.length, 1);
+});
+
+t.test('a request connects to the address that was checked, although the next lookup would answer another one', async (t) => {
+  const { url, received } = await startReceiver(t);
+  const { port } = new URL(url);
+  const lookups = answerLookups(t, [{ address: '93.184.216.34', family: 4 }], [{ address: '127.0.0.1', family: 4 }]);
+  const addresses: string[] = [];
+  // The connection is ended as soon as its address is known: nothing is sent to the internet.
+  const onSocket = (message: unknown): void => {
+    const { socket } = message as { socket: Socket };
+    socket.on('lookup', (error, address) => {
+      if (error !== null) return;
+      addresses.push(address);
+      socket.destroy(new Error('stopped by the test'));
+    });
+  };
+  subscribe('net.client.socket', onSocket);
+  t.teardown(() => unsubscribe('net.client.socket', onSocket));
+  await t.rejects(http.request(`http://rebinding.example:${port}/`, { timeoutMs: 1_000 }), /stopped by the test/);
+  t.strictSame(addresses, ['93.184.216.34']);
+  t.equal(lookups(), 1);
+  await t.rejects(http.request(`http://rebinding.example:${port}/`, { timeoutMs: 1_000 }), /resolves to a private or local address/);
+  t.equal(received.length, 0);
 });
