@@ -24,6 +24,8 @@ export const PluginEntrySchema = Type.Object({
   environments: Type.Optional(Type.Record(Type.String(), PerEnvironment)),
   /** Not an option: the folder that names of packages are resolved from. */
   folder: Type.Optional(Type.String()),
+  /** Not an option: why the start could not load the plugin, which is optional. No process tries to load it again. */
+  loadFailure: Type.Optional(Type.String()),
 });
 export type PluginEntry = Static<typeof PluginEntrySchema>;
 /** The part of an entry about one environment. */

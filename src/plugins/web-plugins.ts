@@ -62,6 +62,7 @@ export async function loadWebPlugins(deps: WebPluginDeps): Promise<WebPlugins> {
     };
     let plugin: WebPlugin | undefined;
     try {
+      if (entry.loadFailure !== undefined) throw new Error(entry.loadFailure);
       plugin = await loadWebPlugin(entry, { publicUrl: config.publicUrl, services, now: dryNow, onEnd: reportEnds(log, metrics) });
       names.take(entry, plugin.name);
       loaded.set(entry, plugin);

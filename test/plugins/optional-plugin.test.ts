@@ -60,3 +60,13 @@ t.test('of two plugins with one name, the server runs without the optional one, 
   t.match(found, { level: 'warn', finding: /named good too; remove one of the two; it is optional, so the server runs without it$/ });
   t.strictSame(others, []);
 });
+
+t.test('an optional plugin whose setup never ends is left out by every process; it blocks none of them', async (t) => {
+  const use = fileURLToPath(new URL('../fixtures/plugins/endless-setup.mjs', import.meta.url));
+  const cluster = await startCluster({ workers: 2, config: { workerTimeoutSeconds: 2, plugins: [{ use, optional: true }, { use: 'moderation-rules' }] } });
+  t.teardown(() => cluster.stop());
+  t.match(await (await fetch(`${cluster.url}/readyz`)).json(), { status: 'ok', missingPlugins: 1 });
+  const lines = cluster.log().filter(({ plugin }) => String(plugin).endsWith('endless-setup.mjs'));
+  t.match(lines, Array.from({ length: 3 }, () => ({ level: 'warn', reason: /endless-setup\.mjs: did not load within 30 s/ })), 'one line of each worker');
+  t.notOk(cluster.log().some(({ hung }) => hung !== undefined));
+});

@@ -138,6 +138,16 @@ for (const [what, answer, reason] of failures) {
   });
 }
 
+t.test('a slow answer is a delivery, once', async (t) => {
+  const { host, receiver } = await setUp(t);
+  receiver.answer = (response) => void setTimeout(() => response.writeHead(200).end('done'), 1_500);
+  await host.emit(commentCreated(1));
+  await host.runJobs();
+  t.same(await host.queue('deliveries').count(), { waiting: 0, dead: 0 });
+  await host.runJobs(60_000);
+  t.equal(receiver.received.length, 1);
+});
+
 t.test('Retry-After of 429 and 503 makes the wait longer, but never shorter', async (t) => {
   const { host, receiver } = await setUp(t, { status: 429, headers: { 'retry-after': '60' } });
   await host.emit(commentCreated(1));

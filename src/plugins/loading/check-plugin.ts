@@ -1,3 +1,4 @@
+import { firstLine } from '../../lib/thrown.ts';
 import type { PluginEntry } from '../../config/plugin-entries.ts';
 import { setupServices } from '../services/setup-services.ts';
 import { PluginThread } from '../thread/plugin-thread.ts';
@@ -14,8 +15,28 @@ export async function checkPlugin(entry: PluginEntry, publicUrl: string): Promis
   }
 }
 
-/** Checks the enabled plugins of a configuration that are not optional: each by itself, and that no two have one name. Throws `PluginError`. */
-export async function checkPlugins(entries: readonly PluginEntry[], publicUrl: string): Promise<void> {
+/**
+ * Checks the plugins of a configuration: each by itself, and that no two that are not optional have one name. Throws `PluginError`
+ * unless the plugin is optional; the result contains its entry with `loadFailure` then.
+ */
+export async function checkPlugins(entries: readonly PluginEntry[], publicUrl: string): Promise<PluginEntry[]> {
   const names = new PluginNames();
-  for (const entry of entries) if (entry.optional !== true) names.take(entry, (await checkPlugin(entry, publicUrl)).name);
+  const checked: PluginEntry[] = [];
+  for (const entry of entries) {
+    if (entry.optional === true) checked.push(await checkOptional(entry, publicUrl));
+    else {
+      names.take(entry, (await checkPlugin(entry, publicUrl)).name);
+      checked.push(entry);
+    }
+  }
+  return checked;
+}
+
+async function checkOptional(entry: PluginEntry, publicUrl: string): Promise<PluginEntry> {
+  try {
+    await checkPlugin(entry, publicUrl);
+    return entry;
+  } catch (error) {
+    return { ...entry, loadFailure: firstLine(error) };
+  }
 }

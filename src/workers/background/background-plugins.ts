@@ -139,7 +139,12 @@ function hasOwnName(entry: PluginEntry, name: string, names: PluginNames, log: L
  * Starts the thread of a plugin; null if it fails several times. Whatever made it slow once, such as a busy machine, may have passed.
  * For an optional plugin one line is logged, since the operator has allowed for it.
  */
-async function startThread(thread: PluginThread, { use, optional }: PluginEntry, log: Logger): Promise<PluginInfo | null> {
+async function startThread(thread: PluginThread, { use, optional, loadFailure }: PluginEntry, log: Logger): Promise<PluginInfo | null> {
+  const giveUp = (reason: string): null => {
+    log.warn({ plugin: use, reason }, 'an optional plugin could not be loaded: its actions and jobs do not run until the next start');
+    return null;
+  };
+  if (loadFailure !== undefined) return giveUp(loadFailure);
   for (let attempt = 1; ; attempt++) {
     try {
       return await thread.start();
@@ -148,8 +153,8 @@ async function startThread(thread: PluginThread, { use, optional }: PluginEntry,
         if (optional !== true) log.warn({ err: error, plugin: use, attempt }, 'a plugin could not be loaded; it is tried again');
         continue;
       }
-      if (optional === true) log.warn({ plugin: use, reason: firstLine(error) }, 'an optional plugin could not be loaded: its actions and jobs do not run until the next start');
-      else log.error({ err: error, plugin: use }, 'a plugin could not be loaded: its actions and jobs do not run until the next start');
+      if (optional === true) return giveUp(firstLine(error));
+      log.error({ err: error, plugin: use }, 'a plugin could not be loaded: its actions and jobs do not run until the next start');
       return null;
     }
   }

@@ -47,11 +47,11 @@ export function register(program: Command): void {
 async function start(options: { host?: string; port?: string; workers?: string; demo?: true }, command: Command): Promise<void> {
   const { dir, json } = invocationOf(command);
   const { host, port, workers, demo } = options;
-  const config = await loadFolderConfig(dir, { host, port, workers, demo: demo && 'true' });
+  const given = await loadFolderConfig(dir, { host, port, workers, demo: demo && 'true' });
   const untested = untestedNodeMessage();
   if (untested !== null) process.stderr.write(`${untested}\n`);
-  requireCore(config);
-  await requirePlugins(config);
+  requireCore(given);
+  const config = await checkedPlugins(given);
   const { startPrimary } = await import('../../../app.ts');
   const setup = hasStore(config) ? null : await createFirstFolder(dir, config);
   const { server, ready } = await serve(config, json, startPrimary).catch((error: unknown) => {
@@ -84,12 +84,17 @@ function requireCore({ core }: Config): void {
   }
 }
 
-/** Throws if a plugin of the configuration cannot be used, before anything is created or forked. */
-async function requirePlugins({ plugins, publicUrl }: Config): Promise<void> {
-  if (plugins.length === 0) return;
+/**
+ * Loads the plugins of the configuration in threads, before anything is created or forked: one that never ends would block a
+ * worker. Throws if one that is not optional cannot be used. Returns the configuration for the workers, in which those that are
+ * optional and failed are marked.
+ */
+async function checkedPlugins(config: Config): Promise<Config> {
+  const { plugins, publicUrl } = config;
+  if (plugins.length === 0) return config;
   const { checkPlugins } = await import('../../../plugins/loading/check-plugin.ts');
   try {
-    await checkPlugins(plugins, publicUrl);
+    return { ...config, plugins: await checkPlugins(plugins, publicUrl) };
   } catch (error) {
     throw usageFailure(firstLine(error), 'Correct the option plugins, or set "optional": true in its entry to start without it. `collab plugin check` shows all problems.');
   }
