@@ -112,7 +112,8 @@ function constantOf({ properties }: Record<string, unknown>, name: string): unkn
 
 /** The value that was sent in an invalid field, to follow its constraint: its length if that is what is wrong. */
 function sentText(fault: TLocalizedValidationError, path: string, value: unknown): string {
-  if (fault.keyword === 'required') return '';
+  // A refinement of a schema says itself what is wrong.
+  if (fault.keyword === 'required' || fault.keyword === '~refine') return '';
   const sent = valueAt(value, fault.instancePath);
   if (/^m(?:in|ax)(?:Length|Items)$/.test(fault.keyword) && (typeof sent === 'string' || Array.isArray(sent))) return `, not ${sent.length}`;
   if (!SECRET_FIELD.test(path) || typeof sent === 'object') return `, not ${formatValue(sent)}`;

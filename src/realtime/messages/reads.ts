@@ -46,8 +46,10 @@ const inboxInput = new InputSchema(
   }),
 );
 
-const roomBound = bound('The room', 'ask for fewer threads at a time with limit, or leave out includeComments and get the comments with thread.get');
-const threadBound = bound('The thread', 'read it over REST');
+const FEWER = 'ask for fewer threads at a time with limit';
+const roomBound = bound('The room', FEWER);
+const roomWithCommentsBound = bound('The room', `${FEWER}, or leave out includeComments and get the comments with thread.get`);
+const threadBound = bound('The thread', 'a backend can read it in pages with GET /threads/:threadId/comments');
 const defaultQuery = parseListQuery(new URLSearchParams(), 'threads');
 const inboxQuery = parseListQuery(new URLSearchParams(), 'notifications');
 
@@ -57,8 +59,9 @@ export const reads: ReadonlyMap<string, Read> = new Map<string, Read>([
     'room.get',
     async (ctx, actor, data) => {
       const { roomId, includeComments = false, includeUsers: withNames = false, limit = null, cursor = null } = read(roomInput, data);
-      const room = await getRoom(ctx, actor, roomId, { includeComments, query: { ...defaultQuery, limit, cursor }, emptyIfUnused: true, bound: roomBound });
-      return requireFit(withNames ? await withUsers(ctx, actor, room) : room.text, roomBound);
+      const tooLong = includeComments ? roomWithCommentsBound : roomBound;
+      const room = await getRoom(ctx, actor, roomId, { includeComments, query: { ...defaultQuery, limit, cursor }, emptyIfUnused: true, bound: tooLong });
+      return requireFit(withNames ? await withUsers(ctx, actor, room) : room.text, tooLong);
     },
   ],
   [
