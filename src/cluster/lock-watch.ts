@@ -1,23 +1,10 @@
 import { processInfo } from '../lib/process/process-info.ts';
 import { readProcessStat } from '../lib/process/process-stat.ts';
 import type { Logger } from '../observability/log.ts';
+import type { LockHolders } from '../ports/lock-holders.ts';
 
 /** How often the locks are checked. */
 const CHECK_MS = 1_000;
-
-/** A process that holds a lock of the store: the lock is named by its file. */
-export interface LockHolder {
-  readonly pid: number;
-  readonly file: string;
-}
-
-/** Finds the processes that hold locks of the store. */
-export interface LockHolders {
-  /** Those that do at the moment. The ids may be wrong, such as those of another container. */
-  find(): readonly LockHolder[];
-  /** Whether the system confirms that the process has the file of the lock open. */
-  confirm(holder: LockHolder): boolean;
-}
 
 /** Options of a watch. */
 export interface LockWatchOptions {

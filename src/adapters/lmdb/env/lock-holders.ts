@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasFileOpen } from '../../../lib/files/open-files.ts';
+import type { LockHolder } from '../../../ports/lock-holders.ts';
 import { LOCK_FILE } from './store-files.ts';
 
 /**
@@ -12,13 +13,6 @@ const WRITERS_MUTEX = 64;
 const THREAD_MASK = 0x3fff_ffff;
 /** Folders between that of a data folder and its lock files: `store/log/opening`. */
 const MAX_DEPTH = 3;
-
-/** A process that holds the writers' lock of an LMDB environment at the moment. */
-export interface LockHolder {
-  readonly pid: number;
-  /** Path of the lock file. */
-  readonly file: string;
-}
 
 /**
  * Lists the processes that hold a writers' lock of an LMDB environment in a folder or its subfolders, as its lock file says. Opens

@@ -1,0 +1,14 @@
+/** A process that holds a lock of the store, which is named by its file. */
+export interface LockHolder {
+  readonly pid: number;
+  /** Path of the lock file. */
+  readonly file: string;
+}
+
+/** Finds the processes that hold locks of the store, without opening it. */
+export interface LockHolders {
+  /** Those that do at the moment. The ids may be wrong, such as those of another container. */
+  find(): readonly LockHolder[];
+  /** Whether the system confirms that the process has the file of the lock open. */
+  confirm(holder: LockHolder): boolean;
+}
