@@ -8,7 +8,7 @@ const PerEnvironment = Type.Object({
   config: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });
 
-/** An entry of the option `plugins`. `loadConfig` makes a path in `use` absolute and adds the folder of config.json. */
+/** An entry of the option `plugins`. `loadConfig` makes a path in `use` absolute. */
 export const PluginEntrySchema = Type.Object({
   /** The name of a shipped plugin, the name of a package, or the path of a module. */
   use: Type.String(),
@@ -22,12 +22,16 @@ export const PluginEntrySchema = Type.Object({
   config: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   /** By slug. */
   environments: Type.Optional(Type.Record(Type.String(), PerEnvironment)),
-  /** Not an option: the folder that names of packages are resolved from. */
-  folder: Type.Optional(Type.String()),
-  /** Not an option: why the start could not load the plugin, which is optional. No process tries to load it again. */
-  loadFailure: Type.Optional(Type.String()),
 });
-export type PluginEntry = Static<typeof PluginEntrySchema>;
+
+/** An entry, with what is added to it when it is loaded. */
+export interface PluginEntry extends Static<typeof PluginEntrySchema> {
+  /** The folder that names of packages are resolved from. */
+  folder?: string;
+  /** Why the start could not load the plugin, which is optional. No process tries to load it again. */
+  loadFailure?: string;
+}
+
 /** The part of an entry about one environment. */
 export type PluginEnvironmentEntry = Static<typeof PerEnvironment>;
 
