@@ -143,15 +143,20 @@ t.test('the records of an interrupted import are removed after an hour, those of
   const { ctx, world } = made;
   const lines = await exported(ctx, world);
   await deleteEnvironment(ctx, world.environment.id);
-  const padding = JSON.stringify({ type: 'user', data: { ...JSON.parse(lines.find((line) => line.includes('"user"')) ?? '').data, metadata: {} } });
+  const user = JSON.parse(lines.find((line) => line.includes('"user"')) ?? '') as { data: object };
+  let users = 0;
+  const padding = (): string => {
+    const id = `padding-${++users}`;
+    return JSON.stringify({ type: 'user', data: { ...user.data, id, userId: id, metadata: {} } });
+  };
   const dies = new Import(ctx, { skipExisting: false });
   for (const line of lines.slice(0, 3)) await dies.add(line);
   // Long enough for a separate commit.
-  for (let n = 0; n < 3_000; n++) await dies.add(padding);
+  for (let n = 0; n < 3_000; n++) await dies.add(padding());
   t.not((await leftOf(made)).length, 0);
   for (let minutes = 0; minutes < 180; minutes += 30) {
     world.clock.advance(HOUR / 2);
-    await dies.add(padding);
+    await dies.add(padding());
     await sweepUnfinishedWork(ctx);
   }
   t.not((await leftOf(made)).length, 0, 'it goes on');
@@ -161,7 +166,7 @@ t.test('the records of an interrupted import are removed after an hour, those of
   t.strictSame(await ctx.store.range('leftovers'), []);
   await t.rejects(
     (async () => {
-      for (let n = 0; n < 3_000; n++) await dies.add(padding);
+      for (let n = 0; n < 3_000; n++) await dies.add(padding());
     })(),
     { code: 'internal', message: /removed in the meantime/ },
     'it notices when it was only slow',
