@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { MEGABYTE } from './lib/bytes.ts';
 import type * as StoreCopies from './adapters/lmdb/backup.ts';
 import type { CompactionOptions, CompactionResult } from './adapters/lmdb/compaction.ts';
-import { findLockHolders, isHolder } from './adapters/lmdb/env/lock-holders.ts';
+import { findLockHolders } from './adapters/lmdb/env/lock-holders.ts';
 import { storeFiles } from './adapters/lmdb/env/store-files.ts';
 import type { ProcessChannel } from './cluster/channel.ts';
 import type { ShutdownStep } from './cluster/shutdown.ts';
@@ -13,6 +13,7 @@ import type { Config } from './config/schema.ts';
 import type { Context } from './domain/context.ts';
 import { systemClock } from './lib/clock.ts';
 import { ensureFolder } from './lib/files/durable-files.ts';
+import { killIfFileOpen } from './lib/files/open-files.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Logger, LogOutput } from './observability/log.ts';
 import type { Blobs } from './ports/blobs.ts';
@@ -88,7 +89,7 @@ export async function startPrimary(config: Config, output: LogOutput): Promise<P
       await compactWhenDue(config, openLog);
     },
     openLog,
-    lockHolders: { find: () => [storePath(config), sharedPath(config)].flatMap(findLockHolders), confirm: isHolder },
+    lockHolders: { find: () => [storePath(config), sharedPath(config)].flatMap(findLockHolders), kill: ({ pid, file }) => killIfFileOpen(pid, file) },
   });
 }
 

@@ -50,9 +50,9 @@ export class LockWatch {
       const since = this.#stoppedSince.get(key) ?? now();
       stoppedSince.set(key, since);
       const stoppedMs = now() - since;
-      if (stoppedMs < timeoutMs || !holders.confirm(holder)) continue;
+      if (stoppedMs < timeoutMs) continue;
       const { command } = processInfo(pid);
-      process.kill(pid, 'SIGKILL');
+      if (!holders.kill(holder)) continue;
       onKilled();
       log.error({ pid, command, lock: file, stoppedSeconds: Math.round(stoppedMs / 1_000) }, 'a process that was stopped kept a lock of the store, so that no write succeeded: it has been killed');
     }

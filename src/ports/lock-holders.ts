@@ -9,6 +9,6 @@ export interface LockHolder {
 export interface LockHolders {
   /** Those that do at the moment. The ids may be wrong, such as those of another container. */
   find(): readonly LockHolder[];
-  /** Whether the system confirms that the process has the file of the lock open. */
-  confirm(holder: LockHolder): boolean;
+  /** Kills (SIGKILL) the process if the system confirms that it has the file of the lock open. Returns whether the signal was sent. */
+  kill(holder: LockHolder): boolean;
 }

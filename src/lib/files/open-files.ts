@@ -18,3 +18,16 @@ export function hasFileOpen(pid: number, path: string): boolean {
     return false;
   }
 }
+
+/**
+ * Kills (SIGKILL) a process if `hasFileOpen` shows that it has the file open: its id may be one of another container. Returns
+ * whether the signal was sent; not if the process has ended meanwhile.
+ */
+export function killIfFileOpen(pid: number, path: string): boolean {
+  if (!hasFileOpen(pid, path)) return false;
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch {
+    return false;
+  }
+}

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasFileOpen } from '../../../lib/files/open-files.ts';
+import { killIfFileOpen } from '../../../lib/files/open-files.ts';
 import { processInfo } from '../../../lib/process/process-info.ts';
 import { readProcessStat } from '../../../lib/process/process-stat.ts';
 import type { OpenSnapshot } from '../../../ports/store.ts';
@@ -58,9 +58,7 @@ export class Snapshots {
   /** As `Store.killHolder`. */
   killHolder({ pid }: OpenSnapshot): boolean {
     // Every process that has the log open has the base table open too.
-    if (!hasFileOpen(pid, join(this.#database.path, DATA_FILE))) return false;
-    process.kill(pid, 'SIGKILL');
-    return true;
+    return killIfFileOpen(pid, join(this.#database.path, DATA_FILE));
   }
 
   /** Frees the reader slots of processes that have ended: one that is killed during a read keeps its snapshot until then. */

@@ -1,6 +1,5 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasFileOpen } from '../../../lib/files/open-files.ts';
 import type { LockHolder } from '../../../ports/lock-holders.ts';
 import { LOCK_FILE } from './store-files.ts';
 
@@ -16,19 +15,14 @@ const MAX_DEPTH = 3;
 
 /**
  * Lists the processes that hold a writers' lock of an LMDB environment in a folder or its subfolders, as its lock file says. Opens
- * no environment. A result is a guess: the id may be one of another container, or of a process that has ended; see
- * `isHolder`. None on systems without /proc.
+ * no environment. A result is a guess: the id may be one of another container, or of a process that has ended.
+ * None on systems without /proc.
  */
 export function findLockHolders(folder: string): LockHolder[] {
   return lockFilesIn(folder, MAX_DEPTH).flatMap((file) => {
     const pid = processOf(readHolder(file));
     return pid === null ? [] : [{ pid, file }];
   });
-}
-
-/** Whether the system shows that the process has the lock file open. */
-export function isHolder({ pid, file }: LockHolder): boolean {
-  return hasFileOpen(pid, file);
 }
 
 function lockFilesIn(folder: string, depth: number): string[] {
