@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readCommandLine } from '../lib/process/process-info.ts';
 
 /** A hook of a plugin: its plugin, and its name as in the metrics. */
 export interface HookName {
@@ -40,7 +40,7 @@ export function endHook({ plugin, hook }: HookName): void {
 
 /** The hooks that a process of this server runs by its title; none if the system has no /proc, or the process has ended. */
 export function readRunningHooks(pid: number | undefined): readonly HookName[] {
-  const title = readTitle(pid);
+  const [title = ''] = pid === undefined ? [] : readCommandLine(pid).split('\0');
   if (!title.startsWith(PREFIX)) return [];
   return title.slice(PREFIX.length).split(SEPARATOR).map((name) => {
     const space = name.indexOf(' ');
@@ -50,13 +50,4 @@ export function readRunningHooks(pid: number | undefined): readonly HookName[] {
 
 function showRunning(): void {
   process.title = running.size === 0 ? COMMAND : `${PREFIX}${[...running.keys()].toReversed().join(SEPARATOR)}`;
-}
-
-function readTitle(pid: number | undefined): string {
-  if (pid === undefined) return '';
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replace(/\0[^]*$/, '');
-  } catch {
-    return '';
-  }
 }

@@ -25,8 +25,8 @@ function commandOf(line: string): string | null {
   return argument === undefined || argument.startsWith('-') ? name : `${name} ${argument}`;
 }
 
-/** The arguments, each followed by a NUL; '' if unknown. */
-function readCommandLine(pid: number): string {
+/** The arguments of a process, or its title, each followed by a NUL; '' if unknown. */
+export function readCommandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {

@@ -127,7 +127,7 @@ export class FilterChain implements Filters {
       if (errors !== undefined) errors.value += 1;
       const about = { ...labelsOf(filter), environment: call.environment.slug };
       const { onError, reason } = failureOf(error, filter);
-      const cause = error.cause === undefined ? undefined : firstLine(asError(error.cause));
+      const cause = error.cause === undefined ? undefined : firstLine(error.cause);
       this.#log.warn({ ...about, reason: firstLine(error), cause, onError }, 'a filter of a plugin failed');
       if (breaker.failed()) this.#log.error(about, 'a filter of a plugin has failed 5 times in a row: it is not called in this environment for 30 s, and its onError applies');
       state.failure = onFailure(filter, onError, reason);

@@ -1,4 +1,4 @@
-import { asError } from '../../lib/thrown.ts';
+import { asError, messageOf } from '../../lib/thrown.ts';
 import type { PluginEntry } from '../../config/plugin-entries.ts';
 import type { EventType } from '../../model/event.ts';
 import type { CommandOptions, FilterName, FilterOptions, QueueOptions, RouteOptions } from '../api.ts';
@@ -77,7 +77,7 @@ export function sentError(thrown: unknown): SentError {
     ...(typeof ms === 'number' ? { ms } : {}),
     ...(typeof code === 'string' ? { code } : {}),
     ...(typeof onError === 'string' ? { onError } : {}),
-    ...(cause instanceof Error ? { cause: asError(cause).message } : {}),
+    ...(cause instanceof Error ? { cause: messageOf(cause) } : {}),
   };
 }
 
