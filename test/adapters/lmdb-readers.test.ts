@@ -99,7 +99,7 @@ t.test('the shared memory holds no snapshot between calls either', async (t) => 
 
 t.test('probe fails when the log has had no checkpoint for long', async (t) => {
   const path = t.testdir();
-  const store = await openLmdbStore({ path, minFreeBytes: 0, stalledMs: 20 });
+  const store = await openLmdbStore({ path, minFreeBytes: 0, bounds: { stalledMs: 20 } });
   t.teardown(() => store.close());
   await store.probe();
   await write(store, 1);

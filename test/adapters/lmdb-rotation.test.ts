@@ -27,7 +27,7 @@ function started(t: Test, fixture: string, ...args: string[]): LineProcess {
 }
 
 async function opened(t: Test, path: string, rotateBytes?: number): Promise<LmdbStore> {
-  const store = await openLmdbStore({ path, minFreeBytes: 0, rotateBytes });
+  const store = await openLmdbStore({ path, minFreeBytes: 0, bounds: rotateBytes === undefined ? {} : { rotateBytes } });
   t.teardown(() => store.close());
   return store;
 }
@@ -51,6 +51,21 @@ async function maintainUntil(store: LmdbStore, check: () => boolean | Promise<bo
     await store.maintain();
     return check();
   });
+}
+
+/** Requires that the store has every write that was confirmed, and every event once and in order. */
+async function requireConfirmed(t: Test, path: string, writers: readonly LineProcess[]): Promise<void> {
+  const store = await opened(t, path);
+  const found = new Set<string>();
+  for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
+  const confirmed = writers.flatMap(({ lines }) => lines);
+  t.same(confirmed.filter((id) => !found.has(id)), [], `all ${confirmed.length} confirmed writes are there`);
+  const last = await store.lastSeq('env');
+  let seen = 0;
+  for (let since = 0; since < last; since += 1_000) {
+    for (const { seq, text } of await store.events('env', since, 1_000)) if (seq === ++seen && (JSON.parse(text) as { seq: number }).seq !== seq) t.fail(`event ${seq}`);
+  }
+  t.equal(seen, last, 'no event is missing or duplicated');
 }
 
 t.test('a log whose file has grown too large continues in another file, for all processes that have it open', async (t) => {
@@ -186,7 +201,7 @@ t.test('a process that was idle while the log was rotated twice without a checkp
   mkdirSync(join(path, 'removed-log-7'));
   for (const expected of ['log-1', 'log-2']) {
     await rotateLog(rotator, view);
-    await snapshots.removeReplaced();
+    snapshots.removeReplaced();
     t.equal(logs(path).join(), expected);
   }
   await write(idle, 3, 5);
@@ -194,7 +209,6 @@ t.test('a process that was idle while the log was rotated twice without a checkp
   t.equal(await other.lastSeq('env'), 5);
   t.equal(logs(path).join(), 'log-2', 'no log is created again');
   t.notOk(existsSync(join(path, 'removed-log-7')), 'an interrupted removal is finished');
-  await snapshots.close();
   await Promise.all([rotator.log.close(), rotator.root.close()]);
 });
 
@@ -209,15 +223,17 @@ t.test('processes that rotate the log are killed beside writers: everything conf
     await killLines(rotator);
   }
   for (const writer of writers) await killLines(writer);
-  const store = await opened(t, path);
-  const found = new Set<string>();
-  for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
-  const confirmed = writers.flatMap(({ lines }) => lines);
-  t.same(confirmed.filter((id) => !found.has(id)), [], `all ${confirmed.length} confirmed writes are there`);
-  const last = await store.lastSeq('env');
-  let seen = 0;
-  for (let since = 0; since < last; since += 1_000) {
-    for (const { seq, text } of await store.events('env', since, 1_000)) if (seq === ++seen && (JSON.parse(text) as { seq: number }).seq !== seq) t.fail(`event ${seq}`);
-  }
-  t.equal(seen, last, 'no event is missing or duplicated');
+  await requireConfirmed(t, path, writers);
+});
+
+t.test('a process that rotates the log goes on while it and others commit to the log that is replaced', { timeout: 120_000 }, async (t) => {
+  const path = t.testdir();
+  const bounds = JSON.stringify({ rotateBytes: 256 * 1024, rotationCheckMs: 0, checkpointBytes: 256 * 1024 });
+  const writers = [started(t, 'store-writer', path, 'a', 'maintain', bounds), started(t, 'store-writer', path, 'b', '', bounds), started(t, 'store-writer', path, 'c', '', bounds)];
+  const generation = (): number => Math.max(...logs(path).map((name) => Number(name.slice('log-'.length))));
+  await until(() => existsSync(path) && logs(path).length > 0 && generation() > 30, 90_000);
+  const before = writers.map(({ lines }) => lines.length);
+  await until(() => writers.every(({ lines }, i) => lines.length > (before[i] ?? 0)), 60_000);
+  for (const writer of writers) await killLines(writer);
+  await requireConfirmed(t, path, writers);
 });

@@ -3,13 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CollabError, diskFull } from '../../model/errors.ts';
 import { ListenerErrors, Listeners } from '../../lib/listeners.ts';
 import type { Entry, EventListener, Growth, OpenSnapshot, RangeOptions, Store, StoredEvent, StoreFault, Transaction } from '../../ports/store.ts';
+import { DEFAULT_BOUNDS, type StoreBounds } from './engine/bounds.ts';
 import { CheckpointPacer } from './engine/checkpoint-pacer.ts';
 import { Committer } from './engine/committer.ts';
 import { upgradeChecksums } from './env/checksum-upgrade.ts';
 import { type Database, openDatabase } from './env/database.ts';
 import { checkpoint } from './engine/checkpoint.ts';
 import { findFaults } from './engine/integrity.ts';
-import { logBytes, recordRotation, ROTATE_BYTES, rotateLog } from './engine/log-rotation.ts';
+import { logBytes, recordRotation, rotateLog } from './engine/log-rotation.ts';
 import { partitionNames } from './engine/partition-names.ts';
 import { StoreView } from './engine/store-view.ts';
 import { Snapshots } from './engine/snapshots.ts';
@@ -21,20 +22,14 @@ export interface LmdbStoreOptions {
   readonly path: string;
   /** Writes are refused while the disk has less free space than this, in bytes. */
   readonly minFreeBytes: number;
-  /** The log is rotated when its file is larger than this, in bytes; for tests. Default: `ROTATE_BYTES`. */
-  readonly rotateBytes?: number | undefined;
-  /** `probe` fails when commits have waited longer than this for a checkpoint, in milliseconds; for tests. Default: 60 s. */
-  readonly stalledMs?: number | undefined;
+  /** Bounds that differ from `DEFAULT_BOUNDS`; for tests. */
+  readonly bounds?: Partial<StoreBounds> | undefined;
   /** Opens at the last flushed commit, as after a power cut. Only for a copy that no other process has open. */
   readonly lastFlushed?: boolean | undefined;
 }
 
 const ATTEMPTS = 12;
 const FREE_SPACE_CHECK_MS = 1_000;
-/** The background worker checkpoints a log that is 5 s old; after this it must be assumed to have failed. */
-const STALLED_MS = 60_000;
-/** How often `maintain` checks the size of the log's file. */
-const ROTATION_CHECK_MS = 1_000;
 
 /**
  * Opens the LMDB store in `path`, or creates it. Any number of processes may have it open. A commit appends one batch to a
@@ -56,8 +51,7 @@ export class LmdbStore implements Store {
   readonly #faults = new ListenerErrors();
   readonly #flushListeners = new Listeners<[growth: Growth, ms: number]>(this.#faults.report);
   readonly #snapshots: Snapshots;
-  readonly #rotateBytes: number;
-  readonly #stalledMs: number;
+  readonly #bounds: StoreBounds;
   #rotateAfter = Number.NEGATIVE_INFINITY;
   #checkpointing: Promise<void> | undefined;
   #spaceCheckedAt = Number.NEGATIVE_INFINITY;
@@ -68,11 +62,10 @@ export class LmdbStore implements Store {
     this.epoch = database.epoch;
     this.#database = database;
     this.#options = options;
-    this.#stalledMs = options.stalledMs ?? STALLED_MS;
-    this.#rotateBytes = options.rotateBytes ?? ROTATE_BYTES;
+    this.#bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
     this.#snapshots = new Snapshots(database);
     this.#view = new StoreView(database, this.#faults.report);
-    this.#pacer = new CheckpointPacer(this.#view, () => this.checkpoint());
+    this.#pacer = new CheckpointPacer(this.#view, this.#bounds.checkpointBytes, () => this.checkpoint());
     this.#committer = new Committer(database, this.#view, {
       flushed: (growth, ms) => this.#flushListeners.call(growth, ms),
       throttle: () => this.#pacer.throttle(),
@@ -199,7 +192,7 @@ export class LmdbStore implements Store {
     await this.#checkSpace();
     if (this.#full) throw new CollabError('storage_full', 'The disk has too little free space: writes are refused');
     const waiting = this.#view.backlogAge;
-    if (waiting > this.#stalledMs) throw new Error(`The store’s log has had no checkpoint for ${Math.round(waiting / 1_000)} s: the background worker fails or is too slow`);
+    if (waiting > this.#bounds.stalledMs) throw new Error(`The store’s log has had no checkpoint for ${Math.round(waiting / 1_000)} s: the background worker fails or is too slow`);
     await this.#database.log.transaction(() => {});
     await this.#database.root.transaction(() => void this.#database.meta.put('probe', String(process.pid)));
   }
@@ -217,7 +210,6 @@ export class LmdbStore implements Store {
     }
     this.#closed = true;
     this.#pacer.close();
-    await this.#snapshots.close();
     await this.#database.log.close();
     await this.#database.root.close();
   }
@@ -234,13 +226,13 @@ export class LmdbStore implements Store {
   /** Rotates the log when its file has grown: it would not shrink again after the snapshot that made it grow has ended. */
   async #rotateWhenDue(): Promise<void> {
     if (performance.now() < this.#rotateAfter) return;
-    this.#rotateAfter = performance.now() + ROTATION_CHECK_MS;
-    if (logBytes(this.#database) > this.#rotateBytes) {
+    this.#rotateAfter = performance.now() + this.#bounds.rotationCheckMs;
+    if (logBytes(this.#database) > this.#bounds.rotateBytes) {
       await this.checkpoint();
       await rotateLog(this.#database, this.#view);
     }
     await recordRotation(this.#database);
-    await this.#snapshots.removeReplaced();
+    this.#snapshots.removeReplaced();
   }
 
   async #checkSpace(): Promise<void> {

@@ -1,15 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StoreView } from './store-view.ts';
 
-/** A checkpoint is due when the log has this much, or is this old. The larger, the fewer pages are written per comment. */
-const CHECKPOINT_BYTES = 16 * 1024 * 1024;
+/** A checkpoint is due when the log is this old, whatever its size. */
 const CHECKPOINT_AGE_MS = 5_000;
 /**
- * From the first size on, each group commit is delayed, in proportion to the size of the log, by at most `MAX_DELAY_MS`; from
- * the second on, it waits for a checkpoint. So a load that checkpoints cannot keep up with slows down evenly.
+ * From the first multiple of `checkpointBytes` on, each group commit is delayed, in proportion to the size of the log, by at most
+ * `MAX_DELAY_MS`; from the second on, it waits for a checkpoint. So a load that checkpoints cannot keep up with slows down evenly.
  */
-const DELAY_BYTES = 1.25 * CHECKPOINT_BYTES;
-const WAIT_BYTES = 2 * CHECKPOINT_BYTES;
+const DELAY_FACTOR = 1.25;
+const WAIT_FACTOR = 2;
 const MAX_DELAY_MS = 10;
 /** How often a waiting process checks for a checkpoint, and how long it waits for the background worker before it does one. */
 const POLL_MS = 5;
@@ -18,28 +17,34 @@ const CHECKPOINT_WAIT_MS = 250;
 /** Decides when a checkpoint is due, and delays commits while checkpoints do not keep up with them. */
 export class CheckpointPacer {
   readonly #view: StoreView;
+  readonly #checkpointBytes: number;
   readonly #checkpoint: () => Promise<void>;
   #waiting: Promise<void> | undefined;
   #closed = false;
 
-  /** @param checkpoint does a checkpoint in this process */
-  constructor(view: StoreView, checkpoint: () => Promise<void>) {
+  /**
+   * @param checkpointBytes as `StoreBounds.checkpointBytes`
+   * @param checkpoint does a checkpoint in this process
+   */
+  constructor(view: StoreView, checkpointBytes: number, checkpoint: () => Promise<void>) {
     this.#view = view;
+    this.#checkpointBytes = checkpointBytes;
     this.#checkpoint = checkpoint;
   }
 
   /** Whether the background worker should do a checkpoint now. */
   get isDue(): boolean {
-    return this.#view.backlogBytes >= CHECKPOINT_BYTES || this.#view.backlogAge >= CHECKPOINT_AGE_MS;
+    return this.#view.backlogBytes >= this.#checkpointBytes || this.#view.backlogAge >= CHECKPOINT_AGE_MS;
   }
 
   /** Resolves when the next group may be committed; undefined if it may be committed now. Never rejects. */
   throttle(): Promise<void> | undefined {
     const { backlogBytes } = this.#view;
-    if (backlogBytes < DELAY_BYTES) return undefined;
+    const [delayed, waiting] = [DELAY_FACTOR * this.#checkpointBytes, WAIT_FACTOR * this.#checkpointBytes];
+    if (backlogBytes < delayed) return undefined;
     // If checkpoints fail, for example on a full disk, commits continue until the log is full.
-    if (backlogBytes >= WAIT_BYTES) return this.waitForCheckpoint().catch(() => {});
-    return delay(Math.ceil((MAX_DELAY_MS * (backlogBytes - DELAY_BYTES)) / (WAIT_BYTES - DELAY_BYTES)));
+    if (backlogBytes >= waiting) return this.waitForCheckpoint().catch(() => {});
+    return delay(Math.ceil((MAX_DELAY_MS * (backlogBytes - delayed)) / (waiting - delayed)));
   }
 
   /** Resolves after a checkpoint of another process, or of this one if there is none soon. Rejects if that fails. */

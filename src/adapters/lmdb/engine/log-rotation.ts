@@ -6,13 +6,6 @@ import { type LogFile, makeLog, recordedGeneration, recordGeneration } from '../
 import type { StoreView } from './store-view.ts';
 import { DATA_FILE, logFolder } from '../env/store-files.ts';
 
-/**
- * The file of the log is reused and takes about 100 MB at most, or 133 MB with commits of 1 MB. It grows larger only while
- * a process holds a snapshot of it; at this size it is replaced, so that the snapshot keeps one file from being reused and
- * no more.
- */
-export const ROTATE_BYTES = 192 * 1024 * 1024;
-
 /** Size of the file of the current log, in bytes. */
 export function logBytes({ path, generation }: Database): number {
   return statSync(join(path, logFolder(generation), DATA_FILE), { throwIfNoEntry: false })?.size ?? 0;
@@ -42,8 +35,7 @@ export async function rotateLog(database: Database, view: StoreView): Promise<vo
     throw error;
   }
   if (next === undefined) return;
-  replaceLog(database, generation, next);
-  await recordRotation(database);
+  await Promise.all([replaceLog(database, generation, next), recordRotation(database)]);
 }
 
 /** Records the generation that this process uses, if a crash has kept the process that rotated the log from doing so. */

@@ -1,13 +1,14 @@
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { otherLockHolders } from '../../../lib/files/file-locks.ts';
 import { killIfFileOpen } from '../../../lib/files/open-files.ts';
 import { processInfo } from '../../../lib/process/process-info.ts';
 import { readProcessStat } from '../../../lib/process/process-stat.ts';
 import type { OpenSnapshot } from '../../../ports/store.ts';
 import type { Database } from '../env/database.ts';
-import { type LogFile, openLog, recordedGeneration } from '../env/log-file.ts';
+import { recordedGeneration } from '../env/log-file.ts';
 import { otherReaders } from '../env/readers.ts';
-import { DATA_FILE, finishRemovals, logFolder, logGenerations, removeLog } from '../env/store-files.ts';
+import { DATA_FILE, finishRemovals, LOCK_FILE, logFolder, logGenerations, removeLog } from '../env/store-files.ts';
 
 /** The state of a snapshot when it was first seen, and when its process was last seen to run (`performance.now()`). */
 interface Sighting {
@@ -19,12 +20,14 @@ interface Sighting {
 
 /**
  * Lists the snapshots of the base table and of the log that other processes hold, and removes logs that have been replaced.
- * Such a log stays while a process has a snapshot of it, so that this process can be named.
+ * Such a log stays while a process of this machine has it open, so that this process can be named: every process that runs
+ * closes it within a second, when it finds the seal.
+ *
+ * It never opens a replaced log: this process, or another one that waits for it, may have a commit to it under way
+ * (docs/decisions/0012-opening-lock.md).
  */
 export class Snapshots {
   readonly #database: Database;
-  /** Logs that have been replaced, by generation. */
-  readonly #replaced = new Map<number, LogFile>();
   /** The snapshots found by the last `list`. */
   #seen = new Map<string, Sighting>();
 
@@ -37,20 +40,19 @@ export class Snapshots {
     const now = performance.now();
     const seen = new Map<string, Sighting>();
     const found: OpenSnapshot[] = [];
-    const add = (table: OpenSnapshot['table'], folder: string, lmdbEnv: Parameters<typeof otherReaders>[0]): void => {
+    const add = (table: OpenSnapshot['table'], folder: string, pid: number, snapshot: number): void => {
       const fileBytes = statSync(join(this.#database.path, folder, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0;
-      for (const { pid, snapshot } of otherReaders(lmdbEnv)) {
-        if (snapshot === null) continue;
-        const key = `${folder} ${pid} ${snapshot}`;
-        const cpuTicks = readProcessStat(pid)?.cpuTicks ?? Number.NaN;
-        const before = this.#seen.get(key) ?? { firstSeen: now, fileBytes, cpuTicks, ranAt: now };
-        const sighting = before.cpuTicks === cpuTicks ? before : { ...before, cpuTicks, ranAt: now };
-        seen.set(key, sighting);
-        found.push({ table, pid, heldMs: now - sighting.firstSeen, idleMs: now - sighting.ranAt, grownBytes: fileBytes - sighting.fileBytes, ...processInfo(pid) });
-      }
+      const key = `${folder} ${pid} ${snapshot}`;
+      const cpuTicks = readProcessStat(pid)?.cpuTicks ?? Number.NaN;
+      const before = this.#seen.get(key) ?? { firstSeen: now, fileBytes, cpuTicks, ranAt: now };
+      const sighting = before.cpuTicks === cpuTicks ? before : { ...before, cpuTicks, ranAt: now };
+      seen.set(key, sighting);
+      found.push({ table, pid, heldMs: now - sighting.firstSeen, idleMs: now - sighting.ranAt, grownBytes: fileBytes - sighting.fileBytes, ...processInfo(pid) });
     };
-    add('tree', '', this.#database.root);
-    for (const [generation, log] of this.#logs()) add('log', logFolder(generation), log as unknown as Parameters<typeof otherReaders>[0]);
+    const { root, log, generation } = this.#database;
+    for (const { pid, snapshot } of otherReaders(root)) if (snapshot !== null) add('tree', '', pid, snapshot);
+    for (const replaced of this.#replaced()) for (const pid of this.#openedBy(replaced)) add('log', logFolder(replaced), pid, 0);
+    for (const { pid, snapshot } of otherReaders(log)) if (snapshot !== null) add('log', logFolder(generation), pid, snapshot);
     this.#seen = seen;
     return found;
   }
@@ -66,38 +68,23 @@ export class Snapshots {
     const { root, log } = this.#database;
     root.readerCheck();
     log.readerCheck();
-    for (const replaced of this.#replaced.values()) replaced.readerCheck();
   }
 
-  /** Removes replaced logs of which no process has a snapshot. */
-  async removeReplaced(): Promise<void> {
+  /** Removes replaced logs that no other process of this machine has open. One of another container keeps its files open without their names. */
+  removeReplaced(): void {
     const { path } = this.#database;
     finishRemovals(path);
-    for (const [generation, log] of this.#logs()) {
-      if (generation >= recordedGeneration(this.#database) || generation >= this.#database.generation) continue;
-      log.readerCheck();
-      if (otherReaders(log).some(({ snapshot }) => snapshot !== null)) continue;
-      this.#replaced.delete(generation);
-      await log.close();
-      removeLog(path, generation);
-    }
+    const recorded = recordedGeneration(this.#database);
+    for (const generation of this.#replaced()) if (generation < recorded && this.#openedBy(generation).length === 0) removeLog(path, generation);
   }
 
-  /** Closes the replaced logs. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#replaced.values()].map((log) => log.close()));
-    this.#replaced.clear();
+  /** The generations before the current one that still have a folder. */
+  #replaced(): readonly number[] {
+    return logGenerations(this.#database.path).filter((generation) => generation < this.#database.generation);
   }
 
-  /** The current log and those before it that still have a file. */
-  *#logs(): Iterable<[generation: number, log: LogFile]> {
-    const { path, generation: current, log } = this.#database;
-    for (const generation of logGenerations(path)) {
-      if (generation >= current || !existsSync(join(path, logFolder(generation), DATA_FILE))) continue;
-      let replaced = this.#replaced.get(generation);
-      if (replaced === undefined) this.#replaced.set(generation, (replaced = openLog(path, generation)));
-      yield [generation, replaced];
-    }
-    yield [current, log];
+  /** The other processes that have a generation of the log open: LMDB has its lock file locked until then. */
+  #openedBy(generation: number): readonly number[] {
+    return otherLockHolders(join(this.#database.path, logFolder(generation), LOCK_FILE));
   }
 }

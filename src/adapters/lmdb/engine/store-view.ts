@@ -28,6 +28,7 @@ export class StoreView {
   readonly #database: Database;
   readonly #tableCache = new TableCache();
   readonly #delivery: EventDelivery;
+  readonly #report: (error: unknown) => void;
   readonly #freshness = new Freshness(() => this.release());
   #head: number;
   #checkpointed: number;
@@ -39,9 +40,10 @@ export class StoreView {
   /** A commit of this process that may be read back from the log before its promise resolves: it need not be decoded. */
   #expected: { start: number; batch: EncodedBatch } | undefined;
 
-  /** @param report called with what a follower throws */
+  /** @param report called with what a follower throws, and when a log that was replaced cannot be closed */
   constructor(database: Database, report = new ListenerErrors().report) {
     this.#database = database;
+    this.#report = report;
     this.#delivery = new EventDelivery(report);
     this.events = new EventLog(database, () => this.prepareTableRead());
     this.#checkpointText = checkpointText(database);
@@ -204,7 +206,7 @@ export class StoreView {
         return this.catchUp();
       } catch (error) {
         if (!(error instanceof LogRotated)) throw error;
-        switchLog(this.#database, error.generation);
+        switchLog(this.#database, error.generation, this.#report);
       }
     }
   }

@@ -71,23 +71,33 @@ export async function openDatabase(path: string, lastFlushed = false): Promise<D
  * Replaces the log of an open database by the generation that continues it; outside of a transaction. If that one has been
  * replaced too, by the newest one that is recorded: it has every commit that is not in the base table. Moves to the newest
  * snapshot of the base table.
+ *
+ * It opens the log synchronously, also while this process has commits under way: those to the log that is replaced fail
+ * afterwards, and no process waits for them in order to commit to the one that is opened (docs/decisions/0012-opening-lock.md).
+ *
+ * @param report called with the error of a log that cannot be closed
  */
-export function switchLog(database: Database, generation: number): void {
+export function switchLog(database: Database, generation: number, report: (error: unknown) => void): void {
   for (let next = generation; ; ) {
     database.root.resetReadTxn();
     next = Math.max(next, recordedGeneration(database));
     const log = openLog(database.path, next, database.lastFlushed);
-    if (isNewest(database, next)) return replaceLog(database, next, log);
-    void log.close();
+    const isCurrent = isNewest(database, next);
+    const closing = isCurrent ? replaceLog(database, next, log) : log.close();
+    closing.catch(report);
+    if (isCurrent) return;
   }
 }
 
-/** Replaces the log of an open database by one that is open and known to continue it. */
-export function replaceLog(database: Database, generation: number, log: LogFile): void {
+/**
+ * Replaces the log of an open database by one that is open and known to continue it. Resolves when the previous one is closed,
+ * which waits for the commits to it that are under way.
+ */
+export async function replaceLog(database: Database, generation: number, log: LogFile): Promise<void> {
   const previous = database.log;
   database.log = log;
   database.generation = generation;
-  void previous.close();
+  await previous.close();
 }
 
 async function openCurrentLog(tables: Pick<Database, 'root' | 'meta'>, path: string, lastFlushed: boolean): Promise<Pick<Database, 'log' | 'generation'>> {
