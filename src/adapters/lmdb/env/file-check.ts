@@ -2,9 +2,11 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { endianness } from 'node:os';
 import { DataError } from '../../../model/errors.ts';
 
-/** Magic number of an LMDB file, which follows the header of its first page. */
+/** Magic number of an LMDB file, which follows the header of each of its first two pages. */
 const MAGIC = 0xbeefc0de;
 const MAGIC_OFFSET = 24;
+/** Offset of the size of a page, in bytes, in the first one. */
+const PAGE_SIZE_OFFSET = 48;
 const HEAD_BYTES = 64;
 
 /**
@@ -14,15 +16,29 @@ const HEAD_BYTES = 64;
  * @throws {DataError} when it is not a database
  */
 export function checkDatabaseFile(path: string): void {
-  const head = firstBytes(path);
-  if (head === null || head.length === 0) return;
-  const magic = head.length < HEAD_BYTES ? 0 : endianness() === 'LE' ? head.readUInt32LE(MAGIC_OFFSET) : head.readUInt32BE(MAGIC_OFFSET);
-  if (magic === MAGIC) return;
+  const head = bytesAt(path, 0);
+  if (head === null || head.length === 0 || hasMagic(head)) return;
   throw new DataError(`${path} is damaged: it is not an LMDB database. Stop the server, keep a copy of the folder, and restore a backup (collab restore).`);
 }
 
-/** The first bytes of a file; null if it is missing. */
-function firstBytes(path: string): Buffer | null {
+/** Whether both pages of a database that has nothing in it are there. A file that is missing or empty is none. */
+export function isEmptyDatabase(path: string): boolean {
+  const first = bytesAt(path, 0);
+  if (first === null || !hasMagic(first)) return false;
+  const second = bytesAt(path, numberAt(first, PAGE_SIZE_OFFSET));
+  return second !== null && hasMagic(second);
+}
+
+function hasMagic(page: Buffer): boolean {
+  return page.length === HEAD_BYTES && numberAt(page, MAGIC_OFFSET) === MAGIC;
+}
+
+function numberAt(bytes: Buffer, offset: number): number {
+  return endianness() === 'LE' ? bytes.readUInt32LE(offset) : bytes.readUInt32BE(offset);
+}
+
+/** The first bytes of the page at `offset` of a file, fewer at its end; null if the file is missing. */
+function bytesAt(path: string, offset: number): Buffer | null {
   let file: number;
   try {
     file = openSync(path, 'r');
@@ -32,7 +48,7 @@ function firstBytes(path: string): Buffer | null {
   }
   try {
     const head = Buffer.alloc(HEAD_BYTES);
-    return head.subarray(0, readSync(file, head, 0, HEAD_BYTES, 0));
+    return head.subarray(0, readSync(file, head, 0, HEAD_BYTES, offset));
   } finally {
     closeSync(file);
   }

@@ -2,12 +2,14 @@ import { existsSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { DataError } from '../../../model/errors.ts';
+import { repairEmptyEnv } from './empty-env.ts';
 import { otherReaders } from './readers.ts';
 import { LOCK_FILE, OPENING_FOLDER } from './store-files.ts';
 
 /** How long an opening waits for pending commits; the longest, a checkpoint of a full log, takes about a second. */
 const OPEN_TIMEOUT_MS = 30_000;
 const POLL_MS = 1;
+const OPTIONS = { noSubdir: false, maxReaders: 1024, overlappingSync: false, compression: false } as const;
 
 /** The LMDB environment of an opening lock, and the pending commits of this process that share the lock. */
 interface LockState {
@@ -30,7 +32,7 @@ const states = new Map<string, LockState>();
  *
  * The lock is an LMDB environment of its own to which nothing is ever written, so that opening it does no harm. A process
  * that opens or closes holds its writers' lock; a process with a pending commit holds a reader. LMDB frees both when the
- * process is killed. Nothing excludes closing the lock's own LMDB environment, so a process keeps it open until it ends, and
+ * process is killed. What a power cut has left of its file is repaired before it is opened (empty-env.ts). Nothing excludes closing the lock's own LMDB environment, so a process keeps it open until it ends, and
  * opens it once only: LMDB must not open an LMDB environment twice, since closing one file descriptor gives up all file locks.
  * The name of a file tells commits that an opening is in progress, because they can check that in a microsecond. The
  * file is renamed instead of created, because a worker must be able to start on a full disk.
@@ -160,8 +162,8 @@ export class OpeningLock {
 function stateIn(folder: string): LockState {
   const opened = states.get(fileId(folder));
   if (opened !== undefined) return opened;
-  const lmdbEnv = open({ path: folder, noSubdir: false, maxReaders: 1024, overlappingSync: false, compression: false });
-  const state = { lmdbEnv, commits: 0 };
+  repairEmptyEnv(folder, OPTIONS);
+  const state = { lmdbEnv: open({ ...OPTIONS, path: folder }), commits: 0 };
   states.set(fileId(folder), state);
   return state;
 }
