@@ -7,6 +7,7 @@ import t, { type Test } from 'tap';
 import { copyStore, inspectStore, renewEpoch } from '../../src/adapters/lmdb/backup.ts';
 import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { until } from '../helpers/cluster.ts';
+import { fixtureArgs } from '../helpers/fixture-program.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 const COPIES = 8;
@@ -17,7 +18,7 @@ interface Writer {
 }
 
 function startWriter(path: string, name: string, role = ''): Writer {
-  const child = spawn(process.execPath, ['--import=tsx', 'test/fixtures/store-writer.ts', path, name, role], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...fixtureArgs('store-writer'), path, name, role], { stdio: ['ignore', 'pipe', 'inherit'] });
   const confirmed: string[] = [];
   if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', (line) => confirmed.push(line));
   return { child, confirmed };

@@ -8,6 +8,7 @@ import { openLmdbEnv } from '../../src/adapters/lmdb/env/lmdb-env.ts';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { until } from '../helpers/cluster.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
+import { fixtureArgs } from '../helpers/fixture-program.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { withoutStrace } from '../helpers/unflushed.ts';
@@ -113,7 +114,7 @@ t.test('after SIGKILL at any system call that changes a file, the store is whole
     // Each run is killed one call later than the one before, until one comes to its end.
     for (let call = 1, outcome = ''; outcome === ''; call++) {
       const inject = `inject=${name}:signal=SIGKILL:when=${call}`;
-      const child = spawn('strace', ['-f', '-o', '/dev/null', '-e', inject, process.execPath, '--import=tsx', 'test/fixtures/compactor.ts', path], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const child = spawn('strace', ['-f', '-o', '/dev/null', '-e', inject, process.execPath, ...fixtureArgs('compactor'), path], { stdio: ['ignore', 'pipe', 'inherit'] });
       child.stdout.on('data', (data: Buffer) => (outcome += data.toString()));
       await once(child, 'close');
       t.ok(outcome === '' || (outcome === 'compacted\n' && call > 1), `${name} ${call}: ${outcome}`);

@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { newServer } from '../helpers/core.ts';
+import { fixtureArgs } from '../helpers/fixture-program.ts';
 
 const ROUNDS = 150;
 
@@ -14,7 +15,7 @@ async function open(t: Test, path: string): Promise<LmdbStore> {
 }
 
 async function startEcho(t: Test, path: string): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['--import=tsx', 'test/fixtures/store-echo.ts', path], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...fixtureArgs('store-echo'), path], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.teardown(() => child.kill('SIGKILL'));
   await once(child.stdout as NonNullable<typeof child.stdout>, 'data');
   return child;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { until } from '../helpers/cluster.ts';
+import { fixtureArgs } from '../helpers/fixture-program.ts';
 import { killLines, type LineProcess, startFixture, startLines } from '../helpers/line-process.ts';
 
 /** Kills a process at the end of the test if it still runs. */
@@ -113,7 +114,7 @@ t.test('processes that are delayed while they open the store undo no commit', { 
   for (let i = 0; i < 5; i++) {
     const files = ['data.mdb', 'log/data.mdb'].flatMap((file) => ['-P', join(path, file)]);
     const slow = ['-f', '-qq', '-o', '/dev/null', ...files, '-e', 'trace=mmap', '-e', 'inject=mmap:delay_enter=20000'];
-    const late = endWith(t, startLines('strace', ...slow, process.execPath, '--import=tsx', 'test/fixtures/store-writer.ts', path, `late${i}`));
+    const late = endWith(t, startLines('strace', ...slow, process.execPath, ...fixtureArgs('store-writer'), path, `late${i}`));
     await until(() => late.lines.length > 50 || writer.child.exitCode !== null || writer.child.signalCode !== null);
     await killLines(late);
   }

@@ -7,13 +7,14 @@ import { LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { storeConformance } from '../conformance/store.ts';
 import type { Outside } from '../conformance/store/cases.ts';
 import { until } from '../helpers/cluster.ts';
+import { fixtureArgs } from '../helpers/fixture-program.ts';
 import { killLines, startFixture } from '../helpers/line-process.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 
 /** What happens to the store in a folder from outside. */
 function outsideOf(path: string): Outside {
   return {
-    commit: (...record) => execFileSync(process.execPath, ['--import=tsx', 'test/fixtures/store-commit.ts', path, ...record]),
+    commit: (...record) => execFileSync(process.execPath, [...fixtureArgs('store-commit'), path, ...record]),
     damage: (text) => {
       const file = join(path, 'data.mdb');
       const bytes = readFileSync(file);

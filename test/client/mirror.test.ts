@@ -9,7 +9,7 @@ import { startService } from '../helpers/service.ts';
 import { done } from '../helpers/writer.ts';
 
 // The snapshot of a room must equal what REST returns, whatever happened in between. The same operations again, or more:
-// MIRROR_OPERATIONS=100000 MIRROR_SEED=7 npx tap run --timeout=0 test/client/mirror.test.ts
+// MIRROR_OPERATIONS=100000 MIRROR_SEED=7 npm test -- --timeout 86400 test/client/mirror.test.ts
 
 const OPERATIONS = Number(process.env['MIRROR_OPERATIONS'] ?? 10_000);
 const SEED = Number(process.env['MIRROR_SEED'] ?? Date.now() % 1_000_000);

@@ -14,7 +14,7 @@ import { startService, type Tenant } from '../helpers/service.ts';
 import { done } from '../helpers/writer.ts';
 
 // In a browser: test/browser/shared-socket.test.ts. The same operations again, or more:
-// SHARED_OPERATIONS=20000 SHARED_SEED=7 npx tap run --timeout=0 test/client/shared-socket.test.ts
+// SHARED_OPERATIONS=20000 SHARED_SEED=7 npm test -- --timeout 86400 test/client/shared-socket.test.ts
 
 const OPERATIONS = Number(process.env['SHARED_OPERATIONS'] ?? 1_000);
 const SEED = Number(process.env['SHARED_SEED'] ?? Date.now() % 1_000_000);

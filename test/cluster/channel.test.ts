@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { type ProcessChannel, parentChannel, channelPair } from '../../src/cluster/channel.ts';
 import { type Message, readMessage } from '../../src/cluster/messages.ts';
+import { fixtureProgram } from '../helpers/fixture-program.ts';
 
 const announcement = (position: number): Message => ({ type: 'announce', data: { streams: [['a', position]] } });
 
@@ -60,7 +60,8 @@ t.test('closing one end closes both, and later messages are dropped', async (t) 
 });
 
 t.test('a forked process uses the same channel, and notices when its parent closes it', async (t) => {
-  const child = fork(fileURLToPath(new URL('../fixtures/echo-worker.ts', import.meta.url)));
+  const { path, execArgv } = fixtureProgram('echo-worker');
+  const child = fork(path, { execArgv: [...execArgv] });
   const channel = parentChannel(child);
   const echo = received(channel, 2);
   channel.send(announcement(41));

@@ -1,19 +1,17 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { StartError } from '../../src/cluster/exit.ts';
 import { currentProcess } from '../../src/lib/process/process-identity.ts';
 import { lockDataFolder, lockOwner } from '../../src/cluster/data-folder-lock.ts';
-
-const FIXTURE = fileURLToPath(new URL('../fixtures/lock-taker.ts', import.meta.url));
+import { fixtureArgs } from '../helpers/fixture-program.ts';
 
 const lockFile = (folder: string): string => join(folder, 'collab.lock');
 
 /** Starts a process that tries to get the lock, prints the result, and keeps the lock until its input ends. */
 function taker(folder: string) {
-  const child = spawn(process.execPath, ['--import=tsx', FIXTURE, folder], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...fixtureArgs('lock-taker'), folder], { stdio: ['pipe', 'pipe', 'inherit'] });
   const exit = new Promise((resolve) => child.once('exit', resolve));
   const said = new Promise<string>((resolve) => child.stdout.once('data', (data: Buffer) => resolve(data.toString().trim())));
   return { child, exit, said };

@@ -1,16 +1,15 @@
 import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { parentChannel } from '../../src/cluster/channel.ts';
 import { WorkerExit } from '../../src/cluster/exit.ts';
 import type { Message } from '../../src/cluster/messages.ts';
 import { loadConfig } from '../../src/config/load.ts';
-
-const FIXTURE = fileURLToPath(new URL('../fixtures/worker-role.ts', import.meta.url));
+import { fixtureProgram } from '../helpers/fixture-program.ts';
 
 /** Forks a process that runs as a worker, and sends it `start`. */
 function worker(t: Test, work = '') {
-  const child = fork(FIXTURE, [work], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+  const { path, execArgv } = fixtureProgram('worker-role');
+  const child = fork(path, [work], { execArgv: [...execArgv], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
   t.teardown(() => child.kill('SIGKILL'));
   const channel = parentChannel(child);
   const messages: Message[] = [];

@@ -12,7 +12,7 @@ import { type Answer, startTarget, type Target } from './target.ts';
 // Sends requests and frames that are made from the examples of the OpenAPI document and of the WebSocket, as they are and
 // mutated, with every kind of credential, to a real server. The answers may refuse; they must not fail.
 //
-//   FUZZ_RUNS=1000000 FUZZ_SEED=7 npx tap run --timeout=0 test/fuzz/fuzz.test.ts
+//   FUZZ_RUNS=1000000 FUZZ_SEED=7 npm test -- --timeout 86400 test/fuzz/fuzz.test.ts
 //
 // The seed decides what is sent. Answers decide which ids are known, so a run is repeated in kind, not byte by byte.
 

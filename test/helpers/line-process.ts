@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { fixtureArgs } from './fixture-program.ts';
 
 /** A process and the lines that it has printed. */
 export interface LineProcess {
@@ -18,7 +19,7 @@ export function startLines(command: string, ...args: string[]): LineProcess {
 
 /** Starts `test/fixtures/<fixture>.ts`. */
 export function startFixture(fixture: string, ...args: string[]): LineProcess {
-  return startLines(process.execPath, '--import=tsx', `test/fixtures/${fixture}.ts`, ...args);
+  return startLines(process.execPath, ...fixtureArgs(fixture), ...args);
 }
 
 /** Kills it with what it has started, and resolves when all it printed was read. */

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { fixtureArgs } from '../helpers/fixture-program.ts';
 
 /** A module that prints what it finds around it. */
 const source = (greeting: string): string => wrapped(`const { basename } = require('node:path');
@@ -16,7 +17,7 @@ function project(t: Test) {
   const file = join(folder, 'code/main.cjs');
   const cache = join(folder, 'data/cache/main.bin');
   const run = (...options: string[]): string =>
-    execFileSync(process.execPath, ['--import=tsx', ...options, 'test/fixtures/code-cache-user.ts', file, cache], { encoding: 'utf8' }).trim();
+    execFileSync(process.execPath, [...options, ...fixtureArgs('code-cache-user'), file, cache], { encoding: 'utf8' }).trim();
   return { file, cache, run };
 }
 

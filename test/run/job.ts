@@ -1,0 +1,144 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { compiledPath } from './bundle-path.ts';
+import { type FileReport, TapReader } from './tap-reader.ts';
+
+/** Marks the processes of a job, with what they start, in their environment. */
+const JOB_VARIABLE = 'TEST_JOB';
+/** How much of what a job prints as errors is kept, in characters. */
+const KEPT_ERRORS = 8000;
+
+export interface JobOptions {
+  /** The folder of the compiled files. */
+  readonly folder: string;
+  /** Seconds that one file may take. */
+  readonly timeoutS: number;
+  /** Receives each line of TAP. */
+  readonly onLine?: (line: string) => void;
+  /** Called when a file begins. */
+  readonly onFile?: (file: string) => void;
+  /** Called when a file has ended. */
+  readonly onEnd?: (file: FileResult) => void;
+}
+
+/** The end of one test file. */
+export interface FileResult extends FileReport {
+  /** The end of what its process wrote to standard error. */
+  readonly errors: string;
+}
+
+/** A process that runs test files, one after the other. */
+export class Job {
+  /** Resolves with a result for each file that began, when the process has ended and everything that it left running. */
+  readonly ended: Promise<FileResult[]>;
+  readonly #reader = new TapReader();
+  readonly #child: ChildProcess;
+  readonly #id = `${process.pid}-${performance.now()}`;
+  readonly #options: JobOptions;
+  readonly #errors = new Map<string, string>();
+  #timer: NodeJS.Timeout | undefined;
+  #timedOut = false;
+  #reported = 0;
+
+  constructor(files: readonly string[], options: JobOptions) {
+    this.#options = options;
+    const { folder, timeoutS } = options;
+    this.#child = spawn(process.execPath, ['--enable-source-maps', compiledPath(folder, 'test/run/host.ts'), folder, ...files], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // tap's own limit would be 30 s a test.
+      env: { ...process.env, [JOB_VARIABLE]: this.#id, TEST_BUILD: folder, TAP_TIMEOUT: String(timeoutS) },
+      detached: true,
+    });
+    this.ended = this.#run();
+  }
+
+  /** Kills the process and all that it started. */
+  kill(): void {
+    killGroup(this.#child.pid);
+    killMarked(this.#id);
+  }
+
+  async #run(): Promise<FileResult[]> {
+    const { stdout, stderr } = this.#child;
+    if (stdout === null || stderr === null) throw new Error('the job has no output');
+    createInterface({ input: stdout }).on('line', (line) => this.#line(line));
+    stderr.setEncoding('utf8').on('data', (text: string) => this.#error(text));
+    const closed = new Promise<void>((resolve) => this.#child.once('close', () => resolve()));
+    const [code, signal] = await new Promise<[number | null, string | null]>((resolve) =>
+      this.#child.once('exit', (...end: [number | null, string | null]) => resolve(end)),
+    );
+    clearTimeout(this.#timer);
+    // What it left running holds its output open.
+    this.kill();
+    await closed;
+    const how = this.#timedOut ? `it did not end within ${this.#options.timeoutS} s` : `its process ended with ${signal ?? `exit code ${code}`}`;
+    const { current, files } = this.#reader;
+    const guilty = current ?? (code !== 0 && files.every(({ ok }) => ok) ? files.at(-1) : undefined);
+    if (guilty !== undefined) {
+      guilty.ok = false;
+      guilty.ended = true;
+      guilty.failed += 1;
+      guilty.failures.push({ path: current === undefined ? [guilty.file] : this.#reader.position, text: how });
+    }
+    this.#reportEnded();
+    return this.#reader.files.map((file) => this.#resultOf(file));
+  }
+
+  /** The end of what the process wrote to standard error. */
+  get errors(): string {
+    return [...this.#errors.values()].join('').slice(-KEPT_ERRORS);
+  }
+
+  #resultOf(file: FileReport): FileResult {
+    return Object.assign(file, { errors: this.#errors.get(file.file) ?? '' });
+  }
+
+  /** Tells of files that have ended; of the last one when the next begins, as its diagnostics follow its result. */
+  #reportEnded(): void {
+    for (; this.#reported < this.#reader.files.length; this.#reported += 1) {
+      const file = this.#reader.files[this.#reported];
+      if (file?.ended === true) this.#options.onEnd?.(this.#resultOf(file));
+      else return;
+    }
+  }
+
+  #line(line: string): void {
+    const before = this.#reader.files.length;
+    this.#reader.line(line);
+    this.#options.onLine?.(line);
+    if (this.#reader.files.length === before) return;
+    this.#reportEnded();
+    this.#options.onFile?.(this.#reader.files.at(-1)?.file ?? '');
+    clearTimeout(this.#timer);
+    const limit = (this.#options.timeoutS + 15) * 1000;
+    this.#timer = setTimeout(() => {
+      this.#timedOut = true;
+      this.kill();
+    }, limit);
+  }
+
+  #error(text: string): void {
+    const file = this.#reader.files.at(-1)?.file ?? '';
+    this.#errors.set(file, ((this.#errors.get(file) ?? '') + text).slice(-KEPT_ERRORS));
+  }
+}
+
+function killGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Kills processes that left the group of their job, such as servers that tests start detached. */
+function killMarked(id: string): void {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`${JOB_VARIABLE}=${id}\0`)) process.kill(Number(pid), 'SIGKILL');
+    } catch {
+      // It has ended, or belongs to somebody else.
+    }
+  }
+}

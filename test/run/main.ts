@@ -1,0 +1,108 @@
+// Runs the tests: node --import=tsx test/run/main.ts [file or folder …] [options]. `npm test` builds the program first.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { bundleTests } from './bundle.ts';
+import { type FileResult, Job } from './job.ts';
+import { parseOptions, type RunOptions, USAGE } from './options.ts';
+import { planJobs } from './plan.ts';
+import { Report } from './report.ts';
+
+process.chdir(join(import.meta.dirname, '../..'));
+/** Inside the project, so that compiled files find its packages; of this process, so that two runs do not meet. */
+const folder = join(process.cwd(), '.test-build', String(process.pid));
+const running = new Set<Job>();
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    for (const job of running) job.kill();
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(1);
+  });
+}
+
+let options: RunOptions;
+try {
+  options = parseOptions(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n→ ${USAGE}\n`);
+  process.exit(2);
+}
+process.exitCode = (await run(options)) ? 0 : 1;
+
+/** @returns whether everything passed */
+async function run({ paths, jobs, repeat, timeoutS, save, only, tap }: RunOptions): Promise<boolean> {
+  const asked = only === undefined ? paths : [...paths, ...readFileSync(only, 'utf8').split('\n').filter((line) => line !== '')];
+  const files = testFiles(asked);
+  if (files.length === 0) {
+    process.stderr.write(`no test file matches ${asked.join(' ')}\n`);
+    return false;
+  }
+  mkdirSync(folder, { recursive: true });
+  try {
+    await bundleTests([...files, ...fixtures()], folder);
+    const plan = planJobs(files);
+    let passed = true;
+    for (let round = 0; round < repeat && passed; round += 1) {
+      const report = tap ? null : new Report(files.length, process.stdout);
+      const results = await runJobs(plan, jobs, { folder, timeoutS, report });
+      report?.finished(results);
+      const bad = results.filter(({ ok }) => !ok).map(({ file }) => file);
+      if (save !== undefined) writeFileSync(save, bad.map((file) => `${file}\n`).join(''));
+      passed = bad.length === 0 && results.length >= files.length;
+    }
+    return passed;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Running {
+  readonly folder: string;
+  readonly timeoutS: number;
+  /** Null to print TAP instead. */
+  readonly report: Report | null;
+}
+
+/** Runs the processes of a plan, so many at a time. Files that a process did not reach run in one of their own. */
+async function runJobs(plan: readonly (readonly string[])[], jobs: number, { folder: build, timeoutS, report }: Running): Promise<FileResult[]> {
+  const waiting = [...plan];
+  const results: FileResult[] = [];
+  const work = async (): Promise<void> => {
+    for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
+      const job = new Job(files, {
+        folder: build,
+        timeoutS,
+        onFile: (file) => report?.begun(file),
+        onEnd: (file) => report?.ended(file),
+        ...(report === null && { onLine: (line: string) => process.stdout.write(`${line}\n`) }),
+      });
+      running.add(job);
+      const ended = await job.ended;
+      running.delete(job);
+      results.push(...ended);
+      const left = files.slice(ended.length);
+      // A process that reached no file at all would do so again.
+      if (left.length > 0 && ended.length > 0) waiting.unshift(left);
+      else if (left.length > 0) throw new Error(`the process of ${left.join(' ')} ended before it began: ${job.errors}`);
+    }
+  };
+  await Promise.all(Array.from({ length: jobs }, work));
+  return results;
+}
+
+/** The test files at these paths, which are files or folders. */
+function testFiles(paths: readonly string[]): string[] {
+  const all = readdirSync('test', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `test/${name}`)
+    .toSorted();
+  if (paths.length === 0) return all;
+  const asked = paths.map((path) => relative('.', resolve(path)));
+  for (const path of asked) if (!existsSync(path)) throw new Error(`there is no ${path}`);
+  return all.filter((file) => asked.some((path) => file === path || (statSync(path).isDirectory() && file.startsWith(`${path}/`))));
+}
+
+/** The programs that tests start as processes. */
+function fixtures(): string[] {
+  return readdirSync('test/fixtures').filter((name) => name.endsWith('.ts')).map((name) => `test/fixtures/${name}`);
+}

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+
+/** Files of one process at most: the tests of one process share a core. */
+const GROUP_SIZE = 12;
+
+/** Folders in the order in which they begin: those with the longest files first. */
+const FIRST = ['cluster', 'browser', 'fuzz', 'adapters', 'cli', 'plugins', 'package', 'client', 'workers', 'deploy', 'examples', 'demo', 'spec', 'realtime'];
+
+/**
+ * What a file does to its process, or measures of it, so that it needs one of its own: exit, signals, the environment, processor
+ * time and memory, the event loop, globals.
+ */
+const OWN_PROCESS =
+  /process\.(?:env\[[^\]]*\] =|exit|on\(|once\(|kill\(process|memoryUsage|cpuUsage|chdir|setuid|seteuid)|delete process\.env|t\.intercept|globalThis\.|globalThis as|setFlagsFromString|eventLoopUtilization|monitorEventLoopDelay|unhandledRejection|defineProperty\(process/;
+
+/**
+ * Divides test files into processes. Files of a folder share one unless their text shows that they need one of their own.
+ *
+ * @param files paths from the project's top
+ * @returns the files of each process, in the order in which processes begin
+ */
+export function planJobs(files: readonly string[]): string[][] {
+  const folders = new Map<string, string[]>();
+  for (const file of files) {
+    const folder = file.split('/').slice(1, -1).join('/');
+    folders.set(folder, [...(folders.get(folder) ?? []), file]);
+  }
+  const rank = (folder: string): number => (FIRST.includes(folder) ? FIRST.indexOf(folder) : FIRST.length);
+  return [...folders.entries()]
+    .toSorted(([a], [b]) => rank(a) - rank(b) || a.localeCompare(b))
+    .flatMap(([, members]) => {
+      const alone = members.filter((file) => OWN_PROCESS.test(readFileSync(file, 'utf8')));
+      const shared = members.filter((file) => !alone.includes(file));
+      const count = Math.ceil(shared.length / GROUP_SIZE);
+      // Every count-th file, so that long neighbours, such as the parts of one suite, are in different processes.
+      const groups = Array.from({ length: count }, (_, i) => shared.filter((_file, k) => k % count === i));
+      return [...alone.map((file) => [file]), ...groups];
+    });
+}
