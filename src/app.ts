@@ -76,13 +76,14 @@ export async function openContext(config: Config): Promise<OpenContext> {
  * @throws {StartError} if another server uses the data folder, or the port cannot be used
  */
 export async function startPrimary(config: Config, output: LogOutput): Promise<Primary> {
-  const [{ runPrimary }, { forkWorker }] = await Promise.all([import('./cluster/primary.ts'), import('./cluster/fork.ts')]);
+  const [{ runPrimary }, { forkWorker }, { WorkerGuard }] = await Promise.all([import('./cluster/primary.ts'), import('./cluster/fork.ts'), import('./cluster/worker-guard.ts')]);
+  const guard = new WorkerGuard();
   const entry = workerEntry();
   const openLog = async (): Promise<Logger> => (await import('./observability/log.ts')).createLogger({ level: config.log.level, name: 'primary', output });
   await ensureFolder(config.dataDir);
   return runPrimary({
     config,
-    spawn: (role) => forkWorker(entry, role, output, codeCachePath(config, role)),
+    spawn: (role) => guard.watch(forkWorker(entry, role, output, codeCachePath(config, role))),
     prepare: async () => {
       // Shared memory is never flushed, so after a power cut it may be damaged; and its contents belong to the last run.
       rmSync(sharedPath(config), { recursive: true, force: true });

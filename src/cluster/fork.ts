@@ -4,10 +4,9 @@ import type { LogOutput } from '../observability/log.ts';
 import { parentChannel } from './channel.ts';
 import { StartError } from './exit.ts';
 import type { Role } from './messages.ts';
+import { ROLE_VARIABLE } from './role.ts';
 import type { WorkerEnd, WorkerProcess } from './worker.ts';
 
-/** The environment variable with the role of a worker process. */
-export const ROLE_VARIABLE = 'COLLAB_ROLE';
 /** The environment variable with the path of the code cache of a worker process. */
 const CODE_CACHE_VARIABLE = 'COLLAB_CODE_CACHE';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { processInfo } from '../../src/lib/process/process-info.ts';
 import { startCluster, until } from '../helpers/cluster.ts';
-import { killLines, startFixture } from '../helpers/line-process.ts';
+import { killLines, startFixture, startLines } from '../helpers/line-process.ts';
 
 for (const folder of ['store', 'store/log']) {
   t.test(`a command that is stopped while it opens ${folder} is killed, and the writes that waited for it succeed`, { timeout: 60_000 }, async (t) => {
@@ -26,3 +26,21 @@ for (const folder of ['store', 'store/log']) {
     t.notOk(server.log().some(({ hung }) => hung !== undefined), 'no worker was killed');
   });
 }
+
+t.test('a worker of a server that has ended, which is blocked with a lock of the store, is killed, and the writes that waited for it succeed', { timeout: 120_000 }, async (t) => {
+  const server = await startCluster({ config: { workerTimeoutSeconds: 2 } });
+  const folder = join(server.dir, 'data', 'store', 'log');
+  const holder = startLines('env', 'COLLAB_ROLE=background', process.execPath, '--import=tsx', 'test/fixtures/opening-holder.ts', folder, 'exclusive');
+  t.teardown(async () => {
+    await killLines(holder);
+    await server.stop();
+    rmSync(server.dir, { recursive: true, force: true });
+  });
+  await until(() => holder.lines.includes('held'));
+  const pid = holder.child.pid ?? 0;
+  const headers = { authorization: `Bearer ${server.keys.secretKey}`, 'content-type': 'application/json' };
+  const write = await fetch(`${server.url}/api/v1/users/ann`, { method: 'PUT', headers, body: '{"name":"Ann"}' });
+  t.equal(write.status, 200);
+  t.match(await server.logged(({ msg }) => /kept a lock of the store/.test(String(msg))), { level: 'error', pid, lock: join(folder, 'opening', 'lock.mdb'), msg: /^a worker of a server that has ended/ });
+  t.notOk(server.log().some(({ hung }) => hung !== undefined), 'no worker was killed');
+});

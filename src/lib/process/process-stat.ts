@@ -30,3 +30,9 @@ export function readProcessStat(pid: number): ProcessStat | null {
 export function isStopped(pid: number | undefined): boolean {
   return pid !== undefined && readProcessStat(pid)?.state === 'T';
 }
+
+/** Whether a process was started by this one, or by one that this one has started, and so on; false if unknown. */
+export function isDescendant(pid: number): boolean {
+  for (let next: number | undefined = pid; next !== undefined && next > 0; next = readProcessStat(next)?.parent) if (next === process.pid) return true;
+  return false;
+}
