@@ -69,8 +69,8 @@ export const errorKinds = {
   range_not_satisfiable: kind(416, 4400, 'debug', 'The requested range begins after the end of the file.'),
   rate_limited: kind(429, 4429, 'debug', 'Too many requests, messages or connections; Retry-After says when to retry.'),
   auth_timeout: kind(401, 4408, 'debug', 'The socket did not authenticate in time.'),
-  storage_full: kind(500, 4500, 'error', 'The disk has less free space than the configured minimum: writes are refused, reads continue.'),
-  storage_failed: kind(500, 4500, 'error', 'The disk reported an I/O error: the change was not confirmed. Check the disk of the server.'),
+  storage_full: kind(500, 4500, 'error', 'The disk or the quota on it is full, or has less free space than the configured minimum: writes are refused, reads continue.'),
+  storage_failed: kind(500, 4500, 'error', 'The disk refused a write, or failed (such as EIO, EROFS): the change was not confirmed. Check the disk of the server.'),
   internal: kind(500, 4500, 'error', 'Something failed inside the server; the log has the cause under the request id.'),
 } as const satisfies Record<string, ErrorKind>;
 
@@ -106,16 +106,6 @@ export class CollabError extends Error {
   get kind(): ErrorKind {
     return errorKinds[this.code];
   }
-}
-
-/** The refusal of a write for which the disk had no space left. */
-export function diskFull(): CollabError {
-  return new CollabError('storage_full', 'The server’s disk is full: nothing was written');
-}
-
-/** The refusal of a write during which the disk has reported an I/O error. */
-export function diskFailed(): CollabError {
-  return new CollabError('storage_failed', 'The server’s disk reports an I/O error (EIO): the change was not confirmed');
 }
 
 const storeErrorCodes: ReadonlySet<unknown> = new Set<ErrorCode>(['storage_full', 'storage_failed', 'write_conflict']);

@@ -37,7 +37,7 @@ export interface BackgroundWorkerOptions {
 
 /** A running background worker. */
 export interface BackgroundWorker {
-  /** Resolves once its consumers receive every event since the start of the server. Never rejects. */
+  /** Resolves once its consumers receive every event since the start of the server, or wait for the store to accept writes. Never rejects. */
   readonly started: Promise<void>;
   /** The steps of its shutdown: it finishes its work or leaves it to be resumed. */
   drain(): readonly ShutdownStep[];

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { openDatabase } from '../../src/adapters/lmdb/env/database.ts';
@@ -36,7 +37,7 @@ await storeConformance(t, async (t, disk) => {
   const open = async (): Promise<LmdbStore> => {
     const database = await openDatabase(options.path);
     // As lmdb-js reports it.
-    if (disk === 'fails') database.log.transaction = () => Promise.reject(new Error('Input/output error'));
+    if (disk === 'fails') database.log.transaction = () => Promise.reject(Object.assign(new Error('Input/output error'), { code: constants.errno.EIO }));
     return new LmdbStore(database, options);
   };
   const [store, peer] = [await open(), await open()];

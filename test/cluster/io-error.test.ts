@@ -1,43 +1,31 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
 import { until } from '../helpers/cluster.ts';
-import { tempFolder } from '../helpers/temp-folder.ts';
+import { failingDisk, noFailingDisk } from '../helpers/failing-disk.ts';
 import { formOf, uploadSound } from '../helpers/upload.ts';
 import { wav } from '../fixtures/media.ts';
-
-const compiler = (() => {
-  try {
-    execFileSync('gcc', ['--version'], { stdio: 'ignore' });
-    return process.platform === 'linux' ? null : 'needs Linux';
-  } catch {
-    return 'gcc is not installed';
-  }
-})();
 
 /**
  * A server. After `breakDisk` is called, the next call of a kind (by default the write of a meta page) on `file` (in the data
  * folder) or below it fails. test/fixtures/eio.c has the kinds.
  */
 async function started(t: Test, file: string) {
-  const folder = realpathSync(tempFolder(t));
-  const [dir, library, flag] = [join(folder, 'collab'), join(folder, 'eio.so'), join(folder, 'flag')];
-  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, 'test/fixtures/eio.c', '-ldl']);
+  const { folder, env, failOnce, hasFailed } = failingDisk(t, join('collab/data', file));
+  const dir = join(folder, 'collab');
   const keys = await collabJson<InitOutput>(t, ['init', '--dir', dir]);
   const { secretKey } = keys;
-  const env = { LD_PRELOAD: library, EIO_FILE: join(dir, 'data', file), EIO_FLAG: flag };
   const server = await startServer(t, dir, ['--workers', '1'], { env });
   const put = (name: string): Promise<Response> =>
     fetch(`${server.url}/api/v1/users/${name}`, { method: 'PUT', headers: { Authorization: `Bearer ${secretKey}`, 'Content-Type': 'application/json', Connection: 'close' }, body: `{"name":"${name}"}` });
   const log = (): { worker: string; msg: string; err?: { message: string } }[] =>
     server.errors().split('\n').filter((line) => line.startsWith('{"level"')).map((line) => JSON.parse(line));
   const failures = () => log().filter(({ msg }) => msg === 'this worker has failed and exits');
-  return { server, dir, keys, put, log, failures, breakDisk: (call = 'meta') => writeFileSync(flag, call), broken: () => !existsSync(flag) };
+  return { server, dir, keys, put, log, failures, breakDisk: (call = 'meta') => failOnce(call), broken: hasFailed };
 }
 
-t.test('a background worker whose base table fails with an I/O error ends with a clear log line and is replaced', { skip: compiler ?? false }, async (t) => {
+t.test('a background worker whose base table fails with an I/O error ends with a clear log line and is replaced', { skip: noFailingDisk }, async (t) => {
   const { server, dir, put, log, failures, breakDisk, broken } = await started(t, 'store/data.mdb');
   t.equal((await put('ann')).status, 200);
   breakDisk();
@@ -52,7 +40,7 @@ t.test('a background worker whose base table fails with an I/O error ends with a
   t.equal(await server.end(), 0);
 });
 
-t.test('a web worker whose write-ahead log fails with an I/O error logs that, and is replaced', { skip: compiler ?? false }, async (t) => {
+t.test('a web worker whose write-ahead log fails with an I/O error logs that, and is replaced', { skip: noFailingDisk }, async (t) => {
   const { server, put, log, failures, breakDisk } = await started(t, 'store/log/data.mdb');
   t.equal((await put('ann')).status, 200);
   breakDisk();
@@ -65,7 +53,7 @@ t.test('a web worker whose write-ahead log fails with an I/O error logs that, an
   t.equal(await server.end(), 0);
 });
 
-t.test('an upload that fails with an I/O error is answered with storage_failed, and nothing of it is left', { skip: compiler ?? false }, async (t) => {
+t.test('an upload that fails with an I/O error is answered with storage_failed, and nothing of it is left', { skip: noFailingDisk }, async (t) => {
   const { server, dir, keys, breakDisk, broken } = await started(t, 'files');
   const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--env', 'default', '--user', 'ann', '--dir', dir]);
   const headers = { 'X-Service-Key': keys.publishableKey, 'X-Service-Token': token };

@@ -1,5 +1,5 @@
+import { isStoreError } from '../../model/errors.ts';
 import type { Budget, SharedRecord, RateLimitResult, Shared } from '../../ports/shared.ts';
-import { isDiskFailure } from '../lmdb/env/commit-failure.ts';
 import { MemoryShared } from '../memory/shared.ts';
 
 /** After a failed write the next one is not attempted for this long: each attempt costs a write to a full disk. */
@@ -37,7 +37,7 @@ export class FallbackShared implements Shared {
     try {
       return await this.#shared.hit(key, limit, windowMs, now);
     } catch (error) {
-      if (!isDiskFailure(error)) throw error;
+      if (!isStoreError(error)) throw error;
       return this.#local.hit(key, limit, windowMs, now);
     }
   }
@@ -46,7 +46,7 @@ export class FallbackShared implements Shared {
     try {
       return await this.#shared.spend(key, budget);
     } catch (error) {
-      if (!isDiskFailure(error)) throw error;
+      if (!isStoreError(error)) throw error;
       return this.#local.spend(key, budget);
     }
   }
@@ -174,7 +174,7 @@ export class FallbackShared implements Shared {
 
   /** Throws any other error. */
   #requireDiskFailure(error: unknown): void {
-    if (!isDiskFailure(error)) throw error;
+    if (!isStoreError(error)) throw error;
     this.#failedAt = performance.now();
   }
 }

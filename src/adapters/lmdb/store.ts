@@ -1,11 +1,13 @@
 import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CollabError, diskFull } from '../../model/errors.ts';
+import { diskFull } from '../../model/disk-refusal.ts';
+import { CollabError } from '../../model/errors.ts';
 import { ListenerErrors, Listeners } from '../../lib/listeners.ts';
 import type { Entry, EventListener, Growth, OpenSnapshot, RangeOptions, Store, StoredEvent, StoreFault, Transaction } from '../../ports/store.ts';
 import { DEFAULT_BOUNDS, type StoreBounds } from './engine/bounds.ts';
 import { CheckpointPacer } from './engine/checkpoint-pacer.ts';
 import { Committer } from './engine/committer.ts';
+import { storeErrorOf } from './env/commit-failure.ts';
 import { upgradeChecksums } from './env/checksum-upgrade.ts';
 import { type Database, openDatabase } from './env/database.ts';
 import { checkpoint } from './engine/checkpoint.ts';
@@ -236,8 +238,13 @@ export class LmdbStore implements Store {
   }
 
   async #checkSpace(): Promise<void> {
+    const { path, minFreeBytes } = this.#options;
     this.#spaceCheckedAt = performance.now();
-    const { bavail, bsize } = await statfs(this.#options.path);
-    this.#full = bavail * bsize < this.#options.minFreeBytes;
+    try {
+      const { bavail, bsize } = await statfs(path);
+      this.#full = bavail * bsize < minFreeBytes;
+    } catch (error) {
+      throw storeErrorOf(error, path);
+    }
   }
 }

@@ -6,7 +6,7 @@ import { CollabError } from '../../model/errors.ts';
 import type { RetentionLease, BlobReader, Blobs, BlobStat, StagedBlob } from '../../ports/blobs.ts';
 import { FolderSync } from './folder-sync.ts';
 import { createRetentionLease, RetentionLeases } from './retention-leases.ts';
-import { isMissing, readAt, LocalStagedBlob } from './local-staged-blob.ts';
+import { asStorageError, isMissing, readAt, LocalStagedBlob } from './local-staged-blob.ts';
 
 /** Where blobs are stored. */
 export interface LocalBlobsOptions {
@@ -38,7 +38,11 @@ export class LocalBlobs implements Blobs {
   }
 
   async stage(): Promise<StagedBlob> {
-    if (performance.now() - this.#spaceCheckedAt > SPACE_CHECK_MS) await this.#checkSpace();
+    if (performance.now() - this.#spaceCheckedAt > SPACE_CHECK_MS) {
+      await this.#checkSpace().catch((error: unknown) => {
+        throw asStorageError(error);
+      });
+    }
     const path = join(this.#options.path, STAGING, randomBytes(12).toString('hex'));
     return LocalStagedBlob.create(path, (staged, environmentId, name) => this.#moveIntoPlace(staged, this.#fileOf(environmentId, name)));
   }

@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { diskFailed, diskFull } from '../../model/errors.ts';
+import { diskRefusalOf } from '../../model/disk-refusal.ts';
 import type { StagedBlob } from '../../ports/blobs.ts';
 
 /** Moves a finished file to its final path, durably. */
@@ -25,7 +25,7 @@ export class LocalStagedBlob implements StagedBlob {
 
   /**
    * Creates a file at `path`, and its folder if that is missing. Rejects with `storage_full` on a full disk, and with
-   * `storage_failed` on an I/O error.
+   * `storage_failed` if the disk refuses otherwise.
    */
   static async create(path: string, moveIntoPlace: MoveIntoPlace): Promise<LocalStagedBlob> {
     try {
@@ -112,9 +112,7 @@ export function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }
 
-/** Converts the error of a full disk to `storage_full`, and an I/O error to `storage_failed`; returns any other error as it is. */
-function asStorageError(error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT') return diskFull();
-  return code === 'EIO' ? diskFailed() : error;
+/** Converts an error of the disk to `storage_full` or `storage_failed`; returns any other error as it is. */
+export function asStorageError(error: unknown): unknown {
+  return diskRefusalOf(error) ?? error;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
 import { registerConsumer } from '../../domain/events/consumer-cursors.ts';
@@ -6,9 +7,10 @@ import { streamOf } from '../../domain/events/streams.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { CpuWatch } from '../../lib/process/cpu-contention.ts';
 import type { Environment } from '../../model/environments/environment.ts';
+import { isStoreError } from '../../model/errors.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
-import { type BatchConsumer, type Consumer, CONSUMER_NAME } from './consumer.ts';
+import { type BatchConsumer, type Consumer, CONSUMER_NAME, retryDelay } from './consumer.ts';
 import { openReader, type StreamReader, type StreamReaderDeps } from './stream-reader.ts';
 
 const MAX_CONCURRENCY = 64;
@@ -51,7 +53,11 @@ export class Consumers {
   #unfollow: () => void = () => {};
   /** Ends when the last opening of streams does. Never rejects. */
   #opening: Promise<void> = Promise.resolve();
-  #stopped = false;
+  /** Ends when the consumers have started after the store refused that. Never rejects. */
+  #retrying: Promise<void> = Promise.resolve();
+  /** Whether the streams could not be opened at the start. */
+  #hasFailed = false;
+  readonly #stop = new AbortController();
 
   /** @throws {Error} for a name or a concurrency out of bounds, and for two consumers of one name */
   constructor(consumers: readonly (Consumer | BatchConsumer)[], { ctx, log, metrics, startedAt, onDemand, cpu = new CpuWatch() }: ConsumersOptions) {
@@ -79,9 +85,35 @@ export class Consumers {
     };
   }
 
-  /** Registers the consumers, and reads until `stop`. Does nothing without consumers. Rejects if the store cannot be read or written; then nothing is read. */
+  /**
+   * Registers the consumers, and reads until `stop`. Does nothing without consumers. While the store refuses writes, it resolves all the
+   * same, and tries again until they are accepted. Rejects for any other error; then nothing is read.
+   */
   async start(): Promise<void> {
     if (this.#consumers.length === 0) return;
+    try {
+      await this.#open();
+    } catch (error) {
+      if (!isStoreError(error)) throw error;
+      this.#deps.log.warn({ err: error }, 'the store refuses writes, so the consumers of events cannot start; they are tried again');
+      this.#retrying = this.#openLater();
+    }
+  }
+
+  async #openLater(): Promise<void> {
+    for (let attempt = 1; !this.#stopped; attempt++) {
+      await delay(retryDelay(null, attempt) ?? 0, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+      if (this.#stopped) return;
+      try {
+        return await this.#open();
+      } catch (error) {
+        if (!isStoreError(error)) return this.#deps.log.error({ err: error }, 'the consumers of events could not be started; restart the server after fixing the cause');
+      }
+    }
+  }
+
+  /** Registers the consumers, and opens the streams of all environments. */
+  async #open(): Promise<void> {
     const { store } = this.#deps.ctx;
     for (const { name } of this.#consumers) this.#since.set(name, await registerConsumer(store, name, this.#startedAt));
     // Subscribe before listing environments, so that the first event of a new environment is not missed.
@@ -89,21 +121,27 @@ export class Consumers {
       if (event === null) this.#close(stream);
       else this.#notify(stream, event.seq);
     });
+    this.#hasFailed = false;
     // Later openings wait for this one, so that they see every environment that it opens.
     const opening = this.#openMissing(false);
     this.#opening = opening.catch(() => {
-      // Stop: a stream opened after this failure would be treated as new, and its whole history handled.
-      this.#stopped = true;
+      // Open nothing more: a stream opened after this failure would be treated as new, and its whole history handled.
+      this.#hasFailed = true;
       this.#unfollow();
     });
     await opening;
   }
 
+  get #stopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
   /** Starts no further event, and stores the cursors once those under way have ended. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#stop.abort();
     this.#cpu.stop();
     this.#unfollow();
+    await this.#retrying;
     await this.#opening;
     await Promise.all([...this.#readers.values()].flat().map((reader) => reader.stop()));
   }
@@ -149,16 +187,16 @@ export class Consumers {
     }
   }
 
-  /** @param created as for `#open` */
+  /** @param created as for `#openStream` */
   async #openMissing(created: boolean): Promise<void> {
     for (const environment of await listEnvironments(this.#deps.ctx)) {
-      if (this.#stopped) return;
-      if (!this.#readers.has(streamOf(environment))) await this.#open(environment, created);
+      if (this.#stopped || this.#hasFailed) return;
+      if (!this.#readers.has(streamOf(environment))) await this.#openStream(environment, created);
     }
   }
 
   /** @param created whether the environment was created or imported while this process ran: then all of its events are handled */
-  async #open(environment: Environment, created: boolean): Promise<void> {
+  async #openStream(environment: Environment, created: boolean): Promise<void> {
     const { store } = this.#deps.ctx;
     const stream = streamOf(environment);
     this.#lastSeqs.set(stream, Math.max(await store.lastSeq(stream), this.#lastSeqs.get(stream) ?? 0));

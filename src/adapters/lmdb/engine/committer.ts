@@ -1,7 +1,7 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Growth } from '../../../ports/store.ts';
 import { encodeBatch } from './batch.ts';
-import { commitErrorOf } from '../env/commit-failure.ts';
+import { storeErrorOf } from '../env/commit-failure.ts';
 import { appendToLog, endOf, hasSpace, LARGEST_BATCH_BYTES, LogRotated } from './commit-log.ts';
 import { type CommitOutcome, CommitGroup } from './commit-group.ts';
 import type { Database } from '../env/database.ts';
@@ -76,7 +76,7 @@ export class Committer {
       await this.#hooks.throttle();
       const group = this.#queue;
       this.#queue = [];
-      const left = await this.#commitGroup(group);
+      const left = await this.#commitOrFail(group);
       for (const { resolve, outcome } of group.slice(0, group.length - left)) resolve(outcome);
       if (left > 0) this.#queue.unshift(...group.slice(group.length - left));
     }
@@ -92,6 +92,16 @@ export class Committer {
     for (let iterations = 1, length = 0; iterations < MAX_GATHER_ITERATIONS && this.#queue.length > length; iterations++) {
       length = this.#queue.length;
       await nextIteration();
+    }
+  }
+
+  /** `#commitGroup`, or all of the group has failed: the log could not be read after the commit, or its next file not be opened. */
+  async #commitOrFail(group: PendingCommit[]): Promise<number> {
+    try {
+      return await this.#commitGroup(group);
+    } catch (error) {
+      fail(group, storeErrorOf(error, this.#database.path));
+      return 0;
     }
   }
 
@@ -114,7 +124,7 @@ export class Committer {
       if (error instanceof LogFull) return pending.length - group.size;
       // If it failed before the first of them was validated, none of them can be committed.
       const failed = group.size === 0 ? pending.length : group.size;
-      fail(pending.slice(0, failed), commitErrorOf(error, this.#database.path));
+      fail(pending.slice(0, failed), storeErrorOf(error, this.#database.path));
       return pending.length - failed;
     }
     return pending.length - group.size;
@@ -126,7 +136,7 @@ export class Committer {
       await this.#hooks.freeLogSpace();
       return true;
     } catch (error) {
-      fail(pending, commitErrorOf(error, this.#database.path));
+      fail(pending, storeErrorOf(error, this.#database.path));
       return false;
     }
   }

@@ -2,7 +2,9 @@ import { statfsSync } from 'node:fs';
 import type { Key, RootDatabase } from 'lmdb';
 import { messageOf } from '../../../lib/thrown.ts';
 import { withTimeout } from '../../../lib/concurrency/deadline.ts';
-import { DataError, diskFailed, diskFull } from '../../../model/errors.ts';
+import { systemErrorOf } from '../../../lib/errno.ts';
+import { diskFailed, diskFull, diskRefusalOf } from '../../../model/disk-refusal.ts';
+import { DataError } from '../../../model/errors.ts';
 
 /** How long to wait for the cause of a failed commit; it normally follows in the same event loop iteration. */
 const CAUSE_MS = 1_000;
@@ -58,27 +60,18 @@ export function endProcess(path: string): void {
   });
 }
 
-/** Whether an error of LMDB means that the disk is full or has failed. */
-export function isDiskFailure(error: unknown): boolean {
-  return isFullDisk(error) || isIoError(error);
-}
-
 /**
- * Converts the error of a failed commit to the one that the caller gets. LMDB also reports an I/O error when only some of
- * its pages fitted on the disk; the free space of the folder `path` tells the two cases apart.
+ * Converts an error of LMDB, or of a call on its files, to the refusal that the caller gets (`storage_full`, `storage_failed`) if the
+ * disk is its cause; returns any other error as it is. LMDB also reports an I/O error when only some of its pages fitted on the
+ * disk; the free space of the folder `path` tells the two cases apart.
  */
-export function commitErrorOf(error: unknown, path: string): unknown {
-  if (isFullDisk(error) || (isIoError(error) && freeBytes(path) < FULL_DISK_BYTES)) return diskFull();
-  if (isIoError(error)) return diskFailed();
-  return error;
-}
-
-function isFullDisk(error: unknown): boolean {
-  return /ENOSPC|No space left|MDB_MAP_FULL/i.test(messageOf(error));
-}
-
-function isIoError(error: unknown): boolean {
-  return /\bEIO\b|Input\/output error/i.test(messageOf(error));
+export function storeErrorOf(error: unknown, path: string): unknown {
+  const message = messageOf(error);
+  if (message.startsWith('MDB_MAP_FULL')) return diskFull(error);
+  // The transactions after one that could not write the page that makes it valid; and one whose cause is not known.
+  if (message.startsWith('MDB_PANIC') || hasCommitError(error)) return diskFailed(error);
+  if (systemErrorOf(error)?.name === 'EIO' && freeBytes(path) < FULL_DISK_BYTES) return diskFull(error);
+  return diskRefusalOf(error) ?? error;
 }
 
 /** Infinite if a disk that has failed does not tell. */
@@ -102,8 +95,12 @@ function isLost<V, K extends Key>(root: RootDatabase<V, K>): boolean {
   }
 }
 
+function hasCommitError(error: unknown): error is Error & { commitError: Promise<unknown> } {
+  return error instanceof Error && 'commitError' in error && error.commitError instanceof Promise;
+}
+
 async function causeOf(error: unknown): Promise<unknown> {
-  if (!(error instanceof Error) || !('commitError' in error) || !(error.commitError instanceof Promise)) return error;
+  if (!hasCommitError(error)) return error;
   const cause = error.commitError.then(() => error, (reason: unknown) => reason);
   return withTimeout(CAUSE_MS, cause, () => error);
 }

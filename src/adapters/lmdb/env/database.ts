@@ -161,7 +161,9 @@ export function recordCheckpoint({ meta }: Pick<Database, 'meta'>, position: num
 /** Brings the database to the current format, and returns that. */
 async function migrate(database: MigrationTarget): Promise<Format> {
   // Prepared before the transaction, because no table can be opened inside it.
-  const { version } = formatOf(database);
+  const { version, epoch } = formatOf(database);
+  // A process can start although the disk refuses writes.
+  if (database.meta.get('format') === formatText({ version: FORMAT_VERSION, epoch })) return { version, epoch };
   const step = version < FORMAT_VERSION ? migrations[version]?.(database) : undefined;
   const format = await database.root.transaction(() => {
     const found = formatOf(database);

@@ -2,7 +2,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Key, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import { syncPathSync } from '../../../lib/files/durable-files.ts';
-import { endProcess, explainFailures } from './commit-failure.ts';
+import { endProcess, explainFailures, storeErrorOf } from './commit-failure.ts';
+import { DiskGate } from './disk-gate.ts';
 import { checkDatabaseFile } from './file-check.ts';
 import { OpeningLock } from './opening-lock.ts';
 import { DATA_FILE } from './store-files.ts';
@@ -45,6 +46,7 @@ function track(path: string, commit: Promise<unknown>): void {
  * @param openTables opens the tables of the LMDB environment, which may write
  * @returns the result of `openTables`
  * @throws {DataError} when the file is no database, or another process commits without end
+ * @throws {CollabError} `storage_full` or `storage_failed` when the disk refuses
  */
 export function openLmdbEnv<V, K extends Key, T>(options: RootDatabaseOptionsWithPath & { path: string }, openTables: (root: RootDatabase<V, K>) => T): T {
   mkdirSync(options.path, { recursive: true, mode: 0o700 });
@@ -52,27 +54,43 @@ export function openLmdbEnv<V, K extends Key, T>(options: RootDatabaseOptionsWit
   const isNew = !existsSync(file);
   checkDatabaseFile(file);
   const lock = new OpeningLock(options.path);
-  return lock.exclusive(() => {
+  const gate = new DiskGate(options.path, options.noSync !== true);
+  const work = (): T => {
     const root = open<V, K>(options);
     explainFailures(root, () => endProcess(file));
     const tables = openTables(root);
-    excludeOpenings(root, lock, options.path);
+    guardCommits(root, { lock, gate, path: options.path });
     // LMDB flushes the content of a file but not its folder entry: without that, a power cut loses a new file with all its commits.
     if (isNew && options.noSync !== true) for (const folder of [options.path, dirname(options.path)]) syncPathSync(folder);
     return tables;
-  });
+  };
+  try {
+    return lock.exclusive(work);
+  } catch (error) {
+    throw storeErrorOf(error, options.path);
+  }
 }
 
-/** Makes the transactions of an LMDB environment and its `close` take the lock, and `close` wait for the transactions. */
-function excludeOpenings<V, K extends Key>(root: RootDatabase<V, K>, lock: OpeningLock, path: string): void {
+/** What the commits of an LMDB environment in folder `path` pass. */
+interface Guards {
+  readonly lock: OpeningLock;
+  readonly gate: DiskGate;
+  readonly path: string;
+}
+
+/**
+ * Makes the transactions of an LMDB environment and its `close` take the lock, and `close` wait for the transactions. A transaction
+ * that fails because of the disk rejects with its refusal.
+ */
+function guardCommits<V, K extends Key>(root: RootDatabase<V, K>, { lock, gate, path }: Guards): void {
   const transaction = root.transaction.bind(root);
   root.transaction = <R>(action: () => R) => {
-    const commit = lock.shared(() => transaction(action));
+    const commit = gate.run(() => lock.shared(() => transaction(action)));
     track(path, commit);
     return commit;
   };
   const transactionSync = root.transactionSync.bind(root);
-  root.transactionSync = (action, flags) => lock.sharedSync(() => transactionSync(action, flags));
+  root.transactionSync = (action, flags) => gate.runSync(() => lock.sharedSync(() => transactionSync(action, flags)));
   const readerCheck = root.readerCheck.bind(root);
   root.readerCheck = () => readerCheck() + lock.readerCheck();
   const close = root.close.bind(root);

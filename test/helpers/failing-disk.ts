@@ -1,0 +1,47 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { tempFolder } from './temp-folder.ts';
+
+/** A disk that can be made to fail, for processes that are started with `env`. */
+export interface FailingDisk {
+  /** An empty folder, to make the data folder in. */
+  readonly folder: string;
+  /** The variables that preload test/fixtures/eio.c. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Fails the next call of a kind, once, with EIO; test/fixtures/eio.c has the kinds. */
+  failOnce(call: string): void;
+  /** Whether the call of `failOnce` has failed. */
+  hasFailed(): boolean;
+  /** Fails all that writes with an error such as `EDQUOT`, after so many milliseconds, until `heal`. */
+  refuse(errno: keyof typeof constants.errno, afterMs?: number): void;
+  heal(): void;
+}
+
+/** Why there can be no failing disk here; false when there can. */
+export const noFailingDisk: string | false = (() => {
+  if (process.platform !== 'linux') return 'needs Linux';
+  try {
+    execFileSync('gcc', ['--version'], { stdio: 'ignore' });
+    return false;
+  } catch {
+    return 'gcc is not installed';
+  }
+})();
+
+/** @param path what fails, below the folder of the disk: a file or folder */
+export function failingDisk(t: Test, path: string): FailingDisk {
+  const folder = realpathSync(tempFolder(t));
+  const [library, flag] = [join(folder, 'eio.so'), join(folder, 'flag')];
+  execFileSync('gcc', ['-shared', '-fPIC', '-o', library, 'test/fixtures/eio.c', '-ldl']);
+  return {
+    folder,
+    env: { LD_PRELOAD: library, EIO_FILE: join(folder, path), EIO_FLAG: flag },
+    failOnce: (call) => writeFileSync(flag, call),
+    hasFailed: () => !existsSync(flag),
+    refuse: (errno, afterMs = 0) => writeFileSync(flag, `all ${constants.errno[errno]} ${afterMs}`),
+    heal: () => rmSync(flag, { force: true }),
+  };
+}
