@@ -15,9 +15,10 @@ import { pluginRoutes } from './api/plugin-routes.ts';
 import type { Route } from './api/route.ts';
 import { apiRoutes } from './api/routes.ts';
 import { UploadThrottle } from './api/upload-throttle.ts';
-import { bodyRefusal } from './core/body-rules.ts';
+import { bodyRefusal, tooManyChunks } from './core/body-rules.ts';
 import { Exchange } from './core/exchange.ts';
 import { sendError } from './core/send-error.ts';
+import { RequestLoad } from './core/request-load.ts';
 import { RequestMeter } from './core/request-meter.ts';
 import { asyncapiDocument } from './openapi/asyncapi.ts';
 import { RequestTracer } from './core/request-tracer.ts';
@@ -81,7 +82,9 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
     deps.input?.onResponse(exchange.hasUnreadBody);
     requests.finished(exchange);
   };
-  const options = { draining: () => status.draining, finished };
+  const load = new RequestLoad((peer) => proxies.isProxy(peer));
+  const refuseChunks = (exchange: Exchange): void => sendError(log, exchange, tooManyChunks(), [['X-Request-Id', exchange.id]]);
+  const options = { draining: () => status.draining, finished, load, refuseChunks };
   app.any('/*', (response, request) => {
     const exchange = new Exchange(response, request, options);
     requests.started();

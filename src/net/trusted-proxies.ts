@@ -53,9 +53,14 @@ export class TrustedProxies {
     return clientAddress(peer, head.forwardedFor, this.#networks);
   }
 
+  /** Whether an address, as `remoteAddress` returns it, is that of a trusted proxy. */
+  isProxy(peer: string): boolean {
+    return this.#networks.has(normaliseAddress(peer) ?? '');
+  }
+
   /** Whether the client uses TLS, which the server knows only from a trusted proxy. */
   isSecure(request: ForwardedRequest): boolean {
-    return request.head.forwardedProto === 'https' && this.#networks.has(normaliseAddress(request.peer) ?? '');
+    return request.head.forwardedProto === 'https' && this.isProxy(request.peer);
   }
 
   /**

@@ -1,18 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { collab, type Cluster, initFolder, startCluster, until } from '../helpers/cluster.ts';
+import { collab, type Cluster, initFolder, startCluster } from '../helpers/cluster.ts';
+import { type SlowTurn, turnProbe } from '../helpers/turn-probe.ts';
 import type { Credentials, FuzzRequest } from './requests.ts';
 
 /** What came back for a request: an answer, or what became of the connection. */
 export type Answer = { readonly status: number; readonly body: string; readonly type: string } | { readonly status: 0; readonly problem: string };
-
-/** A turn of the event loop of a web worker that took too long. */
-export interface SlowTurn {
-  readonly tookMs: number;
-  readonly cpuMs: number;
-}
 
 /** A server under test, in processes of its own, with probes in its web workers. */
 export interface Target {
@@ -36,31 +29,23 @@ const ADMIN = { email: 'fuzz@example.com', password: 'correct horse battery stap
 
 /** Starts a server with one environment and a credential of each kind. */
 export async function startTarget(): Promise<Target> {
-  const probe = mkdtempSync(join(tmpdir(), 'collab-fuzz-'));
+  const probe = turnProbe();
   const folder = await initFolder(CONFIG);
   const { dir } = folder;
   await run('admin', 'create', ADMIN.email, '--password', ADMIN.password, '--dir', dir);
-  const env = { FUZZ_PROBE_FOLDER: probe, NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import=${new URL('probe.mjs', import.meta.url).href}` };
-  const cluster = await startCluster({ workers: 2, folder, env });
+  const cluster = await startCluster({ workers: 2, folder, env: probe.env });
   const agent = new Agent({ keepAlive: true, maxSockets: 32 });
-  const reports = (): { slow: SlowTurn[]; memory: { asked: string; bytes: number } | null }[] =>
-    readdirSync(probe).filter((name) => name.endsWith('.json')).map((name) => JSON.parse(readFileSync(join(probe, name), 'utf8')));
-  let collections = 0;
   return {
     cluster,
     credentials: await credentialsOf(cluster),
     send: (fuzz) => send(cluster.url, agent, fuzz),
-    slowTurns: () => reports().flatMap(({ slow }) => slow),
-    settledBytes: async () => {
-      const asked = String(++collections);
-      writeFileSync(join(probe, 'collect'), asked);
-      await until(() => reports().filter(({ memory }) => memory?.asked === asked).length === 2);
-      return reports().reduce((sum, { memory }) => sum + (memory?.bytes ?? 0), 0);
-    },
+    slowTurns: () => probe.slowTurns(),
+    settledBytes: () => probe.settledBytes(2),
     stop: async () => {
       agent.destroy();
       await cluster.stop();
-      for (const path of [probe, dir]) rmSync(path, { recursive: true, force: true });
+      probe.remove();
+      rmSync(dir, { recursive: true, force: true });
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { Test } from 'tap';
 import { Exchange } from '../../src/http/core/exchange.ts';
+import { RequestLoad } from '../../src/http/core/request-load.ts';
 import { newServer } from './core.ts';
 import { RawConnection } from './raw-http.ts';
 
@@ -16,7 +17,12 @@ export interface ExchangeServer {
 export async function serveExchanges(t: Test, serve: (exchange: Exchange) => void | Promise<void>): Promise<ExchangeServer> {
   const server = newServer();
   const state = { exchanges: [] as Exchange[], finished: [] as Exchange[], draining: false };
-  const options = { draining: () => state.draining, finished: (exchange: Exchange) => void state.finished.push(exchange) };
+  const options = {
+    draining: () => state.draining,
+    finished: (exchange: Exchange) => void state.finished.push(exchange),
+    load: new RequestLoad(() => false),
+    refuseChunks: (exchange: Exchange) => exchange.send(400, [], 'chunks'),
+  };
   server.app.any('/*', (response, request) => {
     const exchange = new Exchange(response, request, options);
     state.exchanges.push(exchange);

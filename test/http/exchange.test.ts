@@ -154,6 +154,50 @@ t.test('an endless chunked body closes the connection after the response', async
   await connection.ended;
 });
 
+t.test('a body in many tiny chunks is refused, and its connection closed if more of them follow', async (t) => {
+  const connection = await (await start(t)).open();
+  await connection.send(`POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`);
+  await connection.send('1\r\na\r\n'.repeat(200));
+  await connection.send('1\r\na\r\n'.repeat(100));
+  const { status, headers, body } = await connection.answer();
+  t.match({ status, headers, body }, { status: 400, headers: { connection: 'close' }, body: /^chunks/ });
+  await connection.send('1\r\na\r\n'.repeat(300));
+  await connection.ended;
+  const other = await (await start(t)).open();
+  await other.send(`POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(200)}0\r\n\r\n`);
+  t.equal((await other.answer()).status, 200, 'a few of any size are taken');
+});
+
+t.test('a connection that sends very many requests without waiting is closed, and others are served', async (t) => {
+  const state = await start(t, (exchange) => exchange.send(200, [], 'ok'));
+  const [flooding, other] = [await state.open(), await state.open()];
+  await Promise.all([flooding.send(`GET / HTTP/1.1\r\n${HOST}\r\n`.repeat(1_000)), other.send(next)]);
+  t.equal((await other.answer()).status, 200);
+  await flooding.ended;
+  t.ok(state.exchanges.length < 100, `${state.exchanges.length} of 1 000 were handled`);
+});
+
+t.test('requests of many connections at the same time are all answered', async (t) => {
+  const state = await start(t, (exchange) => exchange.send(200, [], 'ok'));
+  const connections = await Promise.all(Array.from({ length: 200 }, () => state.open()));
+  await Promise.all(connections.map((connection) => connection.send(next)));
+  const answers = await Promise.all(connections.map((connection) => connection.answer()));
+  t.ok(answers.every(({ status }) => status === 200));
+});
+
+t.test('after many refusals because of a rate limit, each further one closes its connection', async (t) => {
+  const state = await start(t, (exchange) => exchange.send(429, [], 'slower'));
+  const connection = await state.open();
+  for (let i = 0; i < 100; i++) {
+    await connection.send(next);
+    const { status, headers } = await connection.answer();
+    if (status !== 429 || headers['connection'] === 'close') t.fail(`the connection was closed after ${i + 1}`);
+  }
+  await connection.send(next);
+  t.match(await connection.answer(), { status: 429, headers: { connection: 'close' } });
+  await connection.ended;
+});
+
 t.test('HEAD has the length of the body and no body, and the connection stays open', async (t) => {
   const state = await start(t, (exchange) => exchange.send(200, [['X-A', 'b']], 'héllo'));
   const connection = await state.open();

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap';
 import type { CoreKind } from '../../src/net/core.ts';
 import { newServer, noNativeCore } from '../helpers/core.ts';
 import { Exchange } from '../../src/http/core/exchange.ts';
+import { RequestLoad } from '../../src/http/core/request-load.ts';
 import { bodyRefusal } from '../../src/http/core/body-rules.ts';
 import { RawConnection } from '../helpers/raw-http.ts';
 
@@ -53,7 +54,7 @@ async function effectsOf(t: Test, core: CoreKind, requests: readonly string[]): 
   const server = newServer(core);
   const handled = requests.map((): string[] => []);
   server.app.any('/*', (response, request) => {
-    const exchange = new Exchange(response, request, { draining: () => false, finished: () => {} });
+    const exchange = new Exchange(response, request, { draining: () => false, finished: () => {}, load: new RequestLoad(() => false), refuseChunks: () => {} });
     if (exchange.head.ambiguous) return exchange.drop();
     if (bodyRefusal(exchange.head) !== null) return exchange.send(400, [], 'refused');
     const { method, path, query, host, requestId } = exchange.head;

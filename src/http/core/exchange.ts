@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CoreRequest, CoreResponse } from '../../net/core.ts';
 import { RequestHead } from '../../net/request-head.ts';
 import { isRequestId, newRequestId } from '../../net/request-id.ts';
@@ -6,6 +7,7 @@ import type { BodySource } from './body-source.ts';
 import type { BodyStream } from './body-stream.ts';
 import type { NoBody } from './body-collector.ts';
 import { RequestBody } from './request-body.ts';
+import type { RequestLoad } from './request-load.ts';
 import { ResponseWriter } from './response-writer.ts';
 
 /** Options that all exchanges of a server share. */
@@ -14,6 +16,10 @@ export interface ExchangeOptions {
   readonly draining: () => boolean;
   /** Called once per exchange, when the whole response is handed over or the client is gone. */
   readonly finished: (exchange: Exchange) => void;
+  /** Counts the requests and refusals of the process. */
+  readonly load: RequestLoad;
+  /** Refuses a request whose body comes in too many chunks, if it is not answered yet. */
+  readonly refuseChunks: (exchange: Exchange) => void;
 }
 
 /** The core skips an unread rest of a body up to this size and serves further requests; beyond it, the connection is closed. */
@@ -38,15 +44,18 @@ export class Exchange {
   readonly #options: ExchangeOptions;
   readonly #writer: ResponseWriter;
   readonly #body: RequestBody;
+  /** Whether the connection is closed after the response, because its client ignores refusals. */
+  #closes = false;
 
   /** Must be constructed, and `receiveBody` or `streamBody` called if the body is needed, before the native handler returns. */
   constructor(response: CoreResponse, request: CoreRequest, options: ExchangeOptions) {
     this.#options = options;
+    options.load.add();
     this.#writer = new ResponseWriter(response, () => this.#options.finished(this));
     response.onAborted(() => this.#abort());
     this.head = new RequestHead(request);
     this.#writer.keepsAlive = !this.head.connectionClose;
-    this.#body = new RequestBody(this.#writer, this.head);
+    this.#body = new RequestBody(this.#writer, this.head, (due) => this.#tooManyChunks(due));
     if (this.#body.unread > 0) response.onData((data, isLast) => this.#onData(data, isLast));
     this.id = isRequestId(this.head.requestId) ? this.head.requestId : newRequestId();
   }
@@ -107,9 +116,18 @@ export class Exchange {
 
   /**
    * Sends a whole response; to HEAD, without its body. What is buffered of the request's body is freed. The rest is read and
-   * dropped, so that a client that sends its whole body before it reads still receives the response.
+   * dropped, so that a client that sends its whole body before it reads still receives the response. If many requests came
+   * in this turn of the event loop, or the response is the last on its connection, it is sent after the turn.
    */
   send(status: number, headers: readonly Header[], body: string | Uint8Array): void {
+    if (this.isFinished) return;
+    if (status === 429 && this.#options.load.refused(this.peer)) this.#closes = true;
+    // The core forgets that it is to close a connection as soon as it parses another request that came with this one.
+    if (this.#closes || this.#options.load.isCrowded) setImmediate(() => this.#send(status, headers, body));
+    else this.#send(status, headers, body);
+  }
+
+  #send(status: number, headers: readonly Header[], body: string | Uint8Array): void {
     if (this.isFinished) return;
     this.#writer.status = status;
     const hasBody = status !== 204 && status !== 304;
@@ -131,6 +149,7 @@ export class Exchange {
    * connection is closed.
    */
   async sendSource(status: number, headers: readonly Header[], source: BodySource): Promise<void> {
+    if (this.#options.load.isCrowded) await nextTurn();
     if (this.isFinished) return;
     this.#body.discard();
     this.#writer.status = status;
@@ -194,16 +213,21 @@ export class Exchange {
    */
   #mustLinger(): boolean {
     const { unread } = this.#body;
-    return unread > 0 && (unread > MAX_SKIPPED_BYTES || this.head.connectionClose || this.#options.draining());
+    return unread > 0 && (unread > MAX_SKIPPED_BYTES || this.head.connectionClose || this.#closes || this.#options.draining());
   }
 
   /** Whether the response is the last on its connection. The core is not certain where a chunked body ends. */
   #isLast(): boolean {
-    return this.head.chunked || this.#options.draining();
+    return this.head.chunked || this.#closes || this.#options.draining();
   }
 
   #onData(data: ArrayBuffer | Uint8Array, isLast: boolean): void {
     this.#body.arrive(data instanceof Uint8Array ? data : new Uint8Array(data), isLast);
+  }
+
+  #tooManyChunks(due: 'refuse' | 'close'): void {
+    if (due === 'close') this.#writer.closeWhileReading();
+    else if (!this.isFinished) this.#options.refuseChunks(this);
   }
 
   #abort(): void {

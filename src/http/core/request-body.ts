@@ -1,4 +1,5 @@
 import { BodyCollector, type NoBody, UNADMITTED_BYTES } from './body-collector.ts';
+import { ChunkCount } from './body-rules.ts';
 import { BodyStream } from './body-stream.ts';
 import type { Flow } from './flow.ts';
 
@@ -25,6 +26,8 @@ interface Sink {
 export class RequestBody {
   readonly #flow: Flow;
   readonly #chunked: boolean;
+  readonly #onTooManyChunks: (due: 'refuse' | 'close') => void;
+  readonly #chunks: ChunkCount | null;
   #unread: number;
   #isAdmitted = false;
   #sink: Sink | null = null;
@@ -32,9 +35,12 @@ export class RequestBody {
   #collector: BodyCollector | null = null;
   #discarding: { bytesLeft: number; done: () => void } | null = null;
 
-  constructor(flow: Flow, { contentLength, chunked }: BodyLength) {
+  /** @param onTooManyChunks called with what `ChunkCount.add` says is due, for each chunk that is one too many */
+  constructor(flow: Flow, { contentLength, chunked }: BodyLength, onTooManyChunks: (due: 'refuse' | 'close') => void) {
     this.#flow = flow;
     this.#chunked = chunked;
+    this.#chunks = chunked ? new ChunkCount() : null;
+    this.#onTooManyChunks = onTooManyChunks;
     this.#unread = chunked ? Infinity : (contentLength ?? 0);
   }
 
@@ -52,7 +58,7 @@ export class RequestBody {
   arrive(bytes: Uint8Array, isLast: boolean): void {
     this.#unread -= bytes.length;
     if (bytes.length > 0) this.#sink?.push(bytes, isLast);
-    if (!isLast) this.#countDiscarded(bytes.length);
+    if (!isLast) this.#count(bytes.length);
     // The core reports the end of a chunked body before it parses the two bytes after it. If they begin a trailer or another
     // request, it closes the connection later in this callback, and by then the body must not have been used.
     else if (this.#chunked) setImmediate(() => this.#end());
@@ -124,10 +130,13 @@ export class RequestBody {
     this.#stream?.abandon();
   }
 
-  #countDiscarded(length: number): void {
-    if (this.#discarding === null) return;
-    this.#discarding.bytesLeft -= length;
-    if (this.#discarding.bytesLeft <= 0) this.#finishDiscarding();
+  #count(length: number): void {
+    if (this.#discarding !== null) {
+      this.#discarding.bytesLeft -= length;
+      if (this.#discarding.bytesLeft <= 0) this.#finishDiscarding();
+    }
+    const due = this.#chunks?.add(length) ?? null;
+    if (due !== null) this.#onTooManyChunks(due);
   }
 
   #finishDiscarding(): void {

@@ -66,6 +66,14 @@ export class ResponseWriter implements Flow {
     this.#response.close();
   }
 
+  /**
+   * Closes the connection within the callback that delivers a part of the body, also after `sendAndLinger`. Does nothing once
+   * the core has the end of the response.
+   */
+  closeWhileReading(): void {
+    if (this.#isOpen || this.#lingerTimer !== null) this.#response.close();
+  }
+
   /** Marks the native response as gone. Must be called when the core aborts it. Safe to call at any time. */
   abort(): void {
     if (this.#lingerTimer !== null) clearTimeout(this.#lingerTimer);

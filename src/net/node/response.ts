@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { CoreResponse, Sendable } from '../core.ts';
 import { HeadLines } from './head-lines.ts';
 import { sendHeadError } from './head-errors.ts';
+import { stopParsing } from './stop-parsing.ts';
 import { Throughput } from './throughput.ts';
 
 /** Callbacks from responses to their server. */
@@ -135,6 +136,7 @@ export class NodeResponse implements CoreResponse {
   }
 
   close(): this {
+    stopParsing(this.#socket);
     this.#socket.destroy();
     this.abort();
     return this;

@@ -7,6 +7,7 @@ import { type Connection, Connections } from './connections.ts';
 import { checkHead, parserErrorOf, sendHeadError } from './head-errors.ts';
 import { NodeRequest } from './request.ts';
 import { NodeResponse } from './response.ts';
+import { stopParsing } from './stop-parsing.ts';
 import { type PendingUpgrade, WebSockets } from './web-sockets.ts';
 
 /** The length of every valid Sec-WebSocket-Key. The native core, too, takes a request with such a key for an upgrade. */
@@ -87,7 +88,7 @@ class NodeCore implements HttpServer {
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
     const connection = this.#connections.get(request.socket);
-    if (connection === undefined || connection.closing) return;
+    if (connection === undefined || connection.closing) return stopParsing(request.socket);
     // A client that does not wait for its response may not have requests handled side by side: decision 7.
     if (connection.active !== null) return void connection.active.close();
     const error = checkHead(request);

@@ -1,15 +1,15 @@
 // Preloaded into the processes of the server under test: measures each turn of the event loop of a web worker, and its
-// memory on demand. Writes what it finds to <FUZZ_PROBE_FOLDER>/<pid>.json.
+// memory on demand. Writes what it finds to <TURN_PROBE_FOLDER>/<pid>.json.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-const folder = process.env.FUZZ_PROBE_FOLDER;
+const folder = process.env.TURN_PROBE_FOLDER;
 const TICK_MS = 10;
 const REPORT_MS = 100;
 /** A turn of the event loop that takes longer, and all that time on the processor, is reported. */
-const SLOW_MS = 200;
+const SLOW_MS = Number(process.env.TURN_PROBE_SLOW_MS);
 
 let last = { at: 0, cpu: 0 };
 

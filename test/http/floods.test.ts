@@ -1,0 +1,71 @@
+import { rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import t from 'tap';
+import { type Cluster, initFolder, startCluster } from '../helpers/cluster.ts';
+import { noNativeCore } from '../helpers/core.ts';
+import { type TurnProbe, turnProbe } from '../helpers/turn-probe.ts';
+
+// Floods a worker process as a hostile client would, on both HTTP cores. Nothing may keep it from its other clients for long:
+// no turn of its event loop may take 200 ms of processor time. A busy machine makes turns long, but not these.
+
+const HEAD = 'Host: localhost\r\n';
+const MOST_MS = Number(process.env['FLOOD_SLOW_MS'] ?? 200);
+
+t.setTimeout(0);
+
+/** Opens `count` connections, sends the same on each, and waits until the server has closed them all. */
+async function flood({ port }: Cluster, count: number, sent: string | Buffer): Promise<string[]> {
+  const bytes = Buffer.from(sent);
+  const one = (): Promise<string> =>
+    new Promise((resolve) => {
+      let received = '';
+      const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+      socket.on('data', (data) => (received += data.toString('latin1')));
+      socket.on('error', () => {});
+      socket.on('close', () => resolve(received));
+    });
+  return Promise.all(Array.from({ length: count }, one));
+}
+
+for (const core of ['uws', 'node'] as const) {
+  t.test(`floods on the core ${core}`, { skip: core === 'uws' && noNativeCore }, async (t) => {
+    const probe = turnProbe(MOST_MS);
+    const folder = await initFolder();
+    const cluster = await startCluster({ workers: 1, folder, env: { ...probe.env, COLLAB_CORE: core } });
+    t.teardown(async () => {
+      await cluster.stop();
+      probe.remove();
+      rmSync(folder.dir, { recursive: true, force: true });
+    });
+    const pids = cluster.pids('web');
+    const keyHead = `${HEAD}Authorization: Bearer ${cluster.keys.secretKey}\r\n`;
+
+    t.test('requests without waiting for responses', async (t) => {
+      const slow = await slowTurnsDuring(probe, () => flood(cluster, 150, `GET /api/v1/x HTTP/1.1\r\n${HEAD}\r\n`.repeat(10_000)));
+      t.strictSame(slow, []);
+      t.strictSame(cluster.pids('web'), pids, 'the worker was not killed');
+    });
+
+    const tinyChunks = '1\r\na\r\n'.repeat(100_000);
+    for (const [title, head] of [
+      ['a refused upload', `POST /api/v1/upload HTTP/1.1\r\n${HEAD}Content-Type: multipart/form-data; boundary=b\r\n`],
+      ['an upload', `POST /api/v1/upload HTTP/1.1\r\n${keyHead}Content-Type: multipart/form-data; boundary=b\r\n`],
+      ['a JSON body', `POST /api/v1/rooms/r1/threads HTTP/1.1\r\n${keyHead}Content-Type: application/json\r\n`],
+    ] as const) {
+      t.test(`${title} in chunks of one byte`, async (t) => {
+        const slow = await slowTurnsDuring(probe, () => flood(cluster, core === 'uws' ? 20 : 10, `${head}Transfer-Encoding: chunked\r\n\r\n${tinyChunks}`));
+        t.strictSame(slow, []);
+        t.strictSame(cluster.pids('web'), pids, 'the worker was not killed');
+      });
+    }
+  });
+}
+
+/** The slow turns of the web worker while something happens. */
+async function slowTurnsDuring(probe: TurnProbe, happens: () => Promise<unknown>): Promise<unknown[]> {
+  const before = probe.slowTurns().length;
+  await happens();
+  // The report of its memory contains the turns until then.
+  await probe.settledBytes(1);
+  return probe.slowTurns().slice(before);
+}
