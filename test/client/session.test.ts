@@ -48,6 +48,28 @@ t.test('a token function that fails is called again, and its failure is named', 
   t.match(await stateOf(session, ({ status }) => status === 'live'), { userId: 'ann', reason: '' });
 });
 
+t.test('a token function that fails after the connection was lost does not hide the loss', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const sockets = new CuttableSockets();
+  let failures = 0;
+  const session = openSession(t, tenant, 'ann', {
+    WebSocket: sockets.WebSocket,
+    token: () => {
+      if (sockets.opened === 0 || failures === 3) return tenant.token({ userId: 'ann' });
+      failures++;
+      throw new TypeError('Failed to fetch');
+    },
+  });
+  await stateOf(session, ({ status }) => status === 'live');
+  const codes = new Set<string | undefined>();
+  t.teardown(session.subscribe(() => codes.add(session.getSnapshot().error?.code)));
+  sockets.cut();
+  await stateOf(session, ({ status }) => status === 'reconnecting');
+  await stateOf(session, ({ status }) => status === 'live');
+  t.equal(failures, 3);
+  t.strictSame([...codes].filter((code) => code !== undefined), ['network']);
+});
+
 t.test('an expired token is replaced once, and a token that is about to expire without a reconnect', async (t) => {
   const service = await startService(t);
   const tenant = await service.tenant('acme');

@@ -104,7 +104,7 @@ export class Connection {
       if (this.#opening !== attempt) return;
       this.#attach(new this.#deps.Socket(this.#address(), ['collab.v1', `collab.key.${this.#deps.credentials.publishableKey}`, `collab.token.${token}`]));
     } catch (thrown) {
-      if (this.#opening === attempt) this.#retryLater(thrown instanceof CollabError ? thrown : new CollabError('network', `The connection could not be opened: ${String(thrown)}`, { cause: thrown }));
+      if (this.#opening === attempt) this.#retryLater(this.#failureOf(thrown));
     } finally {
       if (this.#opening === attempt) this.#opening = null;
     }
@@ -228,6 +228,17 @@ export class Connection {
     if (final) this.#end(error, reasonFor(error));
     else if (action === 'new-token') this.#retryIn(0, error);
     else this.#retryLater(error, action === 'retry-slowly');
+  }
+
+  /**
+   * The error of an attempt that got no socket. The token function of a page whose server is gone fails with the connection: the
+   * loss stays the reason then, since signing in was no problem before it.
+   */
+  #failureOf(thrown: unknown): CollabError {
+    const { error } = this.#state;
+    if (!(thrown instanceof CollabError)) return new CollabError('network', `The connection could not be opened: ${String(thrown)}`, { cause: thrown });
+    if (thrown.code === 'token_failed' && error?.code === 'network') return new CollabError('network', error.message, { cause: thrown });
+    return thrown;
   }
 
   #retryLater(error: CollabError, slowly = false): void {
