@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { sweepDeadJobs } from '../../src/domain/plugins/job-attempts.ts';
+import { diskFailed } from '../../src/model/disk-refusal.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
 import type { Job, PluginEnvironment, Queue } from '../../src/plugins/api.ts';
 import { HookMeter } from '../../src/plugins/hook-meter.ts';
+import type { PluginServices } from '../../src/plugins/services/services.ts';
 import { localServices } from '../../src/plugins/services/local-services.ts';
 import { PluginThread, reportEnds } from '../../src/plugins/thread/plugin-thread.ts';
 import { QueueRunner } from '../../src/workers/background/queue-runner.ts';
@@ -19,6 +21,7 @@ const DAY_MS = 24 * 3_600_000;
 
 interface Jobs extends World {
   readonly folder: string;
+  readonly thread: PluginThread;
   readonly queue: Queue;
   readonly at: PluginEnvironment;
   readonly metrics: Metrics;
@@ -30,8 +33,8 @@ interface Jobs extends World {
   runUntil(id: string, afterMs: number, holds: (job: Job | undefined) => boolean): Promise<Job | undefined>;
 }
 
-/** The queue of the plugin `jobs` in a real thread, with a clock that the test advances. With `beginsAtOnce`, as in the process that runs the jobs. */
-async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean } = {}): Promise<Jobs> {
+/** The queue of the plugin `jobs` in a real thread, with a clock that the test advances. With `beginsAtOnce`, as in the process that runs the jobs. `put` is that of `kv`. */
+async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean; readonly put?: () => Promise<void> } = {}): Promise<Jobs> {
   const world = await createWorld(t);
   const folder = tempFolder(t);
   const lines: Record<string, unknown>[] = [];
@@ -39,7 +42,11 @@ async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean } =
   const metrics = new Metrics();
   const entry = { use, config: { folder } };
   const starterOf = (): QueueRunner | undefined => (options.beginsAtOnce === true ? runner : undefined);
-  const services = (plugin: string) => localServices(plugin, entry, { ctx: world.ctx, config: { publicUrl: '' }, log, passes: () => Promise.resolve(true), starterOf });
+  const services = (plugin: string): PluginServices => {
+    const local = localServices(plugin, entry, { ctx: world.ctx, config: { publicUrl: '' }, log, passes: () => Promise.resolve(true), starterOf });
+    const { put } = options;
+    return put === undefined ? local : { ...local, kv: (environment) => Object.assign(local.kv(environment), { put }) };
+  };
   const thread = new PluginThread(entry, { publicUrl: '', services, onEnd: reportEnds(log, metrics) });
   const info = await thread.start();
   const runner: QueueRunner = new QueueRunner({ ctx: world.ctx, log, info, thread, meter: new HookMeter(info.name, metrics) }, 0);
@@ -52,6 +59,7 @@ async function startJobs(t: Test, options: { readonly beginsAtOnce?: boolean } =
   return {
     ...world,
     folder,
+    thread,
     queue,
     at,
     metrics,
@@ -209,4 +217,23 @@ t.test('jobs that are added in the process that runs them', async (t) => {
     await until(async () => failed(1, 'attempt 1 failed')(await queue.get(at, 'fail')));
     t.match(await runUntil('fail', 1_100, failed(2, 'attempt 2 failed')), { state: 'waiting' });
   });
+});
+
+t.test('the deadline of a job does not count the time that the store takes, and a job that the store refuses is tried again without counting', async (t) => {
+  let release = (): void => {};
+  let put = (): Promise<void> => new Promise((resolve) => (release = resolve));
+  const jobs = await startJobs(t, { put: () => put() });
+  const job = { id: 'slow', payload: 'store', attempts: 0 };
+  const context = { environment: jobs.at, config: { folder: jobs.folder }, attempt: 1 };
+  const run = (payload: string, timeoutMs: number): Promise<unknown> => jobs.thread.run({ kind: 'job', index: 0 }, { ...job, payload }, context, timeoutMs);
+  const stored = run('store', 1_000);
+  await t.rejects(run('hang', 1_500), { message: 'did not end within 1500 ms' }, 'the time of another job goes on');
+  release();
+  await t.resolves(stored);
+
+  put = () => Promise.reject(diskFailed(new Error('EIO')));
+  await jobs.add('refused', 'store');
+  const refused = await jobs.runUntil('refused', 0, (found) => found?.lastError?.includes('I/O error') === true);
+  t.match(refused, { state: 'waiting', attempts: 0 });
+  t.equal(dueIn(refused, jobs), 1_000);
 });

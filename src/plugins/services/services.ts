@@ -22,6 +22,11 @@ const methods = {
   data: ['thread', 'comments', 'comment', 'user', 'isPresent', 'notification', 'wantsNotification', 'setPreference', 'events', 'passes'],
 } as const;
 
+/** Whether a method waits for nothing but the store: of those that do not, one waits for a peer, the other for filters. */
+export function isStoreMethod(method: ServiceMethod): boolean {
+  return !method.startsWith('http.') && method !== 'data.passes';
+}
+
 type Call = (method: ServiceMethod, args: readonly unknown[]) => Promise<unknown>;
 
 /** Services that call those of another thread, except for the time. */

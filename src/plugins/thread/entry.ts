@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { parentPort, workerData } from 'node:worker_threads';
 import { firstLine } from '../../lib/thrown.ts';
 import type { ActionContext, FilterContext, FilterName, FilterTypes, HookContext, Job, JobContext, PluginEvent, PluginLog, RouteRequest } from '../api.ts';
@@ -15,6 +16,8 @@ const port = parentPort;
 const { entry, publicUrl } = workerData as PluginThreadData;
 const calls = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
 const runs = new Map<number, AbortController>();
+/** The id of the run in which code is executed. */
+const currentRun = new AsyncLocalStorage<number>();
 let lastCall = 0;
 /** The time of a dry run. */
 let dryNow: number | undefined;
@@ -40,7 +43,7 @@ const services = remoteServices(publicUrl, log, () => dryNow ?? Date.now(), (met
   const id = ++lastCall;
   return new Promise((resolve, reject) => {
     calls.set(id, { resolve, reject });
-    post({ type: 'call', id, method, args });
+    post({ type: 'call', id, run: currentRun.getStore(), method, args });
   });
 });
 
@@ -84,7 +87,7 @@ async function handleRun({ id, hook, argument: subject, context, now }: Extract<
   const abort = new AbortController();
   runs.set(id, abort);
   try {
-    const value = await run(hooks, hook, subject, { ...context, signal: abort.signal });
+    const value = await currentRun.run(id, () => run(hooks, hook, subject, { ...context, signal: abort.signal }));
     post({ type: 'done', id, ...(hook.kind === 'filter' || hook.kind === 'route' ? { value } : {}) });
   } catch (error) {
     post({ type: 'done', id, error: sentError(error) });

@@ -63,7 +63,8 @@ export type FromPluginThread =
   | { readonly type: 'failed'; readonly message: string; readonly options: readonly string[] }
   | { readonly type: 'done'; readonly id: number; readonly value?: unknown; readonly error?: SentError }
   | { readonly type: 'pong' }
-  | { readonly type: 'call'; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
+  /** `run`: the run that calls; absent for what a plugin does outside of its hooks. */
+  | { readonly type: 'call'; readonly id: number; readonly run?: number | undefined; readonly method: string; readonly args: readonly unknown[] }
   | { readonly type: 'log'; readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly fields: Readonly<Record<string, unknown>>; readonly message: string };
 
 /** An error in the form that can be sent. */

@@ -3,13 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { firstLine } from '../../lib/thrown.ts';
 import type { PluginEntry } from '../../config/plugin-entries.ts';
 import { withTimeout } from '../../lib/concurrency/deadline.ts';
+import { PausableTimeout } from '../../lib/concurrency/pausable-timeout.ts';
 import { ReadWriteLock } from '../../lib/concurrency/read-write-lock.ts';
 import type { Logger } from '../../observability/log.ts';
 import type { Metrics } from '../../observability/metrics.ts';
 import type { PluginLog } from '../api.ts';
 import { failLoading, LOAD_MS } from '../loading/load.ts';
 import { PluginError } from '../loading/plugin-error.ts';
-import { callService, type PluginServices } from '../services/services.ts';
+import { callService, isStoreMethod, type PluginServices } from '../services/services.ts';
 import { type FromPluginThread, type HookReference, type PluginInfo, receivedError, sentError, type PluginThreadData, type ToPluginThread } from './messages.ts';
 
 const HEAP_MB = 256;
@@ -45,6 +46,9 @@ export interface PluginThreadDeps {
 /** A run whose caller waits. */
 interface Run {
   readonly timeoutMs: number;
+  readonly deadline: PausableTimeout;
+  /** Whether its deadline includes the time that the store takes, because a request waits for it. */
+  readonly includesStore: boolean;
   readonly settle: (outcome: { value?: unknown } | Error) => void;
 }
 
@@ -86,7 +90,7 @@ export class PluginThread {
 
   /**
    * Runs a hook. Rejects with what it throws, with an `Error` after `timeoutMs` or if it ends the thread, and with
-   * `PluginThreadEndedError`. A run whose deadline passes before the thread has started is not started.
+   * `PluginThreadEndedError`. The deadline of an action or job does not count the time that the store takes for it. A run whose deadline passes before the thread has started is not started.
    *
    * If the thread ends while several actions and jobs run, each of them may be the reason: they are run again, one at a time, so
    * that only the one that ends the thread again fails. No request waits for them: their caller hears of a passed deadline only
@@ -112,7 +116,7 @@ export class PluginThread {
     if (this.#deps.deadlineIncludesStart !== true) await this.start();
     const id = ++this.#lastRun;
     return new Promise((resolve, reject) => {
-      const deadline = setTimeout(() => {
+      const deadline = new PausableTimeout(timeoutMs, () => {
         const failure = new Error(lateMessage(timeoutMs));
         // A thread that loads answers late, but is in no endless loop.
         const isBegun = this.#executing.has(id);
@@ -123,14 +127,14 @@ export class PluginThread {
           this.#executing.delete(id);
           settle(failure);
         });
-      }, timeoutMs);
+      });
       const settle = (outcome: { value?: unknown } | Error): void => {
-        clearTimeout(deadline);
+        deadline.clear();
         this.#runs.delete(id);
         if (outcome instanceof Error) reject(outcome);
         else resolve(outcome.value);
       };
-      this.#runs.set(id, { timeoutMs, settle });
+      this.#runs.set(id, { timeoutMs, deadline, includesStore: failsAtDeadline, settle });
       this.start().then(() => {
         if (!this.#runs.has(id)) return;
         this.#executing.add(id);
@@ -205,8 +209,17 @@ export class PluginThread {
     }
     if (message.type === 'call') {
       const answer = (result: Omit<Extract<ToPluginThread, { type: 'result' }>, 'type' | 'id'>): void => worker.postMessage({ type: 'result', id: message.id, ...result } satisfies ToPluginThread);
-      callService(services, message.method, message.args).then((value) => answer({ value }), (error: unknown) => answer({ error: sentError(error) }));
+      const resume = this.#pauseDeadline(message);
+      callService(services, message.method, message.args).finally(resume).then((value) => answer({ value }), (error: unknown) => answer({ error: sentError(error) }));
     }
+  }
+
+  /** Stops the deadline of a run while it waits for the store, which is no fault of the plugin. Returns what ends that. */
+  #pauseDeadline({ run, method }: Extract<FromPluginThread, { type: 'call' }>): () => void {
+    const waiting = run === undefined || !isStoreMethod(method) ? undefined : this.#runs.get(run);
+    if (waiting === undefined || waiting.includesStore) return () => {};
+    waiting.deadline.pause();
+    return () => waiting.deadline.resume();
   }
 
   #logOutput(worker: Worker, log: PluginLog): void {

@@ -6,7 +6,7 @@ import type { QueueAddress, StoredJob } from '../../domain/plugins/job.ts';
 import { type JobGroup, jobGroups, nextJobs } from '../../domain/plugins/jobs.ts';
 import { clockOffset, timestamp } from '../../lib/clock.ts';
 import type { Logger } from '../../observability/log.ts';
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, isStoreError } from '../../model/errors.ts';
 import type { PluginEnvironment, QueueOptions } from '../../plugins/api.ts';
 import type { HookMeter } from '../../plugins/hook-meter.ts';
 import { type JobStarter, publicJob, type Reservation } from '../../plugins/services/local-services.ts';
@@ -25,6 +25,8 @@ const COLLECT_MS = 10;
 const LEASE_MARGIN_MS = 10_000;
 const MAX_RETRY_AFTER_MS = 7 * 24 * 3_600_000;
 const JITTER = 0.1;
+/** How long a job waits after the store has refused a write of it, in milliseconds. */
+const STORE_RETRY_MS = 1_000;
 /** How long no further failed job of the queue is logged as a warning after one was, in milliseconds. */
 const WARN_MS = 60_000;
 /** If the wall clock goes back by more than this between two polls, in milliseconds, it was set back; by less, it was corrected. */
@@ -259,6 +261,7 @@ export class QueueRunner implements JobStarter {
 
   #failure({ attempts }: StoredJob, error: Error & { ms?: number }): FailedAttempt {
     if (error instanceof PluginThreadEndedError) return { error: error.message, waitMs: 0, uncounted: true };
+    if (isStoreError(error)) return { error: error.message, waitMs: STORE_RETRY_MS, uncounted: true };
     const next = this.#options.retryDelaysMs[attempts - 1];
     if (error.name === 'Permanent' || next === undefined) return { error: error.message, waitMs: null };
     if (error.name === 'RetryAfter' && error.ms !== undefined) return { error: error.message, waitMs: Math.min(MAX_RETRY_AFTER_MS, Math.max(0, error.ms)) };
