@@ -140,7 +140,9 @@ export const startWebWorker: StartWorker = async ({ config, workerId, port }, ch
   const sendTraces: ShutdownStep = { name: 'send the last traces', withinMs: TRACES_MS, run: () => traces?.close() };
   const plugins = await (await import('./workers/web-plugins.ts')).requireWebPlugins({ ctx, config, log, metrics });
   const { countMissingPlugins } = await import('./workers/missing-plugins.ts');
-  const worker = await runWebWorker({ config, ctx: plugins.filters === undefined ? ctx : { ...ctx, filters: plugins.filters }, bus: ipcBus(channel), log, workerId, port, metrics, traces, plugins, missingPlugins: countMissingPlugins(plugins.missing, channel) });
+  const { watchBackgroundWorker } = await import('./workers/background-state.ts');
+  const states = { missingPlugins: countMissingPlugins(plugins.missing, channel), backgroundFailing: watchBackgroundWorker(channel) };
+  const worker = await runWebWorker({ config, ctx: plugins.filters === undefined ? ctx : { ...ctx, filters: plugins.filters }, bus: ipcBus(channel), log, workerId, port, metrics, traces, plugins, ...states });
   return {
     ready: worker.ready,
     log,

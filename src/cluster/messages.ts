@@ -42,6 +42,8 @@ interface Messages {
   readonly ready: ReadyData;
   /** Background worker to primary, before it is ready, and primary to web workers: the `use` of the plugins that the background worker could not load. */
   readonly missingPlugins: { readonly uses: readonly string[] };
+  /** Primary to web workers: whether the background worker has ended again and again without having been ready, and is not ready now. */
+  readonly background: { readonly isFailing: boolean };
   /** Worker to primary: it exits for this reason. `permanent`: a new worker would fail in the same way. */
   readonly failed: { readonly reason: string; readonly permanent: boolean };
   /** Both ways, an announcement: these streams have grown up to these positions (null: ended); null if any stream may have grown. */
@@ -77,6 +79,7 @@ const wellFormed: { readonly [T in MessageType]: (data: Fields) => boolean } = {
   start: ({ config, workerId, port }) => typeof config === 'object' && typeof workerId === 'string' && typeof port === 'number',
   ready: ({ port, core, coreReason, oldCore }) => typeof port === 'number' && typeof core === 'string' && typeof coreReason === 'string' && typeof oldCore === 'boolean',
   missingPlugins: ({ uses }) => Array.isArray(uses) && uses.every((use) => typeof use === 'string'),
+  background: ({ isFailing }) => typeof isFailing === 'boolean',
   failed: ({ reason, permanent }) => typeof reason === 'string' && typeof permanent === 'boolean',
   announce: ({ streams }) => streams === null || (Array.isArray(streams) && streams.every(isStreamPosition)),
   publish: ({ publications }) => Array.isArray(publications) && publications.every(isPublication),

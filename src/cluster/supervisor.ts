@@ -12,8 +12,10 @@ import { Relay } from './relay.ts';
 import { Watchdog } from './watchdog.ts';
 import { type Spawn, Worker, type WorkerEnd } from './worker.ts';
 
-/** How often in a row a worker may end before it is ready until the start fails. */
+/** How often in a row a worker may end before it is ready until it counts as failing: then the start fails, unless requests are served. */
 const START_ATTEMPTS = 3;
+/** The report of a background worker without which a server starts. */
+const NO_BACKGROUND: ReadyData = { port: 0, core: '', coreReason: '', oldCore: false };
 /** Time for a drain beyond `shutdown.drainSeconds` and `shutdown.closeSpreadSeconds`. */
 const GRACE_MS = 5_000;
 /** Time for a replaced worker to wait for idle connections. */
@@ -40,6 +42,8 @@ interface WorkerSlot {
   worker: Worker;
   /** How many workers in a row ended before they were ready. */
   failures: number;
+  /** Lets the start go on without this worker, which is started again and again. */
+  waive: () => void;
 }
 
 /** Runs one background worker and a number of web workers, relays messages between them, and shuts them down in order. */
@@ -52,6 +56,8 @@ export class Supervisor {
   readonly #uncleaned = new Set<string>();
   /** What the last background worker could not load. */
   #missingPlugins: readonly string[] = [];
+  /** Whether the background worker cannot start. */
+  #isBackgroundFailing = false;
   readonly #watchdog: Watchdog;
   readonly #lockWatch: LockWatch | null;
   #stopWatchdog: () => void = () => {};
@@ -90,15 +96,20 @@ export class Supervisor {
     return Object.fromEntries([...this.#running].map(({ id, pid }) => [id, pid]));
   }
 
+  get #servesRequests(): boolean {
+    return this.#slots.every(({ role, worker }) => role !== 'web' || worker.isReady);
+  }
+
   get #drainMs(): number {
     const { drainSeconds, closeSpreadSeconds } = this.#options.config.shutdown;
     return (drainSeconds + closeSpreadSeconds) * 1_000;
   }
 
   /**
-   * Starts all workers at once. Resolves once all are ready, with the report of the first web worker.
+   * Starts all workers at once. Resolves once all are ready, with the report of the first web worker. If the background worker ends
+   * three times in a row before it is ready while all web workers serve, it resolves without it: it is tried again until the server stops.
    *
-   * @throws {StartError} if a worker ended three times in a row before it was ready, or once for a permanent reason
+   * @throws {StartError} if any other worker ended three times in a row before it was ready, or any once for a permanent reason
    */
   async start(): Promise<ReadyData> {
     const failure = new Promise<never>((_, reject) => (this.#failStart = reject));
@@ -143,7 +154,7 @@ export class Supervisor {
 
   #fillSlot(role: Role): Promise<ReadyData> {
     return new Promise((resolve) => {
-      const slot: WorkerSlot = { role, backoff: new Backoff(this.#options.clock), worker: this.#launch(role), failures: 0 };
+      const slot: WorkerSlot = { role, backoff: new Backoff(this.#options.clock), worker: this.#launch(role), failures: 0, waive: () => resolve(NO_BACKGROUND) };
       this.#slots.push(slot);
       this.#watch(slot, slot.worker, resolve);
     });
@@ -171,9 +182,18 @@ export class Supervisor {
     for (const worker of this.#running) if (worker.role === 'web' && worker.isReady) worker.channel.send({ type: 'missingPlugins', data: { uses } });
   }
 
+  /** Tells the web workers, as `#sendMissingPlugins` does. */
+  #setBackgroundFailing(isFailing: boolean): void {
+    if (this.#isBackgroundFailing === isFailing) return;
+    this.#isBackgroundFailing = isFailing;
+    for (const worker of this.#running) if (worker.role === 'web' && worker.isReady) worker.channel.send({ type: 'background', data: { isFailing } });
+  }
+
   #onReady(worker: Worker): void {
     this.#relay.add(worker.channel);
     if (worker.role === 'web' && this.#missingPlugins.length > 0) worker.channel.send({ type: 'missingPlugins', data: { uses: this.#missingPlugins } });
+    if (worker.role === 'web' && this.#isBackgroundFailing) worker.channel.send({ type: 'background', data: { isFailing: true } });
+    if (worker.role === 'background') this.#setBackgroundFailing(false);
     if (worker.role === 'web' || this.#stopping.signal.aborted) return;
     worker.channel.onMessage((message) => {
       if (message.type === 'cleaned') this.#uncleaned.delete(message.data.workerId);
@@ -212,8 +232,11 @@ export class Supervisor {
     const { reason, logged, permanent } = worker.explain(end);
     this.#options.totals?.count('worker_restarts_total', { role: slot.role, reason: worker.isHung ? 'hung' : 'ended' });
     if (!worker.isReady) slot.failures++;
+    const isFailing = slot.failures >= START_ATTEMPTS;
+    if (isFailing && slot.role === 'background') this.#setBackgroundFailing(true);
     if (!this.#started && permanent) this.#failStart(new StartError(reason));
-    else if (!this.#started && slot.failures >= START_ATTEMPTS) this.#failStart(new StartError(`A ${slot.role} worker cannot start: ${reason}`));
+    else if (isFailing && slot.role === 'background' && this.#servesRequests) slot.waive();
+    else if (!this.#started && isFailing) this.#failStart(new StartError(`A ${slot.role} worker cannot start: ${reason}`));
     const facts = { ended: worker.id, workerPid: worker.pid, ...end, reason, replacedInMs: wait };
     if (logged) this.#options.log.warn(facts, 'worker ended and is replaced');
     else this.#options.log.error(facts, 'worker ended unexpectedly and is replaced');

@@ -9,6 +9,8 @@ export interface ServerStatus {
   draining: boolean;
   /** How many plugins the server runs without, although they are configured; none if absent. */
   readonly missingPlugins?: () => number;
+  /** Whether the background worker cannot start; false if absent. */
+  readonly backgroundFailing?: () => boolean;
 }
 
 /** Dependencies of the health checks. */
@@ -30,6 +32,8 @@ export interface HealthReport {
    * if there are none. The log names them. The server can serve requests without them, so it is ready.
    */
   readonly missingPlugins?: number;
+  /** That the background worker cannot start; absent otherwise. Requests are served meanwhile. The log names the reason. */
+  readonly background?: 'failing';
 }
 
 /** Results of the checks that take time. */
@@ -60,7 +64,12 @@ export class Health {
     const { draining } = this.#deps.status;
     const missingPlugins = this.#deps.status.missingPlugins?.() ?? 0;
     const isHealthy = store === 'ok' && disk === 'ok' && !draining;
-    return { status: isHealthy ? 'ok' : 'unavailable', checks: { store, disk, draining }, ...(missingPlugins > 0 ? { missingPlugins } : {}) };
+    return {
+      status: isHealthy ? 'ok' : 'unavailable',
+      checks: { store, disk, draining },
+      ...(missingPlugins > 0 ? { missingPlugins } : {}),
+      ...(this.#deps.status.backgroundFailing?.() === true ? { background: 'failing' } : {}),
+    };
   }
 
   #results(): Checks | Promise<Checks> {

@@ -52,6 +52,8 @@ export interface WebWorkerOptions {
   readonly plugins?: Pick<WebPlugins, 'routes'> | undefined;
   /** How many plugins the server runs without; none if absent. */
   readonly missingPlugins?: (() => number) | undefined;
+  /** Whether the background worker cannot start; false if absent. */
+  readonly backgroundFailing?: (() => boolean) | undefined;
 }
 
 /** A running web worker. */
@@ -79,9 +81,9 @@ interface Parts {
  * @throws {StartError} if the option `core` demands the native core, and it does not run here or corrupts responses
  * @throws {Error} if it cannot listen, with a message for the operator
  */
-export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics, traces, plugins, missingPlugins = () => 0 }: WebWorkerOptions): Promise<WebWorker> {
+export async function runWebWorker({ config, ctx, bus, log, workerId, port, metrics, traces, plugins, missingPlugins = () => 0, backgroundFailing = () => false }: WebWorkerOptions): Promise<WebWorker> {
   const core = await requireCore(config);
-  const status: ServerStatus = { draining: false, missingPlugins };
+  const status: ServerStatus = { draining: false, missingPlugins, backgroundFailing };
   const input = new InputNotifier(ctx.store.expireOnInput(), pollBatches(core.kind));
   const server = createServer(core.kind, input);
   const realtime = attachRealtime(server.app, { ctx, config, log, bus, owner: workerId, metrics });

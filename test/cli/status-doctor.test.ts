@@ -31,6 +31,7 @@ t.test('status of a stopped server', async (t) => {
     startedAt: null,
     ready: false,
     missingPlugins: 0,
+    backgroundFailing: false,
     heldSnapshots: [],
     environments: [{ ...environment, name: 'Default', disabled: false, rooms: 0, threads: 0, users: 0, seq: 0 }],
   });

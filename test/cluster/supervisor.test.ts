@@ -122,6 +122,25 @@ t.test('a worker that ends three times before it is ready makes the start fail w
   supervisor.kill();
 });
 
+t.test('a server whose web workers serve starts without a background worker that cannot start, tells them, and tries it again', async (t) => {
+  const { supervisor, worker } = cluster(t, 1);
+  const start = supervisor.start();
+  const web = await worker(0);
+  web.ready();
+  for (const index of [1, 2, 3]) {
+    const failing = await worker(index);
+    await failing.got('start');
+    await fail(failing, { reason: 'the disk is read-only', permanent: false });
+  }
+  t.match(await start, { port: 8787 });
+  t.match(await web.got('background'), { data: { isFailing: true } });
+  const late = await worker(4);
+  web.received.length = 0;
+  late.ready();
+  t.match(await web.got('background'), { data: { isFailing: false } });
+  supervisor.kill();
+});
+
 t.test('a worker that fails for a permanent reason makes the start fail at once', async (t) => {
   const { supervisor, worker, workers } = cluster(t, 1);
   const start = supervisor.start();

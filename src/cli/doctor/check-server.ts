@@ -4,7 +4,7 @@ import type { Config } from '../../config/schema.ts';
 import { findFreePort } from '../../cluster/free-port.ts';
 import { isOldCore, nativeCore } from '../../net/uws/native-core.ts';
 import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
-import { readinessOf } from '../shared/readiness.ts';
+import { type Readiness, readinessOf } from '../shared/readiness.ts';
 import { findRunningServer, type RunningServer } from '../shared/running-server.ts';
 import { shellWord } from '../terminal/output.ts';
 
@@ -18,12 +18,21 @@ export async function checkServer({ dir, config }: CheckedFolder): Promise<Check
   const server = findRunningServer(config.dataDir);
   if (server === null) return [ok('lock', 'free: no server is running on this folder'), await checkPort(config), checkExposure(config)];
   const address = server.endpoint?.address ?? `the server is starting; \`collab status --dir ${shellWord(dir)}\` shows its state`;
-  const readiness = server.endpoint === null ? [] : [await checkReadiness(server.endpoint)];
+  const readiness = server.endpoint === null ? [] : await checkReadiness(server.endpoint);
   return [ok('lock', `taken by the running server, process ${server.pid}`), ok('address', address), ...readiness, checkExposure(config)];
 }
 
-async function checkReadiness(server: RunningServer): Promise<Check> {
-  const { ready, reason, missingPlugins } = await readinessOf(server);
+async function checkReadiness(server: RunningServer): Promise<Check[]> {
+  const readiness = await readinessOf(server);
+  const background = fail(
+    'background',
+    'the background worker cannot start: notifications, webhooks and checkpoints of the store wait',
+    'The lines of the log with "ended" give the reason. It is tried again by itself.',
+  );
+  return readiness.backgroundFailing ? [readyCheck(readiness), background] : [readyCheck(readiness)];
+}
+
+function readyCheck({ ready, reason, missingPlugins }: Readiness): Check {
   if (ready && missingPlugins > 0) {
     const plugins = missingPlugins === 1 ? 'one plugin' : `${missingPlugins} plugins`;
     return warn('ready', `the server accepts reads and writes, but runs without ${plugins} of the configuration`, 'The lines of its log with "could not be loaded" give the reason. Correct it, then restart the server.');

@@ -30,6 +30,8 @@ interface Status {
   readonly ready: boolean;
   /** How many plugins of the configuration the server runs without. */
   readonly missingPlugins: number;
+  /** Whether its background worker cannot start. */
+  readonly backgroundFailing: boolean;
   /** Disk usage of the data, in bytes. */
   readonly disk: { readonly storeBytes: number; readonly filesBytes: number };
   /** Processes that have kept a snapshot of the store open for a second or longer. */
@@ -67,6 +69,7 @@ async function status(_options: object, command: Command): Promise<void> {
       startedAt: endpoint?.startedAt ?? null,
       ready: readiness?.ready ?? false,
       missingPlugins: readiness?.missingPlugins ?? 0,
+      backgroundFailing: readiness?.backgroundFailing ?? false,
       disk: { storeBytes: await diskUse(storeFolder(config)), filesBytes: await diskUse(filesFolder(config)) },
       heldSnapshots: (await findLongSnapshots(ctx.store)).map(({ table, pid, command, stopped }) => ({ table, pid, command, stopped })),
       environments,
@@ -91,6 +94,7 @@ function describe(status: Status): string {
   );
   const problems = status.heldSnapshots.map(describeSnapshot);
   if (status.missingPlugins > 0) problems.push(`the server runs without ${status.missingPlugins} of the plugins of the configuration`);
+  if (status.backgroundFailing) problems.push('the background worker of the server cannot start, so notifications and webhooks wait');
   const warnings = problems.map((problem) => `\nWarning: ${problem}. ${withDirOption('Run `collab doctor` for details.')}`);
   return [keyValues([...serverPairs(status), ...diskPairs(status)]), ...warnings, '', environments.length === 0 ? 'There are no environments.' : contents, nextText(status)].join('\n');
 }
