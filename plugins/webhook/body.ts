@@ -8,6 +8,10 @@ const MAX_ID = 512;
 /** The fields of a user with personal data, and their values after an erasure. */
 const ERASED: Readonly<Record<string, Payload>> = { name: null, avatarUrl: null, metadata: {}, firstSeenAt: null, lastSeenAt: null, online: false };
 
+/** The types of events with data of a user that an erasure removes, and the fields of those about moderation that do. */
+const PERSONAL: readonly string[] = ['user.updated', 'moderation.held', 'moderation.reported'];
+const CONTENT: readonly string[] = ['comment', 'thread'];
+
 /** The id of a delivery, and its content. */
 export interface Message {
   /** The id of the event: `webhook-id`, the same in every attempt. */
@@ -31,15 +35,17 @@ export function messageOf(event: PluginEvent): Message {
 }
 
 /**
- * The body of a message as it may be sent now: without the personal data of a user who was erased since, as the log returns the
- * event then. A later user with the id changes nothing of that.
+ * The body of a message as it may be sent now: without the personal data of a user who was erased since, and without what
+ * moderators held of them or users reported, as the log returns the event then. A later user with the id changes nothing of that.
  */
 export async function currentBody(data: Data, environment: PluginEnvironment, { type, body }: Pick<Message, 'type' | 'body'>): Promise<string> {
-  if (type !== 'user.updated') return body;
+  if (!PERSONAL.includes(type)) return body;
   const message = JSON.parse(body) as { readonly timestamp: string; readonly data: Readonly<Record<string, Payload>> & { readonly userId: string } };
   const user = await data.user(environment, message.data.userId);
   if (user !== undefined && user.createdAt <= message.timestamp) return body;
-  return JSON.stringify({ ...message, data: Object.fromEntries(Object.entries(message.data).map(([name, value]) => [name, name in ERASED ? ERASED[name] : value])) });
+  const fields = Object.entries(message.data);
+  if (type !== 'user.updated') return JSON.stringify({ ...message, data: Object.fromEntries(fields.filter(([name]) => !CONTENT.includes(name))) });
+  return JSON.stringify({ ...message, data: Object.fromEntries(fields.map(([name, value]) => [name, name in ERASED ? ERASED[name] : value])) });
 }
 
 function render({ type, at }: PluginEvent, data: object): string {

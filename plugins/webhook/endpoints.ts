@@ -12,7 +12,7 @@ export const MAX_ENDPOINTS = 100;
 export interface Endpoint {
   readonly id: string;
   readonly url: string;
-  /** The types of events that it receives; null for all. */
+  /** The types of events that it receives; null for all but those about moderation. */
   readonly events: readonly string[] | null;
   readonly secret: string;
   /** The secret before the last rotation, which signs too until `until`. */
@@ -63,9 +63,13 @@ export async function changeEndpoint(kv: Kv, id: string, change: (endpoint: Endp
   }
 }
 
-/** Whether an endpoint receives events of this type now. */
+/** The event that endpoints which ask for no types received before there were others about moderation. */
+const ALWAYS_SENT = 'moderation.rejected';
+
+/** Whether an endpoint receives events of this type now. What moderators have not approved is sent only to who asks for it. */
 export function receives({ disabled, events }: Endpoint, { type }: PluginEvent): boolean {
-  return disabled === null && (events === null || events.includes(type));
+  if (disabled !== null) return false;
+  return events === null ? !type.startsWith('moderation.') || type === ALWAYS_SENT : events.includes(type);
 }
 
 /** The secrets that sign a delivery at `now`, the current one first. */

@@ -17,6 +17,10 @@ export interface Comment {
   readonly metadata: Metadata;
   readonly createdAt: string;
   readonly editedAt: string | null;
+  /** Only in what its author sees, never stored: the comment, or the edit that is shown, waits for a moderator. */
+  readonly status?: 'held';
+  /** With a held edit: the comment as everybody else sees it. Absent for a comment that was never published. */
+  readonly published?: Comment;
 }
 
 /** The body of a create-comment request. */

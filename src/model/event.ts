@@ -15,6 +15,9 @@ export const eventTypes = [
   'p2p.state.cleared',
   'notification.created',
   'notification.read',
+  'moderation.held',
+  'moderation.reported',
+  'moderation.approved',
   'moderation.rejected',
 ] as const;
 /** A type of event. */
@@ -31,7 +34,7 @@ export interface EventDraft {
   readonly at: string;
   readonly roomId: string | null;
   readonly threadId: string | null;
-  /** The only user who receives the event, besides backends; absent for an event that everyone receives. */
+  /** The only user who receives the event, besides backends, and moderators if it is about moderation; absent for an event that everyone receives. */
   readonly userId?: string | undefined;
   readonly actor: { readonly userId: string | null; readonly via: Via };
   /** JSON text of `data`. */
@@ -46,7 +49,7 @@ export interface EventEnvelope {
   readonly at: string;
   readonly roomId?: string;
   readonly threadId?: string;
-  /** Present if only this user, and backends, receive the event. */
+  /** Present if only this user, and backends, receive the event; those about moderation also reach moderators. */
   readonly userId?: string;
   readonly actor: { readonly userId: string | null; readonly via: Via };
   readonly data: unknown;
@@ -82,9 +85,19 @@ export function roomOfEvent(text: string): string | null {
  */
 const HIDDEN_END = ',"inApp":false}}';
 
-/** The id of the only user who receives a rendered event; null if every user may receive it; undefined if only backends do. */
+const MODERATION_START = '{"type":"moderation.';
+
+/** Whether a rendered event is about the moderation queue: besides its author, only who may moderate its room receives it. */
+export function isModerationEvent(text: string): boolean {
+  return text.startsWith(MODERATION_START);
+}
+
+/**
+ * The id of the only user who receives a rendered event, besides moderators (`isModerationEvent`); null if every user may
+ * receive it; undefined if only backends do.
+ */
 export function receiverOfEvent(text: string): string | null | undefined {
-  if (!text.startsWith('{"type":"notification.') && !text.startsWith('{"type":"moderation.')) return null;
+  if (!text.startsWith('{"type":"notification.') && !isModerationEvent(text)) return null;
   return text.endsWith(HIDDEN_END) ? undefined : (headOf(text, ',"userId":')?.userId ?? null);
 }
 

@@ -1,7 +1,7 @@
 import type { Comment } from './comment.ts';
 import type { ErrorCode } from './errors.ts';
 import type { EventEnvelope, EventType } from './event.ts';
-import type { ContentRejected } from './moderation.ts';
+import type { ContentApproved, ContentHeld, ContentRejected, ContentReported } from './moderation.ts';
 import type { NotificationCreated, NotificationsRead } from './notification.ts';
 import type { Presence } from './presence.ts';
 import type { Reaction } from './reaction.ts';
@@ -52,6 +52,9 @@ export interface EventData {
   'p2p.state.cleared': P2pStateChange;
   'notification.created': NotificationCreated;
   'notification.read': NotificationsRead;
+  'moderation.held': ContentHeld;
+  'moderation.reported': ContentReported;
+  'moderation.approved': ContentApproved;
   'moderation.rejected': ContentRejected;
 }
 

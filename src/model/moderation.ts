@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import type { AuditActor } from './environments/audit.ts';
 import type { Comment } from './comment.ts';
 import type { Via } from './event.ts';
-import type { ThreadRecord } from './thread.ts';
+import type { Thread, ThreadRecord } from './thread.ts';
 
 /** The subject of an item of the moderation queue: held content (`comment`, `thread`, `edit`), or a reported comment. */
 export type ModerationKind = 'comment' | 'thread' | 'edit' | 'report';
@@ -23,7 +23,7 @@ export interface ModerationItem {
   /** The plugin that held it and its reason, for moderators; null for a report. */
   readonly plugin: string | null;
   readonly reason: string | null;
-  /** The held comment, as the author wrote it. Null for a report, and once it is approved. */
+  /** The held comment, as the author wrote it, or the reported one, as it was first reported. Null once held content is approved, and in reports of earlier versions. */
   readonly comment: Comment | null;
   /** The held thread without its comment; null for any other kind, and once it is approved. */
   readonly thread: ThreadRecord | null;
@@ -40,8 +40,8 @@ export interface ModerationItem {
   readonly rejection: string | null;
 }
 
-/** The `data` of the event `moderation.rejected`, for the author. */
-export interface ContentRejected {
+/** What the `data` of every event of the moderation queue has. */
+export interface ModerationNotice {
   readonly itemId: string;
   readonly kind: ModerationKind;
   readonly roomId: string;
@@ -49,7 +49,41 @@ export interface ContentRejected {
   readonly commentId: string;
   /** The author. */
   readonly userId: string;
-  /** Why the moderator rejected it. */
+}
+
+/** The `data` of the event `moderation.held`: content waits for a moderator. */
+export interface ContentHeld extends ModerationNotice {
+  /** The comment as its author sees it from now on: with the status `held`. */
+  readonly comment: Comment;
+  /** The held thread of which it is the first comment; null for any other kind. */
+  readonly thread: Thread | null;
+  /** The item that this one takes the place of, because its author has changed held content; null if there is none. */
+  readonly replaces: string | null;
+}
+
+/** The `data` of the event `moderation.reported`. Who reported the comment, and why, is in the queue only. */
+export interface ContentReported extends ModerationNotice {
+  /** The comment as it was reported. */
+  readonly comment: Comment;
+  /** How many users have reported it. */
+  readonly reportCount: number;
+}
+
+/** The `data` of the event `moderation.approved`. The event of the content itself follows, unless it was reported only. */
+export interface ContentApproved extends ModerationNotice {
+  readonly decidedAt: string;
+}
+
+/**
+ * Why content left the queue without being published: a moderator rejected it, its author or a backend withdrew it, a later edit
+ * was published, or what it belongs to was deleted.
+ */
+export type RejectionCause = 'moderator' | 'withdrawn' | 'replaced' | 'deleted';
+
+/** The `data` of the event `moderation.rejected`. */
+export interface ContentRejected extends ModerationNotice {
+  readonly cause: RejectionCause;
+  /** Why, for the author: the text of the moderator, or that what it belongs to was deleted; empty for any other cause. */
   readonly reason: string;
   readonly decidedAt: string;
 }

@@ -69,6 +69,8 @@ export interface Thread {
   readonly updatedAt: string;
   readonly resolvedAt: string | null;
   readonly resolvedBy: string | null;
+  /** Only in what its author sees: the thread waits for a moderator. */
+  readonly status?: 'held';
 }
 
 /** The public view of a thread, made of its record and stats. `updatedAt` is the later of their times. */

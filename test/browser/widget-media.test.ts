@@ -127,7 +127,7 @@ t.test('files, recordings and pointers', { skip: skipReason, timeout: 240_000 },
     await ann.evaluate("navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('no', 'NotAllowedError'))");
     await composer.locator('textarea').fill('Half a sentence');
     await composer.getByRole('button', { name: 'Record a voice message' }).click();
-    await ann.getByText('The microphone cannot be used. Allow it for this site in your browser, then try again.').waitFor();
+    await ann.getByText('The microphone cannot be used. Allow it for this site, then try again.').waitFor();
     t.equal(await composer.locator('textarea').inputValue(), 'Half a sentence');
     await composer.locator('textarea').fill('');
   });

@@ -1,5 +1,7 @@
 import t from 'tap';
 import type { CollabError } from '../../src/client/errors.ts';
+import type { RoomSnapshot } from '../../src/client/room/snapshot.ts';
+import { HELD_TEXT, holdingFilters } from '../helpers/holding-filters.ts';
 import { CuttableSockets, openSession, snapshotOf, stateOf } from '../helpers/session.ts';
 import { startService } from '../helpers/service.ts';
 
@@ -54,6 +56,45 @@ t.test('a write shows at once, and is confirmed; a refused one disappears with i
   const last = room.deleteComment(room.getSnapshot().threads[0]?.comments[0]?.id ?? '');
   t.strictSame(room.getSnapshot().threads, [], 'the thread goes with its last comment, at once');
   await last;
+});
+
+t.test('what moderators hold stays in the snapshot of its author, after a reload too, until they decide', async (t) => {
+  const tenant = await (await startService(t, { filters: holdingFilters })).tenant('acme');
+  const [session, other] = [openSession(t, tenant, 'ann'), openSession(t, tenant, 'mod', { token: () => tenant.token({ userId: 'mod', role: 'moderator' }) })];
+  const [room, others] = [session.room('page'), other.room('page')];
+  t.teardown(room.subscribe(() => {}));
+  t.teardown(others.subscribe(() => {}));
+  await Promise.all([room.ready(), others.ready()]);
+  const thread = await room.createThread({ body: 'hello' });
+  const bodies = ({ threads }: RoomSnapshot): (string | undefined)[] => threads.flatMap(({ comments }) => comments.map(({ body, status, pending }) => `${body}${status === undefined ? '' : ` ${status}`}${pending === null ? '' : ` ${pending}`}`));
+  const both = (snapshot: RoomSnapshot, ...expected: string[]): boolean => JSON.stringify(bodies(snapshot)) === JSON.stringify(expected);
+  const queue = async () => (await tenant.request<{ items: { id: string }[] }>('GET', '/moderation')).json.items;
+  const decide = async (decision: 'approve' | 'reject') => tenant.request('POST', `/moderation/${(await queue())[0]?.id}/${decision}`, decision === 'reject' ? { body: { reason: 'no' } } : {});
+
+  const held = await room.createComment(thread.id, { body: `${HELD_TEXT} 1` });
+  t.equal(held.status, 'held');
+  t.match(await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 1 held`)), { threads: [{ commentCount: 1 }] });
+  await room.updateComment(held.id, { body: `${HELD_TEXT} 2` });
+  await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 2 held`));
+  room.reload();
+  await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 2 held`));
+  await decide('approve');
+  t.match(await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 2`)), { threads: [{ commentCount: 2 }] });
+
+  await room.updateComment(held.id, { body: `${HELD_TEXT} 3` });
+  t.match(await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 3 held`)), { threads: [{ commentCount: 2 }] });
+  t.ok(both(await snapshotOf(others, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 2`)), 'hello', `${HELD_TEXT} 2`), 'a moderator sees what is published');
+  await decide('reject');
+  await snapshotOf(room, (snapshot) => both(snapshot, 'hello', `${HELD_TEXT} 2`));
+
+  const heldThread = await room.createThread({ body: HELD_TEXT });
+  t.match(await snapshotOf(room, ({ threads }) => threads.length === 2 && threads.every(({ pending }) => pending === null)), { threads: [{}, {}] });
+  const shown = room.getSnapshot().threads.find(({ id }) => id === heldThread.id);
+  t.match(shown, { status: 'held', comments: [{ status: 'held' }] });
+  await room.deleteComment(shown?.comments[0]?.id ?? '');
+  await snapshotOf(room, ({ threads }) => threads.length === 1);
+  t.strictSame(room.getSnapshot().threads.map(({ id }) => id), [thread.id], 'withdrawn');
+  t.strictSame(await queue(), []);
 });
 
 t.test('only the author changes a comment; the refusal says so and the text comes back', async (t) => {

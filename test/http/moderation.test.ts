@@ -39,7 +39,8 @@ const commentsOf = async (tenant: Tenant, threadId: string): Promise<HeldComment
 t.test('held content is found through no route and no socket, except those for moderators and its author', async (t) => {
   const { service, tenant, thread } = await start(t);
   const bob = await tenant.join({ userId: 'bob' });
-  const stream = await fetch(`${service.urls[0]}/api/v1/events`, { headers: { Authorization: `Bearer ${tenant.secretKey}`, Accept: 'text/event-stream' } });
+  const reader = { Authorization: `Bearer ${(await tenant.newKey({ scope: 'read' })).value}` };
+  const stream = await fetch(`${service.urls[0]}/api/v1/events`, { headers: { ...reader, Accept: 'text/event-stream' } });
   const { json: file } = await upload(tenant, { bytes: await png(20), type: 'image/png' });
 
   const held = await addComment(tenant, thread.id, { userId: 'ann', body: `${HELD_TEXT} comment`, attachmentIds: [file.id], mentions: ['bob'], metadata: { note: HELD_TEXT } });
@@ -51,7 +52,7 @@ t.test('held content is found through no route and no socket, except those for m
 
   const seen: string[] = [];
   const markers = [HELD_TEXT, held.id, heldThread.id, file.id, 'fresh room'];
-  const allowed = new Set(['moderation.list', 'moderation.get', 'users.listHeld', 'admin.listAudit']);
+  const allowed = new Set(['moderation.list', 'moderation.get', 'users.listHeld', 'admin.listAudit', 'events.list']);
   const seeds = { ...(await seedFor({ path: '' }, tenant)), threadId: thread.id, roomId: 'room', commentId: thread.comments[0]?.id ?? '', userId: 'ann' };
   for (const route of apiRoutes) {
     if (route.method !== 'GET' || allowed.has(route.operationId)) continue;
@@ -62,14 +63,19 @@ t.test('held content is found through no route and no socket, except those for m
       seen.push(...markers.filter((marker) => text.includes(marker)).map((marker) => `${route.operationId}${search} (${status}) shows ${marker}`));
     }
   }
+  const log = (await tenant.request('GET', '/events', { headers: reader })).text;
+  seen.push(...markers.filter((marker) => log.includes(marker)).map((marker) => `the log for a key of the scope read shows ${marker}`));
   for (const [path, status] of [[`/threads/${heldThread.id}`, 404], [`/threads/${heldThread.id}/comments`, 404]] as const) {
     t.equal((await tenant.request('GET', path)).status, status, path);
   }
   t.match((await tenant.request('GET', '/rooms/fresh%20room')).json, { room: { threadCount: 0, createdAt: null }, threads: [] }, 'as a room that nobody has used');
   for (const [method, path, body] of [
-    ['PATCH', `/comments/${held.id}`, { body: 'x' }], ['DELETE', `/comments/${held.id}`], ['POST', `/comments/${held.id}/reactions`, { userId: 'bob', emoji: '👍' }],
-    ['POST', `/comments/${held.id}/report`, { reason: 'x' }], ['PATCH', `/threads/${heldThread.id}`, { resolved: true }], ['DELETE', `/threads/${heldThread.id}`],
+    ['GET', `/comments/${held.id}`, undefined], ['POST', `/comments/${held.id}/reactions`, { userId: 'bob', emoji: '👍' }],
+    ['POST', `/comments/${held.id}/report`, { reason: 'x' }], ['PATCH', `/threads/${heldThread.id}`, { resolved: true }],
   ] as const) t.equal((await tenant.request(method, path, body === undefined ? {} : { body })).status, 404, `${method} ${path}`);
+  for (const [type, data] of [['comment.update', { commentId: held.id, body: 'x' }], ['comment.delete', { commentId: held.id }]] as const) {
+    t.match(await bob.request(type, data), { type: 'error', error: { code: 'comment_not_found' } }, type);
+  }
 
   for (const [type, data] of [['room.get', { roomId: 'room', includeComments: true }], ['thread.get', { threadId: thread.id }]] as const) {
     const reply = JSON.stringify(await bob.request(type, data));
@@ -80,10 +86,10 @@ t.test('held content is found through no route and no socket, except those for m
   await bob.until(() => bob.frames.some((frame) => JSON.stringify(frame).includes(last.id)));
   const frames = JSON.stringify(bob.frames);
   seen.push(...markers.filter((marker) => frames.includes(marker)).map((marker) => `a socket receives ${marker}`));
-  const reader = stream.body?.getReader();
+  const chunks = stream.body?.getReader();
   let sent = '';
-  while (!sent.includes(last.id)) sent += Buffer.from((await reader?.read())?.value ?? []).toString();
-  await reader?.cancel();
+  while (!sent.includes(last.id)) sent += Buffer.from((await chunks?.read())?.value ?? []).toString();
+  await chunks?.cancel();
   seen.push(...markers.filter((marker) => sent.includes(marker)).map((marker) => `server-sent events contain ${marker}`));
   t.strictSame(seen, []);
 
@@ -94,6 +100,38 @@ t.test('held content is found through no route and no socket, except those for m
   t.strictSame(own.json.items.map(({ kind, state }) => `${kind} ${state}`), ['comment held', 'thread held', 'edit held']);
   t.notMatch(own.text, /it says so|plugin/, 'why is for moderators');
   t.equal((await tenant.request('GET', '/users/ann/held', { headers: { Authorization: '', ...(await tenant.userHeaders({ userId: 'bob' })) } })).status, 403);
+});
+
+t.test('the author hears on every socket what is held, changed, withdrawn and decided, as moderators do, and nobody else', async (t) => {
+  const { tenant, thread } = await start(t);
+  const { json: file } = await upload(tenant, { bytes: await png(20), type: 'image/png' });
+  const sockets = { ann: await tenant.join({ userId: 'ann' }), mod: await tenant.join({ userId: 'mod', role: 'moderator' }), away: await tenant.join({ userId: 'mod', role: 'moderator', rooms: ['other'] }), bob: await tenant.join({ userId: 'bob' }) };
+  const { ann, mod } = sockets;
+  const heard = (socket: typeof ann) => socket.frames.filter(({ type }) => String(type).startsWith('moderation.')).map(({ type, data }) => [type, (data as { comment?: Comment; cause?: string }).comment?.body ?? (data as { cause?: string }).cause]);
+
+  const held = await addComment(tenant, thread.id, { userId: 'ann', body: HELD_TEXT, attachmentIds: [file.id] });
+  t.match(await ann.request('comment.update', { commentId: held.id, body: 'better' }), { type: 'ok', data: { comment: { id: held.id, body: 'better', status: 'held', attachments: [{ id: file.id }], editedAt: String } } });
+  t.match(await ann.request('comment.update', { commentId: held.id, body: 'better' }), { type: 'ok' }, 'which changes nothing');
+  t.match(await onlyItem(tenant), { comment: { body: 'better' }, reason: 'it says so' }, 'and stays held');
+  t.match(await ann.request('thread.get', { threadId: thread.id }), { data: { thread: { commentCount: 1 }, comments: [{ body: 'Hello' }, { id: held.id, status: 'held', body: 'better' }] } });
+  t.match(await ann.request('comment.delete', { commentId: held.id }), { type: 'ok', data: { deleted: true } });
+  t.equal((await tenant.request('GET', `//files/${tenant.environment.id}/${file.id}`, { headers: { Authorization: '', ...(await tenant.userHeaders({ userId: 'ann' })) } })).status, 404, 'its file is gone');
+
+  await addComment(tenant, thread.id, { userId: 'ann', body: `${HELD_TEXT} 2` });
+  done(200, await approve(tenant, await onlyItem(tenant)));
+  await addComment(tenant, thread.id, { userId: 'ann', body: `${HELD_TEXT} 3` });
+  done(200, await tenant.request('DELETE', `/threads/${thread.id}`));
+  const expected = [
+    ['moderation.held', HELD_TEXT], ['moderation.held', 'better'], ['moderation.rejected', 'withdrawn'],
+    ['moderation.held', `${HELD_TEXT} 2`], ['moderation.approved', undefined],
+    ['moderation.held', `${HELD_TEXT} 3`], ['moderation.rejected', 'deleted'],
+  ];
+  for (const socket of Object.values(sockets)) await socket.until(() => socket === sockets.away || socket.frames.some(({ type }) => type === 'thread.deleted'));
+  t.strictSame(heard(ann), expected);
+  t.strictSame(heard(mod), expected);
+  t.strictSame([heard(sockets.bob), heard(sockets.away)], [[], []]);
+  t.match(ann.frames.find(({ type }) => type === 'moderation.held'), { userId: 'ann', roomId: 'room', data: { comment: { status: 'held', attachments: [{ url: /^http:.*\/files\// }] }, thread: null, replaces: null } });
+  t.notMatch(JSON.stringify([ann.frames, mod.frames]), /it says so/, 'why a plugin held it is in the queue only');
 });
 
 t.test('approving creates the content as if just now, under its id, with its event', async (t) => {

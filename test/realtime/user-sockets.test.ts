@@ -38,7 +38,7 @@ class FakeSocket {
 /** A socket of `bob` that is among the user's sockets. */
 function join(users: UserSockets, fake: FakeSocket, rooms: readonly string[] | null = null) {
   const writer = new SocketWriter(fake as unknown as Socket, { now: 0, maxBacklog: 250, meter: null });
-  const socket = { writer, userId: 'bob', rooms };
+  const socket = { writer, userId: 'bob', role: 'member' as const, rooms };
   users.add(socket);
   return socket;
 }

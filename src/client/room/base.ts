@@ -20,9 +20,9 @@ export class RoomBase {
   readonly #threads = new Map<string, BaseThread>();
   #sorted: readonly BaseThread[] | null = null;
 
-  /** Adds threads of a list. */
+  /** Adds threads of a list. Called before anything else. */
   load(threads: readonly ListedThread[]): void {
-    for (const { comments, ...thread } of threads) this.#set({ thread: { ...thread, commentCount: comments.length }, comments });
+    for (const { comments, ...thread } of threads) this.#set(withComments({ thread, comments }, comments));
   }
 
   get(threadId: string): BaseThread | undefined {
@@ -43,28 +43,25 @@ export class RoomBase {
 
   /** Applies an event of the room. Returns whether something changed. */
   apply(event: StreamEvent): boolean {
-    if (event.threadId === undefined) return false;
-    if (event.type === 'thread.created') {
+    if (!event.threadId) return false;
+    this.#sorted = null;
+    if ((event.type === 'thread.created' || event.type === 'moderation.held') && event.data.thread) {
       const { thread, comment } = event.data;
       this.#set({ thread, comments: [comment] });
       return true;
     }
     const entry = this.#threads.get(event.threadId);
-    if (entry === undefined) return false;
-    if (event.type === 'thread.deleted') {
-      this.#threads.delete(event.threadId);
-      this.#sorted = null;
-      return true;
-    }
-    const changed = applyToThread(entry, event);
+    if (!entry) return false;
+    const changed = event.type === 'thread.deleted' ? null : applyToThread(entry, event);
     if (changed === entry) return false;
-    this.#set(changed);
+    // A thread goes with its last comment, also one that was held.
+    if (changed?.comments[0]) this.#set(changed);
+    else this.#threads.delete(event.threadId);
     return true;
   }
 
   #set(entry: BaseThread): void {
     this.#threads.set(entry.thread.id, entry);
-    this.#sorted = null;
   }
 }
 
@@ -94,6 +91,10 @@ function applyToThread(entry: BaseThread, event: StreamEvent): BaseThread {
       return withComments(entry, putComment(comments, event.data), event.at);
     case 'comment.deleted':
       return withComments(entry, changeComment(entry.thread, comments, event.data.commentId, () => null), event.at);
+    case 'moderation.held':
+      return withComments(entry, putComment(comments, event.data.comment));
+    case 'moderation.rejected':
+      return withComments(entry, changeComment(entry.thread, comments, event.data.commentId, (comment) => (comment.status ? (comment.published ?? null) : comment)));
     case 'reaction.created': {
       const reaction = event.data;
       return withComments(entry, changeComment(entry.thread, comments, reaction.commentId, (comment) => ({ ...comment, reactions: [...comment.reactions.filter(({ id }) => id !== reaction.id), reaction] })), event.at);
@@ -107,9 +108,9 @@ function applyToThread(entry: BaseThread, event: StreamEvent): BaseThread {
   }
 }
 
-/** A thread whose comments have changed. The server counts them, and sets the time of the last change, in the same way. */
-function withComments({ thread }: BaseThread, comments: readonly Comment[], at: string): BaseThread {
-  return { thread: { ...thread, commentCount: comments.length, updatedAt: at > thread.updatedAt ? at : thread.updatedAt }, comments };
+/** A thread whose comments have changed. The server counts them, without those that were never published, and sets the time of the last change, in the same way. */
+function withComments({ thread }: BaseThread, comments: readonly Comment[], at = ''): BaseThread {
+  return { thread: { ...thread, commentCount: comments.filter((comment) => comment.published ?? !comment.status).length, updatedAt: at > thread.updatedAt ? at : thread.updatedAt }, comments };
 }
 
 function putComment(comments: readonly Comment[], comment: Comment): readonly Comment[] {

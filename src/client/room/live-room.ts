@@ -182,6 +182,8 @@ export class LiveRoom implements CollabRoom {
   /** An event of the environment. */
   receive(event: StreamEvent): void {
     if (!this.#active || event.roomId !== this.roomId) return;
+    // A moderator hears of the content of others, too: nobody but its author sees it in the room.
+    if (event.userId && event.userId !== this.#deps.writer().userId) return;
     this.#buffer?.push(event);
     if (!this.#threads.apply(event)) return;
     this.#deps.users.want(usersOf(event));
@@ -265,8 +267,8 @@ export class LiveRoom implements CollabRoom {
     try {
       const reply = (await this.#deps.requests.request(type, { ...data, [key]: await this.#idOf(id) }, { durable: true, repeated })) as Record<string, unknown> | null;
       const record = reply === null ? await stored?.() : reply[type.replace(/\..*/, '')];
-      // A held record is shown to nobody until a moderator approves it, and then by its event. Without subscribers there are no events.
-      if ((record as { status?: string } | undefined)?.status === 'held' || !this.#active || write.threadId === '') this.#threads.cancel(write);
+      // Without subscribers there are no events.
+      if (!this.#active || write.threadId === '') this.#threads.cancel(write);
       else this.#threads.confirm(write, record);
       return record as T;
     } catch (error) {

@@ -7,13 +7,16 @@ import type { CollabError } from '../errors.ts';
 /** A change of a record that the server has not confirmed yet. */
 export type PendingChange = 'create' | 'update' | 'delete';
 
-/** A comment, as the server has it with the unconfirmed changes of this session applied. */
+/**
+ * A comment, as the server has it with the unconfirmed changes of this session applied. One of this user that waits for a
+ * moderator has the status `held`; with a held edit, `published` is what others see.
+ */
 export interface RoomComment extends Comment {
   /** Null once the server has confirmed everything. A comment with `delete` is no longer in the snapshot. */
   readonly pending: Exclude<PendingChange, 'delete'> | null;
 }
 
-/** A thread with its comments, oldest first. `commentCount` counts them. */
+/** A thread with its comments, oldest first. `commentCount` counts them, without those that were never published. */
 export interface RoomThread extends Thread {
   readonly comments: readonly RoomComment[];
   /** `create` until the server has confirmed the thread, `update` while it is being resolved or reopened, else null. */

@@ -40,8 +40,13 @@ export function requireAuthor(actor: Actor, authorId: string, what: 'comment' | 
 
 /** Throws `forbidden` unless the actor may moderate: users with the role `moderator`, and keys of the scopes `moderate` and `full`. */
 export function requireModerator(actor: Actor): void {
-  if (actor.kind === 'user' ? actor.role === 'moderator' : actor.scope !== 'read') return;
+  if (isModerator(actor)) return;
   throw forbidden('This needs a secret key of the scope moderate or full, or a user token with the role moderator');
+}
+
+/** Whether the actor may moderate, within its rooms, and so see what the events about moderation say. */
+export function isModerator(actor: Actor): boolean {
+  return actor.kind === 'user' ? actor.role === 'moderator' : actor.scope !== 'read';
 }
 
 /** Throws `forbidden` unless the actor is a backend; for `write` its key must have the scope `full`. */

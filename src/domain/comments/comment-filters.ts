@@ -78,18 +78,29 @@ export async function filterEdit(ctx: Context, filters: Filters, { actor, commen
   const { id: threadId, roomId } = parseThread(thread);
   requireChange(actor, roomId);
   requireAuthor(actor, current.userId, 'comment');
-  const before: DraftComment = { userId: current.userId, body: current.body, mentions: current.mentions, metadata: current.metadata, attachmentIds: current.attachments.map(({ id }) => id) };
+  const { patch: edited, hold } = await filterChange(filters, { actor, roomId, before: current, patch, limits });
+  return { patch: edited, held: hold === null ? null : { roomId, threadId, hold } };
+}
+
+/** An edit of a comment, with the comment before it. */
+export interface Change extends Omit<Edit, 'commentId'> {
+  readonly roomId: string;
+  readonly before: Comment;
+}
+
+/** Runs the filters on an edit, and returns it with their changes and, if one holds it, why. Throws `content_rejected`. */
+export async function filterChange(filters: Filters, { actor, roomId, before: { id: commentId, threadId, userId, body, mentions, metadata, attachments }, patch, limits }: Change): Promise<{ patch: CommentPatch; hold: Hold | null }> {
+  const before: DraftComment = { userId, body, mentions, metadata, attachmentIds: attachments.map(({ id }) => id) };
   const comment: DraftComment = {
-    userId: current.userId,
+    userId,
     body: patch.body,
     mentions: patch.mentions ?? before.mentions,
     metadata: patch.metadata ?? before.metadata,
     attachmentIds: patch.attachmentIds ?? before.attachmentIds,
   };
   const { fields, hold } = await filterContent(filters, 'comment.update', actor, { roomId, threadId, commentId, before, comment }, checkWith(limits));
-  const { mentions = patch.mentions, ...rest } = fields;
-  const edited: CommentPatch = { ...patch, ...rest, ...(mentions === undefined ? {} : { mentions: [...checkMentions(mentions, limits)] }) };
-  return { patch: edited, held: hold === null ? null : { roomId, threadId, hold } };
+  const { mentions: filtered = patch.mentions, ...rest } = fields;
+  return { patch: { ...patch, ...rest, ...(filtered === undefined ? {} : { mentions: [...checkMentions(filtered, limits)] }) }, hold };
 }
 
 /**

@@ -23,7 +23,8 @@ import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type P
 import { readPage } from '../lists/paging.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
 import { requireFreeCommentId } from '../moderation/free-ids.ts';
-import { holdWrite, withdrawEdit } from '../moderation/held-write.ts';
+import { editHeld, findOwnHeld, onHeldEdit, replaceHeldEdit, withdrawHeld } from '../moderation/held-edit.ts';
+import { holdWrite } from '../moderation/held-write.ts';
 import { recordModeration } from '../moderation/record-moderation.ts';
 import { removeItemsAbout } from '../moderation/queue.ts';
 import { touchRoom } from '../rooms/rooms.ts';
@@ -98,12 +99,13 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
 
 /**
  * Changes the text of a comment, and its mentions, attachments and metadata if given, and returns `{"comment":…}`.
- * `input` is the parsed JSON body. Filters may change or hold it. Throws `forbidden`, `invalid_request`, `comment_not_found`,
- * `unknown_attachment`, `attachment_linked`, `content_rejected`.
+ * `input` is the parsed JSON body. Filters may change or hold it. The author and backends may edit a held comment too, which
+ * stays held. Throws `forbidden`, `invalid_request`, `comment_not_found`, `unknown_attachment`, `attachment_linked`,
+ * `content_rejected`.
  */
 export async function editComment(ctx: Context, actor: Actor, commentId: string, input: unknown): Promise<string> {
   requireChange(actor);
-  await requireCommentAccess(ctx, actor, commentId);
+  if ((await findOwnHeld(ctx.store, actor, commentId)) === undefined) await requireCommentAccess(ctx, actor, commentId);
   const limits = limitsOf(actor.environment);
   const given = validate(commentPatch, input);
   const attachmentIds = given.attachmentIds === undefined ? undefined : checkAttachmentIds(given.attachmentIds, limits);
@@ -111,7 +113,10 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
   checkBody(given.body, limits, attachmentIds === undefined ? 1 : attachmentIds.length);
   const mentions = given.mentions === undefined ? undefined : checkMentions(given.mentions, limits);
   if (given.metadata !== undefined) checkMetadata(given.metadata, limits);
-  const checked: CommentPatch = { ...given, ...(mentions === undefined ? {} : { mentions: [...mentions] }), ...(attachmentIds === undefined ? {} : { attachmentIds: [...attachmentIds] }) };
+  const valid: CommentPatch = { ...given, ...(mentions === undefined ? {} : { mentions: [...mentions] }), ...(attachmentIds === undefined ? {} : { attachmentIds: [...attachmentIds] }) };
+  const heldText = await editHeld(ctx, actor, commentId, valid, limits);
+  if (heldText !== undefined) return heldText;
+  const checked = await onHeldEdit(ctx.store, actor, commentId, valid);
   const filters = filtersFor(ctx, actor, 'comment.update');
   const { patch, held } = filters === undefined ? { patch: checked, held: null } : await filterEdit(ctx, filters, { actor, commentId, patch: checked, limits });
   if (held !== null) return (await holdWrite(ctx, actor, { kind: 'comment.update', roomId: held.roomId, threadId: held.threadId, commentId, patch }, held.hold, null)).body;
@@ -122,7 +127,7 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
       requireChange(actor, thread.roomId);
       requireAuthor(actor, comment.userId, 'comment');
       const now = await nextTimeInThread(ctx, partition);
-      const linked = await withAttachments(tx, actor, comment, attachmentIds);
+      const linked = await withAttachments(tx, actor, comment, checked.attachmentIds);
       checkBody(patch.body, limits, linked.attachments.length);
       const edited: Comment = {
         ...linked,
@@ -131,7 +136,7 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
         metadata: patch.metadata ?? comment.metadata,
         editedAt: timestamp(now),
       };
-      await withdrawEdit(tx, environmentId, commentId, edited.attachments.map(({ id }) => id));
+      await replaceHeldEdit(tx, actor, commentId, edited.attachments.map(({ id }) => id), now);
       await recordModeration(ctx, tx, actor, comment.userId, { action: 'comment.update', target: { kind: 'comment', id: commentId } });
       const text = replaceComment(tx, actor, { location: { partition, key }, roomId: thread.roomId, comment: edited, now });
       return `{"comment":${text}}`;
@@ -140,11 +145,12 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
 }
 
 /**
- * Deletes a comment, and its thread too if it was the last comment, and returns `{"deleted":true}`.
- * Throws `forbidden`, `comment_not_found`.
+ * Deletes a comment, and its thread too if it was the last comment, and returns `{"deleted":true}`. The author and backends may
+ * withdraw a held comment with it. Throws `forbidden`, `comment_not_found`.
  */
 export async function deleteComment(ctx: Context, actor: Actor, commentId: string): Promise<string> {
   requireChange(actor);
+  if (await withdrawHeld(ctx, actor, 'comment', commentId)) return DELETED;
   await requireCommentAccess(ctx, actor, commentId);
   const environmentId = actor.environment.id;
   const location = await requireLocation(ctx.store, environmentId, commentId);
@@ -159,7 +165,7 @@ export async function removeComment(ctx: Context, tx: Transaction, actor: Actor,
   requireAuthor(actor, comment.userId, 'comment');
   const now = await nextTimeInThread(ctx, partition);
   const at = timestamp(now);
-  await removeItemsAbout(tx, environmentId, { roomId: thread.roomId, threadId: thread.id, commentId });
+  await removeItemsAbout(tx, actor, { roomId: thread.roomId, threadId: thread.id, commentId }, now);
   await recordModeration(ctx, tx, actor, comment.userId, { action: 'comment.delete', target: { kind: 'comment', id: commentId } });
   const deletions = Number((await tx.get(partition, DELETIONS_KEY)) ?? 0);
   // Deletions conflict with each other, so the count can only have grown since this read. The count is read in the transaction

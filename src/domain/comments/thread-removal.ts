@@ -24,7 +24,7 @@ export async function removeThread(tx: Transaction, actor: Actor, thread: Thread
   const environmentId = actor.environment.id;
   const partition = threadRecordsOf(environmentId, thread.id);
   await tx.get(partition, STATS_KEY);
-  await removeItemsAbout(tx, environmentId, { roomId: thread.roomId, threadId: thread.id });
+  await removeItemsAbout(tx, actor, { roomId: thread.roomId, threadId: thread.id }, now);
   await deleteComments(tx, environmentId, partition, await tx.range(partition, { prefix: COMMENT_PREFIX }));
   for (const key of [THREAD_KEY, STATS_KEY, DELETIONS_KEY]) tx.delete(partition, key);
   tx.delete(roomRecordsOf(environmentId, thread.roomId), threadKey(thread.createdAt, thread.id));

@@ -8,20 +8,23 @@ import type { EventType } from '../../model/event.ts';
 import type { Limits } from '../../model/environments/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import { parseThreadStats, type Position, presentThread, ThreadCreateSchema, ThreadPatchSchema, type ThreadRecord } from '../../model/thread.ts';
-import { actorUserId, requireAuthor, requireChange, requireRead, requireWrite } from '../access/access.ts';
+import { actorUserId, requireAuthor, requireChange, requireRead, requireRoomAccess, requireWrite } from '../access/access.ts';
 import { withAttachments } from '../files/attachments.ts';
 import { checkRoomId, checkMetadata, checkPosition } from '../input/bounds.ts';
 import { commentOf, type ThreadDraft, validateCommentDraft } from './comment-draft.ts';
 import { filterNewThread, filterResolution } from './comment-filters.ts';
 import { newLocation } from './comment-location.ts';
 import { insertThread, renderCreatedThread } from './comment-writing.ts';
+import { heldThreadText, threadTextWithHeld } from './held-view.ts';
 import { newThreadRecord } from './new-thread.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { filtersFor } from '../filtering.ts';
 import { type Idempotency, withIdempotency, type IdempotentResponse } from '../idempotency.ts';
+import { withdrawHeld } from '../moderation/held-edit.ts';
 import { holdWrite } from '../moderation/held-write.ts';
+import { ownHeld } from '../moderation/own-held.ts';
 import { recordModeration } from '../moderation/record-moderation.ts';
 import { isUnfilteredFirstPage, type ListQuery, type Page } from '../lists/list-query.ts';
 import { MAX_PAGE_CHARS, readPage, type TextBound } from '../lists/paging.ts';
@@ -84,14 +87,21 @@ const threadBound: TextBound = {
 };
 
 /**
- * A thread with all its comments: `{"thread":…,"comments":[…]}`. Throws `forbidden`, `thread_not_found`, and the error of
- * `bound`.
+ * A thread with all its comments: `{"thread":…,"comments":[…]}`. A user also sees what they have written in it and moderators
+ * hold, with `status: "held"`, as far as it fits. Throws `forbidden`, `thread_not_found`, and the error of `bound`.
  */
 export async function getThread(ctx: Context, actor: Actor, threadId: string, bound = threadBound): Promise<string> {
   requireRead(actor);
   await requireThreadAccess(ctx, actor, threadId);
   const environmentId = actor.environment.id;
   const partition = threadPartition(environmentId, threadId);
+  // Read first: what is approved in between is in both, and not in neither.
+  const held = (await ownHeld(ctx, actor)).filter((item) => item.threadId === threadId);
+  const heldThread = held.find(({ kind }) => kind === 'thread');
+  if (heldThread !== undefined && (await ctx.store.get(partition, THREAD_KEY)) === undefined) {
+    requireRoomAccess(actor, heldThread.roomId);
+    return heldThreadText(heldThread);
+  }
   // A thread that is too long is cached as null, or each request would read up to the bound again.
   const whole = await ctx.store.cached(`thread ${bound.maxChars} ${partition}`, [partition], async () => {
     const { text } = await threadView(ctx, environmentId, threadId);
@@ -99,7 +109,7 @@ export async function getThread(ctx: Context, actor: Actor, threadId: string, bo
     return comments === null ? null : `{"thread":${text},"comments":${comments}}`;
   });
   if (whole === null) throw bound.tooLong();
-  return whole;
+  return held.length === 0 ? whole : threadTextWithHeld(whole, held, bound.maxChars);
 }
 
 /**
@@ -180,10 +190,14 @@ function changedThread(record: ThreadRecord, { resolved, metadata, position }: T
   return { changed, types };
 }
 
-/** Deletes a thread with all its comments and returns `{"deleted":true}`. Throws `forbidden`, `thread_not_found`. */
+/**
+ * Deletes a thread with all its comments and returns `{"deleted":true}`. The author and backends may withdraw a held thread with
+ * it. Throws `forbidden`, `thread_not_found`.
+ */
 export async function deleteThread(ctx: Context, actor: Actor, threadId: string): Promise<string> {
   requireChange(actor);
   const partition = threadPartition(actor.environment.id, threadId);
+  if (await withdrawHeld(ctx, actor, 'thread', threadId)) return DELETED;
   await threadLocks.run(partition, () =>
     ctx.store.transact(async (tx) => {
       const record = parseThread(await tx.get(partition, THREAD_KEY));

@@ -1,8 +1,8 @@
 import { yieldToEventLoop } from '../../lib/concurrency/event-loop.ts';
 import { invalidField } from '../../model/errors.ts';
-import { receiverOfEvent, roomOfEvent } from '../../model/event.ts';
+import { isModerationEvent, receiverOfEvent, roomOfEvent } from '../../model/event.ts';
 import { inScope } from '../../model/room.ts';
-import { requireRead } from '../access/access.ts';
+import { isModerator, requireRead } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
 import { MAX_PAGE_CHARS } from '../lists/paging.ts';
@@ -78,10 +78,13 @@ async function readVisible({ store }: Context, actor: Actor, since: number, limi
 
 /**
  * Whether an actor may see a rendered event. An actor confined to rooms sees only events that belong to one of its rooms, so none
- * about users. A user does not see events that only another user, or only backends, may receive.
+ * about users. A user does not see events that only another user, or only backends, may receive. Events about moderation are for
+ * the author of the content and for who may moderate.
  */
 export function canSeeEvent(actor: Actor, event: string): boolean {
-  if (actor.kind === 'user') {
+  const moderates = isModerationEvent(event) && isModerator(actor);
+  if (actor.kind === 'backend' && isModerationEvent(event) && !moderates) return false;
+  if (actor.kind === 'user' && !moderates) {
     const receiver = receiverOfEvent(event);
     if (receiver !== null && receiver !== actor.userId) return false;
   }

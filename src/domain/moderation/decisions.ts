@@ -2,7 +2,7 @@ import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { Comment } from '../../model/comment.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
-import { type ContentRejected, type ModerationItem, RejectionSchema } from '../../model/moderation.ts';
+import { type ModerationItem, RejectionSchema } from '../../model/moderation.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { requireModerator } from '../access/access.ts';
@@ -14,13 +14,13 @@ import { removeComment } from '../comments/comments.ts';
 import { nextTimeInRoom, nextTimeInThread } from '../comments/thread-time.ts';
 import { parseThread } from '../comments/thread-view.ts';
 import type { Context } from '../context.ts';
-import { emitChange } from '../events/emit.ts';
 import { releaseAttachments, removeAttachments, removeHeldAttachments } from '../files/attachments.ts';
 import { checkBody } from '../input/bounds.ts';
 import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 import { escapeId, roomRecordsOf, THREAD_KEY, threadRecordsOf, usersOf } from '../records/partitions.ts';
 import { requireItem } from './items.ts';
+import { emitApproved, emitRejected } from './notices.ts';
 import { putItem, replaceItem } from './queue.ts';
 
 const rejectionInput = new InputSchema(RejectionSchema);
@@ -37,8 +37,10 @@ export async function approveItem(ctx: Context, actor: Actor, itemId: string, id
     const item = await requireItem(tx, actor, itemId);
     if (item.state === 'approved') return decision(item);
     requireUndecided(item);
-    const approved: ModerationItem = { ...item, ...decidedBy(ctx, actor), state: 'approved', comment: null, thread: null };
+    const comment = item.kind === 'report' ? item.comment : null;
+    const approved: ModerationItem = { ...item, ...decidedBy(ctx, actor), state: 'approved', comment, thread: null };
     replaceItem(tx, actor.environment.id, item, approved);
+    emitApproved(tx, actor, item, ctx.clock.now());
     await publish(ctx, tx, actor, item);
     await recordDecision(ctx, tx, actor, 'moderation.approve', item);
     return decision(approved);
@@ -69,17 +71,10 @@ export async function rejectItem(ctx: Context, actor: Actor, itemId: string, inp
       await removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? []);
       replaceItem(tx, environmentId, item, rejected);
     }
-    emitRejection(ctx, tx, actor, item, reason);
+    emitRejected(tx, actor, item, ctx.clock.now(), reason);
     await recordDecision(ctx, tx, actor, 'moderation.reject', item);
     return decision(rejected);
   });
-}
-
-/** Tells the author of rejected content why. Who decided is for moderators only. */
-function emitRejection({ clock }: Context, tx: Transaction, { environment, via }: Actor, { id, kind, roomId, threadId, commentId, userId }: ModerationItem, reason: string): void {
-  const now = clock.now();
-  const data: ContentRejected = { itemId: id, kind, roomId, threadId, commentId, userId, reason, decidedAt: timestamp(now) };
-  emitChange(tx, environment, { type: 'moderation.rejected', at: now, roomId, threadId, receiverId: userId, userId: null, via, data: JSON.stringify(data) });
 }
 
 /** Writes held content; no effect for a report. */
@@ -102,7 +97,7 @@ async function publishComment(ctx: Context, tx: Transaction, author: Actor, held
   if (record === undefined) throw new CollabError('thread_not_found', 'The thread of the comment was deleted. Reject the item');
   const now = await nextTimeInThread(ctx, partition);
   const location = newLocation(tx, environmentId, held.threadId, now, held.id);
-  insertComment(tx, author, { location, roomId: parseThread(record).roomId, comment: { ...held, createdAt: timestamp(now) }, now });
+  insertComment(tx, author, { location, roomId: parseThread(record).roomId, comment: { ...held, createdAt: timestamp(now), editedAt: null }, now });
 }
 
 async function publishThread(ctx: Context, tx: Transaction, author: Actor, held: ThreadRecord, first: Comment): Promise<void> {
@@ -111,7 +106,7 @@ async function publishThread(ctx: Context, tx: Transaction, author: Actor, held:
   const now = await nextTimeInRoom(ctx, roomRecordsOf(environmentId, held.roomId));
   const at = timestamp(now);
   const location = newLocation(tx, environmentId, held.id, now, first.id);
-  await insertThread(tx, author, { record: { ...held, createdAt: at, updatedAt: at }, location, comment: { ...first, createdAt: at }, now });
+  await insertThread(tx, author, { record: { ...held, createdAt: at, updatedAt: at }, location, comment: { ...first, createdAt: at, editedAt: null }, now });
 }
 
 async function publishEdit(ctx: Context, tx: Transaction, author: Actor, held: Comment): Promise<void> {

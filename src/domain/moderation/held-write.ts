@@ -15,14 +15,16 @@ import { newThreadRecord } from '../comments/new-thread.ts';
 import { nextTimeInThread } from '../comments/thread-time.ts';
 import { parseThread } from '../comments/thread-view.ts';
 import type { Context } from '../context.ts';
-import { removeHeldAttachments, withHeldAttachments } from '../files/attachments.ts';
+import { withHeldAttachments } from '../files/attachments.ts';
 import type { Hold } from '../filtering.ts';
 import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { checkBody } from '../input/bounds.ts';
 import { THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { requireFreeCommentId } from './free-ids.ts';
-import { deleteItem, findOpenItem, putItem } from './queue.ts';
+import { isSameContent, takeHeldEdit } from './held-edit.ts';
+import { emitGone, emitHeld, heldView } from './notices.ts';
+import { findOpenItem, putItem } from './queue.ts';
 
 /** A validated write that a filter holds, with the changes of the filters before it. */
 export type HeldWrite =
@@ -58,19 +60,23 @@ async function holdComment(ctx: Context, tx: Transaction, actor: Actor, { thread
   if (draft.id !== undefined) await requireFreeCommentId(tx, environmentId, draft.id);
   const now = await nextTimeInThread(ctx, partition);
   const comment = await heldComment(tx, actor, draft, threadId, now);
-  putItem(tx, environmentId, newItem(actor, 'comment', { roomId, comment, thread: null, now }, hold));
-  return renderHeld(comment);
+  const item = newItem(actor, 'comment', { roomId, comment, thread: null, now }, hold);
+  putItem(tx, environmentId, item);
+  emitHeld(tx, actor, item, heldView(comment), now, null);
+  return JSON.stringify(heldView(comment));
 }
 
 async function holdThread(ctx: Context, tx: Transaction, actor: Actor, { roomId, draft }: Held<'thread.create'>, hold: Hold): Promise<string> {
   const { record: thread, now } = await newThreadRecord(ctx, tx, actor, roomId, draft);
   const comment = await heldComment(tx, actor, { ...draft.first, id: undefined, metadata: {} }, thread.id, now);
-  putItem(tx, actor.environment.id, newItem(actor, 'thread', { roomId, comment, thread, now }, hold));
-  const response = renderCreatedThread(presentThread(thread, { commentCount: 1, updatedAt: thread.updatedAt }), renderHeld(comment));
+  const item = newItem(actor, 'thread', { roomId, comment, thread, now }, hold);
+  putItem(tx, actor.environment.id, item);
+  emitHeld(tx, actor, item, heldView(comment), now, null);
+  const response = renderCreatedThread(presentThread(thread, { commentCount: 1, updatedAt: thread.updatedAt }), JSON.stringify(heldView(comment)));
   return `${response.slice(0, -2)},"status":"held"}}`;
 }
 
-/** Holds an edit in place of an earlier held one. */
+/** Holds an edit in place of an earlier held one. What changes nothing is not held: it withdraws that one if it is the published text. */
 async function holdEdit(ctx: Context, tx: Transaction, actor: Actor, { commentId, patch }: Held<'comment.update'>, hold: Hold): Promise<string> {
   const environmentId = actor.environment.id;
   const location = await findLocation(tx, environmentId, commentId);
@@ -84,17 +90,17 @@ async function holdEdit(ctx: Context, tx: Transaction, actor: Actor, { commentId
   const linked = await withHeldAttachments(tx, actor, current, patch.attachmentIds);
   checkBody(patch.body, limitsOf(actor.environment), linked.attachments.length);
   const edited: Comment = { ...linked, body: patch.body, mentions: patch.mentions ?? current.mentions, metadata: patch.metadata ?? current.metadata, editedAt: timestamp(now) };
-  await withdrawEdit(tx, environmentId, commentId, edited.attachments.map(({ id }) => id));
-  putItem(tx, environmentId, newItem(actor, 'edit', { roomId, comment: edited, thread: null, now }, hold));
-  return renderHeld(edited);
-}
-
-/** Removes the held edit of a comment, if there is one, because a later edit takes its place. `kept` are the ids of files that this edit links. */
-export async function withdrawEdit(tx: Transaction, environmentId: string, commentId: string, kept: readonly string[]): Promise<void> {
-  const item = await findOpenItem(tx, environmentId, 'edit', commentId);
-  if (item === undefined) return;
-  deleteItem(tx, environmentId, item);
-  await removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? [], kept);
+  const held = (await findOpenItem(tx, environmentId, 'edit', commentId))?.comment;
+  if (held !== undefined && held !== null && isSameContent(edited, held)) return JSON.stringify(heldView(held, current));
+  const earlier = await takeHeldEdit(tx, environmentId, commentId, edited.attachments.map(({ id }) => id));
+  if (isSameContent(edited, current)) {
+    if (earlier !== undefined) emitGone(tx, actor, earlier, now, 'withdrawn');
+    return text;
+  }
+  const item = newItem(actor, 'edit', { roomId, comment: edited, thread: null, now }, hold);
+  putItem(tx, environmentId, item);
+  emitHeld(tx, actor, item, heldView(edited, current), now, earlier?.id ?? null);
+  return JSON.stringify(heldView(edited, current));
 }
 
 async function heldComment(tx: Transaction, actor: Actor, draft: CommentDraft, threadId: string, now: number): Promise<Comment> {
@@ -130,8 +136,4 @@ function newItem(actor: Actor, kind: ModerationKind, { roomId, comment, thread, 
     decidedBy: null,
     rejection: null,
   };
-}
-
-function renderHeld(comment: Comment): string {
-  return JSON.stringify({ ...comment, status: 'held' });
 }

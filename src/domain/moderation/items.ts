@@ -66,7 +66,8 @@ export async function listHeldOf(ctx: Context, actor: Actor, userId: string, que
     partition: moderationIndexOf(environmentId),
     prefix: authorPrefix(userId),
     load: async ({ value }) => (await findItem(ctx.store, environmentId, value)) ?? null,
-    matches: (item) => item.comment !== null && isReachable(actor, item),
+    // Who reported what is for moderators, until they have decided that it goes.
+    matches: (item) => item.comment !== null && (item.kind !== 'report' || item.state === 'rejected') && isReachable(actor, item),
     updatedAt: ({ decidedAt, createdAt }) => decidedAt ?? createdAt,
     text: renderForAuthor,
   });

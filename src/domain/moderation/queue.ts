@@ -3,8 +3,10 @@ import { ID_PATTERN } from '../../model/id.ts';
 import { CollabError } from '../../model/errors.ts';
 import type { ModerationItem } from '../../model/moderation.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
+import type { Actor } from '../access/actor.ts';
 import { removeHeldAttachments } from '../files/attachments.ts';
 import { moderationIndexOf, moderationOf, reportsOf } from '../records/partitions.ts';
+import { emitGone } from './notices.ts';
 
 /** The most items of held content that wait for a decision in an environment, and of one user. */
 const MAX_HELD = 10_000;
@@ -87,6 +89,31 @@ export async function findOpenItem(reader: Pick<Reader, 'get'>, environmentId: s
   return itemId === undefined ? undefined : findItem(reader, environmentId, itemId);
 }
 
+/** The undecided item of a held thread. */
+export async function findHeldThread(reader: Pick<Reader, 'get'>, environmentId: string, threadId: string): Promise<ModerationItem | undefined> {
+  const itemId = await reader.get(moderationIndexOf(environmentId), threadIdKey(threadId));
+  return itemId === undefined ? undefined : findItem(reader, environmentId, itemId);
+}
+
+/** Whether the environment holds any content. */
+export async function hasHeldItems(reader: Pick<Reader, 'get'>, environmentId: string): Promise<boolean> {
+  return (await reader.get(moderationIndexOf(environmentId), HELD_COUNT_KEY)) !== undefined;
+}
+
+/** The held items of an author, oldest first. Reads nothing else of the author's than the ids of what was decided within 30 days. */
+export async function listHeldItems(reader: Reader, environmentId: string, userId: string): Promise<readonly ModerationItem[]> {
+  const index = moderationIndexOf(environmentId);
+  const count = Number((await reader.get(index, userCountKey(userId))) ?? 0);
+  if (count === 0) return [];
+  const items: ModerationItem[] = [];
+  for (const { value: itemId } of await reader.range(index, { prefix: authorPrefix(userId) })) {
+    const key = await reader.get(index, idKey(itemId));
+    const text = key?.startsWith(statePrefix('held')) === true ? await reader.get(moderationOf(environmentId), key) : undefined;
+    if (text !== undefined) items.push(JSON.parse(text) as ModerationItem);
+  }
+  return items;
+}
+
 /** Whether held content has this id of a comment, or of a thread. */
 export async function isReserved(tx: Transaction, environmentId: string, kind: 'comment' | 'thread', id: string): Promise<boolean> {
   return (await tx.get(moderationIndexOf(environmentId), kind === 'thread' ? threadIdKey(id) : commentKey({ kind, commentId: id }))) !== undefined;
@@ -99,34 +126,47 @@ export interface ModerationTarget {
   readonly commentId?: string;
 }
 
-/** Removes all items about something that is deleted in the same transaction, with their files and reports. */
-export async function removeItemsAbout(tx: Transaction, environmentId: string, { roomId, threadId, commentId }: ModerationTarget): Promise<void> {
+/**
+ * Removes all items about something that is deleted in the same transaction, with their files and reports, and tells the authors
+ * of what is held. `now` is the time of the deletion, in milliseconds since the epoch.
+ */
+export async function removeItemsAbout(tx: Transaction, actor: Actor, { roomId, threadId, commentId }: ModerationTarget, now: number): Promise<void> {
+  const environmentId = actor.environment.id;
   const index = moderationIndexOf(environmentId);
   if ((await tx.get(index, roomCountKey(roomId))) === undefined) return;
   const within = [threadId, commentId].filter((id) => id !== undefined).map((id) => `${id}/`);
-  for (const { value: itemId } of await tx.range(index, { prefix: roomPrefix(roomId) + within.join('') })) await removeItem(tx, environmentId, itemId);
+  for (const { value: itemId } of await tx.range(index, { prefix: roomPrefix(roomId) + within.join('') })) {
+    const item = await removeItem(tx, environmentId, itemId);
+    if (item?.state === 'held') emitGone(tx, actor, item, now, 'deleted');
+  }
 }
 
-/** Removes the held and rejected content of a user who is erased in the same transaction, with its files. */
-export async function removeItemsBy(tx: Transaction, environmentId: string, userId: string): Promise<void> {
+/** Removes the held and rejected content of a user who is erased at `now` in the same transaction, with its files. */
+export async function removeItemsBy(tx: Transaction, actor: Actor, userId: string, now: number): Promise<void> {
+  const environmentId = actor.environment.id;
   const index = moderationIndexOf(environmentId);
   await tx.get(index, userCountKey(userId));
   for (const { value: itemId } of await tx.range(index, { prefix: authorPrefix(userId) })) {
     const item = await findItem(tx, environmentId, itemId);
-    if (item !== undefined && item.kind !== 'report') await removeItem(tx, environmentId, itemId);
+    if (item === undefined || item.kind === 'report') continue;
+    await removeItem(tx, environmentId, itemId);
+    if (item.state === 'held') emitGone(tx, actor, item, now, 'deleted');
   }
 }
 
-/** Removes an item with its files and reports. */
-export async function removeItem(tx: Transaction, environmentId: string, itemId: string): Promise<void> {
+/** Removes an item with its files and reports, and returns it. */
+export async function removeItem(tx: Transaction, environmentId: string, itemId: string): Promise<ModerationItem | undefined> {
   const item = await findItem(tx, environmentId, itemId);
-  if (item === undefined) return;
+  if (item === undefined) return undefined;
   deleteItem(tx, environmentId, item);
-  await removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? []);
-  if (item.kind !== 'report') return;
+  if (item.kind !== 'report') {
+    await removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? []);
+    return item;
+  }
   const open = await findOpenItem(tx, environmentId, 'report', item.commentId);
-  if (open !== undefined && open.id !== itemId) return;
+  if (open !== undefined && open.id !== itemId) return item;
   for (const { key } of await tx.range(reportsOf(environmentId), { prefix: `${item.commentId}/` })) tx.delete(reportsOf(environmentId), key);
+  return item;
 }
 
 /** The key of a report in `reportsOf`. `reporter` is unique among users and keys. */

@@ -1,6 +1,7 @@
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
+import type { Comment } from '../../model/comment.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
 import { type ModerationItem, type Report, ReportCreateSchema } from '../../model/moderation.ts';
 import { actorKey, requireChange, userKey } from '../access/access.ts';
@@ -12,6 +13,7 @@ import { checkId } from '../input/bounds.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 import { reportsOf } from '../records/partitions.ts';
 import { requireKnownAuthor } from '../users/users.ts';
+import { emitReported } from './notices.ts';
 import { findOpenItem, putItem, replaceItem, reportKey } from './queue.ts';
 
 const reportInput = new InputSchema(ReportCreateSchema);
@@ -41,21 +43,26 @@ export async function reportComment(ctx: Context, actor: Actor, commentId: strin
     const text = JSON.stringify(report);
     tx.put(reportsOf(environmentId), key, text);
     const item = await findOpenItem(tx, environmentId, 'report', commentId);
-    if (item === undefined) putItem(tx, environmentId, reportItem(actor, { roomId: thread.roomId, threadId: thread.id, commentId, userId: comment.userId }, now));
-    else replaceItem(tx, environmentId, item, { ...item, reports: item.reports + 1 });
+    const counted = item === undefined ? reportItem(actor, thread.roomId, comment, now) : { ...item, reports: item.reports + 1 };
+    if (item === undefined) putItem(tx, environmentId, counted);
+    else replaceItem(tx, environmentId, item, counted);
+    emitReported(tx, actor, counted, counted.comment ?? comment, now);
     return { status: 201, body: `{"report":${text}}` };
   });
 }
 
-function reportItem({ via }: Actor, about: Pick<ModerationItem, 'roomId' | 'threadId' | 'commentId' | 'userId'>, now: number): ModerationItem {
+function reportItem({ via }: Actor, roomId: string, comment: Comment, now: number): ModerationItem {
   return {
     id: newId('mod_', now),
     kind: 'report',
     state: 'reported',
-    ...about,
+    roomId,
+    threadId: comment.threadId,
+    commentId: comment.id,
+    userId: comment.userId,
     plugin: null,
     reason: null,
-    comment: null,
+    comment,
     thread: null,
     keyId: null,
     via,

@@ -106,7 +106,7 @@ async function deleteThreads(ctx: Context, tx: Transaction, actor: Actor, deleti
     removed.push(threadId);
     if (!thread.resolved) open++;
   }
-  await removeItemsAbout(tx, environmentId, { roomId });
+  await removeItemsAbout(tx, actor, { roomId }, now);
   for (let from = 0; from < removed.length; from += THREADS_PER_REMOVAL) {
     const removal: ThreadRemoval = removed.slice(from, from + THREADS_PER_REMOVAL);
     tx.put(removals, newId('rm_', now), JSON.stringify(removal));

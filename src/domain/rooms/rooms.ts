@@ -12,8 +12,10 @@ import type { Context } from '../context.ts';
 import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type Page, parseListQuery } from '../lists/list-query.ts';
 import { MAX_PAGE_CHARS, readPage, type TextBound, type TextPage } from '../lists/paging.ts';
 import { ROOM_KEY, roomKey, roomRecordsOf, roomsOf, STATS_KEY, unescapeId } from '../records/partitions.ts';
+import { roomTextWithHeld } from '../comments/held-view.ts';
 import { threadList } from '../comments/thread-list.ts';
 import { commentsText, threadPartition, type ThreadView } from '../comments/thread-view.ts';
+import { ownHeld } from '../moderation/own-held.ts';
 import { countWrite } from '../quotas/usage.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
@@ -55,6 +57,8 @@ const allThreads = parseListQuery(new URLSearchParams(), 'threads');
 
 /**
  * A room with a page of its threads, newest first by default: `{"room":…,"threads":[…]}`, with `nextCursor` if there are more.
+ * A user also sees what they have written in it and moderators hold, with `status: "held"`, as far as it fits: held threads are
+ * on the first page, beyond its `limit`.
  * Throws `forbidden`, `invalid_request`, `room_not_found`, `invalid_cursor`, `payload_too_large` for a thread that is longer
  * than a page, and the error of `bound`.
  */
@@ -71,13 +75,19 @@ export async function getRoom(ctx: Context, actor: Actor, roomId: string, { incl
     const whole = includeComments ? { ...list, text: withComments(ctx, environmentId) } : list;
     return readPage(ctx.store, query, limits.listHardCap, { ...whole, bound, head: `{"room":${view?.text ?? JSON.stringify(unusedRoom(roomId))},"threads":` });
   };
-  if (!isUnfilteredFirstPage(query)) return read();
+  // Read first: what is approved in between is in both, and not in neither.
+  const held = (await ownHeld(ctx, actor)).filter((item) => item.roomId === roomId);
+  const own = (page: TextPage): TextPage => {
+    if (held.length === 0) return page;
+    return { ...page, text: roomTextWithHeld(page.text, held, { addThreads: query.cursor === null, includeComments, maxChars: bound?.maxChars ?? MAX_PAGE_CHARS }) };
+  };
+  if (!isUnfilteredFirstPage(query)) return own(await read());
   // Every change of a thread writes to the partition of its room in the same commit, so the cache depends on that one only.
   const key = `room ${emptyIfUnused ? 'any' : 'used'} ${includeComments ? 'full' : 'brief'} ${query.limit ?? limits.listHardCap} ${query.sort} ${query.order} ${bound?.maxChars ?? ''} ${partition}`;
   // The error for a room that is too long is cached too, or each request would read up to the bound again.
   const result = await ctx.store.cached(key, [partition], () => read().catch(asTooLong));
   if (result instanceof CollabError) throw result;
-  return result;
+  return own(result);
 }
 
 /** Renders a thread with its comments; null if that is longer than `remaining` characters but fits a page of its own. */

@@ -202,7 +202,7 @@ function checkItem({ kind, state, roomId, threadId, commentId, userId, comment, 
   checkRoomId(roomId, limits);
   checkId('userId', userId, limits);
   if ((kind === 'report') !== (state === 'reported')) throw invalidField('state', 'must be reported for a report, and held for anything else', state);
-  if ((kind === 'report') !== (comment === null)) throw invalid('comment must be null for a report, and only for one');
+  if (kind !== 'report' && comment === null) throw invalid('comment must be given, except for a report of an earlier version');
   if ((kind === 'thread') !== (thread !== null)) throw invalid('thread must be given for a thread, and only for one');
   if (comment !== null) checkComment(comment, environmentId, limits);
   if (thread !== null) checkThread(thread, limits);

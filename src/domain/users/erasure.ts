@@ -1,4 +1,5 @@
 import type { EventEnvelope } from '../../model/event.ts';
+import type { ContentHeld, ContentReported } from '../../model/moderation.ts';
 import type { User } from '../../model/user.ts';
 import type { Reader, StoredEvent } from '../../ports/store.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
@@ -8,7 +9,14 @@ import type { UserView } from './users.ts';
 const USER_EVENT_START = '{"type":"user.updated",';
 const ERASURE_END = ',"erased":true}}';
 
-type UserEvent = EventEnvelope & { readonly data: UserView };
+type UserEvent = EventEnvelope & { readonly type: 'user.updated'; readonly data: UserView };
+type HeldEvent = EventEnvelope & { readonly type: 'moderation.held' | 'moderation.reported'; readonly data: ContentHeld & Partial<ContentReported> };
+type PersonalEvent = UserEvent | HeldEvent;
+
+/** The starts of the events that contain what moderators held of a user, or users reported. */
+const CONTENT_STARTS = ['{"type":"moderation.held",', '{"type":"moderation.reported",'];
+
+const isPersonal = (text: string): boolean => isUserEvent(text) || CONTENT_STARTS.some((start) => text.startsWith(start));
 
 /** Whether a rendered event is about a user. */
 export function isUserEvent(text: string): boolean {
@@ -22,24 +30,24 @@ export function erasedUserOf(text: string): string | null {
 }
 
 /**
- * Removes the personal data of erased users from events about them. If such a user was created again, the events since then keep
- * it. Other events are returned unchanged.
+ * Removes the personal data of erased users from events about them, and what moderators held of them or users reported. If such a
+ * user was created again, the events since then keep it. Other events are returned unchanged.
  */
 export async function redactErasedUsers(store: Reader, environmentId: string, events: readonly StoredEvent[]): Promise<readonly StoredEvent[]> {
-  if (!events.some(({ text }) => isUserEvent(text))) return events;
+  if (!events.some(({ text }) => isPersonal(text))) return events;
   const createdAtById = new Map<string, string | null>();
   const redacted: StoredEvent[] = [];
   for (const event of events) {
-    if (!isUserEvent(event.text)) {
+    if (!isPersonal(event.text)) {
       redacted.push(event);
       continue;
     }
-    const envelope = JSON.parse(event.text) as UserEvent;
+    const envelope = JSON.parse(event.text) as PersonalEvent;
     const { userId } = envelope.data;
     if (!createdAtById.has(userId)) createdAtById.set(userId, await createdAtOf(store, environmentId, userId));
     const createdAt = createdAtById.get(userId) ?? null;
     const isCurrent = createdAt !== null && createdAt <= envelope.at;
-    redacted.push(isCurrent ? event : { seq: event.seq, text: JSON.stringify({ ...envelope, data: withoutPersonalData(envelope.data) }) });
+    redacted.push(isCurrent ? event : { seq: event.seq, text: JSON.stringify({ ...envelope, data: withoutPersonalData(envelope) }) });
   }
   return redacted;
 }
@@ -50,8 +58,14 @@ async function createdAtOf(store: Reader, environmentId: string, userId: string)
   return stored === undefined ? null : (JSON.parse(stored) as User).createdAt;
 }
 
+function withoutPersonalData(event: PersonalEvent): unknown {
+  if (event.type === 'user.updated') return withoutProfile(event.data);
+  const { comment: _, thread: __, ...notice } = event.data;
+  return notice;
+}
+
 /** Lists the fields to keep, so that a field that is added to users later is not shown by mistake. */
-function withoutPersonalData({ id, userId, kind, createdAt, updatedAt, erased }: UserView): UserView {
+function withoutProfile({ id, userId, kind, createdAt, updatedAt, erased }: UserView): UserView {
   const view = { id, userId, name: null, avatarUrl: null, kind, metadata: {}, createdAt, updatedAt, firstSeenAt: null, lastSeenAt: null, online: false };
   return erased === undefined ? view : { ...view, erased };
 }

@@ -98,7 +98,7 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
       tx.delete(notificationSettingsOf(actor.environment.id), key);
       const erased: User = { ...emptyUser(userId), createdAt, updatedAt: timestamp(now), firstSeenAt: null, lastSeenAt: null };
       emitUser(tx, actor.environment, erased, online, { at: now, userId: actorUserId(actor), via: actor.via, erased: true });
-      await removeItemsBy(tx, actor.environment.id, userId);
+      await removeItemsBy(tx, actor, userId, now);
       await appendAuditRecord(ctx, tx, actor.environment.id, { action: 'user.erase', target: { kind: 'user', id: userId }, actor: auditActorOf(ctx, actor) });
     }),
   );

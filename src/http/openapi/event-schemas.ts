@@ -14,6 +14,16 @@ export interface EventRecords {
 const time = (description: string) => Type.String({ format: 'date-time', description });
 const userOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
+/** What all events of the moderation queue contain. */
+const notice = {
+  itemId: Type.String({ description: 'Item of the moderation queue.' }),
+  kind: Type.Union([Type.Literal('comment'), Type.Literal('thread'), Type.Literal('edit'), Type.Literal('report')]),
+  roomId: Type.String(),
+  threadId: Type.String(),
+  commentId: Type.String(),
+  userId: Type.String({ description: 'The author, who receives the event, as moderators do.' }),
+};
+
 const stateChange = Type.Object({
   roomId: Type.String(),
   version: Type.Integer({ minimum: 0 }),
@@ -53,14 +63,20 @@ function dataOf({ Thread, Comment, Reaction, User, Notification }: EventRecords)
       Type.Object({ inApp: Type.Boolean({ description: 'False if the settings of the user, or a plugin, keep it out of the inbox; then only backends receive the event.' }) }),
     ]),
     'notification.read': Type.Object({ userId: Type.String(), ids: Type.Array(Type.String(), { description: 'Ids of the notifications.' }), readAt: time('When they were marked as read.') }),
+    'moderation.held': Type.Object({
+      ...notice,
+      comment: Comment,
+      thread: Type.Union([Thread, Type.Null()], { description: 'The held thread of which it is the first comment; null for any other kind.' }),
+      replaces: Type.Union([Type.String(), Type.Null()], { description: 'The item whose place this one takes, because held content was changed; null if there is none.' }),
+    }),
+    'moderation.reported': Type.Object({ ...notice, comment: Comment, reportCount: Type.Integer({ minimum: 1, description: 'How many users have reported it.' }) }),
+    'moderation.approved': Type.Object({ ...notice, decidedAt: time('Time of the decision.') }),
     'moderation.rejected': Type.Object({
-      itemId: Type.String({ description: 'Item of the moderation queue.' }),
-      kind: Type.Union([Type.Literal('comment'), Type.Literal('thread'), Type.Literal('edit'), Type.Literal('report')]),
-      roomId: Type.String(),
-      threadId: Type.String(),
-      commentId: Type.String(),
-      userId: Type.String({ description: 'The author, the only user who receives the event.' }),
-      reason: Type.String({ description: 'The reason that the moderator gave.' }),
+      ...notice,
+      cause: Type.Union([Type.Literal('moderator'), Type.Literal('withdrawn'), Type.Literal('replaced'), Type.Literal('deleted')], {
+        description: 'A moderator rejected it, its author or a backend withdrew it, a later edit was published, or what it belongs to was deleted.',
+      }),
+      reason: Type.String({ description: 'The reason that the moderator gave, or that what it belongs to was deleted; empty for any other cause.' }),
       decidedAt: time('Time of the decision.'),
     }),
   };
@@ -92,7 +108,7 @@ function envelope(type: EventType, data: TSchema): TSchema {
     at: time('Time of the change.'),
     roomId: Type.Optional(Type.String()),
     threadId: Type.Optional(Type.String()),
-    userId: Type.Optional(Type.String({ description: 'Present if only this user, and backends, receive the event.' })),
+    userId: Type.Optional(Type.String({ description: 'Present if only this user, and backends, receive the event; one about moderation also reaches moderators.' })),
     actor: Type.Object({
       userId: userOrNull('The user; null if a backend acted without a user.'),
       via: Type.Union([Type.Literal('rest'), Type.Literal('ws'), Type.Literal('cli')]),

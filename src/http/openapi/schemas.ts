@@ -54,7 +54,8 @@ const CommentSchema = Type.Object({
   metadata: MetadataSchema,
   createdAt: time('When it was written.'),
   editedAt: timeOrNull('When it was last edited; null if never.'),
-  status: Type.Optional(Type.Literal('held', { description: 'Present in the response to a write that is held: only moderators and its author can see it until it is approved.' })),
+  status: Type.Optional(Type.Literal('held', { description: 'Present while it, or the edit that is shown, waits for a moderator: only moderators and its author see that.' })),
+  published: Type.Optional(Type.Object({}, { description: 'With a held edit: the comment as everybody else sees it.' })),
 });
 
 const threadFields = {
@@ -72,12 +73,13 @@ const threadFields = {
   resolvedAt: timeOrNull('When it was resolved; null while it is open.'),
   resolvedBy: textOrNull('The user who resolved it; null while it is open, and if a backend resolved it.'),
 };
-const ThreadSchema = Type.Object(threadFields);
+const heldStatus = Type.Optional(Type.Literal('held', { description: 'Present if the thread waits for a moderator: only moderators and its author see it.' }));
+const ThreadSchema = Type.Object({ ...threadFields, status: heldStatus });
 const ThreadWithCommentsSchema = Type.Object({ ...threadFields, comments: Type.Optional(Type.Array(CommentSchema, { description: 'Only with include=comments.' })) });
 const CreatedThreadSchema = Type.Object({
   ...threadFields,
   comments: Type.Array(CommentSchema, { description: 'The first comment.' }),
-  status: Type.Optional(Type.Literal('held', { description: 'Present if the thread is held: only moderators and its author can see it until it is approved.' })),
+  status: heldStatus,
 });
 
 const RoomSchema = Type.Object({

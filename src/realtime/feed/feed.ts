@@ -127,7 +127,7 @@ export class Feed {
     this.#userSockets.add(subscriber);
   }
 
-  /** Changes the rooms that a subscriber sees, from the next event on. */
+  /** Changes the rooms that a subscriber sees, and applies its role, from the next event on. */
   rescope(subscriber: FeedSubscriber, rooms: RoomScope): void {
     const attached = subscriber.channel !== null || this.#ahead.has(subscriber);
     if (subscriber.channel !== null) subscriber.position = this.#delivered;

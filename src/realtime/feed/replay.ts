@@ -4,7 +4,7 @@ import { redactErasedUsers } from '../../domain/users/erasure.ts';
 import { yieldToEventLoop } from '../../lib/concurrency/event-loop.ts';
 import { Semaphore } from '../../lib/concurrency/semaphore.ts';
 import type { Environment } from '../../model/environments/environment.ts';
-import { receiverOfEvent, roomOfEvent } from '../../model/event.ts';
+import { isModerationEvent, receiverOfEvent, roomOfEvent } from '../../model/event.ts';
 import { inScope } from '../../model/room.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
 import { seqFrame } from '../socket/protocol.ts';
@@ -63,9 +63,10 @@ function sendPage(subscriber: FeedSubscriber, events: readonly StoredEvent[]): b
   return last !== visible[sent - 1];
 }
 
-function isVisible(event: StoredEvent, { userId, rooms }: FeedSubscriber): boolean {
+function isVisible(event: StoredEvent, { userId, role, rooms }: FeedSubscriber): boolean {
   const receiver = receiverOfEvent(event.text);
-  if (receiver !== null && receiver !== userId) return false;
+  const moderates = role === 'moderator' && isModerationEvent(event.text);
+  if (receiver !== null && receiver !== userId && !moderates) return false;
   if (rooms === null) return true;
   const room = roomOfEvent(event.text);
   return room === null || inScope(rooms, room);

@@ -299,10 +299,11 @@ export class App {
     if (wasThere && this.snapshot.status === 'ready') this.showGone(this.drafts.read(threadId)?.text);
   }
 
-  /** Tells the author of content that a moderator has rejected why. */
+  /** Tells the author of content that a moderator has rejected, or that is gone with its thread, why. */
   #showRejection(event: StreamEvent): void {
-    if (event.type !== 'moderation.rejected' || event.data.roomId !== this.room.roomId) return;
-    this.toasts.add({ kind: 'problem', text: this.language.text('rejected', { reason: event.data.reason }) });
+    if (event.type !== 'moderation.rejected' || event.roomId !== this.room.roomId || event.userId !== this.userId) return;
+    const { reason } = event.data;
+    if (reason) this.toasts.add({ kind: 'problem', text: this.language.text('rejected', { reason }) });
   }
 
   #inboxChanged(): void {
