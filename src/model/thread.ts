@@ -12,6 +12,7 @@ export const PositionSchema = Type.Object({
   quote: Type.Optional(Type.String({ description: 'Beginning of the text of the target element, to find it by when the selector fails; at most 2 048 characters.' })),
   quotePrefix: Type.Optional(Type.String({ description: 'Text before the target element, to choose among elements with the same quote; at most 2 048 characters.' })),
   quoteSuffix: Type.Optional(Type.String({ description: 'Text behind the target element, for the same purpose; at most 2 048 characters.' })),
+  fingerprint: Type.Optional(Type.String({ description: 'What else tells the target element from others, as the widget writes it; at most 2 048 characters.' })),
   elementOffsetX: Type.Optional(Type.Number({ description: 'Horizontal offset within the target element.' })),
   elementOffsetY: Type.Optional(Type.Number({ description: 'Vertical offset within the target element.' })),
   scrollX: Type.Optional(Type.Number({ description: 'Page scroll X when it was pinned.' })),

@@ -4,11 +4,10 @@ import type { TokenProvider } from '../client/session/options.ts';
 import type * as SharedSocketModule from '../client/shared-socket.ts';
 import type { CollabCommentsElement } from '../client/widget.ts';
 import type { Position } from '../model/thread.ts';
-import { AnchorTracker, type Placement } from './anchoring/tracker.ts';
 import { App, type AppHost, type WidgetSession } from './core/app.ts';
 import { explainSetup } from './core/problems.ts';
-import type { View } from './core/view.ts';
 import { Focus } from './focus.ts';
+import { Anchors } from './pins/anchors.ts';
 import { PopoverPlace } from './pins/popover-place.ts';
 import { Language, loadStrings } from './strings/language.ts';
 import type { Strings } from './strings/en.ts';
@@ -60,14 +59,16 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   #cursors: LiveCursors | null = null;
   /** The views of what is opened, once they are loaded. */
   #opened: typeof Opened | null = null;
-  #placements: ReadonlyMap<string, Placement> = new Map();
   #version = 0;
   #announcement = '';
   /** Why the widget cannot start with these attributes; null if nothing is wrong with them. */
   #refusal: unknown = null;
-  readonly #tracker = new AnchorTracker(document, () => this.#measure());
+  readonly #anchors = new Anchors(this, () => this.#measure());
   readonly #focus = new Focus(this);
   readonly #popover = new PopoverPlace(() => this.#placePopover());
+
+  /** Whether the element is being moved within the page: then it keeps its state. */
+  isMoving = false;
 
   constructor() {
     super();
@@ -102,7 +103,8 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.#tracker.start();
+    if (this.isMoving) return;
+    this.#anchors.start();
     window.addEventListener('resize', this.#popover.placeAgain);
     window.addEventListener('hashchange', this.#onHash);
     window.addEventListener('pagehide', this.#onLeave);
@@ -110,9 +112,13 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     if (this.hasUpdated) this.#connect();
   }
 
+  /** The browser moves the element with its state (`moveBefore`). */
+  connectedMoveCallback(): void {}
+
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    this.#tracker.stop();
+    if (this.isMoving) return;
+    this.#anchors.stop();
     window.removeEventListener('resize', this.#popover.placeAgain);
     window.removeEventListener('hashchange', this.#onHash);
     window.removeEventListener('pagehide', this.#onLeave);
@@ -129,8 +135,8 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     if (changed.has('locale') || changed.has('strings')) this.#app.language = this.#language();
     if (changed.has('cursors')) this.#setCursors(this.cursors);
     this.#version += 1;
-    this.#trackThreads(this.#app);
-    this.#placements = this.#tracker.measure();
+    this.#unzoom();
+    this.#anchors.follow(this.#app.threads, this.#app.view.composing);
   }
 
   override firstUpdated(): void {
@@ -145,7 +151,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     super.updated(changed);
     if (this.#app === null) return;
     this.#placePopover();
-    this.#showPin(this.#app.view.open);
+    this.#anchors.show(this.#app.view.open);
     this.#focus.follow(this.#app.view);
   }
 
@@ -159,13 +165,13 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     }
     const layer = this.renderRoot.querySelector('.layer')?.getBoundingClientRect();
     const origin = { x: layer?.left ?? 0, y: layer?.top ?? 0 };
-    const detached = new Set([...this.#placements].flatMap(([id, { state }]) => (state === 'detached' ? [id] : [])));
+    const detached = new Set([...this.#anchors.placements].flatMap(([id, { state }]) => (state === 'detached' ? [id] : [])));
     const messages = toastsView(app);
     const popover = this.#opened?.popoverView(app, this.#version, { create: (written) => this.#create(app, written) }, messages) ?? nothing;
     // What is open holds the messages. While a place is chosen, the panel lies under what covers the page.
     const inPanel = popover === nothing && app.view.panel && app.view.placing === null && this.#opened !== null;
     return html`<div class="root ${app.view.panel ? 'with-panel' : ''}" dir=${rtl} lang=${language.tag}>
-      <div class="layer" part="layer">${pinsView(app, this.#placements, origin, rtl === 'rtl')}${this.#cursors?.render(origin) ?? nothing}</div>
+      <div class="layer" part="layer">${pinsView(app, this.#anchors.placements, origin, rtl === 'rtl')}${this.#cursors?.render(origin) ?? nothing}</div>
       ${popover}${app.view.panel ? this.#opened?.panelView(app, detached, inPanel ? messages : nothing) : nothing}
       <section aria-label=${language.text('comments')}>${app.view.placing === null ? nothing : html`<collab-comments-placing .app=${app} .version=${this.#version} .choose=${(position: Position) => this.#chosen(app, position)}></collab-comments-placing>`}
       ${app.view.viewer === null ? nothing : html`<collab-comments-viewer .app=${app} .version=${this.#version}></collab-comments-viewer>`}
@@ -173,6 +179,13 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
       ${popover === nothing && !inPanel ? messages : nothing}
       <div class="visually-hidden" role="status" aria-live="polite">${this.#announcement}</div>
     </div>`;
+  }
+
+  /** Undoes a zoom of the page, so that the pixels of the widget are those of the window, in which pins are measured. */
+  #unzoom(): void {
+    const zoom = 'currentCSSZoom' in this ? Number(this.currentCSSZoom) : 1;
+    const root = this.renderRoot.querySelector<HTMLElement>('.root');
+    if (root !== null && root.style.getPropertyValue('--unzoom') !== String(1 / zoom)) root.style.setProperty('--unzoom', String(1 / zoom));
   }
 
   /** The name of a missing attribute; null if the widget can connect. */
@@ -207,6 +220,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
       this.#own = this.session === null ? this.#openSession() : null;
       this.#app = new App(this.session ?? (this.#own as CollabSession), this.room, this.publishableKey, this.#language(), host);
       this.#app.start();
+      void this.#app.attempt(() => this.#anchors.load());
       void this.#loadOpened();
     } catch (thrown) {
       this.#disconnect();
@@ -252,30 +266,9 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     this.#cursors = shown && this.#app !== null && this.#opened !== null ? new this.#opened.LiveCursors(this.#app) : null;
   }
 
-  #trackThreads(app: App): void {
-    this.#tracker.track(new Map(app.threads.flatMap(({ id, position }) => (position === null ? [] : [[id, position]]))));
-  }
-
   #placePopover(): void {
-    if (this.#app !== null) this.#popover.update(this.renderRoot, this.#app.view, this.#placements, this.#isRtl());
+    if (this.#app !== null) this.#popover.update(this.renderRoot, this.#app.view, this.#anchors.placements, this.#isRtl());
   }
-
-  /** Scrolls to the pin of a thread that was just opened, or chosen again, if it is outside of the window or of what scrolls it. */
-  #showPin(open: View['open']): void {
-    if (open === this.#shownPin) return;
-    this.#shownPin = open;
-    const threadId = open?.threadId ?? '';
-    const placement = this.#placements.get(threadId);
-    if (placement === undefined || placement.state === 'detached') return;
-    // On small windows a sheet covers the lower part.
-    const small = innerWidth <= 600;
-    if (placement.state === 'shown' && isWithin(placement, innerWidth, small ? innerHeight / 4 : innerHeight)) return;
-    const element = this.#tracker.elementOf(threadId);
-    const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'instant' : 'smooth';
-    if (element !== null && element !== document.documentElement) element.scrollIntoView({ block: small ? 'start' : 'center', behavior });
-    else if (placement.state === 'shown') scrollBy({ top: placement.y - innerHeight / 3, behavior });
-  }
-  #shownPin: View['open'] = null;
 
   #measure(): void {
     if (this.#app !== null) this.requestUpdate();
@@ -331,11 +324,6 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     const { open, composing, cluster } = this.#app.view;
     if (open !== null || composing !== null || cluster !== null) this.#app.close();
   };
-}
-
-/** Whether a pin at this place is fully within a window of this size. */
-function isWithin({ x, y }: { readonly x: number; readonly y: number }, width: number, height: number): boolean {
-  return x >= 0 && x <= width - 32 && y >= 32 && y <= height;
 }
 
 function styleSheet(text: string): CSSStyleSheet {

@@ -92,7 +92,8 @@ t.test('pins in lists whose rows have the same text', { skip: skipReason, timeou
     const { render, target } = lists['rows with the name before'] ?? { render: '', target: '' };
     await show(render, start);
     await comment(page, target, 'From before');
-    const { quotePrefix, quoteSuffix, ...old } = await position();
+    const { quotePrefix, quoteSuffix, fingerprint, ...old } = await position();
+    t.ok(fingerprint, 'the widget stores what tells the element from others');
     t.match([quotePrefix, quoteSuffix], ['Kettle In stock, €49 Details', undefined], 'the context ends with the row');
     await clear();
     await api(cluster, 'POST', '/rooms/own/threads', { userId: 'ann', body: 'From before', position: old });

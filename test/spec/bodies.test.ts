@@ -83,6 +83,7 @@ const bounds: Readonly<Record<string, Bound>> = {
   'position.quote': selector('quote'),
   'position.quotePrefix': selector('quotePrefix'),
   'position.quoteSuffix': selector('quoteSuffix'),
+  'position.fingerprint': selector('fingerprint'),
   attachmentIds: {
     good: [[]],
     bad: [

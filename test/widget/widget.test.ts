@@ -1,6 +1,5 @@
 import t from 'tap';
 import { attributes, customProperties, events, parts, properties } from '../../src/widget/interface.ts';
-import { similarity } from '../../src/widget/anchoring/similarity.ts';
 import { personOf } from '../../src/widget/core/people.ts';
 import { linkTo, readLink } from '../../src/widget/core/link.ts';
 import { clusterPins } from '../../src/widget/pins/cluster.ts';
@@ -54,14 +53,6 @@ t.test('a popover is beside its pin and within the free part of the window', (t)
   t.same(placePopover(pin(600, 100), size, view, true), { left: 232, top: 100 }, 'from right to left');
   t.same(placePopover(pin(500, 0), size, { ...view, width: 600 }, false), { left: 132, top: 8 }, 'beside the panel');
   t.same(placePopover(pin(10, 10), size, { ...view, width: 320 }, false), { left: 8, top: 10 }, 'narrower than itself');
-  t.end();
-});
-
-t.test('texts are compared by what they have in common', (t) => {
-  t.equal(similarity('the same', 'the same'), 1);
-  t.ok(similarity('Revenue grew for the fourth month in a row.', 'Revenue grew for the fifth month in a row!') > 0.75);
-  t.ok(similarity('Revenue grew for the fourth month', 'Stock of the winter line arrives') < 0.35);
-  t.equal(similarity('', ''), 1);
   t.end();
 });
 

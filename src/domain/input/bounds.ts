@@ -66,12 +66,12 @@ export function checkMetadata(metadata: Metadata, limits: Limits): void {
 
 /** The known fields of a position, in a fixed order. Throws `invalid_request` if one of its texts is too long. */
 export function checkPosition(position: Position, limits: Limits): Position {
-  for (const field of ['selector', 'path', 'quote', 'quotePrefix', 'quoteSuffix'] as const) {
+  for (const field of ['selector', 'path', 'quote', 'quotePrefix', 'quoteSuffix', 'fingerprint'] as const) {
     const length = position[field]?.length ?? 0;
     if (length > limits.selectorLength) throw invalidField(`position.${field}`, `must be at most ${limits.selectorLength} characters`, length);
   }
-  const { x, y, selector, path, quote, quotePrefix, quoteSuffix, elementOffsetX, elementOffsetY, scrollX, scrollY } = position;
-  return { x, y, selector, path, quote, quotePrefix, quoteSuffix, elementOffsetX, elementOffsetY, scrollX, scrollY };
+  const { x, y, selector, path, quote, quotePrefix, quoteSuffix, fingerprint, elementOffsetX, elementOffsetY, scrollX, scrollY } = position;
+  return { x, y, selector, path, quote, quotePrefix, quoteSuffix, fingerprint, elementOffsetX, elementOffsetY, scrollX, scrollY };
 }
 
 /**

@@ -1,4 +1,6 @@
-import type { Position } from '../../model/thread.ts';
+import { isSeen, shorten } from './text.ts';
+import { compareWords, isNumber, wordsOf } from './words.ts';
+import type { Surroundings } from './fingerprint.ts';
 
 /** The text before and after an element, as in a TextQuoteSelector of the W3C. */
 export interface Context {
@@ -7,91 +9,100 @@ export interface Context {
 }
 
 /** The length of each side, in characters: of a row that ends with the same words as the others, some of its own are among them. */
-const CONTEXT_LENGTH = 64;
+const CONTEXT_LENGTH = 160;
 /** At most this many pieces of text are read on each side. */
 const MAX_PIECES = 100;
-/** By at most this many characters an edited text is longer or shorter. */
-const MAX_SHIFT = 4;
-/** Elements whose text is not shown. */
-const UNSEEN = new Set(['script', 'style', 'noscript', 'template']);
+
+/** What a reading of a context uses. */
+interface ContextOptions {
+  /** The texts of nodes that were read already. */
+  readonly pieces?: Map<Node, string>;
+  /** The most characters of each side. */
+  readonly length?: number;
+}
+
+/** The length to which contexts in the page are read: more than any that is stored. */
+export const WIDE_CONTEXT = 2 * CONTEXT_LENGTH;
 
 /**
- * The text around an element that tells it from others with the same text: that of its row, which is the largest element around
- * it without another of them; null if there is none.
- *
- * @param others the elements with the same text
+ * The text around an element within another one around it, or within its root: at most 160 characters on each side, with whole
+ * words.
  */
-export function describeContext(element: Element, quote: string, others: readonly Element[]): Context | null {
-  const apart = others.filter((other) => !other.contains(element) && !element.contains(other));
-  const { body } = element.ownerDocument;
-  if (element === body || !body.contains(element)) return null;
-  for (let row = element.parentElement; row !== null && !apart.some((other) => row?.contains(other)); row = row.parentElement) {
-    const isLast = apart.length === 0 || apart.some((other) => row?.parentElement?.contains(other));
-    const context = isLast ? around(element, row) : null;
-    if (context !== null && context.before + context.after !== '') return context;
-    if (row === body) return null;
-  }
-  // A list without elements around its rows: what is between two of them belongs to the latter, unless nothing is before the first.
-  const { before, after } = around(element, body);
-  const own = before.slice(before.lastIndexOf(quote) + (before.includes(quote) ? quote.length : 0)).trim();
-  if (own !== '') return { before: own, after: '' };
-  return after === '' ? null : { before: '', after: after.split(quote)[0]?.trim() ?? '' };
-}
-
-/** The text around an element within the whole page, to compare with a stored context. */
-export function contextOf(element: Element): Context {
-  return around(element, element.ownerDocument.body);
-}
-
-/** The context of a position; null if it was stored without. */
-export function storedContext({ quotePrefix = '', quoteSuffix = '' }: Position): Context | null {
-  return quotePrefix === '' && quoteSuffix === '' ? null : { before: quotePrefix, after: quoteSuffix };
-}
-
-/** Whether a context is the stored one, which may be shorter; what matches `ignored` may differ. */
-export function isContext(found: Context, { before, after }: Context, ignored?: RegExp): boolean {
-  const plain = (text: string): string => (ignored === undefined ? text : text.replaceAll(ignored, ''));
-  return plain(found.before).endsWith(plain(before)) && plain(found.after).startsWith(plain(after));
-}
-
-/** How alike a context is to a stored one, from 0 to 1. Takes little time, for it is asked of many elements. */
-export function contextLikeness(found: Context, stored: Context): number {
-  if (isContext(found, stored)) return 1;
-  const kept = commonEnds(found.before, stored.before, true) + commonEnds(found.after, stored.after, false);
-  return Math.min(0.99, kept / (stored.before.length + stored.after.length));
-}
-
-/** How many characters of a stored text are left at its ends, if one place of it was edited. The near end is that at the element. */
-function commonEnds(found: string, stored: string, isBefore: boolean): number {
-  const at = (text: string, index: number): string | undefined => (isBefore ? text[text.length - 1 - index] : text[index]);
-  let near = 0;
-  while (near < stored.length && at(found, near) === at(stored, near)) near += 1;
-  let far = 0;
-  for (let shift = -MAX_SHIFT; shift <= MAX_SHIFT; shift += 1) {
-    let run = 0;
-    while (run < stored.length - near && at(found, stored.length - 1 + shift - run) === at(stored, stored.length - 1 - run)) run += 1;
-    far = Math.max(far, run);
-  }
-  return near + far;
-}
-
-function around(element: Element, within: Element): Context {
+export function contextOf(element: Element, within: Node, { pieces = new Map(), length = CONTEXT_LENGTH }: ContextOptions = {}): Context {
   const walker = element.ownerDocument.createTreeWalker(within, NodeFilter.SHOW_TEXT);
   walker.currentNode = element;
-  const before = collect(() => walker.previousNode(), (piece, text) => `${piece} ${text}`).slice(-CONTEXT_LENGTH);
+  const before = collect(() => walker.previousNode(), pieces, length, (piece, text) => `${piece} ${text}`);
   walker.currentNode = lastWithin(element);
-  const after = collect(() => walker.nextNode(), (piece, text) => `${text} ${piece}`).slice(0, CONTEXT_LENGTH);
-  return { before: before.toWellFormed().trim(), after: after.toWellFormed().trim() };
+  const after = collect(() => walker.nextNode(), pieces, length, (piece, text) => `${text} ${piece}`);
+  return {
+    before: before.length <= length ? before : before.slice(-length).replace(/^\S*\s/, '').toWellFormed(),
+    after: after.length <= length ? after : after.slice(0, length).replace(/\s\S*$/, '').toWellFormed(),
+  };
+}
+
+/** The words of a context: those before backwards, so that the nearest of both sides are first. */
+export interface ContextWords {
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+}
+
+/** The words of a context. */
+export function contextWords({ before, after }: Context): ContextWords {
+  return { before: wordsOf(before).toReversed(), after: wordsOf(after) };
+}
+
+/**
+ * Whether the words next to an element are the stored ones, of which there may be more further away.
+ *
+ * @param numbersDiffer whether any number may be in the place of another
+ */
+export function isSameContext(found: ContextWords, stored: ContextWords, numbersDiffer = false): boolean {
+  const begins = (words: readonly string[], beginning: readonly string[]): boolean =>
+    beginning.every((word, index) => words[index] === word || (numbersDiffer && isNumber(word) && isNumber(words[index] ?? '')));
+  return begins(found.before, stored.before) && begins(found.after, stored.after);
+}
+
+/** This part of the words around an element must be left for them to be the same. */
+const KEPT = 0.5;
+/** This many words on each side are the nearest. */
+const NEAREST = 4;
+
+/** What is known of the text around an element. */
+interface Expected {
+  readonly surroundings: Surroundings;
+  /** Words that most rows have, and that do not tell one from another. */
+  readonly labels: readonly string[];
+  /** Whether the element itself tells so much that what is near it may be other text, with no other number. */
+  readonly isTold?: boolean;
+}
+
+/** Whether the text around an element may be the stored one after a change: nothing says that this is another place. */
+export function mayBeContext(found: ContextWords, stored: ContextWords, { surroundings, labels, isTold = false }: Expected): boolean {
+  if (surroundings === 'list') return true;
+  const total = stored.before.length + stored.after.length;
+  if (total === 0) return true;
+  const own = (words: readonly string[]): readonly string[] => words.filter((word) => !labels.includes(word));
+  const hasOwn = surroundings === 'row' && own(stored.before).length + own(stored.after).length > 0;
+  if (hasOwn && labels.length > 0) return mayBeContext({ before: own(found.before), after: own(found.after) }, { before: own(stored.before), after: own(stored.after) }, { surroundings, labels: [] });
+  const sides = [compareWords(stored.before, found.before), compareWords(stored.after, found.after)];
+  const kept = sides.reduce((sum, side) => sum + side.kept.length, 0);
+  if (surroundings === 'row') {
+    return sides.every(({ replaced, lost }) => replaced.length === 0 && !lost.some(isNumber)) && kept >= total * KEPT;
+  }
+  const nothingLeft = found.before.length + found.after.length === 0;
+  const near = new Set([...stored.before.slice(0, NEAREST), ...stored.after.slice(0, NEAREST)]);
+  if (sides.some(({ replaced }) => replaced.some((word) => isNumber(word) || (!isTold && near.has(word))))) return false;
+  return isTold || nothingLeft || kept >= total * KEPT;
 }
 
 /** The texts that `next` walks over, with single spaces, until there are enough of them. */
-function collect(next: () => Node | null, join: (piece: string, text: string) => string): string {
+function collect(next: () => Node | null, known: Map<Node, string>, length: number, join: (piece: string, text: string) => string): string {
   let text = '';
-  for (let pieces = 0; pieces < MAX_PIECES && text.length <= CONTEXT_LENGTH; pieces += 1) {
+  for (let count = 0; count < MAX_PIECES && text.length <= length; count += 1) {
     const node = next();
     if (node === null) break;
-    if (UNSEEN.has(node.parentElement?.localName ?? '')) continue;
-    const piece = (node.nodeValue ?? '').replaceAll(/\s+/g, ' ').trim();
+    const piece = known.get(node) ?? (isSeen(node) ? shorten((node.nodeValue ?? '').slice(0, 4_000), 1_000) : '');
+    known.set(node, piece);
     if (piece !== '') text = join(piece, text).trim();
   }
   return text;

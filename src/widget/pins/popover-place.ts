@@ -2,6 +2,9 @@ import type { Placement } from '../anchoring/tracker.ts';
 import type { View } from '../core/view.ts';
 import { type Box, placePopover } from './place-popover.ts';
 
+/** The id under which the place of a new thread is among the placements. No thread has it. */
+export const DRAFT = '';
+
 /** The size of a pin, in pixels; its lower left corner (lower right from right to left) is the place that it marks. */
 const PIN_SIZE = 32;
 
@@ -62,9 +65,9 @@ export class PopoverPlace {
   }
 
   #point({ open, composing, cluster }: View, placements: ReadonlyMap<string, Placement>): { readonly x: number; readonly y: number } | null {
-    if (composing !== null) return pointOf(composing);
-    const placement = placements.get(open?.threadId ?? cluster?.[0] ?? '');
-    return placement?.state === 'shown' ? placement : null;
+    const placement = placements.get(composing !== null ? DRAFT : (open?.threadId ?? cluster?.[0] ?? DRAFT));
+    if (placement?.state === 'shown') return placement;
+    return composing !== null && placement?.state !== 'hidden' ? pointOf(composing) : null;
   }
 }
 

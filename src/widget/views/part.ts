@@ -9,6 +9,9 @@ export abstract class Part extends LitElement {
   /** Changes with every change of the app, so that the part is rendered again. */
   declare version: number;
 
+  /** The browser moves the widget with its state (`moveBefore`). */
+  connectedMoveCallback(): void {}
+
   protected override createRenderRoot(): HTMLElement {
     return this;
   }

@@ -1,5 +1,6 @@
 import { html, type PropertyValues, type TemplateResult } from 'lit';
 import { describePoint } from '../anchoring/describe.ts';
+import { boxOf, elementAt } from '../anchoring/geometry.ts';
 import type { Position } from '../../model/thread.ts';
 import { icon } from './icons.ts';
 import { definePart, Part } from './part.ts';
@@ -64,8 +65,8 @@ export class Placing extends Part {
 
   #place(x: number, y: number): void {
     const host = (this.getRootNode() as ShadowRoot).host;
-    const under = document.elementsFromPoint(x, y).find((element) => element !== host && !host.contains(element));
-    this.choose(describePoint(document, under ?? document.documentElement, x, y));
+    const under = elementAt(document, x, y, host) ?? document.documentElement;
+    this.choose(describePoint(document, under, { x, y, box: boxOf(under, document) }, host));
   }
 }
 

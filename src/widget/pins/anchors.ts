@@ -1,0 +1,80 @@
+import type { Position } from '../../model/thread.ts';
+import type { AnchorTracker, Placement } from '../anchoring/tracker.ts';
+import type { Movable, TopLayer } from '../anchoring/top-layer.ts';
+import type { View } from '../core/view.ts';
+import { DRAFT } from './popover-place.ts';
+
+/** Where the pins are. What finds their elements is a file of its own, loaded while the session connects. */
+export class Anchors {
+  /** Where every pin was when `follow` was called last. */
+  placements: ReadonlyMap<string, Placement> = new Map();
+  readonly #host: Movable;
+  readonly #changed: () => void;
+  #tracker: AnchorTracker | null = null;
+  #topLayer: TopLayer | null = null;
+  #isLoading = false;
+  #shown: View['open'] = null;
+
+  /** @param changed called when pins have moved */
+  constructor(host: Movable, changed: () => void) {
+    this.#host = host;
+    this.#changed = changed;
+  }
+
+  /** Loads the code, once. Rejects if that fails; the next call tries again. */
+  async load(): Promise<void> {
+    if (this.#isLoading) return;
+    this.#isLoading = true;
+    try {
+      const [{ AnchorTracker }, { TopLayer }] = await Promise.all([import('../anchoring/tracker.ts'), import('../anchoring/top-layer.ts')]);
+      this.#tracker = new AnchorTracker(document, this.#host, this.#changed);
+      this.#topLayer = new TopLayer(this.#host, this.#changed);
+    } catch (thrown) {
+      this.#isLoading = false;
+      throw thrown;
+    }
+    if (this.#host.isConnected) this.start();
+    this.#changed();
+  }
+
+  /** Begins to observe the page. */
+  start(): void {
+    this.#tracker?.start();
+    this.#topLayer?.start();
+  }
+
+  /** Ends what `start` began. */
+  stop(): void {
+    this.#tracker?.stop();
+    this.#topLayer?.stop();
+  }
+
+  /** Measures where these threads and the place of a new one are. */
+  follow(threads: readonly { readonly id: string; readonly position: Position | null }[], composing: Position | null): void {
+    const positions = new Map(threads.flatMap(({ id, position }) => (position === null ? [] : [[id, position]])));
+    if (composing !== null) positions.set(DRAFT, composing);
+    this.#tracker?.track(positions);
+    this.placements = this.#tracker?.measure() ?? new Map();
+  }
+
+  /** Scrolls to the pin of a thread that was just opened, or chosen again, if it is outside of the window or of what scrolls it. */
+  show(open: View['open']): void {
+    if (open === this.#shown) return;
+    this.#shown = open;
+    const threadId = open?.threadId ?? '';
+    const placement = this.placements.get(threadId);
+    if (placement === undefined || placement.state === 'detached') return;
+    // On small windows a sheet covers the lower part.
+    const small = innerWidth <= 600;
+    if (placement.state === 'shown' && isWithin(placement, innerWidth, small ? innerHeight / 4 : innerHeight)) return;
+    const element = this.#tracker?.elementOf(threadId) ?? null;
+    const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'instant' : 'smooth';
+    if (element !== null && element !== document.documentElement) element.scrollIntoView({ block: small ? 'start' : 'center', behavior });
+    else if (placement.state === 'shown') scrollBy({ top: placement.y - innerHeight / 3, behavior });
+  }
+}
+
+/** Whether a pin at this place is fully within a window of this size. */
+function isWithin({ x, y }: { readonly x: number; readonly y: number }, width: number, height: number): boolean {
+  return x >= 0 && x <= width - 32 && y >= 32 && y <= height;
+}
