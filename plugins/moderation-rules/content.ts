@@ -1,59 +1,103 @@
 import { RE2JS, RE2Set } from 're2js';
 import type { Rule } from './config.ts';
-import { clean, fold, isUnspaced, wordsOf } from './normalise.ts';
+import { type ComparedText, lastResult } from './normalise.ts';
+import { WordIndex } from './word-index.ts';
+
+/** A rule about the text alone. */
+type ContentRule = Extract<Rule, { type: 'words' | 'patterns' | 'links' }>;
 
 /** Says what in a text a rule applies to, for moderators; null if it does not apply. */
-export type ContentCheck = (text: string) => string | null;
+export type ContentCheck = (text: ComparedText) => string | null;
 
-/** The check of a rule about the text alone, which takes time linear in the length of the text. */
-export function contentCheck(rule: Extract<Rule, { type: 'words' | 'patterns' | 'links' }>): ContentCheck {
-  switch (rule.type) {
-    case 'words':
-      return wordsCheck(rule.words);
-    case 'patterns':
-      return patternsCheck(rule.patterns);
-    case 'links':
-      return linksCheck(rule.max, rule.allow);
+/**
+ * Makes the checks of the rules of one configuration. They take time linear in the length of the text, and what several rules
+ * need is found once for all of them.
+ */
+export class ContentChecks {
+  readonly #words = new WordIndex();
+  readonly #patterns = new PatternIndex();
+  readonly #links = lastResult(hostsOf);
+
+  /** The check of a rule. `number` identifies it among those of the configuration. */
+  add(rule: ContentRule, number: number): ContentCheck {
+    switch (rule.type) {
+      case 'words':
+        this.#words.add(number, rule.words);
+        return (text) => describe('contains “', this.#words.find(text).get(number), '”');
+      case 'patterns':
+        this.#patterns.add(number, rule.patterns);
+        return (text) => describe('matches the pattern ', this.#patterns.find(text).get(number), '');
+      case 'links':
+        return linksCheck(rule.max, rule.allow, this.#links);
+    }
   }
 }
 
-function wordsCheck(words: readonly string[]): ContentCheck {
-  const spaced = words.filter((word) => !isUnspaced(word)).map((word) => ({ word, needle: word.endsWith('*') ? wordsOf(word.slice(0, -1)).trimEnd() : wordsOf(word) }));
-  const unspaced = words.filter(isUnspaced).map((word) => ({ word, needle: fold(word.replace(/\*$/, '')) }));
-  return (text) => {
-    const joined = wordsOf(text);
-    const found = spaced.find(({ needle }) => needle.trim() !== '' && joined.includes(needle)) ?? findIn(fold(text), unspaced);
-    return found === undefined ? null : `contains “${found.word}”`;
-  };
+function describe(before: string, found: string | undefined, after: string): string | null {
+  return found === undefined ? null : `${before}${found}${after}`;
 }
 
-function findIn(text: string, entries: readonly { word: string; needle: string }[]): { word: string } | undefined {
-  return entries.find(({ needle }) => text.includes(needle));
+/** The patterns of all rules, as one automaton, so that a text is read once for all of them. */
+class PatternIndex {
+  readonly #patterns: { readonly rule: number; readonly pattern: string }[] = [];
+  #set: RE2Set | null = null;
+  readonly find: (text: ComparedText) => ReadonlyMap<number, string> = lastResult((text) => this.#match(text));
+
+  /** Adds the patterns of a rule, before the first text. */
+  add(rule: number, patterns: readonly string[]): void {
+    for (const pattern of patterns) this.#patterns.push({ rule, pattern });
+  }
+
+  /** The first pattern of each rule that matches, by rule. */
+  #match({ clean }: ComparedText): ReadonlyMap<number, string> {
+    this.#set ??= compiled(this.#patterns.map(({ pattern }) => pattern));
+    const found = new Map<number, string>();
+    for (const index of this.#set.match(clean).toSorted((a, b) => a - b)) {
+      const entry = this.#patterns[index];
+      if (entry !== undefined && !found.has(entry.rule)) found.set(entry.rule, entry.pattern);
+    }
+    return found;
+  }
 }
 
-function patternsCheck(patterns: readonly string[]): ContentCheck {
+function compiled(patterns: readonly string[]): RE2Set {
   const set = new RE2Set(RE2Set.UNANCHORED, RE2JS.CASE_INSENSITIVE);
   for (const pattern of patterns) set.add(pattern);
   set.compile();
+  return set;
+}
+
+/** Labels and schemes of any length: each bound would be as many states of the automaton. */
+const LINK = RE2JS.compile('(?:\\b[a-z][a-z0-9+.-]+://|\\bwww\\.)[^\\s<>"\']+|\\b(?:[a-z0-9-]+\\.)+[a-z][a-z]+/[^\\s<>"\']*', RE2JS.CASE_INSENSITIVE);
+const MAX_HOST_LENGTH = 253;
+
+function linksCheck(max: number, allow: readonly string[], find: (text: ComparedText) => ReadonlyMap<string, number>): ContentCheck {
+  const allowed = new Set(allow.map((host) => host.toLowerCase()));
   return (text) => {
-    const [first] = set.match(clean(text));
-    return first === undefined ? null : `matches the pattern ${patterns[first]}`;
+    let links = 0;
+    for (const [host, count] of find(text)) if (!isAllowed(host, allowed)) links += count;
+    return links > max ? `contains ${links} links` : null;
   };
 }
 
-const LINK = RE2JS.compile('(?:\\b[a-z][a-z0-9+.-]{1,20}://|\\bwww\\.)[^\\s<>"\']+|\\b(?:[a-z0-9-]{1,63}\\.)+[a-z]{2,24}/[^\\s<>"\']*', RE2JS.CASE_INSENSITIVE);
+/** Whether a host, or a domain that it is in, is in the set. */
+function isAllowed(host: string, allowed: ReadonlySet<string>): boolean {
+  if (host.length > MAX_HOST_LENGTH) return false;
+  for (let domain = host; ; domain = domain.slice(domain.indexOf('.') + 1)) {
+    if (allowed.has(domain)) return true;
+    if (!domain.includes('.')) return false;
+  }
+}
 
-function linksCheck(max: number, allow: readonly string[]): ContentCheck {
-  const allowed = allow.map((host) => host.toLowerCase());
-  return (text) => {
-    const matcher = LINK.matcher(clean(text));
-    let links = 0;
-    while (matcher.find()) {
-      const host = hostOf(matcher.group() ?? '');
-      if (!allowed.some((name) => host === name || host.endsWith(`.${name}`))) links++;
-    }
-    return links > max ? `contains ${links} links` : null;
-  };
+/** The hosts of the links in a text, and how many links each has. */
+function hostsOf({ clean }: ComparedText): ReadonlyMap<string, number> {
+  const hosts = new Map<string, number>();
+  const matcher = LINK.matcher(clean);
+  while (matcher.find()) {
+    const host = hostOf(matcher.group() ?? '');
+    hosts.set(host, (hosts.get(host) ?? 0) + 1);
+  }
+  return hosts;
 }
 
 /** The host of a link, in lower case; '' if it has none. */

@@ -16,24 +16,24 @@ const DAY_MS = 24 * 3_600_000;
 export class History {
   readonly #writings = new Map<string, Writing[]>();
 
-  /** Adds a text of a user. */
-  add(user: string, text: string, now: number): void {
+  /** Adds a text of a user, by its digest. */
+  add(user: string, digest: string, now: number): void {
     const recent = (this.#writings.get(user) ?? []).filter(({ at }) => now - at < DAY_MS).slice(1 - MAX_TEXTS);
     // The last entry of the map is the user who wrote last.
     this.#writings.delete(user);
-    this.#writings.set(user, [...recent, { at: now, digest: digestOf(text) }]);
+    this.#writings.set(user, [...recent, { at: now, digest }]);
     const [oldest] = this.#writings.keys();
     if (this.#writings.size > MAX_USERS && oldest !== undefined) this.#writings.delete(oldest);
   }
 
-  /** How often a user has written something in the last minutes; only this text, if one is given. */
-  count(user: string, minutes: number, now: number, text?: string): number {
-    const digest = text === undefined ? undefined : digestOf(text);
+  /** How often a user has written something in the last minutes; only the text with this digest, if one is given. */
+  count(user: string, minutes: number, now: number, digest?: string): number {
     const since = now - minutes * 60_000;
     return (this.#writings.get(user) ?? []).filter((writing) => writing.at > since && (digest === undefined || writing.digest === digest)).length;
   }
 }
 
-function digestOf(text: string): string {
+/** Identifies a text. */
+export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
 }

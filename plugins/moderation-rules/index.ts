@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { definePlugin, type DraftComment, type FilterContext, hold, type Hold, reject, type Rejection } from '../../src/plugins/api.ts';
 import { erasedUserOf } from '../shared/erased-user.ts';
 import { type Config, ConfigSchema, type Rule } from './config.ts';
-import { contentCheck } from './content.ts';
-import { History } from './history.ts';
-import { wordsOf } from './normalise.ts';
+import { ContentChecks } from './content.ts';
+import { digestOf, History } from './history.ts';
+import { ComparedText } from './normalise.ts';
 
 const WRITER_PREFIX = 'writer/';
 
@@ -15,7 +15,9 @@ interface CompiledRule {
 }
 
 interface Draft {
-  readonly text: string;
+  readonly text: ComparedText;
+  /** Identifies its words. */
+  readonly digest: () => string;
   /** Identifies the author among all environments. */
   readonly user: string;
   readonly now: number;
@@ -35,22 +37,25 @@ export default definePlugin({
     // A configuration is the same object for as long as it does not change.
     const compiled = new WeakMap<Config, readonly CompiledRule[]>();
     const rulesOf = (config: Config): readonly CompiledRule[] => {
-      const known = compiled.get(config) ?? config.rules.map((rule) => ({ rule, check: checkOf(rule, history) }));
+      const checks = new ContentChecks();
+      const known = compiled.get(config) ?? config.rules.map((rule, number) => ({ rule, check: checkOf(rule, number, checks, history) }));
       compiled.set(config, known);
       return known;
     };
     const decide = async (comment: DraftComment, { actor, config, environment }: FilterContext<Config>, isEdit: boolean): Promise<Hold | Rejection | undefined> => {
       if (config.exemptBackends && actor.kind === 'backend') return undefined;
       if (config.exemptModerators && actor.role === 'moderator') return undefined;
+      const text = new ComparedText(comment.body);
       const draft: Draft = {
-        text: comment.body,
+        text,
+        digest: once(() => digestOf(text.words)),
         user: `${environment.id} ${comment.userId}`,
         now: host.now(),
         isEdit,
-        hasWritten: async () => (await host.kv(environment).get(writerKey(comment.userId))) !== undefined,
+        hasWritten: once(async () => (await host.kv(environment).get(writerKey(comment.userId))) !== undefined),
       };
       const verdict = await firstVerdict(rulesOf(config), draft);
-      if (!isEdit) history.add(draft.user, wordsOf(draft.text), draft.now);
+      if (!isEdit) history.add(draft.user, draft.digest(), draft.now);
       return verdict;
     };
     const options = { priority: 200, onError: 'hold' } as const;
@@ -86,17 +91,17 @@ async function firstVerdict(rules: readonly CompiledRule[], draft: Draft): Promi
   return held;
 }
 
-function checkOf(rule: Rule, history: History): CompiledRule['check'] {
+function checkOf(rule: Rule, number: number, checks: ContentChecks, history: History): CompiledRule['check'] {
   switch (rule.type) {
     case 'words':
     case 'patterns':
     case 'links': {
-      const check = contentCheck(rule);
+      const check = checks.add(rule, number);
       return ({ text }) => check(text);
     }
     case 'repeats':
-      return ({ text, user, now, isEdit }) => {
-        const times = isEdit ? 0 : history.count(user, rule.minutes, now, wordsOf(text)) + 1;
+      return ({ digest, user, now, isEdit }) => {
+        const times = isEdit ? 0 : history.count(user, rule.minutes, now, digest()) + 1;
         return times > rule.max ? `the same text ${times} times within ${rule.minutes} minutes` : null;
       };
     case 'rate':
@@ -107,6 +112,12 @@ function checkOf(rule: Rule, history: History): CompiledRule['check'] {
     case 'first-comment':
       return async ({ hasWritten, isEdit }) => (isEdit || (await hasWritten()) ? null : 'the first comment of this user');
   }
+}
+
+/** A function that is called at most once; later calls return the first result. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
 }
 
 /** The key of a user who has published something, in the storage of the plugin. */
