@@ -30,7 +30,7 @@ async function flood({ port }: Cluster, count: number, sent: string | Buffer): P
 for (const core of ['uws', 'node'] as const) {
   t.test(`floods on the core ${core}`, { skip: core === 'uws' && noNativeCore }, async (t) => {
     const probe = turnProbe(MOST_MS);
-    const folder = await initFolder();
+    const folder = await initFolder({ rateLimit: { perMinute: 1_000 } });
     const cluster = await startCluster({ workers: 1, folder, env: { ...probe.env, COLLAB_CORE: core } });
     t.teardown(async () => {
       await cluster.stop();
@@ -56,6 +56,19 @@ for (const core of ['uws', 'node'] as const) {
         const slow = await slowTurnsDuring(probe, () => flood(cluster, core === 'uws' ? 20 : 10, `${head}Transfer-Encoding: chunked\r\n\r\n${tinyChunks}`));
         t.strictSame(slow, []);
         t.strictSame(cluster.pids('web'), pids, 'the worker was not killed');
+      });
+    }
+
+    const field = (name: string): string => `"${name}":1`;
+    const bodies = {
+      'unknown fields': `{"userId":"ann","body":"Hello",${Array.from({ length: 18_000 }, (_, i) => field(`field${i}`)).join(',')}}`,
+      'invalid entries': `{"userId":"ann","body":"Hello","mentions":[${'1,'.repeat(120_000)}1]}`,
+    };
+    for (const [title, body] of Object.entries(bodies)) {
+      t.test(`a body with thousands of ${title}`, async (t) => {
+        const request = `POST /api/v1/rooms/r1/threads HTTP/1.1\r\n${keyHead}Connection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+        const slow = await slowTurnsDuring(probe, async () => t.match(await flood(cluster, 1, request), [/^HTTP\/1\.1 400 /]));
+        t.strictSame(slow, []);
       });
     }
   });

@@ -50,13 +50,31 @@ export function validate<S extends TSchema>(input: InputSchema<S>, value: unknow
   if (input.check(safe)) return wellFormed(input, safe, where);
   const cleaned = withoutNulls(input.schema, safe);
   if (input.check(cleaned)) return wellFormed(input, cleaned, where);
-  const faults = input.errors(cleaned);
+  const fewer = input.errors(shortened(input.schema, cleaned));
+  const faults = fewer.length > 0 ? fewer : input.errors(cleaned);
   const fault = selectFault(faults);
   if (fault === undefined) throw new CollabError('invalid_request', 'The body is invalid');
   requireAlternative(input.schema, cleaned, where, faults);
   if (fieldPaths(where, fault)[0] === '') throw new CollabError('invalid_json', `The body must be a JSON object, not ${formatValue(cleaned)}`);
   const fields = fieldErrors(input.schema, cleaned, where, fault, faults);
   throw new CollabError('invalid_request', fields[0]?.message ?? '', undefined, fields);
+}
+
+/** Entries of a list or map in which faults are looked for: more than any schema allows of a list, and enough to tell what is wrong. */
+const MAX_CHECKED_ENTRIES = 2_000;
+
+/** A value with few entries in each of its lists and maps, as 256 KiB have room for 100 000, each with an error of its own. */
+function shortened(schema: TSchema, value: unknown): unknown {
+  if (!isRecord(value)) return value;
+  const properties = schemaAt(schema, '/properties');
+  return Object.fromEntries(
+    Object.entries(value).map(([name, content]) => {
+      if (Array.isArray(content)) return [name, content.slice(0, MAX_CHECKED_ENTRIES)];
+      const field = Object.hasOwn(properties, name) ? properties[name] : undefined;
+      const isMap = isRecord(content) && isRecord(field) && !isRecord(field['properties']);
+      return [name, isMap ? Object.fromEntries(Object.entries(content).slice(0, MAX_CHECKED_ENTRIES)) : content];
+    }),
+  );
 }
 
 /** Returns a valid value. Throws `invalid_request` if one of its texts has a lone surrogate. */

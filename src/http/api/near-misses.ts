@@ -11,9 +11,17 @@ interface NearMiss {
   readonly meant: string;
 }
 
+/** What was found so far. */
+interface Findings {
+  readonly misses: NearMiss[];
+  compared: number;
+}
+
 /** The names that are compared, which also may be in a header. */
 const PLAIN_NAME = /^[\w.-]{1,60}$/;
 const MAX_MISSES = 5;
+/** Unknown names of a request that are compared. A body of 256 KiB has room for 18 000. */
+const MAX_COMPARED = 100;
 /** Filters by metadata are `metadata.<key>`. */
 const METADATA_FILTER = 'metadata.';
 
@@ -22,9 +30,10 @@ const METADATA_FILTER = 'metadata.';
  * headers of the response, or throws `invalid_request` if the environment is strict.
  */
 export function checkNames(request: ApiRequest, route: Route): void {
-  const misses: NearMiss[] = [];
-  if (request.head.query !== '' && route.query !== undefined) checkQuery(request.search, route.query.map(({ name }) => name), misses);
-  if (route.body !== undefined) checkFields(route.body, request.body, '', misses);
+  const findings: Findings = { misses: [], compared: 0 };
+  if (request.head.query !== '' && route.query !== undefined) checkQuery(request.search, route.query.map(({ name }) => name), findings);
+  if (route.body !== undefined) checkFields(route.body, request.body, '', findings);
+  const { misses } = findings;
   const [first] = misses;
   if (first === undefined) return;
   if (request.caller?.environment.settings.strict === true) throw nearMissError(first);
@@ -35,23 +44,34 @@ function nearMissError({ path, meant }: NearMiss): CollabError {
   return invalidField(path, `is unknown: did you mean ${meant}?`);
 }
 
-function checkQuery(search: URLSearchParams, known: readonly string[], misses: NearMiss[]): void {
-  for (const name of search.keys()) if (!known.includes(name) && !name.startsWith(METADATA_FILTER)) checkName('', name, known.filter((candidate) => !search.has(candidate)), misses);
+function checkQuery(search: URLSearchParams, known: readonly string[], findings: Findings): void {
+  const candidates = known.filter((candidate) => !search.has(candidate));
+  for (const name of search.keys()) {
+    if (isDone(findings)) return;
+    if (!known.includes(name) && !name.startsWith(METADATA_FILTER)) checkName('', name, candidates, findings);
+  }
 }
 
 /** Looks into nested objects, not into arrays. */
-function checkFields(schema: TSchema, value: unknown, path: string, misses: NearMiss[]): void {
+function checkFields(schema: TSchema, value: unknown, path: string, findings: Findings): void {
   const { properties }: { properties?: unknown } = schema;
   if (!isRecord(properties) || !isRecord(value)) return;
+  const candidates = Object.keys(properties).filter((candidate) => !Object.hasOwn(value, candidate));
   for (const name in value) {
-    if (!Object.hasOwn(properties, name)) checkName(path, name, Object.keys(properties).filter((candidate) => !Object.hasOwn(value, candidate)), misses);
-    else if (isRecord(value[name])) checkFields(properties[name] as TSchema, value[name], `${path}${name}.`, misses);
+    if (isDone(findings)) return;
+    if (!Object.hasOwn(properties, name)) checkName(path, name, candidates, findings);
+    else if (isRecord(value[name])) checkFields(properties[name] as TSchema, value[name], `${path}${name}.`, findings);
   }
 }
 
 /** @param candidates the known names that were not sent: a name that was sent too is not the one that is meant */
-function checkName(path: string, name: string, candidates: readonly string[], misses: NearMiss[]): void {
-  if (misses.length >= MAX_MISSES || !PLAIN_NAME.test(name)) return;
+function checkName(path: string, name: string, candidates: readonly string[], findings: Findings): void {
+  findings.compared++;
+  if (!PLAIN_NAME.test(name)) return;
   const meant = closestMatch(name, candidates);
-  if (meant !== undefined) misses.push({ path: `${path}${name}`, meant: `${path}${meant}` });
+  if (meant !== undefined) findings.misses.push({ path: `${path}${name}`, meant: `${path}${meant}` });
+}
+
+function isDone({ misses, compared }: Findings): boolean {
+  return misses.length >= MAX_MISSES || compared >= MAX_COMPARED;
 }
