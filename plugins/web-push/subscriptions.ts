@@ -18,38 +18,72 @@ export type Subscription = Static<typeof SubscriptionSchema>;
  * Stores a subscription of a user. It replaces one with the same endpoint, also that of another user: the browser has changed
  * hands, and must not show what is for the former user.
  *
+ * Each subscription takes one of the user's slots, in one step: calls at the same time cannot take more than there are.
+ *
  * @throws UsageError if the user has too many
  */
 export async function addSubscription(kv: Kv, userId: string, { endpoint, keys: { p256dh, auth } }: Subscription): Promise<void> {
-  const stored = await listSubscriptions(kv, userId);
-  if (stored.length >= MAX_PER_USER && !stored.some((other) => other.endpoint === endpoint)) throw new UsageError(`A user may have ${MAX_PER_USER} subscriptions. Remove one first.`);
+  await takeSlot(kv, userId, { endpoint, keys: { p256dh, auth } });
   const former = await kv.get(ownerKeyOf(endpoint));
-  if (typeof former === 'string' && former !== userId) await kv.delete(keyOf(former, endpoint));
-  const value: Payload = { endpoint, keys: { p256dh, auth } };
-  await kv.put(keyOf(userId, endpoint), value);
+  if (typeof former === 'string' && former !== userId) await deleteEntries(kv, former, endpoint);
   await kv.put(ownerKeyOf(endpoint), userId);
 }
 
 /** The subscription of a user with an endpoint; undefined if it was removed, or another user has it. */
 export async function readSubscription(kv: Kv, userId: string, endpoint: string): Promise<Subscription | undefined> {
-  return (await kv.get(keyOf(userId, endpoint))) as Subscription | undefined;
+  return (await listSubscriptions(kv, userId)).find((subscription) => subscription.endpoint === endpoint);
 }
 
 /** The subscriptions of a user. */
 export async function listSubscriptions(kv: Kv, userId: string): Promise<Subscription[]> {
-  const entries = await kv.list({ prefix: prefixOf(userId), limit: MAX_PER_USER });
-  return entries.map(({ value }) => value as unknown as Subscription);
+  return (await entriesOf(kv, userId)).map(({ subscription }) => subscription);
 }
 
 /** Removes a subscription of a user; no effect if there is none. */
 export async function removeSubscription(kv: Kv, userId: string, endpoint: string): Promise<void> {
-  await kv.delete(keyOf(userId, endpoint));
+  await deleteEntries(kv, userId, endpoint);
   if ((await kv.get(ownerKeyOf(endpoint))) === userId) await kv.delete(ownerKeyOf(endpoint));
 }
 
-/** Removes all subscriptions of a user. */
+/** Removes all subscriptions of a user, also those of a store that took more than there are slots. */
 export async function removeAllOf(kv: Kv, userId: string): Promise<void> {
-  for (const { endpoint } of await listSubscriptions(kv, userId)) await removeSubscription(kv, userId, endpoint);
+  for (let found = await listSubscriptions(kv, userId); found.length > 0; found = await listSubscriptions(kv, userId)) {
+    for (const { endpoint } of found) await removeSubscription(kv, userId, endpoint);
+  }
+}
+
+/** Puts a subscription into the slot that has its endpoint, or else into a free one. */
+async function takeSlot(kv: Kv, userId: string, subscription: { endpoint: string; keys: { p256dh: string; auth: string } }): Promise<void> {
+  for (let tries = 0; tries < 2 * MAX_PER_USER; tries += 1) {
+    const entries = await entriesOf(kv, userId);
+    const own = entries.find((entry) => entry.subscription.endpoint === subscription.endpoint);
+    const taken = new Set(entries.map(({ key }) => key));
+    const key = own?.key ?? slotsOf(userId, subscription.endpoint).find((slot) => !taken.has(slot));
+    // Entries of before there were slots count too.
+    if (key === undefined || (own === undefined && entries.length >= MAX_PER_USER)) break;
+    if (await kv.replace(key, own?.subscription as Payload | undefined, subscription)) return;
+  }
+  throw new UsageError(`A user may have ${MAX_PER_USER} subscriptions. Remove one first.`);
+}
+
+interface Entry {
+  readonly key: string;
+  readonly subscription: Subscription;
+}
+
+async function entriesOf(kv: Kv, userId: string): Promise<Entry[]> {
+  const entries = await kv.list({ prefix: prefixOf(userId), limit: 2 * MAX_PER_USER });
+  return entries.map(({ key, value }) => ({ key, subscription: value as unknown as Subscription }));
+}
+
+async function deleteEntries(kv: Kv, userId: string, endpoint: string): Promise<void> {
+  for (const { key, subscription } of await entriesOf(kv, userId)) if (subscription.endpoint === endpoint) await kv.delete(key);
+}
+
+/** The keys of a user's slots, in the order in which an endpoint tries them: two calls with one endpoint meet at the first free one. */
+function slotsOf(userId: string, endpoint: string): string[] {
+  const first = Number.parseInt(hashOf(endpoint).slice(0, 8), 16) % MAX_PER_USER;
+  return Array.from({ length: MAX_PER_USER }, (_, i) => `${prefixOf(userId)}${String((first + i) % MAX_PER_USER).padStart(2, '0')}`);
 }
 
 /** The subscription in the body of a request. @throws UsageError naming what is wrong */
@@ -87,10 +121,6 @@ function isPushAddress(endpoint: string): boolean {
 
 function prefixOf(userId: string): string {
   return `subscription/${hashOf(userId)}/`;
-}
-
-function keyOf(userId: string, endpoint: string): string {
-  return prefixOf(userId) + hashOf(endpoint);
 }
 
 function ownerKeyOf(endpoint: string): string {

@@ -24,8 +24,10 @@ export class MemoryKv implements Kv {
   }
 
   async replace(key: string, expected: Payload | undefined, value: Payload): Promise<boolean> {
+    await Promise.resolve();
+    if (!/^[!-~]{1,200}$/.test(key)) throw new Error(`not a key: ${key}`);
     if (!isDeepStrictEqual(this.#entries.get(key), expected)) return false;
-    await this.put(key, value);
+    this.#entries.set(key, structuredClone(value));
     return true;
   }
 

@@ -202,3 +202,28 @@ t.test('a wrong subscription is refused with the reason', async (t) => {
   for (let i = 2; i <= 20; i++) t.equal(await subscribe(host, newBrowser(), `${endpoint}${i}`), 201);
   t.equal(await subscribe(host, newBrowser(), `${endpoint}21`), 400, 'the twenty-first');
 });
+
+t.test('of sixty browsers that subscribe at the same time, as many are taken as a user may have', async (t) => {
+  const { host } = await setUp(t);
+  const browser = newBrowser();
+  const endpoints = Array.from({ length: 60 }, (_, i) => `https://push.example.com/${i}`);
+  const statuses = await Promise.all(endpoints.map((endpoint) => subscribe(host, browser, endpoint, 'cleo')));
+  t.equal(statuses.filter((status) => status === 201).length, 20);
+  t.equal(statuses.filter((status) => status === 400).length, 40);
+  const taken = endpoints.filter((_, i) => statuses[i] === 201);
+  const again = await Promise.all([...taken, ...taken].map((endpoint) => subscribe(host, newBrowser(), endpoint, 'cleo')));
+  t.strictSame(new Set(again), new Set([201]), 'a browser that is known takes no place more');
+  await host.emit(userUpdated(1, 'cleo', { erased: true }));
+  t.strictSame((await host.kv.list({ prefix: 'subscription/' })).length, 1, 'only that of the other user is left');
+});
+
+t.test('the erasure of a user removes more subscriptions than there may be, as older versions could store them', async (t) => {
+  const { host } = await setUp(t);
+  const [first] = await host.kv.list({ prefix: 'subscription/' });
+  const prefix = first?.key.slice(0, -2) ?? '';
+  const value = (n: number) => ({ ...(first?.value as { keys: { p256dh: string; auth: string } }), endpoint: `https://push.example.com/${n}` });
+  for (let n = 0; n < 45; n++) await host.kv.put(`${prefix}${'0'.repeat(30)}${n}`, value(n));
+  t.equal(await subscribe(host, newBrowser(), 'https://push.example.com/46'), 400);
+  await host.emit(userUpdated(1, 'bob', { erased: true }));
+  t.strictSame(await host.kv.list({ prefix: 'subscription/' }), []);
+});
