@@ -26,7 +26,8 @@ export class RequestHead {
   forwardedFor = '';
   forwardedProto = '';
   requestId = '';
-  idempotencyKey = '';
+  /** Null without the header, which an empty one is not. */
+  idempotencyKey: string | null = null;
   lastEventId = '';
   ifMatch = '';
   ifNoneMatch = '';

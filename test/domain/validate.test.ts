@@ -79,7 +79,7 @@ await t.test('texts, ids, mentions, metadata and positions are checked against t
   const limits = { ...defaultLimits, bodyLength: 3, mentions: 2, metadataKeys: 1, metadataValueLength: 2, metadataKeyLength: 2, selectorLength: 2, idLength: 4, roomIdLength: 4 };
   t.doesNotThrow(() => checkBody('abc', limits));
   for (const body of ['', 'abcd']) t.throws(() => checkBody(body, limits), { message: 'body must be 1 to 3 characters' });
-  t.throws(() => checkBody(' \n', limits), { message: 'body must be 1 to 3 characters, not only white space' });
+  t.throws(() => checkBody(' \n', limits), { message: 'body must be 1 to 3 characters, not only white space or characters that show nothing' });
   t.throws(() => checkRoomId('abcde', limits), { message: 'roomId must be 1 to 4 characters' });
   t.throws(() => checkRoomId('', limits), { message: 'roomId must be 1 to 4 characters' });
   for (const id of ['a\nb', '\u0000', 'a\ud800']) t.throws(() => checkRoomId(id, limits), { message: /^roomId must not contain/ });

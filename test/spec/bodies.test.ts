@@ -33,7 +33,7 @@ const ids = (count: number): string[] => Array.from({ length: count }, (_, i) =>
 const keys = (count: number): Record<string, number> => Object.fromEntries(Array.from({ length: count }, (_, i) => [`key ${i}`, i]));
 const UNPRINTABLE = 'must not contain control characters or lone surrogates';
 const MALFORMED = 'must be well-formed Unicode, without lone surrogates';
-const onlySpace = 'body must be 1 to 10000 characters, not only white space';
+const onlySpace = 'body must be 1 to 10000 characters, not only white space or characters that show nothing';
 const selector = (name: string): Bound => ({ good: ['', text(2048)], bad: [[text(2049), `position.${name} must be at most 2048 characters`]] });
 
 const bounds: Readonly<Record<string, Bound>> = {
@@ -55,6 +55,7 @@ const bounds: Readonly<Record<string, Bound>> = {
       [`${'😀'.repeat(5000)}x`, 'body must be 1 to 10000 characters'],
       [' ', onlySpace],
       ['\n\t\u00a0\u2003\ufeff', onlySpace],
+      ...['\u200b', '\u2060', '\u3164', '\u2800', '\u00ad', '\u202e\u2066', '\ufe0f \u034f', '\u115f\uffa0', '\u{e0020}'].map((value) => [value, onlySpace] as const),
     ],
   },
   mentions: {
@@ -110,7 +111,9 @@ const bounds: Readonly<Record<string, Bound>> = {
   'admin.login email': { good: [], bad: [['', 'email must be 1 to 320 characters'], [text(321), 'email must be 1 to 320 characters']] },
   'settings.allowedOrigins': {
     good: [[], ['https://app.example.com', 'http://localhost:3000']],
-    bad: ['', 'app.example.com', 'https://app.example.com/', 'https://app.example.com/path', '*', 'null', 'javascript:0'].map((origin) => [[origin], /^settings\.allowedOrigins must hold origins such as https:/] as const),
+    bad: ['', 'app.example.com', 'https://app.example.com/', 'https://app.example.com/path', 'null', 'javascript:0']
+      .map((origin) => [[origin], /^settings\.allowedOrigins must hold origins such as https:/] as const)
+      .concat(['*', 'https://*.example.com', 'https://*'].map((origin) => [[origin], /^settings\.allowedOrigins must hold whole origins: a wildcard matches nothing/] as const)),
   },
   // A channel, not an address.
   'notificationSettings.put email': { good: [], bad: [] },

@@ -3,7 +3,7 @@ import { CollabError } from '../../model/errors.ts';
 import { type Environment, limitsOf } from '../../model/environments/environment.ts';
 import { type Metadata, MetadataSchema } from '../../model/metadata.ts';
 import type { RoomScope } from '../../model/room.ts';
-import { checkId, checkMetadata, isEmailAddress, isWebAddress } from '../input/bounds.ts';
+import { checkId, checkMetadata, checkName, isEmailAddress, isWebAddress, showsSomething } from '../input/bounds.ts';
 import type { UserActor } from './actor.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
@@ -51,7 +51,8 @@ const payloadSchema = new InputSchema(
 const MAX_METADATA_BYTES = 4_096;
 
 /**
- * The claims in the payload of a token whose signature is verified. A claim that is null or an empty string counts as absent.
+ * The claims in the payload of a token whose signature is verified. A claim that is null or an empty string counts as absent, and
+ * so does a name that shows nothing.
  * Throws `invalid_token`, which names the claim, if one is malformed or too large, or if the token lives too long: `exp` may be at
  * most `jwtMaxLifetime` seconds after `iat`, and at most `jwtMaxLifetime` + 30 seconds after `now`.
  *
@@ -67,10 +68,13 @@ export function parseClaims(payload: Readonly<Record<string, unknown>>, environm
 
 function validateClaims(payload: Readonly<Record<string, unknown>>, environment: Environment, now: number): Claims {
   const present = Object.entries(payload).filter(([, value]) => value !== undefined && value !== null && value !== '');
-  const { sub, exp, iat, name, picture, avatar, email, role = 'member', rooms = null, metadata, confinedKey: confinedKeyId = null } = validate(payloadSchema, Object.fromEntries(present));
+  const { sub, exp, iat, name: givenName, picture, avatar, email, role = 'member', rooms = null, metadata, confinedKey: confinedKeyId = null } = validate(payloadSchema, Object.fromEntries(present));
   const limits = limitsOf(environment);
   checkId('sub', sub, limits);
   checkLifetime(exp, iat, now / 1000, environment.settings.jwtMaxLifetime);
+  if (givenName !== undefined) checkName('name', givenName);
+  // As an empty one: a person whose directory has a blank name can still sign in.
+  const name = givenName !== undefined && showsSomething(givenName) ? givenName : undefined;
   const avatarUrl = picture ?? avatar;
   if (avatarUrl !== undefined && !isWebAddress(avatarUrl)) throw invalid('picture must be an http or https address');
   if (email !== undefined && !isEmailAddress(email)) throw invalid('email must be an email address');

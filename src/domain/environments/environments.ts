@@ -207,6 +207,7 @@ function knownQuotas(quotas: QuotasPatch): EnvironmentSettings['quotas'] {
 }
 
 function checkOrigin(origin: string): void {
+  if (origin.includes('*')) throw invalidField('settings.allowedOrigins', 'must hold whole origins: a wildcard matches nothing; name each one, or none to allow every origin', origin);
   if (URL.canParse(origin) && new URL(origin).origin === origin) return;
   throw invalidField('settings.allowedOrigins', 'must hold origins such as https://app.example.com', origin);
 }

@@ -6,6 +6,15 @@ import type { Position } from '../../model/thread.ts';
 
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 
+/**
+ * A character that shows: no white space, no control character, none that Unicode says to ignore where it has no effect (such as
+ * zero-width spaces, direction controls, soft hyphens and Hangul fillers), and not the empty Braille pattern.
+ */
+const SHOWS = /[^\s\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+/** A character that ends a line or a text, with which a name could forge lines of a mail or of a message. */
+const BREAKS_LINE = /[\p{Cc}\u2028\u2029]/u;
+
 /** The most bytes of UTF-8 in a room id: as a part of a key of the store, it takes a third more. */
 const MAX_ROOM_ID_BYTES = 1_280;
 
@@ -34,13 +43,13 @@ function checkText(field: string, id: string, maxLength: number): void {
 }
 
 /**
- * Throws `invalid_request` unless the text of a comment has 1 to `limits.bodyLength` UTF-16 units that are not only white
- * space. With attachments it may be blank or empty.
+ * Throws `invalid_request` unless the text of a comment has 1 to `limits.bodyLength` UTF-16 units, one of which shows. With
+ * attachments it may be blank or empty.
  */
 export function checkBody(body: string, limits: Limits, attachments = 0): void {
   if (attachments > 0 && body.length <= limits.bodyLength) return;
   if (body.length < 1 || body.length > limits.bodyLength) throw invalidField('body', `must be 1 to ${limits.bodyLength} characters`, body.length);
-  if (!/\S/.test(body)) throw invalidField('body', `must be 1 to ${limits.bodyLength} characters, not only white space`);
+  if (!showsSomething(body)) throw invalidField('body', `must be 1 to ${limits.bodyLength} characters, not only white space or characters that show nothing`);
 }
 
 /** The mentions without duplicates, in their order. Throws `invalid_request` if there are too many or one is not a valid id. */
@@ -74,12 +83,23 @@ export function checkPosition(position: Position, limits: Limits): Position {
   return { x, y, selector, path, quote, quotePrefix, quoteSuffix, fingerprint, elementOffsetX, elementOffsetY, scrollX, scrollY };
 }
 
+/** Whether a reader sees anything of this text. */
+export function showsSomething(text: string): boolean {
+  return SHOWS.test(text);
+}
+
+/** Throws `invalid_request` if the name of a person contains a line break or another control character. */
+export function checkName(field: string, name: string): void {
+  const [found] = BREAKS_LINE.exec(name) ?? [];
+  if (found !== undefined) throw invalidField(field, `must not contain line breaks or control characters such as ${formatValue(found)}`);
+}
+
 /**
- * Whether text may be an email address: one `@`, with something before and after it, and no white space and no character that
- * separates or delimits addresses in a header (RFC 5322, "specials").
+ * Whether text may be an email address: one `@`, with something before and after it, and no white space, no control character
+ * and no character that separates or delimits addresses in a header (RFC 5322, "specials").
  */
 export function isEmailAddress(text: string): boolean {
-  return /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+$/.test(text);
+  return /^[^\s\p{Cc}@<>,;:"()[\]\\]+@[^\s\p{Cc}@<>,;:"()[\]\\]+$/u.test(text);
 }
 
 /** Whether text is an absolute http or https URL. */

@@ -9,7 +9,7 @@ import { hasMetadata } from '../../model/metadata.ts';
 import { type TokenScope, type User, type UserPut, UserPutSchema } from '../../model/user.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { actorUserId, requireUnconfinedKey, requireBackend, requireRead } from '../access/access.ts';
-import { checkId, checkMetadata, isEmailAddress, isWebAddress } from '../input/bounds.ts';
+import { checkId, checkMetadata, checkName, isEmailAddress, isWebAddress, showsSomething } from '../input/bounds.ts';
 import type { Claims } from '../access/claims.ts';
 import type { Actor } from '../access/actor.ts';
 import { auditActorOf, appendAuditRecord } from '../audit/audit.ts';
@@ -69,6 +69,10 @@ function parsePut(actor: Actor, userId: string, input: unknown): Upsert {
   const limits = limitsOf(actor.environment);
   checkId('userId', userId, limits);
   const put = validate(userPut, input);
+  if (put.name !== undefined) {
+    checkName('name', put.name);
+    if (!showsSomething(put.name)) throw invalidField('name', 'must be 1 to 256 characters, not only white space or characters that show nothing');
+  }
   if (put.metadata !== undefined) checkMetadata(put.metadata, limits);
   if (put.avatarUrl !== undefined && !isWebAddress(put.avatarUrl)) throw invalidField('avatarUrl', 'must be an http or https address', put.avatarUrl);
   if (put.email !== undefined && !isEmailAddress(put.email)) throw invalidField('email', 'must be an email address', put.email);

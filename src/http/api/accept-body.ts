@@ -57,6 +57,6 @@ const NO_BYTES = Buffer.alloc(0);
 
 function idempotencyOf(route: Route, exchange: Exchange, body: Buffer): Idempotency {
   const { idempotencyKey, method, path } = exchange.head;
-  if (route.idempotent !== true || idempotencyKey === '') return null;
+  if (route.idempotent !== true || idempotencyKey === null) return null;
   return { key: parseIdempotencyKey(idempotencyKey), method, path, bodyHash: hash('sha256', body, 'hex') };
 }
