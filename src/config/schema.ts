@@ -84,6 +84,7 @@ export const ConfigSchema = group('The configuration of a Collab server.', {
     maxUnauthenticatedPerIp: whole(1, 10_000, 20, 'Unauthenticated sockets that one address may have open.'),
     messagesPerSecond: whole(1, 100_000, 50, 'Messages that one socket may send per second in the long run.'),
     messageBurst: whole(1, 100_000, 100, 'Messages that one socket may send at once after a pause.'),
+    readMegabytesPerMinute: whole(0, 1_000_000, 256, 'Megabytes that one user may read per minute with messages such as `room.get`, over all workers and sockets; 0 for no limit.'),
     maxBackpressureBytes: whole(65_536, 268_435_456, 1_048_576, 'Bytes buffered for a slow socket. Beyond that it is closed (1013), and the client resumes by position.'),
   }),
   shutdown: group('What happens after SIGTERM.', {

@@ -40,6 +40,28 @@ await t.test('the number of sockets of a user is limited over all workers', asyn
   await Promise.all([...sockets.map((socket) => socket.terminate())]);
 });
 
+await t.test('what a user reads within a minute is bounded over all sockets and workers', async (t) => {
+  const world = await createWorld(t);
+  const backend = await Backend.of(world);
+  const flags = { 'ws.readMegabytesPerMinute': '1' };
+  const workers = [await startWorker(t, world, flags, 'w1'), await startWorker(t, world, flags, 'w2')] as const;
+  const threadId = await backend.thread();
+  for (let n = 0; n < 60; n++) await backend.comment(threadId, 'x'.repeat(10_000));
+  const token = await world.token({ userId: 'ann' });
+  const sockets = [await workers[0].join(token), await workers[1].join(token)] as const;
+
+  for (const socket of sockets) t.equal((await socket.request('thread.get', { threadId })).type, 'ok');
+  for (const socket of sockets) {
+    const refused = await socket.request('room.get', { roomId: 'lobby' });
+    t.match(refused, { type: 'error', error: { code: 'rate_limited', message: /^More than 1 MB were read within a minute\. Try again in \d+s$/, retryAfter: Number } });
+    t.equal((await socket.request('pong')).type, 'ok', 'the socket stays open');
+  }
+  const bob = await workers[0].join(await world.token({ userId: 'bob' }));
+  t.equal((await bob.request('thread.get', { threadId })).type, 'ok', 'another user is not affected');
+  world.clock.advance(60_000);
+  t.equal((await sockets[0].request('room.get', { roomId: 'lobby' })).type, 'ok', 'a minute later');
+});
+
 await t.test('a client that does not read is closed with 1013, receives its backlog, and resumes', async (t) => {
   const world = await createWorld(t);
   const backend = await Backend.of(world);

@@ -2,6 +2,7 @@ import * as Type from 'typebox';
 import type { TSchema } from 'typebox';
 import { withFileUrls } from '../../domain/files/file-urls.ts';
 import { type VerifiedClaims, verifyUserToken } from '../../domain/access/tokens.ts';
+import { chargedRead } from '../../domain/quotas/read-budget.ts';
 import { countWrite } from '../../domain/quotas/usage.ts';
 import { InputSchema, validate } from '../../domain/input/validate.ts';
 import { timestamp } from '../../lib/clock.ts';
@@ -9,6 +10,7 @@ import type { Connection } from '../session/connection.ts';
 import { currentActor, type MessageHandler, EMPTY_REPLY, usableEnvironment } from './handler.ts';
 import { presenceMessages, presenceSchemas } from './presence.ts';
 import { FatalSocketError } from '../socket/protocol.ts';
+import { MAX_REPLY_BYTES } from '../socket/socket-writer.ts';
 import { reads, readSchemas } from './reads.ts';
 import type { Services } from '../services.ts';
 import { recordUser } from '../session/record-user.ts';
@@ -26,7 +28,10 @@ export const messages: ReadonlyMap<string, MessageHandler> = new Map<string, Mes
     async (services, connection, data) => {
       // Replies may be long: a client that reads slowly must not make the server buffer many of them.
       await connection.writer.ready();
-      return withFileUrls(await read(services.ctx, await currentActor(services, connection), data), connection.writer.baseUrl);
+      const { ctx, config } = services;
+      const actor = await currentActor(services, connection);
+      const text = await chargedRead(ctx, config, actor, MAX_REPLY_BYTES, () => read(ctx, actor, data));
+      return withFileUrls(text, connection.writer.baseUrl);
     },
   ]),
   ...[...writes].map(([type, write]): [string, MessageHandler] => [
