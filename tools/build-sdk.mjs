@@ -11,7 +11,7 @@ import { gzipSync } from 'node:zlib';
 /** The builds for browsers: what each contains, and its most bytes after gzip. */
 const browserBuilds = [
   // Without what needs a secret key, which no page may have.
-  { name: 'collab', contents: "export { CollabError, CollabSession, version } from './src/client/main.ts';", maxGzipBytes: 12_000 },
+  { name: 'collab', contents: "export { CollabError, CollabSession, version } from './src/client/main.ts';", maxGzipBytes: 12_500 },
   { name: 'shared-socket', contents: "export { SharedSocket } from './src/client/shared-socket.ts';", maxGzipBytes: 4_500 },
 ];
 

@@ -1,0 +1,149 @@
+import type { Page } from 'playwright-core';
+import t from 'tap';
+import { openBrowser, skipReason } from '../helpers/browser.ts';
+import { startCluster, until } from '../helpers/cluster.ts';
+import { servePage } from '../helpers/own-page.ts';
+import { api, comment, field, live, openPage, pin, popover } from '../helpers/widget-page.ts';
+
+t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipReason, timeout: 240_000 }, async (t) => {
+  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  t.teardown(() => cluster.stop());
+  const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
+  const page = await openPage(t, context, await servePage(t, cluster, '<style>p, button { padding: 20px }</style><main></main>'));
+  await live(page);
+
+  const show = async (html: string): Promise<void> => {
+    const { items } = (await (await api(cluster, 'GET', '/rooms/own/threads')).json()) as { items: { id: string }[] };
+    for (const { id } of items) await api(cluster, 'DELETE', `/threads/${id}`);
+    await page.locator('collab-comments .pin').first().waitFor({ state: 'detached' });
+    await page.evaluate(`document.querySelector('main').innerHTML = ${JSON.stringify(html)}`);
+  };
+  /** How far the only pin is from the middle of an element, in pixels; null if there is none. `element` is an expression. */
+  const distance = (element: string): string => `(() => {
+    const mark = document.querySelector('collab-comments').shadowRoot.querySelector('.pin')?.getBoundingClientRect();
+    if (mark === undefined) return null;
+    const { left, top, width, height } = ${element}.getBoundingClientRect();
+    return Math.round(Math.hypot(mark.left - left - width / 2, mark.bottom - top - height / 2));
+  })()`;
+  const target = "document.querySelector('#target')";
+  const near = (of: Page = page, element = target): Promise<void> => until(() => of.evaluate<boolean>(`(() => { const far = ${distance(element)}; return far !== null && far <= 2; })()`));
+  const gone = (): Promise<void> => page.locator('collab-comments .pin').waitFor({ state: 'detached' });
+
+  await t.test('a zoom of the page or of its body moves no pin away from its element', async () => {
+    await show('<p>Before</p><p id="target">The middle one of three paragraphs</p><p>After</p>');
+    await comment(page, '#target', 'Zoomed');
+    for (const zoomed of ['documentElement', 'body']) {
+      await page.evaluate(`document.${zoomed}.style.zoom = 1.25`);
+      await near();
+      await page.evaluate(`document.${zoomed}.style.zoom = ''`);
+      await near();
+    }
+    await page.evaluate("document.body.style.zoom = 1.5; document.querySelector('#target').remove()");
+    await gone();
+    await page.evaluate("document.body.style.zoom = ''");
+    await page.keyboard.press('Escape');
+  });
+
+  await t.test('a pin follows what moves its element, also without any event', async (t) => {
+    await show('<p id="space">Before</p><p id="target">The middle one of three paragraphs</p>');
+    await comment(page, '#target', 'Moves');
+    await page.keyboard.press('Escape');
+    await near();
+    const changes: Readonly<Record<string, string>> = {
+      'a data attribute that a style sheet reads': "document.querySelector('#space').dataset.large = ''",
+      'an adopted style sheet': "{ const sheet = new CSSStyleSheet(); sheet.replaceSync('#space { margin-top: 90px }'); document.adoptedStyleSheets = [sheet]; }",
+      'a rule that is inserted': "document.adoptedStyleSheets[0].insertRule('#target { margin-left: 70px }')",
+      'an animation of a script': "document.querySelector('#space').animate([{ marginBottom: '0px' }, { marginBottom: '200px' }], { duration: 1, fill: 'forwards' })",
+    };
+    await page.evaluate("document.head.insertAdjacentHTML('beforeend', '<style>[data-large] { height: 120px }</style>')");
+    for (const [name, change] of Object.entries(changes)) {
+      // Only after 600 ms without any move does nothing but the browser watch.
+      await page.evaluate('new Promise((resolve) => setTimeout(resolve, 700))');
+      await page.evaluate(change);
+      await t.resolves(near(), name);
+    }
+  });
+
+  await t.test('a pin is hidden under a sticky header, shown in a fixed box within one that cuts, and that of a new comment follows what scrolls', async () => {
+    await show('<div style="position: sticky; top: 0; height: 100px; background: gray; z-index: 1">Header</div><p id="target">A paragraph that scrolls away</p><div style="height: 2000px"></div>');
+    await comment(page, '#target', 'Covered');
+    await page.keyboard.press('Escape');
+    await near();
+    await page.evaluate('scrollTo(0, 80)');
+    await gone();
+    await page.evaluate('scrollTo(0, 0)');
+    await near();
+
+    await show('<div style="overflow: hidden; width: 50px; height: 50px"><p id="target" style="position: fixed; left: 400px; top: 300px">In a fixed box</p></div>');
+    await comment(page, '#target', 'Fixed');
+    await page.keyboard.press('Escape');
+    await near();
+
+    await show('<div id="box" style="overflow: auto; height: 300px; width: 500px"><p style="height: 120px">First</p><p id="target">Second of the lines</p><div style="height: 1000px"></div></div>');
+    await page.getByRole('button', { name: 'Add a comment' }).click();
+    const { x, y, width, height } = (await page.locator('#target').boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    await page.getByRole('application').waitFor();
+    await page.mouse.click(x + width / 2, y + height / 2);
+    await page.getByLabel('Add a comment…').waitFor();
+    await near();
+    await page.evaluate("document.querySelector('#box').scrollTop = 60");
+    await near();
+    await page.keyboard.press('Escape');
+  });
+
+  await t.test('the widget is usable in a modal dialog, and in its place again when that closes', async (t) => {
+    await show('<p>Page</p><dialog style="width: 600px; height: 400px"><p id="target">In the dialog</p></dialog>');
+    await page.evaluate("document.querySelector('dialog').showModal()");
+    await until(() => page.evaluate<boolean>("document.querySelector('dialog collab-comments:popover-open') !== null"));
+    await comment(page, '#target', 'In here');
+    await near();
+    await field(page).fill('A draft that stays');
+    await page.evaluate("document.querySelector('dialog').close()");
+    await until(() => page.evaluate<boolean>("document.querySelector('collab-comments').parentElement === document.body"));
+    t.equal(await page.evaluate("document.querySelector('collab-comments').hasAttribute('popover')"), false);
+    t.equal(await popover(page).isVisible(), true, 'the thread stays open');
+    t.equal(await field(page).inputValue(), 'A draft that stays');
+    await field(page).fill('');
+    await page.evaluate("document.querySelector('dialog').showModal()");
+    await pin(page, 'In here').waitFor();
+    await page.evaluate("document.querySelector('dialog').remove()");
+    await until(() => page.evaluate<boolean>("document.querySelector('collab-comments')?.parentElement === document.body"));
+    await live(page);
+    t.equal(await page.evaluate("document.querySelector('collab-comments').hasAttribute('popover')"), false, 'it is back when the dialog is removed with it');
+  });
+
+  await t.test('elements in an open shadow root and in a zoomed frame have pins of their own', async () => {
+    const inside = async (name: string, element: string): Promise<void> => {
+      await page.evaluate(`(() => { window.middle = ((element) => { let { left, top, width, height } = element.getBoundingClientRect(); return [left + width / 2, top + height / 2]; })(${element}); })()`);
+      const [x, y] = await page.evaluate<[number, number]>('window.middle');
+      const [left, top, scale] = await page.evaluate<[number, number, number]>(`(() => { const frame = ${element}.ownerDocument.defaultView.frameElement; if (frame === null) return [0, 0, 1]; const box = frame.getBoundingClientRect(); return [box.left, box.top, 2]; })()`);
+      await page.getByRole('button', { name: 'Add a comment' }).click();
+      await page.getByRole('application').waitFor();
+      await page.mouse.click(left + x * scale, top + y * scale);
+      await page.getByLabel('Add a comment…').fill(name);
+      await page.keyboard.press('Enter');
+      await pin(page, name).waitFor();
+      await page.keyboard.press('Escape');
+    };
+    await show('<div id="host"></div>');
+    await page.evaluate("document.querySelector('#host').attachShadow({ mode: 'open' }).innerHTML = '<p>First in the root</p><p>Second in the root</p>'");
+    const second = "document.querySelector('#host').shadowRoot.querySelectorAll('p')[1]";
+    await inside('Shadow', second);
+    await near(page, second);
+    await page.evaluate("document.querySelector('#host').shadowRoot.querySelector('p').before(Object.assign(document.createElement('p'), { textContent: 'Inserted' }))");
+    await near(page, "document.querySelector('#host').shadowRoot.querySelectorAll('p')[2]");
+
+    await show('<iframe style="zoom: 2; border: 0; width: 300px; height: 200px" srcdoc="<p>First in the frame</p><p>Second in the frame</p>"></iframe>');
+    await page.frameLocator('iframe').locator('p').nth(1).waitFor();
+    await inside('Framed', "document.querySelector('iframe').contentDocument.querySelectorAll('p')[1]");
+    const framed = `{ getBoundingClientRect() {
+      const frame = document.querySelector('iframe');
+      const box = frame.getBoundingClientRect();
+      const { left, top, width, height } = frame.contentDocument.querySelectorAll('p')[1].getBoundingClientRect();
+      return { left: box.left + left * 2, top: box.top + top * 2, width: width * 2, height: height * 2 };
+    } }`;
+    await near(page, framed);
+    await page.evaluate("document.querySelector('iframe').contentDocument.querySelectorAll('p')[1].remove()");
+    await gone();
+  });
+});
