@@ -32,6 +32,8 @@ export interface ModerationItem {
   readonly via: Via;
   /** How many users have reported the comment. */
   readonly reports: number;
+  /** The latest reports, at most 100, once no more are added: it is decided, or the comment was deleted. Absent before, and in items of earlier versions. */
+  readonly keptReports?: readonly Report[];
   /** ISO 8601 time at which it was held or first reported. */
   readonly createdAt: string;
   readonly decidedAt: string | null;
@@ -94,6 +96,8 @@ export interface Report {
   /** Null for a backend that names no user. */
   readonly userId: string | null;
   readonly reason: string;
+  /** The text as it was reported, if it is another one than that of the first report of the item. */
+  readonly body?: string;
   readonly createdAt: string;
 }
 

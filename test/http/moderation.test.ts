@@ -71,6 +71,7 @@ t.test('held content is found through no route and no socket, except those for m
   t.match((await tenant.request('GET', '/rooms/fresh%20room')).json, { room: { threadCount: 0, createdAt: null }, threads: [] }, 'as a room that nobody has used');
   for (const [method, path, body] of [
     ['GET', `/comments/${held.id}`, undefined], ['POST', `/comments/${held.id}/reactions`, { userId: 'bob', emoji: '👍' }],
+    ['DELETE', `/comments/${'x'.repeat(1_500)}`, undefined], ['PATCH', `/comments/${'x'.repeat(1_500)}`, { body: 'x' }], ['DELETE', `/threads/${'x'.repeat(1_500)}`, undefined],
     ['POST', `/comments/${held.id}/report`, { reason: 'x' }], ['PATCH', `/threads/${heldThread.id}`, { resolved: true }],
   ] as const) t.equal((await tenant.request(method, path, body === undefined ? {} : { body })).status, 404, `${method} ${path}`);
   for (const [type, data] of [['comment.update', { commentId: held.id, body: 'x' }], ['comment.delete', { commentId: held.id }]] as const) {
@@ -337,4 +338,53 @@ t.test('a comment is reported once per user, and the reports are dismissed or th
   t.match(await commentsOf(tenant, thread.id), [{ body: 'stays' }]);
   t.strictSame(await service.ctx.store.range(reportsOf(tenant.environment.id)), []);
   t.match(await socket.until(() => socket.frames.find(({ type }) => type === 'comment.deleted')), { data: { commentId: comment?.id } });
+});
+
+t.test('an edit after a dismissal opens the way to another report, and the item keeps the text as it was reported', async (t) => {
+  const { service, tenant, thread } = await start(t);
+  const { id } = await addComment(tenant, thread.id, { id: 'reported-1', body: 'abuse 1' });
+  const report = async (userId: string, commentId = id) => (await tenant.request('POST', `/comments/${commentId}/report`, { body: { reason: `says ${userId}`, userId } })).status;
+  const edit = async (body: string) => done(200, await tenant.request('PATCH', `/comments/${id}`, { body: { body } }));
+  const shown = ({ state, comment, current, reports, reportCount }: ItemView & { current?: Comment | null }) => [state, comment?.body, current?.body, reportCount, ...reports.map(({ reason, body }) => (body === undefined ? reason : `${reason}: ${body}`))];
+  const later = () => service.clock.advance(1_000);
+  t.equal(await report('bob'), 201);
+  const [first] = await queueOf(tenant, 'reported');
+  later();
+  await edit('harmless');
+  later();
+  t.equal(await report('mod'), 201);
+  t.strictSame((await queueOf(tenant, 'reported')).map(shown), [['reported', 'abuse 1', 'harmless', 2, 'says bob', 'says mod: harmless']]);
+  later();
+  done(200, await approve(tenant, first as ItemView));
+  later();
+  t.equal(await report('bob'), 200, 'not again without an edit');
+  done(200, await tenant.request('PATCH', `/comments/${id}`, { body: { body: 'abuse 2' } }));
+  later();
+  t.strictSame([await report('bob'), await report('bob'), await report('mod')], [201, 200, 201]);
+  t.strictSame((await queueOf(tenant, 'reported')).map(shown), [['reported', 'abuse 2', 'abuse 2', 2, 'says bob', 'says mod']]);
+  t.strictSame((await queueOf(tenant, 'decided')).map(shown), [['approved', 'abuse 1', 'abuse 2', 2, 'says bob', 'says mod: harmless']], 'the dismissed reports stay');
+
+  done(200, await tenant.request('DELETE', `/comments/${id}`));
+  t.strictSame((await queueOf(tenant, 'reported')).map(shown), [['reported', 'abuse 2', undefined, 2, 'says bob', 'says mod']], 'its author cannot take it away');
+  later();
+  await addComment(tenant, thread.id, { id, body: 'another one' });
+  t.strictSame([await report('bob'), await report('mod')], [201, 201], 'a comment that has the id later has its own');
+  const queue = await queueOf(tenant, 'reported');
+  t.strictSame(queue.map(shown), [['reported', 'abuse 2', undefined, 2, 'says bob', 'says mod'], ['reported', 'another one', 'another one', 2, 'says bob', 'says mod']]);
+  done(200, await reject(tenant, queue[0] as ItemView));
+  t.match((await commentsOf(tenant, thread.id)).map(({ body }) => body), ['Hello', 'another one'], 'rejecting the first deletes nothing else');
+  done(200, await reject(tenant, queue[1] as ItemView));
+  t.strictSame((await commentsOf(tenant, thread.id)).map(({ body }) => body), ['Hello']);
+  t.match(done(200, await tenant.request<{ items: ItemView[] }>('GET', '/users/ann/held')).items.map(({ kind, state, comment }) => [kind, state, comment?.body]), [['report', 'rejected', 'abuse 2'], ['report', 'rejected', 'another one']]);
+
+  const other = await addThread(tenant, 'room', { userId: 'ann', body: 'abuse 3' });
+  t.equal(await report('bob', other.comments[0]?.id), 201);
+  done(200, await tenant.request('DELETE', `/threads/${other.id}`));
+  t.match((await queueOf(tenant, 'reported')).map(shown), [['reported', 'abuse 3', undefined, 1, 'says bob']], 'nor with its thread');
+  done(200, await tenant.request('DELETE', '/users/ann'));
+  t.strictSame(await queueOf(tenant, 'reported'), [], 'an erasure removes what its author had deleted');
+  service.clock.advance(31 * DAY_MS);
+  await sweepDecided(service.ctx, tenant.environment.id);
+  done(200, await tenant.request('DELETE', '/rooms/room'));
+  t.strictSame([await service.ctx.store.range(moderationIndexOf(tenant.environment.id)), await service.ctx.store.range(reportsOf(tenant.environment.id))], [[], []], 'nothing is left');
 });

@@ -157,15 +157,15 @@ export async function deleteComment(ctx: Context, actor: Actor, commentId: strin
   return threadLocks.run(location.partition, () => ctx.store.transact((tx) => removeComment(ctx, tx, actor, commentId)));
 }
 
-/** Deletes a comment in a transaction, as `deleteComment` does. */
-export async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commentId: string): Promise<string> {
+/** Deletes a comment in a transaction, as `deleteComment` does. `decidedId` is the item of the moderation queue whose rejection does so. */
+export async function removeComment(ctx: Context, tx: Transaction, actor: Actor, commentId: string, decidedId?: string): Promise<string> {
   const environmentId = actor.environment.id;
   const { partition, key, comment, thread } = await requireComment(tx, environmentId, commentId);
   requireChange(actor, thread.roomId);
   requireAuthor(actor, comment.userId, 'comment');
   const now = await nextTimeInThread(ctx, partition);
   const at = timestamp(now);
-  await removeItemsAbout(tx, actor, { roomId: thread.roomId, threadId: thread.id, commentId }, now);
+  await removeItemsAbout(tx, actor, { roomId: thread.roomId, threadId: thread.id, commentId, decidedId }, now);
   await recordModeration(ctx, tx, actor, comment.userId, { action: 'comment.delete', target: { kind: 'comment', id: commentId } });
   const deletions = Number((await tx.get(partition, DELETIONS_KEY)) ?? 0);
   // Deletions conflict with each other, so the count can only have grown since this read. The count is read in the transaction
@@ -182,7 +182,7 @@ export async function removeComment(ctx: Context, tx: Transaction, actor: Actor,
     data: JSON.stringify({ commentId, threadId: thread.id, threadDeleted }),
   });
   if (threadDeleted) {
-    await removeThread(tx, actor, thread, now);
+    await removeThread(tx, actor, thread, now, decidedId);
     return DELETED;
   }
   await removeAttachments(tx, environmentId, comment.attachments);

@@ -19,12 +19,13 @@ export const threadLocks = new KeyedLock();
 /**
  * Removes a thread with all its comments in a transaction and emits `thread.deleted`. The transaction conflicts with every
  * other write to the thread: new comments change the stats, which it reads, and read the thread record, which it deletes.
+ * `decidedId` is the item of the moderation queue whose rejection does so.
  */
-export async function removeThread(tx: Transaction, actor: Actor, thread: ThreadRecord, now: number): Promise<void> {
+export async function removeThread(tx: Transaction, actor: Actor, thread: ThreadRecord, now: number, decidedId?: string): Promise<void> {
   const environmentId = actor.environment.id;
   const partition = threadRecordsOf(environmentId, thread.id);
   await tx.get(partition, STATS_KEY);
-  await removeItemsAbout(tx, actor, { roomId: thread.roomId, threadId: thread.id }, now);
+  await removeItemsAbout(tx, actor, { roomId: thread.roomId, threadId: thread.id, decidedId }, now);
   await deleteComments(tx, environmentId, partition, await tx.range(partition, { prefix: COMMENT_PREFIX }));
   for (const key of [THREAD_KEY, STATS_KEY, DELETIONS_KEY]) tx.delete(partition, key);
   tx.delete(roomRecordsOf(environmentId, thread.roomId), threadKey(thread.createdAt, thread.id));

@@ -21,7 +21,7 @@ import { InputSchema, validate } from '../input/validate.ts';
 import { escapeId, roomRecordsOf, THREAD_KEY, threadRecordsOf, usersOf } from '../records/partitions.ts';
 import { requireItem } from './items.ts';
 import { emitApproved, emitRejected } from './notices.ts';
-import { putItem, replaceItem } from './queue.ts';
+import { readReports, replaceItem, reportedComment } from './queue.ts';
 
 const rejectionInput = new InputSchema(RejectionSchema);
 
@@ -37,8 +37,8 @@ export async function approveItem(ctx: Context, actor: Actor, itemId: string, id
     const item = await requireItem(tx, actor, itemId);
     if (item.state === 'approved') return decision(item);
     requireUndecided(item);
-    const comment = item.kind === 'report' ? item.comment : null;
-    const approved: ModerationItem = { ...item, ...decidedBy(ctx, actor), state: 'approved', comment, thread: null };
+    const decided: ModerationItem = { ...item, ...decidedBy(ctx, actor), state: 'approved' };
+    const approved = item.kind === 'report' ? { ...decided, keptReports: await readReports(tx, actor.environment.id, decided) } : { ...decided, comment: null, thread: null };
     replaceItem(tx, actor.environment.id, item, approved);
     emitApproved(tx, actor, item, ctx.clock.now());
     await publish(ctx, tx, actor, item);
@@ -48,7 +48,7 @@ export async function approveItem(ctx: Context, actor: Actor, itemId: string, id
 }
 
 /**
- * Rejects an item: held content is never written, a reported comment is deleted. `input` is `{reason}`, which the author can
+ * Rejects an item: held content is never written, a reported comment is deleted, unless its author has done that. `input` is `{reason}`, which the author can
  * read. Returns `{"id":…,"state":"rejected"}`; also if it is rejected already. Throws `forbidden`, `invalid_request`,
  * `moderation_item_not_found`, `already_decided`, `idempotency_key_reused`.
  */
@@ -64,9 +64,10 @@ export async function rejectItem(ctx: Context, actor: Actor, itemId: string, inp
     const comment = item.comment === null ? null : { ...item.comment, attachments: [] };
     const rejected: ModerationItem = { ...item, ...decidedBy(ctx, actor), state: 'rejected', comment, rejection: reason };
     if (item.kind === 'report') {
-      // Removes all items about the comment, this one too.
-      await removeComment(ctx, tx, actor, item.commentId);
-      putItem(tx, environmentId, rejected, true);
+      const keptReports = await readReports(tx, environmentId, rejected);
+      // Its author may have deleted it.
+      if ((await reportedComment(tx, environmentId, item)) !== null) await removeComment(ctx, tx, actor, item.commentId, item.id);
+      replaceItem(tx, environmentId, item, { ...rejected, comment: item.comment, keptReports });
     } else {
       await removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? []);
       replaceItem(tx, environmentId, item, rejected);

@@ -1,7 +1,7 @@
 import { CollabError } from '../../model/errors.ts';
 import type { Comment } from '../../model/comment.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
-import type { ModerationItem, Report } from '../../model/moderation.ts';
+import type { ModerationItem } from '../../model/moderation.ts';
 import { presentThread } from '../../model/thread.ts';
 import { inScope } from '../../model/room.ts';
 import type { Reader } from '../../ports/store.ts';
@@ -12,12 +12,8 @@ import type { Context } from '../context.ts';
 import { checkId } from '../input/bounds.ts';
 import type { ListQuery, Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
-import { moderationIndexOf, moderationOf, reportsOf } from '../records/partitions.ts';
-import { authorPrefix, findItem, statePrefix } from './queue.ts';
-
-/** The most reports that an item shows, and the most reports of a comment among which they are found. */
-const MAX_SHOWN_REPORTS = 100;
-const MAX_READ_REPORTS = 1_000;
+import { moderationIndexOf, moderationOf } from '../records/partitions.ts';
+import { authorPrefix, findItem, readReports, reportedComment, statePrefix } from './queue.ts';
 
 /**
  * A page of the moderation queue, oldest first by default: the items of the state in the query, `held` when absent. Throws
@@ -78,15 +74,17 @@ function renderForAuthor({ id, kind, state, roomId, threadId, commentId, comment
   return JSON.stringify({ id, kind, state, roomId, threadId, commentId, comment, createdAt, decidedAt, rejection });
 }
 
-/** An item as moderators see it, with the reported comment as it is now, and its latest reports. */
+/** An item as moderators see it, with its latest reports, and of a report the comment as it was reported and as it is now. */
 async function renderItem({ store }: Context, environmentId: string, item: ModerationItem): Promise<string> {
   const { id, kind, state, roomId, threadId, commentId, userId, plugin, reason, createdAt, decidedAt, decidedBy, rejection, thread } = item;
-  const comment = kind === 'report' || kind === 'edit' ? await currentComment(store, environmentId, commentId) : null;
-  const reports = kind === 'report' ? await reportsOfItem(store, environmentId, item) : [];
+  const current = kind === 'report' ? await reportedComment(store, environmentId, item) : null;
+  const before = kind === 'edit' ? await currentComment(store, environmentId, commentId) : null;
+  const reports = kind === 'report' ? await readReports(store, environmentId, item) : [];
   const view = {
     ...{ id, kind, state, roomId, threadId, commentId, userId, plugin, reason },
-    comment: item.comment ?? comment,
-    before: kind === 'edit' ? comment : null,
+    comment: item.comment ?? current ?? before,
+    current,
+    before,
     thread: thread === null ? null : presentThread(thread, { commentCount: 1, updatedAt: thread.updatedAt }),
     reportCount: item.reports,
     reports,
@@ -99,13 +97,6 @@ async function currentComment(store: Reader, environmentId: string, commentId: s
   const location = await findLocation(store, environmentId, commentId);
   const text = location === undefined ? undefined : await store.get(location.partition, location.key);
   return text === undefined ? null : (JSON.parse(text) as Comment);
-}
-
-/** The latest reports of an item, oldest first, without those of the items about the same comment before and after it. */
-async function reportsOfItem(store: Reader, environmentId: string, { commentId, createdAt, decidedAt }: ModerationItem): Promise<Report[]> {
-  const entries = await store.range(reportsOf(environmentId), { prefix: `${commentId}/`, limit: MAX_READ_REPORTS });
-  const reports = entries.map(({ value }) => JSON.parse(value) as Report).filter((report) => report.createdAt >= createdAt && (decidedAt === null || report.createdAt <= decidedAt));
-  return reports.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)).slice(-MAX_SHOWN_REPORTS);
 }
 
 function isReachable({ rooms }: Actor, { roomId }: ModerationItem): boolean {

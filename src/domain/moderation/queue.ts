@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
 import { ID_PATTERN } from '../../model/id.ts';
 import { CollabError } from '../../model/errors.ts';
-import type { ModerationItem } from '../../model/moderation.ts';
+import type { Comment } from '../../model/comment.ts';
+import type { ModerationItem, Report } from '../../model/moderation.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
 import type { Actor } from '../access/actor.ts';
+import { findLocation } from '../comments/comment-location.ts';
 import { removeHeldAttachments } from '../files/attachments.ts';
 import { moderationIndexOf, moderationOf, reportsOf } from '../records/partitions.ts';
 import { emitGone } from './notices.ts';
@@ -11,6 +13,10 @@ import { emitGone } from './notices.ts';
 /** The most items of held content that wait for a decision in an environment, and of one user. */
 const MAX_HELD = 10_000;
 const MAX_HELD_OF_USER = 100;
+
+/** The most reports that an item shows, and the most reports of a comment among which they are found. */
+const MAX_SHOWN_REPORTS = 100;
+const MAX_READ_REPORTS = 1_000;
 
 /** The keys of `moderationIndexOf`. */
 const idKey = (itemId: string): string => `id/${itemId}`;
@@ -33,6 +39,8 @@ export const statePrefix = (state: 'held' | 'reported' | 'decided'): string => `
 const digest = (id: string): string => hash('sha256', id, 'base64url');
 
 const isOpen = ({ state }: ModerationItem): boolean => state === 'held' || state === 'reported';
+/** Whether the open item is found by its comment: the reports of a deleted one are not, because another comment may get its id. */
+const isFindable = ({ keptReports }: ModerationItem): boolean => keptReports === undefined;
 const keyOf = (item: ModerationItem): string => (isOpen(item) ? `${item.state}/${item.createdAt}~${item.id}` : `decided/${item.decidedAt ?? item.createdAt}~${item.id}`);
 
 /**
@@ -49,7 +57,7 @@ export function putItem(tx: Transaction, environmentId: string, item: Moderation
   // Deletions of rooms, threads and comments, and erasures of users, read one of these counts, and so conflict with this.
   add(tx, index, roomCountKey(item.roomId), 1);
   if (!isOpen(item)) return;
-  tx.put(index, commentKey(item), item.id);
+  if (isFindable(item)) tx.put(index, commentKey(item), item.id);
   if (item.kind === 'thread') tx.put(index, threadIdKey(item.threadId), item.id);
   if (item.state !== 'held') return;
   add(tx, index, HELD_COUNT_KEY, 1, unbounded ? undefined : { most: MAX_HELD, whose: 'the environment' });
@@ -63,7 +71,7 @@ export function deleteItem(tx: Transaction, environmentId: string, item: Moderat
   for (const key of [idKey(item.id), targetKey(item), authorKey(item)]) tx.delete(index, key);
   add(tx, index, roomCountKey(item.roomId), -1);
   if (!isOpen(item)) return;
-  tx.delete(index, commentKey(item));
+  if (isFindable(item)) tx.delete(index, commentKey(item));
   if (item.kind === 'thread') tx.delete(index, threadIdKey(item.threadId));
   if (item.state !== 'held') return;
   add(tx, index, HELD_COUNT_KEY, -1);
@@ -83,15 +91,15 @@ export async function findItem(reader: Pick<Reader, 'get'>, environmentId: strin
   return text === undefined ? undefined : (JSON.parse(text) as ModerationItem);
 }
 
-/** The undecided item of a kind about a comment. */
+/** The undecided item of a kind about a comment; undefined also for text that cannot be an id. */
 export async function findOpenItem(reader: Pick<Reader, 'get'>, environmentId: string, kind: 'comment' | 'edit' | 'report', commentId: string): Promise<ModerationItem | undefined> {
-  const itemId = await reader.get(moderationIndexOf(environmentId), commentKey({ kind, commentId }));
+  const itemId = ID_PATTERN.test(commentId) ? await reader.get(moderationIndexOf(environmentId), commentKey({ kind, commentId })) : undefined;
   return itemId === undefined ? undefined : findItem(reader, environmentId, itemId);
 }
 
-/** The undecided item of a held thread. */
+/** The undecided item of a held thread; undefined also for text that cannot be an id. */
 export async function findHeldThread(reader: Pick<Reader, 'get'>, environmentId: string, threadId: string): Promise<ModerationItem | undefined> {
-  const itemId = await reader.get(moderationIndexOf(environmentId), threadIdKey(threadId));
+  const itemId = ID_PATTERN.test(threadId) ? await reader.get(moderationIndexOf(environmentId), threadIdKey(threadId)) : undefined;
   return itemId === undefined ? undefined : findItem(reader, environmentId, itemId);
 }
 
@@ -124,31 +132,42 @@ export interface ModerationTarget {
   readonly roomId: string;
   readonly threadId?: string;
   readonly commentId?: string;
+  /** The item whose decision deletes the comment, which is written with that. */
+  readonly decidedId?: string | undefined;
 }
 
 /**
  * Removes all items about something that is deleted in the same transaction, with their files and reports, and tells the authors
- * of what is held. `now` is the time of the deletion, in milliseconds since the epoch.
+ * of what is held. The reports of a deleted comment stay in the queue with the text as reported, unless the room goes. `now` is the time of the deletion, in milliseconds since the epoch.
  */
-export async function removeItemsAbout(tx: Transaction, actor: Actor, { roomId, threadId, commentId }: ModerationTarget, now: number): Promise<void> {
+export async function removeItemsAbout(tx: Transaction, actor: Actor, { roomId, threadId, commentId, decidedId }: ModerationTarget, now: number): Promise<void> {
   const environmentId = actor.environment.id;
   const index = moderationIndexOf(environmentId);
   if ((await tx.get(index, roomCountKey(roomId))) === undefined) return;
   const within = [threadId, commentId].filter((id) => id !== undefined).map((id) => `${id}/`);
   for (const { value: itemId } of await tx.range(index, { prefix: roomPrefix(roomId) + within.join('') })) {
-    const item = await removeItem(tx, environmentId, itemId);
+    const item = await findItem(tx, environmentId, itemId);
+    if (item?.kind === 'report' && threadId !== undefined) {
+      if (itemId !== decidedId && isOpen(item) && isFindable(item)) replaceItem(tx, environmentId, item, { ...item, keptReports: await readReports(tx, environmentId, item) });
+      await deleteReports(tx, environmentId, item.commentId);
+      continue;
+    }
+    await removeItem(tx, environmentId, itemId);
     if (item?.state === 'held') emitGone(tx, actor, item, now, 'deleted');
   }
 }
 
-/** Removes the held and rejected content of a user who is erased at `now` in the same transaction, with its files. */
+/**
+ * Removes the held and rejected content of a user who is erased at `now` in the same transaction, with its files, and the reports of
+ * what the user has deleted.
+ */
 export async function removeItemsBy(tx: Transaction, actor: Actor, userId: string, now: number): Promise<void> {
   const environmentId = actor.environment.id;
   const index = moderationIndexOf(environmentId);
   await tx.get(index, userCountKey(userId));
   for (const { value: itemId } of await tx.range(index, { prefix: authorPrefix(userId) })) {
     const item = await findItem(tx, environmentId, itemId);
-    if (item === undefined || item.kind === 'report') continue;
+    if (item === undefined || (item.kind === 'report' && (await commentExists(tx, environmentId, item)))) continue;
     await removeItem(tx, environmentId, itemId);
     if (item.state === 'held') emitGone(tx, actor, item, now, 'deleted');
   }
@@ -164,9 +183,43 @@ export async function removeItem(tx: Transaction, environmentId: string, itemId:
     return item;
   }
   const open = await findOpenItem(tx, environmentId, 'report', item.commentId);
-  if (open !== undefined && open.id !== itemId) return item;
-  for (const { key } of await tx.range(reportsOf(environmentId), { prefix: `${item.commentId}/` })) tx.delete(reportsOf(environmentId), key);
+  if (open === undefined || open.id === itemId) await deleteReports(tx, environmentId, item.commentId);
   return item;
+}
+
+async function deleteReports(tx: Transaction, environmentId: string, commentId: string): Promise<void> {
+  for (const { key } of await tx.range(reportsOf(environmentId), { prefix: `${commentId}/` })) tx.delete(reportsOf(environmentId), key);
+}
+
+/** The latest reports of an item, oldest first, without those of the items about the same comment before and after it. */
+export async function readReports(reader: Reader, environmentId: string, { keptReports, commentId, createdAt, decidedAt }: ModerationItem): Promise<readonly Report[]> {
+  if (keptReports !== undefined) return keptReports;
+  const entries = await reader.range(reportsOf(environmentId), { prefix: `${commentId}/`, limit: MAX_READ_REPORTS });
+  const reports = entries.map(({ value }) => JSON.parse(value) as Report).filter((report) => report.createdAt >= createdAt && (decidedAt === null || report.createdAt <= decidedAt));
+  return reports.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)).slice(-MAX_SHOWN_REPORTS);
+}
+
+/** When moderators last decided on the reports of a comment; null if they have not. */
+export async function lastDecisionOnReports(tx: Transaction, environmentId: string, roomId: string, { id, threadId }: Comment): Promise<string | null> {
+  let last: string | null = null;
+  for (const { value: itemId } of await tx.range(moderationIndexOf(environmentId), { prefix: `${roomPrefix(roomId)}${threadId}/${id}/` })) {
+    const item = await findItem(tx, environmentId, itemId);
+    if (item?.kind === 'report' && item.decidedAt !== null && item.decidedAt > (last ?? '')) last = item.decidedAt;
+  }
+  return last;
+}
+
+/** Whether the comment that an item is about exists: another one may have its id since. */
+async function commentExists(reader: Pick<Reader, 'get'>, environmentId: string, item: ModerationItem): Promise<boolean> {
+  return (await reportedComment(reader, environmentId, item)) !== null;
+}
+
+/** The comment that an item is about, as it is now; null if it was deleted, also if another one has its id since. */
+export async function reportedComment(reader: Pick<Reader, 'get'>, environmentId: string, { commentId, comment }: ModerationItem): Promise<Comment | null> {
+  const location = await findLocation(reader, environmentId, commentId);
+  const text = location === undefined ? undefined : await reader.get(location.partition, location.key);
+  const current = text === undefined ? null : (JSON.parse(text) as Comment);
+  return current === null || (comment !== null && comment.createdAt !== current.createdAt) ? null : current;
 }
 
 /** The key of a report in `reportsOf`. `reporter` is unique among users and keys. */

@@ -58,6 +58,14 @@ const Comment = Type.Object({
   editedAt: orNull(time()),
 });
 
+const Report = Type.Object({
+  commentId: id(),
+  userId: orNull(freeUserId()),
+  reason: Type.String({ minLength: 1, maxLength: 1_000 }),
+  body: Type.Optional(Type.String()),
+  createdAt: time(),
+});
+
 /** The fields of each type of line, in the order of the lines. Other fields of `data` are kept. */
 export const lineSchemas = {
   export: Type.Object({ format: Type.Integer({ minimum: 1 }) }),
@@ -105,6 +113,7 @@ export const lineSchemas = {
       keyId: orNull(Type.String()),
       via: Type.Union([Type.Literal('rest'), Type.Literal('ws'), Type.Literal('cli')]),
       reports: whole(),
+      keptReports: Type.Optional(Type.Array(Report)),
       createdAt: time(),
       decidedAt: Type.Null(),
       decidedBy: Type.Null(),
@@ -112,7 +121,7 @@ export const lineSchemas = {
     }),
   }),
   report: Type.Object({
-    data: Type.Object({ commentId: id(), userId: orNull(freeUserId()), reason: Type.String({ minLength: 1, maxLength: 1_000 }), createdAt: time() }),
+    data: Report,
     reporter: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
   }),
   room: Type.Object({ data: Type.Object({ roomId: freeRoomId(), metadata: MetadataSchema, createdAt: time(), updatedAt: time() }), lastActivityAt: time() }),

@@ -198,7 +198,7 @@ function checkComment(comment: Comment, environmentId: string, limits: Limits): 
   checkStoredMetadata(metadata, limits);
 }
 
-function checkItem({ kind, state, roomId, threadId, commentId, userId, comment, thread }: ModerationItem, environmentId: string, limits: Limits): void {
+function checkItem({ kind, state, roomId, threadId, commentId, userId, comment, thread, keptReports = [] }: ModerationItem, environmentId: string, limits: Limits): void {
   checkRoomId(roomId, limits);
   checkId('userId', userId, limits);
   if ((kind === 'report') !== (state === 'reported')) throw invalidField('state', 'must be reported for a report, and held for anything else', state);
@@ -206,6 +206,7 @@ function checkItem({ kind, state, roomId, threadId, commentId, userId, comment, 
   if ((kind === 'thread') !== (thread !== null)) throw invalid('thread must be given for a thread, and only for one');
   if (comment !== null) checkComment(comment, environmentId, limits);
   if (thread !== null) checkThread(thread, limits);
+  for (const report of keptReports) checkReport(report, limits);
   const ids = [comment?.id ?? commentId, comment?.threadId ?? threadId, comment?.userId ?? userId, thread?.id ?? threadId, thread?.roomId ?? roomId];
   if (ids.join(' ') !== [commentId, threadId, userId, threadId, roomId].join(' ')) throw invalid('roomId, threadId, commentId and userId must be those of the content');
 }

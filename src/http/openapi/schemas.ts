@@ -143,6 +143,7 @@ const ReportSchema = Type.Object({
   commentId: Type.String(),
   userId: textOrNull('The user who reported it; null for a backend that named none.'),
   reason: Type.String(),
+  body: Type.Optional(Type.String({ description: 'The text as it was reported, if that differs from the first report.' })),
   createdAt: time('When it was reported.'),
 });
 const itemFields = {
@@ -159,7 +160,8 @@ const ModerationItemSchema = Type.Object({
   userId: Type.String({ description: 'Author of the content.' }),
   plugin: textOrNull('The plugin that held the content; null for a report.'),
   reason: textOrNull('Why the plugin held it; null for a report.'),
-  comment: Type.Union([CommentSchema, Type.Null()], { description: 'The content as it would be; of a report, the comment as it is now. Null if it was deleted.' }),
+  comment: Type.Union([CommentSchema, Type.Null()], { description: 'The content as it would be; of a report, the comment as it was first reported. Null once held content is approved.' }),
+  current: Type.Union([CommentSchema, Type.Null()], { description: 'Of a report, the comment as it is now, null if it was deleted; otherwise null.' }),
   before: Type.Union([CommentSchema, Type.Null()], { description: 'Of an edit, the comment as it is now; otherwise null.' }),
   thread: Type.Union([ThreadSchema, Type.Null()], { description: 'Of a held thread, the thread as it would be; otherwise null.' }),
   reportCount: Type.Integer({ minimum: 0, description: 'How many users have reported the comment.' }),

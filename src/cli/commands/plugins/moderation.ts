@@ -20,6 +20,8 @@ const states = ['held', 'reported', 'decided'] as const;
 
 /** An item as `listItems` and `getItem` render it. */
 interface ItemView extends Omit<ModerationItem, 'reports'> {
+  /** Of a report, the comment as it is now; null if it was deleted. */
+  readonly current: Comment | null;
   readonly before: Comment | null;
   readonly reportCount: number;
   readonly reports: readonly Report[];
@@ -115,7 +117,7 @@ function whyOf({ plugin, reason, reportCount }: ItemView): string {
 }
 
 function describe(item: ItemView, env: string): string {
-  const { id, kind, state, roomId, threadId, commentId, userId, comment, before, reports, createdAt, decidedAt, decidedBy, rejection } = item;
+  const { id, kind, state, roomId, threadId, commentId, userId, comment, current, before, reports, createdAt, decidedAt, decidedBy, rejection } = item;
   const open = state === 'held' || state === 'reported';
   return [
     keyValues([
@@ -132,6 +134,7 @@ function describe(item: ItemView, env: string): string {
       ...(rejection === null ? [] : [['rejection', rejection] as const]),
       ...(before === null ? [] : [['text before', before.body] as const]),
       ['text', comment?.body ?? '(none)'],
+      ...(kind === 'report' && current?.body !== comment?.body ? [['text now', current?.body ?? '(deleted)'] as const] : []),
       ['attachments', comment?.attachments.map(({ filename }) => filename).join(', ') || 'none'],
       ...reports.map((report) => ['report', `${report.createdAt} ${report.userId ?? 'backend'}: ${report.reason}`] as const),
     ]),

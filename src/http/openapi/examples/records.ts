@@ -258,6 +258,7 @@ export const heldItem = {
   plugin: 'moderation-rules',
   reason: 'contains 3 links',
   comment: reply,
+  current: null,
   before: null,
   thread: null,
   reportCount: 0,
