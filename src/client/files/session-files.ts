@@ -73,7 +73,7 @@ export class SessionFiles implements CollabFiles {
   #shared(attachment: Attachment, thumb = false): Promise<string> {
     const key = addressOf(attachment, thumb);
     const kept = this.#urls.get(key);
-    if (kept !== undefined) return kept;
+    if (kept) return kept;
     const url = this.blob(attachment, { thumb }).then((blob) => URL.createObjectURL(blob));
     // A failure is not kept: the next call tries again.
     url.catch(() => this.#urls.get(key) === url && this.#urls.delete(key));

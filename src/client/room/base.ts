@@ -94,7 +94,7 @@ function applyToThread(entry: BaseThread, event: StreamEvent): BaseThread {
     case 'moderation.held':
       return withComments(entry, putComment(comments, event.data.comment));
     case 'moderation.rejected':
-      return withComments(entry, changeComment(entry.thread, comments, event.data.commentId, (comment) => (comment.status ? (comment.published ?? null) : comment)));
+      return withComments(entry, changeComment(entry.thread, comments, event.data.commentId, (comment) => (comment.status ? comment.published : comment)));
     case 'reaction.created': {
       const reaction = event.data;
       return withComments(entry, changeComment(entry.thread, comments, reaction.commentId, (comment) => ({ ...comment, reactions: [...comment.reactions.filter(({ id }) => id !== reaction.id), reaction] })), event.at);
@@ -121,12 +121,12 @@ function putComment(comments: readonly Comment[], comment: Comment): readonly Co
 }
 
 /** The comments of a thread with one of them changed, or taken away. */
-export function changeComment<C extends Comment>(thread: Thread, comments: readonly C[], id: string, change: (comment: C) => C | null): readonly C[] {
+export function changeComment<C extends Comment>(thread: Thread, comments: readonly C[], id: string, change: (comment: C) => C | null | undefined): readonly C[] {
   return comments.flatMap((comment) => (isComment(comment, thread, id) ? (change(comment) ?? []) : [comment]));
 }
 
 function follows(earlier: Comment | undefined, comment: Comment): boolean {
-  if (earlier === undefined) return false;
+  if (!earlier) return false;
   return (compare(earlier.createdAt, comment.createdAt) || compare(tieBreak(earlier.id), tieBreak(comment.id))) > 0;
 }
 

@@ -300,7 +300,7 @@ export class LiveRoom implements CollabRoom {
       if (error.code !== 'thread_not_found') throw error;
     })) as BaseThread | undefined;
     const found = what === 'thread' ? entry?.thread : commentIn(entry, id);
-    if (found === undefined) throw new CollabError(`${what}_not_found`, `The ${what} was created, and deleted since.`);
+    if (!found) throw new CollabError(`${what}_not_found`, `The ${what} was created, and deleted since.`);
     return found;
   }
 }

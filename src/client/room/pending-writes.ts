@@ -35,7 +35,7 @@ export function pendingThread(writer: Writer, roomId: string, id: string, input:
   return {
     threadId: id,
     apply: (existing) => existing ?? { ...thread, comments: [first], pending: 'create' },
-    isShownBy: (base) => base.get(id) !== undefined,
+    isShownBy: (base) => !!base.get(id),
   };
 }
 
@@ -44,8 +44,8 @@ export function pendingComment(writer: Writer, threadId: string, id: string, inp
   const comment = newComment(writer, id, threadId, input, new Date().toISOString());
   return {
     threadId,
-    apply: (thread) => (thread === null || thread.comments.some((other) => other.id === id) ? thread : withComments(thread, [...thread.comments, comment])),
-    isShownBy: (base) => commentIn(base.get(threadId), id) !== undefined,
+    apply: (thread) => (!thread || thread.comments.some((other) => other.id === id) ? thread : withComments(thread, [...thread.comments, comment])),
+    isShownBy: (base) => !!commentIn(base.get(threadId), id),
   };
 }
 
@@ -68,8 +68,8 @@ export function pendingUpdate(writer: Writer, threadId: string, id: string, { bo
     apply: (thread) => changeThread(thread, id, change),
     isShownBy: (base) => {
       const comment = commentIn(base.get(threadId), id);
-      known ||= comment !== undefined;
-      return comment === undefined ? known : confirmed !== null && (comment.editedAt ?? '') >= confirmed;
+      known ||= !!comment;
+      return !comment ? known : confirmed !== null && (comment.editedAt ?? '') >= confirmed;
     },
     confirm: (record) => {
       confirmed = (record as Comment | undefined)?.editedAt ?? '';
@@ -87,7 +87,7 @@ export function pendingDeletion(threadId: string, id: string): PendingWrite {
       return changed?.commentCount === 0 ? null : changed;
     },
     isShownBy: (base) => {
-      const exists = commentIn(base.get(threadId), id) !== undefined;
+      const exists = !!commentIn(base.get(threadId), id);
       known ||= exists;
       return known && !exists;
     },
@@ -100,7 +100,7 @@ export function pendingResolve(writer: Writer, threadId: string, resolved: boole
   const change = { resolved, resolvedAt: resolved ? at : null, resolvedBy: resolved ? writer.userId : null };
   return {
     threadId,
-    apply: (thread) => (thread === null || thread.resolved === resolved ? thread : { ...thread, ...change, pending: thread.pending ?? 'update' }),
+    apply: (thread) => (!thread || thread.resolved === resolved ? thread : { ...thread, ...change, pending: thread.pending ?? 'update' }),
     isShownBy: (base) => (base.get(threadId)?.thread.resolved ?? resolved) === resolved,
   };
 }
@@ -110,7 +110,7 @@ export function pendingMove(threadId: string, position: Position): PendingWrite 
   const isThere = (other: Position | null | undefined): boolean => other?.x === position.x && other.y === position.y && other.selector === position.selector;
   return {
     threadId,
-    apply: (thread) => (thread === null ? null : { ...thread, position, positionX: position.x, positionY: position.y, pending: thread.pending ?? 'update' }),
+    apply: (thread) => (thread && { ...thread, position, positionX: position.x, positionY: position.y, pending: thread.pending ?? 'update' }),
     isShownBy: (base) => isThere(base.get(threadId)?.thread.position),
   };
 }

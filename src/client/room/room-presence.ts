@@ -79,7 +79,7 @@ export class RoomPresence {
       case 'typing':
         return this.#setTypingOf(frame.actor?.userId, frame.data.threadId, frame.data.typing);
       default:
-        if (frame.actor !== undefined) this.#emit(frame, frame.actor);
+        if (frame.actor) this.#emit(frame, frame.actor);
     }
   }
 
@@ -100,12 +100,12 @@ export class RoomPresence {
   setTyping(threadId: string | null, typing: boolean): void {
     clearTimeout(this.#typingEnd);
     const own = this.#ownTyping;
-    if (own !== null && (!typing || own.threadId !== threadId)) {
+    if (own && (!typing || own.threadId !== threadId)) {
       this.#post('typing', { threadId: own.threadId, typing: false });
       this.#ownTyping = null;
     }
     if (!typing) return;
-    if (this.#ownTyping === null || Date.now() - this.#ownTyping.sentAt >= TYPING_REPEAT_MS) {
+    if (!this.#ownTyping || Date.now() - this.#ownTyping.sentAt >= TYPING_REPEAT_MS) {
       this.#post('typing', { threadId, typing: true });
       this.#ownTyping = { threadId, sentAt: Date.now() };
     }
@@ -120,7 +120,7 @@ export class RoomPresence {
 
   #sendLatestCursor(): void {
     this.#cursorTimer = undefined;
-    if (this.#cursor === null) return;
+    if (!this.#cursor) return;
     this.#post('cursor', this.#cursor);
     this.#cursor = null;
     this.#cursorTimer = setTimeout(() => this.#sendLatestCursor(), CURSOR_MS);

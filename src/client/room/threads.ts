@@ -78,7 +78,7 @@ export class RoomThreads {
   /** The server has confirmed a write. */
   confirm(write: PendingWrite, record: unknown): void {
     const tracked = this.#writes.get(write.threadId)?.find((one) => one.write === write);
-    if (tracked === undefined) return;
+    if (!tracked) return;
     write.confirm?.(record);
     tracked.confirmed = true;
     this.#check();
@@ -110,12 +110,12 @@ export class RoomThreads {
     const add = (threadId: string, entry: BaseThread | undefined): void => {
       const writes = this.#writes.get(threadId) ?? none;
       const earlier = this.#rendered.get(threadId);
-      const same = earlier !== undefined && earlier.entry === entry && earlier.writes === writes;
+      const same = earlier && earlier.entry === entry && earlier.writes === writes;
       const now = same ? earlier : { entry, writes, view: this.#view(entry, writes) };
       rendered.set(threadId, now);
       views.push(now.view);
     };
-    const created = [...this.#writes.keys()].filter((threadId) => this.#base.get(threadId) === undefined);
+    const created = [...this.#writes.keys()].filter((threadId) => !this.#base.get(threadId));
     for (const threadId of created.reverse()) add(threadId, undefined);
     for (const entry of this.#base.threads) add(entry.thread.id, entry);
     this.#rendered = rendered;
@@ -124,14 +124,14 @@ export class RoomThreads {
   }
 
   #view(entry: BaseThread | undefined, writes: readonly Tracked[]): RoomThread | null {
-    let view: RoomThread | null = entry === undefined ? null : { ...entry.thread, comments: entry.comments.map((comment) => this.#comment(comment)), pending: null };
+    let view: RoomThread | null = entry ? { ...entry.thread, comments: entry.comments.map((comment) => this.#comment(comment)), pending: null } : null;
     for (const { write } of writes) view = write.apply(view);
     return view;
   }
 
   #comment(comment: Comment): RoomComment {
     const known = this.#comments.get(comment);
-    if (known !== undefined) return known;
+    if (known) return known;
     const view: RoomComment = { ...comment, pending: null };
     this.#comments.set(comment, view);
     return view;

@@ -71,7 +71,7 @@ export class Connection {
   /** Connects now, unless a connection is open or being opened. */
   open(): void {
     clearTimeout(this.#retry);
-    if (this.#socket !== null || this.#opening !== null) return;
+    if (this.#socket || this.#opening) return;
     this.#stopListening ??= onNetworkChange(() => this.#networkChanged());
     if (this.#state.status === 'closed') {
       this.#refusals = 0;
@@ -84,7 +84,7 @@ export class Connection {
 
   /** As `open`, but with a new call of the token function, if one has not answered yet. */
   reconnect(): void {
-    if (this.#socket !== null) return;
+    if (this.#socket) return;
     this.#opening = null;
     this.#deps.credentials.forget();
     this.open();
@@ -118,7 +118,7 @@ export class Connection {
     socket.onmessage = ({ data }: { readonly data: unknown }) => {
       if (this.#socket !== socket || typeof data !== 'string') return;
       const frame = readFrame(data);
-      if (frame === null) this.#lost(1002, '');
+      if (!frame) this.#lost(1002, '');
       else this.#receive(frame);
     };
     socket.onerror = () => {};
@@ -128,7 +128,7 @@ export class Connection {
   }
 
   #address(): string {
-    if (this.#position === null) return this.#deps.url;
+    if (!this.#position) return this.#deps.url;
     return `${this.#deps.url}?epoch=${encodeURIComponent(this.#position.epoch)}&since=${this.#position.seq}`;
   }
 
@@ -157,7 +157,7 @@ export class Connection {
       default:
         if (!('seq' in frame)) return this.#deps.listener.onRoomFrame(frame);
         // The log is in order and without gaps; an event at or before the position was delivered already.
-        if (this.#position !== null && frame.seq <= this.#position.seq) return;
+        if (this.#position && frame.seq <= this.#position.seq) return;
         this.#moveTo(frame.seq);
         this.#deps.listener.onEvent(frame);
     }
@@ -177,7 +177,7 @@ export class Connection {
   }
 
   #moveTo(seq: number): void {
-    if (this.#position !== null) this.#position.seq = seq;
+    if (this.#position) this.#position.seq = seq;
   }
 
   async #renewToken(): Promise<void> {
@@ -197,7 +197,7 @@ export class Connection {
   #networkChanged(): void {
     if (this.#state.status === 'closed') return;
     if (isOffline()) {
-      if (this.#socket !== null) this.#lost(1006, 'offline');
+      if (this.#socket) this.#lost(1006, 'offline');
       else if (this.#state.status === 'reconnecting') this.#set({ status: 'offline', reason: OFFLINE });
     } else if (this.#state.retryAt !== null && !isHidden()) this.open();
   }
@@ -206,7 +206,7 @@ export class Connection {
     clearTimeout(this.#silence);
     clearTimeout(this.#retry);
     const socket = this.#socket;
-    if (socket === null) return;
+    if (!socket) return;
     this.#socket = null;
     socket.onmessage = null;
     socket.onclose = null;
@@ -216,7 +216,7 @@ export class Connection {
   #lost(code: number, reason: string): void {
     const error = closeError(code, reason, this.#refusal);
     const action = actionOf(code);
-    if (this.#socket === null) return;
+    if (!this.#socket) return;
     this.#detach();
     this.#deps.requests.lost();
     if (action === 'new-token') {
@@ -235,10 +235,9 @@ export class Connection {
    * loss stays the reason then, since signing in was no problem before it.
    */
   #failureOf(thrown: unknown): CollabError {
-    const { error } = this.#state;
     if (!(thrown instanceof CollabError)) return new CollabError('network', `The connection could not be opened: ${String(thrown)}`, { cause: thrown });
-    if (thrown.code === 'token_failed' && error?.code === 'network') return new CollabError('network', error.message, { cause: thrown });
-    return thrown;
+    const { error } = this.#state;
+    return thrown.code === 'token_failed' && error?.code === 'network' ? error : thrown;
   }
 
   #retryLater(error: CollabError, slowly = false): void {

@@ -35,9 +35,9 @@ export function reasonFor(error: CollabError): string {
 /** The error of a closed socket. `refusal` is the error frame without an id that the server sent right before it, if any. */
 export function closeError(code: number, reason: string, refusal: CollabError | null): CollabError {
   // Without a close code of the server, the last error frame was about something else.
-  if (code > 4000 && refusal !== null) return refusal;
+  if (code > 4000 && refusal) return refusal;
   const byReason = reason as CollabErrorCode;
-  const known = code > 4000 && texts[byReason] !== undefined ? byReason : errors[code];
+  const known = code > 4000 && texts[byReason] ? byReason : errors[code];
   const about = `${code}${reason === '' ? '' : `, ${reason}`}`;
-  return known === undefined ? new CollabError('network', `The connection was lost (${about}).`) : new CollabError(known, `The connection was closed (${about}).`);
+  return new CollabError(known ?? 'network', `The connection was ${known ? 'closed' : 'lost'} (${about}).`);
 }

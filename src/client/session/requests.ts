@@ -48,8 +48,8 @@ export class Requests {
     if (byteLength(text) > this.#maxBytes) {
       throw new CollabError('payload_too_large', `The message ${type} is larger than ${this.#maxBytes} bytes. Shorten the text or the metadata.`);
     }
-    if (this.#ended !== null) throw this.#ended;
-    if (this.#send === null && !durable) throw lost();
+    if (this.#ended) throw this.#ended;
+    if (!this.#send && !durable) throw lost();
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { id, type, text, durable, repeated, sent: 0, onCurrent: false, resolve, reject });
       this.#flush();
@@ -58,7 +58,7 @@ export class Requests {
 
   /** Sends a message without an answer; drops it if there is no connection, or if too many were sent. */
   post(type: string, data: object): void {
-    if (this.#send === null || this.#bucket.level <= RESERVE) return;
+    if (!this.#send || this.#bucket.level <= RESERVE) return;
     const text = JSON.stringify({ type, data });
     if (byteLength(text) > this.#maxBytes) return;
     this.#bucket.take();
@@ -98,13 +98,13 @@ export class Requests {
   /** Handles the answer `ok`. */
   succeeded(id: number, data: unknown): void {
     const request = this.#pending.get(id);
-    if (request !== undefined) this.#finish(request, () => request.resolve(data));
+    if (request) this.#finish(request, () => request.resolve(data));
   }
 
   /** Handles the answer `error`. */
   refused(id: number, error: CollabError): void {
     const request = this.#pending.get(id);
-    if (request === undefined) return;
+    if (!request) return;
     if (request.sent > 1 && request.repeated.includes(error.code)) return this.#finish(request, () => request.resolve(null));
     if (error.code === 'write_conflict' && request.sent < MAX_CONFLICTS) {
       request.onCurrent = false;
@@ -120,7 +120,7 @@ export class Requests {
 
   /** Sends what waits, in the order of the calls, as far as the rate limit allows. */
   #flush(): void {
-    if (this.#send === null) return;
+    if (!this.#send) return;
     clearTimeout(this.#timer);
     for (const request of this.#pending.values()) {
       if (request.onCurrent) continue;

@@ -105,7 +105,7 @@ export class CollabSession {
   /** The room with this id, always the same object. Nothing is loaded until it has a subscriber. */
   room(roomId: string): CollabRoom {
     let room = this.#rooms.get(roomId);
-    if (room === undefined) {
+    if (!room) {
       room = new LiveRoom(roomId, {
         ...this.#link,
         users: this.#users,
