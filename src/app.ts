@@ -17,6 +17,7 @@ import { killIfFileOpen } from './lib/files/open-files.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Logger, LogOutput } from './observability/log.ts';
 import type { Blobs } from './ports/blobs.ts';
+import type { LockHolder } from './ports/lock-holders.ts';
 
 // The composition root. Each function imports only what it needs: the primary must stay small, and a command must not load
 // what only workers need.
@@ -90,8 +91,13 @@ export async function startPrimary(config: Config, output: LogOutput): Promise<P
       await compactWhenDue(config, openLog);
     },
     openLog,
-    lockHolders: { find: () => [storePath(config), sharedPath(config)].flatMap(findLockHolders), kill: ({ pid, file }) => killIfFileOpen(pid, file) },
+    lockHolders: { find: () => findLockHoldersOf(config), kill: ({ pid, file }) => killIfFileOpen(pid, file) },
   });
+}
+
+/** The processes that hold a lock of the store or of the shared memory of a data folder at the moment. Opens neither. */
+export function findLockHoldersOf(config: Config): LockHolder[] {
+  return [storePath(config), sharedPath(config)].flatMap(findLockHolders);
 }
 
 /** Compacts the store of a data folder that no server uses. See `compactStore`. */

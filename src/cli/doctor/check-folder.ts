@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { MEGABYTE } from '../../lib/bytes.ts';
@@ -10,6 +9,7 @@ import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 import { checkFilesOf } from './check-files.ts';
 import { storeFolder } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
+import { describeBlocked, tryStore } from '../shared/store-trial.ts';
 import { describeSnapshot, findLongSnapshots } from './long-snapshots.ts';
 import { InterruptedError } from '../terminal/interruption.ts';
 import { shellWord } from '../terminal/output.ts';
@@ -81,10 +81,11 @@ async function checkFilesystem(dataDir: string): Promise<Check> {
 }
 
 async function checkStore({ dir, config }: CheckedFolder): Promise<Check[]> {
-  const crash = await crashOnOpening(dir);
-  if (crash !== null) {
+  const trial = await tryStore(dir, config);
+  if (trial.outcome === 'blocked') return [fail('store', ...describeBlocked(trial.holder))];
+  if (trial.outcome === 'crashed') {
     const remedy = `Stop the server, keep a copy of ${storeFolder(config)}, and restore a backup: \`collab restore <backup>\`.`;
-    return [fail('store', `the database is damaged: a process that opened it was killed by ${crash}`, remedy)];
+    return [fail('store', `the database is damaged: a process that opened it was killed by ${trial.signal}`, remedy)];
   }
   try {
     return await useStore(config, inspectStore);
@@ -92,16 +93,6 @@ async function checkStore({ dir, config }: CheckedFolder): Promise<Check[]> {
     if (error instanceof InterruptedError) throw error;
     return [fail('store', firstLine(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup: `collab restore <backup>`.')];
   }
-}
-
-/** Opens the store in another process first, because a damaged file can crash it. Resolves with the signal that ended it, if any. */
-function crashOnOpening(dir: string): Promise<NodeJS.Signals | null> {
-  const args = [...process.execArgv, process.argv[1] ?? '', 'env', 'list', '--json', '--dir', dir];
-  const child = spawn(process.execPath, args, { stdio: 'ignore' });
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', (_code, signal) => resolve(signal));
-  });
 }
 
 async function inspectStore(ctx: Context): Promise<Check[]> {

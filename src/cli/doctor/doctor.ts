@@ -43,7 +43,9 @@ async function doctor({ deep }: { deep?: true }, command: Command): Promise<void
 async function checkConfigured(dir: string, config: Config | Check, deep: boolean): Promise<Check[]> {
   if ('level' in config) return [config];
   const subject = { dir, config };
-  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...(await checkFolder(subject)), ...(await checkServer(subject)), ...(await checkConfiguredPlugins(subject)), ...(deep ? [...(await checkDeep(subject)), ...(await checkQuotas(subject)), ...(await checkInboxes(subject))] : [])];
+  // Both may wait for seconds if a process blocks the store.
+  const [folder, server] = await Promise.all([checkFolder(subject), checkServer(subject)]);
+  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...folder, ...server, ...(await checkConfiguredPlugins(subject)), ...(deep ? [...(await checkDeep(subject)), ...(await checkQuotas(subject)), ...(await checkInboxes(subject))] : [])];
 }
 
 function tryConfig(dir: string): Config | Check {

@@ -7,6 +7,9 @@ import { hasStore, noFolderFailure } from './folder.ts';
 import type { Invocation } from './invocation.ts';
 import { operatorName } from './operator.ts';
 
+/** How long closing the store may take after a signal. */
+const CLOSE_MS = 3_000;
+
 /**
  * Loads the configuration of a folder for a command that is about to use its data. If a restore of that data was
  * interrupted, finishes it first.
@@ -44,7 +47,7 @@ export async function useStore<T>(config: Config, work: (ctx: Context) => Promis
   const { ctx, close } = await openContext(config);
   let closing: Promise<void> | undefined;
   const closeOnce = (): Promise<void> => (closing ??= close());
-  const watch = watchForInterruption(closeOnce);
+  const watch = watchForInterruption(closeOnce, CLOSE_MS);
   try {
     const result = await work({ ...ctx, operator: { kind: 'cli', id: operatorName() } });
     const interrupted = watch.interrupted();

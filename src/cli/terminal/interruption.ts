@@ -27,13 +27,17 @@ export interface InterruptionWatch {
 /**
  * Calls `close` on SIGINT or SIGTERM, which makes the command fail at its next read of the store. If the command has not
  * ended a second later, for example because it waits for a pipe, the process exits. A second signal makes it exit at once.
+ *
+ * @param closeMs if `close` takes longer, in milliseconds, because another process blocks the store, the signal ends the process
  */
-export function watchForInterruption(close: () => Promise<void>): InterruptionWatch {
+export function watchForInterruption(close: () => Promise<void>, closeMs?: number): InterruptionWatch {
   let interrupted: InterruptedError | null = null;
+  let giveUp: NodeJS.Timeout | undefined;
   const onSignal = (signal: keyof typeof SIGNALS): void => {
     const { exitCode } = (interrupted ??= new InterruptedError(signal));
     const exit = (): void => process.exit(exitCode);
     process.once(signal, exit);
+    if (closeMs !== undefined) giveUp = setTimeout(() => endBy(signal), closeMs);
     void close().then(() => setTimeout(exit, EXIT_MS).unref(), exit);
   };
   const signals = Object.keys(SIGNALS) as (keyof typeof SIGNALS)[];
@@ -41,9 +45,16 @@ export function watchForInterruption(close: () => Promise<void>): InterruptionWa
   return {
     interrupted: () => interrupted,
     done: () => {
+      clearTimeout(giveUp);
       for (const signal of signals) process.off(signal, onSignal);
     },
   };
+}
+
+/** Ends the process as if it did not handle the signal. `process.exit` would wait for a commit that is under way. */
+function endBy(signal: NodeJS.Signals): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
 }
 
 /**

@@ -4,15 +4,16 @@ import type { Environment } from '../../../model/environments/environment.ts';
 import type { OpenSnapshot } from '../../../ports/store.ts';
 import { addCommand } from '../../command.ts';
 import { type Counts, countEnvironment } from '../environments/environment-counts.ts';
-import { withStore } from '../../shared/open-store.ts';
+import { loadFolderConfig, withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { describeSnapshot, findLongSnapshots } from '../../doctor/long-snapshots.ts';
 import { keyValues, nextSteps, withDirOption, printResult, shellWord, table } from '../../terminal/output.ts';
 import { bytesText } from '../../terminal/progress.ts';
 import { diskUse } from '../../shared/disk-use.ts';
-import { filesFolder, storeFolder } from '../../shared/folder.ts';
+import { filesFolder, hasStore, storeFolder } from '../../shared/folder.ts';
 import { readinessOf } from '../../shared/readiness.ts';
 import { findRunningServer } from '../../shared/running-server.ts';
+import { requireFreeStore } from '../../shared/store-trial.ts';
 
 /** The exit code of `status` for a server that is stopped, as of the init scripts of the Linux Standard Base. */
 const STOPPED = 3;
@@ -50,7 +51,9 @@ export function register(program: Command): void {
 
 async function status(_options: object, command: Command): Promise<void> {
   const at = invocationOf(command);
-  const found = await withStore(at, async (ctx, config): Promise<Status> => {
+  const config = await loadFolderConfig(at.dir);
+  if (hasStore(config)) await requireFreeStore(at.dir, config);
+  const found = await withStore(at, async (ctx): Promise<Status> => {
     const server = findRunningServer(config.dataDir);
     const endpoint = server?.endpoint ?? null;
     const readiness = endpoint === null ? null : await readinessOf(endpoint);
