@@ -13,9 +13,13 @@ import { type PendingUpgrade, WebSockets } from './web-sockets.ts';
 /** The length of every valid Sec-WebSocket-Key. The native core, too, takes a request with such a key for an upgrade. */
 const SOCKET_KEY_LENGTH = 24;
 
-/** Creates a server on Node's HTTP server and `ws`, which does not listen yet (docs/decisions/0052). */
-export function createNodeServer(): HttpServer {
-  const core = new NodeCore();
+/**
+ * Creates a server on Node's HTTP server and `ws`, which does not listen yet (docs/decisions/0052).
+ *
+ * @param answerCloseMs milliseconds that a client may take to answer the close frame of a WebSocket; 5 000 by default
+ */
+export function createNodeServer(answerCloseMs?: number): HttpServer {
+  const core = new NodeCore(new WebSockets(answerCloseMs));
   return { app: core.app, listen: (host, port) => core.listen(host, port), stopListening: () => core.stopListening(), close: () => core.close() };
 }
 
@@ -24,12 +28,13 @@ class NodeCore implements HttpServer {
   readonly #handlers = new Map<string, CoreHandler>();
   readonly #behaviors = new Map<string, SocketBehavior<unknown>>();
   readonly #connections = new Connections();
-  readonly #webSockets = new WebSockets();
+  readonly #webSockets: WebSockets;
   /** Parses; it never listens, because Node's HTTP server closes idle connections when it stops to listen. */
   readonly #http = createHttpServer(this.#httpOptions());
   readonly #tcp: Server = createTcpServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
 
-  constructor() {
+  constructor(webSockets: WebSockets) {
+    this.#webSockets = webSockets;
     this.app = {
       any: (pattern, handler) => this.#handlers.set(pattern, handler),
       ws: (pattern, behavior) => this.#behaviors.set(pattern, behavior as SocketBehavior<unknown>),

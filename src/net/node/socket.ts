@@ -27,25 +27,31 @@ export class NodeSocket implements CoreSocket<unknown> {
   readonly #sockets: SocketTopics;
   readonly #topics = new Set<string>();
   readonly #maxBackpressure: number;
+  readonly #answerCloseMs: number;
   #open = true;
   /** Whether something waits for the client, so that `drain` is to be called. */
   #waits = false;
   #heardAt = performance.now();
+  #answerTimer: NodeJS.Timeout | undefined;
   #pingedAt = 0;
   readonly #written = (): void => this.#onWritten();
 
-  constructor(native: WebSocket, connection: Socket, behavior: SocketBehavior<unknown>, data: unknown, sockets: SocketTopics) {
+  constructor(native: WebSocket, connection: Socket, behavior: SocketBehavior<unknown>, data: unknown, sockets: SocketTopics, answerCloseMs: number) {
     this.#native = native;
     this.#connection = connection;
     this.#behavior = behavior;
     this.#data = data;
     this.#sockets = sockets;
+    this.#answerCloseMs = answerCloseMs;
     this.#maxBackpressure = behavior.maxBackpressure ?? 64 * 1024;
     native.binaryType = 'arraybuffer';
     native.on('message', (message, isBinary) => this.#receive(() => behavior.message?.(this, message as ArrayBuffer, isBinary)));
     native.on('ping', () => this.#receive(() => behavior.ping?.(this)));
     native.on('pong', () => this.#receive(() => behavior.pong?.(this)));
-    native.on('close', (code) => this.#closed(code));
+    native.on('close', (code) => {
+      clearTimeout(this.#answerTimer);
+      this.#closed(code);
+    });
     // Of a frame that is not valid. `ws` closes the socket with a code that says why.
     native.on('error', () => {});
   }
@@ -71,6 +77,7 @@ export class NodeSocket implements CoreSocket<unknown> {
     if (!this.#open) return;
     this.#native.close(code, reason === undefined ? undefined : Buffer.from(reason));
     this.#closed(code ?? ABNORMAL);
+    this.#awaitAnswer();
   }
 
   subscribe(topic: string): boolean {
@@ -118,6 +125,14 @@ export class NodeSocket implements CoreSocket<unknown> {
       this.#pingedAt = now;
       this.#native.ping();
     }
+  }
+
+  /** Disconnects a client that ignores the close frame, once it has read everything. */
+  #awaitAnswer(): void {
+    this.#answerTimer = setTimeout(() => {
+      if (this.#native.bufferedAmount === 0) this.#native.terminate();
+      else this.#awaitAnswer();
+    }, this.#answerCloseMs).unref();
   }
 
   #receive(handle: () => void): void {

@@ -14,8 +14,10 @@ export interface PendingUpgrade extends UpgradeContext {
   readonly behavior: SocketBehavior<unknown>;
 }
 
-/** How long a client may take to read what was sent before the close frame, and to answer that: as long as a silent socket lives. */
+/** How long a client may take to read what was sent before the close frame: as long as a silent socket lives. */
 const CLOSE_TIMEOUT_MS = 60_000;
+/** How long a client may take to answer the close frame once it has read everything; the native core gives it as long. */
+const ANSWER_CLOSE_MS = 5_000;
 const CHECK_MS = 4_000;
 
 /** The WebSockets of one server, and their topics. */
@@ -26,6 +28,12 @@ export class WebSockets implements SocketTopics {
   /** The headers of the upgrade that is being answered. */
   #headers: readonly string[] = [];
   #timer: NodeJS.Timeout | null = null;
+  readonly #answerCloseMs: number;
+
+  /** @param answerCloseMs how long a client may take to answer a close frame, in milliseconds */
+  constructor(answerCloseMs = ANSWER_CLOSE_MS) {
+    this.#answerCloseMs = answerCloseMs;
+  }
 
   /** Answers an upgrade request. `headers`: names and values in turn. `protocol`: '' for none. */
   upgrade({ request, socket, bytes, behavior }: PendingUpgrade, data: unknown, protocol: string, headers: readonly string[]): void {
@@ -78,7 +86,7 @@ export class WebSockets implements SocketTopics {
   }
 
   #opened(native: Ws.WebSocket, connection: Socket, behavior: SocketBehavior<unknown>, data: unknown): void {
-    const socket = new NodeSocket(native, connection, behavior, data, this);
+    const socket = new NodeSocket(native, connection, behavior, data, this, this.#answerCloseMs);
     this.#open.add(socket);
     native.once('close', () => {
       this.#open.delete(socket);
