@@ -14,7 +14,7 @@ export class Activity {
   readonly #page: Document;
   readonly #frame: () => boolean;
   readonly #watched: () => Iterable<Element>;
-  readonly #sizes = new ResizeObserver(() => this.wake());
+  #sizes: ResizeObserver | null = null;
   #places: IntersectionObserver[] = [];
   #documents: readonly Document[] = [];
   #request = 0;
@@ -52,7 +52,6 @@ export class Activity {
   stop(): void {
     this.listen([]);
     this.#rest();
-    this.#sizes.disconnect();
     cancelAnimationFrame(this.#request);
     this.#request = 0;
   }
@@ -87,16 +86,12 @@ export class Activity {
 
   #watch(): void {
     const { clientWidth, clientHeight } = this.#page.documentElement;
+    this.#sizes = new ResizeObserver(afterFirst(this.wake));
     for (const element of new Set(this.#watched())) {
       this.#sizes.observe(element);
       const { left, top, right, bottom } = element.getBoundingClientRect();
       const rootMargin = element.ownerDocument === this.#page ? [top, clientWidth - right, clientHeight - bottom, left].map((edge) => `${-Math.floor(edge)}px`).join(' ') : '0px';
-      let known = false;
-      const observer = new IntersectionObserver(() => {
-        // The first report is of how it is now.
-        if (known) this.wake();
-        known = true;
-      }, { rootMargin, threshold: THRESHOLDS });
+      const observer = new IntersectionObserver(afterFirst(this.wake), { rootMargin, threshold: THRESHOLDS });
       observer.observe(element);
       this.#places.push(observer);
     }
@@ -105,6 +100,15 @@ export class Activity {
   #rest(): void {
     for (const observer of this.#places) observer.disconnect();
     this.#places = [];
-    this.#sizes.disconnect();
+    this.#sizes?.disconnect();
   }
+}
+
+/** Calls a function from the second call on: the first report of an observer is of how it is now. */
+function afterFirst(call: () => void): () => void {
+  let isFirst = true;
+  return () => {
+    if (!isFirst) call();
+    isFirst = false;
+  };
 }

@@ -54,14 +54,25 @@ export function elementAt(page: Document, x: number, y: number, apart: Element):
   }
 }
 
-/** The elements that can hide a part of an element by scrolling or cutting it out of their box, the innermost first. */
-export function clipsOf(element: Element): Element[] {
+/** What an element is in the layout: its position, whether it cuts what is in it, and whether it contains fixed elements. */
+export interface Layout {
+  readonly position: string;
+  readonly clips: boolean;
+  readonly containsFixed: boolean;
+}
+
+/**
+ * The elements that can hide a part of an element by scrolling or cutting it out of their box, the innermost first.
+ *
+ * @param known what was read of other elements, which are mostly around this one too
+ */
+export function clipsOf(element: Element, known: Map<Element, Layout>): Element[] {
   const clips: Element[] = [];
-  let position = getComputedStyle(element).position;
+  let { position } = layoutOf(element, known);
   for (let at = outerOf(element); at !== null; at = outerOf(at)) {
     const isFrame = at.localName.endsWith('frame') && at.ownerDocument !== element.ownerDocument;
-    const style = getComputedStyle(at);
-    const contains = containsFixed(style) || (position === 'absolute' && style.position !== 'static');
+    const style = layoutOf(at, known);
+    const contains = style.containsFixed || (position === 'absolute' && style.position !== 'static');
     if (isFrame) {
       clips.push(at);
       position = style.position;
@@ -69,8 +80,8 @@ export function clipsOf(element: Element): Element[] {
     }
     if ((position === 'fixed' || position === 'absolute') && !contains) continue;
     const { body, documentElement } = at.ownerDocument;
-    if (at === documentElement || (at === body && isShownByWindow(style, documentElement))) continue;
-    if (style.overflowX !== 'visible' || style.overflowY !== 'visible') clips.push(at);
+    if (at === documentElement || (at === body && (!style.clips || !layoutOf(documentElement, known).clips))) continue;
+    if (style.clips) clips.push(at);
     position = style.position;
   }
   return clips;
@@ -87,10 +98,13 @@ export function outerOf(element: Element): Element | null {
   return element.assignedSlot ?? element.parentElement ?? hostOf(element.getRootNode());
 }
 
-/** The overflow of `body` is that of the window while that of the root element is visible. */
-function isShownByWindow(style: CSSStyleDeclaration, documentElement: Element): boolean {
-  const { overflowX, overflowY } = getComputedStyle(documentElement);
-  return (overflowX === 'visible' && overflowY === 'visible') || (style.overflowX === 'visible' && style.overflowY === 'visible');
+function layoutOf(element: Element, known: Map<Element, Layout>): Layout {
+  const read = known.get(element);
+  if (read !== undefined) return read;
+  const style = getComputedStyle(element);
+  const layout = { position: style.position, clips: style.overflowX !== 'visible' || style.overflowY !== 'visible', containsFixed: containsFixed(style) };
+  known.set(element, layout);
+  return layout;
 }
 
 /** Whether an element is the containing block of fixed elements in it. */

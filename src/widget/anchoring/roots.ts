@@ -43,6 +43,7 @@ export function rootsOf(document: Document, apart: Element | null): (Document | 
 
 /** Whether a node is in the page: in its document, and that in all frames around it. */
 export function isInPage(node: Node, page: Document): boolean {
+  if (node.ownerDocument === page) return node.isConnected;
   for (let at = node, depth = 0; depth < MAX_ROOTS; depth += 1) {
     if (!at.isConnected) return false;
     const document = at.ownerDocument ?? (at as Document);

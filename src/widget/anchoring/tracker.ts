@@ -1,7 +1,7 @@
 import type { Position } from '../../model/thread.ts';
 import { Activity } from './activity.ts';
 import { Covers } from './covers.ts';
-import { type Box, boxOf, clipsOf, type ReadRect } from './geometry.ts';
+import { type Box, boxOf, clipsOf, type Layout, type ReadRect } from './geometry.ts';
 import { locate, readPosition, type Sought } from './locate.ts';
 import { Mutations } from './mutations.ts';
 import { PageIndex } from './page-index.ts';
@@ -16,6 +16,8 @@ interface Tracked {
   element: Element | null;
   /** The ancestors that can hide the element by scrolling it out of their box, when it was searched last. */
   clips: readonly Element[];
+  /** Whether the element was shown then. */
+  isVisible: boolean;
 }
 
 /** Elements are searched again at most this often, in milliseconds, and for at most a quarter of the time. */
@@ -79,7 +81,7 @@ export class AnchorTracker {
     const added: Tracked[] = [];
     for (const [id, position] of positions) {
       if (this.#tracked.get(id)?.sought.position === position) continue;
-      const tracked: Tracked = { sought: readPosition(position), element: null, clips: [] };
+      const tracked: Tracked = { sought: readPosition(position), element: null, clips: [], isVisible: false };
       this.#tracked.set(id, tracked);
       added.push(tracked);
     }
@@ -117,14 +119,14 @@ export class AnchorTracker {
     return moved;
   }
 
-  #place({ sought: { position }, element, clips }: Tracked, rectOf: ReadRect): Placement {
+  #place({ sought: { position }, element, clips, isVisible }: Tracked, rectOf: ReadRect): Placement {
     if (element === null || !isInPage(element, this.#page)) return { state: 'detached' };
     const page = this.#page.documentElement;
     const whole = element === page;
     const rect = boxOf(element, this.#page, rectOf);
     const width = whole ? page.scrollWidth : rect.width;
     const height = whole ? page.scrollHeight : rect.height;
-    if ((width === 0 && height === 0) || !isVisible(element, this.#page)) return { state: 'hidden' };
+    if ((width === 0 && height === 0) || !isVisible) return { state: 'hidden' };
     const x = rect.left + width * (whole ? position.x : (position.elementOffsetX ?? 0.5));
     const y = rect.top + height * (whole ? position.y : (position.elementOffsetY ?? 0.5));
     if (!Number.isFinite(x + y)) return { state: 'detached' };
@@ -139,18 +141,25 @@ export class AnchorTracker {
   #clip(): void {
     if (performance.now() < this.#clippedAt + CLIP_INTERVAL_MS) return;
     this.#clippedAt = performance.now();
-    for (const tracked of this.#tracked.values()) tracked.clips = tracked.element === null ? [] : clipsOf(tracked.element);
+    const layouts = new Map<Element, Layout>();
+    for (const tracked of this.#tracked.values()) this.#read(tracked, layouts);
     this.#covers.scrollers = new Set([...this.#tracked.values()].flatMap(({ clips }) => clips));
+  }
+
+  #read(tracked: Tracked, layouts: Map<Element, Layout>): void {
+    tracked.clips = tracked.element === null ? [] : clipsOf(tracked.element, layouts);
+    tracked.isVisible = tracked.element !== null && isVisible(tracked.element, this.#page);
   }
 
   #find(all: readonly Tracked[]): void {
     if (all.length === 0) return;
     const index = new PageIndex(this.#page, this.#apart);
+    const layouts = new Map<Element, Layout>();
     for (const tracked of all) {
       // Whatever a position says, the other pins are shown.
       try {
         tracked.element = locate(tracked.sought, index);
-        tracked.clips = tracked.element === null ? [] : clipsOf(tracked.element);
+        this.#read(tracked, layouts);
       } catch {
         tracked.element = null;
       }
