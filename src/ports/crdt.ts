@@ -17,7 +17,8 @@ export interface CrdtOutcome {
  */
 export interface Crdt {
   /**
-   * Merges an update into a document. Bytes that follow a valid update are dropped.
+   * Merges an update into a document. Bytes that follow a valid update are the fault `update`: they are what is left of an update
+   * of another encoding.
    *
    * @param stored null for an empty document
    */

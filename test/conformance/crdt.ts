@@ -26,15 +26,28 @@ export function slowUpdate(): Uint8Array {
 
 /** Asserts every sentence of ports/crdt.ts for an adapter. What `open` returns is closed by a teardown of the test. */
 export async function crdtConformance(t: Test, open: (t: Test, limits?: CrdtLimits) => Crdt): Promise<void> {
-  await t.test('an update is merged into a document or into none, and bytes that follow it are dropped', async (t) => {
+  await t.test('an update is merged into a document or into none', async (t) => {
     const crdt = open(t);
     const { result: merged, ms } = await crdt.merge(updateOf('one'), updateOf('two'));
     t.ok(['onetwo', 'twoone'].includes(textOf(merged)), textOf(merged));
     t.ok(ms > 0);
     t.equal(textOf((await crdt.merge(null, updateOf('one'))).result), 'one');
+  });
+
+  await t.test('an update of encoding 2, a message of a sync protocol and bytes after an update are refused, not dropped', async (t) => {
+    const crdt = open(t);
     const update = updateOf('one');
-    const trailed = await crdt.merge(null, Buffer.concat([update, Buffer.from('rubbish')]));
-    t.strictSame(Buffer.from(trailed.result as Uint8Array), Buffer.from((await crdt.merge(null, update)).result as Uint8Array));
+    const others = {
+      'an update and more': Buffer.concat([update, Buffer.from('rubbish')]),
+      'an empty update and more': Buffer.from([0, 0, 1]),
+      'an update of encoding 2': Buffer.from(Y.encodeStateAsUpdateV2(documentWith('one'))),
+      'an empty update of encoding 2': Buffer.from(Y.encodeStateAsUpdateV2(new Y.Doc())),
+      'a sync message': Buffer.concat([Buffer.from([0, 0, update.length]), update]),
+    };
+    for (const [name, bytes] of Object.entries(others)) {
+      t.equal((await crdt.merge(null, Buffer.from(bytes))).result, 'update', `${name}, into no document`);
+      t.equal((await crdt.merge(updateOf('two'), Buffer.from(bytes))).result, 'update', `${name}, into a document`);
+    }
   });
 
   await t.test('diff returns what a document has and the state vector lacks', async (t) => {

@@ -1,4 +1,4 @@
-import { applyUpdate, diffUpdate, Doc, encodeStateAsUpdate, mergeUpdates } from 'yjs';
+import { applyUpdate, diffUpdate, Doc, encodeStateAsUpdate, mergeUpdates, mergeUpdatesV2, UpdateDecoderV1, UpdateEncoderV1 } from 'yjs';
 import type { CrdtFault } from '../../ports/crdt.ts';
 
 /** An operation, as it is sent to the thread. */
@@ -17,8 +17,23 @@ export function runOperation(operation: DocumentOperation): Uint8Array | CrdtFau
 }
 
 function merge(stored: Uint8Array, update: Uint8Array): Uint8Array | CrdtFault {
-  const merged = (first: Uint8Array): Uint8Array | null => attempt(() => mergeUpdates([first, update]));
+  const merged = (first: Uint8Array): Uint8Array | null => attempt(() => mergeWhole(first, update));
   return merged(stored) ?? (merged(EMPTY_DOCUMENT) === null ? 'update' : 'stored');
+}
+
+/** Merges two updates. Throws if bytes of the second are left over: an update of another encoding may begin with a valid empty one. */
+function mergeWhole(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const decoders: UpdateDecoderV1[] = [];
+  class Decoder extends UpdateDecoderV1 {
+    constructor(...args: ConstructorParameters<typeof UpdateDecoderV1>) {
+      super(...args);
+      decoders.push(this);
+    }
+  }
+  const merged = mergeUpdatesV2([first, second], Decoder, UpdateEncoderV1);
+  const rest = decoders[1]?.restDecoder;
+  if (rest === undefined || rest.pos !== rest.arr.length) throw new Error('bytes follow the update');
+  return merged;
 }
 
 function diff(stored: Uint8Array, stateVector: Uint8Array): Uint8Array | CrdtFault {
