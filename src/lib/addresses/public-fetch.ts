@@ -1,6 +1,7 @@
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns';
 import { Agent, request as requestHttp, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { Duplex } from 'node:stream';
 import { isPublicAddress, isPublicHost } from './public-address.ts';
 
 const MAX_BYTES = 1024 * 1024;
@@ -65,7 +66,9 @@ class ClosedWhileIdle extends Error {}
 function exchange(url: URL, { method = 'GET', headers = {}, body, maxBytes, signal, allowPrivate = false }: PublicRequest, agent: Agent | false): Promise<PublicResponse> {
   const request = url.protocol === 'https:' ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
+    let isAnswered = false;
     const sent = request(url, { method, headers, signal, agent, ...(allowPrivate ? {} : { lookup: publicLookup }) }, (response) => {
+      isAnswered = true;
       const chunks: Buffer[] = [];
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
@@ -80,6 +83,17 @@ function exchange(url: URL, { method = 'GET', headers = {}, body, maxBytes, sign
     sent.on('error', (error: NodeJS.ErrnoException) => {
       const isClosed = error.code === 'ECONNRESET' || error.code === 'EPIPE';
       reject(isClosed && sent.reusedSocket ? new ClosedWhileIdle(error.message) : error);
+    });
+    // A 101 or the answer to CONNECT is no `response`, and leaves the socket to whoever listens.
+    for (const event of ['upgrade', 'connect'] as const) {
+      sent.on(event, ({ statusCode }: IncomingMessage, socket: Duplex) => {
+        socket.destroy();
+        reject(new Error(`answered ${statusCode ?? 101}: it switched to another protocol, which was not asked for`));
+      });
+    }
+    // Of an answer that has begun, its own `close` tells: it may still be read when the request closes.
+    sent.on('close', () => {
+      if (!isAnswered) reject(new Error('The connection was closed before an answer'));
     });
     sent.end(body);
   });

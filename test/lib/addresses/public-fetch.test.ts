@@ -1,6 +1,7 @@
+import { createServer as createTcpServer, type AddressInfo as TcpAddress } from 'node:net';
 import t from 'tap';
 import { isPublicAddress, isPublicHost } from '../../../src/lib/addresses/public-address.ts';
-import { publicFetch } from '../../../src/lib/addresses/public-fetch.ts';
+import { publicFetch, publicRequest } from '../../../src/lib/addresses/public-fetch.ts';
 
 await t.test('addresses of private networks are not public', async (t) => {
   for (const address of ['8.8.8.8', '172.32.0.1', '2606:4700::1111', '::ffff:8.8.8.8']) t.ok(isPublicAddress(address), address);
@@ -11,4 +12,24 @@ await t.test('addresses of private networks are not public', async (t) => {
   for (const host of ['localhost', 'a.localhost', 'LOCALHOST.', '127.0.0.1', '[::1]', '[::ffff:10.0.0.1]']) t.notOk(isPublicHost(host), host);
   t.ok(isPublicHost('id.example'));
   for (const address of ['http://id.example/', 'https://127.0.0.1/', 'https://localhost/']) await t.rejects(publicFetch(address, {}), /public internet/);
+});
+
+t.test('a server that switches to another protocol, or closes without an answer, is a failure at once', async (t) => {
+  const answers = { switched: 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n', tunnel: 'HTTP/1.1 200 OK\r\n\r\n', closed: '', half: 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf' };
+  let answer = '';
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => (answer.includes('101') || answer.endsWith('OK\r\n\r\n') ? socket.write(answer) : socket.end(answer)));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as TcpAddress).port}/`;
+  const ask = (name: keyof typeof answers, method = 'POST'): Promise<unknown> => {
+    answer = answers[name];
+    return publicRequest(url, { method, maxBytes: 1_000, allowHttp: true, allowPrivate: true });
+  };
+  await t.rejects(ask('switched'), /^answered 101: it switched to another protocol/);
+  await t.rejects(ask('tunnel', 'CONNECT'), /^answered 200: it switched to another protocol/);
+  await t.rejects(ask('closed'), /socket hang up|closed before an answer/);
+  await t.rejects(ask('half'), /aborted|cut off/);
 });
