@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type CommandCall, type CommandResult, type Kv, type Payload, type PluginEnvironment, type PluginHost, type Queue, UsageError } from '../../src/plugins/api.ts';
 import { hasDeliveries, removeDeliveries } from './deliveries.ts';
-import { addEndpoint, changeEndpoint, type Endpoint, listEndpoints, MAX_ENDPOINTS, newEndpointId, readEndpoint, removeEndpoint, unknownType, urlFault } from './endpoints.ts';
+import { addEndpoint, changeEndpoint, type Endpoint, listEndpoints, MAX_ENDPOINTS, MAX_PREVIOUS, newEndpointId, previousAt, readEndpoint, removeEndpoint, unknownType, urlFault } from './endpoints.ts';
 import { send } from './send.ts';
 import { newSecret, secretFault } from './signature.ts';
 
@@ -71,7 +71,7 @@ async function add(host: PluginHost<unknown>, { options, environment }: Call): P
   if (secretIs !== null) throw new UsageError(`--secret ${secretIs}`);
   if ((await listEndpoints(kv)).length >= MAX_ENDPOINTS) throw new UsageError(`Environment ${environment.slug} has ${MAX_ENDPOINTS} webhook endpoints, which is the maximum.`, [`\`collab webhook remove <id> --env ${environment.slug}\` removes one.`]);
 
-  const endpoint: Endpoint = { id: newEndpointId(), url, events, secret, previous: null, disabled: null, failing: null, createdAt: host.now() };
+  const endpoint: Endpoint = { id: newEndpointId(), url, events, secret, previous: [], disabled: null, failing: null, createdAt: host.now() };
   await addEndpoint(kv, endpoint);
   return {
     json: { ...endpointView(endpoint, host.now()), secret },
@@ -107,14 +107,24 @@ async function rotate(host: PluginHost<unknown>, { arguments: [id = ''], options
   const hours = Number(options['overlapHours'] ?? 24);
   if (!Number.isInteger(hours) || hours < 0 || hours > MAX_OVERLAP_HOURS) throw new UsageError(`--overlap-hours must be an integer from 0 to ${MAX_OVERLAP_HOURS}`);
   const secret = newSecret();
-  const until = host.now() + hours * HOUR_MS;
-  const rotated = await changeEndpoint(host.kv(environment), id, (endpoint) => ({ ...endpoint, secret, previous: { secret: endpoint.secret, until } }));
+  const now = host.now();
+  const until = now + hours * HOUR_MS;
+  const rotated = await changeEndpoint(host.kv(environment), id, (endpoint) => {
+    const previous = previousAt([{ secret: endpoint.secret, until }, ...endpoint.previous], now);
+    if (previous.length > MAX_PREVIOUS) throw tooManySecrets(endpoint);
+    return { ...endpoint, secret, previous };
+  });
   if (rotated === undefined) return unknownEndpoint(id, environment);
   const end = new Date(until).toISOString();
   return {
     json: { ...endpointView(rotated, host.now()), secret, previousSecretExpiresAt: end },
-    text: `The new secret of ${id}:\n\n  secret  ${secret}\n\nDeliveries are signed with both secrets until ${end}. Give the receiver the new one before that. It is not shown again.`,
+    text: `The new secret of ${id}:\n\n  secret  ${secret}\n\nDeliveries are signed with ${rotated.previous.length > 1 ? 'each earlier secret too until its time, the last one' : 'both secrets'} until ${end}. Give the receiver the new one before that. It is not shown again.`,
   };
+}
+
+function tooManySecrets({ id, previous }: Endpoint): UsageError {
+  const first = new Date(Math.min(...previous.map(({ until }) => until))).toISOString();
+  return new UsageError(`${MAX_PREVIOUS} earlier secrets of ${id} sign too, which is the maximum.`, [`Rotate again after ${first}, or with \`--overlap-hours 0\`, which ends the current secret at once.`]);
 }
 
 async function enable(host: PluginHost<unknown>, { arguments: [id = ''], environment }: Call): Promise<CommandResult> {
@@ -145,6 +155,7 @@ async function remove(host: PluginHost<unknown>, queue: Queue, call: Call): Prom
 /** An endpoint as the commands show it, without its secrets. */
 function endpointView(endpoint: Endpoint, now: number): { readonly [key: string]: Payload } {
   const { id, url, events, disabled, failing, previous, createdAt } = endpoint;
+  const signing = previousAt(previous, now);
   return {
     id,
     url,
@@ -153,7 +164,7 @@ function endpointView(endpoint: Endpoint, now: number): { readonly [key: string]
     disabledReason: disabled,
     failingSince: failing === null ? null : new Date(failing.since).toISOString(),
     failingReason: failing?.reason ?? null,
-    previousSecretExpiresAt: previous === null || previous.until <= now ? null : new Date(previous.until).toISOString(),
+    previousSecretExpiresAt: signing.length === 0 ? null : new Date(Math.max(...signing.map(({ until }) => until))).toISOString(),
     createdAt: new Date(createdAt).toISOString(),
   };
 }

@@ -7,6 +7,15 @@ export const ENDPOINT_PREFIX = 'endpoint/';
 export const TYPES_FIELD = 'events' satisfies keyof Endpoint;
 /** The most endpoints in one environment. */
 export const MAX_ENDPOINTS = 100;
+/** The most secrets of an endpoint that sign beside the current one. */
+export const MAX_PREVIOUS = 5;
+
+/** A secret that was replaced. */
+export interface PreviousSecret {
+  readonly secret: string;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
 
 /** The receiver of webhooks. Times are milliseconds since the epoch. */
 export interface Endpoint {
@@ -15,8 +24,8 @@ export interface Endpoint {
   /** The types of events that it receives; null for all but those about moderation. */
   readonly events: readonly string[] | null;
   readonly secret: string;
-  /** The secret before the last rotation, which signs too until `until`. */
-  readonly previous: { readonly secret: string; readonly until: number } | null;
+  /** The secrets before the last rotations, the newest first. Each signs too until its `until`. */
+  readonly previous: readonly PreviousSecret[];
   /** Why it receives nothing; null if it does. */
   readonly disabled: string | null;
   /** Since when every delivery has failed; null while the last one succeeded. */
@@ -32,12 +41,13 @@ export function newEndpointId(): string {
 /** The endpoints of an environment, in the order of their ids. */
 export async function listEndpoints(kv: Kv): Promise<Endpoint[]> {
   const entries = await kv.list({ prefix: ENDPOINT_PREFIX, limit: MAX_ENDPOINTS });
-  return entries.map(({ value }) => value as unknown as Endpoint);
+  return entries.map(({ value }) => endpointOf(value));
 }
 
 /** The endpoint with an id; undefined if there is none. */
 export async function readEndpoint(kv: Kv, id: string): Promise<Endpoint | undefined> {
-  return (await kv.get(ENDPOINT_PREFIX + id)) as Endpoint | undefined;
+  const stored = await kv.get(ENDPOINT_PREFIX + id);
+  return stored === undefined ? undefined : endpointOf(stored);
 }
 
 /** Stores a new endpoint. */
@@ -56,10 +66,11 @@ export async function removeEndpoint(kv: Kv, id: string): Promise<void> {
  */
 export async function changeEndpoint(kv: Kv, id: string, change: (endpoint: Endpoint) => Endpoint): Promise<Endpoint | undefined> {
   for (;;) {
-    const current = await readEndpoint(kv, id);
-    if (current === undefined) return undefined;
+    const stored = await kv.get(ENDPOINT_PREFIX + id);
+    if (stored === undefined) return undefined;
+    const current = endpointOf(stored);
     const changed = change(current);
-    if (changed === current || (await kv.replace(ENDPOINT_PREFIX + id, asPayload(current), asPayload(changed)))) return changed;
+    if (changed === current || (await kv.replace(ENDPOINT_PREFIX + id, stored, asPayload(changed)))) return changed;
   }
 }
 
@@ -72,9 +83,14 @@ export function receives({ disabled, events }: Endpoint, { type }: PluginEvent):
   return events === null ? !type.startsWith('moderation.') || type === ALWAYS_SENT : events.includes(type);
 }
 
+/** Those of the replaced secrets that sign too at `now`. */
+export function previousAt(previous: readonly PreviousSecret[], now: number): PreviousSecret[] {
+  return previous.filter(({ until }) => now < until);
+}
+
 /** The secrets that sign a delivery at `now`, the current one first. */
 export function secretsAt({ secret, previous }: Endpoint, now: number): string[] {
-  return previous !== null && now < previous.until ? [secret, previous.secret] : [secret];
+  return [secret, ...previousAt(previous, now).map((one) => one.secret)];
 }
 
 /** The fault of the address of an endpoint; null if it may be used. */
@@ -92,5 +108,11 @@ export function unknownType(types: readonly string[]): string | undefined {
 }
 
 function asPayload(endpoint: Endpoint): Payload {
-  return { ...endpoint };
+  return { ...endpoint, previous: endpoint.previous.map((one) => ({ ...one })) };
+}
+
+/** A stored endpoint. Until 0.2 it had at most one previous secret, which was not in a list. */
+function endpointOf(stored: unknown): Endpoint {
+  const endpoint = stored as Omit<Endpoint, 'previous'> & { readonly previous: readonly PreviousSecret[] | PreviousSecret | null };
+  return { ...endpoint, previous: endpoint.previous === null ? [] : [endpoint.previous].flat() };
 }

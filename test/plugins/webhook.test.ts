@@ -255,6 +255,38 @@ t.test('after a rotation both secrets sign until the overlap ends', async (t) =>
   await t.rejects(host.command(`rotate ${added.id}`, { overlapHours: '200' }), /--overlap-hours must be an integer from 0 to 168/);
 });
 
+t.test('each secret signs until its own overlap ends, whatever is rotated meanwhile', async (t) => {
+  const { host, receiver, added } = await setUp(t);
+  const rotate = async (hours: string): Promise<string> => ((await host.command(`rotate ${added.id}`, { overlapHours: hours })).json as unknown as Added).secret;
+  const secrets = [added.secret, await rotate('4'), await rotate('2')];
+  const signers = async (seq: number): Promise<number[]> => {
+    await host.emit(commentCreated(seq));
+    await host.runJobs();
+    const { headers, body } = receiver.received.at(-1) ?? {};
+    const signatures = String(headers?.['webhook-signature']).split(' ');
+    return secrets.flatMap((secret, n) => (signatures.includes(new Webhook(secret).sign(`evt_${seq}`, new Date(host.clock.now()), String(body))) ? [n] : []));
+  };
+  t.same(await signers(1), [0, 1, 2]);
+  host.clock.advance(2 * HOUR);
+  t.same(await signers(2), [0, 2]);
+  for (let n = 0; n < 4; n++) await rotate('3');
+  await t.rejects(rotate('3'), { name: 'UsageError', message: /5 earlier secrets of wh_\S+ sign too/ });
+  secrets.push(await rotate('0'));
+  t.same(await signers(3), [0, 2, 3]);
+});
+
+t.test('a secret that was replaced before secrets were kept in a list signs until its time', async (t) => {
+  const { host, receiver, added } = await setUp(t);
+  const { kv } = host;
+  const stored = (await kv.get(`endpoint/${added.id}`)) as object;
+  const old = 'whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
+  await kv.put(`endpoint/${added.id}`, { ...stored, previous: { secret: old, until: host.clock.now() + HOUR } });
+  await host.command(`rotate ${added.id}`, { overlapHours: '1' });
+  await host.emit(commentCreated(1));
+  await host.runJobs();
+  t.ok(String(receiver.received[0]?.headers['webhook-signature']).includes(new Webhook(old).sign('evt_1', new Date(host.clock.now()), String(receiver.received[0]?.body))));
+});
+
 t.test('a range of the log is sent again, without what the endpoint does not receive', async (t) => {
   const { host, receiver, added } = await setUp(t, 200, { events: 'comment.created' });
   for (let seq = 1; seq <= 6; seq++) await host.emit(seq === 4 ? { ...commentCreated(seq), type: 'thread.resolved' } : commentCreated(seq));
