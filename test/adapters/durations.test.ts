@@ -63,3 +63,22 @@ t.test('an MP4 file without a duration in its header has that of its longest tra
   silenced.writeUInt32BE(0xffffffff, bytes.indexOf('mvhd') + 4 + 16);
   t.equal(await media.duration(mediaFile(silenced), 'video/mp4'), 2_000);
 });
+
+t.test('a WAV file without a byte rate has the duration of its samples', async (t) => {
+  const { bytes } = durationFile('s16.wav');
+  const expected = await media.duration(mediaFile(bytes), 'audio/wav');
+  const without = Buffer.from(bytes);
+  without.writeUInt32LE(0, bytes.indexOf('fmt ') + 16);
+  t.equal(await media.duration(mediaFile(without), 'audio/wav'), expected);
+});
+
+t.test('an MP3 file that does not begin with a frame has the duration of its frames', async (t) => {
+  for (const name of ['cbr.mp3', 'vbr.mp3']) {
+    const { bytes } = durationFile(name);
+    const expected = await media.duration(mediaFile(bytes), 'audio/mpeg');
+    t.type(expected, 'number');
+    for (const before of [Buffer.alloc(300), Buffer.from('not a frame '.repeat(40))]) {
+      t.equal(await media.duration(mediaFile(Buffer.concat([before, bytes])), 'audio/mpeg'), expected, `${name} after ${before.length} bytes`);
+    }
+  }
+});

@@ -138,3 +138,30 @@ t.test('an image whose header is not in the first bytes, or that does not fit in
   t.equal(await imageOf(file(large.subarray(0, -1_000_000))), null, 'truncated');
   t.same(readdirSync(tmpdir()), [], 'no temporary file is left');
 });
+
+t.test('a JPEG with stray bytes, or markers that stand alone, before a segment is accepted as decoders accept it', async (t) => {
+  const plain = await picture(30, 20).jpeg().toBuffer();
+  const strays = ['00', '123456', 'ff00', 'ff01', 'ffd0', 'ffd7', 'ffff', '00ffd300'].map((hex) => Buffer.from(hex, 'hex'));
+  let decoded = 0;
+  for (const at of segmentsOf(plain)) {
+    for (const stray of strays) {
+      const bytes = Buffer.concat([plain.subarray(0, at), stray, plain.subarray(at)]);
+      const decodes = await sharp(bytes, { failOn: 'error' }).raw().toBuffer().then(() => true, () => false);
+      const accepted = (await imageOf(file(bytes))) !== null;
+      t.equal(accepted, decodes, `${stray.toString('hex')} at ${at}`);
+      decoded += Number(decodes);
+    }
+  }
+  t.ok(decoded > 0, 'decoders skip such bytes');
+  const cut = Buffer.concat([plain.subarray(0, 2), Buffer.from('00', 'hex'), plain.subarray(2, -2)]);
+  t.equal(await imageOf(file(cut)), null, 'one without an end is refused as before');
+});
+
+/** The offsets of the segments of a JPEG after its first two bytes, up to the scan. */
+function segmentsOf(jpeg: Buffer): number[] {
+  const offsets: number[] = [];
+  for (let at = 2; ; at += 2 + jpeg.readUInt16BE(at + 2)) {
+    offsets.push(at);
+    if (jpeg[at + 1] === 0xda) return offsets;
+  }
+}

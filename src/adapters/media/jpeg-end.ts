@@ -9,10 +9,10 @@ const FIRST_SEGMENT = 2;
 /** Minimum size of a segment: prefix, marker and length. */
 const MIN_SEGMENT_BYTES = 4;
 
-/** Where a walk over segments has stopped: at a scan, at a byte that begins no segment, or at the end of the buffer. */
+/** Where a walk over segments has stopped: at a scan, or at the end of the buffer. */
 interface Walk {
   readonly at: number;
-  readonly stoppedBy: 'scan' | 'invalid' | 'end';
+  readonly stoppedBy: 'scan' | 'end';
 }
 
 /**
@@ -41,7 +41,7 @@ async function findScan(file: FileWindow): Promise<number> {
   for (let offset = FIRST_SEGMENT; offset < file.size; ) {
     const { at, stoppedBy } = walkSegments(await file.at(offset, MIN_SEGMENT_BYTES), 0);
     if (stoppedBy === 'scan') return offset + at;
-    if (stoppedBy === 'invalid' || at === 0) break;
+    if (at === 0) break;
     offset += at;
   }
   return file.size;
@@ -54,10 +54,20 @@ async function findScan(file: FileWindow): Promise<number> {
 function walkSegments(bytes: Buffer, start: number): Walk {
   let at = start;
   while (at + MIN_SEGMENT_BYTES <= bytes.length) {
-    if (bytes[at] !== MARKER_PREFIX) return { at, stoppedBy: 'invalid' };
-    const marker = bytes[at + 1];
+    if (bytes[at] !== MARKER_PREFIX) {
+      // Decoders skip stray bytes before a marker.
+      const next = bytes.indexOf(MARKER_PREFIX, at);
+      at = next === -1 ? bytes.length : next;
+      continue;
+    }
+    const marker = bytes[at + 1] ?? 0;
     if (marker === START_OF_SCAN) return { at, stoppedBy: 'scan' };
-    at += marker === MARKER_PREFIX ? 1 : 2 + bytes.readUInt16BE(at + 2);
+    at += marker === MARKER_PREFIX ? 1 : hasNoLength(marker) ? 2 : 2 + bytes.readUInt16BE(at + 2);
   }
   return { at, stoppedBy: 'end' };
+}
+
+/** Whether a marker stands alone: a stuffed zero, TEM or RST0 to RST7. Decoders skip them between segments. */
+function hasNoLength(marker: number): boolean {
+  return marker <= 0x01 || (marker >= 0xd0 && marker <= 0xd7);
 }

@@ -26,7 +26,8 @@ class WindowTokenizer extends AbstractTokenizer {
 
   constructor(file: FileWindow, mayContinue: () => boolean) {
     super();
-    this.fileInfo = { size: file.size };
+    // With the type, the parser searches the first frame: by content it knows only files that begin with one.
+    this.fileInfo = { size: file.size, mimeType: 'audio/mpeg' };
     this.#file = file;
     this.#mayContinue = mayContinue;
   }

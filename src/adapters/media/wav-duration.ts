@@ -33,7 +33,8 @@ export async function wavDuration(file: FileWindow, mayContinue: () => boolean):
     if (type === 'fmt ' && content.length >= 12) {
       format = content.readUInt16LE(0);
       samplesPerSecond = content.readUInt32LE(4);
-      bytesPerSecond = content.readUInt32LE(8);
+      // Some writers leave it 0. A block is one sample of each channel.
+      bytesPerSecond = content.readUInt32LE(8) || (content.length >= 14 ? samplesPerSecond * content.readUInt16LE(12) : 0);
     }
     if (type === 'fact' && content.length >= 4) samples = content.readUInt32LE(0);
     if (type === 'data') {
