@@ -18,6 +18,7 @@ import { toastsView, toastView } from './views/messages.ts';
 import { pinsView } from './views/pins.ts';
 import { toolbar } from './views/toolbar.ts';
 import { definePart } from './views/part.ts';
+import { keepTyping } from './typing.ts';
 
 /** The module of the shared socket; empty if it could not be loaded. */
 type SharedSocketPart = Partial<typeof SharedSocketModule>;
@@ -140,6 +141,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   }
 
   override firstUpdated(): void {
+    keepTyping(this.renderRoot as ShadowRoot, this.#onKey);
     // The popover can be placed only after the panel's animation has ended.
     this.renderRoot.addEventListener('animationend', () => {
       this.#popover.placeAgain();

@@ -6,6 +6,7 @@ import { duration, fileSize } from '../media/format.ts';
 import { canRecord, record, type Recording } from '../media/recorder.ts';
 import { type Upload, Uploads } from '../media/uploads.ts';
 import { safeLine, safeText } from '../text/safe-text.ts';
+import { isOfInputMethod, typeText } from '../typing.ts';
 import { icon } from './icons.ts';
 import { MentionPicker } from './mention-picker.ts';
 import { definePart, Part } from './part.ts';
@@ -153,10 +154,9 @@ export class Composer extends Part {
   insert(text: string): void {
     const { area } = this;
     if (area === null) return;
-    area.focus();
     const before = area.value.slice(0, area.selectionStart);
     const gap = before === '' || /\s$/.test(before) ? '' : ' ';
-    area.setRangeText(gap + text, area.selectionStart, area.selectionEnd, 'end');
+    typeText(area, gap + text, area.selectionStart, area.selectionEnd);
     this.#onInput();
   }
 
@@ -164,7 +164,7 @@ export class Composer extends Part {
   mention(userId: string, name: string, from: number, to: number): void {
     const { area } = this;
     if (area === null) return;
-    area.setRangeText(`@${name} `, from, to, 'end');
+    typeText(area, `@${name} `, from, to);
     this.draft = { ...this.draft, mentions: { ...this.draft.mentions, [userId]: name } };
     this.#onInput();
   }
@@ -185,7 +185,7 @@ export class Composer extends Part {
   }
 
   readonly #onKey = (event: KeyboardEvent): void => {
-    if (event.isComposing || this.#picker.onKey(event)) return;
+    if (isOfInputMethod(event) || this.#picker.onKey(event)) return;
     const wantsLine = event.shiftKey || event.altKey || (matchMedia('(pointer: coarse)').matches && !event.ctrlKey && !event.metaKey);
     if (event.key === 'Enter' && !wantsLine) {
       event.preventDefault();
@@ -223,8 +223,11 @@ export class Composer extends Part {
   };
 
   readonly #onPaste = (event: ClipboardEvent): void => {
-    const files = [...(event.clipboardData?.files ?? [])];
-    if (files.length === 0) return;
+    const { clipboardData } = event;
+    const files = [...(clipboardData?.files ?? [])];
+    // Cells and formatted text come with a picture of themselves. A file that was copied comes with its name alone.
+    const isText = clipboardData?.types.includes('text/html') === true && clipboardData.getData('text/plain').trim() !== '';
+    if (files.length === 0 || isText) return;
     event.preventDefault();
     this.uploads.add(files);
   };

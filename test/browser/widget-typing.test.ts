@@ -1,0 +1,91 @@
+import t from 'tap';
+import { openBrowser, skipReason } from '../helpers/browser.ts';
+import { startCluster, until } from '../helpers/cluster.ts';
+import { servePage } from '../helpers/own-page.ts';
+import { api, comment, field, live, openPage, popover } from '../helpers/widget-page.ts';
+
+// A page with shortcuts, as they are bound everywhere: on the document, for all but fields that the page can see.
+const SHORTCUTS = `<main><h1 id="title">Orders</h1><script>
+  globalThis.taken = [];
+  const isField = (target) => /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.isContentEditable;
+  for (const kind of ['keydown', 'keypress', 'keyup', 'beforeinput', 'copy', 'cut', 'paste']) {
+    document.addEventListener(kind, (event) => {
+      if (isField(event.target)) return;
+      taken.push(kind + ' ' + (event.key ?? ''));
+      event.preventDefault();
+    });
+  }
+</script></main>`;
+
+const AREA = "document.querySelector('collab-comments').shadowRoot.querySelector('.popover .composer textarea')";
+
+t.test('what is typed in the widget', { skip: skipReason, timeout: 180_000 }, async (t) => {
+  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  t.teardown(() => cluster.stop());
+  await api(cluster, 'PUT', '/users/max', { name: 'Max' });
+  const context = await (await openBrowser(t)).newContext({ reducedMotion: 'reduce' });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const page = await openPage(t, context, await servePage(t, cluster, SHORTCUTS));
+  await live(page);
+  await comment(page, '#title', 'First');
+  await popover(page).getByText('First').waitFor();
+  const text = (): Promise<string> => field(page).inputValue();
+  const taken = (): Promise<string[]> => page.evaluate<string[]>('taken.splice(0)');
+  await taken();
+
+  await t.test('does not reach the shortcuts of the page', async (t) => {
+    await field(page).click();
+    await page.keyboard.type('jk/? e');
+    await page.keyboard.press('Control+A');
+    await page.keyboard.press('Control+C');
+    await page.keyboard.press('End');
+    await page.keyboard.press('Control+V');
+    t.equal(await text(), 'jk/? ejk/? e');
+    t.strictSame(await taken(), []);
+    await page.locator('collab-comments .toolbar button').first().focus();
+    await page.keyboard.press('j');
+    t.ok((await taken()).includes('keydown j'), 'what is not typed stays a shortcut');
+    await field(page).fill('');
+  });
+
+  await t.test('is taken back step by step, also after a mention was chosen', async (t) => {
+    await field(page).click();
+    await page.keyboard.type('Ask @Ma');
+    await popover(page).getByRole('option', { name: 'Max' }).waitFor();
+    await page.keyboard.press('Enter');
+    await until(async () => (await text()) === 'Ask @Max ');
+    await page.keyboard.press('Control+Z');
+    t.equal(await text(), 'Ask @Ma');
+    await field(page).fill('');
+  });
+
+  await t.test('is not sent by the Enter that confirms a word of an input method', async (t) => {
+    await field(page).fill('日本');
+    const prevented = await page.evaluate<boolean>(`!${AREA}.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true, cancelable: true, composed: true }))`);
+    t.equal(prevented, false);
+    t.equal(await text(), '日本');
+    await field(page).fill('');
+  });
+
+  await t.test('is pasted as text where a picture of it comes too, and as a file where there is no text', async (t) => {
+    const paste = (types: Readonly<Record<string, string>>): Promise<boolean> =>
+      page.evaluate<boolean>(`(() => {
+        const clipboardData = new DataTransfer();
+        for (const [type, content] of Object.entries(${JSON.stringify(types)})) clipboardData.setData(type, content);
+        clipboardData.items.add(new File([new Uint8Array(8)], 'picture.png', { type: 'image/png' }));
+        return !${AREA}.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true, composed: true }));
+      })()`);
+    t.equal(await paste({ 'text/plain': 'A\tB', 'text/html': '<table><tr><td>A<td>B</table>' }), false, 'cells are left to the browser');
+    t.equal(await popover(page).locator('.upload').count(), 0);
+    t.equal(await paste({ 'text/plain': 'picture.png' }), true, 'a file that was copied');
+    t.equal(await paste({ 'text/html': '<img src="https://example.com/picture.png">' }), true, 'a picture of a page');
+    t.equal(await paste({}), true, 'a screenshot');
+  });
+
+  await t.test('Escape in a field closes the thread, and is no shortcut of the page', async (t) => {
+    await taken();
+    await field(page).press('Escape');
+    await popover(page).waitFor({ state: 'detached' });
+    t.strictSame((await taken()).filter((name) => name.startsWith('keydown')), []);
+  });
+});
