@@ -1,5 +1,6 @@
 import { StartError } from '../cluster/exit.ts';
 import { ConfigError, renderProblem } from '../config/error.ts';
+import { systemErrorOf } from '../lib/errno.ts';
 import { CollabError, DataError, type ErrorCode } from '../model/errors.ts';
 
 /** Exit codes of failed commands: 1 for a failure, 2 for a wrong call or configuration. */
@@ -62,7 +63,7 @@ export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof DataError) return dataFailure(thrown);
   if (thrown instanceof CollabError) return domainFailure(thrown);
   if (isSystemError(thrown) && thrown.syscall === 'mkdir') return folderFailure(thrown);
-  if (isSystemError(thrown)) return new Failure(`The operating system reported an error: ${thrown.message}.`, systemRemedies(thrown.code), 1, SYSTEM);
+  if (isSystemError(thrown)) return new Failure(`The operating system reported an error: ${systemText(thrown)}.`, systemRemedies(thrown), 1, SYSTEM);
   const report = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   return new Failure(`An unexpected error occurred. This is a bug in Collab.\n${report}`, [
     '`collab doctor` may show the cause. If not, please report the lines above.',
@@ -81,13 +82,19 @@ function dataFailure({ message, remedy }: DataError): Failure {
 }
 
 function domainFailure(error: CollabError): Failure {
+  const { cause, path } = error as CollabError & { path?: string };
+  const disk = systemErrorOf(cause);
+  if (disk !== null && path !== undefined) {
+    return new Failure(`${path} cannot be written: ${disk.meaning} (${disk.name}).`, diskRemedies(disk.name, path), 1, error.code);
+  }
   const remedy = remedies[error.code];
   return new Failure(sentence(error.message), remedy === undefined ? [] : [remedy], error.kind.status === 400 ? 2 : 1, error.code);
 }
 
-function folderFailure({ path, code, message }: NodeJS.ErrnoException & { code: string }): Failure {
-  const reason = code === 'ENOENT' ? 'the system does not allow folders there' : (/: (.*?),/.exec(message)?.[1] ?? code);
-  return new Failure(`The folder ${path} cannot be created: ${reason}.`, ['ENOENT', 'ENOTDIR', 'EEXIST'].includes(code) ? ['Choose another folder.'] : systemRemedies(code), 1, SYSTEM);
+function folderFailure(error: NodeJS.ErrnoException & { code: string }): Failure {
+  const { name, meaning } = systemErrorOf(error) ?? { name: error.code, meaning: error.code };
+  const reason = name === 'ENOENT' ? 'the system does not allow folders there' : meaning;
+  return new Failure(`The folder ${error.path} cannot be created: ${reason}.`, ['ENOENT', 'ENOTDIR', 'EEXIST'].includes(name) ? ['Choose another folder.'] : systemRemedies(error), 1, SYSTEM);
 }
 
 function sentence(text: string): string {
@@ -98,10 +105,27 @@ function isSystemError(thrown: unknown): thrown is NodeJS.ErrnoException & { cod
   return thrown instanceof Error && typeof (thrown as NodeJS.ErrnoException).code === 'string' && 'syscall' in thrown;
 }
 
-function systemRemedies(code: string): readonly string[] {
-  if (code === 'EACCES' || code === 'EPERM') return ['Run the command as the owner of the folder, or give this user write permission.'];
-  if (code === 'ENOSPC') return ['Free space on that disk.'];
-  if (code === 'EROFS') return ['The file system is mounted read-only. Choose a path on another one.'];
-  if (code === 'ENOENT') return ['Check the path: the file or folder does not exist.'];
+/** The message of a system error. Node.js does not know all of them: `Unknown system error -122`. */
+function systemText(error: NodeJS.ErrnoException): string {
+  const known = systemErrorOf(error);
+  return known === null ? error.message : error.message.replace(/^Unknown system error -\d+: Unknown system error -\d+/, `${known.name}: ${known.meaning}`);
+}
+
+function systemRemedies(error: NodeJS.ErrnoException): readonly string[] {
+  const name = systemErrorOf(error)?.name ?? error.code;
+  if (name === 'ENOENT') return ['Check the path: the file or folder does not exist.'];
+  return diskRemedies(name, error.path);
+}
+
+function diskRemedies(name: string | undefined, path: string | undefined): readonly string[] {
+  if (name === 'EACCES' || name === 'EPERM') return accessRemedies(path);
+  if (name === 'ENOSPC') return ['Free space on that disk.'];
+  if (name === 'EDQUOT') return ['Free space that counts for this quota, or raise it (`quota`, `repquota` show it).'];
+  if (name === 'EROFS') return ['The file system is mounted read-only, maybe after an error: see the kernel log (dmesg), then mount it for writing or choose another path.'];
+  if (name === 'EIO') return ['Check the kernel log (dmesg) for errors of the disk, and check that your backups are recent.'];
   return ['`collab doctor` may show the cause.'];
+}
+
+function accessRemedies(_path: string | undefined): readonly string[] {
+  return ['Run the command as the owner of the folder, or give this user write permission.'];
 }

@@ -54,6 +54,8 @@ const CLOSED_OUTPUT = 141;
  */
 export async function runCli(argv: readonly string[]): Promise<number> {
   const output = watchOutput(argv);
+  // What the store throws when it can neither be read nor written any more (decision 18).
+  process.once('uncaughtException', (error) => process.exit(report(argv, error)));
   try {
     const program = await createProgram(argv);
     await program.parseAsync([...argv], { from: 'user' });

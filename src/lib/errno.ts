@@ -50,3 +50,9 @@ export function systemErrorOf(thrown: unknown): SystemError | null {
 export function isDiskError({ name }: SystemError): boolean {
   return !ownErrors.has(name);
 }
+
+/** Adds the path of a file to an error of a call on its descriptor (`fsync`, `write`), which does not name it. Returns the error. */
+export function nameFile(thrown: unknown, path: string): unknown {
+  if (!(thrown instanceof Error) || !('syscall' in thrown) || 'path' in thrown) return thrown;
+  return Object.assign(thrown, { path, message: `${thrown.message} '${path}'` });
+}

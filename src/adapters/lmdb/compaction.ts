@@ -5,9 +5,10 @@ import { open, type Database as Table, type RootDatabase } from 'lmdb';
 import { syncPathSync } from '../../lib/files/durable-files.ts';
 import { otherLockHolders } from '../../lib/files/file-locks.ts';
 import { DataError } from '../../model/errors.ts';
+import { storeErrorOf } from './env/commit-failure.ts';
 import { FORMAT_VERSION } from './env/database.ts';
 import { OPTIONS } from './env/lmdb-env.ts';
-import { checkDatabaseFile } from './env/file-check.ts';
+import { checkAccess, checkDatabaseFile } from './env/file-check.ts';
 import { OpeningLock } from './env/opening-lock.ts';
 import { otherReaders } from './env/readers.ts';
 import { COMPACT_BYTES, COPY_FOLDER, DATA_FILE, LOCK_FILE } from './env/store-files.ts';
@@ -48,13 +49,23 @@ interface Tables {
  * written to it in between. A crash at any point leaves either file whole: the copy is flushed, then renamed.
  *
  * @param path folder of the store, which must exist
+ * @throws {CollabError} `storage_full` or `storage_failed` if the disk refuses
  * @throws {DataError} if the file is damaged so that entries cannot be found, or is of an older format
  */
-export async function compactStore(path: string, { onlyWhenDue, minFreeBytes }: CompactionOptions): Promise<CompactionResult> {
+export async function compactStore(path: string, options: CompactionOptions): Promise<CompactionResult> {
+  try {
+    return await compact(path, options);
+  } catch (error) {
+    throw storeErrorOf(error, path);
+  }
+}
+
+async function compact(path: string, { onlyWhenDue, minFreeBytes }: CompactionOptions): Promise<CompactionResult> {
   await rm(join(path, COPY_FOLDER), { recursive: true, force: true });
   const file = join(path, DATA_FILE);
   const before = statSync(file).size;
   if (onlyWhenDue && before <= COMPACT_BYTES) return { outcome: 'not due', before, free: 0 };
+  checkAccess(path);
   checkDatabaseFile(file);
   const lock = new OpeningLock(path);
   const source = lock.exclusive(() => openTables(path, {}));

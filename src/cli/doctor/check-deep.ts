@@ -1,5 +1,7 @@
 import { firstLine } from '../../lib/thrown.ts';
 import { type Damage, type DeepCounts, findDamage } from '../../domain/records/deep-check.ts';
+import { isStoreError } from '../../model/errors.ts';
+import { asFailure } from '../failure.ts';
 import { type Check, fail, ok, type CheckedFolder } from './check.ts';
 import { hasStore } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
@@ -26,7 +28,8 @@ export async function checkDeep({ config }: CheckedFolder): Promise<Check[]> {
     });
   } catch (error) {
     if (error instanceof InterruptedError) throw error;
-    return [fail('deep', `reading stopped after ${text()}: ${firstLine(error)}`, REMEDY)];
+    const remedy = isStoreError(error) ? asFailure(error).remedies.join(' ') : REMEDY;
+    return [fail('deep', `reading stopped after ${text()}: ${firstLine(error)}`, remedy)];
   } finally {
     clearInterval(timer);
     progress.end();

@@ -4,8 +4,10 @@ import { MEGABYTE } from '../../lib/bytes.ts';
 import { firstLine } from '../../lib/thrown.ts';
 import type { Context } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
+import { isStoreError } from '../../model/errors.ts';
 import type { OpenSnapshot } from '../../ports/store.ts';
 import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
+import { asFailure } from '../failure.ts';
 import { checkFilesOf } from './check-files.ts';
 import { storeFolder } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
@@ -18,6 +20,8 @@ import { findAbandonedSetups } from '../setup/abandoned-setups.ts';
 
 /** The share of the disk that /readyz requires to be free. */
 const FREE_SHARE = 0.05;
+/** How a process ends that uses a damaged database. */
+const DAMAGE_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set(['SIGSEGV', 'SIGBUS']);
 /** Type numbers of network file systems, on which LMDB's locks and flushes are not reliable. */
 const NETWORK_FILESYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
@@ -83,6 +87,10 @@ async function checkFilesystem(dataDir: string): Promise<Check> {
 async function checkStore({ dir, config }: CheckedFolder): Promise<Check[]> {
   const trial = await tryStore(dir, config);
   if (trial.outcome === 'blocked') return [fail('store', ...describeBlocked(trial.holder))];
+  if (trial.outcome === 'crashed' && !DAMAGE_SIGNALS.has(trial.signal)) {
+    const remedy = 'Look for errors of the disk and for lack of memory in the kernel log (dmesg), then run this again.';
+    return [fail('store', `a process that opened the database was killed by ${trial.signal}`, remedy)];
+  }
   if (trial.outcome === 'crashed') {
     const remedy = `Stop the server, keep a copy of ${storeFolder(config)}, and restore a backup: \`collab restore <backup>\`.`;
     return [fail('store', `the database is damaged: a process that opened it was killed by ${trial.signal}`, remedy)];
@@ -91,6 +99,10 @@ async function checkStore({ dir, config }: CheckedFolder): Promise<Check[]> {
     return await useStore(config, inspectStore);
   } catch (error) {
     if (error instanceof InterruptedError) throw error;
+    if (isStoreError(error)) {
+      const { message, remedies } = asFailure(error);
+      return [fail('store', message, remedies.join(' '))];
+    }
     return [fail('store', firstLine(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup: `collab restore <backup>`.')];
   }
 }

@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync, statSync } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { nameFile } from '../errno.ts';
 
 // A power cut loses what was not flushed. An fsync of a file flushes its contents; an fsync of its folder flushes its name.
 // Windows flushes only files that are open for writing, and no folders: NTFS has their names in its journal.
@@ -14,6 +15,8 @@ export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, flag);
   try {
     await handle.sync();
+  } catch (error) {
+    throw nameFile(error, path);
   } finally {
     await handle.close();
   }
@@ -25,6 +28,8 @@ export function syncPathSync(path: string): void {
   const file = openSync(path, flag);
   try {
     fsyncSync(file);
+  } catch (error) {
+    throw nameFile(error, path);
   } finally {
     closeSync(file);
   }
@@ -83,7 +88,7 @@ export async function writeDurably(path: string, text: string): Promise<void> {
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true });
-    throw error;
+    throw nameFile(error, path);
   }
   await syncPath(dirname(path));
 }

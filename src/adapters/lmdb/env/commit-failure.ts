@@ -4,7 +4,7 @@ import { messageOf } from '../../../lib/thrown.ts';
 import { withTimeout } from '../../../lib/concurrency/deadline.ts';
 import { systemErrorOf } from '../../../lib/errno.ts';
 import { diskFailed, diskFull, diskRefusalOf } from '../../../model/disk-refusal.ts';
-import { DataError } from '../../../model/errors.ts';
+import { type CollabError, DataError } from '../../../model/errors.ts';
 
 /** How long to wait for the cause of a failed commit; it normally follows in the same event loop iteration. */
 const CAUSE_MS = 1_000;
@@ -54,6 +54,7 @@ export function endProcess(path: string): void {
   const error = new DataError(
     `This process cannot use ${path} any more: an I/O error hit the page that makes a commit valid (MDB_PANIC). The process ends, so that ` +
       'another one can open the file. Look for disk errors in the kernel log (dmesg).',
+    'Run the command again. The store is as before it, or has its change.',
   );
   setImmediate(() => {
     throw error;
@@ -63,15 +64,20 @@ export function endProcess(path: string): void {
 /**
  * Converts an error of LMDB, or of a call on its files, to the refusal that the caller gets (`storage_full`, `storage_failed`) if the
  * disk is its cause; returns any other error as it is. LMDB also reports an I/O error when only some of its pages fitted on the
- * disk; the free space of the folder `path` tells the two cases apart.
+ * disk; the free space of the folder `path` tells the two cases apart. The refusal has the file or folder in question as `path`.
  */
 export function storeErrorOf(error: unknown, path: string): unknown {
+  const refusal = refusalOf(error, path);
+  return refusal === null ? error : Object.assign(refusal, { path: (error as { path?: string }).path ?? path });
+}
+
+function refusalOf(error: unknown, path: string): CollabError | null {
   const message = messageOf(error);
   if (message.startsWith('MDB_MAP_FULL')) return diskFull(error);
   // The transactions after one that could not write the page that makes it valid; and one whose cause is not known.
   if (message.startsWith('MDB_PANIC') || hasCommitError(error)) return diskFailed(error);
   if (systemErrorOf(error)?.name === 'EIO' && freeBytes(path) < FULL_DISK_BYTES) return diskFull(error);
-  return diskRefusalOf(error) ?? error;
+  return diskRefusalOf(error);
 }
 
 /** Infinite if a disk that has failed does not tell. */

@@ -4,7 +4,7 @@ import { type Key, open, type RootDatabase, type RootDatabaseOptionsWithPath } f
 import { syncPathSync } from '../../../lib/files/durable-files.ts';
 import { endProcess, explainFailures, storeErrorOf } from './commit-failure.ts';
 import { DiskGate } from './disk-gate.ts';
-import { checkDatabaseFile } from './file-check.ts';
+import { checkAccess, checkDatabaseFile } from './file-check.ts';
 import { OpeningLock } from './opening-lock.ts';
 import { DATA_FILE } from './store-files.ts';
 
@@ -49,13 +49,22 @@ function track(path: string, commit: Promise<unknown>): void {
  * @throws {CollabError} `storage_full` or `storage_failed` when the disk refuses
  */
 export function openLmdbEnv<V, K extends Key, T>(options: RootDatabaseOptionsWithPath & { path: string }, openTables: (root: RootDatabase<V, K>) => T): T {
+  try {
+    return openGuarded(options, openTables);
+  } catch (error) {
+    throw storeErrorOf(error, options.path);
+  }
+}
+
+function openGuarded<V, K extends Key, T>(options: RootDatabaseOptionsWithPath & { path: string }, openTables: (root: RootDatabase<V, K>) => T): T {
   mkdirSync(options.path, { recursive: true, mode: 0o700 });
   const file = join(options.path, DATA_FILE);
   const isNew = !existsSync(file);
+  checkAccess(options.path);
   checkDatabaseFile(file);
   const lock = new OpeningLock(options.path);
   const gate = new DiskGate(options.path, options.noSync !== true);
-  const work = (): T => {
+  return lock.exclusive(() => {
     const root = open<V, K>(options);
     explainFailures(root, () => endProcess(file));
     const tables = openTables(root);
@@ -63,12 +72,7 @@ export function openLmdbEnv<V, K extends Key, T>(options: RootDatabaseOptionsWit
     // LMDB flushes the content of a file but not its folder entry: without that, a power cut loses a new file with all its commits.
     if (isNew && options.noSync !== true) for (const folder of [options.path, dirname(options.path)]) syncPathSync(folder);
     return tables;
-  };
-  try {
-    return lock.exclusive(work);
-  } catch (error) {
-    throw storeErrorOf(error, options.path);
-  }
+  });
 }
 
 /** What the commits of an LMDB environment in folder `path` pass. */

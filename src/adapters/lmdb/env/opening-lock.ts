@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { DataError } from '../../../model/errors.ts';
 import { repairEmptyEnv } from './empty-env.ts';
+import { checkAccess } from './file-check.ts';
 import { otherReaders } from './readers.ts';
 import { LOCK_FILE, OPENING_FOLDER } from './store-files.ts';
 
@@ -162,6 +163,7 @@ export class OpeningLock {
 function stateIn(folder: string): LockState {
   const opened = states.get(fileId(folder));
   if (opened !== undefined) return opened;
+  checkAccess(folder);
   repairEmptyEnv(folder, OPTIONS);
   const state = { lmdbEnv: open({ ...OPTIONS, path: folder }), commits: 0 };
   states.set(fileId(folder), state);

@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import type { Context } from '../../../domain/context.ts';
 import { findEnvironment, listEnvironments } from '../../../domain/environments/environments.ts';
 import { exportEnvironment, exportHead } from '../../../domain/transfer/export.ts';
+import { nameFile } from '../../../lib/errno.ts';
 import { syncPath } from '../../../lib/files/durable-files.ts';
 import type { Environment } from '../../../model/environments/environment.ts';
 import { addCommand } from '../../command.ts';
@@ -70,14 +71,14 @@ async function writeFile(path: string, ctx: Context, environments: readonly Envi
   try {
     const stream = createWriteStream(temporary, { fd: handle.fd, autoClose: false });
     const written = await unlessFailed(stream, writeTo(stream, ctx, environments, flags));
-    await new Promise<void>((done) => stream.end(done));
+    await new Promise<void>((done, fail) => stream.end((error?: Error | null) => (error ? fail(error) : done())));
     await handle.sync();
     await rename(temporary, path);
     await syncPath(dirname(path));
     return written;
   } catch (error) {
     await rm(temporary, { force: true });
-    throw error;
+    throw nameFile(error, path);
   } finally {
     await handle.close();
   }

@@ -8,11 +8,11 @@ import type { Config } from '../../../config/schema.ts';
 import type { Context } from '../../../domain/context.ts';
 import { Import } from '../../../domain/transfer/import.ts';
 import { ImportError } from '../../../domain/transfer/import-error.ts';
-import { CollabError } from '../../../model/errors.ts';
+import { CollabError, isStoreError } from '../../../model/errors.ts';
 import { ensureFolder, removeEmptyFolders } from '../../../lib/files/durable-files.ts';
 import { addCommand } from '../../command.ts';
 import { pathArgument } from '../../option-values.ts';
-import { Failure } from '../../failure.ts';
+import { asFailure, Failure } from '../../failure.ts';
 import { filesFolder, hasStore } from '../../shared/folder.ts';
 import { loadFolderConfig, useStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
@@ -133,7 +133,11 @@ async function run(ctx: Context, { path, bytes, skipExisting }: Source, keeps: b
     work.finish();
     return { done: work.done, skipped: work.skipped, lines };
   } catch (error) {
-    await work.abandon();
+    // What the store refuses to remove now is removed by the next import, or by a server.
+    await work.abandon().catch((failure: unknown) => {
+      if (!isStoreError(failure)) throw failure;
+    });
+    if (isStoreError(error)) throw refusedByDisk(error, keeps ? work.done : []);
     const line = error instanceof ImportError ? error.line : lines;
     throw error instanceof CollabError ? refusal(error, line, keeps ? work.done : []) : error;
   } finally {
@@ -141,12 +145,21 @@ async function run(ctx: Context, { path, bytes, skipExisting }: Source, keeps: b
   }
 }
 
+/** The failure of an import that the store refuses. */
+function refusedByDisk(error: unknown, done: Import['done']): Failure {
+  const { message, remedies, exitCode, code } = asFailure(error);
+  return new Failure(`${message} ${effectOf(done)}`, remedies, exitCode, code);
+}
+
+function effectOf(done: Import['done']): string {
+  return done.length === 0 ? 'Nothing was imported.' : `Imported before the error: ${done.map(({ slug }) => slug).join(', ')}.`;
+}
+
 function refusal(error: CollabError, line: number, done: Import['done']): Failure {
-  const effect = done.length === 0 ? 'Nothing was imported.' : `Imported before the error: ${done.map(({ slug }) => slug).join(', ')}.`;
   const remedies = {
     id_taken: ['To keep it and import the others, add --skip-existing.', 'To replace it, delete it first: `collab env delete <slug>`'],
     slug_taken: ['Import it into another folder, or delete the existing environment: `collab env delete <slug>`'],
   } as const;
   const remedy: readonly string[] = error.code === 'id_taken' || error.code === 'slug_taken' ? remedies[error.code] : ['docs/export-format.md describes every line.'];
-  return new Failure(`Line ${line}: ${error.message}. ${effect}`, remedy);
+  return new Failure(`Line ${line}: ${error.message}. ${effectOf(done)}`, remedy);
 }

@@ -1,0 +1,57 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { collab, collabJson, type InitOutput } from '../helpers/cli.ts';
+import { failingDisk, type FailingDisk, noFailingDisk } from '../helpers/failing-disk.ts';
+
+/** A folder that was made before its disk fails, and an export of it. */
+async function madeOn(t: Test, failing: string): Promise<{ disk: FailingDisk; dir: string; file: string }> {
+  const disk = failingDisk(t, failing);
+  const [dir, file] = [join(disk.folder, 'collab'), join(disk.folder, 'all.ndjson')];
+  await collabJson<InitOutput>(t, ['init', '--dir', dir]);
+  await collabJson(t, ['export', file, '--dir', dir]);
+  return { disk, dir, file };
+}
+
+t.test('commands on a disk that refuses writes name the error and the file, and what to do', { skip: noFailingDisk }, async (t) => {
+  const { disk, dir, file } = await madeOn(t, '');
+  const commands = [
+    ['init', '--dir', join(disk.folder, 'other')],
+    ['key', 'create', '--env', 'default', '--kind', 'secret', '--dir', dir],
+    ['import', file, '--skip-existing', '--dir', dir],
+    ['import', file, '--dir', join(disk.folder, 'imported')],
+    ['export', join(disk.folder, 'again.ndjson'), '--dir', dir],
+    ['compact', '--dir', dir],
+  ];
+  // Each of them takes a third of a second, so few are tried with the second error.
+  for (const [errno, tried] of [['EDQUOT', commands], ['EIO', commands.slice(1, 2)]] as const) {
+    disk.refuse(errno);
+    for (const command of tried) {
+      const { code, stdout, stderr } = await collab(command, { env: disk.env });
+      t.match({ code, stdout, stderr }, { code: 1, stdout: '', stderr: new RegExp(`^collab: .*${errno}.*\\n  → `) }, command.join(' '));
+      t.match(stderr, disk.folder);
+      t.notMatch(stderr, /bug in Collab|Unknown system error|^ +at |restore/m);
+    }
+  }
+  const { stdout } = await collab(['doctor', '--dir', dir], { env: disk.env });
+  t.match(stdout, /fail {2}store .*EIO/);
+  t.notMatch(stdout, /damaged|restore/);
+});
+
+t.test('an export whose last write fails is not reported as done, and leaves no file', { skip: noFailingDisk }, async (t) => {
+  const { disk, dir } = await madeOn(t, 'out');
+  const out = `${disk.folder}/out`;
+  const before = readdirSync(disk.folder);
+  disk.failOnce('write');
+  t.match(await collab(['export', out, '--dir', dir], { env: { ...disk.env, EIO_FILE: disk.folder } }), { code: 1, stdout: '', stderr: /EIO/ });
+  t.ok(disk.hasFailed());
+  t.notOk(existsSync(out));
+  t.strictSame(readdirSync(disk.folder), before);
+});
+
+t.test('a file that LMDB could not open or read is named, and not taken for damage', { skip: noFailingDisk }, async (t) => {
+  const { disk, dir } = await madeOn(t, 'collab/data/store/opening/data.mdb');
+  disk.failOnce('read');
+  t.match(await collab(['env', 'list', '--dir', dir], { env: disk.env }), { code: 1, stderr: /store\/opening\/data\.mdb cannot be .*EIO/ });
+  t.ok(disk.hasFailed());
+});
