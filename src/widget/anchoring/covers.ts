@@ -50,7 +50,7 @@ export class Covers {
   }
 
   #at(x: number, y: number): void {
-    for (let at = this.#hit(x, y); at !== null; at = outerOf(at)) {
+    for (let at = this.#hit(x, y); at !== null && at.ownerDocument === this.#page; at = outerOf(at)) {
       if (this.#found.has(at)) return;
       if (isStuck(at)) this.#found.add(at);
     }

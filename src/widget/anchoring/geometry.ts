@@ -66,10 +66,12 @@ export interface Layout {
  *
  * @param known what was read of other elements, which are mostly around this one too
  */
-export function clipsOf(element: Element, known: Map<Element, Layout>): Element[] {
+export function clipsOf(element: Element, page: Document, known: Map<Element, Layout>): Element[] {
   const clips: Element[] = [];
+  // The page may be in a frame itself, which is no concern of its own.
+  const end = hostOf(page);
   let { position } = layoutOf(element, known);
-  for (let at = outerOf(element); at !== null; at = outerOf(at)) {
+  for (let at = outerOf(element); at !== null && at !== end; at = outerOf(at)) {
     const isFrame = at.localName.endsWith('frame') && at.ownerDocument !== element.ownerDocument;
     const style = layoutOf(at, known);
     const contains = style.containsFixed || (position === 'absolute' && style.position !== 'static');

@@ -147,7 +147,7 @@ export class AnchorTracker {
   }
 
   #read(tracked: Tracked, layouts: Map<Element, Layout>): void {
-    tracked.clips = tracked.element === null ? [] : clipsOf(tracked.element, layouts);
+    tracked.clips = tracked.element === null ? [] : clipsOf(tracked.element, this.#page, layouts);
     tracked.isVisible = tracked.element !== null && isVisible(tracked.element, this.#page);
   }
 
