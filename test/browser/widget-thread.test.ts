@@ -128,7 +128,8 @@ t.test('an open thread and the list of threads', { skip: skipReason, timeout: 18
   });
 
   await t.test('a thread of invisible characters is not listed as a file', async (t) => {
-    const id = await createThread('\u200B\u2060');
+    // The server takes the marks of annotations for text, and the widget shows nothing of them.
+    const id = await createThread('\uFFF9\uFFFB');
     t.equal(await page.locator(`collab-comments .panel [data-thread="${id}"] .item-body`).textContent(), '…');
     await page.evaluate(`document.querySelector('collab-comments').togglePanel(false)`);
   });
