@@ -345,7 +345,8 @@ t.test('an edit after a dismissal opens the way to another report, and the item 
   const { id } = await addComment(tenant, thread.id, { id: 'reported-1', body: 'abuse 1' });
   const report = async (userId: string, commentId = id) => (await tenant.request('POST', `/comments/${commentId}/report`, { body: { reason: `says ${userId}`, userId } })).status;
   const edit = async (body: string) => done(200, await tenant.request('PATCH', `/comments/${id}`, { body: { body } }));
-  const shown = ({ state, comment, current, reports, reportCount }: ItemView & { current?: Comment | null }) => [state, comment?.body, current?.body, reportCount, ...reports.map(({ reason, body }) => (body === undefined ? reason : `${reason}: ${body}`))];
+  // Sorted: reports of the same millisecond have no order.
+  const shown = ({ state, comment, current, reports, reportCount }: ItemView & { current?: Comment | null }) => [state, comment?.body, current?.body, reportCount, ...reports.map(({ reason, body }) => (body === undefined ? reason : `${reason}: ${body}`)).sort()];
   const later = () => service.clock.advance(1_000);
   t.equal(await report('bob'), 201);
   const [first] = await queueOf(tenant, 'reported');
