@@ -197,6 +197,14 @@ t.test('a page of a list has the cursor of the next page in its body and in Link
   t.match(proxied.headers.get('link'), /^<https:\/\//);
 });
 
+t.test('behind a proxy, Link to the next page begins with publicUrl', async (t) => {
+  const server = await startTestServer(t, { flags: { publicUrl: 'https://comments.example.com/base' } });
+  const threadId = await seed(server);
+  for (let i = 0; i < 2; i++) await server.request('POST', `/threads/${threadId}/comments`, { body: { userId: 'ann', body: `No ${i}` } });
+  const { headers } = await server.request('GET', `/threads/${threadId}/comments?limit=2`);
+  t.ok(headers.get('link')?.startsWith(`<https://comments.example.com/base/api/v1/threads/${threadId}/comments?limit=2&cursor=`), headers.get('link') ?? 'none');
+});
+
 t.test('a repeated create gets the first answer again', async (t) => {
   const server = await startTestServer(t);
   const threadId = await seed(server);

@@ -1,4 +1,3 @@
-import { originOf } from '../../lib/addresses/origin.ts';
 import type { RequestHead } from '../../net/request-head.ts';
 import type { Header } from '../../net/response-headers.ts';
 import { gzipped, wantsGzip } from '../core/compression.ts';
@@ -30,14 +29,17 @@ function responseHeaders({ exchange, headers, services }: ApiRequest, route: Rou
   const defaultHead = etag !== null ? listHeadWithEtag(etag) : route.list === true ? listHead : jsonHead;
   const all: Header[] = [response.head ?? defaultHead, ...headers];
   if (response.headers !== undefined) all.push(...response.headers);
-  if (typeof response.nextCursor === 'string') all.push(nextLink(exchange.head, services.proxies.isSecure(exchange), response.nextCursor));
+  if (typeof response.nextCursor === 'string') all.push(nextLink(exchange.head, services.proxies.baseUrl(exchange), response.nextCursor));
   if (response.replayed === true) all.push(['Idempotent-Replayed', 'true']);
   return all;
 }
 
-/** `Link` to the next page of a list: an absolute URL, or a path if the request's `Host` is not a valid host. */
-function nextLink({ host, path, query }: RequestHead, secure: boolean, cursor: string): Header {
+/**
+ * `Link` to the next page of a list: an absolute URL, or a path if there is no `publicUrl` and the request's `Host` is not a valid
+ * host. A client sends its key there, so the address is never that of a server behind a proxy.
+ */
+function nextLink({ path, query }: RequestHead, baseUrl: string, cursor: string): Header {
   const search = new URLSearchParams(query);
   search.set('cursor', cursor);
-  return ['Link', `<${originOf(host, secure)}${path.replaceAll(/[^!-=?-~]/gu, encodeURIComponent)}?${search.toString()}>; rel="next"`];
+  return ['Link', `<${baseUrl}${path.replaceAll(/[^!-=?-~]/gu, encodeURIComponent)}?${search.toString()}>; rel="next"`];
 }
