@@ -49,6 +49,20 @@ for (const { fence, file, version, run } of languages) {
   });
 }
 
+t.test('the receivers in docs/webhooks.md do not start without a secret that nobody can guess', (t) => {
+  for (const { fence, file, version, run } of languages.filter(({ fence: name }) => name === 'js' || name === 'python')) {
+    if (spawnSync(version[0], [version[1]]).status !== 0) continue;
+    const path = join(t.testdir(), file);
+    writeFileSync(path, codeOf(fence));
+    const [command = '', ...args] = run(path, 0);
+    for (const weak of ['', 'whsec_', 'whsec_…', 'whsec_AAAA']) {
+      const { status } = spawnSync(command, args, { env: { ...process.env, WEBHOOK_SECRET: weak, PORT: '0' }, encoding: 'utf8', timeout: 60_000 });
+      t.equal(status, 1, `${fence} with ${JSON.stringify(weak)}`);
+    }
+  }
+  t.end();
+});
+
 /** Starts a receiver; returns what it has printed so far. It is ended with the test. */
 function start(t: Test, [command = '', ...args]: readonly string[], port: number): () => string {
   const child: ChildProcess = spawn(command, args, { env: { ...process.env, WEBHOOK_SECRET: secret, PORT: String(port) }, stdio: ['ignore', 'pipe', 'pipe'], detached: true });

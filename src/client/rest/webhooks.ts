@@ -53,7 +53,8 @@ export async function verifyWebhook({ body, headers, secret, now = Date.now() }:
 /** The key in a secret. What is not set in the environment arrives here as undefined or empty. */
 function keyBytes(secret: unknown): Uint8Array<ArrayBuffer> {
   const key = typeof secret === 'string' ? decodeBase64(secret.replace(/^whsec_/, ''), 'The secret of a webhook') : new Uint8Array();
-  if (key.length === 0) throw new CollabError('invalid_request', 'secret must be the secret of the webhook, whsec_…');
+  // With an empty key anybody could sign; 24 bytes is the least of Standard Webhooks.
+  if (key.length < 24) throw new CollabError('invalid_request', 'secret must be the secret of the webhook: whsec_ and at least 24 bytes in base64');
   return key;
 }
 
