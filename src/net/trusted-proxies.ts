@@ -41,11 +41,12 @@ function textOf(response: CoreResponse): string {
 /** Reads what proxies report about their clients. Only the proxies in `trustProxy` are believed. */
 export class TrustedProxies {
   readonly #networks: Networks;
-  readonly #publicUrl: string;
+  /** The public address of the server without a slash at its end; '' if the configuration names none. */
+  readonly publicUrl: string;
 
   constructor({ trustProxy, publicUrl }: Pick<Config, 'trustProxy' | 'publicUrl'>) {
     this.#networks = new Networks(trustProxy);
-    this.#publicUrl = publicUrl;
+    this.publicUrl = publicUrl;
   }
 
   /** The address of the client, in the form of `normaliseAddress`. */
@@ -68,6 +69,6 @@ export class TrustedProxies {
    * request was sent to; '' if its `Host` is not a valid host.
    */
   baseUrl(request: ForwardedRequest): string {
-    return this.#publicUrl === '' ? originOf(request.head.host, this.isSecure(request)) : this.#publicUrl;
+    return this.publicUrl === '' ? originOf(request.head.host, this.isSecure(request)) : this.publicUrl;
   }
 }

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { apiRoutes } from '../../src/http/api/routes.ts';
@@ -19,9 +22,28 @@ async function openReference(t: Test, url: string): Promise<Page> {
   return page;
 }
 
-t.test('the API reference shows every operation, from this server alone', { skip: skipReason, timeout: 60_000 }, async (t) => {
+/** Serves what is at `url` below a path of another server, as a proxy does; returns the address of that server. */
+async function proxyBelow(t: Test, url: string, path: string): Promise<string> {
+  const proxy = createServer(({ url: asked = '', method = 'GET' }, response) => {
+    if (!asked.startsWith(`${path}/`)) return void response.writeHead(404).end();
+    request(url + asked.slice(path.length), { method }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    }).end();
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  t.teardown(() => proxy.closeAllConnections());
+  t.teardown(() => proxy.close());
+  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+}
+
+t.test('the API reference shows every operation, from this server alone', { skip: skipReason, timeout: 240_000 }, async (t) => {
   const cluster = await startCluster({ workers: 1 });
   t.teardown(() => cluster.stop());
+  const below = await openReference(t, `${await proxyBelow(t, cluster.url, '/comments')}/comments`);
+  t.equal(await below.locator('.opblock').count(), apiRoutes.length + 1, 'also below a path of a proxy');
+  t.match(await below.locator('.servers').innerText(), /\/comments\/api\/v1/);
   const page = await openReference(t, cluster.url);
 
   t.equal(await page.title(), 'Collab API reference');

@@ -66,3 +66,9 @@ t.test('the server serves the document without a credential', async (t) => {
   t.equal(status, 200);
   t.strictSame(json, document);
 });
+
+t.test('with publicUrl the document names the server as clients know it', async (t) => {
+  const server = await startTestServer(t, { flags: { publicUrl: 'https://example.com/comments' } });
+  const { json } = await server.request<{ servers: { url: string }[] }>('GET', '/openapi.json', { key: null });
+  t.match(json.servers, [{ url: 'https://example.com/comments/api/v1' }]);
+});

@@ -36,8 +36,11 @@ const tagTexts: Readonly<Record<string, string>> = {
   openapi: 'This document.',
 };
 
-/** The OpenAPI 3.1 document of a table of routes. The result depends on the table alone. */
-export function documentOf(routes: readonly Route[]): JsonObject {
+/**
+ * The OpenAPI 3.1 document of a table of routes, as the server at `publicUrl` gives it ('' for one at the root of its host). The
+ * result depends on the arguments alone.
+ */
+export function documentOf(routes: readonly Route[], publicUrl = ''): JsonObject {
   const tags = [...new Set(routes.map(tagOf))];
   return {
     openapi: '3.1.0',
@@ -49,7 +52,7 @@ export function documentOf(routes: readonly Route[]): JsonObject {
       contact,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: API_PREFIX, description: 'This server.' }],
+    servers: [{ url: publicUrl + API_PREFIX, description: 'This server.' }],
     security: [{ secretKey: [] }],
     tags: tags.map((name) => ({ name, ...(tagTexts[name] === undefined ? {} : { description: tagTexts[name] }) })),
     paths: { ...pathsOf(routes), ...filesPath },

@@ -22,7 +22,8 @@ export const asyncapiRoute: Route = {
 
 /** The route of the OpenAPI document of `routes`, which may include this route. */
 export function openapiRoute(routes: () => readonly Route[]): Route {
-  let text: string | null = null;
+  /** By the public address, of which a process has one. */
+  const texts = new Map<string, string>();
   return {
     method: 'GET',
     path: '/openapi.json',
@@ -33,8 +34,10 @@ export function openapiRoute(routes: () => readonly Route[]): Route {
     access: 'read',
     responses: { 200: Type.Object({}, { description: 'An OpenAPI 3.1 document.', additionalProperties: true }) },
     errors: [],
-    handle: () => {
-      text ??= JSON.stringify(documentOf(routes()));
+    handle: ({ services }) => {
+      const { publicUrl } = services.proxies;
+      const text = texts.get(publicUrl) ?? JSON.stringify(documentOf(routes(), publicUrl));
+      texts.set(publicUrl, text);
       return Promise.resolve(ok(text));
     },
   };

@@ -1,6 +1,9 @@
 /** swagger-ui-dist, which the page has loaded before. */
 declare const SwaggerUIBundle: (options: Readonly<Record<string, unknown>>) => void;
 
+/** Of the page. */
+declare const location: { readonly href: string };
+
 /** A response that the viewer has received. */
 interface Loaded {
   readonly text: string;
@@ -15,8 +18,11 @@ interface Parameter {
 
 let isLoaded = false;
 
+/** The API beside this page, which a proxy may serve below a path of its own. */
+const api = new URL('api/v1', location.href).href;
+
 SwaggerUIBundle({
-  url: '/api/v1/openapi.json',
+  url: `${api}/openapi.json`,
   dom_id: '#reference',
   deepLinking: true,
   docExpansion: 'list',
@@ -34,14 +40,15 @@ SwaggerUIBundle({
 });
 
 /**
- * The document with examples of optional parameters in their descriptions. The viewer would send them: every filter of a
+ * The document for this place, with examples of optional parameters in their descriptions. The viewer would send them: every filter of a
  * list at once, and the same Idempotency-Key again and again.
  */
 function withEmptyParameters(text: string): string {
-  const document = JSON.parse(text) as { paths: Record<string, Record<string, { parameters?: Parameter[] }>> };
-  const all = Object.values(document.paths).flatMap((operations) => Object.values(operations)).flatMap(({ parameters = [] }) => parameters);
+  const reference = JSON.parse(text) as { servers: { url: string }[]; paths: Record<string, Record<string, { parameters?: Parameter[] }>> };
+  reference.servers = [{ url: api }];
+  const all = Object.values(reference.paths).flatMap((operations) => Object.values(operations)).flatMap(({ parameters = [] }) => parameters);
   for (const parameter of all) if (parameter.required !== true) empty(parameter);
-  return JSON.stringify(document);
+  return JSON.stringify(reference);
 }
 
 function empty(parameter: Parameter): void {
