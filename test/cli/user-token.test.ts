@@ -21,11 +21,13 @@ t.test('a user is added, changed, listed and shown', async (t) => {
   t.match(shown, { email: 'ann@example.com', online: false, lastSeenAt: null });
 });
 
-t.test('control characters in names are replaced', async (t) => {
-  await collabJson(t, ['user', 'add', 'mallory', '--name', '\u001b[2JGone', '--env', 'default', '--dir', dir]);
+t.test('control characters in names are refused, and those that change the direction are replaced', async (t) => {
+  const add = (name: string) => collab(['user', 'add', 'mallory', '--name', name, '--env', 'default', '--dir', dir]);
+  t.match(await add('\u001b[2JGone'), { code: 2, stdout: '', stderr: /name must not contain line breaks or control characters such as "\\u001b"/ });
+  t.match(await add('\u202eGone'), { code: 0 });
   const { stdout } = await collab(['user', 'list', '--env', 'default', '--dir', dir]);
-  t.notOk(stdout.includes('\u001b'));
-  t.match(stdout, /mallory +·\[2JGone/);
+  t.notOk(stdout.includes('\u202e'));
+  t.match(stdout, /mallory +·Gone/);
 });
 
 t.test('an unknown user or environment is refused with advice', async (t) => {
