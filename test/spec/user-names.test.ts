@@ -67,6 +67,21 @@ t.test('user-lookup | a search finds names, words of names and ids that begin wi
   t.match(await asUser('/user-lookup?q=a&id=ann'), { status: 400 });
 });
 
+t.test('user-lookup | a search ignores accents and forms of Unicode, and finds parts of double names', async (t) => {
+  const found = await service.tenant('accents');
+  const names = { emile: 'Émile Durkheim'.normalize('NFC'), ibo: 'İbrahim', luc: 'Jean-Luc', nfd: 'Zoë'.normalize('NFD'), obrien: 'Pat O’Brien' };
+  for (const [id, name] of Object.entries(names)) await addUser(found, `u-${id}`, { name });
+  const room = await addThread(found, 'docs', { userId: 'u-ibo' });
+  const idsOf = async (q: string, more = '') => Object.keys((await asUser(`/user-lookup?q=${encodeURIComponent(q)}${more}`, undefined, found)).json.users);
+  for (const q of ['ibr', 'IBR', 'ıbr', 'İbr']) t.strictSame(await idsOf(q), ['u-ibo'], q);
+  for (const q of ['emile', 'Émi'.normalize('NFD'), 'Émi'.normalize('NFC')]) t.strictSame(await idsOf(q), ['u-emile'], q);
+  for (const q of ['Zoë'.normalize('NFC'), 'zoe']) t.strictSame(await idsOf(q), ['u-nfd'], q);
+  t.strictSame(await idsOf('luc'), ['u-luc']);
+  for (const q of ['brien', "o'b", 'O’B']) t.strictSame(await idsOf(q), ['u-obrien'], q);
+  t.strictSame(await idsOf('rahim'), [], 'not within a word');
+  t.strictSame(await idsOf('ibr', `&roomId=${room.roomId}`), ['u-ibo'], 'in a room too');
+});
+
 t.test('user-lookup | a confined token searches one of its rooms, and finds who is in it', async (t) => {
   for (const text of ['', 'an']) t.match(await asUser(`/user-lookup?q=${text}`, ['docs/*']), { status: 403, json: { error: /name one of them with roomId/ } });
   t.equal((await asUser('/user-lookup?q=an&roomId=private', ['docs/*'])).status, 403);

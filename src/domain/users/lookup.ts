@@ -1,4 +1,5 @@
 import { CollabError, invalidField } from '../../model/errors.ts';
+import { foldText } from '../../lib/fold-text.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
 import { type User, type UserSummary, summaryOf } from '../../model/user.ts';
 import { requireRead } from '../access/access.ts';
@@ -8,7 +9,7 @@ import type { Context } from '../context.ts';
 import { checkId, checkRoomId } from '../input/bounds.ts';
 import { escapeId, usersOf } from '../records/partitions.ts';
 import { presenceKey, presentUsers } from '../rooms/presence.ts';
-import { allUsers } from './user-names.ts';
+import { allUsers, type Searchable, searchable } from './user-names.ts';
 
 /** The most ids in one lookup. */
 export const MAX_LOOKUP_IDS = 100;
@@ -16,6 +17,8 @@ export const MAX_LOOKUP_IDS = 100;
 export const MAX_FOUND = 100;
 const DEFAULT_FOUND = 20;
 const MAX_TEXT_LENGTH = 256;
+/** After these characters, a word of a name begins. */
+const BEFORE_WORD = [' ', '-', "'"];
 
 /** A lookup: users by their ids, or those whose name or id begins with a text. */
 export interface UserLookup {
@@ -45,7 +48,7 @@ export async function lookUpUsers(ctx: Context, actor: Actor, { ids = [], q, roo
   if (actor.rooms !== null && roomId === undefined) {
     throw new CollabError('forbidden', 'The credential is confined to rooms: name one of them with roomId, to search the users of that room');
   }
-  const candidates = roomId === undefined ? await allUsers(ctx, actor.environment.id) : await usersInRoom(ctx, actor, roomId);
+  const candidates = roomId === undefined ? await allUsers(ctx, actor.environment.id) : (await usersInRoom(ctx, actor, roomId)).map(searchable);
   const found = search(candidates, q, limit);
   // The candidates may be some seconds old: a user who was erased since must not appear.
   return renderUsers(await usersById(ctx, actor, found.map(({ userId }) => userId)));
@@ -69,13 +72,12 @@ async function usersInRoom(ctx: Context, actor: Actor, roomId: string): Promise<
   return usersById(ctx, actor, [...(actor.kind === 'user' ? [actor.userId] : []), ...present, ...wrote]);
 }
 
-/** The users whose name, a word of it, or id begins with the text, ignoring case: those whose name does first, then by name. */
-function search(users: readonly UserSummary[], q: string, limit: number): UserSummary[] {
-  const text = q.toLowerCase();
+/** The users whose name, a word of it, or id begins with the text, as `foldText` compares: those whose name does first, then by name. */
+function search(users: readonly Searchable[], q: string, limit: number): UserSummary[] {
+  const text = foldText(q);
   const ranked: { readonly user: UserSummary; readonly rank: number; readonly name: string }[] = [];
-  for (const user of users) {
-    const name = (user.name ?? user.userId).toLowerCase();
-    const rank = rankOf(name, user.userId.toLowerCase(), text);
+  for (const { user, name, id } of users) {
+    const rank = rankOf(name, id, text);
     if (rank !== null) ranked.push({ user, rank, name });
   }
   ranked.sort((a, b) => a.rank - b.rank || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
@@ -84,6 +86,6 @@ function search(users: readonly UserSummary[], q: string, limit: number): UserSu
 
 function rankOf(name: string, id: string, text: string): number | null {
   if (name.startsWith(text)) return 0;
-  if (name.includes(` ${text}`)) return 1;
+  if (BEFORE_WORD.some((character) => name.includes(character + text))) return 1;
   return id.startsWith(text) ? 2 : null;
 }

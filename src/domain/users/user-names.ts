@@ -1,4 +1,5 @@
 import { BoundedMap } from '../../lib/bounded-map.ts';
+import { foldText } from '../../lib/fold-text.ts';
 import { type UserSummary, summaryOf } from '../../model/user.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Context } from '../context.ts';
@@ -12,15 +13,28 @@ const MAX_USERS = 10_000;
 const FRESH_MS = 5_000;
 const MAX_ENVIRONMENTS = 50;
 
+/** A user whom a search considers. `name` (the id of a user without one) and `id` are folded, once for all searches. */
+export interface Searchable {
+  readonly user: UserSummary;
+  readonly name: string;
+  readonly id: string;
+}
+
+/** A user as a search considers them. */
+export function searchable(user: UserSummary): Searchable {
+  const id = foldText(user.userId);
+  return { user, name: user.name === null ? id : foldText(user.name), id };
+}
+
 interface Names {
   readonly readAt: number;
-  readonly users: Promise<readonly UserSummary[]>;
+  readonly users: Promise<readonly Searchable[]>;
 }
 
 const namesByStore = new WeakMap<Store, BoundedMap<string, Names>>();
 
 /** The newest 10 000 users of an environment as of at most 5 s ago. */
-export function allUsers(ctx: Context, environmentId: string): Promise<readonly UserSummary[]> {
+export function allUsers(ctx: Context, environmentId: string): Promise<readonly Searchable[]> {
   const names = namesByStore.get(ctx.store) ?? new BoundedMap<string, Names>(MAX_ENVIRONMENTS);
   namesByStore.set(ctx.store, names);
   const known = names.get(environmentId);
@@ -33,12 +47,12 @@ export function allUsers(ctx: Context, environmentId: string): Promise<readonly 
   return users;
 }
 
-async function readUsers(ctx: Context, environmentId: string): Promise<readonly UserSummary[]> {
+async function readUsers(ctx: Context, environmentId: string): Promise<readonly Searchable[]> {
   await ensureUserOrder(ctx, environmentId);
-  const users: UserSummary[] = [];
+  const users: Searchable[] = [];
   for await (const slice of scanSlices(ctx.store, userOrderOf(environmentId), { prefix: USER_ORDER_PREFIX, reverse: true })) {
     const loaded = await Promise.all(slice.map((entry) => userInOrder(ctx, environmentId, entry)));
-    for (const user of loaded) if (user !== null) users.push(summaryOf(user));
+    for (const user of loaded) if (user !== null) users.push(searchable(summaryOf(user)));
     if (users.length >= MAX_USERS) break;
   }
   return users;

@@ -5,7 +5,6 @@ import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import { type Environment, limitsOf } from '../../model/environments/environment.ts';
 import type { Via } from '../../model/event.ts';
-import { hasMetadata } from '../../model/metadata.ts';
 import { type TokenScope, type User, type UserPut, UserPutSchema } from '../../model/user.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { actorUserId, requireUnconfinedKey, requireBackend, requireRead } from '../access/access.ts';
@@ -16,11 +15,12 @@ import { auditActorOf, appendAuditRecord } from '../audit/audit.ts';
 import type { Context } from '../context.ts';
 import { removeItemsBy } from '../moderation/queue.ts';
 import { emitChange } from '../events/emit.ts';
-import { type Filters, hasFilters, type ListQuery, type Page } from '../lists/list-query.ts';
+import { hasFilters, type ListQuery, type Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
 import { removeUserNotifications } from '../notifications/removal.ts';
 import { escapeId, notificationSettingsOf, userOrderOf, usersOf } from '../records/partitions.ts';
 import { isOnline } from './online.ts';
+import { userMatcher } from './user-matcher.ts';
 import { addToOrder, deleteFromOrder, ensureUserOrder, USER_ORDER_PREFIX, userInOrder } from './user-order.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
@@ -132,7 +132,7 @@ export async function listUsers(ctx: Context, actor: Actor, query: ListQuery): P
     name: usersOf(id),
     prefix: USER_ORDER_PREFIX,
     load: (entry) => userInOrder(ctx, id, entry),
-    matches: hasFilters(query) ? (user) => matches(user, query.filters) : null,
+    matches: hasFilters(query) ? userMatcher(query.filters) : null,
     updatedAt: (user) => user.updatedAt,
     text: async (user) => renderUser(actor, user, await isOnline(ctx, actor.environment, user.userId)),
   });
@@ -340,13 +340,4 @@ function emitUser(tx: Transaction, environment: Environment, user: User, online:
 function renderUser(actor: Actor, user: User, online: boolean): string {
   if (actor.kind === 'backend' && actor.rooms === null) return JSON.stringify(presentUser(user, online, true));
   return JSON.stringify({ ...presentUser(user, false, false), metadata: {}, firstSeenAt: null, lastSeenAt: null });
-}
-
-function matches(user: User, { q, seenSince, kind, metadata }: Readonly<Filters>): boolean {
-  if (!hasMetadata(user.metadata, metadata)) return false;
-  if (kind !== undefined && user.kind !== kind) return false;
-  if (seenSince !== undefined && (user.lastSeenAt === null || user.lastSeenAt < seenSince)) return false;
-  if (q === undefined) return true;
-  const needle = q.toLowerCase();
-  return user.userId.toLowerCase().includes(needle) || (user.name?.toLowerCase().includes(needle) ?? false);
 }

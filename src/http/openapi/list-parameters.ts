@@ -41,7 +41,7 @@ const own: Readonly<Record<ListKind, readonly Parameter[]>> = {
     metadata,
   ],
   users: [
-    { name: 'q', schema: text('The id or the name contains this text, ignoring case.') },
+    { name: 'q', schema: text('The id or the name contains this text, ignoring case, accents and forms of Unicode.') },
     { name: 'seenSince', schema: time('Connected at this time or later.') },
     { name: 'kind', schema: Type.Union([Type.Literal('user'), Type.Literal('bot')], { description: '`user`: people; `bot`: programs.' }) },
     metadata,

@@ -32,7 +32,7 @@ const threadInput = new InputSchema(Type.Object({ threadId: Type.String({ descri
 const lookupInput = new InputSchema(
   Type.Object({
     ids: Type.Optional(Type.Array(Type.String(), { description: 'Ids of users, at most 100.' })),
-    q: Type.Optional(Type.String({ description: 'The name, a later word of it, or the id begins with this text, ignoring case; an empty one finds all, by name.' })),
+    q: Type.Optional(Type.String({ description: 'The name, a later word of it, or the id begins with this text, ignoring case, accents and forms of Unicode; an empty one finds all, by name.' })),
     roomId: Type.Optional(Type.String({ description: 'With `q`: only users of this room. Required for a token that is confined to rooms.' })),
     limit: Type.Optional(Type.Integer({ description: 'With `q`: the most users to return, 1 to 100.' })),
   }),

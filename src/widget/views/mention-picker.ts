@@ -152,8 +152,10 @@ async function search({ session, room }: App, wanted: string): Promise<readonly 
 
 function matching(app: App, wanted: string, found: readonly UserSummary[]): Person[] {
   const known = [...app.snapshot.presence.map(({ userId }) => userId), ...Object.keys(app.snapshot.users)];
+  // The server compares names more broadly, for example without accents.
+  const answered = new Set(found.map(({ userId }) => userId));
   const people = new Map([...known.map((userId) => app.person(userId)), ...found.map((user) => personOf(user.userId, user))].map((person) => [person.userId, person]));
   const start = wanted.toLocaleLowerCase();
-  const fits = ({ name, userId }: Person): boolean => [...name.split(' '), name, userId].some((text) => text.toLocaleLowerCase().startsWith(start));
+  const fits = ({ name, userId }: Person): boolean => answered.has(userId) || [...name.split(' '), name, userId].some((text) => text.toLocaleLowerCase().startsWith(start));
   return [...people.values()].filter((person) => person.userId !== app.userId && fits(person)).slice(0, MAX_CHOICES);
 }

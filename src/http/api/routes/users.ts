@@ -35,7 +35,7 @@ export const userRoutes: readonly Route[] = [
     access: 'read',
     query: [
       { name: 'id', schema: Type.Array(Type.String(), { maxItems: MAX_LOOKUP_IDS, description: 'Ids of users, at most 100; repeat the parameter for each.' }) },
-      { name: 'q', schema: Type.String({ maxLength: 256, description: 'The name, a later word of it, or the id begins with this text, ignoring case; an empty one finds all, by name. Of the newest 10 000 users.' }) },
+      { name: 'q', schema: Type.String({ maxLength: 256, description: 'The name, a later word of it, or the id begins with this text, ignoring case, accents and forms of Unicode; an empty one finds all, by name. Of the newest 10 000 users.' }) },
       { name: 'roomId', schema: Type.String({ description: 'With `q`: only users of this room.' }) },
       { name: 'limit', schema: Type.Integer({ minimum: 1, maximum: MAX_FOUND, default: 20, description: 'With `q`: the most users to return.' }) },
     ],
