@@ -68,6 +68,7 @@ export class InboxModel {
     const thread = this.#thread(threadId);
     const comment = thread.history.find((candidate) => candidate.id === id);
     if (comment === undefined) throw new Error(`the model has no comment ${id}`);
+    for (const userId of this.inboxes.keys()) if (!mentions.includes(userId)) this.#withdraw(thread, comment, userId, at);
     for (const userId of mentions) {
       if (userId === comment.userId) continue;
       if (!comment.told.has(userId)) {
@@ -104,6 +105,30 @@ export class InboxModel {
     const items = this.inboxes.get(userId) ?? [];
     this.inboxes.set(userId, items);
     return items;
+  }
+
+  /** Takes back what an edit no longer mentions, unless the user follows the thread: then it is a reply. */
+  #withdraw(thread: ModelThread, comment: ModelComment, userId: string, at: number): void {
+    for (const item of this.inbox(userId)) {
+      if (item.commentId !== comment.id || item.kind !== 'mention' || item.read) continue;
+      if (item.at === comment.at && this.#mayTell(thread, userId) && this.#follows(thread, comment, userId)) {
+        item.kind = 'reply';
+        item.updatedAt = at;
+        item.shown &&= this.users.get(userId)?.inApp.reply ?? true;
+      } else {
+        this.inboxes.set(userId, this.inbox(userId).filter((other) => other !== item));
+        comment.told.delete(userId);
+      }
+    }
+  }
+
+  /** Whether a user followed the thread when the comment was written, by the choices of now. */
+  #follows(thread: ModelThread, { at }: ModelComment, userId: string): boolean {
+    const user = this.users.get(userId);
+    if (user === undefined) return false;
+    const choice = this.#choice(thread, userId);
+    if (choice === 'subscribe' && (thread.choices.get(userId)?.at ?? Infinity) <= at) return true;
+    return choice !== 'unsubscribe' && thread.history.some((earlier) => earlier.userId === userId && earlier.at < at && earlier.at >= user.since);
   }
 
   #tell(thread: ModelThread, threadId: string, comment: ModelComment, userId: string, kind: NotificationKind, at: number): void {

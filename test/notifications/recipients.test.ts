@@ -77,6 +77,47 @@ const cases: readonly Case[] = [
   { name: 'a second edit notifies nobody twice', mentions: ['bob'], steps: async ({ edit, firstId }) => [await edit(firstId, {}), await edit(firstId, { mentions: ['bob', 'cat'] })], expected: { bob: ['mention'], cat: ['mention'] } },
   { name: 'an edit by a backend does not notify the author', steps: ({ edit, firstId }) => edit(firstId, { mentions: ['ann'] }), expected: {} },
   { name: 'an edit makes an unread reply a mention', steps: async ({ says, edit }) => edit(await says('bob'), { mentions: ['ann'] }), expected: { ann: ['mention'] } },
+  { name: 'an edit withdraws an unread mention', mentions: ['bob', 'cat'], steps: ({ edit, firstId }) => edit(firstId, { mentions: ['cat'] }), expected: { cat: ['mention'] } },
+  { name: 'a participant whose mention is edited away keeps a reply', steps: async ({ says, edit }) => edit(await says('bob', { mentions: ['ann', 'cat'] }), { mentions: [] }), expected: { ann: ['reply'] } },
+  {
+    name: 'a reply that an edit made a mention becomes a reply again',
+    steps: async ({ says, edit }) => {
+      const id = await says('bob');
+      await edit(id, { mentions: ['ann'] });
+      await edit(id, { mentions: [] });
+    },
+    expected: { ann: ['reply'] },
+  },
+  {
+    name: 'a mention that was read stays when it is edited away',
+    mentions: ['bob'],
+    steps: async ({ edit, firstId, tenant }) => {
+      done(200, await tenant.request('POST', '/users/bob/notifications/read', { body: { all: true } }));
+      await edit(firstId, { mentions: [] });
+    },
+    expected: { bob: ['mention'] },
+  },
+  {
+    name: 'a mention that comes back notifies again',
+    mentions: ['bob'],
+    steps: async ({ edit, firstId, kinds }) => {
+      await edit(firstId, { mentions: [] });
+      t.strictSame(await kinds('bob'), []);
+      await edit(firstId, { mentions: ['bob'] });
+    },
+    expected: { bob: ['mention'] },
+  },
+  {
+    name: 'an edit withdraws only what is about its comment',
+    mentions: ['bob'],
+    steps: async ({ says, edit }) => edit(await says('ann', { mentions: ['bob'] }), { mentions: [] }),
+    expected: { bob: ['mention'] },
+  },
+  {
+    name: 'a mention that is edited away before it is handled',
+    steps: async ({ tenant, threadId, edit }) => edit((await addComment(tenant, threadId, { userId: 'ann', mentions: ['bob'] })).id, { mentions: [] }),
+    expected: {},
+  },
   {
     name: 'an edit notifies of a mention although the reply was read, and not again once the mention was',
     steps: async ({ says, edit, tenant }) => {

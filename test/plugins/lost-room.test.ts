@@ -26,6 +26,13 @@ const muteThread: Change = async (tenant, threadId) => {
   done(200, await tenant.request('POST', `/threads/${threadId}/subscription`, { body: { userId: 'bob', action: 'mute' } }));
 };
 
+/** The comment in the room `lost` no longer mentions the user. */
+const editMentionAway: Change = async (tenant, threadId) => {
+  const { items } = done<{ items: { id: string }[] }>(200, await tenant.request('GET', `/threads/${threadId}/comments`));
+  done(200, await tenant.request('PATCH', `/comments/${items[0]?.id}`, { body: { body: 'In lost', mentions: [] } }));
+  await handled(consumers, service.ctx, tenant.environment);
+};
+
 async function confine(tenant: Tenant, rooms: readonly string[]): Promise<void> {
   service.clock.advance(1_000);
   done(201, await tenant.request('POST', '/users/bob/tokens', { body: { rooms } }));
@@ -54,7 +61,13 @@ async function notifyBob(host: TestHost, change: Change): Promise<void> {
   await change(tenant, lost.id);
 }
 
-for (const [reason, change] of [['of a room that its recipient may not see any more', loseRoom], ['of a thread that its recipient has muted since', muteThread]] as const) {
+const changes = [
+  ['of a room that its recipient may not see any more', loseRoom],
+  ['of a thread that its recipient has muted since', muteThread],
+  ['whose mention of its recipient was edited away', editMentionAway],
+] as const;
+
+for (const [reason, change] of changes) {
   t.test(`a mail has no comment ${reason}`, async (t) => {
     const server = await startMailServer(t);
     const host = await hostPlugin(email, { config: { smtp: { host: '127.0.0.1', port: server.port, tls: 'none' }, from: 'comments@example.com' } });

@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 import { emitChange } from '../events/emit.ts';
 import { DELETIONS_KEY, THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
 import { addNotification, notificationId, notificationKey } from './notification-records.ts';
-import { notifiedKey, putNotified, readNotified, readNotifiedUsers, USERS_PER_RECORD } from './notified-users.ts';
+import { isWithdrawn, notifiedKey, type NotifiedUsers, putNotified, readNotified, readNotifiedUsers, USERS_PER_RECORD } from './notified-users.ts';
 
 /** A user to notify, and whether their inbox shows the notification. */
 export interface Recipient {
@@ -43,16 +43,22 @@ export async function createNotifications(tx: Transaction, environment: Environm
   const { id, threadId } = comment;
   const parts = Array.from({ length: Math.ceil(recipients.length / USERS_PER_RECORD) }, (_, part) => notifiedKey(id, event.seq, part));
   // Read in the transaction, so that another process with the same event conflicts.
-  const own = new Map<string, readonly string[]>();
+  const own = new Map<string, NotifiedUsers | undefined>();
   for (const key of parts) own.set(key, await readNotifiedUsers(tx, environment.id, threadId, key));
   // Only edits can have notified of it besides this event, and a range costs more than all the rest.
-  const others = comment.editedAt === null ? [] : (await readNotified(tx, environment.id, threadId, id)).flatMap(({ users }) => users);
-  const before = new Set(others.filter((userId) => !again.has(userId)).concat(...own.values()));
+  const others = comment.editedAt === null ? [] : (await readNotified(tx, environment.id, threadId, id)).flatMap((entry) => entry.users.filter((userId) => !isWithdrawn(entry, userId, event.seq)));
+  const before = new Set(others.filter((userId) => !again.has(userId)).concat([...own.values()].flatMap((record) => record?.users ?? [])));
   const fresh = recipients.filter(({ userId }) => !before.has(userId));
   for (let n = 0; n * USERS_PER_RECORD < fresh.length; n++) {
     const part = fresh.slice(n * USERS_PER_RECORD, (n + 1) * USERS_PER_RECORD);
     const key = notifiedKey(id, event.seq, n);
-    putNotified(tx, environment.id, threadId, key, { at: event.at, users: [...(own.get(key) ?? []), ...part.map(({ userId }) => userId)] });
+    const { users = [], mentioned = users, withdrawn = [] } = own.get(key) ?? {};
+    putNotified(tx, environment.id, threadId, key, {
+      at: event.at,
+      users: [...users, ...part.map(({ userId }) => userId)],
+      mentioned: [...mentioned, ...part.filter(({ kind }) => kind === 'mention').map(({ userId }) => userId)],
+      ...(withdrawn.length === 0 ? {} : { withdrawn }),
+    });
     for (const recipient of part) createNotification(tx, environment, event, id, actorId, recipient);
   }
 }

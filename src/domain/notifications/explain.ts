@@ -6,7 +6,7 @@ import { readConsumerCursor } from '../events/consumer-cursors.ts';
 import { streamOf } from '../events/streams.ts';
 import { findParticipants, readFollowers } from './followers.ts';
 import { notificationKey, readNotification } from './notification-records.ts';
-import { readNotified } from './notified-users.ts';
+import { isWithdrawn, readNotified } from './notified-users.ts';
 import { decideNotification, isParticipant, maySeeRoom, readRecipient, type SuppressionReason, stateOf } from './recipients.ts';
 import { readSettings } from './settings.ts';
 
@@ -55,7 +55,8 @@ export async function explainNotification(ctx: Context, environment: Environment
   const isMentioned = comment.mentions.includes(userId);
   const decision = decideNotification({ user, roomId, isActor: isAuthor, isMentioned, participation, choice, at: createdAt });
   const notified = (await readNotified(ctx.store, environment.id, threadId, commentId)).filter(({ users }) => users.includes(userId));
-  const stored = notified[0] === undefined ? undefined : await readNotification(ctx.store, environment.id, userId, notificationKey(userId, commentId, notified[0].at));
+  const current = notified.find((entry) => !isWithdrawn(entry, userId, Infinity));
+  const stored = current === undefined ? undefined : await readNotification(ctx.store, environment.id, userId, notificationKey(userId, commentId, current.at));
   return {
     commentId,
     userId,

@@ -9,6 +9,10 @@ export interface NotifiedUsers {
   /** `createdAt` of their notifications. */
   readonly at: string;
   readonly users: readonly string[];
+  /** Those of them whose notification is for a mention; absent in records of earlier versions, where all may be. */
+  readonly mentioned?: readonly string[];
+  /** Those of them whose notification an edit withdrew, each with the position of its event: they may be notified again. */
+  readonly withdrawn?: readonly { readonly userId: string; readonly seq: number }[];
 }
 
 /** The most users in one record. */
@@ -34,16 +38,26 @@ export function commentOfKey(key: string): string {
   return key.slice(0, key.indexOf('~'));
 }
 
+/** The position of the event in a key of `notifiedKey`. */
+export function seqOfKey(key: string): number {
+  return Number(key.split('~')[1]);
+}
+
+/** Whether an event before position `seq` withdrew the notification of a user in a record. */
+export function isWithdrawn({ withdrawn = [] }: NotifiedUsers, userId: string, seq: number): boolean {
+  return withdrawn.some((entry) => entry.userId === userId && entry.seq < seq);
+}
+
 /** All records about a comment. */
 export async function readNotified(reader: Pick<Reader, 'range'>, environmentId: string, threadId: string, commentId: string): Promise<NotifiedEntry[]> {
   const entries = await reader.range(notifiedOf(environmentId, threadId), { prefix: `${commentId}~` });
   return entries.map(({ key, value }) => ({ key, ...(JSON.parse(value) as NotifiedUsers) }));
 }
 
-/** The users in the record with this key; none if there is no record. */
-export async function readNotifiedUsers(reader: Pick<Reader, 'get'>, environmentId: string, threadId: string, key: string): Promise<readonly string[]> {
+/** The record with this key; undefined if there is none. */
+export async function readNotifiedUsers(reader: Pick<Reader, 'get'>, environmentId: string, threadId: string, key: string): Promise<NotifiedUsers | undefined> {
   const stored = await reader.get(notifiedOf(environmentId, threadId), key);
-  return stored === undefined ? [] : (JSON.parse(stored) as NotifiedUsers).users;
+  return stored === undefined ? undefined : (JSON.parse(stored) as NotifiedUsers);
 }
 
 /** Writes a record, which replaces one with the same key. */

@@ -6,7 +6,7 @@ import type { Context } from '../context.ts';
 import { createNotifications, emitNotification, isShown, readCurrent, type Recipient } from './create-notifications.ts';
 import { readFollowers } from './followers.ts';
 import { addNotification, notificationKey, readNotification, removeNotification, replaceNotification, type StoredNotification } from './notification-records.ts';
-import { readNotified } from './notified-users.ts';
+import { isWithdrawn, putNotified, readNotified } from './notified-users.ts';
 import { decideNotification, readRecipient } from './recipients.ts';
 
 /**
@@ -24,14 +24,19 @@ export async function notifyOfEdit(ctx: Context, environment: Environment, event
     if (current === undefined) return;
     const readReplies = new Set<string>();
     const others = new Set<string>();
-    for (const { at, users } of await readNotified(tx, environment.id, comment.threadId, comment.id)) {
+    for (const entry of await readNotified(tx, environment.id, comment.threadId, comment.id)) {
+      const { key, at, users, mentioned } = entry;
+      const renewed: string[] = [];
       for (const recipient of recipients) {
-        if (!users.includes(recipient.userId)) continue;
-        const stored = await readNotification(tx, environment.id, recipient.userId, notificationKey(recipient.userId, comment.id, at));
-        if (stored?.notification.kind === 'reply' && stored.notification.readAt !== null) readReplies.add(recipient.userId);
-        else others.add(recipient.userId);
-        if (stored !== undefined) renew(tx, environment, event, stored, recipient);
+        const { userId } = recipient;
+        if (!users.includes(userId) || isWithdrawn(entry, userId, event.seq)) continue;
+        const stored = await readNotification(tx, environment.id, userId, notificationKey(userId, comment.id, at));
+        if (isReadReply(stored, event)) readReplies.add(userId);
+        else others.add(userId);
+        if (stored !== undefined && renew(tx, environment, event, stored, recipient)) renewed.push(userId);
       }
+      if (mentioned === undefined || renewed.every((userId) => mentioned.includes(userId))) continue;
+      putNotified(tx, environment.id, comment.threadId, key, { at, users, withdrawn: entry.withdrawn ?? [], mentioned: [...new Set([...mentioned, ...renewed])] });
     }
     for (const userId of others) readReplies.delete(userId);
     await createNotifications(tx, environment, event, current, editorId, recipients, readReplies);
@@ -51,9 +56,14 @@ async function mentionedBy(ctx: Context, environment: Environment, event: EventE
   return recipients;
 }
 
-/** Makes an unread notification of a comment a mention of the time of the edit. */
-function renew(tx: Transaction, environment: Environment, event: EventEnvelope, stored: StoredNotification, { inApp }: Recipient): void {
-  if (stored.notification.readAt !== null || stored.notification.updatedAt >= event.at) return;
+/** Whether a notification is a reply that was read. One that a later edit made a reply is not, if this one is handled again. */
+function isReadReply(stored: StoredNotification | undefined, { at }: EventEnvelope): boolean {
+  return stored?.notification.kind === 'reply' && stored.notification.readAt !== null && stored.notification.updatedAt < at;
+}
+
+/** Makes an unread notification of a comment a mention of the time of the edit. Returns whether it did. */
+function renew(tx: Transaction, environment: Environment, event: EventEnvelope, stored: StoredNotification, { inApp }: Recipient): boolean {
+  if (stored.notification.readAt !== null || stored.notification.updatedAt >= event.at) return false;
   const renewed = { ...stored.notification, kind: 'mention', updatedAt: event.at } as const;
   if (inApp && !stored.inApp) {
     removeNotification(tx, environment.id, stored);
@@ -63,4 +73,5 @@ function renew(tx: Transaction, environment: Environment, event: EventEnvelope, 
   }
   // Channels that did not deliver the answer may deliver the mention.
   if (stored.notification.kind === 'reply') emitNotification(tx, environment, renewed, inApp || stored.inApp, event);
+  return true;
 }
