@@ -13,7 +13,8 @@ const folder = join(process.cwd(), '.test-build', String(process.pid));
 const running = new Set<Job>();
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.once(signal, () => {
+  // Not `once`: a second signal, as npm forwards one, would end this process before it has killed the jobs.
+  process.on(signal, () => {
     for (const job of running) job.kill();
     rmSync(folder, { recursive: true, force: true });
     process.exit(1);
