@@ -111,7 +111,7 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
   return DELETED;
 }
 
-/** Returns `{"user":…}`, for a key confined to rooms with name, picture and kind only. Throws `invalid_request`, `user_not_found`. */
+/** Returns `{"user":…}`, without the email address for a key confined to rooms. Throws `invalid_request`, `user_not_found`. */
 export async function getUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireRead(actor);
   checkId('userId', userId, limitsOf(actor.environment));
@@ -336,8 +336,6 @@ function emitUser(tx: Transaction, environment: Environment, user: User, online:
   emitChange(tx, environment, { type: 'user.updated', roomId: null, threadId: null, data, ...by });
 }
 
-/** A user as the actor may see it: a key that is confined to rooms sees what browsers see of others, and neutral values for the rest. */
 function renderUser(actor: Actor, user: User, online: boolean): string {
-  if (actor.kind === 'backend' && actor.rooms === null) return JSON.stringify(presentUser(user, online, true));
-  return JSON.stringify({ ...presentUser(user, false, false), metadata: {}, firstSeenAt: null, lastSeenAt: null });
+  return JSON.stringify(presentUser(user, online, actor.kind === 'backend' && actor.rooms === null));
 }
