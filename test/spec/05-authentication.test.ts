@@ -147,7 +147,7 @@ t.test('6 | honoured claims: name, picture or avatar, email, metadata make the u
   t.match(done(200, await tenant.request('GET', '/users/kim')), { user: { name: 'Kimberly', avatarUrl: 'https://example.com/k.png', email: 'kim@example.com', metadata } });
   t.equal(await statusOf(signed(secret, { sub: 'kim', exp, avatar: 'https://example.com/new.png' })), 200);
   t.match(done(200, await tenant.request('GET', '/users/kim')), { user: { avatarUrl: 'https://example.com/new.png' } });
-  for (const claims of [{ name: 7 }, { picture: 'javascript:0' }, { email: 'kim' }, { email: 'kim@example.com\r\nBcc: eve@example.com' }, { email: 'kim\u0000@example.com' }, ...['Kim\r\nBcc: eve', 'Kim\nEve approved this', 'Kim\u0000', 'Kim\u2028'].map((name) => ({ name })), { role: 'admin' }, { rooms: 'all' }, { rooms: [7] }, { metadata: [] }, { metadata: { big: 'x'.repeat(4096) } }]) {
+  for (const claims of [{ name: 7 }, { picture: 'javascript:0' }, { email: 'kim' }, { email: 'kim@example.com\r\nBcc: eve@example.com' }, { email: 'kim\u0000@example.com' }, ...['Kim\r\nBcc: eve', 'Kim\nEve approved this', 'Kim\u0000'].map((name) => ({ name })), { role: 'admin' }, { rooms: 'all' }, { rooms: [7] }, { metadata: [] }, { metadata: { big: 'x'.repeat(4096) } }]) {
     t.equal(await statusOf(signed(secret, { sub: 'kim', exp, ...claims })), 401, encodeURI(JSON.stringify(claims)).slice(0, 60));
   }
   t.equal(await statusOf(signed(secret, { sub: 'kim', exp, name: '\u200b ' })), 200, 'a name that shows nothing counts as absent');

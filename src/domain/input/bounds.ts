@@ -7,13 +7,13 @@ import type { Position } from '../../model/thread.ts';
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 
 /**
- * A character that shows: no white space, no control character, none that Unicode says to ignore where it has no effect (such as
- * zero-width spaces, direction controls, soft hyphens and Hangul fillers), and not the empty Braille pattern.
+ * A character that shows: no white space, none that Unicode says to ignore where it has no effect (such as zero-width spaces,
+ * direction controls, soft hyphens and Hangul fillers), and not the empty Braille pattern.
  */
-const SHOWS = /[^\s\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/u;
+const SHOWS = /[^\s\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /** A character that ends a line or a text, with which a name could forge lines of a mail or of a message. */
-const BREAKS_LINE = /[\p{Cc}\u2028\u2029]/u;
+const BREAKS_LINE = /\p{Cc}/u;
 
 /** The most bytes of UTF-8 in a room id: as a part of a key of the store, it takes a third more. */
 const MAX_ROOM_ID_BYTES = 1_280;
