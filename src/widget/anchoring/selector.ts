@@ -4,7 +4,9 @@ const MAX_LENGTH = 2_048;
 /** Ids that a program made, or that count, such as `row-3`: another element has them after the next change. */
 const GENERATED_ID = /\d|[:.]/;
 
-const NAME = String.raw`(?:[\w-]|[^\0-\x7f]|\\[\da-f]{1,6} ?|\\[^\n\da-f])+`;
+// The space after an escape by number, which `CSS.escape` always writes, is not optional: a digit of a name would have two readings, and
+// a selector of many such escapes as many as there are combinations.
+const NAME = String.raw`(?:[\w-]|[^\0-\x7f]|\\[\da-f]{1,6} |\\[^\n\da-f])+`;
 const ANCHOR = String.raw`\[data-collab-anchor="${NAME}"\]`;
 const NTH = String.raw`:nth-of-type\([1-9]\d{0,5}\)`;
 const STEP = `(?:#${NAME}|${ANCHOR}|${NAME}(?:#${NAME})?(?:${ANCHOR})?(?:${NTH})?)`;
