@@ -14,6 +14,7 @@ export class Activity {
   readonly #page: Document;
   readonly #frame: () => boolean;
   readonly #watched: () => Iterable<Element>;
+  readonly #loaded: () => void;
   #sizes: ResizeObserver | null = null;
   #places: IntersectionObserver[] = [];
   #documents: readonly Document[] = [];
@@ -24,11 +25,13 @@ export class Activity {
   /**
    * @param frame called once per frame; returns whether anything has moved
    * @param watched the elements that are followed
+   * @param loaded called when a frame has another document, of which no observer tells
    */
-  constructor(page: Document, frame: () => boolean, watched: () => Iterable<Element>) {
+  constructor(page: Document, frame: () => boolean, watched: () => Iterable<Element>, loaded: () => void) {
     this.#page = page;
     this.#frame = frame;
     this.#watched = watched;
+    this.#loaded = loaded;
   }
 
   /** Begins to listen to events of these documents, instead of those before. */
@@ -36,11 +39,13 @@ export class Activity {
     for (const document of this.#documents) {
       for (const event of EVENTS) document.removeEventListener(event, this.wake, true);
       document.removeEventListener('pointermove', this.#onMove, true);
+      document.removeEventListener('load', this.#onLoad, true);
       document.defaultView?.removeEventListener('resize', this.wake);
     }
     for (const document of documents) {
       for (const event of EVENTS) document.addEventListener(event, this.wake, { capture: true, passive: true });
       document.addEventListener('pointermove', this.#onMove, { capture: true, passive: true });
+      document.addEventListener('load', this.#onLoad, { capture: true, passive: true });
       document.defaultView?.addEventListener('resize', this.wake);
     }
     this.#documents = documents;
@@ -68,6 +73,10 @@ export class Activity {
     // Something is dragged, or was until now.
     if (event.buttons !== 0 || this.#pointers) this.wake();
     this.#pointers = event.buttons !== 0;
+  };
+
+  readonly #onLoad = ({ target }: Event): void => {
+    if ((target as Partial<Element> | null)?.localName?.endsWith('frame') === true) this.#loaded();
   };
 
   readonly #tick = (now: number): void => {

@@ -244,9 +244,12 @@ function sharesWords(words: readonly string[], text: string): boolean {
 function innermost(elements: readonly Element[], shape: string | null): readonly Element[] {
   if (elements.length < 2) return elements;
   const all = inOrder(elements);
+  // In this order what is within an element follows it at once.
+  let outer: Element | undefined;
   return all.filter((element, index) => {
     const isOuter = all[index + 1] !== undefined && element.contains(all[index + 1] as Element);
-    const isInner = all.slice(0, index).some((outer) => outer.contains(element));
+    const isInner = outer?.contains(element) === true;
+    if (!isInner) outer = element;
     if (!isOuter && !isInner) return true;
     const chain = all.filter((other) => other.contains(element) || element.contains(other));
     const fitting = chain.filter((other) => shape !== null && shapeOf(other) === shape);

@@ -1,4 +1,5 @@
 import { outerOf } from './geometry.ts';
+import { hostOf } from './roots.ts';
 
 /** Attributes that no search reads: a change of them can only move or hide an element. */
 const LOOKS = new Set(['class', 'style', 'hidden', 'open', 'transform', 'viewBox', 'aria-expanded', 'aria-hidden', 'tabindex', 'disabled', 'inert']);
@@ -41,7 +42,7 @@ export class Mutations {
     let at: Node | null = target.nodeType === Node.TEXT_NODE ? target.parentNode : target;
     while (at !== null && !this.#changed.has(at)) {
       this.#changed.add(at);
-      at = 'localName' in at ? outerOf(at as Element) : 'host' in at ? (at as ShadowRoot).host : null;
+      at = 'localName' in at ? outerOf(at as Element) : hostOf(at);
     }
   }
 }

@@ -5,8 +5,8 @@ export function parentOf(element: Element): Element | null {
 
 /** The element that shows a root: the host of a shadow root, the frame of a document. Null if there is none that can be seen. */
 export function hostOf(root: Node): Element | null {
-  // Not by instanceof: each frame has classes of its own.
-  if ('host' in root) return root.host as Element;
+  // Not by instanceof: each frame has classes of its own. Nor by `host` alone: a link has one, a text.
+  if (root.nodeType === Node.DOCUMENT_FRAGMENT_NODE) return (root as Partial<ShadowRoot>).host ?? null;
   try {
     return (root as Document).defaultView?.frameElement ?? null;
   } catch {

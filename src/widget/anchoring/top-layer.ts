@@ -37,6 +37,12 @@ export class TopLayer {
   }
 
   #update(): void {
+    const before = this.#home;
+    this.#follow();
+    if (this.#home !== before) this.#changed();
+  }
+
+  #follow(): void {
     const dialog = topmostModal();
     if (this.#home !== null) {
       const { parent, next, dialog: from } = this.#home;
@@ -53,7 +59,6 @@ export class TopLayer {
       this.#host.popover = 'manual';
       this.#host.showPopover();
     }
-    this.#changed();
   }
 
   #leave(): void {

@@ -53,7 +53,7 @@ export class AnchorTracker {
     this.#apart = apart;
     this.#changed = changed;
     this.#covers = new Covers(page, apart);
-    this.#activity = new Activity(page, () => this.#look(), () => this.#elements());
+    this.#activity = new Activity(page, () => this.#look(), () => this.#elements(), () => this.#searchLater());
     this.#mutations = new Mutations(apart, (isContent) => {
       this.#activity.wake();
       this.#clippedAt = -CLIP_INTERVAL_MS;

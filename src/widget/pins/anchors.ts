@@ -59,7 +59,8 @@ export class Anchors {
 
   /** Scrolls to the pin of a thread that was just opened, or chosen again, if it is outside of the window or of what scrolls it. */
   show(open: View['open']): void {
-    if (open === this.#shown) return;
+    // Not before pins are found: then nothing would be left to scroll to a thread that was opened at once.
+    if (this.#tracker === null || open === this.#shown) return;
     this.#shown = open;
     const threadId = open?.threadId ?? '';
     const placement = this.placements.get(threadId);
