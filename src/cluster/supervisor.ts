@@ -5,14 +5,14 @@ import type { Logger } from '../observability/log.ts';
 import type { LockHolders } from '../ports/lock-holders.ts';
 import { Backoff } from './backoff.ts';
 import { StartError } from './exit.ts';
-import type { ReadyData, Role } from './messages.ts';
+import type { Message, ReadyData, Role } from './messages.ts';
 import type { MetricsTotals } from '../observability/metrics-totals.ts';
 import { LockWatch } from './lock-watch.ts';
 import { Relay } from './relay.ts';
 import { Watchdog } from './watchdog.ts';
 import { type Spawn, Worker, type WorkerEnd } from './worker.ts';
 
-/** How often in a row a worker may end before it is ready until it counts as failing: then the start fails, unless requests are served. */
+/** How often in a row a worker may end before it is ready until it counts as failing: a web worker then fails the start. */
 const START_ATTEMPTS = 3;
 /** The report of a background worker without which a server starts. */
 const NO_BACKGROUND: ReadyData = { port: 0, core: '', coreReason: '', oldCore: false };
@@ -96,18 +96,14 @@ export class Supervisor {
     return Object.fromEntries([...this.#running].map(({ id, pid }) => [id, pid]));
   }
 
-  get #servesRequests(): boolean {
-    return this.#slots.every(({ role, worker }) => role !== 'web' || worker.isReady);
-  }
-
   get #drainMs(): number {
     const { drainSeconds, closeSpreadSeconds } = this.#options.config.shutdown;
     return (drainSeconds + closeSpreadSeconds) * 1_000;
   }
 
   /**
-   * Starts all workers at once. Resolves once all are ready, with the report of the first web worker. If the background worker ends
-   * three times in a row before it is ready while all web workers serve, it resolves without it: it is tried again until the server stops.
+   * Starts all workers at once. Resolves once all are ready, with the report of the first web worker. It does not wait for a background
+   * worker that has ended three times in a row before it was ready: that is tried again until the server stops.
    *
    * @throws {StartError} if any other worker ended three times in a row before it was ready, or any once for a permanent reason
    */
@@ -179,14 +175,18 @@ export class Supervisor {
   /** Tells the web workers, which report it. Those that start later are told when they are ready. */
   #sendMissingPlugins(uses: readonly string[]): void {
     this.#missingPlugins = uses;
-    for (const worker of this.#running) if (worker.role === 'web' && worker.isReady) worker.channel.send({ type: 'missingPlugins', data: { uses } });
+    this.#tellWebWorkers({ type: 'missingPlugins', data: { uses } });
   }
 
   /** Tells the web workers, as `#sendMissingPlugins` does. */
   #setBackgroundFailing(isFailing: boolean): void {
     if (this.#isBackgroundFailing === isFailing) return;
     this.#isBackgroundFailing = isFailing;
-    for (const worker of this.#running) if (worker.role === 'web' && worker.isReady) worker.channel.send({ type: 'background', data: { isFailing } });
+    this.#tellWebWorkers({ type: 'background', data: { isFailing } });
+  }
+
+  #tellWebWorkers(message: Message): void {
+    for (const worker of this.#running) if (worker.role === 'web' && worker.isReady) worker.channel.send(message);
   }
 
   #onReady(worker: Worker): void {
@@ -235,7 +235,7 @@ export class Supervisor {
     const isFailing = slot.failures >= START_ATTEMPTS;
     if (isFailing && slot.role === 'background') this.#setBackgroundFailing(true);
     if (!this.#started && permanent) this.#failStart(new StartError(reason));
-    else if (isFailing && slot.role === 'background' && this.#servesRequests) slot.waive();
+    else if (isFailing && slot.role === 'background') slot.waive();
     else if (!this.#started && isFailing) this.#failStart(new StartError(`A ${slot.role} worker cannot start: ${reason}`));
     const facts = { ended: worker.id, workerPid: worker.pid, ...end, reason, replacedInMs: wait };
     if (logged) this.#options.log.warn(facts, 'worker ended and is replaced');
