@@ -50,7 +50,8 @@ export class Consumers {
   readonly #onDemand: (isWanted: boolean) => void;
   /** The readers whose consumers wait for each event. */
   readonly #waiting = new Set<StreamReader>();
-  #unfollow: () => void = () => {};
+  /** Ends following the store; undefined before that begins. */
+  #unfollow: (() => void) | undefined;
   /** Ends when the last opening of streams does. Never rejects. */
   #opening: Promise<void> = Promise.resolve();
   /** Ends when the consumers have started after the store refused that. Never rejects. */
@@ -94,7 +95,10 @@ export class Consumers {
     try {
       await this.#open();
     } catch (error) {
-      if (!isStoreError(error)) throw error;
+      if (!isStoreError(error)) {
+        this.#unfollow?.();
+        throw error;
+      }
       this.#deps.log.warn({ err: error }, 'the store refuses writes, so the consumers of events cannot start; they are tried again');
       this.#retrying = this.#openLater();
     }
@@ -107,7 +111,9 @@ export class Consumers {
       try {
         return await this.#open();
       } catch (error) {
-        if (!isStoreError(error)) return this.#deps.log.error({ err: error }, 'the consumers of events could not be started; restart the server after fixing the cause');
+        if (isStoreError(error)) continue;
+        this.#unfollow?.();
+        return this.#deps.log.error({ err: error }, 'the consumers of events could not be started; restart the server after fixing the cause');
       }
     }
   }
@@ -117,7 +123,8 @@ export class Consumers {
     const { store } = this.#deps.ctx;
     for (const { name } of this.#consumers) this.#since.set(name, await registerConsumer(store, name, this.#startedAt));
     // Subscribe before listing environments, so that the first event of a new environment is not missed.
-    this.#unfollow = store.follow((stream, event) => {
+    // A retry after a refusal goes on following: the streams that were opened have readers already.
+    this.#unfollow ??= store.follow((stream, event) => {
       if (event === null) this.#close(stream);
       else this.#notify(stream, event.seq);
     });
@@ -127,7 +134,6 @@ export class Consumers {
     this.#opening = opening.catch(() => {
       // Open nothing more: a stream opened after this failure would be treated as new, and its whole history handled.
       this.#hasFailed = true;
-      this.#unfollow();
     });
     await opening;
   }
@@ -140,7 +146,7 @@ export class Consumers {
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#cpu.stop();
-    this.#unfollow();
+    this.#unfollow?.();
     await this.#retrying;
     await this.#opening;
     await Promise.all([...this.#readers.values()].flat().map((reader) => reader.stop()));
@@ -175,7 +181,7 @@ export class Consumers {
     this.#lastSeqs.set(stream, seq);
     const readers = this.#readers.get(stream);
     if (readers !== undefined) for (const reader of readers) reader.notify();
-    else this.#opening = this.#opening.then(() => this.#openCreated());
+    else if (!this.#hasFailed) this.#opening = this.#opening.then(() => this.#openCreated());
   }
 
   /** Opens the streams of environments that were created or imported since the start. */
