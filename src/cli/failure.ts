@@ -85,7 +85,7 @@ function domainFailure(error: CollabError): Failure {
   const { cause, path } = error as CollabError & { path?: string };
   const disk = systemErrorOf(cause);
   if (disk !== null && path !== undefined) {
-    return new Failure(`${path} cannot be written: ${disk.meaning} (${disk.name}).`, diskRemedies(disk.name, path), 1, error.code);
+    return new Failure(`${path} cannot be written: ${disk.meaning} (${disk.name}).`, diskRemedies(disk.name), 1, error.code);
   }
   const remedy = remedies[error.code];
   return new Failure(sentence(error.message), remedy === undefined ? [] : [remedy], error.kind.status === 400 ? 2 : 1, error.code);
@@ -114,18 +114,14 @@ function systemText(error: NodeJS.ErrnoException): string {
 function systemRemedies(error: NodeJS.ErrnoException): readonly string[] {
   const name = systemErrorOf(error)?.name ?? error.code;
   if (name === 'ENOENT') return ['Check the path: the file or folder does not exist.'];
-  return diskRemedies(name, error.path);
+  return diskRemedies(name);
 }
 
-function diskRemedies(name: string | undefined, path: string | undefined): readonly string[] {
-  if (name === 'EACCES' || name === 'EPERM') return accessRemedies(path);
+function diskRemedies(name: string | undefined): readonly string[] {
+  if (name === 'EACCES' || name === 'EPERM') return ['Run the command as the owner of the folder, or give this user write permission.'];
   if (name === 'ENOSPC') return ['Free space on that disk.'];
   if (name === 'EDQUOT') return ['Free space that counts for this quota, or raise it (`quota`, `repquota` show it).'];
   if (name === 'EROFS') return ['The file system is mounted read-only, maybe after an error: see the kernel log (dmesg), then mount it for writing or choose another path.'];
   if (name === 'EIO') return ['Check the kernel log (dmesg) for errors of the disk, and check that your backups are recent.'];
   return ['`collab doctor` may show the cause.'];
-}
-
-function accessRemedies(_path: string | undefined): readonly string[] {
-  return ['Run the command as the owner of the folder, or give this user write permission.'];
 }

@@ -1,6 +1,7 @@
 import { accessSync, closeSync, constants as fileConstants, openSync, readSync, statSync } from 'node:fs';
 import { constants, endianness } from 'node:os';
 import { join } from 'node:path';
+import { nameFile } from '../../../lib/errno.ts';
 import { DataError } from '../../../model/errors.ts';
 import { DATA_FILE, LOCK_FILE } from './store-files.ts';
 
@@ -74,8 +75,7 @@ function bytesAt(path: string, offset: number): Buffer | null {
     const head = Buffer.alloc(HEAD_BYTES);
     return head.subarray(0, readSync(file, head, 0, HEAD_BYTES, offset));
   } catch (error) {
-    // An error of a read does not name the file.
-    throw Object.assign(error as NodeJS.ErrnoException, { path });
+    throw nameFile(error, path);
   } finally {
     closeSync(file);
   }

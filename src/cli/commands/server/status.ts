@@ -4,13 +4,13 @@ import type { Environment } from '../../../model/environments/environment.ts';
 import type { OpenSnapshot } from '../../../ports/store.ts';
 import { addCommand } from '../../command.ts';
 import { type Counts, countEnvironment } from '../environments/environment-counts.ts';
-import { loadFolderConfig, withStore } from '../../shared/open-store.ts';
+import { loadFolderConfig, useStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { describeSnapshot, findLongSnapshots } from '../../doctor/long-snapshots.ts';
 import { keyValues, nextSteps, withDirOption, printResult, shellWord, table } from '../../terminal/output.ts';
 import { bytesText } from '../../terminal/progress.ts';
 import { diskUse } from '../../shared/disk-use.ts';
-import { filesFolder, hasStore, storeFolder } from '../../shared/folder.ts';
+import { filesFolder, hasStore, noFolderFailure, storeFolder } from '../../shared/folder.ts';
 import { readinessOf } from '../../shared/readiness.ts';
 import { findRunningServer } from '../../shared/running-server.ts';
 import { requireFreeStore } from '../../shared/store-trial.ts';
@@ -52,8 +52,9 @@ export function register(program: Command): void {
 async function status(_options: object, command: Command): Promise<void> {
   const at = invocationOf(command);
   const config = await loadFolderConfig(at.dir);
-  if (hasStore(config)) await requireFreeStore(at.dir, config);
-  const found = await withStore(at, async (ctx): Promise<Status> => {
+  if (!hasStore(config)) throw noFolderFailure(at.dir);
+  await requireFreeStore(at.dir, config);
+  const found = await useStore(config, async (ctx): Promise<Status> => {
     const server = findRunningServer(config.dataDir);
     const endpoint = server?.endpoint ?? null;
     const readiness = endpoint === null ? null : await readinessOf(endpoint);
