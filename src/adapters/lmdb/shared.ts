@@ -1,6 +1,6 @@
 import type { Database as Table, RootDatabase } from 'lmdb';
 import type { SharedRecord, RateLimitResult, Shared } from '../../ports/shared.ts';
-import { spendFrom } from '../memory/budget.ts';
+import { spendFrom, type SpentBudget } from '../memory/budget.ts';
 import { openLmdbEnv } from './env/lmdb-env.ts';
 
 /** Prefix of the keys of budgets, which are stored with the windows: both values end with a time, by which they are swept. */
@@ -41,9 +41,12 @@ export function openLmdbShared({ path }: { path: string }): Shared {
     },
 
     async spend(key, budget) {
+      const name = `${BUDGET}${key}`;
+      const spent = (): SpentBudget => spendFrom(windows.get(name)?.readDoubleLE(0), budget);
+      // To look at it, as before each read of a socket, is no transaction.
+      if (budget.amount === 0) return reading(() => spent().window);
       return root.transactionSync(() => {
-        const name = `${BUDGET}${key}`;
-        const { window, fullAt } = spendFrom(windows.get(name)?.readDoubleLE(0), budget);
+        const { window, fullAt } = spent();
         const stored = Buffer.alloc(8);
         stored.writeDoubleLE(fullAt);
         windows.putSync(name, stored);
