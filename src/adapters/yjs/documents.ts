@@ -21,17 +21,22 @@ function merge(stored: Uint8Array, update: Uint8Array): Uint8Array | CrdtFault {
   return merged(stored) ?? (merged(EMPTY_DOCUMENT) === null ? 'update' : 'stored');
 }
 
+/** The decoders of the merge that runs. One class for all merges: a new one each time would be a new type to the compiler of V8. */
+let decoders: UpdateDecoderV1[] = [];
+
+class NotedDecoder extends UpdateDecoderV1 {
+  constructor(...args: ConstructorParameters<typeof UpdateDecoderV1>) {
+    super(...args);
+    decoders.push(this);
+  }
+}
+
 /** Merges two updates. Throws if bytes of the second are left over: an update of another encoding may begin with a valid empty one. */
 function mergeWhole(first: Uint8Array, second: Uint8Array): Uint8Array {
-  const decoders: UpdateDecoderV1[] = [];
-  class Decoder extends UpdateDecoderV1 {
-    constructor(...args: ConstructorParameters<typeof UpdateDecoderV1>) {
-      super(...args);
-      decoders.push(this);
-    }
-  }
-  const merged = mergeUpdatesV2([first, second], Decoder, UpdateEncoderV1);
+  decoders = [];
+  const merged = mergeUpdatesV2([first, second], NotedDecoder, UpdateEncoderV1);
   const rest = decoders[1]?.restDecoder;
+  decoders = [];
   if (rest === undefined || rest.pos !== rest.arr.length) throw new Error('bytes follow the update');
   return merged;
 }
