@@ -37,10 +37,12 @@ export default definePlugin({
     // A configuration is the same object for as long as it does not change.
     const compiled = new WeakMap<Config, readonly CompiledRule[]>();
     const rulesOf = (config: Config): readonly CompiledRule[] => {
+      const known = compiled.get(config);
+      if (known !== undefined) return known;
       const checks = new ContentChecks();
-      const known = compiled.get(config) ?? config.rules.map((rule, number) => ({ rule, check: checkOf(rule, number, checks, history) }));
-      compiled.set(config, known);
-      return known;
+      const rules = config.rules.map((rule, number) => ({ rule, check: checkOf(rule, number, checks, history) }));
+      compiled.set(config, rules);
+      return rules;
     };
     const decide = async (comment: DraftComment, { actor, config, environment }: FilterContext<Config>, isEdit: boolean): Promise<Hold | Rejection | undefined> => {
       if (config.exemptBackends && actor.kind === 'backend') return undefined;
