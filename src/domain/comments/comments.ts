@@ -105,7 +105,8 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
  */
 export async function editComment(ctx: Context, actor: Actor, commentId: string, input: unknown): Promise<string> {
   requireChange(actor);
-  if ((await findOwnHeld(ctx.store, actor, commentId)) === undefined) await requireCommentAccess(ctx, actor, commentId);
+  const held = await findOwnHeld(ctx.store, actor, commentId);
+  if (held === undefined) await requireCommentAccess(ctx, actor, commentId);
   const limits = limitsOf(actor.environment);
   const given = validate(commentPatch, input);
   const attachmentIds = given.attachmentIds === undefined ? undefined : checkAttachmentIds(given.attachmentIds, limits);
@@ -114,12 +115,12 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
   const mentions = given.mentions === undefined ? undefined : checkMentions(given.mentions, limits);
   if (given.metadata !== undefined) checkMetadata(given.metadata, limits);
   const valid: CommentPatch = { ...given, ...(mentions === undefined ? {} : { mentions: [...mentions] }), ...(attachmentIds === undefined ? {} : { attachmentIds: [...attachmentIds] }) };
-  const heldText = await editHeld(ctx, actor, commentId, valid, limits);
+  const heldText = held === undefined ? undefined : await editHeld(ctx, actor, held, valid, limits);
   if (heldText !== undefined) return heldText;
   const checked = await onHeldEdit(ctx.store, actor, commentId, valid);
   const filters = filtersFor(ctx, actor, 'comment.update');
-  const { patch, held } = filters === undefined ? { patch: checked, held: null } : await filterEdit(ctx, filters, { actor, commentId, patch: checked, limits });
-  if (held !== null) return (await holdWrite(ctx, actor, { kind: 'comment.update', roomId: held.roomId, threadId: held.threadId, commentId, patch }, held.hold, null)).body;
+  const { patch, held: toHold } = filters === undefined ? { patch: checked, held: null } : await filterEdit(ctx, filters, { actor, commentId, patch: checked, limits });
+  if (toHold !== null) return (await holdWrite(ctx, actor, { kind: 'comment.update', roomId: toHold.roomId, threadId: toHold.threadId, commentId, patch }, toHold.hold, null)).body;
   const environmentId = actor.environment.id;
   return commentLocks.run(`${environmentId} ${commentId}`, () =>
     ctx.store.transact(async (tx) => {

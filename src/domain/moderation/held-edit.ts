@@ -14,19 +14,24 @@ import { removeHeldAttachments, withHeldAttachments } from '../files/attachments
 import { filtersFor } from '../filtering.ts';
 import { checkBody } from '../input/bounds.ts';
 import { emitGone, emitHeld, heldView } from './notices.ts';
-import { deleteItem, findHeldThread, findOpenItem, putItem, removeItem } from './queue.ts';
+import { deleteItem, findHeldThread, findOpenItem, removeItem, replaceItem } from './queue.ts';
 import { recordModeration } from './record-moderation.ts';
 
 // What the author of held content, and a backend, may do with it before a moderator decides. For everybody else it does not exist.
 
+/** A held comment, or the first one of a held thread, and its item. */
+export interface OwnHeld {
+  readonly item: ModerationItem;
+  readonly comment: Comment;
+}
+
 /**
  * Edits a held comment, or the first one of a held thread, and returns `{"comment":…}` with the status `held`: it stays held, as a
- * new item, so that nobody approves a text that they have not seen. Returns undefined if the actor has no such held comment.
- * `patch` is valid. Throws `forbidden`, `invalid_request`, `unknown_attachment`, `attachment_linked`, `content_rejected`.
+ * new item, so that nobody approves a text that they have not seen. `found` is what `findOwnHeld` returned for it; returns undefined if
+ * it has been decided since. `patch` is valid. Throws `forbidden`, `invalid_request`, `unknown_attachment`, `attachment_linked`, `content_rejected`.
  */
-export async function editHeld(ctx: Context, actor: Actor, commentId: string, patch: CommentPatch, limits: Limits): Promise<string | undefined> {
-  const found = await findOwnHeld(ctx.store, actor, commentId);
-  if (found === undefined) return undefined;
+export async function editHeld(ctx: Context, actor: Actor, found: OwnHeld, patch: CommentPatch, limits: Limits): Promise<string | undefined> {
+  const commentId = found.comment.id;
   const filters = filtersFor(ctx, actor, 'comment.update');
   const { patch: filtered, hold } = filters === undefined ? { patch, hold: null } : await filterChange(filters, { actor, roomId: found.item.roomId, before: found.comment, patch, limits });
   return ctx.store.transact(async (tx) => {
@@ -40,8 +45,7 @@ export async function editHeld(ctx: Context, actor: Actor, commentId: string, pa
     if (isSameContent(edited, comment)) return render(comment);
     await removeHeldAttachments(tx, actor.environment.id, comment.attachments, edited.attachments.map(({ id }) => id));
     const replacement: ModerationItem = { ...item, ...hold, id: newId('mod_', now), comment: edited, createdAt: timestamp(now) };
-    deleteItem(tx, actor.environment.id, item);
-    putItem(tx, actor.environment.id, replacement, true);
+    replaceItem(tx, actor.environment.id, item, replacement);
     await recordModeration(ctx, tx, actor, item.userId, { action: 'comment.update', target: { kind: 'comment', id: commentId } });
     emitHeld(tx, actor, replacement, heldView(edited), now, item.id);
     return render(edited);
@@ -58,7 +62,7 @@ export async function withdrawHeld(ctx: Context, actor: Actor, what: 'comment' |
   return ctx.store.transact(async (tx) => {
     const item = await find(tx);
     if (item === undefined) return false;
-    await removeItem(tx, actor.environment.id, item.id);
+    await removeItem(tx, actor.environment.id, item);
     await recordModeration(ctx, tx, actor, item.userId, { action: `${what}.delete`, target: { kind: what, id } });
     emitGone(tx, actor, item, ctx.clock.now(), 'withdrawn');
     return true;
@@ -103,7 +107,7 @@ export async function takeHeldEdit(tx: Transaction, environmentId: string, comme
  * A held comment, or the first one of a held thread, if the actor may change it: its author and backends may. Throws `forbidden`
  * if the credential does not reach its room.
  */
-export async function findOwnHeld(reader: Pick<Reader, 'get'>, actor: Actor, commentId: string): Promise<{ item: ModerationItem; comment: Comment } | undefined> {
+export async function findOwnHeld(reader: Pick<Reader, 'get'>, actor: Actor, commentId: string): Promise<OwnHeld | undefined> {
   const item = requireOwn(actor, await findHeld(reader, actor, 'comment', commentId));
   return item === undefined || item.comment === null ? undefined : { item, comment: item.comment };
 }

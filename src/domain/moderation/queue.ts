@@ -152,8 +152,9 @@ export async function removeItemsAbout(tx: Transaction, actor: Actor, { roomId, 
       await deleteReports(tx, environmentId, item.commentId);
       continue;
     }
-    await removeItem(tx, environmentId, itemId);
-    if (item?.state === 'held') emitGone(tx, actor, item, now, 'deleted');
+    if (item === undefined) continue;
+    await removeItem(tx, environmentId, item);
+    if (item.state === 'held') emitGone(tx, actor, item, now, 'deleted');
   }
 }
 
@@ -168,23 +169,17 @@ export async function removeItemsBy(tx: Transaction, actor: Actor, userId: strin
   for (const { value: itemId } of await tx.range(index, { prefix: authorPrefix(userId) })) {
     const item = await findItem(tx, environmentId, itemId);
     if (item === undefined || (item.kind === 'report' && (await commentExists(tx, environmentId, item)))) continue;
-    await removeItem(tx, environmentId, itemId);
+    await removeItem(tx, environmentId, item);
     if (item.state === 'held') emitGone(tx, actor, item, now, 'deleted');
   }
 }
 
-/** Removes an item with its files and reports, and returns it. */
-export async function removeItem(tx: Transaction, environmentId: string, itemId: string): Promise<ModerationItem | undefined> {
-  const item = await findItem(tx, environmentId, itemId);
-  if (item === undefined) return undefined;
+/** Removes an item, as this transaction has read it, with its files and reports. */
+export async function removeItem(tx: Transaction, environmentId: string, item: ModerationItem): Promise<void> {
   deleteItem(tx, environmentId, item);
-  if (item.kind !== 'report') {
-    await removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? []);
-    return item;
-  }
+  if (item.kind !== 'report') return removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? []);
   const open = await findOpenItem(tx, environmentId, 'report', item.commentId);
-  if (open === undefined || open.id === itemId) await deleteReports(tx, environmentId, item.commentId);
-  return item;
+  if (open === undefined || open.id === item.id) await deleteReports(tx, environmentId, item.commentId);
 }
 
 async function deleteReports(tx: Transaction, environmentId: string, commentId: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { timestamp } from '../../lib/clock.ts';
 import type { Context } from '../context.ts';
 import { moderationOf } from '../records/partitions.ts';
-import { removeItem, statePrefix } from './queue.ts';
+import { findItem, removeItem, statePrefix } from './queue.ts';
 
 /** How long decided items are kept, in milliseconds. */
 const DECIDED_MS = 30 * 24 * 3_600_000;
@@ -16,7 +16,10 @@ export async function sweepDecided(ctx: Context, environmentId: string): Promise
     const slice = await ctx.store.range(moderationOf(environmentId), { prefix, limit: SLICE });
     const stale = slice.filter(({ key }) => key < end).map(({ key }) => key.slice(key.indexOf('~') + 1));
     await ctx.store.transact(async (tx) => {
-      for (const itemId of stale) await removeItem(tx, environmentId, itemId);
+      for (const itemId of stale) {
+        const item = await findItem(tx, environmentId, itemId);
+        if (item !== undefined) await removeItem(tx, environmentId, item);
+      }
     });
     removed += stale.length;
     if (stale.length < SLICE) return removed;
