@@ -50,6 +50,7 @@ export class Job {
       env: { ...process.env, [JOB_VARIABLE]: this.#id, TEST_BUILD: folder, TAP_TIMEOUT: String(timeoutS) },
       detached: true,
     });
+    this.#limitTime();
     this.ended = this.#run();
   }
 
@@ -110,12 +111,16 @@ export class Job {
     if (this.#reader.files.length === before) return;
     this.#reportEnded();
     this.#options.onFile?.(this.#reader.files.at(-1)?.file ?? '');
+    this.#limitTime();
+  }
+
+  /** Kills the process if the file that begins now takes too long; tap's own limit comes first. */
+  #limitTime(): void {
     clearTimeout(this.#timer);
-    const limit = (this.#options.timeoutS + 15) * 1000;
     this.#timer = setTimeout(() => {
       this.#timedOut = true;
       this.kill();
-    }, limit);
+    }, (this.#options.timeoutS + 15) * 1000);
   }
 
   #error(text: string): void {

@@ -12,14 +12,13 @@ process.chdir(join(import.meta.dirname, '../..'));
 const folder = join(process.cwd(), '.test-build', String(process.pid));
 const running = new Set<Job>();
 
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  // Not `once`: a second signal, as npm forwards one, would end this process before it has killed the jobs.
-  process.on(signal, () => {
-    for (const job of running) job.kill();
-    rmSync(folder, { recursive: true, force: true });
-    process.exit(1);
-  });
-}
+// However this process ends, its jobs end with it.
+process.on('exit', () => {
+  for (const job of running) job.kill();
+  rmSync(folder, { recursive: true, force: true });
+});
+// Not `once`: a second signal, as npm forwards one, would end this process before it has killed the jobs.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
 
 let options: RunOptions;
 try {
@@ -33,28 +32,24 @@ process.exitCode = (await run(options)) ? 0 : 1;
 /** @returns whether everything passed */
 async function run({ paths, jobs, repeat, timeoutS, save, only, tap }: RunOptions): Promise<boolean> {
   const asked = only === undefined ? paths : [...paths, ...readFileSync(only, 'utf8').split('\n').filter((line) => line !== '')];
-  const files = testFiles(asked);
+  const files = only !== undefined && asked.length === 0 ? [] : testFiles(asked);
   if (files.length === 0) {
-    process.stderr.write(`no test file matches ${asked.join(' ')}\n`);
+    process.stderr.write(asked.length === 0 ? `${only} names no file\n` : `no test file matches ${asked.join(' ')}\n`);
     return false;
   }
   mkdirSync(folder, { recursive: true });
-  try {
-    await bundleTests([...files, ...fixtures()], folder);
-    const plan = planJobs(files);
-    let passed = true;
-    for (let round = 0; round < repeat && passed; round += 1) {
-      const report = tap ? null : new Report(files.length, process.stdout);
-      const results = await runJobs(plan, jobs, { folder, timeoutS, report });
-      report?.finished(results);
-      const bad = results.filter(({ ok }) => !ok).map(({ file }) => file);
-      if (save !== undefined) writeFileSync(save, bad.map((file) => `${file}\n`).join(''));
-      passed = bad.length === 0 && results.length >= files.length;
-    }
-    return passed;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+  await bundleTests([...files, ...fixtures()], folder);
+  const plan = planJobs(files);
+  let passed = true;
+  for (let round = 0; round < repeat && passed; round += 1) {
+    const report = tap ? null : new Report(files.length, process.stdout);
+    const results = await runJobs(plan, jobs, { folder, timeoutS, report });
+    report?.finished(results);
+    const bad = results.filter(({ ok }) => !ok).map(({ file }) => file);
+    if (save !== undefined) writeFileSync(save, bad.map((file) => `${file}\n`).join(''));
+    passed = bad.length === 0 && files.every((name) => results.some(({ file }) => file === name));
   }
+  return passed;
 }
 
 interface Running {
@@ -81,14 +76,26 @@ async function runJobs(plan: readonly (readonly string[])[], jobs: number, { fol
       const ended = await job.ended;
       running.delete(job);
       results.push(...ended);
-      const left = files.slice(ended.length);
+      const left = files.filter((name) => !ended.some(({ file }) => file === name));
       // A process that reached no file at all would do so again.
-      if (left.length > 0 && ended.length > 0) waiting.unshift(left);
-      else if (left.length > 0) throw new Error(`the process of ${left.join(' ')} ended before it began: ${job.errors}`);
+      if (left.length > 0 && left.length < files.length) waiting.unshift(left);
+      else if (left.length > 0) {
+        for (const file of left) {
+          const failed = unreached(file, job.errors);
+          report?.ended(failed);
+          results.push(failed);
+        }
+      }
     }
   };
   await Promise.all(Array.from({ length: jobs }, work));
   return results;
+}
+
+/** The result of a file whose process ended before it began. */
+function unreached(file: string, errors: string): FileResult {
+  const failures = [{ path: [file], text: 'its process ended before the file began' }];
+  return { file, ended: true, ok: false, passed: 0, failed: 1, failures, skips: [], ms: 0, errors };
 }
 
 /** The test files at these paths, which are files or folders. */

@@ -91,6 +91,8 @@ export class TapReader {
       if (failed) file.failed += 1;
       else file.passed += 1;
     }
+    // What fails after a file has ended, such as a late error, is counted with it.
+    if (depth === 0 && failed && !isTest) Object.assign(file, { ok: false, failed: file.failed + 1 });
     if (depth > 0 || !isTest) return;
     file.ended = true;
     file.ok = !failed;
