@@ -23,6 +23,9 @@ async function comment(host: TestHost, seq: number, body = 'Hello', roomId = 'pa
   await host.emit(commentCreated(seq, fields, roomId));
 }
 
+/** Ends names and addresses, and shows nothing. */
+const NOTHING = '\u200B';
+
 const sent = ({ received }: Receiver): Record<string, unknown>[] => received.map(({ body }) => JSON.parse(body.toString()) as Record<string, unknown>);
 
 t.test('a comment is posted with its author, place, text and link', async (t) => {
@@ -34,8 +37,8 @@ t.test('a comment is posted with its author, place, text and link', async (t) =>
     {
       text: `${text}\n> Looks good.\n> Ship it.`,
       blocks: [
-        { type: 'section', text: { type: 'mrkdwn', text } },
-        { type: 'section', text: { type: 'mrkdwn', text: '> Looks good.\n> Ship it.' } },
+        { type: 'section', text: { type: 'mrkdwn', text, verbatim: true } },
+        { type: 'section', text: { type: 'mrkdwn', text: '> Looks good.\n> Ship it.', verbatim: true } },
       ],
       unfurl_links: false,
       unfurl_media: false,
@@ -50,18 +53,31 @@ t.test('a new thread is posted once, with the address of its room as link', asyn
   host.data.allComments.set(first.id, first);
   await host.emit({ ...commentCreated(1, {}, 'https://shop.example.com/cart'), type: 'thread.created', data: { thread: { id: 'thr_1' }, comment: first } });
   await host.runJobs();
-  t.match(sent(receiver), [{ text: '*Ann* started a thread on <https://shop.example.com/cart|https://shop.example.com/cart>\n> First' }]);
+  t.match(sent(receiver), [
+    {
+      text: `*Ann* started a thread on <https://shop.example.com/cart|https:${NOTHING}//shop.example.com/cart>\n> First`,
+      blocks: [{ text: { text: '*Ann* started a thread on <https://shop.example.com/cart|https://shop.example.com/cart>' } }, {}],
+    },
+  ]);
 });
 
-t.test('text of users can neither mention nor link', async (t) => {
+t.test('text of users can neither mention nor link, nor show a picture', async (t) => {
   const { host, receiver } = await setUp(t);
-  await comment(host, 1, '<!channel> <@U1> <https://evil.example|Click> & @here @Channel @bob', '<!everyone>');
+  const body = '<!channel> <@U1> <https://evil.example|Click> & @here @Channel @bob www.evil.example ![picture](https://evil.example/p.png) [a][b]\n[b]: https://evil.example';
+  await comment(host, 1, body, '<!everyone>\n[a](https://evil.example)');
   await host.runJobs();
-  const text = String(sent(receiver)[0]?.['text']);
+  const [message = {}] = sent(receiver);
+  const text = String(message['text']);
   t.notMatch(text, /<[^>]*>/, 'nothing of it is Slack syntax');
-  t.notMatch(text, /@(?:here|channel)/i, 'nor a mention of Mattermost');
-  t.match(text, '&lt;!channel&gt; &lt;@U1&gt;');
-  t.match(text, '@bob');
+  t.notMatch(text, /@\w/, 'nor a mention of Mattermost');
+  t.notMatch(text, /:\/\/|www\.\w|\][([:]/, 'nor a link or picture of Markdown');
+  t.equal(text.split('\n').length, 3, 'the heading is one line');
+  t.match(text, '&lt;!channel&gt; &lt;@');
+  t.match(text.replaceAll(NOTHING, ''), '@here @Channel @bob www.evil.example ![picture](https://evil.example/p.png)', 'it shows as it was written');
+  for (const block of message['blocks'] as { text: { text: string; verbatim: boolean } }[]) {
+    t.equal(block.text.verbatim, true, 'Slack makes nothing of it');
+    t.notMatch(block.text.text, /<[^>]*>/);
+  }
 });
 
 t.test('a link cannot leave its place', async (t) => {
@@ -79,7 +95,7 @@ t.test('Discord gets its own payload, which mentions nobody', async (t) => {
   t.same(sent(receiver), [
     {
       content: '**Ann** commented on',
-      embeds: [{ title: 'https://shop.example.com/', description: String.raw`@${'\u200B'}everyone \*\*x\*\* \[a\]\(https://evil.example\)`, url: 'https://shop.example.com/' }],
+      embeds: [{ title: `https:${NOTHING}//shop.example.com/`, description: String.raw`@${NOTHING}everyone \*\*x\*\* \[a\]\(https:${NOTHING}//evil.example\)`, url: 'https://shop.example.com/' }],
       allowed_mentions: { parse: [] },
     },
   ]);
@@ -93,6 +109,20 @@ t.test('long texts are shortened', async (t) => {
   t.ok(text.length < 700);
   t.ok(text.isWellFormed());
   t.match(text, /…$/);
+});
+
+t.test('a link that is too long for the target is left out, and the message is posted', async (t) => {
+  for (const format of ['slack', 'discord']) {
+    const { host, receiver } = await setUp(t, { linkTemplate: `https://app.example.com/${'p'.repeat(1_500)}/{roomId}` }, { format });
+    await comment(host, 1, 'short', 'room');
+    await comment(host, 2, '&'.repeat(10_000), '漢'.repeat(512));
+    await host.runJobs();
+    const [linked, long] = sent(receiver).map((message) => JSON.stringify(message));
+    t.match(linked, 'https://app.example.com/', format);
+    t.notMatch(long, 'https://app.example.com/', format);
+    t.match(long, '漢漢', format);
+    for (const { blocks = [] } of sent(receiver) as { blocks?: { text: { text: string } }[] }[]) t.ok(blocks.every(({ text }) => text.text.length <= 3_000));
+  }
 });
 
 t.test('rooms decide where a comment is posted', async (t) => {
