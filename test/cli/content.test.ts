@@ -85,13 +85,13 @@ t.test('uploads are listed, shown, and deleted if no comment links them', async 
   t.match(await collab(['upload', 'show', free.id, ...inDefault]), { code: 1, stderr: /→ `collab upload list/ });
 });
 
-t.test('what the operator deletes is in the audit log, what a backend changes and deletes is not', async (t) => {
+t.test('what the operator resolves and deletes is in the audit log, what a backend changes and deletes is not', async (t) => {
   const { id } = await newThread('audited', 'secret words');
   t.equal((await api('PATCH', `/threads/${id}`, { metadata: { note: 1 } })).status, 200);
   t.equal((await api('DELETE', `/threads/${id}`)).status, 200);
   const { items } = await collabJson<{ items: AuditRecord[] }>(t, ['audit', 'list', ...inDefault]);
   const acts = items.filter(({ action }) => /^(?:room|thread|comment|upload)\./.test(action));
-  t.strictSame(acts.map(({ action }) => action), ['room.delete', 'thread.delete', 'comment.delete', 'upload.delete']);
+  t.strictSame(acts.map(({ action }) => action), ['room.delete', 'thread.update', 'thread.update', 'thread.delete', 'comment.delete', 'upload.delete']);
   for (const { actor } of acts) t.strictSame(actor, { kind: 'cli', id: userInfo().username });
-  t.match(acts, [{ target: { id: 'docs/intro' } }, { target: { kind: 'thread', id: /^th_/ } }, { target: { kind: 'comment', id: /^cm_/ } }, { target: { kind: 'upload', id: /^file_/ } }]);
+  t.match(acts, [{ target: { id: 'docs/intro' } }, { details: { resolved: true } }, { details: { resolved: false } }, { target: { kind: 'thread', id: /^th_/ } }, { target: { kind: 'comment', id: /^cm_/ } }, { target: { kind: 'upload', id: /^file_/ } }]);
 });

@@ -7,7 +7,7 @@ import { exportChain, verifyExport } from '../../src/domain/audit/audit-export.t
 import { verifyChain } from '../../src/domain/audit/verify.ts';
 import { editComment } from '../../src/domain/comments/comments.ts';
 import { addReaction, removeReaction } from '../../src/domain/comments/reactions.ts';
-import { deleteThread } from '../../src/domain/comments/threads.ts';
+import { deleteThread, setResolved } from '../../src/domain/comments/threads.ts';
 import { createEnvironment, deleteEnvironment, updateEnvironment } from '../../src/domain/environments/environments.ts';
 import { deleteRoom } from '../../src/domain/rooms/room-removal.ts';
 import { deleteUser } from '../../src/domain/users/users.ts';
@@ -84,9 +84,14 @@ t.test('what moderators change of the content of others is recorded, what author
   for (const actor of [ann, backend, moderator, { ...backend, scope: 'moderate' as const }]) await removeReaction(ctx, actor, await react());
   await editComment(ctx, ann, commentId, { body: 'own' });
   await editComment(ctx, moderator, commentId, { body: 'moderated' });
+  for (const actor of [ann, moderator, backend, { ...backend, scope: 'moderate' as const }]) {
+    for (const resolved of [true, false]) await setResolved(ctx, actor, threadId, resolved);
+  }
+  await setResolved({ ...ctx, operator: { kind: 'cli', id: 'root' } }, backend, threadId, true);
   await deleteThread(ctx, moderator, threadId);
   const records = (await recordsOf(world, environment.id)).filter(({ action }) => action !== 'environment.create');
-  t.strictSame(records.map(({ action, actor }) => [action, actor.kind]), [['reaction.delete', 'user'], ['reaction.delete', 'key'], ['comment.update', 'user'], ['thread.delete', 'user']]);
+  t.strictSame(records.map(({ action, actor }) => [action, actor.kind]), [['reaction.delete', 'user'], ['reaction.delete', 'key'], ['comment.update', 'user'], ['thread.update', 'key'], ['thread.update', 'key'], ['thread.update', 'cli'], ['thread.delete', 'user']]);
+  t.strictSame(records.slice(3, 6).map(({ details }) => details), [{ resolved: true }, { resolved: false }, { resolved: true }]);
   t.match(records[0], { actor: { id: 'bob' }, target: { kind: 'reaction', id: /^re_/ }, details: {} });
 });
 

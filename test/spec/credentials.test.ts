@@ -90,7 +90,7 @@ const kinds: readonly Kind[] = [
   { name: 'adm_ logged out', headers: bearer(loggedOut), ...refused },
   { name: 'adm_ that nobody has', headers: bearer(`adm_${'x'.repeat(43)}`), ...refused },
   { name: 'sk_ of scope read', headers: bearer(reader), secret: ({ access }) => (access === 'read' ? 'own' : 403), user: no },
-  { name: 'sk_ of scope moderate', headers: bearer(moderator), secret: ({ access }) => (access === 'create' ? 403 : 'own'), user: no },
+  { name: 'sk_ of scope moderate', headers: bearer(moderator), secret: ({ access }) => (access === 'create' || access === 'own' ? 403 : 'own'), user: no },
   { name: 'sk_ confined to other rooms', headers: bearer(roomOfKey), secret: confined, user: no },
 ];
 

@@ -51,7 +51,7 @@ const rights: Readonly<Record<string, readonly KeyKind[]>> = {
   'events.list': everybody,
   'rooms.get': readers,
   'rooms.presence': readers,
-  'rooms.update': moderators,
+  'rooms.update': writers,
   'rooms.delete': moderators,
   // Users belong to no room: a confined key looks one up, and makes authors and tokens for its rooms.
   'users.list': ['full', 'read', 'moderate'],
@@ -62,13 +62,13 @@ const rights: Readonly<Record<string, readonly KeyKind[]>> = {
   'users.createToken': ['full', 'inside', 'outside'],
   // What belongs to a user is in no room either; the list leaves out other rooms.
   'notifications.list': everybody,
-  'notifications.read': ['full', 'moderate', 'inside', 'outside'],
+  'notifications.read': ['full', 'inside', 'outside'],
   'notificationSettings.get': everybody,
-  'notificationSettings.put': ['full', 'moderate'],
-  'subscriptions.change': moderators,
+  'notificationSettings.put': ['full'],
+  'subscriptions.change': writers,
   'p2pState.get': readers,
   'p2pState.put': writers,
-  'p2pState.clear': moderators,
+  'p2pState.clear': writers,
   'turnCredentials.get': everybody,
 };
 
@@ -87,6 +87,16 @@ for (const route of apiRoutes.filter(({ credential }) => credential === 'secret'
   });
 }
 
+t.test('a key of the scope moderate | resolves and edits threads, and does not move them', async (t) => {
+  const { threadId } = await seedFor({ path: '/threads/:threadId' }, tenant);
+  const patch = (key: string, body: object) => tenant.request<{ error: string }>('PATCH', `/threads/${threadId}`, { body, key });
+  t.equal((await patch(keys.moderate, { resolved: true, metadata: { checked: true } })).status, 200);
+  const refused = await patch(keys.moderate, { resolved: false, position: { x: 0.5, y: 0.5 } });
+  t.strictSame([refused.status, refused.json.error], [403, 'The key has the scope moderate: setting position needs a key of the scope full']);
+  t.match(done(200, await tenant.request('GET', `/threads/${threadId}`)), { thread: { resolved: true, position: null } });
+  t.equal((await patch(keys.inside, { position: { x: 0.5, y: 0.5 } })).status, 200);
+});
+
 t.test('every line of the table is a route', async (t) => {
   t.strictSame(Object.keys(rights).filter((id) => !apiRoutes.some(({ operationId }) => operationId === id)), []);
 });
@@ -95,7 +105,13 @@ t.test('a confined key | sees a user as browsers do, and changes none that exist
   await addUser(tenant, 'bob', { name: 'Bob', email: 'bob@example.com' });
   const asConfined = <T = { user: Record<string, unknown> }>(method: string, path: string, body?: unknown) => tenant.request<T>(method, path, { body, key: keys.inside });
 
-  t.notHas(done(200, await asConfined('GET', '/users/bob')).user, { email: String });
+  await tenant.join({ userId: 'bob' });
+  t.match(done(200, await tenant.request('GET', '/users/bob')), { user: { online: true, lastSeenAt: String } });
+  done(200, await tenant.request('PUT', '/users/bob', { body: { metadata: { plan: 'gold' } } }));
+  const seen = done(200, await asConfined('GET', '/users/bob')).user;
+  t.notHas(seen, { email: String });
+  t.match(seen, { name: 'Bob', kind: 'user', online: false, firstSeenAt: null, lastSeenAt: null });
+  t.strictSame(seen['metadata'], {});
   for (const kind of ['inside', 'insideRead', 'outside'] as const) {
     t.notMatch((await tenant.request('GET', '/users/bob', { key: keys[kind] })).text, /bob@example/, kind);
     t.equal((await tenant.request('GET', '/users?q=bob', { key: keys[kind] })).status, 403, kind);
@@ -108,8 +124,8 @@ t.test('a confined key | sees a user as browsers do, and changes none that exist
   t.equal((await asConfined('DELETE', '/users/bob')).status, 403);
   t.match(done(200, await tenant.request('GET', '/users/bob')), { user: { name: 'Bob', email: 'bob@example.com', kind: 'user' } }, 'Bob is as he was');
 
-  const bot = { name: 'CI', kind: 'bot', email: 'ci@example.com' };
-  t.match(done(200, await asConfined('PUT', '/users/ci-bot', bot)).user, { name: 'CI', kind: 'bot' }, 'it makes an author');
+  const bot = { name: 'CI', kind: 'bot', email: 'ci@example.com', metadata: { team: 'red' } };
+  t.match(done(200, await asConfined('PUT', '/users/ci-bot', bot)).user, { name: 'CI', kind: 'bot', metadata: { team: 'red' } }, 'it makes an author');
   t.match(done(200, await asConfined('PUT', '/users/ci-bot', { name: 'CI', kind: 'bot' })).user, { name: 'CI' }, 'and may say the same again');
 });
 

@@ -17,11 +17,11 @@ export function requireRead(actor: Actor, roomId?: string): void {
 
 /**
  * Throws `forbidden` unless the actor may create content, or change and delete users, in the room if one is given: `full`
- * keys, members and moderators may.
+ * keys, members and moderators may. `what` is named in the message, e.g. `setting position`.
  */
-export function requireWrite(actor: Actor, roomId?: string): void {
+export function requireWrite(actor: Actor, roomId?: string, what = 'this'): void {
   if (actor.kind === 'user') requireMember(actor.role);
-  else if (actor.scope !== 'full') throw forbidden(`The key has the scope ${actor.scope}: this needs a key of the scope full`);
+  else if (actor.scope !== 'full') throw forbidden(`The key has the scope ${actor.scope}: ${what} needs a key of the scope full`);
   if (roomId !== undefined) requireRoomAccess(actor, roomId);
 }
 

@@ -3,6 +3,7 @@ import * as Type from 'typebox';
 import { DELETED } from '../deleted.ts';
 import { CollabError } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
+import type { AuditDetails } from '../../model/environments/audit.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
 import type { EventType } from '../../model/event.ts';
 import type { Limits } from '../../model/environments/limits.ts';
@@ -121,6 +122,8 @@ export async function patchThread(ctx: Context, actor: Actor, threadId: string, 
   requireChange(actor);
   await requireThreadAccess(ctx, actor, threadId);
   const { resolved, metadata, position: wanted } = validate(threadPatch, input);
+  // A pin is no content: every member may move it, and no moderation needs to.
+  if (wanted !== undefined) requireWrite(actor, undefined, 'setting position');
   if (resolved === undefined && metadata === undefined && wanted === undefined) throw new CollabError('invalid_request', 'resolved is required, unless metadata or position is given (null counts as absent)');
   if (metadata !== undefined) checkMetadata(metadata, limitsOf(actor.environment));
   const position = wanted === undefined ? undefined : checkPosition(wanted, limitsOf(actor.environment));
@@ -157,9 +160,10 @@ async function changeThread(ctx: Context, actor: Actor, threadId: string, change
       const now = timeAfter(ctx.clock, record.updatedAt, updatedAt);
       const { changed, types } = changedThread(record, change, actor, timestamp(now));
       if (types.length === 0) return record.resolved;
-      // Every member may move a thread, so a moderator who does that does not moderate.
-      const isEdit = types.includes('thread.updated') && (changed.metadata !== record.metadata || ctx.operator !== undefined);
-      if (isEdit) await recordModeration(ctx, tx, actor, record.userId, { action: 'thread.update', target: { kind: 'thread', id: threadId } });
+      // Every member may resolve and move a thread, so a moderator who does that does not moderate.
+      const moderates = actor.kind === 'backend' || changed.metadata !== record.metadata;
+      const details: AuditDetails = changed.resolved === record.resolved ? {} : { resolved: changed.resolved };
+      if (moderates) await recordModeration(ctx, tx, actor, record.userId, { action: 'thread.update', target: { kind: 'thread', id: threadId }, details });
       tx.put(partition, THREAD_KEY, JSON.stringify(changed));
       const opened = Number(!changed.resolved) - Number(!record.resolved);
       touchRoom(tx, environmentId, record.roomId, changed.updatedAt, 0, opened);

@@ -8,7 +8,7 @@ import { type Environment, limitsOf } from '../../model/environments/environment
 import type { EventType } from '../../model/event.ts';
 import { noState, P2P_CONTENT_TYPE, type P2pRecord } from '../../model/p2p-state.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { actorUserId, requireBackend, requireChange, requireRead, requireWrite } from '../access/access.ts';
+import { actorUserId, requireBackend, requireRead, requireWrite } from '../access/access.ts';
 import { checkRoomId } from '../input/bounds.ts';
 import type { Actor } from '../access/actor.ts';
 import { type Context, requireCrdt } from '../context.ts';
@@ -167,8 +167,8 @@ async function mergedState(documents: Documents, base64: string | null, merges: 
 
 /** Clears the shared state of a room and returns `{"deleted":true}`, also if there was none. Throws `forbidden`, `invalid_request`. */
 export async function clearState(ctx: Context, actor: Actor, roomId: string): Promise<string> {
-  requireBackend(actor, 'read');
-  requireChange(actor, roomId);
+  requireBackend(actor, 'write');
+  requireWrite(actor, roomId);
   checkRoomId(roomId, limitsOf(actor.environment));
   const partition = p2pOf(actor.environment.id, roomId);
   await locks.run(partition, () =>

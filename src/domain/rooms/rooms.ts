@@ -5,7 +5,7 @@ import { limitsOf } from '../../model/environments/environment.ts';
 import { hasMetadata } from '../../model/metadata.ts';
 import { inScope, presentRoom, type Room, RoomPatchSchema, type RoomRecord, type RoomStats, unusedRoom } from '../../model/room.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { requireBackend, requireChange, requireRead } from '../access/access.ts';
+import { requireBackend, requireRead, requireWrite } from '../access/access.ts';
 import { checkRoomId, checkMetadata } from '../input/bounds.ts';
 import type { Actor, UserActor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
@@ -108,8 +108,8 @@ function asTooLong(thrown: unknown): CollabError {
 
 /** Replaces the metadata of a room and returns `{"room":…}`. `input` is the parsed JSON body. Throws `forbidden`, `invalid_request`, `room_not_found`. */
 export async function patchRoom(ctx: Context, actor: Actor, roomId: string, input: unknown): Promise<string> {
-  requireBackend(actor, 'read');
-  requireChange(actor, roomId);
+  requireBackend(actor, 'write');
+  requireWrite(actor, roomId);
   const limits = limitsOf(actor.environment);
   checkRoomId(roomId, limits);
   const { metadata } = validate(roomPatch, input);

@@ -5,6 +5,7 @@ import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import { type Environment, limitsOf } from '../../model/environments/environment.ts';
 import type { Via } from '../../model/event.ts';
+import type { Metadata } from '../../model/metadata.ts';
 import { type TokenScope, type User, type UserPut, UserPutSchema } from '../../model/user.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { actorUserId, requireUnconfinedKey, requireBackend, requireRead } from '../access/access.ts';
@@ -46,7 +47,7 @@ export async function putUser(ctx: Context, actor: Actor, userId: string, input:
   const put = parsePut(actor, userId, input);
   const online = await isOnline(ctx, actor.environment, userId);
   const user = await upsert(ctx, actor.environment, put, online);
-  return `{"user":${renderUser(actor, user, online)}}`;
+  return `{"user":${renderUser(actor, user, online, put.fields.metadata)}}`;
 }
 
 /**
@@ -111,7 +112,7 @@ export async function deleteUser(ctx: Context, actor: Actor, userId: string): Pr
   return DELETED;
 }
 
-/** Returns `{"user":…}`, without the email address for a key confined to rooms. Throws `invalid_request`, `user_not_found`. */
+/** Returns `{"user":…}`, for a key confined to rooms with name, picture and kind only. Throws `invalid_request`, `user_not_found`. */
 export async function getUser(ctx: Context, actor: Actor, userId: string): Promise<string> {
   requireRead(actor);
   checkId('userId', userId, limitsOf(actor.environment));
@@ -336,6 +337,11 @@ function emitUser(tx: Transaction, environment: Environment, user: User, online:
   emitChange(tx, environment, { type: 'user.updated', roomId: null, threadId: null, data, ...by });
 }
 
-function renderUser(actor: Actor, user: User, online: boolean): string {
-  return JSON.stringify(presentUser(user, online, actor.kind === 'backend' && actor.rooms === null));
+/**
+ * A user as the actor may see it: a key that is confined to rooms sees what browsers see of others, the `sent` metadata if it has
+ * just written them, and neutral values for the rest.
+ */
+function renderUser(actor: Actor, user: User, online: boolean, sent: Metadata = {}): string {
+  if (actor.kind === 'backend' && actor.rooms === null) return JSON.stringify(presentUser(user, online, true));
+  return JSON.stringify({ ...presentUser(user, false, false), metadata: sent, firstSeenAt: null, lastSeenAt: null });
 }

@@ -14,5 +14,6 @@ export function requireScope(request: ApiRequest, route: Route): void {
   else if (route.access === 'create') requireWrite(caller, roomId);
   else if (route.access === 'moderate') requireModerator(caller);
   else if (route.access === 'own' && caller.kind === 'user') requireRead(caller, roomId);
+  else if (route.access === 'own') requireWrite(caller, roomId);
   else requireChange(caller, roomId);
 }

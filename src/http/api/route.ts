@@ -23,8 +23,8 @@ export interface Route {
   /** Whether a secret key may be sent instead of the credential `user`, to impersonate the user in the parameter `userId`. */
   readonly allowsImpersonation?: boolean;
   /**
-   * What the credential must allow; `own` is a change of what belongs to one user alone, which users of every role may make. It
-   * is checked before the body is read; not checked on a route for admins or the public.
+   * What the credential must allow; `own` is a change of what belongs to one user alone, which users of every role may make, and
+   * of secret keys those of the scope `full`. It is checked before the body is read; not checked on a route for admins or the public.
    */
   readonly access: 'read' | 'create' | 'change' | 'moderate' | 'own';
   /** Whether it answers with a list, which caches may store if they revalidate it for each use. */

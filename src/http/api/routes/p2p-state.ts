@@ -77,7 +77,7 @@ export const p2pStateRoutes: readonly Route[] = [
     summary: 'Clear the shared state of a room',
     description: 'A room without state is not an error.',
     credential: 'secret',
-    access: 'change',
+    access: 'create',
     responses: { 200: deletedSchema },
     errors: ['invalid_request'],
     handle: async (request) => ok(await clearState(request.ctx, request.actor, request.param('roomId'))),

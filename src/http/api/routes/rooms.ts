@@ -70,7 +70,7 @@ export const roomRoutes: readonly Route[] = [
     summary: 'Replace the metadata of a room',
     description: 'The metadata sent replace all metadata that the room had.',
     credential: 'secret',
-    access: 'change',
+    access: 'create',
     body: RoomPatchSchema,
     responses: { 200: Type.Object({ room: namedSchemas.Room }) },
     errors: ['invalid_request', 'room_not_found'],
