@@ -1,11 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { compiledPath } from './bundle-path.ts';
+import { JOB_VARIABLE, markedPids } from './processor-time.ts';
 import { type FileReport, TapReader } from './tap-reader.ts';
 
-/** Marks the processes of a job, with what they start, in their environment. */
-const JOB_VARIABLE = 'TEST_JOB';
 /** How much of what a job prints as errors is kept, in characters. */
 const KEPT_ERRORS = 8000;
 
@@ -139,11 +137,11 @@ function killGroup(pid: number | undefined): void {
 
 /** Kills processes that left the group of their job, such as servers that tests start detached. */
 function killMarked(id: string): void {
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+  for (const pid of markedPids(id)) {
     try {
-      if (readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`${JOB_VARIABLE}=${id}\0`)) process.kill(Number(pid), 'SIGKILL');
+      process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended, or belongs to somebody else.
+      // It has ended.
     }
   }
 }

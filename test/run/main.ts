@@ -95,7 +95,7 @@ async function runJobs(plan: readonly (readonly string[])[], jobs: number, { fol
 /** The result of a file whose process ended before it began. */
 function unreached(file: string, errors: string): FileResult {
   const failures = [{ path: [file], text: 'its process ended before the file began' }];
-  return { file, ended: true, ok: false, passed: 0, failed: 1, failures, skips: [], ms: 0, errors };
+  return { file, ended: true, ok: false, passed: 0, failed: 1, failures, skips: [], ms: 0, cpuS: null, errors };
 }
 
 /** The test files at these paths, which are files or folders. */

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { FileResult } from './job.ts';
+import { childrenCpuSeconds } from './processor-time.ts';
 
 /** Prints what happens to a terminal or, line by line, to a log. */
 export class Report {
@@ -23,7 +23,7 @@ export class Report {
     this.#running.delete(file.file);
     this.#done += 1;
     const tests = `${file.passed + file.failed} ${file.passed + file.failed === 1 ? 'test' : 'tests'}`;
-    this.#print(`${file.ok ? 'ok    ' : 'FAILED'} ${file.file}  ${tests}  ${seconds(file.ms)}`);
+    this.#print(`${file.ok ? 'ok    ' : 'FAILED'} ${file.file}  ${tests}  ${seconds(file.ms)}${file.cpuS === null ? '' : `, cpu ${file.cpuS.toFixed(1)} s`}`);
     for (const { path, text } of file.skips) this.#print(`       skipped: ${path.slice(1).join(' › ')}: ${text}`);
     if (!file.ok) this.failure(file);
     this.#status();
@@ -76,16 +76,4 @@ function indented(text: string): string {
 
 function seconds(ms: number): string {
   return ms < 120_000 ? `${(ms / 1000).toFixed(1)} s` : `${(ms / 60_000).toFixed(1)} min`;
-}
-
-/** Processor time of all children that have ended, and of theirs; null where there is no `/proc`. */
-function childrenCpuSeconds(): number | null {
-  try {
-    const stat = readFileSync('/proc/self/stat', 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    // Fields 16 and 17 of proc(5), in ticks of 10 ms.
-    return (Number(fields[13]) + Number(fields[14])) / 100;
-  } catch {
-    return null;
-  }
 }

@@ -1,3 +1,6 @@
+/** Begins the comment after the result of a file that says how much processor time it took. */
+export const CPU_COMMENT = 'processor time:';
+
 /** A test that failed, or one that was skipped. */
 export interface Finding {
   /** Names from the file down: `test/x.test.ts › a group › a test`. */
@@ -18,6 +21,8 @@ export interface FileReport {
   readonly failures: Finding[];
   readonly skips: Finding[];
   ms: number;
+  /** Seconds of processor time of its process and all that it started; null when unknown. */
+  cpuS: number | null;
 }
 
 interface Level {
@@ -53,6 +58,9 @@ export class TapReader {
     if (this.#diagnostics !== null && this.#readDiagnostics(line)) return;
     const subtest = /^((?: {4})*)# Subtest: (.*)$/.exec(line);
     if (subtest !== null) return this.#begin((subtest[1] ?? '').length / 4, unescape(subtest[2] ?? ''));
+    const cpu = line.startsWith(`# ${CPU_COMMENT} `) ? Number.parseFloat(line.slice(CPU_COMMENT.length + 3)) : null;
+    const last = this.files.at(-1);
+    if (cpu !== null && last?.ended === true) last.cpuS = cpu;
     const result = RESULT.exec(line);
     if (result !== null && (result[1] ?? '').length % 4 === 0) this.#result(result);
   }
@@ -64,7 +72,7 @@ export class TapReader {
     const parent = this.#levels.at(-1);
     if (parent !== undefined) parent.hasTests = true;
     this.#levels.push({ name, hasTests: false, hasFailure: false });
-    if (depth === 0) this.files.push({ file: name, ended: false, ok: false, passed: 0, failed: 0, failures: [], skips: [], ms: 0 });
+    if (depth === 0) this.files.push({ file: name, ended: false, ok: false, passed: 0, failed: 0, failures: [], skips: [], ms: 0, cpuS: null });
   }
 
   #result([, indent = '', not, name = '', time, unit, directive]: RegExpExecArray): void {
