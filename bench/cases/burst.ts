@@ -2,7 +2,7 @@ import { startBuilds, startOnNodeCore } from '../lib/collab.ts';
 import { beforeGoal, type CaseResult, median, newRow, ratioGoal, record } from '../lib/measure.ts';
 import { startBareUws, startFastify } from '../lib/peers.ts';
 import type { Plan } from '../lib/plan.ts';
-import { busyMs } from '../lib/processes.ts';
+import { ProcessorTimeRows } from '../lib/processor-time-rows.ts';
 import { interleave, withTargets } from '../lib/rounds.ts';
 import { getText, seedThreads, seedUsers } from '../lib/seed.ts';
 import { type Sink, startSink } from '../lib/sink.ts';
@@ -24,7 +24,7 @@ export async function burstCase(plan: Plan): Promise<CaseResult> {
   if (plan.before === null) targets.push(await startOnNodeCore(plan), await startBareUws(), await startFastify());
   const sinks = new Map<Target, Sink>();
   const perSecond = newRow('deliveries in a burst', '1/s', 0);
-  const cpu = newRow('core time of the server per delivery', 'µs', 3);
+  const cost = new ProcessorTimeRows('delivery', 3);
   const last = newRow('one event, POST to the last of 1 000 sockets', 'ms', 2);
 
   const work = async (): Promise<void> => {
@@ -48,13 +48,15 @@ export async function burstCase(plan: Plan): Promise<CaseResult> {
 
     for (const target of targets) await fire(target, burstEvents);
     await interleave(plan.rounds, targets, async (target) => {
-      const pids = target.server.pids();
-      for (let i = 0; i < burstsPerRound; i += 1) {
-        const busyBefore = busyMs(pids);
-        const { milliseconds, deliveries } = await fire(target, burstEvents);
-        record(perSecond, target.name, (deliveries / milliseconds) * 1000);
-        record(cpu, target.name, ((busyMs(pids) - busyBefore) * 1000) / deliveries);
-      }
+      await cost.measure(target, async () => {
+        let delivered = 0;
+        for (let i = 0; i < burstsPerRound; i += 1) {
+          const { milliseconds, deliveries } = await fire(target, burstEvents);
+          record(perSecond, target.name, (deliveries / milliseconds) * 1000);
+          delivered += deliveries;
+        }
+        return delivered;
+      });
       const singles: number[] = [];
       for (let i = 0; i < singlesPerRound; i += 1) singles.push((await fire(target, 1)).milliseconds);
       record(last, target.name, median(singles));
@@ -69,8 +71,8 @@ export async function burstCase(plan: Plan): Promise<CaseResult> {
   return {
     name: 'burst',
     title: `${burstEvents} events at once to 1 000 sockets`,
-    rows: [perSecond, cpu, last],
-    goals: plan.before === null ? [ratioGoal(perSecond, 'bare uWS', 0.7)] : [beforeGoal(perSecond), beforeGoal(cpu), beforeGoal(last)],
+    rows: [...cost.rows, perSecond, last],
+    goals: plan.before === null ? [ratioGoal(perSecond, 'bare uWS', 0.7)] : [beforeGoal(cost.total), beforeGoal(perSecond), beforeGoal(last)],
   };
 }
 

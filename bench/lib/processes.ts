@@ -26,18 +26,18 @@ export function busyMs(pids: readonly number[]): number {
 
 /** The command line of a process, its arguments separated by NUL; empty if it has ended. */
 export function commandOf(pid: number): string {
-  return read(`/proc/${pid}/cmdline`) ?? '';
+  return readProc(`/proc/${pid}/cmdline`) ?? '';
 }
 
 function parentOf(pid: number): number | null {
-  const stat = read(`/proc/${pid}/stat`);
+  const stat = readProc(`/proc/${pid}/stat`);
   if (stat === null) return null;
   // The name, in parentheses, may contain anything; state and parent come after the last parenthesis.
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
 }
 
 function residentBytesOf(pid: number): number {
-  const line = /^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '');
+  const line = /^VmRSS:\s+(\d+) kB$/m.exec(readProc(`/proc/${pid}/status`) ?? '');
   return line === null ? 0 : Number(line[1]) * 1024;
 }
 
@@ -45,7 +45,7 @@ function busyMsOf(pid: number): number {
   let sum = 0;
   try {
     for (const thread of readdirSync(`/proc/${pid}/task`)) {
-      sum += Number((read(`/proc/${pid}/task/${thread}/schedstat`) ?? '0').split(' ')[0]) / 1e6;
+      sum += Number((readProc(`/proc/${pid}/task/${thread}/schedstat`) ?? '0').split(' ')[0]) / 1e6;
     }
   } catch {
     return sum;
@@ -54,7 +54,7 @@ function busyMsOf(pid: number): number {
 }
 
 /** Reads a file of /proc; null if its process has ended. */
-function read(path: string): string | null {
+export function readProc(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
   } catch {

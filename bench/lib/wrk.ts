@@ -13,6 +13,8 @@ const run = promisify(execFile);
 
 /** The result of one run of wrk. */
 export interface WrkRun {
+  /** Answers. */
+  readonly requests: number;
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -72,6 +74,7 @@ export async function runScript(script: 'create' | 'list' | 'upload' | 'serve', 
     throw new Error(`${target.name}: ${summary.badStatus} bad answers and ${summary.socketErrors} socket errors in ${summary.requests} requests`);
   }
   return {
+    requests: summary.requests,
     perSecond: summary.requests / summary.seconds,
     p50Ms: summary.p50Ms,
     p99Ms: summary.p99Ms,
