@@ -13,6 +13,9 @@ export interface Received {
   readonly at: number;
 }
 
+/** A raw answer by which a peer says that it goes on in another protocol, and then says nothing more. */
+export const SWITCHES = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
+
 /** How a receiver answers: a status, a status and headers, or anything that it does with the response. */
 export type Answer = number | { readonly status: number; readonly headers: Readonly<Record<string, string>> } | ((response: ServerResponse, received: Received) => void);
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { collab, collabJson } from '../helpers/cli.ts';
 import { startMailServer } from '../helpers/mail-server.ts';
-import { startReceiver } from '../helpers/receiver.ts';
+import { startReceiver, SWITCHES } from '../helpers/receiver.ts';
 
 const execute = promisify(execFile);
 /** Runs a program without what the test runner loads into its children. */
@@ -65,6 +65,8 @@ t.test('a test that fails shows the reason, and exits with 1', async (t) => {
   t.match(await collab(['webhook', 'test', id, ...at]), { code: 0, stderr: '' });
   receiver.answer = 410;
   t.match(await collab(['webhook', 'test', id, ...at]), { code: 1, stdout: /did not accept the test message: answered 410/, stderr: 'collab: The test failed.\n' });
+  receiver.answer = (response) => void response.socket?.write(SWITCHES);
+  t.match(await collab(['webhook', 'test', id, ...at]), { code: 1, stdout: /did not accept the test message: answered 101: it switched to another protocol/, stderr: 'collab: The test failed.\n' });
   receiver.answer = { status: 302, headers: { Location: receiver.url } };
   const redirected = await collab(['webhook', 'test', id, ...at, '--json']);
   t.match(redirected, { code: 1, stderr: '{"error":{"code":"failed","message":"The test failed.","remedies":[]}}\n' });

@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import t, { type Test } from 'tap';
 import moderation from '../../plugins/moderation-http/index.ts';
 import { hostPlugin, type TestHost } from '../doubles/plugin-host.ts';
-import { type Answer, type Receiver, startReceiver } from '../helpers/receiver.ts';
+import { type Answer, type Receiver, startReceiver, SWITCHES } from '../helpers/receiver.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const comment = { userId: 'ann', body: 'Is this fine?', mentions: [], metadata: {}, attachmentIds: [] };
@@ -55,6 +55,7 @@ const failures: readonly [string, Answer][] = [
   ['a reason that is no text', answers(200, { verdict: 'hold', reason: 7 })],
   ['too long an answer', answers(200, { verdict: 'allow', reason: 'x'.repeat(20_000) })],
   ['a connection that is cut', (response) => response.destroy()],
+  ['a switch to another protocol', (response) => void response.socket?.write(SWITCHES)],
 ];
 for (const [name, answer] of failures) {
   t.test(`failure: ${name}`, async (t) => {
