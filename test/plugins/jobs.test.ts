@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { sweepDeadJobs } from '../../src/domain/plugins/job-attempts.ts';
+import { endAttempt, leaseJobs, sweepDeadJobs } from '../../src/domain/plugins/job-attempts.ts';
 import { diskFailed } from '../../src/model/disk-refusal.ts';
 import { createLogger } from '../../src/observability/log.ts';
 import { Metrics } from '../../src/observability/metrics.ts';
@@ -162,6 +162,23 @@ for (const [payload, reason] of [['exit', 'ended its thread'], ['loop', 'did not
     t.match(await runUntil('bad', 66_000, (job) => job?.state === 'dead'), { attempts: 3, lastError: reason });
   });
 }
+
+t.test('a job that another process was running when it was killed runs at once, and one that waits for its retry does not', async (t) => {
+  const { add, runUntil, ctx, queue, at, folder } = await startJobs(t);
+  const address = { environmentId: at.id, plugin: 'jobs', queue: 'work' };
+  for (const id of ['fine', 'retried']) await add(id);
+  for (const id of ['fine', 'retried']) for (const job of await leaseJobs(ctx, address, [id], 12_000)) if (id === 'retried') await endAttempt(ctx, address, job, { error: 'x', waitMs: 5_000 });
+  await runUntil('fine', 0, (job) => job === undefined);
+  t.match(await queue.get(at, 'retried'), { attempts: 1, lastError: 'x' });
+  t.notOk(existsSync(join(folder, 'retried.runs')));
+  // What this process leases itself it does not free.
+  await add('running', 'wait');
+  await runUntil('running', 0, (job) => job?.attempts === 1);
+  await runUntil('running', 0, (job) => job?.attempts === 1);
+  writeFileSync(join(folder, 'go on'), '');
+  await until(async () => (await queue.get(at, 'running')) === undefined);
+  t.equal(readFileSync(join(folder, 'running.runs'), 'utf8'), '.');
+});
 
 t.test('a job waits no longer when the clock is set back, and one that runs is not run again', async (t) => {
   const jobs = await startJobs(t);

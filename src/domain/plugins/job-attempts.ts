@@ -31,7 +31,7 @@ export async function leaseJobs(ctx: Context, address: QueueAddress, ids: readon
 
 /** A job with its next attempt begun, as by `leaseJobs`. `now` is in milliseconds since the epoch. */
 export function leaseJob(job: StoredJob, now: number, leaseMs: number): StoredJob {
-  return { ...job, attempts: job.attempts + 1, dueAt: timestamp(now + leaseMs) };
+  return { ...job, attempts: job.attempts + 1, dueAt: timestamp(now + leaseMs), leased: true };
 }
 
 /** The end of an attempt that did not succeed. */
@@ -46,8 +46,9 @@ export interface FailedAttempt {
 /** Ends the attempt at a leased job: removes the job (null), or stores when it is tried again. No effect on a job that was changed in the meantime. */
 export async function endAttempt(ctx: Context, address: QueueAddress, leased: StoredJob, failed: FailedAttempt | null): Promise<void> {
   const now = ctx.clock.now();
-  await changeJob(ctx, address, leased.id, (job) => {
-    if (job.dueAt !== leased.dueAt || job.attempts !== leased.attempts) return job;
+  await changeJob(ctx, address, leased.id, (stored) => {
+    if (stored.dueAt !== leased.dueAt || stored.attempts !== leased.attempts) return stored;
+    const { leased: _, ...job } = stored;
     if (failed === null) return undefined;
     const lastError = failed.error.toWellFormed().slice(0, MAX_ERROR_LENGTH);
     if (failed.waitMs === null) return { ...job, state: 'dead', dueAt: timestamp(now), lastError };
@@ -73,6 +74,29 @@ export async function makeDueEarlier(ctx: Context, group: JobGroup, ms: number, 
       }
     });
     after = last.key;
+  }
+}
+
+/**
+ * Makes the leased jobs of a group due now, when no process that leased one is running any more. A job for whose id `isRunning`
+ * returns true is left as it is. Reads only jobs that are due within `leaseMs` milliseconds, the longest lease. Those that were
+ * leased by version 0.1 wait for the end of their lease.
+ */
+export async function freeLeases(ctx: Context, group: JobGroup, leaseMs: number, isRunning: (id: string) => boolean): Promise<void> {
+  const prefix = groupPrefix(group.group);
+  const [now, last] = [timestamp(ctx.clock.now()), timestamp(ctx.clock.now() + leaseMs)];
+  for (let after = `${prefix}${now}`; ; ) {
+    const entries = await ctx.store.range(jobsPartition(group), { prefix, after, limit: SLICE });
+    const found = entries.map(({ key }) => parseOrderKey(key)).filter(({ id, dueAt }) => dueAt <= last && !isRunning(id));
+    await ctx.store.transact(async (tx) => {
+      for (const { id } of found) {
+        const job = await readJob(tx, group, id);
+        if (job?.leased === true) writeJob(tx, group, job, { ...job, dueAt: now });
+      }
+    });
+    const next = entries.at(-1)?.key;
+    if (next === undefined || parseOrderKey(next).dueAt > last) return;
+    after = next;
   }
 }
 

@@ -13,6 +13,8 @@ export interface QueueAddress {
 export interface StoredJob extends Job {
   /** '' for none. */
   readonly group: string;
+  /** Whether an attempt has begun and not ended. */
+  readonly leased?: true;
 }
 
 /** The number of jobs of a group by state. */

@@ -58,7 +58,10 @@ export async function removeJob(ctx: Context, address: QueueAddress, id: string)
 
 /** Makes a job due now, with all its attempts left, and returns whether there is one. */
 export async function retryJob(ctx: Context, address: QueueAddress, id: string): Promise<boolean> {
-  const job = await changeJob(ctx, address, id, (found) => ({ ...found, state: 'waiting', attempts: 0, dueAt: timestamp(ctx.clock.now()) }));
+  const job = await changeJob(ctx, address, id, (found) => {
+    const { leased: _, ...rest } = found;
+    return { ...rest, state: 'waiting', attempts: 0, dueAt: timestamp(ctx.clock.now()) };
+  });
   return job !== undefined;
 }
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from '../../domain/context.ts';
 import { environmentById } from '../../domain/environments/environments.ts';
-import { endAttempt, type FailedAttempt, leaseJobs, makeDueEarlier } from '../../domain/plugins/job-attempts.ts';
+import { endAttempt, type FailedAttempt, freeLeases, leaseJobs, makeDueEarlier } from '../../domain/plugins/job-attempts.ts';
 import type { QueueAddress, StoredJob } from '../../domain/plugins/job.ts';
-import { type JobGroup, jobGroups, nextJobs } from '../../domain/plugins/jobs.ts';
+import { type JobGroup, jobGroups, nextJobs, readJob } from '../../domain/plugins/jobs.ts';
 import { clockOffset, timestamp } from '../../lib/clock.ts';
 import type { Logger } from '../../observability/log.ts';
 import { CollabError, isStoreError } from '../../model/errors.ts';
@@ -11,6 +11,7 @@ import type { PluginEnvironment, QueueOptions } from '../../plugins/api.ts';
 import type { HookMeter } from '../../plugins/hook-meter.ts';
 import { type JobStarter, publicJob, type Reservation } from '../../plugins/services/local-services.ts';
 import { PluginThreadEndedError, type PluginThread } from '../../plugins/thread/plugin-thread.ts';
+import { FairShares, type Standing } from './fair-shares.ts';
 import { settingsIn } from '../../plugins/loading/settings.ts';
 import type { PluginInfo } from '../../plugins/thread/messages.ts';
 
@@ -41,19 +42,22 @@ export interface QueueRunnerDeps {
   readonly meter: HookMeter;
 }
 
-/** Runs the due jobs of one queue of a plugin over all environments. Groups of jobs take turns. */
+/**
+ * Runs the due jobs of one queue of a plugin over all environments. Groups of jobs take turns (`FairShares`). Create it only when no
+ * other process runs the queue: it begins with the jobs that such processes were running when they ended.
+ */
 export class QueueRunner implements JobStarter {
   readonly #deps: QueueRunnerDeps;
   readonly #index: number;
   readonly #name: string;
   readonly #options: Required<QueueOptions>;
-  /** Running jobs, and reserved places, by `<environmentId> <group>`. */
-  readonly #running = new Map<string, number>();
+  /** Who may run how much, by `<environmentId> <group>`. */
+  readonly #shares: FairShares;
   readonly #tasks = new Set<Promise<void>>();
   /** The running jobs, as `<environmentId> <id>`. */
   readonly #runningJobs = new Set<string>();
-  /** Index of the group that was served last. */
-  #groupIndex = 0;
+  /** The key of the group that was served last, by its standing. */
+  readonly #served = new Map<Standing, string>();
   /**
    * The `dueAt` of the last job of each group, by `<environmentId> <group>`, that was begun since `pollAll`. The next ones are
    * read from there on: from the start, each read would pass over the keys of all jobs that were begun before and are still in
@@ -62,13 +66,13 @@ export class QueueRunner implements JobStarter {
   readonly #begunUpTo = new Map<string, string>();
   #filling: Promise<void> | null = null;
   #again = false;
-  /** Places that are kept for jobs which are being added. */
-  #reserved = 0;
   /** Whether the last round began as many jobs as it could. */
   #isBehind = false;
   /** Whether jobs may be due that found no place in the last round: new ones wait their turn behind them. */
   #mayHaveDue = true;
   #stopped = false;
+  /** Whether the jobs that processes before this one have left leased are due. */
+  #leasesFreed = false;
   /** Until when failed jobs are not logged as warnings, by the monotonic clock. */
   #quietUntil = Number.NEGATIVE_INFINITY;
   #clockOffset: number;
@@ -81,6 +85,7 @@ export class QueueRunner implements JobStarter {
     this.#index = index;
     this.#name = queue.name;
     this.#options = queue.options;
+    this.#shares = new FairShares(queue.options.concurrency, queue.options.groupConcurrency);
     this.#clockOffset = clockOffset(deps.ctx.clock);
   }
 
@@ -93,18 +98,15 @@ export class QueueRunner implements JobStarter {
     const { name, settings } = this.#deps.info;
     const { enabled, config } = settingsIn(settings, slug);
     const key = `${id} ${group}`;
-    if (this.#stopped || this.#mayHaveDue || !enabled || this.#free <= 0 || this.#runningOf(key) >= this.#options.groupConcurrency) return null;
-    this.#reserved++;
-    this.#count(key, 1);
+    if (this.#stopped || this.#mayHaveDue || !enabled || this.#shares.placesFor(key) === 0) return null;
+    this.#shares.begin(key);
     return {
-      leaseMs: this.#options.timeoutMs + LEASE_MARGIN_MS,
+      leaseMs: this.#leaseMs,
       begin: (job) => {
-        this.#reserved--;
         this.#run({ environmentId: id, plugin: name, queue: this.#name }, key, job, { environment: { id, slug }, config });
       },
       release: () => {
-        this.#reserved--;
-        this.#count(key, -1);
+        this.#shares.release(key);
         if (this.#mayHaveDue) this.poll();
       },
     };
@@ -148,17 +150,29 @@ export class QueueRunner implements JobStarter {
     this.#mayHaveDue = false;
     const groups = (await jobGroups(ctx, `${info.name}~${this.#name}~`)).filter(({ counts }) => counts.waiting > 0);
     await this.#followClock(groups);
-    // While several groups wait, none of them takes all places.
-    const share = Math.max(1, Math.ceil(this.#options.concurrency / Math.max(1, groups.length)));
-    for (let served = 0; served < groups.length && !this.#stopped; served++) {
-      if (this.#free <= 0) {
-        this.#mayHaveDue = true;
-        return;
-      }
-      this.#groupIndex = (this.#groupIndex + 1) % groups.length;
-      const group = groups[this.#groupIndex];
-      if (group !== undefined) await this.#startGroup(group, share);
+    if (!this.#leasesFreed) {
+      // The lock of the data folder, or the primary, shows that every earlier process which ran jobs has ended.
+      for (const group of groups) await freeLeases(ctx, group, this.#leaseMs, (id) => this.#isRunning(group, id));
+      this.#leasesFreed = true;
     }
+    this.#shares.beginRound(groups.length);
+    const due = new Set<string>();
+    for (const group of this.#inTurn(groups)) {
+      if (this.#stopped) return;
+      await this.#startGroup(group, due);
+    }
+    this.#shares.endRound(due);
+  }
+
+  /** Groups that answer first. Of each standing, from the one after the last that was served. */
+  #inTurn(groups: readonly JobGroup[]): JobGroup[] {
+    const by: Record<Standing, JobGroup[]> = { proven: [], untried: [], failing: [] };
+    for (const group of groups) by[this.#shares.standingOf(keyOf(group))].push(group);
+    return standings.flatMap((standing) => {
+      const last = this.#served.get(standing);
+      const next = by[standing].findIndex((group) => keyOf(group) === last) + 1;
+      return [...by[standing].slice(next), ...by[standing].slice(0, next)];
+    });
   }
 
   /** Makes jobs due earlier if the wall clock was set back: otherwise they would wait as much longer. */
@@ -174,61 +188,73 @@ export class QueueRunner implements JobStarter {
     this.#clockOffset = offset;
   }
 
-  get #free(): number {
-    return this.#options.concurrency - this.#tasks.size - this.#reserved;
+  get #leaseMs(): number {
+    return this.#options.timeoutMs + LEASE_MARGIN_MS;
   }
 
-  async #startGroup(group: JobGroup, share: number): Promise<void> {
+  /** @param found receives the key of the group if it has due jobs */
+  async #startGroup(group: JobGroup, found: Set<string>): Promise<void> {
     const { ctx, info } = this.#deps;
-    const key = `${group.environmentId} ${group.group}`;
-    const places = Math.min(this.#free, share, LEASE_BATCH, this.#options.groupConcurrency - this.#runningOf(key));
+    const key = keyOf(group);
+    const places = Math.min(LEASE_BATCH, this.#shares.placesFor(key));
     if (places <= 0) {
       this.#mayHaveDue = true;
+      if (this.#shares.isActive(key)) found.add(key);
       return;
     }
     const now = timestamp(ctx.clock.now());
     // A job may run for longer than its lease: while its thread starts, or while others run alone.
     const due = (await nextJobs(ctx, group, LEASE_BATCH, this.#begunUpTo.get(key))).filter(({ id, dueAt }) => dueAt <= now && !this.#isRunning(group, id)).slice(0, places);
-    if (due.length === 0) return;
+    const [first] = due;
+    if (first === undefined) return;
+    found.add(key);
+    if (await this.#hasFailedBefore(group, key, first.id)) {
+      // It has its turn after the others.
+      this.#mayHaveDue = this.#isBehind = true;
+      return;
+    }
     if (due.length === places) this.#mayHaveDue = true;
     const environment = await environmentById(ctx, group.environmentId).catch(nullIfDeleted);
     if (environment === null) return;
     const { enabled, config } = settingsIn(info.settings, environment.slug);
     if (!enabled) return;
-    const leased = await leaseJobs(ctx, group, due.map(({ id }) => id), this.#options.timeoutMs + LEASE_MARGIN_MS);
+    const leased = await leaseJobs(ctx, group, due.map(({ id }) => id), this.#leaseMs);
     if (leased.length === places) this.#isBehind = true;
+    this.#served.set(this.#shares.standingOf(key), key);
     const last = due.at(-1);
     if (last !== undefined) this.#begunUpTo.set(key, last.dueAt);
     for (const job of leased) {
-      this.#count(key, 1);
+      this.#shares.begin(key);
       this.#run(group, key, job, { environment: { id: environment.id, slug: environment.slug }, config });
     }
+  }
+
+  /** Whether the first due job of a group that this process has not tried failed before: what is known of it is stored with its jobs. */
+  async #hasFailedBefore(group: JobGroup, key: string, id: string): Promise<boolean> {
+    if (this.#shares.standingOf(key) !== 'untried') return false;
+    const job = await readJob(this.#deps.ctx.store, group, id);
+    if (job === undefined || job.lastError === null) return false;
+    this.#shares.setFailing(key);
+    return true;
   }
 
   #run(address: QueueAddress, key: string, job: StoredJob, context: object): void {
     const running = `${address.environmentId} ${job.id}`;
     this.#runningJobs.add(running);
-    const task = this.#attempt(address, job, { ...context, attempt: job.attempts }).then((mayBeDue) => {
+    const { clock } = this.#deps.ctx;
+    const begunAt = clock.monotonic();
+    const task = this.#attempt(address, job, { ...context, attempt: job.attempts }).then((failed) => {
       this.#tasks.delete(task);
       this.#runningJobs.delete(running);
-      this.#count(key, -1);
-      if (!this.#stopped && (mayBeDue || this.#mayHaveDue)) this.poll();
+      if (failed?.uncounted === true) this.#shares.release(key);
+      else this.#shares.end(key, failed === null, clock.monotonic() - begunAt);
+      if (!this.#stopped && (failed !== null || this.#mayHaveDue)) this.poll();
     });
     this.#tasks.add(task);
   }
 
   #isRunning({ environmentId }: QueueAddress, id: string): boolean {
     return this.#runningJobs.has(`${environmentId} ${id}`);
-  }
-
-  #runningOf(key: string): number {
-    return this.#running.get(key) ?? 0;
-  }
-
-  #count(key: string, change: 1 | -1): void {
-    const running = this.#runningOf(key) + change;
-    if (running === 0) this.#running.delete(key);
-    else this.#running.set(key, running);
   }
 
   /** Whether a failure is logged as a warning: one per minute, since thousands of jobs can fail for one reason. */
@@ -239,8 +265,8 @@ export class QueueRunner implements JobStarter {
     return true;
   }
 
-  /** Runs an attempt, stores its end, and returns whether the job may be due again. Never rejects: what cannot be stored is tried again after the lease. */
-  async #attempt(address: QueueAddress, job: StoredJob, context: object): Promise<boolean> {
+  /** Runs an attempt, stores its end, and returns how it failed; null if it succeeded. Never rejects: what cannot be stored is tried again after the lease. */
+  async #attempt(address: QueueAddress, job: StoredJob, context: object): Promise<FailedAttempt | null> {
     const { ctx, log, info, thread, meter } = this.#deps;
     let failed: FailedAttempt | null = null;
     try {
@@ -256,7 +282,7 @@ export class QueueRunner implements JobStarter {
     } catch (error) {
       log.warn({ err: error, plugin: info.name, queue: this.#name, job: job.id }, 'the end of a job of a plugin could not be stored; the job runs again');
     }
-    return failed !== null;
+    return failed;
   }
 
   #failure({ attempts }: StoredJob, error: Error & { ms?: number }): FailedAttempt {
@@ -268,6 +294,10 @@ export class QueueRunner implements JobStarter {
     return { error: error.message, waitMs: next * (1 - JITTER + Math.random() * 2 * JITTER) };
   }
 }
+
+const standings: readonly Standing[] = ['proven', 'untried', 'failing'];
+
+const keyOf = ({ environmentId, group }: JobGroup): string => `${environmentId} ${group}`;
 
 function nullIfDeleted(error: unknown): null {
   if (error instanceof CollabError && error.code === 'environment_not_found') return null;
