@@ -1,6 +1,8 @@
 import { StartError } from '../cluster/exit.ts';
 import { ConfigError, renderProblem } from '../config/error.ts';
 import { systemErrorOf } from '../lib/errno.ts';
+import { actsForRoot } from './shared/operator.ts';
+import { type AccessDenial, accessDenialOf } from '../lib/files/access-denial.ts';
 import { CollabError, DataError, type ErrorCode } from '../model/errors.ts';
 
 /** Exit codes of failed commands: 1 for a failure, 2 for a wrong call or configuration. */
@@ -62,6 +64,8 @@ export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof StartError) return new Failure(thrown.message, [], thrown.exitCode === 2 ? 2 : 1, 'start_failed');
   if (thrown instanceof DataError) return dataFailure(thrown);
   if (thrown instanceof CollabError) return domainFailure(thrown);
+  const denial = accessDenialOf(thrown);
+  if (denial !== null) return accessFailure(denial, SYSTEM);
   if (isSystemError(thrown) && thrown.syscall === 'mkdir') return folderFailure(thrown);
   if (isSystemError(thrown)) return new Failure(`The operating system reported an error: ${systemText(thrown)}.`, systemRemedies(thrown), 1, SYSTEM);
   const report = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
@@ -83,12 +87,23 @@ function dataFailure({ message, remedy }: DataError): Failure {
 
 function domainFailure(error: CollabError): Failure {
   const { cause, path } = error as CollabError & { path?: string };
+  const denial = accessDenialOf(error);
+  if (denial !== null) return accessFailure(denial, error.code);
   const disk = systemErrorOf(cause);
   if (disk !== null && path !== undefined) {
     return new Failure(`${path} cannot be written: ${disk.meaning} (${disk.name}).`, diskRemedies(disk.name), 1, error.code);
   }
   const remedy = remedies[error.code];
   return new Failure(sentence(error.message), remedy === undefined ? [] : [remedy], error.kind.status === 400 ? 2 : 1, error.code);
+}
+
+function accessFailure({ message, remedy }: AccessDenial, code: string): Failure {
+  const remedies = [remedy];
+  if (actsForRoot()) {
+    const own = `${process.getuid?.()}:${process.getgid?.()}`;
+    remedies.push(`As root, commands run as the owner of the folder, so that the server can use what they write. To let that user use a path: chown -R ${own} <path>`);
+  }
+  return new Failure(message, remedies, 1, code);
 }
 
 function folderFailure(error: NodeJS.ErrnoException & { code: string }): Failure {

@@ -1,5 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../model/version.ts';
+import { usesFolder } from './command.ts';
+import { invocationOf } from './shared/invocation.ts';
 import { pathArgument } from './option-values.ts';
 import { asFailure, Failure } from './failure.ts';
 import { InterruptedError } from './terminal/interruption.ts';
@@ -101,6 +103,7 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
     .showHelpAfterError('(run it with --help to see its usage)')
     .configureOutput(asksJson(argv) ? { writeErr: () => {} } : {})
     .exitOverride()
+    .hook('preAction', prepare)
     .addHelpText('after', '\nTo get started:\n  $ collab start --demo\n\nEvery command shows examples with --help.\n\nPlugins add commands, such as webhook, email and web-push: `collab plugin list` shows them.');
   const first = firstWord(argv);
   // Completions are of all commands.
@@ -119,6 +122,13 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
     register?.(program);
   }
   return program;
+}
+
+/** Runs before the action of each command. */
+async function prepare(_program: Command, command: Command): Promise<void> {
+  if (process.getuid?.() !== 0 || !usesFolder(command)) return;
+  const { becomeOwnerOf } = await import('./shared/folder-owner.ts');
+  await becomeOwnerOf(invocationOf(command).dir);
 }
 
 /** The first argument that is no option, nor the value of --dir. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { accessDenialOf } from '../lib/files/access-denial.ts';
 import { closestMatch } from '../lib/closest-match.ts';
 import { ConfigError, type Problem, type Source } from './error.ts';
 import { groups, type OptionValue, options } from './option.ts';
@@ -104,7 +105,9 @@ function readConfigFile(file: string, reader: ConfigReader): void {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    if (code !== 'ENOENT') reader.reject('', `The file cannot be read: ${code ?? String(error)}`, file);
+    const denial = accessDenialOf(error);
+    if (denial !== null) reader.reject('', `The file cannot be read. ${denial.message} ${denial.remedy.replace(/\.$/, '')}`, file);
+    else if (code !== 'ENOENT') reader.reject('', `The file cannot be read: ${code ?? String(error)}`, file);
     return;
   }
   let content: unknown;

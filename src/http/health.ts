@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
 import type { Clock } from '../lib/clock.ts';
+import { CollabError } from '../model/errors.ts';
 import type { Logger } from '../observability/log.ts';
+import type { Blobs } from '../ports/blobs.ts';
 import type { Store } from '../ports/store.ts';
 
 /** The state of a process. */
@@ -17,6 +20,8 @@ export interface ServerStatus {
 export interface HealthDeps {
   readonly clock: Clock;
   readonly store: Store;
+  /** The files of uploads; undefined in a process that keeps none. */
+  readonly blobs: Blobs | undefined;
   /** A folder on the disk that the store writes to. */
   readonly dataDir: string;
   readonly status: ServerStatus;
@@ -39,13 +44,19 @@ export interface HealthReport {
 /** Results of the checks that take time. */
 interface Checks {
   readonly store: 'ok' | 'failed';
-  readonly disk: 'ok' | 'low' | 'failed';
+  /**
+   * `low`: less than 5 % is free. `full`: the store or the files have refused a write for lack of space, or of inodes or quota, however
+   * much the file system reports as free. `failed`: files cannot be written, or the file system cannot be read.
+   */
+  readonly disk: 'ok' | 'low' | 'full' | 'failed';
 }
 
 /** The part of the disk that must be free. */
 const MIN_FREE = 0.05;
 /** Milliseconds for which results are reused after the checks ended. Each check of the store is two flushed commits. */
 const VALID_MS = 1_000;
+/** Random, so that no file system stores them without taking space for them. */
+const PROBE_BYTES = 4_096;
 
 /** Checks whether this process can serve requests, at most about once a second. */
 export class Health {
@@ -79,24 +90,44 @@ export class Health {
   }
 
   async #check(): Promise<Checks> {
-    const [store, disk] = await Promise.all([this.#checkStore(), this.#checkDisk()]);
-    this.#checks = { store, disk };
+    const [store, files, space] = await Promise.all([this.#checkStore(), this.#checkFiles(), this.#checkSpace()]);
+    const disk = store === 'full' || files === 'full' ? 'full' : files === 'failed' ? 'failed' : space;
+    this.#checks = { store: store === 'full' ? 'failed' : store, disk };
     this.#validUntil = this.#deps.clock.monotonic() + VALID_MS;
     this.#checking = null;
     return this.#checks;
   }
 
-  async #checkStore(): Promise<'ok' | 'failed'> {
+  async #checkStore(): Promise<'ok' | 'full' | 'failed'> {
     try {
       await this.#deps.store.probe();
       return 'ok';
     } catch (err) {
       this.#deps.log.warn({ err }, 'not ready: the store cannot be read and written');
-      return 'failed';
+      return kindOf(err);
     }
   }
 
-  async #checkDisk(): Promise<'ok' | 'low' | 'failed'> {
+  /** Does what an upload does: writes a file, and looks for retention leases. The files may be on another disk than the store. */
+  async #checkFiles(): Promise<'ok' | 'full' | 'failed'> {
+    const { blobs, log } = this.#deps;
+    if (blobs === undefined) return 'ok';
+    try {
+      const staged = await blobs.stage();
+      try {
+        await staged.write(randomBytes(PROBE_BYTES));
+      } finally {
+        await staged.discard();
+      }
+      await blobs.isRetained();
+      return 'ok';
+    } catch (err) {
+      log.warn({ err }, 'not ready: files cannot be written');
+      return kindOf(err);
+    }
+  }
+
+  async #checkSpace(): Promise<'ok' | 'low' | 'failed'> {
     const { dataDir, log } = this.#deps;
     try {
       const { bavail, blocks } = await statfs(dataDir);
@@ -109,3 +140,5 @@ export class Health {
     }
   }
 }
+
+const kindOf = (error: unknown): 'full' | 'failed' => (error instanceof CollabError && error.code === 'storage_full' ? 'full' : 'failed');

@@ -76,7 +76,7 @@ export function attachHttp(app: CoreApp, deps: HttpDeps): Http {
 
   const api = new ApiPipeline({ ctx, config, log, proxies, streams, uploads, asyncapi: asyncapiText(deps), meter }, routes);
   const files = new Files({ ctx, config, log, proxies, meter });
-  const pages = new Pages({ clock: ctx.clock, store: ctx.store, dataDir: config.dataDir, status, log }, config, deps.demo ?? null);
+  const pages = new Pages({ clock: ctx.clock, store: ctx.store, blobs: ctx.blobs, dataDir: config.dataDir, status, log }, config, deps.demo ?? null);
 
   const finished = (exchange: Exchange): void => {
     deps.input?.onResponse(exchange.hasUnreadBody);

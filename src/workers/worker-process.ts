@@ -1,3 +1,4 @@
+import { accessDenialOf } from '../lib/files/access-denial.ts';
 import { messageOf } from '../lib/thrown.ts';
 import type { Logger } from '../observability/log.ts';
 import { type ProcessChannel, childChannel } from '../cluster/channel.ts';
@@ -31,8 +32,9 @@ export function runWorkerProcess(startWorker: StartWorker): void {
   let log: Logger | null = null;
   let pluginOfError: (error: unknown) => string | null = () => null;
   const fail = (error: unknown): void => {
-    const reason = messageOf(error);
-    const permanent = error instanceof StartError;
+    const denial = accessDenialOf(error);
+    const reason = denial === null ? messageOf(error) : `${denial.message} ${denial.remedy}`;
+    const permanent = error instanceof StartError || denial !== null;
     if (log !== null) log.fatal({ err: error }, 'this worker has failed and exits');
     // The primary reports the message of a StartError; for other errors the stack is needed.
     else if (!permanent) process.stderr.write(`${error instanceof Error ? error.stack : reason}\n`);

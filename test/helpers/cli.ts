@@ -29,6 +29,10 @@ export interface RunOptions {
   readonly cwd?: string;
   /** `COLLAB_*` variables, beside those of the system. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Id of the user and of the group as whom it runs; those of this process if absent. */
+  readonly uid?: number | undefined;
+  /** The file of the program, if that user cannot read the one of this folder. */
+  readonly program?: string;
 }
 
 /** Runs one command to its end. Its standard input is no terminal. */
@@ -114,7 +118,7 @@ export async function startServer(t: Test, dir: string, args: readonly string[] 
   return { ...running, url: ready.address, ready };
 }
 
-function launch(args: readonly string[], { cwd, env }: RunOptions): ChildProcess {
+function launch(args: readonly string[], { cwd, env, uid, program: own }: RunOptions): ChildProcess {
   const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('COLLAB_')));
-  return spawn(process.execPath, [...program, ...args], { cwd, env: { ...clean, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, [...(own === undefined ? program : [own]), ...args], { cwd, env: { ...clean, ...env }, uid, gid: uid, stdio: ['ignore', 'pipe', 'pipe'] });
 }

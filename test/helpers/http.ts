@@ -16,6 +16,7 @@ import type { Clock } from '../../src/lib/clock.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
 import { createLogger, type Logger } from '../../src/observability/log.ts';
 import type { Environment } from '../../src/model/environments/environment.ts';
+import type { Blobs } from '../../src/ports/blobs.ts';
 import type { Shared } from '../../src/ports/shared.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { newServer } from './core.ts';
@@ -29,6 +30,7 @@ export interface TestServerOptions {
   readonly clock?: Clock;
   readonly store?: Store;
   readonly shared?: Shared;
+  readonly blobs?: Blobs;
   /** An existing environment of the store to serve; otherwise one named `default` is created. */
   readonly environment?: Environment;
   /** Configuration values as text, by the path of the option. Loopback is not rate limited unless `rateLimit.exempt` is set. */
@@ -77,7 +79,7 @@ export interface TestServer {
 
 export async function startTestServer(t: Test, options: TestServerOptions = {}): Promise<TestServer> {
   const { clock = new ManualClock(TEST_START), store = new MemoryStore(), shared = newShared() } = options;
-  const ctx: Context = { store, shared, clock };
+  const ctx: Context = { store, shared, clock, blobs: options.blobs };
   const dir = tmpdir();
   const flags = { 'rateLimit.exempt': '127.0.0.0/8', dataDir: dir, ...options.flags };
   const config = loadConfig({ dir, env: {}, flags });

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { CollabError } from '../../src/model/errors.ts';
 import { ManualClock } from '../doubles/manual-clock.ts';
+import { MemoryBlobs } from '../doubles/memory-blobs.ts';
 import { startTestServer, type TestServer } from '../helpers/http.ts';
 
 t.test('health is reported without credential, limit or cause', async (t) => {
@@ -37,6 +38,24 @@ t.test('a process whose store or folder fails is not ready', async (t) => {
   const { status, text } = await server.request('GET', '//readyz');
   t.equal(status, 503);
   t.equal(text, '{"status":"unavailable","checks":{"store":"failed","disk":"failed","draining":false}}');
+});
+
+t.test('a process whose files the disk refuses is not ready, however much of the disk is free', async (t) => {
+  const first = await startTestServer(t);
+  for (const [refuses, disk] of [[{ stage: new CollabError('storage_full', 'full') }, 'full'], [{ stage: new Error('EACCES') }, 'failed'], [{ isRetained: new Error('EACCES') }, 'failed']] as const) {
+    const blobs = new Proxy(new MemoryBlobs(), {
+      get: (target, name) => {
+        const error = (refuses as Readonly<Record<string | symbol, Error>>)[name];
+        const value: unknown = Reflect.get(target, name);
+        if (error !== undefined) return () => Promise.reject(error);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const server = await startTestServer(t, { store: first.ctx.store, blobs, environment: first.environment });
+    const { status, json } = await server.request('GET', '//readyz');
+    t.equal(status, 503);
+    t.strictSame(json, { status: 'unavailable', checks: { store: 'ok', disk, draining: false } });
+  }
 });
 
 t.test('health is checked once a second at most, and a failure is still reported', async (t) => {

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { exists } from '../../lib/files/exists.ts';
 import { StartError } from '../../cluster/exit.ts';
 import { type DataLock, lockDataFolder } from '../../cluster/data-folder-lock.ts';
 import { ensureFolder, syncPath, syncTree } from '../../lib/files/durable-files.ts';
@@ -89,8 +90,8 @@ async function moveIntoPlace(dataDir: string, time: string): Promise<string | nu
   const aside = join(dataDir, `${ASIDE}${time}`);
   for (const name of CONTENT) {
     const [from, to] = [join(ready, name), join(dataDir, name)];
-    if (!existsSync(from)) continue;
-    if (existsSync(to)) {
+    if (!exists(from)) continue;
+    if (exists(to)) {
       await ensureFolder(aside);
       await rename(to, join(aside, name));
       await syncPath(aside);
@@ -100,7 +101,7 @@ async function moveIntoPlace(dataDir: string, time: string): Promise<string | nu
   }
   await rm(ready, { recursive: true });
   await syncPath(dataDir);
-  return existsSync(aside) ? aside : null;
+  return exists(aside) ? aside : null;
 }
 
 async function lockForRestore(dataDir: string): Promise<DataLock> {

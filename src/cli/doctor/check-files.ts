@@ -1,3 +1,4 @@
+import { accessDenialOf } from '../../lib/files/access-denial.ts';
 import { firstLine } from '../../lib/thrown.ts';
 import { type Context, requireFileStorage } from '../../domain/context.ts';
 import { checkFiles, findOrphans, STAGED_MS } from '../../domain/files/file-sweep.ts';
@@ -12,7 +13,8 @@ export async function checkFilesOf({ dir, config }: CheckedFolder): Promise<Chec
     return await useStore(config, (ctx) => compare(ctx, dir));
   } catch (error) {
     if (error instanceof InterruptedError) throw error;
-    return fail('files', firstLine(error), 'Make the files in the data folder readable for this user.');
+    const { message, remedy } = accessDenialOf(error) ?? { message: firstLine(error), remedy: 'Make the files in the data folder readable for this user.' };
+    return fail('files', message, remedy);
   }
 }
 

@@ -1,6 +1,9 @@
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
+import type { Config } from '../../config/schema.ts';
 import { MEGABYTE } from '../../lib/bytes.ts';
+import { accessDenialOf } from '../../lib/files/access-denial.ts';
+import { exists } from '../../lib/files/exists.ts';
 import { firstLine } from '../../lib/thrown.ts';
 import type { Context } from '../../domain/context.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
@@ -8,8 +11,9 @@ import { isStoreError } from '../../model/errors.ts';
 import type { OpenSnapshot } from '../../ports/store.ts';
 import { type Check, fail, ok, type CheckedFolder, warn } from './check.ts';
 import { asFailure } from '../failure.ts';
+import { checkOwners } from './check-owners.ts';
 import { checkFilesOf } from './check-files.ts';
-import { storeFolder } from '../shared/folder.ts';
+import { hasStore, storeFolder } from '../shared/folder.ts';
 import { useStore } from '../shared/open-store.ts';
 import { describeBlocked, tryStore } from '../shared/store-trial.ts';
 import { describeSnapshot, findLongSnapshots } from './long-snapshots.ts';
@@ -36,15 +40,15 @@ export async function checkFolder(folder: CheckedFolder): Promise<Check[]> {
   const { dataDir } = folder.config;
   // Check nothing else, because opening the store would complete the restore.
   if (isRestoring(dataDir)) return [fail('data folder', `a restore of ${dataDir} was interrupted, or is in progress`, `If it is not running any more, complete it: collab start --dir ${shellWord(folder.dir)}`)];
-  try {
-    await stat(storeFolder(folder.config));
-  } catch {
+  const rights = await checkRights(folder.config);
+  if (rights?.level === 'fail') return [rights];
+  if (rights === null || !hasStore(folder.config)) {
     const missing = fail('data folder', `${dataDir} contains no store`, `Name the folder with --dir, or create it: collab init --dir ${shellWord(folder.dir)}`);
     return [missing, ...(await checkAbandonedWork(folder))];
   }
   const store = await checkStore(folder);
   const files = store.some(({ level }) => level === 'fail') ? [] : [await checkFilesOf(folder)];
-  return [await checkRights(dataDir), await checkSpace(folder), await checkFilesystem(dataDir), ...store, ...files, ...(await checkAbandonedWork(folder))];
+  return [rights, await checkOwners(folder), await checkSpace(folder), await checkFilesystem(dataDir), ...store, ...files, ...(await checkAbandonedWork(folder))];
 }
 
 /** Reports what interrupted inits, imports and restores have left; returns nothing if there is none. */
@@ -54,11 +58,14 @@ async function checkAbandonedWork({ dir, config }: CheckedFolder): Promise<Check
   return leftovers.length === 0 ? ofRestores : [...ofRestores, warn('leftovers', `an interrupted init or import left ${leftovers.join(', ')}; the next init or import removes it`, `collab init --dir ${shellWord(dir)}`)];
 }
 
-async function checkRights(dataDir: string): Promise<Check> {
+/** Null if there is no data folder. */
+async function checkRights({ dataDir }: Config): Promise<Check | null> {
   try {
+    if (!exists(dataDir)) return null;
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
-  } catch {
-    return fail('data folder', `${dataDir} cannot be written by this user`, `Run this as the owner of the folder, or: chown -R $(id -un) ${shellWord(dataDir)}`);
+  } catch (error) {
+    const { message, remedy } = accessDenialOf(error) ?? { message: `${dataDir} cannot be used: ${firstLine(error)}`, remedy: 'Check the disk and how it is mounted.' };
+    return fail('data folder', message, remedy);
   }
   const { mode } = await stat(dataDir);
   if ((mode & 0o077) === 0) return ok('data folder', dataDir);
@@ -103,6 +110,8 @@ async function checkStore({ dir, config }: CheckedFolder): Promise<Check[]> {
       const { message, remedies } = asFailure(error);
       return [fail('store', message, remedies.join(' '))];
     }
+    const denial = accessDenialOf(error);
+    if (denial !== null) return [fail('store', denial.message, denial.remedy)];
     return [fail('store', firstLine(error), 'If the message does not say what to do: stop the server, keep a copy of the data folder, and restore a backup: `collab restore <backup>`.')];
   }
 }

@@ -1,4 +1,5 @@
 import { isLoopback } from '../../lib/addresses/loopback.ts';
+import { accessDenialOf } from '../../lib/files/access-denial.ts';
 import { firstLine } from '../../lib/thrown.ts';
 import type { Config } from '../../config/schema.ts';
 import { findFreePort } from '../../cluster/free-port.ts';
@@ -10,11 +11,27 @@ import { shellWord } from '../terminal/output.ts';
 
 /** The HTTP core of the server that is running on the data folder; null if there is none, or it is not known. */
 export function runningCore({ dataDir }: Config): string | null {
-  return findRunningServer(dataDir)?.endpoint?.core ?? null;
+  try {
+    return findRunningServer(dataDir)?.endpoint?.core ?? null;
+  } catch (error) {
+    // The check of the server reports it.
+    if (accessDenialOf(error) === null) throw error;
+    return null;
+  }
 }
 
 /** Checks the lock of the folder, the address, and what a public server needs. */
-export async function checkServer({ dir, config }: CheckedFolder): Promise<Check[]> {
+export async function checkServer(folder: CheckedFolder): Promise<Check[]> {
+  try {
+    return await checkServerOf(folder);
+  } catch (error) {
+    const denial = accessDenialOf(error);
+    if (denial === null) throw error;
+    return [fail('lock', denial.message, denial.remedy)];
+  }
+}
+
+async function checkServerOf({ dir, config }: CheckedFolder): Promise<Check[]> {
   const server = findRunningServer(config.dataDir);
   if (server === null) return [ok('lock', 'free: no server is running on this folder'), await checkPort(config), checkExposure(config)];
   const address = server.endpoint?.address ?? `the server is starting; \`collab status --dir ${shellWord(dir)}\` shows its state`;

@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import { exists } from '../../lib/files/exists.ts';
 import { firstLine } from '../../lib/thrown.ts';
 import { ConfigError } from '../../config/error.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -45,7 +45,7 @@ async function checkConfigured(dir: string, config: Config | Check, deep: boolea
   const subject = { dir, config };
   // Both may wait for seconds if a process blocks the store.
   const [folder, server] = await Promise.all([checkFolder(subject), checkServer(subject)]);
-  return [ok('config', existsSync(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...folder, ...server, ...(await checkConfiguredPlugins(subject)), ...(deep ? [...(await checkDeep(subject)), ...(await checkQuotas(subject)), ...(await checkInboxes(subject))] : [])];
+  return [ok('config', exists(configFile(dir)) ? configFile(dir) : `there is no ${configFile(dir)}: defaults and COLLAB_* variables are used`), ...folder, ...server, ...(await checkConfiguredPlugins(subject)), ...(deep ? [...(await checkDeep(subject)), ...(await checkQuotas(subject)), ...(await checkInboxes(subject))] : [])];
 }
 
 function tryConfig(dir: string): Config | Check {

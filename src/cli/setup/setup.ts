@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
+import { exists } from '../../lib/files/exists.ts';
 import { renderSchema } from '../../config/example.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Context } from '../../domain/context.ts';
@@ -44,7 +44,7 @@ export async function createFolder<T>(dir: string, config: Config, fill: (ctx: C
   await ensureFolder(dir);
   await removeAbandonedSetups(config.dataDir);
   const filled = hasStore(config) ? null : await createStore(config, fill);
-  if (!existsSync(configFile(dir))) await writeConfig(dir, config);
+  if (!exists(configFile(dir))) await writeConfig(dir, config);
   return filled;
 }
 
@@ -70,7 +70,7 @@ async function createStore<T>(config: Config, fill: (ctx: Context) => Promise<T>
 async function moveIntoPlace(from: Config, to: Config): Promise<boolean> {
   // A restore that started meanwhile may have moved the store aside; a new store must not take its place.
   refuseMissingStore(to.dataDir);
-  const hasFiles = existsSync(filesFolder(from));
+  const hasFiles = exists(filesFolder(from));
   // The store is last: if it exists, the data folder counts as complete.
   if (hasFiles && !(await renameUnlessExists(filesFolder(from), filesFolder(to)))) return false;
   const placed = await renameUnlessExists(storeFolder(from), storeFolder(to));

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/schema.ts';
+import { exists } from '../../lib/files/exists.ts';
 import { Failure } from '../failure.ts';
 import { shellWord } from '../terminal/output.ts';
 
@@ -27,9 +27,13 @@ export function filesFolder(config: Config): string {
   return join(config.dataDir, 'files');
 }
 
-/** Whether there is a store. There may be one without a config.json, because options may come from variables. */
+/**
+ * Whether there is a store. There may be one without a config.json, because options may come from variables.
+ *
+ * @throws {NodeJS.ErrnoException} if this user may not look
+ */
 export function hasStore(config: Config): boolean {
-  return existsSync(storeFolder(config));
+  return exists(storeFolder(config));
 }
 
 /** The failure of a command that needs a Collab folder where there is none. */

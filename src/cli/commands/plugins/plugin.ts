@@ -30,6 +30,7 @@ export function register(program: Command): void {
   addCommand(plugin, 'new <name>', {
     summary: 'Write a new plugin to a folder of its name.',
     details: 'It has a filter, an action, types and a test. It depends on this installation of Collab by its path.',
+    usesFolder: false,
     examples: ['collab plugin new greeter'],
   }).action(create);
 }

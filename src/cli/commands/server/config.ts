@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import { exists } from '../../../lib/files/exists.ts';
 import { ConfigError } from '../../../config/error.ts';
 import { renderExample, renderSchema } from '../../../config/example.ts';
 import { loadWithSources } from '../../../config/load.ts';
@@ -35,9 +35,9 @@ export function register(program: Command): void {
 function check(_options: object, command: Command): void {
   const { dir, json } = invocationOf(command);
   try {
-    if (!existsSync(dir)) throw new ConfigError([{ path: '', reason: 'The folder does not exist. Name the folder of config.json with --dir', source: dir }]);
+    if (!exists(dir)) throw new ConfigError([{ path: '', reason: 'The folder does not exist. Name the folder of config.json with --dir', source: dir }]);
     const { config, sources } = loadWithSources({ dir, env: process.env, flags: {} });
-    const file = existsSync(configFile(dir)) ? configFile(dir) : null;
+    const file = exists(configFile(dir)) ? configFile(dir) : null;
     printResult(json, { valid: true, file, config: withoutSecrets(config), sources: Object.fromEntries(sources) }, () => {
       const about = file === null ? `There is no ${configFile(dir)}. These are the values without it.` : 'The configuration is valid.';
       const rows = [...options.values()].map(({ path, secret }) => [path, secret && sources.has(path) ? HIDDEN : formatOption(valueAt(config, path)), sources.get(path) ?? 'default']);

@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import { exists } from '../../../lib/files/exists.ts';
 import { listEnvironments } from '../../../domain/environments/environments.ts';
 import type { Environment } from '../../../model/environments/environment.ts';
 import { addCommand } from '../../command.ts';
@@ -24,7 +24,7 @@ async function init(_options: object, command: Command): Promise<void> {
   const at = invocationOf(command);
   const config = await loadFolderConfig(at.dir);
   await removeAbandonedSetups(config.dataDir);
-  if (hasStore(config) && existsSync(configFile(at.dir))) return printAlreadyInitialised(at, 'nothing was changed');
+  if (hasStore(config) && exists(configFile(at.dir))) return printAlreadyInitialised(at, 'nothing was changed');
   const setup = await setUp(at.dir, config);
   if (setup === null) return printAlreadyInitialised(at, 'only config.json was missing and has been created');
   printResult(at.json, { dir: at.dir, ...setup }, () =>

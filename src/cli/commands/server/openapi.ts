@@ -7,6 +7,7 @@ import { print } from '../../terminal/output.ts';
 export function register(program: Command): void {
   addCommand(program, 'openapi', {
     summary: 'Print the OpenAPI 3.1 description of the REST API.',
+    usesFolder: false,
     examples: ['collab openapi > openapi.json'],
   }).action(() => print(JSON.stringify(openapiDocument(), null, 2)));
 }

@@ -8,6 +8,7 @@ import { printResult } from '../../terminal/output.ts';
 export function register(program: Command): void {
   addCommand(program, 'version', {
     summary: 'Print the version of Collab, and of Node with the platform.',
+    usesFolder: false,
     examples: ['collab version', 'collab version --json'],
   }).action((_options: object, command: Command) => {
     const { versions, platform, arch } = process;
