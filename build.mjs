@@ -18,7 +18,7 @@ const node = {
   target: 'node20',
   // What is not named here goes into the bundle: typebox alone is hundreds of modules, 200 ms of every worker's start. Imported as
   // `* as Type`, with `typebox/schema` in place of `typebox/compile`, a seventh of it is left out of the bundle.
-  external: ['@opentelemetry/*', 'commander', 'file-type', 'lmdb', 'music-metadata', 'sharp', 'strtok3', 'uWebSockets.js', 'ws', 'yjs'],
+  external: ['@opentelemetry/*', 'commander', 'file-type', 'lmdb', 'sharp', 'uWebSockets.js', 'ws', 'yjs'],
   sourcemap: true,
   metafile: true,
   logLevel: 'warning',

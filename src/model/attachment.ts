@@ -58,6 +58,10 @@ const aliases: Readonly<Record<string, string>> = {
   'audio/wave': 'audio/wav',
   'audio/vnd.wave': 'audio/wav',
   'video/x-m4v': 'video/mp4',
+  'audio/matroska': 'audio/webm',
+  'audio/x-matroska': 'audio/webm',
+  'video/matroska': 'video/webm',
+  'video/x-matroska': 'video/webm',
 };
 
 /** The accepted type that a `Content-Type` names, by its own name or another one; undefined if it names none. */

@@ -82,3 +82,20 @@ t.test('an MP3 file that does not begin with a frame has the duration of its fra
     }
   }
 });
+
+t.test('joined MP3 files have the duration of all their frames, whatever the first part says of itself', async (t) => {
+  const parts = ['cbr-xing.mp3', 'vbr-xing.mp3', 'tagged.mp3', 'mpeg2.mp3', 'vbr.mp3'].map((name) => durationFile(name).bytes);
+  let sum = 0;
+  for (const part of parts) sum += (await media.duration(mediaFile(part), 'audio/mpeg')) ?? 0;
+  t.equal(await media.duration(mediaFile(Buffer.concat(parts)), 'audio/mpeg'), sum);
+  const apart = parts.flatMap((part) => [part, Buffer.from('\xff\xfb something else', 'latin1')]);
+  t.equal(await media.duration(mediaFile(Buffer.concat(apart)), 'audio/mpeg'), sum, 'with other bytes between them');
+});
+
+t.test('an Opus file that is cut inside a page has the duration up to the page before', async (t) => {
+  const { bytes } = durationFile('opus.ogg');
+  const last = bytes.lastIndexOf('OggS');
+  const whole = await media.duration(mediaFile(bytes.subarray(0, last)), 'audio/ogg');
+  t.ok(whole !== undefined && whole < 2_400, `${whole}`);
+  for (const end of [last + 27, last + 100, bytes.length - 1]) t.equal(await media.duration(mediaFile(bytes.subarray(0, end)), 'audio/ogg'), whole, `${end} of ${bytes.length} bytes`);
+});

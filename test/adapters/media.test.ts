@@ -4,8 +4,6 @@ import { tmpdir } from 'node:os';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import sharp from 'sharp';
 import t from 'tap';
-import { FileWindow } from '../../src/adapters/media/file-window.ts';
-import { jpegIsComplete } from '../../src/adapters/media/jpeg-end.ts';
 import { LocalMedia } from '../../src/adapters/media/media.ts';
 import { HEAD_BYTES, type MediaFile } from '../../src/ports/media.ts';
 import { emptyPng, mediaConformance } from '../conformance/media.ts';
@@ -59,24 +57,42 @@ t.test('the end marker of a JPEG is found at any place', async (t) => {
   t.equal(await imageOf(file(long.subarray(0, long.length - 2))), null, 'it is missing');
 });
 
-t.test('a JPEG is read once, whatever it is filled with', async (t) => {
-  const { at } = FileWindow.prototype;
-  let reads = 0;
-  t.teardown(() => Object.assign(FileWindow.prototype, { at }));
-  FileWindow.prototype.at = function count(offset, least) {
-    reads += 1;
-    return at.call(this, offset, least);
+t.test('a JPEG is read at most twice, whatever it is filled with', async (t) => {
+  let read = 0;
+  const counted = (bytes: Buffer): MediaFile => {
+    const whole = file(bytes);
+    read = 0;
+    return { ...whole, read: async (offset, length) => whole.read(offset, length).then((part) => ((read += part.length), part)) };
   };
   const plain = await picture(300, 200).jpeg().toBuffer();
   const fillBytes = Buffer.alloc(9_900_000, 0xff);
   const segments = Buffer.alloc(9_900_000, Buffer.from('ffe00002', 'hex'));
   for (const [name, filling] of Object.entries({ fillBytes, segments })) {
     const filled = Buffer.concat([plain.subarray(0, 2), filling, plain.subarray(2)]);
-    reads = 0;
-    t.equal(await jpegIsComplete(file(Buffer.concat([filled, Buffer.from('more')]))), true, name);
-    t.equal(await jpegIsComplete(file(filled.subarray(0, -2))), false, `${name}, truncated`);
-    t.equal(await jpegIsComplete(file(filled.subarray(0, 9_000_000))), false, `${name}, without a scan`);
-    t.ok(reads < 150, `${reads} reads`);
+    t.ok(await imageOf(counted(Buffer.concat([filled, Buffer.from('more')]))), name);
+    t.ok(read < 2.2 * filled.length, `${read} bytes`);
+    t.equal(await imageOf(counted(filled.subarray(0, 9_000_000))), null, `${name}, without a scan`);
+    t.ok(read < 2.2 * filled.length, `${read} bytes`);
+  }
+  const trailed = Buffer.concat([plain.subarray(0, -2), Buffer.alloc(9_900_000)]);
+  t.ok(await imageOf(counted(Buffer.concat([trailed, Buffer.from('ffd900', 'hex')]))), 'its end marker is far away');
+  t.ok(read < 1.1 * trailed.length, `${read} bytes`);
+});
+
+t.test('a GIF has the size that its header states, if its frames are not larger', async (t) => {
+  const gif = await picture(30, 20).gif().toBuffer();
+  const sizes: readonly (readonly [stated: [number, number], expected: [number, number]])[] = [
+    [[640, 480], [640, 480]],
+    [[100, 50], [100, 50]],
+    [[10, 40], [30, 40]],
+    [[0, 0], [30, 20]],
+    [[60_000, 60_000], [30, 20]],
+  ];
+  for (const [[statedWidth, statedHeight], [width, height]] of sizes) {
+    const bytes = Buffer.from(gif);
+    bytes.writeUInt16LE(statedWidth, 6);
+    bytes.writeUInt16LE(statedHeight, 8);
+    t.same(await imageOf(file(bytes)), { mimeType: 'image/gif', width, height }, `${statedWidth}x${statedHeight}`);
   }
 });
 

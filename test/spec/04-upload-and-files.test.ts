@@ -158,6 +158,20 @@ t.test('Upload errors', async (t) => {
     }
   });
 
+  await t.test('200 | Matroska with the codecs that browsers record is WebM, with any other it is refused', async (t) => {
+    const matroska = (codec: string, video = false) => webm(2_500, { docType: 'matroska', codec, video });
+    for (const [sent, codec, stored] of [
+      ['audio/webm;codecs=pcm', 'A_PCM/FLOAT/IEEE', 'audio/webm'],
+      ['video/x-matroska;codecs=avc1', 'V_MPEG4/ISO/AVC', 'video/webm'],
+      ['video/webm;codecs=h264', 'V_MPEG4/ISO/AVC', 'video/webm'],
+      ['audio/matroska', 'A_OPUS', 'audio/webm'],
+    ] as const) {
+      const { status, json } = await upload(tenant, { bytes: matroska(codec, sent.startsWith('video')), type: sent, name: 'recording' });
+      t.match({ status, json }, { status: 200, json: { type: stored.slice(0, 5), mimeType: stored, durationMs: 2_500 } }, sent);
+    }
+    for (const codec of ['V_MS/VFW/FOURCC', 'A_AC3', 'A_OPUSX']) await refused(t, codec, upload(tenant, { bytes: matroska(codec), type: 'video/x-matroska' }), /The content is video\/matroska, not video\/webm as declared/);
+  });
+
   await t.test('200 | a part without a Content-Type is judged by its content, and by its name where the content does not tell', async (t) => {
     const headers = { ...(await tenant.userHeaders({ userId: 'ann' })), 'Content-Type': 'multipart/form-data; boundary=b' };
     const post = (filename: string, bytes: Buffer) =>

@@ -33,6 +33,18 @@ export async function imageHeader(image: Buffer | string): Promise<ImageHeader |
   }
 }
 
+/**
+ * The properties of an image as browsers display it: a GIF fills the screen that its header states, even if its frames are smaller.
+ *
+ * @param head the first bytes of the file
+ */
+export function asDisplayed(facts: ImageFacts, head: Buffer): ImageFacts {
+  if (facts.mimeType !== 'image/gif') return facts;
+  const width = Math.max(facts.width, head.readUInt16LE(6));
+  const height = Math.max(facts.height, head.readUInt16LE(8));
+  return width * height <= MAX_PIXELS ? { ...facts, width, height } : facts;
+}
+
 /** Whether the pixels of an image, given as its content or the path of a file, can be decoded. */
 export async function imageDecodes(image: Buffer | string): Promise<boolean> {
   try {

@@ -1,68 +1,54 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { parseFromTokenizer } from 'music-metadata';
-import { AbstractTokenizer, EndOfStreamError, type IRandomAccessFileInfo, type IReadChunkOptions } from 'strtok3/core';
+import { type Mp3Frame, frameAt, isDescription, MAX_FRAME_BYTES, tagSize } from './mp3-frame.ts';
 import type { FileWindow } from './file-window.ts';
 
-/** How long the parser may run without a break for other work of the process, in milliseconds. */
-const RUN_MS = 5;
+/** The longest frame, and the beginning of what follows it. */
+const LOOK_AHEAD_BYTES = MAX_FRAME_BYTES + 10;
+/** How many frames and other bytes are looked at without a break for other work of the process. */
+const STEPS_PER_TURN = 20_000;
+const FRAME_PREFIX = 0xff;
 
 /**
- * Returns the duration of an MP3 file, which has frames of many kinds, in milliseconds; undefined if it cannot be parsed.
+ * Returns the duration of an MP3 file (MPEG-1, 2 or 2.5, layers I to III) in milliseconds: that of all its frames, wherever they
+ * are, so that joined files count whole. What encoders write about a stream, tags and other bytes between frames do not count.
+ * Returns undefined if there are no frames.
  *
- * @param mayContinue called for each read; false makes it fail, because the parser has no way to stop it
+ * @param mayContinue called between turns of the event loop and for each read; false stops the search without a result
  */
 export async function mp3Duration(file: FileWindow, mayContinue: () => boolean): Promise<number | undefined> {
-  const { format } = await parseFromTokenizer(new WindowTokenizer(file, mayContinue), { duration: true, skipCovers: true });
-  const ms = Math.round((format.duration ?? 0) * 1000);
-  return ms > 0 && Number.isSafeInteger(ms) ? ms : undefined;
+  let ms = 0;
+  /** The kind of the frame that ends at `offset`; null if none does. */
+  let kind: number | null = null;
+  for (let offset = 0, steps = 1; offset < file.size; steps++) {
+    if (steps % STEPS_PER_TURN === 0) await nextIteration();
+    let bytes = file.peek(offset, LOOK_AHEAD_BYTES);
+    if (bytes === null) {
+      if (!mayContinue()) return undefined;
+      bytes = await file.at(offset, LOOK_AHEAD_BYTES);
+    }
+    const frame = frameAt(bytes, 0);
+    if (frame !== null && (frame.kind === kind || isFollowed(bytes, frame))) {
+      if (!isDescription(bytes, frame)) ms += frame.ms;
+      kind = frame.kind;
+      offset += frame.size;
+    } else {
+      kind = null;
+      offset += tagSize(bytes) || nextCandidate(bytes);
+    }
+  }
+  const rounded = Math.round(ms);
+  return rounded > 0 ? rounded : undefined;
 }
 
-/** Gives the parser the bytes of a file. */
-class WindowTokenizer extends AbstractTokenizer {
-  readonly fileInfo: IRandomAccessFileInfo;
-  readonly #file: FileWindow;
-  readonly #mayContinue: () => boolean;
-  #runUntil = performance.now() + RUN_MS;
+/** Whether a frame is followed by another one of its stream, by a tag or by the end of the file. What merely resembles a frame is not. */
+function isFollowed(bytes: Buffer, { size, kind }: Mp3Frame): boolean {
+  if (bytes.length <= size) return bytes.length === size;
+  const rest = bytes.subarray(size);
+  return frameAt(rest, 0)?.kind === kind || tagSize(rest) > 0;
+}
 
-  constructor(file: FileWindow, mayContinue: () => boolean) {
-    super();
-    // With the type, the parser searches the first frame: by content it knows only files that begin with one.
-    this.fileInfo = { size: file.size, mimeType: 'audio/mpeg' };
-    this.#file = file;
-    this.#mayContinue = mayContinue;
-  }
-
-  async readBuffer(target: Uint8Array, options?: IReadChunkOptions): Promise<number> {
-    const { position } = this.normalizeOptions(target, options);
-    const read = await this.peekBuffer(target, options);
-    this.position = position + read;
-    return read;
-  }
-
-  async peekBuffer(target: Uint8Array, options?: IReadChunkOptions): Promise<number> {
-    const { position, length, mayBeLess } = this.normalizeOptions(target, options);
-    let read = 0;
-    while (read < length) {
-      // Reads from the window need no time, so without this nothing else would run, not even the timer of the time limit.
-      if (performance.now() > this.#runUntil) {
-        await nextIteration();
-        this.#runUntil = performance.now() + RUN_MS;
-      }
-      if (!this.#mayContinue()) throw new Error('The file takes too long to parse');
-      const bytes = await this.#file.at(position + read, 1);
-      if (bytes.length === 0) break;
-      read += bytes.copy(target, read, 0, Math.min(bytes.length, length - read));
-    }
-    if (!mayBeLess && read < length) throw new EndOfStreamError();
-    return read;
-  }
-
-  setPosition(position: number): void {
-    this.validateLength(position, 'position');
-    this.position = position;
-  }
-
-  supportsRandomAccess(): boolean {
-    return true;
-  }
+/** The distance to the next byte with which a frame may begin; to the end of the bytes if there is none. */
+function nextCandidate(bytes: Buffer): number {
+  const next = bytes.indexOf(FRAME_PREFIX, 1);
+  return next === -1 ? bytes.length : next;
 }

@@ -62,15 +62,21 @@ function codecOf(packet: Buffer): Omit<Stream, 'serial'> | null {
   return begins('\x7fFLAC', 30) ? { rate: packet.readUIntBE(27, 3) >>> 4, skipped: 0 } : null;
 }
 
-/** Returns the position of the last page of a stream that has one; null if there is none. */
+/** Returns the position of the last complete page of a stream that has one; null if there is none. */
 function lastPosition(bytes: Buffer, serial: number): number | null {
   for (let at = bytes.lastIndexOf(PAGE); at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(PAGE, at - 1)) {
-    if (at + PAGE_HEAD_BYTES > bytes.length || bytes.readUInt32LE(at + 14) !== serial) continue;
+    if (at + PAGE_HEAD_BYTES > bytes.length || bytes.readUInt32LE(at + 14) !== serial || pageEnd(bytes, at) > bytes.length) continue;
     // All bits are set if no packet ends on the page.
     const high = bytes.readInt32LE(at + 10);
     if (high >= 0) return high * 2 ** 32 + bytes.readUInt32LE(at + 6);
   }
   return null;
+}
+
+/** Returns the offset of the end of the page that begins at an offset. */
+function pageEnd(bytes: Buffer, at: number): number {
+  const content = at + PAGE_HEAD_BYTES + (bytes[at + 26] ?? 0);
+  return bytes.subarray(at + PAGE_HEAD_BYTES, content).reduce((sum, length) => sum + length, content);
 }
 
 function milliseconds(seconds: number): number | undefined {

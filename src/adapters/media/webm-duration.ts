@@ -1,11 +1,9 @@
+import { elementOf, lengthOf, numberOf, TRACK_ENTRY, TRACKS, SEGMENT } from './ebml.ts';
 import type { FileWindow } from './file-window.ts';
 
-const SEGMENT = 0x18538067;
 const INFO = 0x1549a966;
 const TIMESTAMP_SCALE = 0x2ad7b1;
 const DURATION = 0x4489;
-const TRACKS = 0x1654ae6b;
-const TRACK_ENTRY = 0xae;
 const TRACK_NUMBER = 0xd7;
 const DEFAULT_DURATION = 0x23e383;
 const CLUSTER = 0x1f43b675;
@@ -22,14 +20,6 @@ const NANOSECONDS = 1_000_000;
 const HEAD_BYTES = 24;
 /** Tracks whose default durations are kept. */
 const MAX_TRACKS = 100;
-
-interface Element {
-  readonly id: number;
-  /** Offset of its content within the element. */
-  readonly head: number;
-  /** Size of its content. Infinity if it is unknown: the element extends to the first one that it cannot contain. */
-  readonly size: number;
-}
 
 /**
  * Returns the duration of a WebM file in milliseconds: that of its header or, for a file without one, as browsers record it,
@@ -66,34 +56,6 @@ export async function webmDuration(file: FileWindow, mayContinue: () => boolean)
   }
   const ms = Math.round(((declared > 0 ? declared : end) * scale) / NANOSECONDS);
   return ms >= 0 && Number.isSafeInteger(ms) ? ms : undefined;
-}
-
-/** Reads the header of the element that `bytes` begin with; null if there is none. */
-function elementOf(bytes: Buffer): Element | null {
-  const idLength = lengthOf(bytes[0]);
-  if (idLength === 0 || idLength > 4 || bytes.length <= idLength) return null;
-  const sizeLength = lengthOf(bytes[idLength]);
-  const head = idLength + sizeLength;
-  if (sizeLength === 0 || bytes.length < head) return null;
-  const id = bytes.readUIntBE(0, idLength);
-  const mask = 2 ** (8 - sizeLength) - 1;
-  let size = (bytes[idLength] ?? 0) & mask;
-  let isUnknown = size === mask;
-  for (let i = idLength + 1; i < head; i++) {
-    const byte = bytes[i] ?? 0;
-    size = size * 256 + byte;
-    isUnknown &&= byte === 0xff;
-  }
-  return { id, head, size: isUnknown ? Infinity : size };
-}
-
-/** Returns the length in bytes of a number by its first byte, whose leading zero bits count it; 0 if it is invalid. */
-function lengthOf(first = 0): number {
-  return first === 0 ? 0 : Math.clz32(first) - 23;
-}
-
-function numberOf(bytes: Buffer, head: number, size: number): number {
-  return size >= 1 && size <= 6 && bytes.length >= head + size ? bytes.readUIntBE(head, size) : 0;
 }
 
 /** Reads a floating-point number of 4 or 8 bytes; 0 for any other size. */
