@@ -1,6 +1,7 @@
 import t from 'tap';
 import { startCluster, until } from '../helpers/cluster.ts';
 import { firefoxSkipReason, openFirefox } from '../helpers/firefox.ts';
+import { recordEverything, uploadRecordings } from '../helpers/recordings.ts';
 import { api } from '../helpers/widget-page.ts';
 
 t.test('the widget in Firefox', { skip: firefoxSkipReason, timeout: 240_000 }, async (t) => {
@@ -23,6 +24,10 @@ t.test('the widget in Firefox', { skip: firefoxSkipReason, timeout: 240_000 }, a
     await holds(`[...${root}.querySelectorAll('.comment:not(.pending) .body')].some((body) => body.textContent.includes('Typed in Firefox'))`);
     const { comments } = (await (await api(cluster, 'GET', `/threads/${thread.id}`)).json()) as { comments: { body: string; userId: string }[] };
     t.match(comments, [{ body: 'From REST' }, { body: 'Typed in Firefox', userId: 'ann' }]);
+  });
+
+  await t.test('whatever this browser can record is accepted, with its type and a duration', async (t) => {
+    await uploadRecordings(t, cluster, await page.evaluate(recordEverything));
   });
 
   await t.test('a reader at the end of a long thread stays there, and one who scrolled up is not moved', async (t) => {

@@ -4,6 +4,7 @@ import t from 'tap';
 import { picture, wav } from '../fixtures/media.ts';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { startCluster, until } from '../helpers/cluster.ts';
+import { recordEverything, uploadRecordings } from '../helpers/recordings.ts';
 import { api, comment, openDemo, pin, popover } from '../helpers/widget-page.ts';
 
 /** A file as a user has it on their disk. */
@@ -83,6 +84,10 @@ t.test('files, recordings and pointers', { skip: skipReason, timeout: 240_000 },
       t.equal(await newest.locator(shown).count(), 3);
     });
   }
+
+  await t.test('whatever this browser can record is accepted, with its type and a duration', async (t) => {
+    await uploadRecordings(t, cluster, await ann.evaluate<string>(recordEverything));
+  });
 
   await t.test('a video that the browser cannot play can be downloaded', async (t) => {
     const buffer = readFileSync(new URL('../fixtures/durations/silent-hevc.mp4', import.meta.url));
