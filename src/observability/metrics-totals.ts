@@ -9,6 +9,18 @@ interface Distribution {
   sum: number;
 }
 
+/**
+ * Counters with fixed labels, which are 0 from the start on. A counter that appears with its first increment has not increased, as
+ * Prometheus sees it, so that an alert on its increase would miss that.
+ */
+const fixedCounters: readonly (readonly [CounterFamily, Labels])[] = [
+  ...['web', 'background'].flatMap((role) => ['ended', 'hung'].map((reason): [CounterFamily, Labels] => ['worker_restarts_total', { role, reason }])),
+  ...['true', 'false'].map((recovered): [CounterFamily, Labels] => ['ws_resume_total', { recovered }]),
+  ...['image', 'audio', 'video'].map((type): [CounterFamily, Labels] => ['uploads_bytes_total', { type }]),
+  ['ws_closed_total', { code: '1013' }],
+  ['lmdb_ended_holders_total', {}],
+];
+
 /** The totals of all processes of the cluster since the server started, including processes that have ended. */
 export class MetricsTotals {
   readonly #counters = new Map<string, number>();
@@ -16,8 +28,9 @@ export class MetricsTotals {
   /** By worker id: its gauges as last reported. */
   readonly #gauges = new Map<string, MetricsReport['gauges']>();
 
-  /** The series without labels is the zero of a server without connections: alerts need a value. */
+  /** Begins with zeros: alerts need a value. The series of `ws_connections` without labels is that of a server without connections. */
   constructor() {
+    for (const [family, labels] of fixedCounters) this.#counters.set(seriesOf(family, labels), 0);
     this.#gauges.set('', { [seriesOf('build_info', { version })]: 1, ws_connections: 0 });
   }
 

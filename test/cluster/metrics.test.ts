@@ -16,6 +16,19 @@ function total(families: Map<string, Family>, name: string, labels: Readonly<Rec
   return fits.reduce((sum, { value }) => sum + value, 0);
 }
 
+t.test('counters with fixed labels are 0 from the start on, so that their first increment is an increase', (t) => {
+  const totals = new MetricsTotals();
+  const restarts = () => parsePrometheus(totals.render()).get('collab_worker_restarts_total')?.samples.map(({ labels, value }) => [labels['role'], labels['reason'], value]);
+  const zeros = [['web', 'ended', 0], ['web', 'hung', 0], ['background', 'ended', 0], ['background', 'hung', 0]];
+  t.strictSame(restarts(), zeros);
+  totals.count('worker_restarts_total', { role: 'web', reason: 'ended' });
+  t.strictSame(restarts(), [['web', 'ended', 1], ...zeros.slice(1)], 'the same series counts');
+  const families = parsePrometheus(totals.render());
+  for (const family of ['ws_resume_total', 'ws_closed_total', 'uploads_bytes_total', 'lmdb_ended_holders_total']) t.equal(total(families, family), 0, family);
+  for (const family of ['ws_resume_total', 'ws_closed_total', 'uploads_bytes_total', 'lmdb_ended_holders_total']) t.ok(families.has(`collab_${family}`), family);
+  t.end();
+});
+
 t.test('counts of workers are added up and outlive them; their gauges do not', (t) => {
   const totals = new MetricsTotals();
   const workers = ['web-1', 'web-2'].map((id) => ({ id, metrics: new Metrics(), open: 3 }));
