@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import t from 'tap';
 import type { AuditRecord } from '../../src/model/environments/audit.ts';
-import { collab, collabJson, type InitOutput, startServer } from '../helpers/cli.ts';
+import { collab, collabJson, type InitOutput, startCollab, startServer } from '../helpers/cli.ts';
 import { tempFolder } from '../helpers/temp-folder.ts';
 import { uploadSound } from '../helpers/upload.ts';
 
@@ -75,8 +75,15 @@ t.test('comments are listed, shown and deleted', async (t) => {
 t.test('uploads are listed, shown, and deleted if no comment links them', async (t) => {
   const { token } = await collabJson<{ token: string }>(t, ['token', 'create', '--user', 'ann', ...inDefault]);
   const [linked, free] = [await uploadSound(server, init, token), await uploadSound(server, init, token)];
-  const { comments } = await newThread('files', 'listen', { attachmentIds: [linked.id] });
+  const { id: threadId, comments } = await newThread('files', 'listen', { attachmentIds: [linked.id] });
   t.match(await collabJson(t, ['upload', 'list', ...inDefault]), { items: [{ id: linked.id, uploadedBy: 'ann', commentId: comments[0]?.id }, { id: free.id, commentId: null }], more: false });
+  const attachments = [{ id: linked.id, url: linked.url }];
+  t.match(linked.url, `${server.url}/files/`);
+  t.match(await collabJson(t, ['comment', 'list', threadId, ...inDefault]), { items: [{ attachments }] }, 'with the URL of the API');
+  t.match(await collabJson(t, ['thread', 'show', threadId, ...inDefault]), { comments: [{ attachments }] });
+  const tail = startCollab(t, ['tail', '--since', '0', '--json', ...inDefault], { env: { COLLAB_PUBLIC_URL: 'https://comments.example.com/collab' } });
+  t.match(JSON.parse(await tail.line((line) => line.includes(linked.id))), { data: { comment: { attachments: [{ url: new RegExp(`^https://comments\\.example\\.com/collab/files/.*${linked.id}$`) }] } } });
+  t.equal(await tail.end('SIGINT'), 0);
   t.match(await collabJson(t, ['upload', 'list', '--unlinked', ...inDefault]), { items: [{ id: free.id }] });
   t.match(await collab(['upload', 'show', linked.id, ...inDefault]), { code: 0, stdout: new RegExp(`type +audio/wav\n[^]*comment +${comments[0]?.id}\n`) });
   t.match(await collab(['upload', 'delete', linked.id, '--yes', ...inDefault]), { code: 1, stderr: new RegExp(`belongs to the comment ${comments[0]?.id}`) });

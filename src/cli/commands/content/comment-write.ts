@@ -3,8 +3,9 @@ import { createComment, editComment } from '../../../domain/comments/comments.ts
 import type { Comment } from '../../../model/comment.ts';
 import { addCommand } from '../../command.ts';
 import { addContentOptions, contentInput, type ContentOptions, writeContent } from '../../shared/content.ts';
+import { printContent } from '../../shared/file-urls.ts';
 import { type Invocation, invocationOf } from '../../shared/invocation.ts';
-import { nextSteps, printResult } from '../../terminal/output.ts';
+import { nextSteps } from '../../terminal/output.ts';
 
 /** Adds `comment create|edit`. */
 export function addCommentWrites(comment: Command): void {
@@ -41,9 +42,9 @@ async function editOne(id: string, options: ContentOptions & { env: string }, co
   print(at, options.env, await writeContent(at, options.env, (ctx, actor) => editComment(ctx, actor, id, input)), 'Edited');
 }
 
-function print({ json }: Invocation, env: string, text: string, done: string): void {
+function print(at: Invocation, env: string, text: string, done: string): void {
   const { comment } = JSON.parse(text) as { comment: Comment & { readonly status?: 'held' } };
-  printResult(json, comment, () =>
+  printContent(at, comment, () =>
     comment.status === 'held'
       ? `The text of the comment ${comment.id} is held until a moderator approves it.${nextSteps(`collab moderation list --env ${env}`)}`
       : `${done} the comment ${comment.id}.${nextSteps(`collab comment show ${comment.id} --env ${env}`)}`,

@@ -4,6 +4,7 @@ import { deleteComment, getComment, listComments } from '../../../domain/comment
 import { findEnvironment } from '../../../domain/environments/environments.ts';
 import type { Comment } from '../../../model/comment.ts';
 import { addCommand, addGroup } from '../../command.ts';
+import { printContent } from '../../shared/file-urls.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { limitHelp, listItems, moreText } from '../../shared/list-items.ts';
 import { withStore } from '../../shared/open-store.ts';
@@ -47,7 +48,7 @@ async function list(threadId: string, { env, user, limit }: { env: string; user?
     const actor = operatorActor(await findEnvironment(ctx, env));
     return listItems<Comment>('comments', { userId: user }, limit, (query) => listComments(ctx, actor, threadId, query));
   });
-  printResult(at.json, found, () =>
+  printContent(at, found, () =>
     found.items.length === 0
       ? `There are no such comments in ${threadId}.`
       : table(['id', 'author', 'created', 'files', 'text'], found.items.map((item) => [item.id, item.userId, item.createdAt, String(item.attachments.length), excerpt(item.body)])) + moreText(found),
@@ -57,7 +58,7 @@ async function list(threadId: string, { env, user, limit }: { env: string; user?
 async function show(id: string, { env }: { env: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
   const comment = await withStore(at, async (ctx) => commentIn(await getComment(ctx, operatorActor(await findEnvironment(ctx, env)), id)));
-  printResult(at.json, comment, () =>
+  printContent(at, comment, () =>
     keyValues([
       ['id', comment.id],
       ['thread', comment.threadId],

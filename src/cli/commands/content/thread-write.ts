@@ -5,6 +5,7 @@ import type { Thread } from '../../../model/thread.ts';
 import { addCommand } from '../../command.ts';
 import { usageFailure } from '../../failure.ts';
 import { addContentOptions, contentInput, type ContentOptions, writeContent } from '../../shared/content.ts';
+import { printContent } from '../../shared/file-urls.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { keyValues, nextSteps, printResult } from '../../terminal/output.ts';
 
@@ -46,7 +47,7 @@ async function createOne(options: ContentOptions & { env: string; room: string; 
   const { body } = await writeContent(at, env, (ctx, actor) => createThread(ctx, actor, room, input, null));
   const { thread } = JSON.parse(body) as { thread: CreatedThread };
   const isHeld = thread.status === 'held';
-  printResult(at.json, thread, () =>
+  printContent(at, thread, () =>
     [
       isHeld ? `The thread in ${room} is held until a moderator approves it.` : `Created the thread in ${room}.`,
       '',

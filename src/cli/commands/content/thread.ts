@@ -7,6 +7,7 @@ import type { Comment } from '../../../model/comment.ts';
 import type { Thread } from '../../../model/thread.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { booleanFlag } from '../../option-values.ts';
+import { printContent } from '../../shared/file-urls.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { limitHelp, listItems, moreText } from '../../shared/list-items.ts';
 import { withStore } from '../../shared/open-store.ts';
@@ -64,7 +65,7 @@ async function list(roomId: string, { env, resolved, limit }: { env: string; res
 
 async function show(id: string, { env }: { env: string }, command: Command): Promise<void> {
   const thread = await inEnvironment(command, env, async (ctx, actor) => threadIn(await getThread(ctx, actor, id)));
-  printResult(invocationOf(command).json, thread, () =>
+  printContent(invocationOf(command), thread, () =>
     [
       keyValues([
         ['id', thread.id],

@@ -3,7 +3,6 @@ import { type FileHandle, open, rm, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import type { Config } from '../../../config/schema.ts';
 import { type Context, requireFileStorage } from '../../../domain/context.ts';
 import { findEnvironment } from '../../../domain/environments/environments.ts';
 import { withBaseUrl } from '../../../domain/files/file-urls.ts';
@@ -19,8 +18,8 @@ import { Failure } from '../../failure.ts';
 import { pathArgument } from '../../option-values.ts';
 import { writeContent } from '../../shared/content.ts';
 import { withStore } from '../../shared/open-store.ts';
+import { fileBaseUrl } from '../../shared/file-urls.ts';
 import { invocationOf } from '../../shared/invocation.ts';
-import { findRunningServer } from '../../shared/running-server.ts';
 import { keyValues, nextSteps, printResult, shellWord } from '../../terminal/output.ts';
 import { bytesText } from '../../terminal/progress.ts';
 
@@ -54,7 +53,7 @@ async function create(file: string, { env, user, type }: { env: string; user: st
   const { size } = await requireFile(path);
   const attachment = await writeContent(at, env, async (ctx, backend, config) => {
     const actor = await impersonate(ctx, backend, user, 'create');
-    return withBaseUrl(await store(ctx, actor, config, { path, size, type }), baseUrl(config));
+    return withBaseUrl(await store(ctx, actor, config, { path, size, type }), fileBaseUrl(config));
   });
   printResult(at.json, attachment, () =>
     [
@@ -89,11 +88,6 @@ async function store(ctx: Context, actor: UserActor, config: UploadConfig, { pat
   } finally {
     await handle.close();
   }
-}
-
-/** The beginning of the URLs of files: the public address, else that of the running server; without both they are paths. */
-function baseUrl({ publicUrl, dataDir }: Config): string {
-  return publicUrl === '' ? (findRunningServer(dataDir)?.endpoint?.address ?? '') : publicUrl;
 }
 
 async function fetchOne(id: string, { env, out }: { env: string; out: string }, command: Command): Promise<void> {

@@ -9,6 +9,7 @@ import type { Comment } from '../../../model/comment.ts';
 import type { ModerationItem, Report } from '../../../model/moderation.ts';
 import { addCommand, addGroup } from '../../command.ts';
 import { choiceFlag, integerOption } from '../../option-values.ts';
+import { printContent } from '../../shared/file-urls.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { excerpt, keyValues, nextSteps, printResult, table } from '../../terminal/output.ts';
@@ -71,7 +72,7 @@ async function list({ env, state, limit }: { env: string; state: string; limit: 
   const query = { limit: String(integerOption('limit', limit, 1, MAX_LISTED)), state };
   const text = await withStore(at, async (ctx) => (await listItems(ctx, await actorIn(ctx, env), parseListQuery(new URLSearchParams(query), 'moderation'))).text);
   const { items } = JSON.parse(String(text)) as { items: ItemView[] };
-  printResult(at.json, { items }, () =>
+  printContent(at, { items }, () =>
     items.length === 0
       ? `Nothing is ${state} in ${env}.`
       : `${table(['id', 'kind', 'state', 'author', 'since', 'why', 'text'], items.map(rowOf))}${nextSteps(`collab moderation show ${items[0]?.id} --env ${env}`)}`,
@@ -81,7 +82,7 @@ async function list({ env, state, limit }: { env: string; state: string; limit: 
 async function show(id: string, { env }: { env: string }, command: Command): Promise<void> {
   const at = invocationOf(command);
   const { item } = JSON.parse(await withStore(at, async (ctx) => getItem(ctx, await actorIn(ctx, env), id))) as { item: ItemView };
-  printResult(at.json, item, () => describe(item, env));
+  printContent(at, item, () => describe(item, env));
 }
 
 async function approve(id: string, { env }: { env: string }, command: Command): Promise<void> {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Context } from '../../../domain/context.ts';
 import { findEnvironment } from '../../../domain/environments/environments.ts';
+import { withFileUrls } from '../../../domain/files/file-urls.ts';
 import { redactErasedUsers } from '../../../domain/users/erasure.ts';
 import { streamOf } from '../../../domain/events/streams.ts';
 import { printable } from '../../../lib/printable.ts';
@@ -11,6 +12,7 @@ import type { EventEnvelope } from '../../../model/event.ts';
 import type { Store } from '../../../ports/store.ts';
 import { addCommand } from '../../command.ts';
 import { integerOption } from '../../option-values.ts';
+import { fileBaseUrl } from '../../shared/file-urls.ts';
 import { withStore } from '../../shared/open-store.ts';
 import { invocationOf } from '../../shared/invocation.ts';
 import { InterruptedError } from '../../terminal/interruption.ts';
@@ -36,14 +38,14 @@ async function tail({ env, since }: { env: string; since?: string }, command: Co
   const at = invocationOf(command);
   const from = since === undefined ? undefined : integerOption('since', since, 0, Number.MAX_SAFE_INTEGER);
   const stop = closedOutput();
-  const work = withStore(at, async (ctx) => {
+  const work = withStore(at, async (ctx, config) => {
     const { store } = ctx;
     const environment = await findEnvironment(ctx, env);
     const stream = streamOf(environment);
     const start = from ?? (await store.lastSeq(stream));
     await warnOfGap(store, stream, start);
     printNote(`Following the events of ${env} after position ${start}. Press Ctrl-C to stop.`);
-    const deleted = await follow(ctx, environment, start, stop, (text) => print(at.json ? text : line(JSON.parse(text) as EventEnvelope)));
+    const deleted = await follow(ctx, environment, start, stop, (text) => print(at.json ? withFileUrls(text, fileBaseUrl(config)) : line(JSON.parse(text) as EventEnvelope)));
     if (deleted) printNote(`The environment ${env} was deleted, so there are no more events to follow.`);
   });
   // A signal is the normal way to end this command.
