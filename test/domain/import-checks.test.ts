@@ -145,6 +145,7 @@ const faults: readonly (readonly [path: string, value: unknown, message: RegExp]
   ['key 2.data.value', 'pk_other', /data\.value must begin with pk_ and have the SHA-256/],
   ['user.data.name', 'x'.repeat(257), /data\.name must be 1 to 256 characters/],
   ['user.data.name', `a${SURROGATE}`, /data\.name must be well-formed Unicode, without lone surrogates/],
+  ['user.data.name', 'Ann\r\nBcc: eve@example.com', /data\.name must not contain line breaks or control characters/],
   ['user.data.avatarUrl', 'javascript:alert(1)', /data\.avatarUrl must be an http or https address/],
   ['user.data.kind', 'root', /data\.kind must be one of user, bot/],
   ['user.data.email', 'no\r\nBcc: eve@example.com', /data\.email must be an email address/],

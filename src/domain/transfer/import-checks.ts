@@ -10,7 +10,7 @@ import type { Metadata } from '../../model/metadata.ts';
 import type { Notification } from '../../model/notification.ts';
 import type { ThreadRecord } from '../../model/thread.ts';
 import { type User, UserPutSchema } from '../../model/user.ts';
-import { checkBody, checkId, checkRoomId, checkMentions, checkMetadata, checkPosition, isEmailAddress, isWebAddress } from '../input/bounds.ts';
+import { checkBody, checkId, checkRoomId, checkMentions, checkMetadata, checkName, checkPosition, isEmailAddress, isWebAddress } from '../input/bounds.ts';
 import { validateEnvironmentPatch } from '../environments/environments.ts';
 import type { ExportLine, LineOf } from './export-format.ts';
 import { isSafeFilename } from '../files/filenames.ts';
@@ -121,6 +121,7 @@ function checkKey(key: StoredKey, limits: Limits): void {
 function checkUser({ userId, name, avatarUrl, email, kind, metadata }: User, limits: Limits): void {
   checkId('userId', userId, limits);
   validate(userPut, Object.fromEntries(Object.entries({ name, avatarUrl, email, kind, metadata }).filter(([, value]) => value !== null)));
+  if (name !== null) checkName('name', name);
   if (avatarUrl !== null && !isWebAddress(avatarUrl)) throw invalidField('avatarUrl', 'must be an http or https address', avatarUrl);
   if (email !== null && !isEmailAddress(email)) throw invalidField('email', 'must be an email address', email);
   checkStoredMetadata(metadata, limits);

@@ -160,6 +160,10 @@ function refusal(error: CollabError, line: number, done: Import['done']): Failur
     id_taken: ['To keep it and import the others, add --skip-existing.', 'To replace it, delete it first: `collab env delete <slug>`'],
     slug_taken: ['Import it into another folder, or delete the existing environment: `collab env delete <slug>`'],
   } as const;
-  const remedy: readonly string[] = error.code === 'id_taken' || error.code === 'slug_taken' ? remedies[error.code] : ['docs/export-format.md describes every line.'];
+  const others = [
+    'If the server that made the export accepts it, it is of an earlier version: change it there, such as names with line breaks and origins with a wildcard, and export again.',
+    'docs/export-format.md describes every line.',
+  ];
+  const remedy: readonly string[] = error.code === 'id_taken' || error.code === 'slug_taken' ? remedies[error.code] : others;
   return new Failure(`Line ${line}: ${error.message}. ${effectOf(done)}`, remedy);
 }
