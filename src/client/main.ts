@@ -8,6 +8,7 @@ export { type CollabRoom, type NewComment, type NewThread, type RoomEvents } fro
 export type { RoomComment, RoomSnapshot, RoomThread, TypingUser } from './room/snapshot.ts';
 export type { ConnectionStatus, SessionOptions, SessionState, TokenProvider, TokenReason } from './session/options.ts';
 export { CollabSession } from './session/session.ts';
+export type { EventList, EventPage } from './rest/event-pages.ts';
 export { type BackendUser, CollabClient, type HeldContent, type NotificationSettingsChange, type P2pState, type QueueItem, type Subscription, type ThreadWithComments, type TokenRequest } from './rest/client.ts';
 export type { CallOptions, ClientOptions } from './rest/transport.ts';
 export { type VerifiedWebhook, verifyWebhook, type WebhookDelivery } from './rest/webhooks.ts';

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
+import { type EventPage, eventList } from '../../src/client/rest/event-pages.ts';
 import { CollabClient, type QueueItem } from '../../src/client/rest/client.ts';
 import { CollabSession } from '../../src/client/session/session.ts';
 import { verifyWebhook, type WebhookDelivery } from '../../src/client/rest/webhooks.ts';
@@ -41,11 +42,38 @@ t.test('every resource through a real server', async (t) => {
   t.match((await collab.users.createToken('ann', { role: 'viewer' })).token, /^ey/);
   t.match(await collab.turnCredentials({ userId: 'ann' }), { ttl: 0 });
   t.ok((await collab.events.list({ since: 0 })).items.length > 4);
-  t.strictSame(await collab.comments.delete(comment.id), { deleted: true });
+  t.strictSame(await collab.comments.delete(comment.id, { userId: 'ann' }), { deleted: true });
+  t.match((await collab.events.list({ limit: 1000 })).items.at(-1), { type: 'comment.deleted', actor: { userId: 'ann' } });
   t.strictSame(await collab.threads.delete(thread.id), { deleted: true });
   t.strictSame(await collab.rooms.delete('docs/a b'), { deleted: true });
   t.strictSame(await collab.users.delete('ci bot'), { deleted: true });
   await t.rejects(collab.threads.get('th_gone'), { name: 'CollabError', code: 'thread_not_found', status: 404, message: 'Thread not found', requestId: String });
+});
+
+t.test('events are read page by page when they are awaited, and all of them when they are iterated', async (t) => {
+  const tenant = await (await startService(t)).tenant('acme');
+  const collab = new CollabClient({ serverUrl: tenant.service.urls[0] ?? '', secretKey: tenant.secretKey });
+  for (let i = 0; i < 103; i++) await collab.users.put('ann', { name: `Ann ${i}` });
+  t.match(await collab.events.list(), { items: { length: 100 }, seq: 103, oldestSeq: 1, nextSince: 100, epoch: String });
+  const seqs: number[] = [];
+  for await (const { seq } of collab.events.list()) seqs.push(seq);
+  t.strictSame(seqs, Array.from({ length: 103 }, (_, i) => i + 1));
+  const list = collab.events.list({ since: 50, limit: 20 });
+  for (const again of [1, 2]) {
+    const from50: number[] = [];
+    for await (const { seq } of list) from50.push(seq);
+    t.strictSame(from50, seqs.slice(50), `iteration ${again}`);
+  }
+});
+
+t.test('an iteration of events says when the log was replaced meanwhile', async (t) => {
+  const page = (epoch: string, seq: number) => ({ items: [{ seq }], epoch, seq: 9, oldestSeq: 1, nextSince: seq });
+  const seen: number[] = [];
+  const read = async (): Promise<void> => {
+    for await (const { seq } of eventList((since) => Promise.resolve(page(since < 2 ? 'a' : 'b', since + 1) as unknown as EventPage), 0)) seen.push(seq);
+  };
+  await t.rejects(read(), { code: 'protocol', message: /^The events after position 2 are gone: read all data again/ });
+  t.strictSame(seen, [1, 2]);
 });
 
 t.test('a file is uploaded for a user, and attached to a comment', async (t) => {

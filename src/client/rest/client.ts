@@ -1,6 +1,5 @@
 import type { Attachment } from '../../model/attachment.ts';
 import type { Comment, CommentCreate, CommentPatch } from '../../model/comment.ts';
-import type { StreamEvent } from '../../model/frames.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import type { ModerationItem, RejectionInput, Report, ReportCreate } from '../../model/moderation.ts';
 import type { Notification, NotificationKind, NotificationSettings, SubscriptionAction, SubscriptionState } from '../../model/notification.ts';
@@ -10,6 +9,7 @@ import type { ReadRoom, Room } from '../../model/room.ts';
 import type { Thread, ThreadCreate, ThreadPatch } from '../../model/thread.ts';
 import type { User, UserPut, UserSummary } from '../../model/user.ts';
 import { CollabError } from '../errors.ts';
+import { eventList, type EventList } from './event-pages.ts';
 import { pages, type PageOptions } from './pages.ts';
 import { type Call, type CallOptions, type ClientOptions, Transport } from './transport.ts';
 
@@ -39,6 +39,8 @@ export type NotificationSettingsChange = Readonly<Record<string, { readonly [Kin
 type Decided = Promise<{ readonly id: string; readonly state: 'approved' | 'rejected' }>;
 type Deleted = Promise<{ readonly deleted: true }>;
 type ListOptions = PageOptions & CallOptions;
+/** `userId` is the user who deletes it, for events; the backend itself if absent. */
+type DeleteOptions = CallOptions & { readonly userId?: string };
 
 /** The claims of a new token; see `POST /users/:userId/tokens`. */
 export interface TokenRequest {
@@ -105,7 +107,7 @@ export class CollabClient {
     create: (roomId: string, thread: ThreadCreate, options?: CallOptions): Promise<ThreadWithComments> => this.#one('thread', 'POST', at`/rooms/${roomId}/threads`, { body: thread, options }),
     get: (threadId: string, options?: CallOptions): Promise<{ readonly thread: Thread; readonly comments: readonly Comment[] }> => this.#call('GET', at`/threads/${threadId}`, { options }),
     update: (threadId: string, change: ThreadPatch, options?: CallOptions): Promise<{ readonly threadId: string; readonly resolved: boolean }> => this.#call('PATCH', at`/threads/${threadId}`, { body: change, options }),
-    delete: (threadId: string, options?: CallOptions): Deleted => this.#call('DELETE', at`/threads/${threadId}`, { options }),
+    delete: (threadId: string, { userId, ...options }: DeleteOptions = {}): Deleted => this.#call('DELETE', at`/threads/${threadId}`, { query: { userId }, options }),
     /** Changes what the thread notifies a user of. */
     setSubscription: (threadId: string, choice: { readonly userId: string; readonly action: SubscriptionAction }, options?: CallOptions): Promise<Subscription> =>
       this.#call('POST', at`/threads/${threadId}/subscription`, { body: choice, options }),
@@ -116,14 +118,14 @@ export class CollabClient {
     create: (threadId: string, comment: CommentCreate, options?: CallOptions): Promise<Comment> => this.#one('comment', 'POST', at`/threads/${threadId}/comments`, { body: comment, options }),
     get: (commentId: string, options?: CallOptions): Promise<Comment> => this.#one('comment', 'GET', at`/comments/${commentId}`, { options }),
     update: (commentId: string, change: CommentPatch, options?: CallOptions): Promise<Comment> => this.#one('comment', 'PATCH', at`/comments/${commentId}`, { body: change, options }),
-    delete: (commentId: string, options?: CallOptions): Deleted => this.#call('DELETE', at`/comments/${commentId}`, { options }),
+    delete: (commentId: string, { userId, ...options }: DeleteOptions = {}): Deleted => this.#call('DELETE', at`/comments/${commentId}`, { query: { userId }, options }),
     /** Reports it to the moderators, for a user or for the key itself. A second report by the same user returns the first one. */
     report: (commentId: string, report: ReportCreate, options?: CallOptions): Promise<Report> => this.#one('report', 'POST', at`/comments/${commentId}/report`, { body: report, options }),
   };
 
   readonly reactions = {
     add: (commentId: string, reaction: ReactionCreate, options?: CallOptions): Promise<Reaction> => this.#one('reaction', 'POST', at`/comments/${commentId}/reactions`, { body: reaction, options }),
-    remove: (reactionId: string, options?: CallOptions): Deleted => this.#call('DELETE', at`/reactions/${reactionId}`, { options }),
+    remove: (reactionId: string, { userId, ...options }: DeleteOptions = {}): Deleted => this.#call('DELETE', at`/reactions/${reactionId}`, { query: { userId }, options }),
   };
 
   readonly users = {
@@ -168,9 +170,9 @@ export class CollabClient {
   };
 
   readonly events = {
-    /** The stored events after a position, up to the newest. */
-    list: (options: CallOptions & { readonly since?: number; readonly limit?: number } = {}): Promise<{ readonly items: readonly StreamEvent[]; readonly epoch: string; readonly seq: number; readonly oldestSeq: number }> =>
-      this.#call('GET', '/events', { query: { since: options.since ?? 0, limit: options.limit }, options }),
+    /** The stored events after a position (0 if absent): a page of 100, or `limit`, when awaited, all up to the newest when iterated. */
+    list: ({ since = 0, limit, ...options }: CallOptions & { readonly since?: number; readonly limit?: number } = {}): EventList =>
+      eventList((at) => this.#call('GET', '/events', { query: { since: at, limit }, options }), since),
   };
 
   /**
