@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { verifyChain } from '../../src/domain/audit/verify.ts';
-import { sweepDecided } from '../../src/domain/moderation/sweep.ts';
+import { sweepItems } from '../../src/domain/moderation/sweep.ts';
 import { moderationIndexOf, moderationOf, reportsOf } from '../../src/domain/records/partitions.ts';
 import { apiRoutes } from '../../src/http/api/routes.ts';
 import type { Comment } from '../../src/model/comment.ts';
@@ -208,7 +208,7 @@ t.test('rejecting tells the author why, and removes the files', async (t) => {
   t.strictSame((await commentsOf(tenant, thread.id)).length, 2);
   t.match(await queueOf(tenant, 'decided'), [{ id: item.id, decidedBy: { kind: 'key' } }]);
   service.clock.advance(31 * DAY_MS);
-  t.equal(await sweepDecided(service.ctx, tenant.environment.id), 1);
+  t.equal(await sweepItems(service.ctx, tenant.environment.id), 1);
   t.strictSame([await own(), await queueOf(tenant, 'decided')], [[], []], 'for 30 days');
   t.strictSame(await service.ctx.store.range(moderationIndexOf(tenant.environment.id)), [], 'nothing is left');
 });
@@ -385,7 +385,20 @@ t.test('an edit after a dismissal opens the way to another report, and the item 
   done(200, await tenant.request('DELETE', '/users/ann'));
   t.strictSame(await queueOf(tenant, 'reported'), [], 'an erasure removes what its author had deleted');
   service.clock.advance(31 * DAY_MS);
-  await sweepDecided(service.ctx, tenant.environment.id);
+  await sweepItems(service.ctx, tenant.environment.id);
   done(200, await tenant.request('DELETE', '/rooms/room'));
   t.strictSame([await service.ctx.store.range(moderationIndexOf(tenant.environment.id)), await service.ctx.store.range(reportsOf(tenant.environment.id))], [[], []], 'nothing is left');
+});
+
+t.test('the report of a comment that was deleted waits 30 days for a moderator', async (t) => {
+  const { service, tenant } = await start(t);
+  const thread = await addThread(tenant, 'room', { userId: 'ann', body: 'stays' });
+  const { id: gone } = await addComment(tenant, thread.id, { userId: 'ann', body: 'goes' });
+  for (const id of [gone, thread.comments[0]?.id]) done(201, await tenant.request('POST', `/comments/${id}/report`, { body: { userId: 'bob', reason: 'abuse' } }));
+  done(200, await tenant.request('DELETE', `/comments/${gone}`));
+  const texts = async () => (await queueOf(tenant, 'reported')).map(({ comment }) => comment?.body);
+  service.clock.advance(30 * DAY_MS - 1000);
+  t.strictSame([await sweepItems(service.ctx, tenant.environment.id), (await texts()).toSorted((a = '', b = '') => a.localeCompare(b))], [0, ['goes', 'stays']]);
+  service.clock.advance(DAY_MS);
+  t.strictSame([await sweepItems(service.ctx, tenant.environment.id), await texts()], [1, ['stays']], 'a report of what can be seen waits on');
 });

@@ -4,7 +4,7 @@ import { sweepAdminSessions } from '../../domain/admins/admin-sessions.ts';
 import { listEnvironments } from '../../domain/environments/environments.ts';
 import { STAGED_MS, sweepUnlinked } from '../../domain/files/file-sweep.ts';
 import { sweepAdminIdempotency, sweepIdempotency } from '../../domain/idempotency.ts';
-import { sweepDecided } from '../../domain/moderation/sweep.ts';
+import { sweepItems } from '../../domain/moderation/sweep.ts';
 import { sweepUnfinishedWork } from '../../domain/environments/unfinished-work.ts';
 import { sweepDeadJobs } from '../../domain/plugins/job-attempts.ts';
 import { sweepPresence } from '../../domain/rooms/presence.ts';
@@ -91,7 +91,7 @@ export function storeSweeps(ctx: Context, { events }: Pick<Config, 'events'>, co
       name: 'decided moderation items',
       everyMs: HOUR,
       run: async () => {
-        for (const { id } of await listEnvironments(ctx)) await sweepDecided(ctx, id);
+        for (const { id } of await listEnvironments(ctx)) await sweepItems(ctx, id);
       },
     },
     {
