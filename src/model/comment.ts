@@ -2,7 +2,7 @@ import * as Type from 'typebox';
 import type { Static } from 'typebox';
 import { type Attachment, attachmentIds } from './attachment.ts';
 import type { Reaction } from './reaction.ts';
-import { ClientIdSchema } from './thread.ts';
+import { ActsForSchema, ClientIdSchema } from './thread.ts';
 import { type Metadata, MetadataSchema } from './metadata.ts';
 
 /** A comment, stored and sent in this form. */
@@ -36,7 +36,8 @@ export type CommentCreate = Static<typeof CommentCreateSchema>;
 
 /** The body of an edit-comment request. */
 export const CommentPatchSchema = Type.Object({
-  body: Type.String({ description: 'The new text, 1 to 10 000 characters; may be empty with an attachment.' }),
+  userId: ActsForSchema,
+  body: Type.Optional(Type.String({ description: 'The new text, 1 to 10 000 characters; may be empty with an attachment. Required, unless `metadata` alone is changed.' })),
   mentions: Type.Optional(Type.Array(Type.String(), { description: 'Replaces the mentions; absent leaves them.' })),
   attachmentIds: attachmentIds('Replaces the attachments; absent leaves them, files left out are removed.'),
   metadata: Type.Optional(MetadataSchema),

@@ -99,6 +99,9 @@ export const ClientIdSchema = Type.String({
   description: 'An id chosen by the client: 8 to 64 of A–Z a–z 0–9 _ -.',
 });
 
+/** The user for whom a backend changes something, in the body of its request. */
+export const ActsForSchema = Type.Optional(Type.String({ description: 'The user who makes the change, for events and `resolvedBy`; must be a known user. Without it, the backend itself.' }));
+
 /** The body of a create-thread request. */
 export const ThreadCreateSchema = Type.Object({
   id: Type.Optional(ClientIdSchema),
@@ -113,6 +116,7 @@ export type ThreadCreate = Static<typeof ThreadCreateSchema>;
 
 /** The body of a change-thread request. */
 export const ThreadPatchSchema = Type.Object({
+  userId: ActsForSchema,
   resolved: Type.Optional(Type.Boolean({ description: 'true resolves the thread, false reopens it. Required unless there is metadata or position.' })),
   metadata: Type.Optional(MetadataSchema),
   position: Type.Optional(PositionSchema),

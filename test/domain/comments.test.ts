@@ -96,6 +96,21 @@ await t.test('an edit sets editedAt and keeps mentions that are absent', async (
   await t.rejects(editComment(world.ctx, world.backend, 'cm_unknown', { body: 'x' }), { code: 'comment_not_found', message: 'Comment not found' });
 });
 
+await t.test('a change of the metadata alone needs no text and is no edit', async (t) => {
+  const world = await createWorld(t);
+  const { ctx, backend } = world;
+  const { threadId } = await startThread(world);
+  const comment = await addComment(world, threadId, { mentions: ['bob'], metadata: { a: 1 } });
+  world.clock.advance(5);
+  const patch = async (input: unknown): Promise<Comment> => (JSON.parse(await editComment(ctx, backend, comment.id, input)) as { comment: Comment }).comment;
+  t.strictSame(await patch({ metadata: { b: 2 } }), { ...comment, metadata: { b: 2 } });
+  t.match((await world.events()).at(-1), { type: 'comment.updated', data: { metadata: { b: 2 }, editedAt: null } });
+  const edited = await patch({ body: 'new' });
+  world.clock.advance(5);
+  t.strictSame(await patch({ metadata: {} }), { ...edited, metadata: {} }, 'nor does it move the time of an earlier edit');
+  for (const fields of [{ mentions: [] }, { metadata: {}, mentions: [] }, { metadata: {}, attachmentIds: [] }, { metadata: null }]) await t.rejects(patch(fields), { code: 'invalid_request', message: 'body is required' });
+});
+
 await t.test('deleting the last comment deletes the thread, with events for both', async (t) => {
   const world = await createWorld(t);
   const { threadId, commentId } = await startThread(world);

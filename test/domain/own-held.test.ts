@@ -171,6 +171,28 @@ t.test('an edit leaves what it does not name as its author last wrote it', async
   t.strictSame(items, []);
 });
 
+t.test('a change of the metadata alone edits no held text, and takes none out of the queue', async (t) => {
+  const stage = await createStage(t);
+  const { ctx, readers, world } = stage;
+  const { threadId, commentId } = await startThread(world);
+  await editComment(ctx, readers.ann, commentId, { body: HELD_TEXT });
+  await editComment(ctx, readers.backend, commentId, { metadata: { tag: 1 } });
+  t.match(await threadOf(stage, readers.bob, threadId), { comments: [{ body: 'first', metadata: { tag: 1 }, editedAt: null }] });
+  t.match((await queue(stage)).map(({ comment }) => comment), [{ body: HELD_TEXT, metadata: { tag: 1 } }], 'the held edit stays, with what is published meanwhile');
+  t.match(commentIn(await editComment(ctx, readers.ann, commentId, { metadata: { tag: 2 } })), { body: HELD_TEXT, status: 'held' }, 'its author changes the text that they see');
+  await approveItem(ctx, readers.backend, (await queue(stage))[0]?.id ?? '', null);
+  t.match(await threadOf(stage, readers.bob, threadId), { comments: [{ body: HELD_TEXT, metadata: { tag: 2 }, editedAt: String }] });
+
+  const second = commentIn((await createComment(ctx, readers.ann, threadId, { body: HELD_TEXT }, null)).body);
+  t.strictSame(commentIn(await editComment(ctx, readers.ann, second.id, { metadata: { tag: 3 } })), { ...second, metadata: { tag: 3 } });
+
+  const holdAll = { ...ctx, filters: { ...holdingFilters, run: () => Promise.resolve({ outcome: 'hold', plugin: 'p', reason: 'r', fields: {} } as const) } };
+  const { threadId: other, commentId: plain } = await startThread(world);
+  t.match(commentIn(await editComment(holdAll, readers.ann, plain, { metadata: { tag: 4 } })), { editedAt: null, status: 'held' });
+  await approveItem(ctx, readers.backend, (await queue(stage)).find((item) => item.commentId === plain)?.id ?? '', null);
+  t.match(await threadOf(stage, readers.bob, other), { comments: [{ body: 'first', metadata: { tag: 4 }, editedAt: null }] });
+});
+
 t.test('reads of users without held content read nothing of the queue per request', async (t) => {
   const stage = await createStage(t);
   const { ctx, readers, world } = stage;

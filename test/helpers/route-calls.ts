@@ -50,6 +50,7 @@ interface Setup {
 const setups: Readonly<Record<string, Setup>> = {
   'files.upload': { body: () => onePixel, headers: { 'Content-Type': 'multipart/form-data; boundary=edge' } },
   'threads.update': { body: () => ({ resolved: true }) },
+  'comments.update': { body: () => ({ body: 'sample' }) },
   // There, nobody has used the room yet.
   'rooms.get': { foreign: 200 },
   'notifications.read': { body: () => ({ all: true }) },

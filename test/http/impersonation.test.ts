@@ -77,6 +77,49 @@ t.test('the scope and the rooms of the key apply', async (t) => {
   t.equal(await fetchFor(json.url, '?userId=ann', reader), 200);
 });
 
+t.test('a backend may name the user for whom it resolves, edits and deletes', async (t) => {
+  const { thread } = done<{ thread: CreatedThread }>(201, await tenant.request('POST', '/rooms/acts/threads', { body: { userId: 'ann', body: 'Hi' } }));
+  const commentId = thread.comments[0]?.id ?? '';
+  const reaction = done<{ reaction: { id: string } }>(201, await tenant.request('POST', `/comments/${commentId}/reactions`, { body: { userId: 'ann', emoji: '👍' } })).reaction;
+  const resolvedBy = async () => done<{ thread: { resolvedBy: string | null } }>(200, await tenant.request('GET', `/threads/${thread.id}`)).thread.resolvedBy;
+  done(200, await tenant.request('PATCH', `/threads/${thread.id}`, { body: { resolved: true } }));
+  t.equal(await resolvedBy(), null);
+  done(200, await tenant.request('PATCH', `/threads/${thread.id}`, { body: { resolved: false, userId: 'bob' } }));
+  done(200, await tenant.request('PATCH', `/threads/${thread.id}`, { body: { resolved: true, userId: 'bob' } }));
+  t.equal(await resolvedBy(), 'bob');
+  const edited = done<{ comment: object }>(200, await tenant.request('PATCH', `/comments/${commentId}`, { body: { body: 'Hello', userId: 'bob' } }));
+  t.match(edited.comment, { userId: 'ann', body: 'Hello' }, 'the author stays');
+  done(200, await tenant.request('DELETE', `/reactions/${reaction.id}?userId=bob`));
+  t.match(await tenant.request('PATCH', `/threads/${thread.id}`, { body: { resolved: true, userId: 'eve' } }), { status: 400, json: { error: /^Unknown user: eve\./ } });
+  for (const path of [`/threads/${thread.id}`, `/comments/${commentId}`]) {
+    t.match(await tenant.request('DELETE', `${path}?userId=`), { status: 400, json: { error: /^userId must be 1 to 128 characters/ } });
+    t.match(await tenant.request('DELETE', `${path}?userId=eve`), { status: 400 });
+  }
+  done(200, await tenant.request('DELETE', `/comments/${commentId}?userId=bob`));
+  const { items } = done<{ items: { type: string; roomId: string; actor: object }[] }>(200, await tenant.request('GET', '/events?limit=1000'));
+  const actors = items.filter(({ roomId }) => roomId === 'acts').map(({ type, actor }) => [type, actor]);
+  const by = (userId: string | null) => ({ userId, via: 'rest' });
+  t.strictSame(actors, [
+    ['thread.created', by('ann')],
+    ['reaction.created', by('ann')],
+    ['thread.resolved', by(null)],
+    ['thread.reopened', by('bob')],
+    ['thread.resolved', by('bob')],
+    ['comment.updated', by('bob')],
+    ['reaction.deleted', by('bob')],
+    ['comment.deleted', by('bob')],
+    ['thread.deleted', by('bob')],
+  ]);
+});
+
+t.test('a user acts for nobody else', async (t) => {
+  const bob = await tenant.join({ userId: 'bob' });
+  const { thread } = done<{ thread: CreatedThread }>(201, await tenant.request('POST', '/rooms/own/threads', { body: { userId: 'bob', body: 'Hi' } }));
+  for (const userId of ['ann', 5]) t.equal((await bob.request('thread.update', { threadId: thread.id, resolved: userId === 'ann', userId })).type, 'ok');
+  t.equal((await bob.request('thread.update', { threadId: thread.id, resolved: true, userId: 'ann' })).type, 'ok');
+  t.match(done(200, await tenant.request('GET', `/threads/${thread.id}`)), { thread: { resolvedBy: 'bob' } });
+});
+
 t.test('the quotas of the user count', async (t) => {
   const small = await service.tenant('small', { quotas: { userUploadMb: 1 } });
   await addUser(small, 'ann');

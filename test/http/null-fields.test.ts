@@ -73,6 +73,7 @@ const extras: Readonly<Record<string, (seeds: Seeds) => object>> = {
   'presence.update': () => ({ state: { page: 1 } }),
   'users.lookup': ({ userId }) => ({ ids: [userId] }),
   'thread.update': () => ({ resolved: true }),
+  'comment.update': () => ({ body: 'sample' }),
   'notifications.read': () => ({ all: true }),
 };
 

@@ -92,9 +92,9 @@ export function userKey(environmentId: string, userId: string): string {
   return `${environmentId}/u/${userId}`;
 }
 
-/** The user id that an event names as its actor; null for a backend. */
+/** The user id that an event names as its actor; null for a backend that names nobody for whom it acts. */
 export function actorUserId(actor: Actor): string | null {
-  return actor.kind === 'user' ? actor.userId : null;
+  return actor.kind === 'user' ? actor.userId : (actor.actsFor ?? null);
 }
 
 function requireMember(role: 'viewer' | 'member' | 'moderator'): void {

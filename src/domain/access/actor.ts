@@ -10,6 +10,8 @@ export interface BackendActor {
   readonly keyId: string;
   readonly scope: KeyScope;
   readonly rooms: RoomScope;
+  /** The user for whom it acts, if the request names one: what it changes is theirs in events, with the rights of the key. */
+  readonly actsFor?: string;
   readonly via: Via;
 }
 

@@ -93,7 +93,7 @@ export async function filterChange(filters: Filters, { actor, roomId, before: { 
   const before: DraftComment = { userId, body, mentions, metadata, attachmentIds: attachments.map(({ id }) => id) };
   const comment: DraftComment = {
     userId,
-    body: patch.body,
+    body: patch.body ?? body,
     mentions: patch.mentions ?? before.mentions,
     metadata: patch.metadata ?? before.metadata,
     attachmentIds: patch.attachmentIds ?? before.attachmentIds,

@@ -1,5 +1,6 @@
+import * as Type from 'typebox';
 import { DELETED } from '../deleted.ts';
-import { CollabError } from '../../model/errors.ts';
+import { CollabError, invalidField } from '../../model/errors.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { KeyedLock } from '../../lib/concurrency/keyed-lock.ts';
 import { type Comment, type CommentPatch, CommentPatchSchema } from '../../model/comment.ts';
@@ -13,6 +14,7 @@ import { checkBody, checkMentions, checkMetadata } from '../input/bounds.ts';
 import { commentOf, parseCommentDraft } from './comment-draft.ts';
 import { insertComment, replaceComment, updateThreadStats } from './comment-writing.ts';
 import { filterEdit, filterNewComment } from './comment-filters.ts';
+import { isMetadataOnly, patchComment } from './comment-patch.ts';
 import { type CommentLocation, findLocation, deleteLocation, newLocation } from './comment-location.ts';
 import type { Actor } from '../access/actor.ts';
 import type { Context } from '../context.ts';
@@ -23,7 +25,7 @@ import { type Filters, hasFilters, isUnfilteredFirstPage, type ListQuery, type P
 import { readPage } from '../lists/paging.ts';
 import { COMMENT_PREFIX, DELETIONS_KEY, STATS_KEY, THREAD_KEY } from '../records/partitions.ts';
 import { requireFreeCommentId } from '../moderation/free-ids.ts';
-import { editHeld, findOwnHeld, onHeldEdit, replaceHeldEdit, withdrawHeld } from '../moderation/held-edit.ts';
+import { editHeld, findOwnHeld, onHeldEdit, replaceHeldEdit, setHeldMetadata, withdrawHeld } from '../moderation/held-edit.ts';
 import { holdWrite } from '../moderation/held-write.ts';
 import { recordModeration } from '../moderation/record-moderation.ts';
 import { removeItemsAbout } from '../moderation/queue.ts';
@@ -32,10 +34,12 @@ import { removeThread, threadLocks } from './thread-removal.ts';
 import { nextTimeInThread } from './thread-time.ts';
 import { parseThread, requireThreadAccess, threadNotFound, threadPartition } from './thread-view.ts';
 import { countUsage } from '../quotas/usage.ts';
+import { actingFor } from '../users/impersonate.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
-const commentPatch = new InputSchema(CommentPatchSchema);
+const patchByBackend = new InputSchema(CommentPatchSchema);
+const patchByUser = new InputSchema(Type.Omit(CommentPatchSchema, ['userId']));
 /** Serialises the changes of a comment within this process, which would otherwise conflict. Keyed by `<environmentId> <commentId>`. */
 export const commentLocks = new KeyedLock();
 
@@ -98,29 +102,31 @@ export async function createComment(ctx: Context, actor: Actor, threadId: string
 }
 
 /**
- * Changes the text of a comment, and its mentions, attachments and metadata if given, and returns `{"comment":…}`.
- * `input` is the parsed JSON body. Filters may change or hold it. The author and backends may edit a held comment too, which
- * stays held. Throws `forbidden`, `invalid_request`, `comment_not_found`, `unknown_attachment`, `attachment_linked`,
+ * Changes the text of a comment, and its mentions, attachments and metadata if given, or its metadata alone, which does not
+ * count as an edit, and returns `{"comment":…}`. `input` is the parsed JSON body, in which a backend may name the user for whom
+ * it does so. Filters may change or hold it. The author and backends may edit a held comment too, which stays held. Throws
+ * `forbidden`, `invalid_request`, `unknown_user`, `comment_not_found`, `unknown_attachment`, `attachment_linked`,
  * `content_rejected`.
  */
-export async function editComment(ctx: Context, actor: Actor, commentId: string, input: unknown): Promise<string> {
-  requireChange(actor);
-  const held = await findOwnHeld(ctx.store, actor, commentId);
-  if (held === undefined) await requireCommentAccess(ctx, actor, commentId);
-  const limits = limitsOf(actor.environment);
-  const given = validate(commentPatch, input);
+export async function editComment(ctx: Context, caller: Actor, commentId: string, input: unknown): Promise<string> {
+  requireChange(caller);
+  const own = await findOwnHeld(ctx.store, caller, commentId);
+  if (own === undefined) await requireCommentAccess(ctx, caller, commentId);
+  const limits = limitsOf(caller.environment);
+  const { userId, ...given } = readPatch(caller, input);
+  const actor = await actingFor(ctx, caller, userId);
   const attachmentIds = given.attachmentIds === undefined ? undefined : checkAttachmentIds(given.attachmentIds, limits);
   // Unless the attachments are given too, an empty text can be judged only once the comment is read: assume that it has one.
-  checkBody(given.body, limits, attachmentIds === undefined ? 1 : attachmentIds.length);
+  if (given.body !== undefined) checkBody(given.body, limits, attachmentIds === undefined ? 1 : attachmentIds.length);
   const mentions = given.mentions === undefined ? undefined : checkMentions(given.mentions, limits);
   if (given.metadata !== undefined) checkMetadata(given.metadata, limits);
   const valid: CommentPatch = { ...given, ...(mentions === undefined ? {} : { mentions: [...mentions] }), ...(attachmentIds === undefined ? {} : { attachmentIds: [...attachmentIds] }) };
-  const heldText = held === undefined ? undefined : await editHeld(ctx, actor, held, valid, limits);
+  const heldText = own === undefined ? undefined : await editHeld(ctx, actor, own, valid, limits);
   if (heldText !== undefined) return heldText;
   const checked = await onHeldEdit(ctx.store, actor, commentId, valid);
   const filters = filtersFor(ctx, actor, 'comment.update');
-  const { patch, held: toHold } = filters === undefined ? { patch: checked, held: null } : await filterEdit(ctx, filters, { actor, commentId, patch: checked, limits });
-  if (toHold !== null) return (await holdWrite(ctx, actor, { kind: 'comment.update', roomId: toHold.roomId, threadId: toHold.threadId, commentId, patch }, toHold.hold, null)).body;
+  const { patch, held } = filters === undefined ? { patch: checked, held: null } : await filterEdit(ctx, filters, { actor, commentId, patch: checked, limits });
+  if (held !== null) return (await holdWrite(ctx, actor, { kind: 'comment.update', roomId: held.roomId, threadId: held.threadId, commentId, patch }, held.hold, null)).body;
   const environmentId = actor.environment.id;
   return commentLocks.run(`${environmentId} ${commentId}`, () =>
     ctx.store.transact(async (tx) => {
@@ -129,20 +135,21 @@ export async function editComment(ctx: Context, actor: Actor, commentId: string,
       requireAuthor(actor, comment.userId, 'comment');
       const now = await nextTimeInThread(ctx, partition);
       const linked = await withAttachments(tx, actor, comment, checked.attachmentIds);
-      checkBody(patch.body, limits, linked.attachments.length);
-      const edited: Comment = {
-        ...linked,
-        body: patch.body,
-        mentions: patch.mentions ?? comment.mentions,
-        metadata: patch.metadata ?? comment.metadata,
-        editedAt: timestamp(now),
-      };
-      await replaceHeldEdit(tx, actor, commentId, edited.attachments.map(({ id }) => id), now);
+      const edited = patchComment(linked, patch, timestamp(now), limits);
+      if (isMetadataOnly(patch)) await setHeldMetadata(tx, environmentId, commentId, edited.metadata);
+      else await replaceHeldEdit(tx, actor, commentId, edited.attachments.map(({ id }) => id), now);
       await recordModeration(ctx, tx, actor, comment.userId, { action: 'comment.update', target: { kind: 'comment', id: commentId } });
       const text = replaceComment(tx, actor, { location: { partition, key }, roomId: thread.roomId, comment: edited, now });
       return `{"comment":${text}}`;
     }),
   );
+}
+
+/** The valid body of an edit. Throws `invalid_request`, also for one that changes more than metadata and has no text. */
+function readPatch(actor: Actor, input: unknown): CommentPatch {
+  const patch: CommentPatch = actor.kind === 'user' ? validate(patchByUser, input) : validate(patchByBackend, input);
+  if (patch.body === undefined && (patch.metadata === undefined || !isMetadataOnly(patch))) throw invalidField('body', 'is required, unless metadata alone is given (null counts as absent)');
+  return patch;
 }
 
 /**

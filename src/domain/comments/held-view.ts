@@ -21,7 +21,7 @@ interface RoomAnswer {
 
 /** The answer to a read of a thread that is held itself, for its author. */
 export function heldThreadText(item: ModerationItem): string {
-  return JSON.stringify({ thread: heldThreadView(item), comments: commentsOf(item) });
+  return JSON.stringify({ thread: item.thread === null ? null : heldThreadView(item.thread), comments: commentsOf(item) });
 }
 
 /** The answer to a read of a thread, with the held comments and edits of its reader; as it was if that is longer than `maxChars`. */
@@ -38,8 +38,8 @@ export function roomTextWithHeld(text: string, held: readonly ModerationItem[], 
   const answer = JSON.parse(text) as RoomAnswer;
   const threads: ListedThread[] = answer.threads.map((thread) => (thread.comments === undefined ? thread : { ...thread, comments: withHeldComments(thread.comments, held.filter(({ threadId }) => threadId === thread.id)) }));
   for (const item of addThreads ? held : []) {
-    const thread = heldThreadView(item);
-    if (thread === null || threads.some(({ id }) => id === thread.id)) continue;
+    if (item.thread === null || threads.some(({ id }) => id === item.threadId)) continue;
+    const thread = heldThreadView(item.thread);
     const older = threads.findIndex(({ createdAt }) => createdAt < thread.createdAt);
     threads.splice(older < 0 ? threads.length : older, 0, includeComments ? { ...thread, comments: commentsOf(item) } : thread);
   }

@@ -8,7 +8,7 @@ import { limitsOf } from '../../model/environments/environment.ts';
 import type { EventType } from '../../model/event.ts';
 import type { Limits } from '../../model/environments/limits.ts';
 import type { Metadata } from '../../model/metadata.ts';
-import { parseThreadStats, type Position, presentThread, ThreadCreateSchema, ThreadPatchSchema, type ThreadRecord } from '../../model/thread.ts';
+import { parseThreadStats, type Position, presentThread, ThreadCreateSchema, type ThreadPatch, ThreadPatchSchema, type ThreadRecord } from '../../model/thread.ts';
 import { actorUserId, requireAuthor, requireChange, requireRead, requireRoomAccess, requireWrite } from '../access/access.ts';
 import { withAttachments } from '../files/attachments.ts';
 import { checkRoomId, checkMetadata, checkPosition } from '../input/bounds.ts';
@@ -35,11 +35,13 @@ import { removeThread, threadLocks } from './thread-removal.ts';
 import { nextTimeInThread, timeAfter } from './thread-time.ts';
 import { threadList } from './thread-list.ts';
 import { commentsText, parseThread, requireThreadAccess, threadPartition, threadView } from './thread-view.ts';
+import { actingFor } from '../users/impersonate.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 
 const createByBackend = new InputSchema(ThreadCreateSchema);
 const createByUser = new InputSchema(Type.Omit(ThreadCreateSchema, ['userId']));
-const threadPatch = new InputSchema(ThreadPatchSchema);
+const patchByBackend = new InputSchema(ThreadPatchSchema);
+const patchByUser = new InputSchema(Type.Omit(ThreadPatchSchema, ['userId']));
 
 /**
  * Creates a thread with its first comment, and its room if necessary, and returns `{"thread":…}`. `input` is the parsed JSON
@@ -115,19 +117,19 @@ export async function getThread(ctx: Context, actor: Actor, threadId: string, bo
 
 /**
  * Resolves or reopens a thread, replaces its metadata or its position, and returns `{"threadId":…,"resolved":…}`. `input` is the
- * parsed JSON body. A field that has the wanted value already is not changed. Throws `forbidden`, `invalid_request`,
- * `thread_not_found`, `content_rejected`.
+ * parsed JSON body, in which a backend may name the user for whom it does so. A field that has the wanted value already is not
+ * changed. Throws `forbidden`, `invalid_request`, `unknown_user`, `thread_not_found`, `content_rejected`.
  */
 export async function patchThread(ctx: Context, actor: Actor, threadId: string, input: unknown): Promise<string> {
   requireChange(actor);
   await requireThreadAccess(ctx, actor, threadId);
-  const { resolved, metadata, position: wanted } = validate(threadPatch, input);
+  const { userId, resolved, metadata, position: wanted }: ThreadPatch = actor.kind === 'user' ? validate(patchByUser, input) : validate(patchByBackend, input);
   // A pin is no content: every member may move it, and no moderation needs to.
   if (wanted !== undefined) requireWrite(actor, undefined, 'setting position');
   if (resolved === undefined && metadata === undefined && wanted === undefined) throw new CollabError('invalid_request', 'resolved is required, unless metadata or position is given (null counts as absent)');
   if (metadata !== undefined) checkMetadata(metadata, limitsOf(actor.environment));
   const position = wanted === undefined ? undefined : checkPosition(wanted, limitsOf(actor.environment));
-  return changeThread(ctx, actor, threadId, { resolved, metadata, position });
+  return changeThread(ctx, await actingFor(ctx, actor, userId), threadId, { resolved, metadata, position });
 }
 
 /**

@@ -9,19 +9,19 @@ import { requireModerator } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import { auditActorOf, appendAuditRecord } from '../audit/audit.ts';
 import { findLocation, newLocation } from '../comments/comment-location.ts';
+import { patchComment, patchTo } from '../comments/comment-patch.ts';
 import { insertComment, insertThread, replaceComment, threadExists } from '../comments/comment-writing.ts';
 import { removeComment } from '../comments/comments.ts';
 import { nextTimeInRoom, nextTimeInThread } from '../comments/thread-time.ts';
 import { parseThread } from '../comments/thread-view.ts';
 import type { Context } from '../context.ts';
 import { releaseAttachments, removeAttachments, removeHeldAttachments } from '../files/attachments.ts';
-import { checkBody } from '../input/bounds.ts';
 import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
 import { InputSchema, validate } from '../input/validate.ts';
 import { escapeId, roomRecordsOf, THREAD_KEY, threadRecordsOf, usersOf } from '../records/partitions.ts';
 import { requireItem } from './items.ts';
 import { emitApproved, emitRejected } from './notices.ts';
-import { readReports, replaceItem, reportedComment } from './queue.ts';
+import { readReports, replaceItem, publishedComment } from './queue.ts';
 
 const rejectionInput = new InputSchema(RejectionSchema);
 
@@ -66,7 +66,7 @@ export async function rejectItem(ctx: Context, actor: Actor, itemId: string, inp
     if (item.kind === 'report') {
       const keptReports = await readReports(tx, environmentId, rejected);
       // Its author may have deleted it.
-      if ((await reportedComment(tx, environmentId, item)) !== null) await removeComment(ctx, tx, actor, item.commentId, item.id);
+      if ((await publishedComment(tx, environmentId, item)) !== null) await removeComment(ctx, tx, actor, item.commentId, item.id);
       replaceItem(tx, environmentId, item, { ...rejected, comment: item.comment, keptReports });
     } else {
       await removeHeldAttachments(tx, environmentId, item.comment?.attachments ?? []);
@@ -117,11 +117,10 @@ async function publishEdit(ctx: Context, tx: Transaction, author: Actor, held: C
   const record = location === undefined ? undefined : await tx.get(location.partition, THREAD_KEY);
   if (location === undefined || text === undefined || record === undefined) throw new CollabError('comment_not_found', 'The comment was deleted. Reject the item');
   const current = JSON.parse(text) as Comment;
-  const { body, mentions, metadata, attachments } = held;
-  checkBody(body, limitsOf(author.environment), attachments.length);
+  const { attachments } = held;
   await removeAttachments(tx, environmentId, current.attachments.filter(({ id }) => !attachments.some((kept) => kept.id === id)));
   const now = await nextTimeInThread(ctx, location.partition);
-  const comment: Comment = { ...current, body, mentions, metadata, attachments, editedAt: timestamp(now) };
+  const comment = patchComment({ ...current, attachments }, patchTo(held, current), timestamp(now), limitsOf(author.environment));
   replaceComment(tx, author, { location, roomId: parseThread(record).roomId, comment, now });
 }
 

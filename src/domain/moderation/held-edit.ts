@@ -1,18 +1,18 @@
-import { isDeepStrictEqual } from 'node:util';
 import { timestamp } from '../../lib/clock.ts';
 import { newId } from '../../lib/ids.ts';
 import type { Comment, CommentPatch } from '../../model/comment.ts';
 import type { Limits } from '../../model/environments/limits.ts';
+import type { Metadata } from '../../model/metadata.ts';
 import type { ModerationItem } from '../../model/moderation.ts';
 import type { Reader, Transaction } from '../../ports/store.ts';
-import { actorUserId, requireChange } from '../access/access.ts';
+import { requireChange } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import { filterChange } from '../comments/comment-filters.ts';
+import { isSameContent, patchComment } from '../comments/comment-patch.ts';
 import { timeAfter } from '../comments/thread-time.ts';
 import type { Context } from '../context.ts';
 import { removeHeldAttachments, withHeldAttachments } from '../files/attachments.ts';
 import { filtersFor } from '../filtering.ts';
-import { checkBody } from '../input/bounds.ts';
 import { emitGone, emitHeld, heldView } from './notices.ts';
 import { deleteItem, findHeldThread, findOpenItem, removeItem, replaceItem } from './queue.ts';
 import { recordModeration } from './record-moderation.ts';
@@ -39,9 +39,8 @@ export async function editHeld(ctx: Context, actor: Actor, found: OwnHeld, patch
     if (own === undefined) return undefined;
     const { item, comment } = own;
     const linked = await withHeldAttachments(tx, actor, comment, filtered.attachmentIds);
-    checkBody(filtered.body, limits, linked.attachments.length);
     const now = timeAfter(ctx.clock, comment.createdAt, comment.editedAt ?? comment.createdAt);
-    const edited: Comment = { ...linked, body: filtered.body, mentions: filtered.mentions ?? comment.mentions, metadata: filtered.metadata ?? comment.metadata, editedAt: timestamp(now) };
+    const edited = patchComment(linked, filtered, timestamp(now), limits);
     if (isSameContent(edited, comment)) return render(comment);
     await removeHeldAttachments(tx, actor.environment.id, comment.attachments, edited.attachments.map(({ id }) => id));
     const replacement: ModerationItem = { ...item, ...hold, id: newId('mod_', now), comment: edited, createdAt: timestamp(now) };
@@ -74,18 +73,17 @@ export async function withdrawHeld(ctx: Context, actor: Actor, what: 'comment' |
  * leaves out stays as it is there. Anybody else changes what is published.
  */
 export async function onHeldEdit(reader: Pick<Reader, 'get'>, actor: Actor, commentId: string, patch: CommentPatch): Promise<CommentPatch> {
-  const userId = actorUserId(actor);
-  if (userId === null) return patch;
+  if (actor.kind === 'backend') return patch;
   const item = await findOpenItem(reader, actor.environment.id, 'edit', commentId);
-  if (item?.userId !== userId || item.comment === null) return patch;
-  const { mentions, metadata, attachments } = item.comment;
-  return { mentions: [...mentions], metadata, attachmentIds: attachments.map(({ id }) => id), ...patch };
+  if (item?.userId !== actor.userId || item.comment === null) return patch;
+  const { body, mentions, metadata, attachments } = item.comment;
+  return { body, mentions: [...mentions], metadata, attachmentIds: attachments.map(({ id }) => id), ...patch };
 }
 
-/** Whether two versions of a comment say the same. */
-export function isSameContent(one: Comment, other: Comment): boolean {
-  const contentOf = ({ body, mentions, metadata, attachments }: Comment): unknown[] => [body, mentions, metadata, attachments.map(({ id }) => id)];
-  return isDeepStrictEqual(contentOf(one), contentOf(other));
+/** Gives the held edit of a comment the metadata that are published meanwhile, if there is one: its approval would undo them. */
+export async function setHeldMetadata(tx: Transaction, environmentId: string, commentId: string, metadata: Metadata): Promise<void> {
+  const item = await findOpenItem(tx, environmentId, 'edit', commentId);
+  if (item !== undefined && item.comment !== null) replaceItem(tx, environmentId, item, { ...item, comment: { ...item.comment, metadata } });
 }
 
 /** Removes the held edit of a comment, if there is one, in the transaction in which a later edit is published. `kept` are the ids of files that this edit links. */

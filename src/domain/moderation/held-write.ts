@@ -4,12 +4,13 @@ import { newId } from '../../lib/ids.ts';
 import type { Comment, CommentPatch } from '../../model/comment.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
 import type { ModerationItem, ModerationKind } from '../../model/moderation.ts';
-import { presentThread, type ThreadRecord } from '../../model/thread.ts';
+import type { ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { requireAuthor, requireChange, requireWrite } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
 import { type CommentDraft, commentOf, type ThreadDraft } from '../comments/comment-draft.ts';
 import { findLocation, newCommentId } from '../comments/comment-location.ts';
+import { isSameContent, patchComment } from '../comments/comment-patch.ts';
 import { renderCreatedThread } from '../comments/comment-writing.ts';
 import { newThreadRecord } from '../comments/new-thread.ts';
 import { nextTimeInThread } from '../comments/thread-time.ts';
@@ -18,12 +19,11 @@ import type { Context } from '../context.ts';
 import { withHeldAttachments } from '../files/attachments.ts';
 import type { Hold } from '../filtering.ts';
 import { type Idempotency, type IdempotentResponse, withIdempotency } from '../idempotency.ts';
-import { checkBody } from '../input/bounds.ts';
 import { THREAD_KEY, threadRecordsOf } from '../records/partitions.ts';
 import { requireKnownAuthor } from '../users/users.ts';
 import { requireFreeCommentId } from './free-ids.ts';
-import { isSameContent, takeHeldEdit } from './held-edit.ts';
-import { emitGone, emitHeld, heldView } from './notices.ts';
+import { takeHeldEdit } from './held-edit.ts';
+import { emitGone, emitHeld, heldThreadView, heldView } from './notices.ts';
 import { findOpenItem, putItem } from './queue.ts';
 
 /** A validated write that a filter holds, with the changes of the filters before it. */
@@ -72,8 +72,7 @@ async function holdThread(ctx: Context, tx: Transaction, actor: Actor, { roomId,
   const item = newItem(actor, 'thread', { roomId, comment, thread, now }, hold);
   putItem(tx, actor.environment.id, item);
   emitHeld(tx, actor, item, heldView(comment), now, null);
-  const response = renderCreatedThread(presentThread(thread, { commentCount: 1, updatedAt: thread.updatedAt }), JSON.stringify(heldView(comment)));
-  return `${response.slice(0, -2)},"status":"held"}}`;
+  return renderCreatedThread(heldThreadView(thread), JSON.stringify(heldView(comment)));
 }
 
 /** Holds an edit in place of an earlier held one. What changes nothing is not held: it withdraws that one if it is the published text. */
@@ -88,8 +87,7 @@ async function holdEdit(ctx: Context, tx: Transaction, actor: Actor, { commentId
   requireAuthor(actor, current.userId, 'comment');
   const now = await nextTimeInThread(ctx, location.partition);
   const linked = await withHeldAttachments(tx, actor, current, patch.attachmentIds);
-  checkBody(patch.body, limitsOf(actor.environment), linked.attachments.length);
-  const edited: Comment = { ...linked, body: patch.body, mentions: patch.mentions ?? current.mentions, metadata: patch.metadata ?? current.metadata, editedAt: timestamp(now) };
+  const edited = patchComment(linked, patch, timestamp(now), limitsOf(actor.environment));
   const held = (await findOpenItem(tx, environmentId, 'edit', commentId))?.comment;
   if (held !== undefined && held !== null && isSameContent(edited, held)) return JSON.stringify(heldView(held, current));
   const earlier = await takeHeldEdit(tx, environmentId, commentId, edited.attachments.map(({ id }) => id));

@@ -1,5 +1,4 @@
 import { CollabError } from '../../model/errors.ts';
-import type { Comment } from '../../model/comment.ts';
 import { limitsOf } from '../../model/environments/environment.ts';
 import type { ModerationItem } from '../../model/moderation.ts';
 import { presentThread } from '../../model/thread.ts';
@@ -7,13 +6,12 @@ import { inScope } from '../../model/room.ts';
 import type { Reader } from '../../ports/store.ts';
 import { requireModerator, requireRead, requireRoomAccess } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
-import { findLocation } from '../comments/comment-location.ts';
 import type { Context } from '../context.ts';
 import { checkId } from '../input/bounds.ts';
 import type { ListQuery, Page } from '../lists/list-query.ts';
 import { readPage } from '../lists/paging.ts';
 import { moderationIndexOf, moderationOf } from '../records/partitions.ts';
-import { authorPrefix, findItem, readReports, reportedComment, statePrefix } from './queue.ts';
+import { authorPrefix, findItem, readReports, publishedComment, statePrefix } from './queue.ts';
 
 /**
  * A page of the moderation queue, oldest first by default: the items of the state in the query, `held` when absent. Throws
@@ -77,8 +75,8 @@ function renderForAuthor({ id, kind, state, roomId, threadId, commentId, comment
 /** An item as moderators see it, with its latest reports, and of a report the comment as it was reported and as it is now. */
 async function renderItem({ store }: Context, environmentId: string, item: ModerationItem): Promise<string> {
   const { id, kind, state, roomId, threadId, commentId, userId, plugin, reason, createdAt, decidedAt, decidedBy, rejection, thread } = item;
-  const current = kind === 'report' ? await reportedComment(store, environmentId, item) : null;
-  const before = kind === 'edit' ? await currentComment(store, environmentId, commentId) : null;
+  const current = kind === 'report' ? await publishedComment(store, environmentId, item) : null;
+  const before = kind === 'edit' ? await publishedComment(store, environmentId, item) : null;
   const reports = kind === 'report' ? await readReports(store, environmentId, item) : [];
   const view = {
     ...{ id, kind, state, roomId, threadId, commentId, userId, plugin, reason },
@@ -91,12 +89,6 @@ async function renderItem({ store }: Context, environmentId: string, item: Moder
     ...{ createdAt, decidedAt, decidedBy, rejection },
   };
   return JSON.stringify(view);
-}
-
-async function currentComment(store: Reader, environmentId: string, commentId: string): Promise<Comment | null> {
-  const location = await findLocation(store, environmentId, commentId);
-  const text = location === undefined ? undefined : await store.get(location.partition, location.key);
-  return text === undefined ? null : (JSON.parse(text) as Comment);
 }
 
 function isReachable({ rooms }: Actor, { roomId }: ModerationItem): boolean {

@@ -2,7 +2,7 @@ import { timestamp } from '../../lib/clock.ts';
 import type { Comment } from '../../model/comment.ts';
 import type { EventType } from '../../model/event.ts';
 import type { ContentApproved, ContentHeld, ContentRejected, ContentReported, ModerationItem, ModerationNotice, RejectionCause } from '../../model/moderation.ts';
-import { presentThread, type Thread } from '../../model/thread.ts';
+import { presentThread, type Thread, type ThreadRecord } from '../../model/thread.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { actorUserId } from '../access/access.ts';
 import type { Actor } from '../access/actor.ts';
@@ -23,15 +23,15 @@ export function heldView(comment: Comment, published?: Comment): Comment {
   return published === undefined ? { ...comment, status: 'held' } : { ...comment, status: 'held', published };
 }
 
-/** A held thread as its author sees it, from an item of the kind `thread`; null for any other. */
-export function heldThreadView({ thread }: ModerationItem): Thread | null {
-  return thread === null ? null : { ...presentThread(thread, { commentCount: 1, updatedAt: thread.updatedAt }), status: 'held' };
+/** A held thread as its author sees it. */
+export function heldThreadView(thread: ThreadRecord): Thread {
+  return { ...presentThread(thread, { commentCount: 1, updatedAt: thread.updatedAt }), status: 'held' };
 }
 
 /** Emits `moderation.held` with the `heldView` of the comment. `replaces` is the id of the item whose place it takes, if any. */
 export function emitHeld(tx: Transaction, actor: Actor, item: ModerationItem, comment: Comment, now: number, replaces: string | null): void {
   // The last field is none that a client writes, see `receiverOfEvent`.
-  emit<ContentHeld>(tx, actor, 'moderation.held', item, now, actorUserId(actor), { comment, thread: heldThreadView(item), replaces });
+  emit<ContentHeld>(tx, actor, 'moderation.held', item, now, actorUserId(actor), { comment, thread: item.thread === null ? null : heldThreadView(item.thread), replaces });
 }
 
 /** Emits `moderation.reported`. */

@@ -113,10 +113,11 @@ export async function listHeldItems(reader: Reader, environmentId: string, userI
   const index = moderationIndexOf(environmentId);
   const count = Number((await reader.get(index, userCountKey(userId))) ?? 0);
   if (count === 0) return [];
+  const prefix = authorPrefix(userId);
   const items: ModerationItem[] = [];
-  for (const { value: itemId } of await reader.range(index, { prefix: authorPrefix(userId) })) {
-    const key = await reader.get(index, idKey(itemId));
-    const text = key?.startsWith(statePrefix('held')) === true ? await reader.get(moderationOf(environmentId), key) : undefined;
+  for (const { key } of await reader.range(index, { prefix })) {
+    // The rest of the key is the same for an item that is held.
+    const text = await reader.get(moderationOf(environmentId), statePrefix('held') + key.slice(prefix.length));
     if (text !== undefined) items.push(JSON.parse(text) as ModerationItem);
   }
   return items;
@@ -206,11 +207,11 @@ export async function lastDecisionOnReports(tx: Transaction, environmentId: stri
 
 /** Whether the comment that an item is about exists: another one may have its id since. */
 async function commentExists(reader: Pick<Reader, 'get'>, environmentId: string, item: ModerationItem): Promise<boolean> {
-  return (await reportedComment(reader, environmentId, item)) !== null;
+  return (await publishedComment(reader, environmentId, item)) !== null;
 }
 
-/** The comment that an item is about, as it is now; null if it was deleted, also if another one has its id since. */
-export async function reportedComment(reader: Pick<Reader, 'get'>, environmentId: string, { commentId, comment }: ModerationItem): Promise<Comment | null> {
+/** The published comment that an item is about, as it is now; null if it was deleted, also if another one has its id since. */
+export async function publishedComment(reader: Pick<Reader, 'get'>, environmentId: string, { commentId, comment }: ModerationItem): Promise<Comment | null> {
   const location = await findLocation(reader, environmentId, commentId);
   const text = location === undefined ? undefined : await reader.get(location.partition, location.key);
   const current = text === undefined ? null : (JSON.parse(text) as Comment);

@@ -3,6 +3,7 @@ import { createComment, deleteComment, editComment, getComment, listComments } f
 import { CommentCreateSchema, CommentPatchSchema } from '../../../model/comment.ts';
 import { listParameters } from '../../openapi/list-parameters.ts';
 import { includedParts, includeParameter, okWithUsers, pageWithUsers } from '../include.ts';
+import { actingActor, actsForParameter } from './acts-for.ts';
 import { ok, type Route } from '../route.ts';
 import { deletedSchema, includedUsers, listWithUsers, namedSchemas } from '../../openapi/schemas.ts';
 
@@ -63,13 +64,13 @@ export const commentRoutes: readonly Route[] = [
     path: '/comments/:commentId',
     operationId: 'comments.update',
     summary: 'Edit a comment',
-    description: 'Fields that are absent stay as they are. The comment shows when it was edited (`editedAt`).',
+    description: 'Fields that are absent stay as they are. The comment shows when it was edited (`editedAt`), unless `metadata` alone is changed, which needs no `body`.',
     credential: 'secret',
     access: 'change',
     body: CommentPatchSchema,
     hasFileUrls: true,
     responses: { 200: Type.Object({ comment: namedSchemas.Comment }) },
-    errors: ['invalid_request', 'content_rejected', 'comment_not_found'],
+    errors: ['invalid_request', 'unknown_user', 'content_rejected', 'comment_not_found'],
     handle: async (request) => ok(await editComment(request.ctx, request.actor, request.param('commentId'), request.body)),
   },
   {
@@ -80,8 +81,9 @@ export const commentRoutes: readonly Route[] = [
     description: 'Deleting the last comment of a thread deletes the thread too.',
     credential: 'secret',
     access: 'change',
+    query: [actsForParameter],
     responses: { 200: deletedSchema },
-    errors: ['comment_not_found'],
-    handle: async (request) => ok(await deleteComment(request.ctx, request.actor, request.param('commentId'))),
+    errors: ['invalid_request', 'unknown_user', 'comment_not_found'],
+    handle: async (request) => ok(await deleteComment(request.ctx, await actingActor(request), request.param('commentId'))),
   },
 ];

@@ -1,6 +1,7 @@
 import * as Type from 'typebox';
 import { addReaction, removeReaction } from '../../../domain/comments/reactions.ts';
 import { ReactionCreateSchema } from '../../../model/reaction.ts';
+import { actingActor, actsForParameter } from './acts-for.ts';
 import { ok, type Route } from '../route.ts';
 import { deletedSchema, namedSchemas } from '../../openapi/schemas.ts';
 
@@ -29,8 +30,9 @@ export const reactionRoutes: readonly Route[] = [
     description: 'By the id that adding it returned, which every comment shows in `reactions`.',
     credential: 'secret',
     access: 'change',
+    query: [actsForParameter],
     responses: { 200: deletedSchema },
-    errors: ['reaction_not_found'],
-    handle: async (request) => ok(await removeReaction(request.ctx, request.actor, request.param('reactionId'))),
+    errors: ['invalid_request', 'unknown_user', 'reaction_not_found'],
+    handle: async (request) => ok(await removeReaction(request.ctx, await actingActor(request), request.param('reactionId'))),
   },
 ];

@@ -3,6 +3,7 @@ import { createThread, deleteThread, getThread, listThreads, patchThread } from 
 import { ThreadCreateSchema, ThreadPatchSchema } from '../../../model/thread.ts';
 import { listParameters } from '../../openapi/list-parameters.ts';
 import { includedParts, includeParameter, okWithUsers, pageWithUsers } from '../include.ts';
+import { actingActor, actsForParameter } from './acts-for.ts';
 import { ok, type Route } from '../route.ts';
 import { deletedSchema, includedUsers, listWithUsers, namedSchemas } from '../../openapi/schemas.ts';
 
@@ -62,12 +63,12 @@ export const threadRoutes: readonly Route[] = [
     path: '/threads/:threadId',
     operationId: 'threads.update',
     summary: 'Resolve or reopen a thread, or replace its metadata',
-    description: 'A value that is set already is left unchanged; this is not an error.',
+    description: 'A value that is set already is left unchanged; this is not an error. `userId` names the user who resolves the thread (`resolvedBy`).',
     credential: 'secret',
     access: 'change',
     body: ThreadPatchSchema,
     responses: { 200: Type.Object({ threadId: Type.String(), resolved: Type.Boolean() }) },
-    errors: ['invalid_request', 'content_rejected', 'thread_not_found'],
+    errors: ['invalid_request', 'unknown_user', 'content_rejected', 'thread_not_found'],
     handle: async (request) => ok(await patchThread(request.ctx, request.actor, request.param('threadId'), request.body)),
   },
   {
@@ -78,8 +79,9 @@ export const threadRoutes: readonly Route[] = [
     description: 'Their reactions and attached files are deleted too. This cannot be undone.',
     credential: 'secret',
     access: 'change',
+    query: [actsForParameter],
     responses: { 200: deletedSchema },
-    errors: ['thread_not_found'],
-    handle: async (request) => ok(await deleteThread(request.ctx, request.actor, request.param('threadId'))),
+    errors: ['invalid_request', 'unknown_user', 'thread_not_found'],
+    handle: async (request) => ok(await deleteThread(request.ctx, await actingActor(request), request.param('threadId'))),
   },
 ];
