@@ -67,8 +67,9 @@ export interface StoredEvent {
 }
 
 /**
- * Receives the events of every stream, each once, per stream in the order of `seq` without gaps. When a stream ends, it
- * receives null, once; it may not have received the last events of that stream.
+ * Receives the events of every stream, each once, per stream in the order of `seq` without gaps: except that a process that did not
+ * look for so long that events were deleted meanwhile continues after those. When a stream ends, it receives null, once; it may not
+ * have received the last events of that stream.
  */
 export type EventListener = (stream: string, event: StoredEvent | null) => void;
 

@@ -7,6 +7,8 @@ export interface LaggingStore {
   readonly polls: (Growth | null | undefined)[];
   /** Holds events back from now on, until the next `poll`, and again after that. */
   hold(): void;
+  /** Forgets what was held back, as a process does that was stopped until it was deleted. */
+  forget(): void;
   /** Hands on what was held back, and everything from now on. */
   release(): void;
 }
@@ -46,6 +48,7 @@ export function laggingStore(store: Store): LaggingStore {
     hold: () => {
       holding = true;
     },
+    forget: () => void held.splice(0),
     release: () => {
       holding = false;
       deliver();

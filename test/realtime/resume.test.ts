@@ -128,6 +128,27 @@ await t.test('a token with rooms is replayed its events and the position of the 
   t.strictSame(socket.seqs, [2, 4, 6]);
 });
 
+await t.test('the sockets of a worker that did not see events before they were deleted are closed, so that no client misses them unnoticed', async (t) => {
+  const world = await createWorld(t);
+  const { backend, token, head } = await withHistory(world);
+  const lagging = laggingStore(world.ctx.store);
+  const worker = await startWorker(t, { ...world, ctx: { ...world.ctx, store: lagging.store } });
+  const live = await worker.join(token);
+  lagging.hold();
+  const threadId = await backend.thread();
+  const [near, past] = [await worker.join(token, at(world, head + 1)), await worker.join(token)];
+  await backend.comment(threadId);
+  const last = await worker.join(token, at(world, head + 2));
+  lagging.forget();
+  lagging.release();
+  await world.ctx.store.trimEvents(streamOf(world.environment), head + 2);
+  await backend.comment(threadId);
+  for (const socket of [live, near, past]) t.equal((await socket.closed).code, 1013);
+  await last.until(() => last.seqs.includes(head + 3));
+  t.strictSame(last.seqs, [head + 3]);
+  t.equal(recovered(await worker.join(token, at(world, head))), false, 'its client reloads');
+});
+
 await t.test('a client that resumes from a worker that was ahead receives nothing twice', async (t) => {
   const world = await createWorld(t);
   const { backend, token, head } = await withHistory(world);

@@ -7,7 +7,7 @@ import type { CoreApp } from '../../net/core.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { Store, StoredEvent } from '../../ports/store.ts';
 import { seqFrame } from '../socket/protocol.ts';
-import type { SocketLimits } from '../socket/socket-writer.ts';
+import { SLOW_CONSUMER, type SocketLimits } from '../socket/socket-writer.ts';
 import { MAX_RESUME_GAP } from './resume-point.ts';
 import { type UserSocket, UserSockets } from './user-sockets.ts';
 
@@ -136,20 +136,20 @@ export class Feed {
     if (attached) this.attach(subscriber);
   }
 
-  /** Delivers the next event of the log. An event that was delivered before is ignored. */
+  /**
+   * Delivers the next event of the log. An event that was delivered before is ignored. Sockets are closed with 1013 if events before it
+   * have been deleted unseen: their clients reload.
+   */
   deliver(event: StoredEvent): void {
     if (this.#delivered < 0) {
       this.#seenEarly = event.seq;
       return;
     }
     if (event.seq <= this.#delivered) return;
+    if (event.seq > this.#delivered + 1) this.#closeOvertaken(event.seq);
     this.#delivered = event.seq;
     this.#publish(event);
-    for (const subscriber of this.#ahead) {
-      if (subscriber.position > event.seq) continue;
-      this.#ahead.delete(subscriber);
-      this.attach(subscriber);
-    }
+    this.#attachAhead();
     this.#checkBacklogs(event.text.length);
   }
 
@@ -161,6 +161,28 @@ export class Feed {
       if (channel.positionDueAt > this.#host.limits.now && this.#delivered - channel.sentSeq < MAX_SKIPPED_EVENTS) continue;
       const frame = seqFrame(this.#delivered);
       this.#send(channel, frame, frame);
+    }
+  }
+
+  /**
+   * Closes the sockets that have missed events before `next`, which this worker did not see before they were deleted: it was stopped,
+   * or busy, for longer than they were kept. Sockets that are catching up notice it by themselves.
+   */
+  #closeOvertaken(next: number): void {
+    for (const subscriber of this.#subscribers) {
+      const isLive = subscriber.channel !== null || (this.#ahead.has(subscriber) && subscriber.position < next - 1);
+      if (isLive) subscriber.writer.close(SLOW_CONSUMER.code, SLOW_CONSUMER.reason);
+    }
+    this.#delivered = next - 1;
+    this.#attachAhead();
+  }
+
+  /** Puts the subscribers that resumed from `delivered` into their channels. */
+  #attachAhead(): void {
+    for (const subscriber of this.#ahead) {
+      if (subscriber.position > this.#delivered) continue;
+      this.#ahead.delete(subscriber);
+      this.attach(subscriber);
     }
   }
 
