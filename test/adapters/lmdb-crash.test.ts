@@ -1,72 +1,59 @@
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import t, { type Test } from 'tap';
-import type { StoreBounds } from '../../src/adapters/lmdb/engine/bounds.ts';
+import t from 'tap';
+import type { StoreBounds } from '../../src/adapters/lmdb/bounds.ts';
 import { storeFiles } from '../../src/adapters/lmdb/env/store-files.ts';
-import { type LmdbStore, openLmdbStore } from '../../src/adapters/lmdb/store.ts';
+import { openLmdbStore } from '../../src/adapters/lmdb/store.ts';
 import { until } from '../helpers/cluster.ts';
 import { CRASH_FACTOR } from '../helpers/crash-factor.ts';
 import { killLines, type LineProcess, startFixture } from '../helpers/line-process.ts';
+import { tempFolder } from '../helpers/temp-folder.ts';
+import { verifyWrites } from '../helpers/verify-writes.ts';
 
 /** A process that prints the ids of its confirmed commits. */
 const startWriter = (path: string, name: string, role = '', bounds = '{}'): LineProcess => startFixture('store-writer', path, name, role, bounds);
 
-async function verify(t: Test, store: LmdbStore, confirmed: readonly string[]): Promise<void> {
-  const found = new Set<string>();
-  for (let i = 0; i < 7; i++) for (const { key } of await store.range(`p/${i}`)) found.add(key);
-  t.same(confirmed.filter((id) => !found.has(id)), [], `all ${confirmed.length} confirmed writes are there`);
-  const inStream = new Map<string, number>();
-  let expected = 1;
-  let gaps = 0;
-  for (let since = 0; ; ) {
-    const events = await store.events('env', since, 1000);
-    for (const { seq, text } of events) {
-      if (seq !== expected++) gaps++;
-      const { id } = JSON.parse(text) as { id: string };
-      inStream.set(id, (inStream.get(id) ?? 0) + 1);
+/** Bounds at which the log is rotated and its ring wraps after some hundred commits, and a chunk has few events. */
+const SMALL_BOUNDS: Partial<StoreBounds> = {
+  rotateBytes: 256 * 1024,
+  rotationCheckMs: 0,
+  checkpointBytes: 64 * 1024,
+  checkpointWaitMs: 5,
+  ringRecords: 128,
+  chunkEvents: 7,
+  reloadEvents: 10,
+  arenaBlockBytes: 8_192,
+  tableCacheEntries: 20,
+};
+
+/** The bounds of a server with a process that does checkpoints; small ones with one that also rotates the log and keeps 100 events. */
+const SETTINGS = [
+  { when: '', bounds: {}, role: 'checkpoint' },
+  { when: ' while the ring wraps, the log is rotated and events are deleted many times per second', bounds: SMALL_BOUNDS, role: 'retain' },
+] as const;
+
+for (const { when, bounds, role } of SETTINGS) {
+  const start = (path: string, round: string): LineProcess[] => ['', role].map((own) => startWriter(path, `${own}${round}`, own, JSON.stringify(bounds)));
+
+  t.test(`SIGKILL of all writers, again and again${when}: nothing confirmed is lost, nothing is written partly`, { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
+    const path = tempFolder(t);
+    const writers: LineProcess[] = [];
+    for (let round = 0; round < 5 * CRASH_FACTOR; round++) {
+      const pair = start(path, String(round));
+      writers.push(...pair);
+      await until(() => pair.every(({ lines }) => lines.length > 40 + (round % 5) * 40));
+      await Promise.all(pair.map(killLines));
     }
-    if (events.length === 0) break;
-    since = events.at(-1)?.seq ?? since;
-  }
-  t.equal(gaps, 0, 'positions have no gap');
-  t.equal(inStream.size, found.size, 'every record has its event');
-  t.equal([...inStream.values()].filter((count) => count !== 1).length, 0, 'no event is duplicated');
-  const totals = (await store.range('totals')).reduce((sum, { value }) => sum + Number(value), 0);
-  t.equal(totals, found.size, 'counters agree with the records');
-}
+    const store = await openLmdbStore({ path, minFreeBytes: 0, bounds });
+    t.teardown(() => store.close());
+    await verifyWrites(t, store, writers.flatMap(({ lines }) => lines));
+    t.comment(`${writers.length} kills, ${await store.lastSeq('env')} commits`);
+  });
 
-/** Bounds at which a log is rotated after some hundred commits. */
-const SMALL_BOUNDS: Partial<StoreBounds> = { rotateBytes: 256 * 1024, rotationCheckMs: 0, checkpointBytes: 256 * 1024 };
-
-/** Starts two writers of which one also maintains the store, with small bounds. */
-function rotatingWriters(path: string, name: string): LineProcess[] {
-  const bounds = JSON.stringify(SMALL_BOUNDS);
-  return [startWriter(path, `w${name}`, '', bounds), startWriter(path, `m${name}`, 'maintain', bounds)];
-}
-
-t.test('SIGKILL of writers and of a process that does checkpoints, again and again: nothing confirmed is lost, nothing is written partly', { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
-  const path = t.testdir();
-  const writers: LineProcess[] = [];
-  for (let round = 0; round < 10 * CRASH_FACTOR; round++) {
-    // Every other pair rotates the log many times per second.
-    const pair = round % 2 === 0 ? [startWriter(path, `w${round}`), startWriter(path, `f${round}`, 'checkpoint')] : rotatingWriters(path, String(round));
-    writers.push(...pair);
-    await until(() => pair.every(({ lines }) => lines.length > 40 + (round % 10) * 20));
-    await Promise.all(pair.map(killLines));
-  }
-  const store = await openLmdbStore({ path, minFreeBytes: 0 });
-  t.teardown(() => store.close());
-  await verify(t, store, writers.flatMap(({ lines }) => lines));
-});
-
-for (const [when, start] of [
-  ['', (path: string) => [startWriter(path, 'w'), startWriter(path, 'f', 'checkpoint')]],
-  [' while the log is rotated many times per second', (path: string) => rotatingWriters(path, '')],
-] as const) {
   t.test(`a power cut${when} keeps everything that was confirmed`, { timeout: CRASH_FACTOR * 300_000 }, async (t) => {
-    const folder = t.testdir();
+    const folder = tempFolder(t);
     const live = join(folder, 'live');
-    const writers = start(live);
+    const writers = start(live, '');
     t.teardown(() => Promise.all(writers.map(killLines)));
     for (let cut = 0; cut < 5 * CRASH_FACTOR; cut++) {
       const before = writers.map(({ lines }) => lines.length);
@@ -81,9 +68,10 @@ for (const [when, start] of [
         writeFileSync(join(copy, relative(live, dirname(file)), 'opening', 'data.mdb'), Buffer.alloc(8_192));
       }
       for (const { child } of writers) child.kill('SIGCONT');
-      const store = await openLmdbStore({ path: copy, minFreeBytes: 0, lastFlushed: true });
-      await verify(t, store, confirmed);
+      const store = await openLmdbStore({ path: copy, minFreeBytes: 0, bounds, lastFlushed: true });
+      await verifyWrites(t, store, confirmed);
       await store.close();
     }
+    await Promise.all(writers.map(killLines));
   });
 }

@@ -6,6 +6,7 @@ import { syncTree } from '../../lib/files/durable-files.ts';
 import { type CheckedValue, encodeValue, textOfValue } from './env/checked-value.ts';
 import { type Database, FORMAT_VERSION, formatText, openDatabase, openTables, tableKey } from './env/database.ts';
 import { OPTIONS } from './env/lmdb-env.ts';
+import type { StoreBounds } from './bounds.ts';
 import { recordRotation } from './engine/log-rotation.ts';
 import { StoreView } from './engine/store-view.ts';
 import { decodeEventChunk } from './engine/event-chunk.ts';
@@ -36,9 +37,11 @@ const ENVIRONMENTS = 'envs';
 /**
  * Copies the store in folder `path` into the empty folder `to`, as of one moment, while any number of processes read and
  * write it. Resolves once the copy is on disk. It does not use LMDB's compacting copies, which have been reported broken.
+ *
+ * @param bounds with which the store is used, if not with those of a server
  */
-export async function copyStore(path: string, to: string): Promise<void> {
-  const database = await openDatabase(path);
+export async function copyStore(path: string, to: string, bounds?: Partial<StoreBounds>): Promise<void> {
+  const database = await openDatabase(path, { bounds });
   try {
     const view = new StoreView(database);
     // If the log is rotated between the copies of its two LMDB environments, both are copied again.
@@ -47,7 +50,7 @@ export async function copyStore(path: string, to: string): Promise<void> {
     await Promise.all([database.log.close(), database.root.close()]);
   }
   for (const file of storeFiles(to)) await chmod(file, 0o600);
-  await checkpointCopy(to);
+  await checkpointCopy(to, bounds);
   await syncTree(to);
 }
 
@@ -80,9 +83,10 @@ export interface CopiedRecords {
  * original store. Returns the epoch. The caller flushes the file.
  *
  * @param change changes records of the copy
+ * @param bounds as for `copyStore`
  */
-export async function renewEpoch(path: string, change: (records: CopiedRecords) => void = () => {}): Promise<string> {
-  await checkpointCopy(path);
+export async function renewEpoch(path: string, change: (records: CopiedRecords) => void = () => {}, bounds?: Partial<StoreBounds>): Promise<string> {
+  await checkpointCopy(path, bounds);
   const epoch = randomBytes(8).toString('hex');
   const root = open({ ...OPTIONS, path, maxDbs: 8 });
   try {
@@ -129,8 +133,8 @@ export async function inspectStore(path: string, onRecord: RecordListener = () =
 }
 
 /** Does a checkpoint of a copy and removes its log, so that it is one file. */
-async function checkpointCopy(path: string): Promise<void> {
-  const store = await openLmdbStore({ path, minFreeBytes: 0 });
+async function checkpointCopy(path: string, bounds?: Partial<StoreBounds>): Promise<void> {
+  const store = await openLmdbStore({ path, minFreeBytes: 0, bounds });
   try {
     await store.checkpoint();
   } finally {

@@ -4,7 +4,7 @@ import { diskFull } from '../../model/disk-refusal.ts';
 import { CollabError } from '../../model/errors.ts';
 import { ListenerErrors, Listeners } from '../../lib/listeners.ts';
 import type { Entry, EventListener, Growth, OpenSnapshot, RangeOptions, Store, StoredEvent, StoreFault, Transaction } from '../../ports/store.ts';
-import { DEFAULT_BOUNDS, type StoreBounds } from './engine/bounds.ts';
+import type { StoreBounds } from './bounds.ts';
 import { CheckpointPacer } from './engine/checkpoint-pacer.ts';
 import { Committer } from './engine/committer.ts';
 import { storeErrorOf } from './env/commit-failure.ts';
@@ -39,7 +39,7 @@ const FREE_SPACE_CHECK_MS = 1_000;
  * (docs/decisions/0001-log-first-store.md).
  */
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStore> {
-  return new LmdbStore(await openDatabase(options.path, options.lastFlushed), options);
+  return new LmdbStore(await openDatabase(options.path, options), options);
 }
 
 /** The Store on LMDB. */
@@ -64,10 +64,10 @@ export class LmdbStore implements Store {
     this.epoch = database.epoch;
     this.#database = database;
     this.#options = options;
-    this.#bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
+    this.#bounds = database.bounds;
     this.#snapshots = new Snapshots(database);
     this.#view = new StoreView(database, this.#faults.report);
-    this.#pacer = new CheckpointPacer(this.#view, this.#bounds.checkpointBytes, () => this.checkpoint());
+    this.#pacer = new CheckpointPacer(this.#view, this.#bounds, () => this.checkpoint());
     this.#committer = new Committer(database, this.#view, {
       flushed: (growth, ms) => this.#flushListeners.call(growth, ms),
       throttle: () => this.#pacer.throttle(),

@@ -1,4 +1,3 @@
-const BLOCK_BYTES = 1024 * 1024;
 /** Free blocks kept for reuse. */
 const MAX_SPARE_BLOCKS = 32;
 
@@ -15,8 +14,14 @@ interface Block {
  * hundreds of megabytes until then.
  */
 export class Arena {
+  readonly #blockBytes: number;
   #blocks: Block[] = [];
   readonly #spare: Buffer[] = [];
+
+  /** @param blockBytes as `StoreBounds.arenaBlockBytes` */
+  constructor(blockBytes: number) {
+    this.#blockBytes = blockBytes;
+  }
 
   /**
    * Returns `size` uninitialized bytes. They stay valid until `release` is called with the position given to the next
@@ -25,7 +30,7 @@ export class Arena {
   allocate(size: number): Buffer {
     let block = this.#blocks.at(-1);
     if (block === undefined || block.used + size > block.bytes.byteLength) {
-      const bytes = size > BLOCK_BYTES ? Buffer.allocUnsafeSlow(size) : (this.#spare.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES));
+      const bytes = size > this.#blockBytes ? Buffer.allocUnsafeSlow(size) : (this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#blockBytes));
       block = { bytes, used: 0, position: Number.POSITIVE_INFINITY };
       this.#blocks.push(block);
     }
@@ -50,6 +55,6 @@ export class Arena {
     const freed = this.#blocks.slice(0, -1).filter((block) => block.position <= position);
     if (freed.length === 0) return;
     this.#blocks = this.#blocks.filter((block) => !freed.includes(block));
-    for (const { bytes } of freed) if (bytes.byteLength === BLOCK_BYTES && this.#spare.length < MAX_SPARE_BLOCKS) this.#spare.push(bytes);
+    for (const { bytes } of freed) if (bytes.byteLength === this.#blockBytes && this.#spare.length < MAX_SPARE_BLOCKS) this.#spare.push(bytes);
   }
 }

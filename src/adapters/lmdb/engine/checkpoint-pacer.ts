@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { StoreBounds } from '../bounds.ts';
 import type { StoreView } from './store-view.ts';
 
 /** A checkpoint is due when the log is this old, whatever its size. */
@@ -10,25 +11,26 @@ const CHECKPOINT_AGE_MS = 5_000;
 const DELAY_FACTOR = 1.25;
 const WAIT_FACTOR = 2;
 const MAX_DELAY_MS = 10;
-/** How often a waiting process checks for a checkpoint, and how long it waits for the background worker before it does one. */
+/** How often a waiting process checks for a checkpoint. */
 const POLL_MS = 5;
-const CHECKPOINT_WAIT_MS = 250;
 
 /** Decides when a checkpoint is due, and delays commits while checkpoints do not keep up with them. */
 export class CheckpointPacer {
   readonly #view: StoreView;
   readonly #checkpointBytes: number;
+  readonly #waitMs: number;
   readonly #checkpoint: () => Promise<void>;
   #waiting: Promise<void> | undefined;
   #closed = false;
 
   /**
-   * @param checkpointBytes as `StoreBounds.checkpointBytes`
+   * @param bounds of the store
    * @param checkpoint does a checkpoint in this process
    */
-  constructor(view: StoreView, checkpointBytes: number, checkpoint: () => Promise<void>) {
+  constructor(view: StoreView, { checkpointBytes, checkpointWaitMs }: StoreBounds, checkpoint: () => Promise<void>) {
     this.#view = view;
     this.#checkpointBytes = checkpointBytes;
+    this.#waitMs = checkpointWaitMs;
     this.#checkpoint = checkpoint;
   }
 
@@ -60,7 +62,7 @@ export class CheckpointPacer {
 
   async #poll(): Promise<void> {
     const { checkpointed } = this.#view;
-    for (const startedAt = performance.now(); performance.now() - startedAt < CHECKPOINT_WAIT_MS; ) {
+    for (const startedAt = performance.now(); performance.now() - startedAt < this.#waitMs; ) {
       await delay(POLL_MS);
       if (this.#closed) return;
       this.#view.renew();

@@ -1,7 +1,6 @@
 import { CollabError } from '../../../model/errors.ts';
 import type { Growth } from '../../../ports/store.ts';
 import { type Batch, BATCH_FRAME_BYTES, ENTRY_BYTES, largestSizeOf, type LoggedEvent, MAX_BYTES_PER_CHAR, STREAM_END } from './batch.ts';
-import { LARGEST_BATCH_BYTES } from './commit-log.ts';
 import type { StoreView } from './store-view.ts';
 import type { LmdbTransaction, Operation } from './transaction.ts';
 
@@ -21,6 +20,7 @@ export class CommitGroup {
   /** Transactions added so far, whatever their outcome. */
   size = 0;
   readonly #view: StoreView;
+  readonly #largestBytes: number;
   readonly #writes = new Map<string, Map<string, string | null>>();
   readonly #events: LoggedEvent[] = [];
   readonly #lastSeq = new Map<string, number>();
@@ -29,8 +29,10 @@ export class CommitGroup {
   /** The most bytes of the batch besides these, so far. */
   #headerBytes = BATCH_FRAME_BYTES;
 
-  constructor(view: StoreView) {
+  /** @param largestBytes the largest batch, in bytes */
+  constructor(view: StoreView, largestBytes: number) {
     this.#view = view;
+    this.#largestBytes = largestBytes;
   }
 
   /** Characters of the batch so far, approximately: values, events, names and keys. */
@@ -74,9 +76,9 @@ export class CommitGroup {
       for (const operation of transaction.operations) replaced.push(this.#write(operation));
       const events = this.#assignPositions(transaction);
       const bytes = this.#sizeWith(events);
-      if (bytes > LARGEST_BATCH_BYTES) {
+      if (bytes > this.#largestBytes) {
         takeBack();
-        return isFirst ? { kind: 'failed', error: tooLarge(bytes) } : null;
+        return isFirst ? { kind: 'failed', error: tooLarge(bytes, this.#largestBytes) } : null;
       }
       for (const event of events) {
         this.#events.push(event);
@@ -99,7 +101,7 @@ export class CommitGroup {
       this.#headerBytes += ENTRY_BYTES + stream.length;
     }
     const most = this.#headerBytes + MAX_BYTES_PER_CHAR * this.#textLength;
-    return most <= LARGEST_BATCH_BYTES ? most : largestSizeOf({ writes: this.#writes, events: [...this.#events, ...events] });
+    return most <= this.#largestBytes ? most : largestSizeOf({ writes: this.#writes, events: [...this.#events, ...events] });
   }
 
   /** The streams to which events were added, or that end. */
@@ -154,6 +156,6 @@ export class CommitGroup {
   }
 }
 
-function tooLarge(bytes: number): CollabError {
-  return new CollabError('payload_too_large', `The change is too large to be stored: it takes ${bytes} bytes of the log, and one commit takes at most ${LARGEST_BATCH_BYTES}`);
+function tooLarge(bytes: number, most: number): CollabError {
+  return new CollabError('payload_too_large', `The change is too large to be stored: it takes ${bytes} bytes of the log, and one commit takes at most ${most}`);
 }

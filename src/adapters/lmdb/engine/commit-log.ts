@@ -16,15 +16,13 @@ const RECORD_BYTES = 2_000;
  */
 const HEADER_BYTES = 8;
 const PAYLOAD_BYTES = RECORD_BYTES - HEADER_BYTES;
-/** WAL records in the ring: 64 MB. */
-const RING_RECORDS = 32_768;
-/** Key of the seal, which closes a log to commits; the WAL records have the keys below it. */
-const SEAL_KEY = RING_RECORDS;
 /** Any number other than 0, so that zero bytes are no valid header. */
 const CHECK_SALT = 0xc0de;
 
-/** The largest batch, in bytes. */
-export const LARGEST_BATCH_BYTES = (RING_RECORDS * PAYLOAD_BYTES) / 4;
+/** The largest batch of a ring of `ringRecords`, in bytes. */
+export function largestBatchBytes(ringRecords: number): number {
+  return (ringRecords * PAYLOAD_BYTES) / 4;
+}
 
 /** The position to be read has been overwritten: the base table has everything up to there. */
 export class LogOverwritten extends Error {}
@@ -45,10 +43,10 @@ export function bytesBetween(from: number, to: number): number {
   return (to - from) * RECORD_BYTES;
 }
 
-/** Whether a batch that ends at `end` fits into the ring while the base table has everything up to `checkpointed`. */
-export function hasSpace(checkpointed: number, end: number): boolean {
+/** Whether a batch that ends at `end` fits into the ring of a log while the base table has everything up to `checkpointed`. */
+export function hasSpace({ ringRecords }: LogFile, checkpointed: number, end: number): boolean {
   // One WAL record stays free for the seal.
-  return end - checkpointed < RING_RECORDS;
+  return end - checkpointed < ringRecords;
 }
 
 /** The position after a batch of `byteLength` bytes that begins at `start`. Positions count WAL records. */
@@ -63,7 +61,7 @@ export function endOf(start: number, byteLength: number): number {
  * @throws {LogRotated} when the log has been sealed
  */
 export function appendToLog(log: LogFile, start: number, bytes: Buffer): void {
-  const seal = log.get(SEAL_KEY);
+  const seal = log.get(sealKey(log));
   if (seal !== undefined) throw new LogRotated(seal.readUInt32LE(0));
   bytes.writeUInt32LE(bytes.byteLength, 0);
   bytes.writeUInt32LE(crc32(bytes.subarray(FRAME_BYTES)), 4);
@@ -77,7 +75,7 @@ export function appendToLog(log: LogFile, start: number, bytes: Buffer): void {
 export function sealLog(log: LogFile, end: number, generation: number): void {
   const seal = Buffer.alloc(4);
   seal.writeUInt32LE(generation, 0);
-  void log.put(SEAL_KEY, seal);
+  void log.put(sealKey(log), seal);
   const frame = Buffer.alloc(FRAME_BYTES + 4);
   seal.copy(frame, FRAME_BYTES);
   frame.writeUInt32LE(crc32(seal), 4);
@@ -90,7 +88,7 @@ export function copyLog(from: LogFile, to: LogFile, start: number, end: number):
     const record = recordAt(from, position);
     if (record === undefined) throw damaged(position);
     // lmdb-js reads into a buffer that is larger than the content and reused by the next read.
-    void to.put(position % RING_RECORDS, Buffer.from(record.subarray(0, RECORD_BYTES)));
+    void to.put(position % to.ringRecords, Buffer.from(record.subarray(0, RECORD_BYTES)));
   }
 }
 
@@ -107,7 +105,7 @@ export function readLog(log: LogFile, start: number, arena: Arena, expected?: Bu
   if (first === undefined) return undefined;
   const byteLength = first.readUInt32LE(HEADER_BYTES);
   if (byteLength === 0) throw readSeal(first, start);
-  if (byteLength > LARGEST_BATCH_BYTES || byteLength < FRAME_BYTES) throw damaged(start);
+  if (byteLength > largestBatchBytes(log.ringRecords) || byteLength < FRAME_BYTES) throw damaged(start);
   const bytes = arena.allocate(byteLength);
   first.copy(bytes, 0, HEADER_BYTES);
   for (let offset = PAYLOAD_BYTES, position = start + 1; offset < byteLength; offset += PAYLOAD_BYTES, position++) {
@@ -128,11 +126,16 @@ export function readLog(log: LogFile, start: number, arena: Arena, expected?: Bu
 export function requireEnd(log: LogFile, head: number): void {
   // A commit since the log was read is no damage.
   if (recordAt(log, head) !== undefined) return;
-  const next = nextLogIndex(log, (head % RING_RECORDS) + 1);
+  const next = nextLogIndex(log, (head % log.ringRecords) + 1);
   if (next === undefined) return;
   const record = readLogValue(log, next);
   const found = record === undefined ? undefined : readHeader(record);
   if (found === undefined || found > head) throw damaged(head);
+}
+
+/** Key of the seal, which closes a log to commits; the WAL records have the keys below it. */
+function sealKey({ ringRecords }: LogFile): number {
+  return ringRecords;
 }
 
 function writeRecords(log: LogFile, start: number, bytes: Buffer): void {
@@ -142,13 +145,13 @@ function writeRecords(log: LogFile, start: number, bytes: Buffer): void {
   for (let position = start, at = 0, from = 0; position < end; position++, at += RECORD_BYTES, from += PAYLOAD_BYTES) {
     writeHeader(records, at, position);
     bytes.copy(records, at + HEADER_BYTES, from, from + PAYLOAD_BYTES);
-    void log.put(position % RING_RECORDS, records.subarray(at, at + RECORD_BYTES));
+    void log.put(position % log.ringRecords, records.subarray(at, at + RECORD_BYTES));
   }
 }
 
 /** The WAL record at a position, valid until the next read; undefined if it has not been written. */
 function recordAt(log: LogFile, position: number): Buffer | undefined {
-  const record = readLogValue(log, position % RING_RECORDS);
+  const record = readLogValue(log, position % log.ringRecords);
   if (record === undefined) return undefined;
   const found = readHeader(record);
   if (found === undefined) throw damaged(position);

@@ -2,7 +2,7 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Growth } from '../../../ports/store.ts';
 import { encodeBatch } from './batch.ts';
 import { storeErrorOf } from '../env/commit-failure.ts';
-import { appendToLog, endOf, hasSpace, LARGEST_BATCH_BYTES, LogRotated } from './commit-log.ts';
+import { appendToLog, endOf, hasSpace, largestBatchBytes, LogRotated } from './commit-log.ts';
 import { type CommitOutcome, CommitGroup } from './commit-group.ts';
 import type { Database } from '../env/database.ts';
 import type { LogFile } from '../env/log-file.ts';
@@ -24,9 +24,6 @@ export interface CommitterHooks {
   /** Called when the log is full; resolves after a checkpoint. */
   freeLogSpace(): Promise<void>;
 }
-
-/** A group takes no more transactions once it has this many characters, so that large writes are not all in memory at once. */
-const GROUP_LENGTH = 4 * 1024 * 1024;
 
 /** Event loop iterations that a group waits, at most, for more transactions to join it. */
 const MAX_GATHER_ITERATIONS = 5;
@@ -107,7 +104,7 @@ export class Committer {
 
   /** Commits the first transactions of a group and sets their outcomes; returns how many at its end must wait. */
   async #commitGroup(pending: PendingCommit[]): Promise<number> {
-    const group = new CommitGroup(this.#view);
+    const group = new CommitGroup(this.#view, largestBatchBytes(this.#database.bounds.ringRecords));
     const startedAt = performance.now();
     try {
       const { log } = this.#database;
@@ -150,7 +147,7 @@ export class Committer {
     if (log !== this.#database.log) throw new LogRotated(this.#database.generation);
     this.#view.catchUp();
     for (const commit of pending) {
-      if (group.length >= GROUP_LENGTH) break;
+      if (group.length >= this.#database.bounds.groupLength) break;
       const outcome = group.add(commit.transaction);
       if (outcome === null) break;
       commit.outcome = outcome;
@@ -159,10 +156,10 @@ export class Committer {
     if (batch.writes.size === 0 && batch.events.length === 0) return false;
     const encoded = encodeBatch(batch, this.#view.arena);
     // The group bounds this. If it were written all the same, no process could read the log any more.
-    if (encoded.bytes.byteLength > LARGEST_BATCH_BYTES) throw new Error(`a commit of ${encoded.bytes.byteLength} bytes does not fit into the log`);
+    if (encoded.bytes.byteLength > largestBatchBytes(log.ringRecords)) throw new Error(`a commit of ${encoded.bytes.byteLength} bytes does not fit into the log`);
     const start = this.#view.head;
     const end = endOf(start, encoded.bytes.byteLength);
-    if (!hasSpace(this.#view.checkpointed, end)) throw new LogFull();
+    if (!hasSpace(log, this.#view.checkpointed, end)) throw new LogFull();
     this.#view.expect(encoded);
     appendToLog(log, start, encoded.bytes);
     return true;

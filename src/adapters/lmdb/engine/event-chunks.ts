@@ -1,13 +1,17 @@
 import { asBinary } from 'lmdb';
+import type { StoreBounds } from '../bounds.ts';
 import type { EncodedText } from './batch.ts';
 import type { Database } from '../env/database.ts';
 import type { EventPage } from './event-page.ts';
 import { decodeEventChunk, encodeEventChunk, eventCountOf } from './event-chunk.ts';
 
-/** Maximum number of events in one chunk, so that a read from the middle of a stream decodes little. */
-const CHUNK_EVENTS = 256;
-/** Maximum size of a chunk of several events, in bytes, for the same reason. Events can be as long as a megabyte. */
-const CHUNK_BYTES = 256 * 1024;
+type ChunkBounds = Pick<StoreBounds, 'chunkEvents' | 'chunkBytes'>;
+
+/** The table of the chunks, and how large they become. */
+export interface ChunkTable {
+  readonly eventChunks: Database['eventChunks'];
+  readonly bounds: ChunkBounds;
+}
 
 /**
  * The events on disk: per stream, chunks of consecutive events in order. Writes belong inside a write transaction of the
@@ -15,20 +19,22 @@ const CHUNK_BYTES = 256 * 1024;
  */
 export class EventChunks {
   readonly #table: Database['eventChunks'];
+  readonly #bounds: ChunkBounds;
 
-  constructor({ eventChunks }: Pick<Database, 'eventChunks'>) {
+  constructor({ eventChunks, bounds }: ChunkTable) {
     this.#table = eventChunks;
+    this.#bounds = bounds;
   }
 
   /** Position of the first event of a stream; undefined if it has none. */
   first(stream: string): number | undefined {
-    const [key] = this.#table.getKeys({ ...bounds(stream), limit: 1 });
+    const [key] = this.#table.getKeys({ ...keyRange(stream), limit: 1 });
     return key === undefined ? undefined : firstSeqOf(key);
   }
 
   /** Position of the last event of a stream; 0 if it has none. */
   last(stream: string): number {
-    const { start, end } = bounds(stream);
+    const { start, end } = keyRange(stream);
     for (const { key, value } of this.#table.getRange({ start: end, end: start, reverse: true, limit: 1 })) {
       return firstSeqOf(key) + eventCountOf(value) - 1;
     }
@@ -37,7 +43,7 @@ export class EventChunks {
 
   /** Adds the events after `since` up to position `last` to `page`, until it is full. */
   read(stream: string, since: number, last: number, page: EventPage): void {
-    const { start, end } = bounds(stream);
+    const { start, end } = keyRange(stream);
     // The chunk that has the first of these events begins at or before it.
     const [first = start] = this.#table.getKeys({ start: chunkKey(stream, since + 1), end: start, reverse: true, limit: 1 });
     for (const { key, value } of this.#table.getRange({ start: first, end })) {
@@ -53,7 +59,7 @@ export class EventChunks {
   /** Appends consecutive events, of which the first is at `firstSeq`. */
   append(stream: string, firstSeq: number, encodedTexts: readonly EncodedText[]): void {
     for (let from = 0; from < encodedTexts.length; ) {
-      const to = from + countInChunk(encodedTexts, from);
+      const to = from + countInChunk(encodedTexts, from, this.#bounds);
       const key = chunkKey(stream, firstSeq + from);
       void this.#table.put(key, asBinary(encodeEventChunk(key, encodedTexts.slice(from, to))) as unknown as string);
       from = to;
@@ -62,7 +68,7 @@ export class EventChunks {
 
   /** Removes chunks that end at or before `seq`, but never the last one. */
   trim(stream: string, seq: number): void {
-    const keys = [...this.#table.getKeys(bounds(stream))];
+    const keys = [...this.#table.getKeys(keyRange(stream))];
     keys.forEach((key, i) => {
       const next = keys[i + 1];
       if (next !== undefined && firstSeqOf(next) - 1 <= seq) void this.#table.remove(key);
@@ -71,7 +77,7 @@ export class EventChunks {
 
   /** Removes all chunks of a stream. */
   remove(stream: string): void {
-    for (const key of [...this.#table.getKeys(bounds(stream))]) void this.#table.remove(key);
+    for (const key of [...this.#table.getKeys(keyRange(stream))]) void this.#table.remove(key);
   }
 
   /** The names of the streams that have chunks, in order. */
@@ -88,12 +94,12 @@ export class EventChunks {
 }
 
 /** How many of the events from index `from` on are stored in one chunk: at least one. */
-function countInChunk(encodedTexts: readonly EncodedText[], from: number): number {
+function countInChunk(encodedTexts: readonly EncodedText[], from: number, { chunkEvents, chunkBytes }: ChunkBounds): number {
   let bytes = 0;
   let count = 0;
-  for (const { start, end } of encodedTexts.slice(from, from + CHUNK_EVENTS)) {
+  for (const { start, end } of encodedTexts.slice(from, from + chunkEvents)) {
     bytes += end - start;
-    if (count > 0 && bytes > CHUNK_BYTES) break;
+    if (count > 0 && bytes > chunkBytes) break;
     count++;
   }
   return count;
@@ -107,6 +113,6 @@ function firstSeqOf(key: string): number {
   return Number(key.slice(key.indexOf(' ') + 1));
 }
 
-function bounds(stream: string): { start: string; end: string } {
+function keyRange(stream: string): { start: string; end: string } {
   return { start: `${stream} `, end: `${stream}!` };
 }

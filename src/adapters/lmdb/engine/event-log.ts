@@ -17,14 +17,16 @@ const NO_EVENTS: Tail = { last: 0, encodedTexts: [] };
 /** The events of all streams: chunks on disk, followed by tails in memory. */
 export class EventLog {
   readonly #chunks: EventChunks;
+  readonly #reloadEvents: number;
   readonly #prepareTableRead: () => void;
   readonly #tails = new Map<string, Tail>();
   /** Streams that have ended since this process opened the store -> position of the commit that ended them. */
   readonly #ends = new Map<string, number>();
 
   /** @param prepareTableRead called before chunks are read (`StoreView.prepareTableRead`); may call `append` and `drop` */
-  constructor(database: Pick<Database, 'eventChunks'>, prepareTableRead: () => void) {
+  constructor(database: Pick<Database, 'eventChunks' | 'bounds'>, prepareTableRead: () => void) {
     this.#chunks = new EventChunks(database);
+    this.#reloadEvents = database.bounds.reloadEvents;
     this.#prepareTableRead = prepareTableRead;
   }
 
@@ -123,7 +125,7 @@ export class EventLog {
     for (const stream of this.#chunks.streams()) {
       const tail = this.#tail(stream);
       for (let since = seen.get(stream) ?? 0; since < tail.last; ) {
-        const events = this.read(stream, since, 1000, Infinity);
+        const events = this.read(stream, since, this.#reloadEvents, Infinity);
         if (events.length === 0) break;
         for (const event of events) yield [stream, event];
         since = (events.at(-1) as StoredEvent).seq;

@@ -25,7 +25,7 @@ export async function rotateLog(database: Database, view: StoreView): Promise<vo
       if (database.log !== old) return;
       view.catchUp();
       const { checkpointed, head } = view;
-      next = makeLog(path, generation, (log) => copyLog(old, log, checkpointed, head));
+      next = makeLog(path, generation, (log) => copyLog(old, log, checkpointed, head), { ringRecords: old.ringRecords });
       sealLog(old, head, generation);
     });
   } catch (error) {

@@ -13,20 +13,17 @@ import { ValueCache } from './value-cache.ts';
 import { mergeRange, Memtable } from './memtable.ts';
 import { TableCache } from './table-cache.ts';
 
-/** Bytes of rendered lists and settings that one process keeps. */
-const VALUE_CACHE_BYTES = 64 * 1024 * 1024;
-
 /**
  * One process's view of the store at one position of the log: the base table on disk, and in memory the changes of the log
  * since, with the caches above them. Everything here is synchronous; `refresh` brings the view to the end of the log as committed by any process.
  */
 export class StoreView {
   readonly memtable = new Memtable();
-  readonly valueCache = new ValueCache(VALUE_CACHE_BYTES);
-  readonly arena = new Arena();
+  readonly valueCache: ValueCache;
+  readonly arena: Arena;
   readonly events: EventLog;
   readonly #database: Database;
-  readonly #tableCache = new TableCache();
+  readonly #tableCache: TableCache;
   readonly #delivery: EventDelivery;
   readonly #report: (error: unknown) => void;
   readonly #freshness = new Freshness(() => this.release());
@@ -44,6 +41,10 @@ export class StoreView {
   constructor(database: Database, report = new ListenerErrors().report) {
     this.#database = database;
     this.#report = report;
+    const { valueCacheBytes, arenaBlockBytes, tableCacheEntries } = database.bounds;
+    this.valueCache = new ValueCache(valueCacheBytes);
+    this.arena = new Arena(arenaBlockBytes);
+    this.#tableCache = new TableCache(tableCacheEntries);
     this.#delivery = new EventDelivery(report);
     this.events = new EventLog(database, () => this.prepareTableRead());
     this.#checkpointText = checkpointText(database);

@@ -1,5 +1,3 @@
-/** Maximum number of values that are kept. */
-const CAPACITY = 50_000;
 /** Longer values, in characters, are not kept. */
 const LONGEST_KEPT = 4_096;
 
@@ -10,7 +8,13 @@ const LONGEST_KEPT = 4_096;
  */
 export class TableCache {
   readonly #partitions = new Map<string, Map<string, string | undefined>>();
+  readonly #capacity: number;
   #size = 0;
+
+  /** @param capacity maximum number of values that are kept */
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
 
   /** Returns the cached value, or the result of `read`. */
   get(partition: string, key: string, read: () => string | undefined): string | undefined {
@@ -19,7 +23,7 @@ export class TableCache {
     if (known !== undefined || values?.has(key) === true) return known;
     const value = read();
     if (value !== undefined && value.length > LONGEST_KEPT) return value;
-    if (this.#size >= CAPACITY) this.#dropOldestPartition();
+    if (this.#size >= this.#capacity) this.#dropOldestPartition();
     values = this.#partitions.get(partition);
     if (values === undefined) this.#partitions.set(partition, (values = new Map<string, string | undefined>()));
     values.set(key, value);

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Database as Table, RootDatabase } from 'lmdb';
+import { DEFAULT_BOUNDS, type StoreBounds } from '../bounds.ts';
 import { DataError } from '../../../model/errors.ts';
 import { type CheckedValue, decodeNumber, encodeNumber, sumOf, valueEncoder } from './checked-value.ts';
 import { openLmdbEnv, OPTIONS, ownCommitsDone } from './lmdb-env.ts';
-import { type LogFile, openLog, recordedGeneration } from './log-file.ts';
+import { type LogFile, type LogOptions, openLog, recordedGeneration } from './log-file.ts';
 import { type MigrationTarget, migrations } from './migrations.ts';
 import { logFolder } from './store-files.ts';
 
@@ -15,6 +16,7 @@ import { logFolder } from './store-files.ts';
 export interface Database {
   /** Folder of the store. */
   readonly path: string;
+  readonly bounds: StoreBounds;
   /** The write-ahead log, which commit-log.ts reads and writes; `switchLog` replaces it. */
   log: LogFile;
   /** The generation of `log`. */
@@ -42,6 +44,12 @@ export const FORMAT_VERSION = 4;
 /** Name of the record of the last checkpoint. */
 const CHECKPOINT = 'folded';
 
+/** How `openDatabase` opens a database. */
+export interface OpenOptions {
+  readonly bounds?: Partial<StoreBounds> | undefined;
+  readonly lastFlushed?: boolean | undefined;
+}
+
 interface Format {
   readonly version: number;
   readonly epoch: string;
@@ -50,17 +58,19 @@ interface Format {
 /**
  * Opens the database in folder `path`, or creates it, and migrates it to the current format.
  *
- * @param lastFlushed opens at the last flushed commit instead of the last one, as after a power cut
+ * @param options.bounds those that differ from `DEFAULT_BOUNDS`
+ * @param options.lastFlushed opens at the last flushed commit instead of the last one, as after a power cut
  * @throws {Error} when it was written by a newer version
  * @throws {DataError} when a file is no database, or another process commits without end
  */
-export async function openDatabase(path: string, lastFlushed = false): Promise<Database> {
+export async function openDatabase(path: string, { bounds: changed, lastFlushed = false }: OpenOptions = {}): Promise<Database> {
+  const bounds = { ...DEFAULT_BOUNDS, ...changed };
   const options = { ...OPTIONS, path, safeRestore: lastFlushed, maxDbs: 8 };
   await ownCommitsDone(path);
   const tables = openLmdbEnv(options, openTables);
   try {
     const { epoch } = await migrate({ ...tables, path });
-    return { ...tables, ...(await openCurrentLog(tables, path, lastFlushed)), path, lastFlushed, epoch };
+    return { ...tables, ...(await openCurrentLog(tables, path, { ringRecords: bounds.ringRecords, lastFlushed })), path, bounds, lastFlushed, epoch };
   } catch (error) {
     await tables.root.close();
     throw error;
@@ -81,7 +91,7 @@ export function switchLog(database: Database, generation: number, report: (error
   for (let next = generation; ; ) {
     database.root.resetReadTxn();
     next = Math.max(next, recordedGeneration(database));
-    const log = openLog(database.path, next, database.lastFlushed);
+    const log = openLog(database.path, next, { ringRecords: database.bounds.ringRecords, lastFlushed: database.lastFlushed });
     const isCurrent = isNewest(database, next);
     const closing = isCurrent ? replaceLog(database, next, log) : log.close();
     closing.catch(report);
@@ -100,12 +110,12 @@ export async function replaceLog(database: Database, generation: number, log: Lo
   await previous.close();
 }
 
-async function openCurrentLog(tables: Pick<Database, 'root' | 'meta'>, path: string, lastFlushed: boolean): Promise<Pick<Database, 'log' | 'generation'>> {
+async function openCurrentLog(tables: Pick<Database, 'root' | 'meta'>, path: string, options: LogOptions): Promise<Pick<Database, 'log' | 'generation'>> {
   for (;;) {
     tables.root.resetReadTxn();
     const generation = recordedGeneration(tables);
     await ownCommitsDone(join(path, logFolder(generation)));
-    const log = openLog(path, generation, lastFlushed);
+    const log = openLog(path, generation, options);
     if (isNewest(tables, generation)) return { log, generation };
     await log.close();
   }

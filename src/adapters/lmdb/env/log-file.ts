@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as lmdb from 'lmdb';
 import type { Database as Table, RootDatabase } from 'lmdb';
+import { DEFAULT_BOUNDS } from '../bounds.ts';
 import { decodeNumber, encodeNumber } from './checked-value.ts';
 import { openLmdbEnv, OPTIONS } from './lmdb-env.ts';
 import { logFolder } from './store-files.ts';
@@ -14,6 +15,8 @@ interface Meta {
 export type LogFile = RootDatabase<Buffer, number> & {
   /** Of the reads outside of write transactions; absent before the first one. */
   readOptions?: ReadOptions | undefined;
+  /** As `StoreBounds.ringRecords`. */
+  readonly ringRecords: number;
 };
 
 /** A read transaction as lmdb-js implements it; its types have only `done`. */
@@ -40,11 +43,19 @@ type FastRead = (index: number, options: ReadOptions) => Buffer | undefined;
 
 const { nativeAddon } = lmdb as unknown as Untyped;
 
+/** How a log is opened. */
+export interface LogOptions {
+  /** As `StoreBounds.ringRecords`; that of a server by default. */
+  readonly ringRecords?: number;
+  /** As `Database.lastFlushed`. */
+  readonly lastFlushed?: boolean;
+}
+
 /** Opens a generation of the log, or creates it. */
-export function openLog(path: string, generation: number, safeRestore = false): LogFile {
+export function openLog(path: string, generation: number, { ringRecords = DEFAULT_BOUNDS.ringRecords, lastFlushed: safeRestore = false }: LogOptions = {}): LogFile {
   // A variable, because the type of the parameter lacks safeRestore.
   const options = { ...OPTIONS, path: join(path, logFolder(generation)), safeRestore, encoding: 'binary', keyEncoding: 'uint32' } as const;
-  const log = openLmdbEnv(options, (opened: LogFile) => opened);
+  const log = openLmdbEnv(options, (root: RootDatabase<Buffer, number>) => Object.assign(root, { ringRecords }) satisfies LogFile);
   const close = log.close.bind(log);
   log.close = () => {
     closeLogReads(log);
@@ -58,9 +69,9 @@ export function openLog(path: string, generation: number, safeRestore = false): 
  *
  * @param write runs in a write transaction, which is on disk when this function returns
  */
-export function makeLog(path: string, generation: number, write: (log: LogFile) => void): LogFile {
+export function makeLog(path: string, generation: number, write: (log: LogFile) => void, options?: LogOptions): LogFile {
   rmSync(join(path, logFolder(generation)), { recursive: true, force: true });
-  const log = openLog(path, generation);
+  const log = openLog(path, generation, options);
   try {
     log.transactionSync(() => write(log));
     return log;
