@@ -32,8 +32,9 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     room: {},
     token: {},
     locale: {},
-    theme: { reflect: true },
-    placement: { reflect: true },
+    // The defaults are not reflected: attributes that the server did not write are an error of hydration to frameworks.
+    theme: { reflect: true, useDefault: true },
+    placement: { reflect: true, useDefault: true },
     cursors: { type: Boolean },
     shareConnection: { type: Boolean, attribute: 'share-connection' },
     tokenProvider: { attribute: false },
@@ -62,6 +63,8 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   #opened: typeof Opened | null = null;
   #version = 0;
   #announcement = '';
+  /** Whether the connection was made for an earlier room. */
+  #kept = false;
   /** Why the widget cannot start with these attributes; null if nothing is wrong with them. */
   #refusal: unknown = null;
   readonly #anchors = new Anchors(this, () => this.#measure());
@@ -128,8 +131,11 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   }
 
   override willUpdate(changed: PropertyValues): void {
-    const identity = ['baseUrl', 'publishableKey', 'room', 'session', 'shareConnection'];
-    if (identity.some((name) => changed.has(name)) || this.#app === null) this.#connect();
+    const identity = ['baseUrl', 'publishableKey', 'session', 'shareConnection', ...(changed.has('room') ? ['token'] : [])];
+    // A room that the token of the connection is not for may be one that a new token is for.
+    const refused = this.#kept && this.#app?.snapshot.error?.code === 'forbidden';
+    if (identity.some((name) => changed.has(name)) || this.#app === null || refused) this.#connect();
+    else if (changed.has('room')) this.#changeRoom();
     else if ((changed.has('token') && this.#own !== null) || changed.has('tokenProvider')) this.#own?.reconnect();
     void this.#translate();
     if (this.#app === null) return;
@@ -210,6 +216,25 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     this.#refusal = null;
     if (this.#missing() !== null || !this.isConnected) return;
     if (this.shareConnection && this.session === null && this.#sharedSocket === null) return void this.#loadSharedSocket();
+    try {
+      this.#own = this.session === null ? this.#openSession() : null;
+      this.#enter(this.session ?? (this.#own as CollabSession));
+    } catch (thrown) {
+      this.#disconnect();
+      this.#refusal = thrown;
+    }
+  }
+
+  /** Shows another room, on the connection that there is. */
+  #changeRoom(): void {
+    const session = this.session ?? this.#own;
+    if (this.#missing() !== null || session === null) return this.#connect();
+    this.#leave();
+    this.#enter(session);
+    this.#kept = this.session === null;
+  }
+
+  #enter(session: WidgetSession): void {
     const host: AppHost = {
       changed: () => this.requestUpdate(),
       dispatch: (name, detail) => this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true })),
@@ -218,16 +243,10 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
         this.requestUpdate();
       },
     };
-    try {
-      this.#own = this.session === null ? this.#openSession() : null;
-      this.#app = new App(this.session ?? (this.#own as CollabSession), this.room, this.publishableKey, this.#language(), host);
-      this.#app.start();
-      void this.#app.attempt(() => this.#anchors.load());
-      void this.#loadOpened();
-    } catch (thrown) {
-      this.#disconnect();
-      this.#refusal = thrown;
-    }
+    this.#app = new App(session, this.room, this.publishableKey, this.#language(), host);
+    this.#app.start();
+    void this.#app.attempt(() => this.#anchors.load());
+    void this.#loadOpened();
   }
 
   async #loadOpened(): Promise<void> {
@@ -255,12 +274,17 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     return new CollabSession({ serverUrl: this.baseUrl === '' ? scriptOrigin : this.baseUrl, publishableKey: this.publishableKey, token, WebSocket });
   }
 
-  #disconnect(): void {
+  #leave(): void {
     this.#setCursors(false);
     this.#app?.stop();
-    this.#own?.close();
     this.#app = null;
+  }
+
+  #disconnect(): void {
+    this.#leave();
+    this.#own?.close();
     this.#own = null;
+    this.#kept = false;
   }
 
   #setCursors(shown: boolean): void {

@@ -81,6 +81,7 @@ export const parts: readonly Documented[] = [
   { name: 'list', meaning: 'Its list.' },
   { name: 'list-item', meaning: 'A thread in a list.' },
   { name: 'detached', meaning: 'The threads whose place is gone.' },
+  { name: 'elsewhere', meaning: 'The threads that are pinned to other pages.' },
   { name: 'empty', meaning: 'What is shown instead of an empty list.' },
   { name: 'viewer', meaning: 'The viewer of pictures.' },
   { name: 'toasts', meaning: 'What holds the messages.' },
@@ -89,8 +90,9 @@ export const parts: readonly Documented[] = [
 
 /** The custom properties. Colours need a contrast of at least 4.5:1 with what they stand on. */
 export const customProperties: readonly Documented[] = [
-  { name: '--collab-accent', meaning: 'Colour of buttons, links and unread marks.' },
-  { name: '--collab-on-accent', meaning: 'Colour of text on the accent.' },
+  { name: '--collab-accent', meaning: 'Colour of buttons; any brand colour.' },
+  { name: '--collab-on-accent', meaning: 'Colour of text on the accent. Default: black or white, whichever is readable on it.' },
+  { name: '--collab-link', meaning: 'Colour of links, mentions, unread marks and the edges of what has the focus. Default: the accent, darkened or lightened until it is readable.' },
   { name: '--collab-surface', meaning: 'Background of panel, popover and toolbar.' },
   { name: '--collab-raised', meaning: 'Background of fields, and of what the pointer is over.' },
   { name: '--collab-border', meaning: 'Colour of lines.' },

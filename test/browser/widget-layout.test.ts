@@ -1,13 +1,11 @@
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
-import { startCluster, until } from '../helpers/cluster.ts';
+import { type Cluster, startCluster, until } from '../helpers/cluster.ts';
 import { api, field, openDemo, popover } from '../helpers/widget-page.ts';
 
 /** Opens a thread of the demo page with a comment of each text, as ann. */
-async function openThread(t: Parameters<typeof openBrowser>[0], bodies: readonly string[]): Promise<Page> {
-  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
-  t.teardown(() => cluster.stop());
+async function openThread(t: Parameters<typeof openBrowser>[0], cluster: Cluster, bodies: readonly string[]): Promise<Page> {
   const context = await (await openBrowser(t)).newContext({ viewport: { width: 1200, height: 900 } });
   const page = await openDemo(t, context, cluster, 'ann');
   const [body, ...replies] = bodies;
@@ -18,8 +16,10 @@ async function openThread(t: Parameters<typeof openBrowser>[0], bodies: readonly
   return page;
 }
 
-t.test('the layout of the widget in a browser', { skip: skipReason, timeout: 120_000 }, async (t) => {
-  const page = await openThread(t, ['The first', 'The second']);
+t.test('the layout of the widget in a browser', { skip: skipReason, timeout: 240_000 }, async (t) => {
+  const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
+  t.teardown(() => cluster.stop());
+  const page = await openThread(t, cluster, ['The first', 'The second']);
   /** Waits until an expression is true in the page, whose policy forbids the `eval` of `waitForFunction`. */
   const holds = (expression: string): Promise<void> => until(() => page.evaluate<boolean>(expression));
 
@@ -70,5 +70,39 @@ t.test('the layout of the widget in a browser', { skip: skipReason, timeout: 120
     await page.keyboard.press('Escape');
     await field(page).focus();
     await seen(false);
+  });
+
+  const root = "document.querySelector('collab-comments').shadowRoot";
+
+  await t.test('a list shows plain text, bots as such, whole names to the pointer, and what is on another page', async (t) => {
+    await page.evaluate("document.querySelector('collab-comments').togglePanel(true)");
+    const name = 'A release bot with a name that is longer than the line it has';
+    await api(cluster, 'PUT', '/users/bot', { name, kind: 'bot' });
+    const fingerprint = { v: 1, tag: 'p', shape: '', attributes: {}, classes: [], surroundings: 'near', levels: -1, labels: [], headings: [], key: null, host: '', inner: [], count: 1, same: 1, nth: 0 };
+    const create = (body: string, page: string): Promise<unknown> =>
+      api(cluster, 'POST', '/rooms/demo/threads', { userId: 'bot', body, position: { x: 0.5, y: 0.5, quote: 'Nothing here has this text', fingerprint: JSON.stringify({ ...fingerprint, page }) } });
+    await create('> A quote\n\n- **bold** and [a link](https://example.com)\n- `code`', '/demo/page');
+    await create('Pinned elsewhere', '/other/page');
+    const gone = page.locator('collab-comments [part=detached] .item');
+    t.equal(await gone.locator('.item-body').textContent(), 'A quote bold and a link code');
+    t.equal(await gone.locator('.tag').textContent(), 'Bot');
+    t.equal(await gone.locator('.name').getAttribute('title'), name);
+    const elsewhere = page.locator('collab-comments [part=elsewhere] .item');
+    t.equal(await elsewhere.locator('.item-body').textContent(), 'Pinned elsewhere');
+    t.match(await elsewhere.getByRole('link', { name: 'Go to page' }).getAttribute('href'), /^http:.*\/other\/page#collab=th_/);
+  });
+
+  await t.test('on a page from right to left, texts from left to right begin beside their avatar', async (t) => {
+    await page.evaluate("document.documentElement.dir = 'rtl'; document.querySelector('collab-comments').requestUpdate()");
+    await page.locator('collab-comments .root[dir=rtl]').waitFor({ state: 'attached' });
+    const gaps = await page.evaluate(`[['.popover .body p', '.popover .comment-main'], ['.panel .item-body', '.panel .item-text']].map(([text, around]) =>
+      Math.round(${root}.querySelector(around).getBoundingClientRect().right - ${root}.querySelector(text).getBoundingClientRect().right))`);
+    t.same(gaps, [0, 0]);
+    await page.evaluate("document.documentElement.dir = 'ltr'; document.querySelector('collab-comments').togglePanel(false)");
+  });
+
+  await t.test('in a low window, such as one at 200 %, the thread is a sheet', async () => {
+    await page.setViewportSize({ width: 640, height: 360 });
+    await holds(`(() => { const { left, right, bottom } = ${root}.querySelector('.popover').getBoundingClientRect(); return left === 0 && right === innerWidth && bottom === innerHeight; })()`);
   });
 });

@@ -1,8 +1,11 @@
+import { build } from 'esbuild';
 import type { Page } from 'playwright-core';
+import { createElement } from 'react';
+import { renderToString } from 'react-dom/server';
 import t from 'tap';
 import { openBrowser, skipReason } from '../helpers/browser.ts';
 import { startCluster, until } from '../helpers/cluster.ts';
-import { servePage } from '../helpers/own-page.ts';
+import { serveHtml, servePage } from '../helpers/own-page.ts';
 import { api, comment, field, live, openPage, pin, popover } from '../helpers/widget-page.ts';
 
 t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipReason, timeout: 240_000 }, async (t) => {
@@ -150,5 +153,60 @@ t.test('pins on pages that zoom, scroll, move and open dialogs', { skip: skipRea
     await gone();
     await page.evaluate("document.querySelector('iframe').contentWindow.location.reload()");
     await near(page, framed);
+  });
+
+  const token = async (rooms?: readonly string[]): Promise<string> => ((await (await api(cluster, 'POST', '/users/ann/tokens', { rooms })).json()) as { token: string }).token;
+  /** Counts the WebSockets that the page opens. */
+  const countSockets = (of: Page): { count: number } => {
+    const sockets = { count: 0 };
+    of.on('websocket', () => (sockets.count += 1));
+    return sockets;
+  };
+
+  await t.test('React hydrates what its server has rendered, after the widget has started', async (t) => {
+    const props = { 'publishable-key': cluster.keys.publishableKey, room: 'own', token: await token(), theme: 'dark', cursors: true } as const;
+    const app = `createElement('collab-comments', ${JSON.stringify(props)})`;
+    const contents = `import { createElement } from 'react'; import { hydrateRoot } from 'react-dom/client'; window.hydrate = () => hydrateRoot(document.querySelector('#root'), ${app});`;
+    const { outputFiles } = await build({ stdin: { contents, resolveDir: '.' }, bundle: true, write: false, format: 'iife', define: { 'process.env.NODE_ENV': '"development"' } });
+    const script = (outputFiles[0]?.text ?? '').replaceAll('</script', '<\\/script');
+    const rendered = renderToString(createElement('collab-comments', props));
+    const html = `<!doctype html><html lang="en"><title>Own</title><script type="module" src="${cluster.url}/widget.js"></script><body><div id="root">${rendered}</div><script>${script}</script>`;
+    // Whatever the page logs as an error fails the test, also what React says of hydration.
+    const own = await openPage(t, context, await serveHtml(t, html));
+    await live(own);
+    t.equal(await own.evaluate("document.querySelector('collab-comments').outerHTML"), rendered, 'the element is as the server wrote it');
+    const sockets = countSockets(own);
+    await own.evaluate('(hydrate(), new Promise((resolve) => requestIdleCallback(resolve)))');
+    t.equal(await own.locator('collab-comments .toolbar').isVisible(), true);
+    t.equal(sockets.count, 0, 'it keeps its connection');
+    await own.close();
+  });
+
+  await t.test('another room is shown on the same connection, unless it needs another token', async (t) => {
+    const own = await context.newPage();
+    const sockets = countSockets(own);
+    await own.goto(await servePage(t, cluster, '<h1>Page</h1>'));
+    await live(own);
+    await own.evaluate(`window.show = async (room) => {
+      const widget = document.querySelector('collab-comments');
+      const ready = new Promise((resolve) => widget.addEventListener('collab-ready', resolve, { once: true }));
+      widget.room = room;
+      return (await ready).detail.threads;
+    }`);
+    await api(cluster, 'POST', '/rooms/room-3/threads', { userId: 'ann', body: 'In the third', position: { x: 0.5, y: 0.5 } });
+    const counts: number[] = [];
+    for (const number of [1, 2, 3, 4, 5, 6]) counts.push(await own.evaluate<number>(`show('room-${number}')`));
+    t.same(counts, [0, 0, 1, 0, 0, 0]);
+    t.equal(sockets.count, 1);
+    const first = await own.evaluate(`(() => {
+      const tokens = ${JSON.stringify({ 'room-3': await token(['room-3']), 'room-4': await token(['room-4']) })};
+      Object.assign(document.querySelector('collab-comments'), { token: '', tokenProvider: () => tokens[document.querySelector('collab-comments').room] });
+      return show('room-3');
+    })()`);
+    t.equal(first, 1, 'with a token that names it');
+    t.equal(sockets.count, 2, 'the token of the page is another one');
+    t.equal(await own.evaluate("show('room-4')"), 0, 'which the server refuses on the connection that was for another room');
+    t.equal(sockets.count, 3);
+    await own.close();
   });
 });

@@ -5,13 +5,13 @@ import { startCluster, until } from '../helpers/cluster.ts';
 import { servePage } from '../helpers/own-page.ts';
 import { api, live, openPage, popover } from '../helpers/widget-page.ts';
 
-t.test('the styles of the widget', { skip: skipReason, timeout: 120_000 }, async (t) => {
+t.test('the styles of the widget', { skip: skipReason, timeout: 240_000 }, async (t) => {
   const cluster = await startCluster({ workers: 1, config: { rateLimit: { perMinute: 1_000_000 }, demo: true, shutdown: { closeSpreadSeconds: 0 } } });
   t.teardown(() => cluster.stop());
   const browser = await openBrowser(t);
   for (const [userId, name] of [['ann', 'Ann'], ['bob', 'Bob']]) await api(cluster, 'PUT', `/users/${userId}`, { name });
   const { thread } = (await (await api(cluster, 'POST', '/rooms/own/threads', { userId: 'ann', body: 'The first', position: { x: 0.5, y: 0.1 } })).json()) as { thread: { id: string } };
-  for (const [userId, body] of [['bob', 'The second'], ['ann', 'The third']]) await api(cluster, 'POST', `/threads/${thread.id}/comments`, { userId, body });
+  for (const [userId, body] of [['bob', 'The second for @Ann: https://example.com'], ['ann', 'The third']]) await api(cluster, 'POST', `/threads/${thread.id}/comments`, { userId, body, mentions: ['ann'] });
 
   /** A page with the thread and the panel open. */
   async function open(body: string, attributes = '', colorScheme: 'light' | 'dark' = 'light'): Promise<Page> {
@@ -29,6 +29,10 @@ t.test('the styles of the widget', { skip: skipReason, timeout: 120_000 }, async
   const computed = (page: Page, selector: string, property: string): Promise<string> =>
     page.evaluate(`getComputedStyle(document.querySelector('collab-comments').shadowRoot.querySelector('${selector}')).getPropertyValue('${property}')`);
 
+  const closePages = async (): Promise<void> => {
+    for (const context of browser.contexts()) await context.close();
+  };
+
   await t.test('rules of the page for every element do not reach into it', async (t) => {
     const hostile = '* { letter-spacing: 5px; text-transform: uppercase; word-spacing: 9px; text-indent: 20px; white-space: pre; line-height: 3; font-style: italic; color: red; cursor: wait; direction: ltr }';
     const [plain, styled] = [await open('<h1>Page</h1>', 'dir="rtl"', 'dark'), await open(`<style>${hostile}</style><h1>Page</h1>`, 'dir="rtl"', 'dark')];
@@ -38,6 +42,7 @@ t.test('the styles of the widget', { skip: skipReason, timeout: 120_000 }, async
       }
     }
     t.equal(await computed(plain, '.popover h2', 'color'), 'rgb(241, 241, 244)', 'dark');
+    await closePages();
   });
 
   await t.test('the theme, the direction and the custom properties of the page do', async (t) => {
@@ -48,13 +53,21 @@ t.test('the styles of the widget', { skip: skipReason, timeout: 120_000 }, async
     t.equal(await computed(page, '.popover', 'background-color'), 'rgb(255, 255, 255)');
     await page.evaluate(`document.querySelector('collab-comments').theme = 'dark'`);
     await until(async () => (await computed(page, '.popover', 'background-color')) === 'rgb(30, 31, 37)');
+    await closePages();
   });
 
   await t.test('the radius is that of panel, field, items and buttons too', async (t) => {
     const radii = async (page: Page): Promise<string[]> => Promise.all(['.panel', '.popover', '.composer', '.item', '.search', '.actions', '.icon-button'].map((selector) => computed(page, selector, 'border-radius')));
-    t.same(await radii(await open('<h1>Page</h1>')), ['16px', '12px', '10px', '10px', '10px', '10px', '8px']);
-    t.same(await radii(await open('<style>collab-comments { --collab-radius: 6px }</style>')), ['8px', '6px', '5px', '5px', '5px', '5px', '4px']);
-    for (const zero of ['0', '0px']) t.same(new Set(await radii(await open(`<style>collab-comments { --collab-radius: ${zero} }</style>`))), new Set(['0px']), zero);
+    const page = await open('<style></style><h1>Page</h1>');
+    const set = (radius: string): Promise<unknown> => page.evaluate(`document.querySelector('style').textContent = 'collab-comments { --collab-radius: ${radius} }'`);
+    t.same(await radii(page), ['16px', '12px', '10px', '10px', '10px', '10px', '8px']);
+    await set('6px');
+    t.same(await radii(page), ['8px', '6px', '5px', '5px', '5px', '5px', '4px']);
+    for (const zero of ['0', '0px']) {
+      await set(zero);
+      t.same(new Set(await radii(page)), new Set(['0px']), zero);
+    }
+    await closePages();
   });
 
   await t.test('German texts are in order on a page from right to left, and stay on its side', async (t) => {
@@ -73,5 +86,75 @@ t.test('the styles of the widget', { skip: skipReason, timeout: 120_000 }, async
     t.same(misplaced, []);
     const [replies, head] = await page.evaluate<[number, number]>(`['.replies', '.item-text'].map((selector) => document.querySelector('collab-comments').shadowRoot.querySelector(selector).getBoundingClientRect().right)`);
     t.equal(replies, head);
+  });
+
+  // One page for what follows: each changes what it needs, and changes it back.
+  await closePages();
+  const page = await open('<h1>Page</h1>');
+
+  await t.test('text is readable with any brand colour, in light and dark', async (t) => {
+    await popover(page).locator('textarea').fill('So that it can be sent');
+    await popover(page).locator('.send[aria-disabled=false]').waitFor();
+    await page.evaluate("document.querySelector('collab-comments').style.setProperty('--collab-link', 'rgb(1, 2, 3)')");
+    t.equal(await computed(page, '.body a', 'color'), 'rgb(1, 2, 3)', 'the page may choose the colour of links');
+    await page.evaluate("document.querySelector('collab-comments').style.removeProperty('--collab-link')");
+    const accents = ['#000', '#fff', '#ffd400', '#0000ff', '#00ff00', '#ff0000', '#ff00ff', '#777', '#0a1a5c', 'hsl(16 100% 50%)', 'oklch(0.7 0.3 150)'];
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      // The contrast of text or icon with the first background behind it that is not transparent.
+      const contrasts = await page.evaluate<[accent: string, selector: string, contrast: number][]>(`(() => {
+        const luminance = (color) => {
+          const canvas = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
+          canvas.fillStyle = color;
+          canvas.fillRect(0, 0, 1, 1);
+          const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((value) => (value <= 10 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+          return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const widget = document.querySelector('collab-comments');
+        return ${JSON.stringify(accents)}.flatMap((accent) => {
+          widget.style.setProperty('--collab-accent', accent);
+          return ['.send', '.body a', '.mention.self'].map((selector) => {
+            let behind = widget.shadowRoot.querySelector(selector);
+            const text = luminance(getComputedStyle(behind).color);
+            while (getComputedStyle(behind).backgroundColor === 'rgba(0, 0, 0, 0)') behind = behind.parentElement;
+            const background = luminance(getComputedStyle(behind).backgroundColor);
+            return [accent, selector, (Math.max(text, background) + 0.05) / (Math.min(text, background) + 0.05)];
+          });
+        });
+      })()`);
+      for (const [accent, selector, contrast] of contrasts) t.ok(contrast >= 4.5, `${accent} in ${colorScheme}: ${selector} has ${contrast}`);
+    }
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.evaluate("document.querySelector('collab-comments').style.removeProperty('--collab-accent')");
+  });
+
+  await t.test('with forced colours, what has the focus, is selected or floats has lines and colours of the system', async (t) => {
+    await page.emulateMedia({ forcedColors: 'active' });
+    const system = await page.evaluate<Record<string, string>>(`(() => {
+      const probe = document.body.appendChild(document.createElement('i'));
+      return Object.fromEntries(['Highlight', 'HighlightText', 'CanvasText'].map((name) => { probe.style.color = name; return [name, getComputedStyle(probe).color]; }));
+    })()`);
+    for (const selector of ['.panel', '.popover', '.search', '.actions']) {
+      t.same([await computed(page, selector, 'border-top-style'), await computed(page, selector, 'border-top-color')], ['solid', system['CanvasText']], `${selector} has an edge`);
+    }
+    t.not(await computed(page, '.pin', 'border-top-style'), 'none', 'a pin has an edge');
+    for (const selector of ['.pin.open', '.tabs [aria-checked=true]']) {
+      t.same([await computed(page, selector, 'background-color'), await computed(page, selector, 'color')], [system['Highlight'], system['HighlightText']], `${selector} is seen to be selected`);
+    }
+    t.equal(await computed(page, '.composer', 'outline-color'), system['Highlight'], 'the field that has the focus is');
+    t.equal(await computed(page, '.item-main[aria-current=true]', 'border-inline-start-color'), system['Highlight'], 'so is the open thread in the list');
+    await page.locator('collab-comments .search input').focus();
+    t.equal(await computed(page, '.search', 'outline-color'), system['Highlight'], 'a field has a visible focus');
+    await page.keyboard.press('Tab');
+    t.same([await computed(page, '.tabs [aria-checked=true]', 'outline-style'), await computed(page, '.tabs [aria-checked=true]', 'outline-color')], ['solid', system['Highlight']], 'the keyboard shows where it is');
+    await page.locator('collab-comments .pin').first().focus();
+    t.same([await computed(page, '.pin', 'outline-style'), await computed(page, '.pin', 'outline-color')], ['solid', system['Highlight']], 'so it does on a pin');
+    await page.emulateMedia({ forcedColors: 'none' });
+  });
+
+  await t.test('nothing of it is printed', async (t) => {
+    await page.emulateMedia({ media: 'print' });
+    t.equal(await page.locator('collab-comments').isVisible(), false);
+    t.equal(await page.locator('collab-comments .pin').first().isVisible(), false);
   });
 });

@@ -1,8 +1,10 @@
 import t from 'tap';
 import { attributes, customProperties, events, parts, properties } from '../../src/widget/interface.ts';
 import { personOf } from '../../src/widget/core/people.ts';
+import { fileSize } from '../../src/widget/media/format.ts';
 import { linkTo, readLink } from '../../src/widget/core/link.ts';
 import { clusterPins } from '../../src/widget/pins/cluster.ts';
+import { pageAt, pageOf } from '../../src/widget/pins/page.ts';
 import { placePopover } from '../../src/widget/pins/place-popover.ts';
 import { de } from '../../src/widget/strings/de.ts';
 import { en } from '../../src/widget/strings/en.ts';
@@ -52,7 +54,23 @@ t.test('a popover is beside its pin and within the free part of the window', (t)
   t.same(placePopover(pin(900, 700), size, view, false), { left: 532, top: 392 }, 'the other side, and up');
   t.same(placePopover(pin(600, 100), size, view, true), { left: 232, top: 100 }, 'from right to left');
   t.same(placePopover(pin(500, 0), size, { ...view, width: 600 }, false), { left: 132, top: 8 }, 'beside the panel');
-  t.same(placePopover(pin(10, 10), size, { ...view, width: 320 }, false), { left: 8, top: 10 }, 'narrower than itself');
+  t.same(placePopover(pin(10, 10), size, { ...view, width: 320 }, false), { left: 8, top: 50 }, 'no room on either side: below');
+  t.same(placePopover(pin(10, 500), size, { ...view, width: 320 }, false), { left: 8, top: 92 }, 'or above');
+  t.same(placePopover(pin(10, 200), size, { ...view, width: 320, height: 450 }, false), { left: 8, top: 42 }, 'nor there: as far below as the window reaches');
+  t.end();
+});
+
+t.test('sizes have their units', (t) => {
+  t.same([1, 70, 1_234, 56_000_000].map((bytes) => fileSize(bytes, 'en')), ['1 byte', '70 bytes', '1.2 kB', '56 MB']);
+  t.end();
+});
+
+t.test('the page of a position is a path of this site, whatever was written there', (t) => {
+  const read = (page: unknown): string | null => pageOf({ x: 0, y: 0, fingerprint: JSON.stringify({ page }) });
+  t.same(['/docs/intro', '/app#/settings'].map(read), ['/docs/intro', '/app#/settings']);
+  t.same(['//evil.example/', '/\\evil.example', 'https://evil.example', 'javascript:alert(1)', 7, null].map(read), [null, null, null, null, null, null]);
+  t.same([pageAt({ pathname: '/app', hash: '#/settings?token=1' }), pageAt({ pathname: '/docs', hash: '#part' })], ['/app#/settings', '/docs'], 'neither query nor place');
+  t.same([pageOf(null), pageOf({ x: 0, y: 0 }), pageOf({ x: 0, y: 0, fingerprint: 'no JSON' })], [null, null, null]);
   t.end();
 });
 

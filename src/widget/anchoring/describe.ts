@@ -1,6 +1,7 @@
 import type { Position } from '../../model/thread.ts';
 import { type Context, contextOf, contextWords, isSameContext } from './context.ts';
 import { type Fingerprint, type Surroundings, writeFingerprint } from './fingerprint.ts';
+import { pageAt } from '../pins/page.ts';
 import { PageIndex } from './page-index.ts';
 import { hostOf } from './roots.ts';
 import { ancestorOf, labelsOf, rowsAround, shapeOf } from './row.ts';
@@ -47,7 +48,7 @@ export function describePoint(root: Document, element: Element, { x, y, box }: P
     ...(quote === '' ? {} : { quote }),
     ...(found.context.before === '' ? {} : { quotePrefix: found.context.before }),
     ...(found.context.after === '' ? {} : { quoteSuffix: found.context.after }),
-    fingerprint: writeFingerprint(found.fingerprint),
+    fingerprint: writeFingerprint(found.fingerprint, pageAt(root.location)),
   };
 }
 

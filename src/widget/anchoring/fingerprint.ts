@@ -37,10 +37,14 @@ export interface Fingerprint {
 const MAX_LENGTH = 2_048;
 const VERSION = 1;
 
-/** The fingerprint as a position stores it; undefined if it would be too long. */
-export function writeFingerprint(fingerprint: Fingerprint): string | undefined {
-  const text = JSON.stringify({ v: VERSION, ...fingerprint });
-  return text.length <= MAX_LENGTH ? text : undefined;
+/**
+ * The fingerprint as a position stores it; undefined if it would be too long.
+ *
+ * @param page the page of the element, for those who are on another one (`pins/page.ts`); left out if it does not fit
+ */
+export function writeFingerprint(fingerprint: Fingerprint, page: string): string | undefined {
+  const texts = [{ v: VERSION, ...fingerprint, page }, { v: VERSION, ...fingerprint }].map((stored) => JSON.stringify(stored));
+  return texts.find(({ length }) => length <= MAX_LENGTH);
 }
 
 /** The fingerprint of a position; null if it has none that this version can read. Anybody may have written it. */

@@ -66,7 +66,7 @@ export class Anchors {
     const placement = this.placements.get(threadId);
     if (placement === undefined || placement.state === 'detached') return;
     // On small windows a sheet covers the lower part.
-    const small = innerWidth <= 600;
+    const small = matchMedia('(max-width: 600px), (max-width: 800px) and (max-height: 480px)').matches;
     if (placement.state === 'shown' && isWithin(placement, innerWidth, small ? innerHeight / 4 : innerHeight)) return;
     const element = this.#tracker?.elementOf(threadId) ?? null;
     const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'instant' : 'smooth';

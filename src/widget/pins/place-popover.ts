@@ -10,8 +10,8 @@ export interface Box {
 const GAP = 8;
 
 /**
- * Where the popover of a pin goes: beside it towards the end of the line, on the other side if there is no room, and moved as
- * far as necessary to stay within the window.
+ * Where the popover of a pin goes: beside it towards the end of the line, on the other side if there is no room, else below or
+ * above it; and moved as far as necessary to stay within the window.
  *
  * @param pin the pin, relative to the window
  * @param size of the popover
@@ -24,9 +24,12 @@ export function placePopover(pin: Box, size: Pick<Box, 'width' | 'height'>, view
   const [first, second] = rtl ? [before, after] : [after, before];
   const fits = (left: number): boolean => left >= view.left + GAP && left + size.width <= view.left + view.width - GAP;
   const wanted = fits(first) || !fits(second) ? first : second;
+  const bottom = view.top + view.height - size.height - GAP;
+  const [below, over] = [pin.top + pin.height + GAP, pin.top - GAP - size.height];
+  const beside = fits(wanted);
   return {
     left: clamp(wanted, view.left + GAP, view.left + view.width - size.width - GAP),
-    top: clamp(pin.top, view.top + GAP, view.top + view.height - size.height - GAP),
+    top: clamp(beside ? pin.top : below <= bottom || over < view.top + GAP ? below : over, view.top + GAP, bottom),
   };
 }
 

@@ -24,7 +24,8 @@ function thumbnail(app: App, image: Attachment, images: readonly Attachment[], i
 }
 
 function player(app: App, file: Attachment): TemplateResult {
-  const length = file.durationMs === undefined ? fileSize(file.sizeBytes, app.language.tag) : duration(file.durationMs);
+  // Less than a second is still something to hear.
+  const length = file.durationMs ? duration(Math.max(1_000, file.durationMs)) : fileSize(file.sizeBytes, app.language.tag);
   return html`<figure class="player ${file.type}" part="player">
     <collab-comments-media .app=${app} .attachment=${file}></collab-comments-media>
     <figcaption><bdi>${safeLine(file.filename, 60)}</bdi><span>${length}</span></figcaption>

@@ -6,16 +6,30 @@ import { type Block, parseMarkdown } from '../text/markdown.ts';
 import { safeText, shorten } from '../text/safe-text.ts';
 
 /** The text of a comment, formatted. Nothing in it can become markup, and its direction does not affect what is around it. */
-export function commentBody(app: App, { body, mentions }: Comment): TemplateResult | typeof nothing {
-  if (body.trim() === '') return nothing;
-  const names = new Map(mentions.map((userId) => [userId, app.person(userId).name]));
-  return html`<div class="body" part="comment-body">${parseMarkdown(safeText(body), names).map((block) => renderBlock(app, block))}</div>`;
+export function commentBody(app: App, comment: Comment): TemplateResult | typeof nothing {
+  if (comment.body.trim() === '') return nothing;
+  return html`<div class="body" part="comment-body">${parse(app, comment).map((block) => renderBlock(app, block))}</div>`;
 }
 
-/** A comment in one line, without marks: for lists and labels. One without a visible text is named by what it has instead. */
-export function plainText({ language }: App, comment: Comment | undefined, maxLength = 140): string {
-  const line = safeText((comment?.body ?? '').slice(0, 4 * maxLength)).replaceAll(/```|\*\*|~~|`/g, '').replaceAll(/\s+/g, ' ').trim();
-  return shorten(line, maxLength) || (comment?.attachments.length ? language.text('attachmentOnly') : '…');
+/** A comment in one line, as it is shown but without formats: for lists and labels. One without a visible text is named by what it has instead. */
+export function plainText(app: App, comment: Comment | undefined, maxLength = 140): string {
+  const line = comment === undefined ? '' : parse(app, comment, 4 * maxLength).map(textOfBlock).join(' ').replaceAll(/\s+/g, ' ').trim();
+  return shorten(line, maxLength) || (comment?.attachments.length ? app.language.text('attachmentOnly') : '…');
+}
+
+/** The blocks of a comment, of its first `maxLength` characters. */
+function parse(app: App, { body, mentions }: Comment, maxLength = body.length): Block[] {
+  const names = new Map(mentions.map((userId) => [userId, app.person(userId).name]));
+  return parseMarkdown(safeText(body.slice(0, maxLength)), names);
+}
+
+function textOfBlock(block: Block): string {
+  if (block.kind === 'code') return block.text;
+  return (block.kind === 'list' ? block.items : block.lines).map(textOfInlines).join(' ');
+}
+
+function textOfInlines(inlines: readonly Inline[]): string {
+  return inlines.map((inline) => ('content' in inline ? textOfInlines(inline.content) : inline.kind === 'mention' ? `@${inline.text}` : inline.text)).join('');
 }
 
 function renderBlock(app: App, block: Block): TemplateResult {

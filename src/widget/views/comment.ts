@@ -50,7 +50,7 @@ class CommentPart extends Part {
       ${avatar(person)}
       <div class="comment-main">
         <header>
-          <bdi class="name" part="comment-author">${person.name}</bdi>${person.isBot ? html`<span class="tag">${text.text('bot')}</span>` : nothing}
+          <bdi class="name" part="comment-author" title=${person.name}>${person.name}</bdi>${person.isBot ? html`<span class="tag">${text.text('bot')}</span>` : nothing}
           <time class="quiet" datetime=${comment.createdAt} title=${text.exactly(comment.createdAt)}>${comment.pending === null ? text.ago(comment.createdAt, Date.now()) : text.text('sending')}</time>${edited}
         </header>
         ${this.editing ? this.#editor() : html`${commentBody(app, comment)}${attachmentList(app, comment.attachments)}${this.#reactions()}`}

@@ -57,9 +57,17 @@ class Media extends Part {
     if (url === null) return html`<span class="skeleton" aria-hidden="true"></span>`;
     const onError = (): void => void (this.failed = true);
     if (attachment.type === 'image') return html`<img src=${url} alt=${this.thumb ? '' : name} @error=${onError} />`;
-    if (attachment.type === 'audio') return html`<audio src=${url} controls preload="metadata" aria-label=${name} @error=${onError}></audio>`;
+    if (attachment.type === 'audio') return html`<audio src=${url} controls preload="metadata" aria-label=${name} @loadedmetadata=${findLength} @error=${onError}></audio>`;
     return html`<video src=${url} controls playsinline preload="metadata" aria-label=${name} @error=${onError}></video>`;
   }
+}
+
+/** Makes a browser look for the length of a recording that does not say it, at its end: it shows 0:00 otherwise. */
+function findLength({ target }: Event): void {
+  const audio = target as HTMLAudioElement;
+  if (audio.duration !== Infinity) return;
+  audio.addEventListener('durationchange', () => (audio.currentTime = 0), { once: true });
+  audio.currentTime = Number.MAX_SAFE_INTEGER;
 }
 
 definePart('collab-comments-media', Media);

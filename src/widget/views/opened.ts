@@ -1,5 +1,6 @@
 import panelSheet from '../styles/panel.css';
 import threadSheet from '../styles/thread.css';
+import forcedSheet from '../styles/forced-colors.css';
 import './placing.ts';
 import './viewer.ts';
 
@@ -11,4 +12,4 @@ export { acceptDrops } from './drops.ts';
 export { LiveCursors } from './cursors.ts';
 
 /** The style sheets of these views. */
-export const sheets = [threadSheet, panelSheet];
+export const sheets = [threadSheet, panelSheet, forcedSheet];

@@ -5,6 +5,7 @@ import type { RoomThread } from '../../client/room/snapshot.ts';
 import type { App } from '../core/app.ts';
 import { type Filter, filters } from '../core/filters.ts';
 import { LIST_STEP } from '../core/view.ts';
+import { pageAt, linkOnPage, pageOf } from '../pins/page.ts';
 import type { StringKey } from '../strings/en.ts';
 import { avatar } from './avatar.ts';
 import { plainText } from './body.ts';
@@ -24,7 +25,11 @@ export function panelView(app: App, detached: ReadonlySet<string>, messages: Tem
   const { filter, query, listLength } = app.view;
   const listed = app.listed;
   const pinned = listed.filter(({ id }) => !detached.has(id)).slice(0, listLength);
-  const gone = listed.filter(({ id }) => detached.has(id)).slice(0, listLength - pinned.length);
+  const here = pageAt(location);
+  const isElsewhere = ({ position }: RoomThread): boolean => (pageOf(position) ?? here) !== here;
+  const unpinned = listed.filter(({ id }) => detached.has(id));
+  const elsewhere = unpinned.filter(isElsewhere).slice(0, listLength - pinned.length);
+  const gone = unpinned.filter((thread) => !isElsewhere(thread)).slice(0, listLength - pinned.length - elsewhere.length);
   return html`<aside class="panel" part="panel" role="complementary" aria-label=${text.text('comments')} @keydown=${(event: KeyboardEvent) => event.key === 'Escape' && app.show({ panel: false })}>
     <header class="panel-header">
       <h2>${text.text('comments')}</h2><span class="grow"></span>
@@ -38,25 +43,32 @@ export function panelView(app: App, detached: ReadonlySet<string>, messages: Tem
     </div>
     <div class="list" part="list" tabindex="-1" @scroll=${(event: Event) => onScroll(app, event, listed.length)}>
       ${listed.length > 0 ? nothing : emptyState(app)}
-      <ol>${repeat(pinned, ({ id }) => id, (thread) => listItem(app, thread, false))}</ol>
+      <ol>${repeat(pinned, ({ id }) => id, (thread) => listItem(app, thread))}</ol>
+      ${elsewhere.length === 0 ? nothing : html`<section class="detached" part="elsewhere">
+        <h3>${icon('link')}${text.text('elsewhereTitle')}</h3><p class="quiet">${text.text('elsewhereHint')}</p>
+        <ol>${repeat(elsewhere, ({ id }) => id, (thread) => listItem(app, thread, 'elsewhere'))}</ol>
+      </section>`}
       ${gone.length === 0 ? nothing : html`<section class="detached" part="detached">
         <h3>${icon('warn')}${text.text('detachedTitle')}</h3><p class="quiet">${text.text('detachedHint')}</p>
-        <ol>${repeat(gone, ({ id }) => id, (thread) => listItem(app, thread, true))}</ol>
+        <ol>${repeat(gone, ({ id }) => id, (thread) => listItem(app, thread, 'gone'))}</ol>
       </section>`}
     </div>
     ${messages}
   </aside>`;
 }
 
+/** Why a listed thread has no pin: it is on another page, or what it was pinned to is gone. */
+type Unpinned = 'elsewhere' | 'gone';
+
 /** A thread in a list: its first comment, and how the conversation stands. */
-export function listItem(app: App, thread: RoomThread, detached: boolean): TemplateResult {
+export function listItem(app: App, thread: RoomThread, unpinned?: Unpinned): TemplateResult {
   const unread = app.isUnread(thread);
   const isOpen = app.view.open?.threadId === thread.id;
   const minute = Math.floor(Date.now() / 60_000);
-  return html`<li>${guard([thread, unread, isOpen, detached, app.language, app.snapshot.users, minute], () => itemContent(app, thread, unread, isOpen, detached))}</li>`;
+  return html`<li>${guard([thread, unread, isOpen, unpinned, app.language, app.snapshot.users, minute], () => itemContent(app, thread, unread, isOpen, unpinned))}</li>`;
 }
 
-function itemContent(app: App, thread: RoomThread, unread: boolean, isOpen: boolean, detached: boolean): TemplateResult {
+function itemContent(app: App, thread: RoomThread, unread: boolean, isOpen: boolean, unpinned: Unpinned | undefined): TemplateResult {
   const text = app.language;
   const [first] = thread.comments;
   const person = app.person(thread.userId);
@@ -65,12 +77,13 @@ function itemContent(app: App, thread: RoomThread, unread: boolean, isOpen: bool
     <button type="button" class="item-main" aria-current=${isOpen ? 'true' : 'false'} data-thread=${thread.id} @click=${() => app.openThread(thread.id)}>
       ${avatar(person)}
       <span class="item-text">
-        <span class="item-head"><bdi class="name">${person.name}</bdi><time class="quiet" datetime=${thread.updatedAt}>${text.ago(thread.updatedAt, Date.now())}</time>${unread ? html`<span class="dot"><span class="visually-hidden">${text.text('unread')}</span></span>` : nothing}</span>
+        <span class="item-head"><bdi class="name" title=${person.name}>${person.name}</bdi>${person.isBot ? html`<span class="tag">${text.text('bot')}</span>` : nothing}<time class="quiet" datetime=${thread.updatedAt}>${text.ago(thread.updatedAt, Date.now())}</time>${unread ? html`<span class="dot"><span class="visually-hidden">${text.text('unread')}</span></span>` : nothing}</span>
         <span class="item-body" dir="auto">${plainText(app, first)}</span>
         ${replies === 0 ? nothing : html`<span class="quiet replies">${faces(app, thread)}${replies === 1 ? text.text('oneReply') : text.text('replies', { count: replies })}</span>`}
       </span>
     </button>
-    ${detached && !thread.resolved ? html`<button type="button" class="button again" @click=${() => app.show({ placing: { threadId: thread.id }, open: null })}>${icon('pin')}${text.text('placeAgain')}</button>` : nothing}
+    ${unpinned === 'elsewhere' ? html`<a class="button again" href=${linkOnPage(pageOf(thread.position) ?? '', location.href, { threadId: thread.id, commentId: null })}>${icon('link')}${text.text('goToPage')}</a>` : nothing}
+    ${unpinned === 'gone' && !thread.resolved ? html`<button type="button" class="button again" @click=${() => app.show({ placing: { threadId: thread.id }, open: null })}>${icon('pin')}${text.text('placeAgain')}</button>` : nothing}
   </div>`;
 }
 

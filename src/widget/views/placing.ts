@@ -30,7 +30,8 @@ export class Placing extends Part {
 
   override render(): TemplateResult {
     const again = this.app.view.placing?.threadId !== null;
-    const hint = this.app.language.text(again ? 'placingAgainHint' : 'placingHint');
+    const touch = matchMedia('(pointer: coarse)').matches;
+    const hint = this.app.language.text(again ? (touch ? 'placingAgainTouch' : 'placingAgainHint') : touch ? 'placingTouch' : 'placingHint');
     return html`<div class="placing" part="placing" role="application" tabindex="0" aria-label=${hint} @click=${this.#onClick} @pointermove=${this.#onMove} @keydown=${this.#onKey}>
         <span class="ghost" ${place(this.at.x, this.at.y)}>${icon('comment')}</span>
       </div>

@@ -33,7 +33,7 @@ export function popoverView(app: App, version: number, actions: Actions, message
   return html`<section class="popover cluster-list" part="popover" role="dialog" aria-label=${text.text('cluster', { count: threads.length })} tabindex="-1">
     <div class="popover-header"><h2>${text.text('cluster', { count: threads.length })}</h2><span class="grow"></span>
       <button type="button" class="icon-button" aria-label=${text.text('close')} @click=${() => app.close()}>${icon('close')}</button></div>
-    <ol class="list">${threads.map((each) => listItem(app, each, false))}</ol>
+    <ol class="list">${threads.map((each) => listItem(app, each))}</ol>
     ${messages}
   </section>`;
 }

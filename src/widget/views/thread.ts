@@ -56,7 +56,7 @@ function resolvedText(app: App, { resolvedBy }: RoomThread): TemplateResult | st
 function named(app: App, key: StringKey, userId: string): TemplateResult {
   // No text and no name has a line break.
   const pieces = app.language.text(key, { name: '\n' }).split('\n');
-  return html`<span class="named" dir="auto">${pieces.map((piece, index) => html`${index === 0 ? nothing : html`<bdi class="name">${app.person(userId).name}</bdi>`}${piece}`)}</span>`;
+  return html`<span class="named" dir="auto">${pieces.map((piece, index) => html`${index === 0 ? nothing : html`<bdi class="name" title=${app.person(userId).name}>${app.person(userId).name}</bdi>`}${piece}`)}</span>`;
 }
 
 function typingLine(app: App, threadId: string | null): TemplateResult {
