@@ -2,13 +2,14 @@ import type { Comment } from './comment.ts';
 import type { EventEnvelope } from './event.ts';
 import type { Metadata } from './metadata.ts';
 import type { Notification } from './notification.ts';
+import type { Role } from './role.ts';
 import type { Position } from './thread.ts';
 
 /**
  * The client whose request runs a filter: a `user` in a browser, or a `backend` with a secret key, which has no role and may act as
  * no user.
  */
-export type FilterActor = Readonly<{ kind: 'backend' | 'user'; userId: string | null; role: 'viewer' | 'member' | 'moderator' | null }>;
+export type FilterActor = Readonly<{ kind: 'backend' | 'user'; userId: string | null; role: Role | null }>;
 
 /** A comment that a filter may change before it is written. */
 export interface DraftComment extends Pick<Comment, 'userId' | 'body' | 'mentions' | 'metadata'> {

@@ -5,6 +5,7 @@ import type { ContentApproved, ContentHeld, ContentRejected, ContentReported } f
 import type { NotificationCreated, NotificationsRead } from './notification.ts';
 import type { Presence } from './presence.ts';
 import type { Reaction } from './reaction.ts';
+import type { Role } from './role.ts';
 import type { Thread } from './thread.ts';
 import type { User } from './user.ts';
 
@@ -20,6 +21,8 @@ export interface Welcome {
   readonly heartbeatMs: number;
   readonly maxMessageBytes: number;
   readonly tokenExpiresAt: string;
+  /** What the token allows. */
+  readonly role: Role;
   readonly serverTime: string;
 }
 

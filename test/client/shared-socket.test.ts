@@ -243,7 +243,7 @@ t.test('tokens that differ in their times and ids share a connection; those of o
 });
 
 t.test('a position is resumed only while every frame after it is kept', (t) => {
-  const welcome: Welcome = { connectionId: 'cn_1', userId: 'ann', environmentId: 'env_1', epoch: 'e', seq: 10, recovered: true, heartbeatMs: 1, maxMessageBytes: 65_536, tokenExpiresAt: '', serverTime: '' };
+  const welcome: Welcome = { connectionId: 'cn_1', userId: 'ann', environmentId: 'env_1', epoch: 'e', seq: 10, recovered: true, heartbeatMs: 1, maxMessageBytes: 65_536, tokenExpiresAt: '', role: 'member', serverTime: '' };
   const begin = (stream: ReplayBuffer, query: string): [boolean, number, string[]] => {
     const { seq, texts: [first = '', ...rest] } = stream.startAt(`wss://a.example${query}`);
     const { data } = JSON.parse(first) as { data: Welcome };

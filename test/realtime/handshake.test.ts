@@ -21,7 +21,7 @@ await t.test('the welcome contains everything that a client needs', async (t) =>
   const { data } = socket.frames[0] ?? {};
   t.match(data, { connectionId: /^cn_/, seq: 1 });
   t.strictSame(Object.keys(data ?? {}), [
-    'connectionId', 'userId', 'environmentId', 'epoch', 'seq', 'recovered', 'heartbeatMs', 'maxMessageBytes', 'tokenExpiresAt', 'serverTime',
+    'connectionId', 'userId', 'environmentId', 'epoch', 'seq', 'recovered', 'heartbeatMs', 'maxMessageBytes', 'tokenExpiresAt', 'role', 'serverTime',
   ]);
   t.match(data, {
     userId: 'ann',
@@ -31,6 +31,7 @@ await t.test('the welcome contains everything that a client needs', async (t) =>
     heartbeatMs: 25_000,
     maxMessageBytes: 65_536,
     tokenExpiresAt: timestamp(START - (START % 1000) + 600_000),
+    role: 'member',
     serverTime: timestamp(START),
   });
 });

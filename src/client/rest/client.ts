@@ -5,6 +5,7 @@ import type { ModerationItem, RejectionInput, Report, ReportCreate } from '../..
 import type { Notification, NotificationKind, NotificationSettings, SubscriptionAction, SubscriptionState } from '../../model/notification.ts';
 import type { Presence } from '../../model/presence.ts';
 import type { Reaction, ReactionCreate } from '../../model/reaction.ts';
+import type { Role } from '../../model/role.ts';
 import type { ReadRoom, Room } from '../../model/room.ts';
 import type { Thread, ThreadCreate, ThreadPatch } from '../../model/thread.ts';
 import type { User, UserPut, UserSummary } from '../../model/user.ts';
@@ -48,7 +49,7 @@ export interface TokenRequest {
   readonly ttl?: number | undefined;
   readonly name?: string | undefined;
   readonly avatarUrl?: string | undefined;
-  readonly role?: 'viewer' | 'member' | 'moderator' | undefined;
+  readonly role?: Role | undefined;
   /** Room ids and `prefix*`. */
   readonly rooms?: readonly string[] | undefined;
 }

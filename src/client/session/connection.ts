@@ -35,7 +35,7 @@ const CONNECT_MS = 15_000;
 /** Refused tokens in a row after which the session ends. */
 const MAX_REFUSALS = 2;
 
-const initial: SessionState = { status: 'connecting', reason: 'Connecting…', error: null, retryAt: null, userId: null, connectionId: null };
+const initial: SessionState = { status: 'connecting', reason: 'Connecting…', error: null, retryAt: null, userId: null, role: null, connectionId: null };
 
 /**
  * The WebSocket of a session: opens it, resumes at the last position, answers heartbeats, renews the token, and connects again
@@ -163,7 +163,7 @@ export class Connection {
     }
   }
 
-  #welcomed({ userId, connectionId, epoch, seq, recovered, heartbeatMs, maxMessageBytes }: Welcome): void {
+  #welcomed({ userId, role, connectionId, epoch, seq, recovered, heartbeatMs, maxMessageBytes }: Welcome): void {
     this.#refusals = 0;
     this.#tokenReason = 'connect';
     this.#deps.backoff.reset();
@@ -171,7 +171,7 @@ export class Connection {
     this.#heard();
     const resumed = recovered && this.#position !== null;
     if (!resumed) this.#position = { epoch, seq };
-    this.#set({ status: 'live', reason: '', error: null, retryAt: null, userId, connectionId });
+    this.#set({ status: 'live', reason: '', error: null, retryAt: null, userId, role, connectionId });
     this.#deps.requests.connected((text) => this.#socket?.send(text), maxMessageBytes);
     this.#deps.listener.onWelcome(resumed);
   }
@@ -183,7 +183,8 @@ export class Connection {
   async #renewToken(): Promise<void> {
     try {
       const token = await this.#deps.credentials.renew('expiring');
-      await this.#deps.requests.request('auth.refresh', { token });
+      const { role } = (await this.#deps.requests.request('auth.refresh', { token })) as Pick<Welcome, 'role'>;
+      this.#set({ role });
     } catch {
       // The server then closes with 4401, and the next connection gets a new token.
     }

@@ -1,3 +1,4 @@
+import type { Role } from '../../model/role.ts';
 import type { CollabError } from '../errors.ts';
 import type { SocketConstructor } from '../platform.ts';
 import type { BackoffOptions } from './backoff.ts';
@@ -49,6 +50,8 @@ export interface SessionState {
   readonly retryAt: number | null;
   /** The user of the token; null before the first connection. */
   readonly userId: string | null;
+  /** What the token allows; null before the first connection. */
+  readonly role: Role | null;
   /** The id of the current connection, or of the last one. */
   readonly connectionId: string | null;
 }

@@ -1,5 +1,6 @@
 import { CollabError } from '../../model/errors.ts';
 import type { Environment } from '../../model/environments/environment.ts';
+import type { Role } from '../../model/role.ts';
 import { inScope } from '../../model/room.ts';
 import type { Actor } from './actor.ts';
 
@@ -97,6 +98,6 @@ export function actorUserId(actor: Actor): string | null {
   return actor.kind === 'user' ? actor.userId : (actor.actsFor ?? null);
 }
 
-function requireMember(role: 'viewer' | 'member' | 'moderator'): void {
+function requireMember(role: Role): void {
   if (role === 'viewer') throw forbidden('The role viewer does not allow changes');
 }

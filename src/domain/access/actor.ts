@@ -1,6 +1,7 @@
 import type { Environment } from '../../model/environments/environment.ts';
 import type { Via } from '../../model/event.ts';
 import type { KeyScope } from '../../model/environments/key.ts';
+import type { Role } from '../../model/role.ts';
 import type { RoomScope } from '../../model/room.ts';
 
 /** A backend that authenticated with a secret key. */
@@ -20,7 +21,7 @@ export interface UserActor {
   readonly kind: 'user';
   readonly environment: Environment;
   readonly userId: string;
-  readonly role: 'viewer' | 'member' | 'moderator';
+  readonly role: Role;
   readonly rooms: RoomScope;
   /** Id of the key, confined to rooms, that issued the token or impersonates the user; null if there is none. */
   readonly confinedKeyId: string | null;

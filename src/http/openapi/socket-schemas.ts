@@ -7,6 +7,7 @@ const time = (description: string) => Type.String({ format: 'date-time', descrip
 const id = Type.Integer({ minimum: 1, description: 'The id of the message that this answers.' });
 
 const subscription = namedSchemas.Subscription;
+const role = Type.Union([Type.Literal('viewer'), Type.Literal('member'), Type.Literal('moderator')], { description: 'The role of the token.' });
 const resolved = Type.Object({ threadId: Type.String(), resolved: Type.Boolean() });
 const unreadCount = Type.Integer({ minimum: 0 });
 const nothing = Type.Object({});
@@ -15,7 +16,7 @@ const nothing = Type.Object({});
 export const replySchemas: Readonly<Record<string, TSchema>> = {
   connect: Type.Object({ connectionId: Type.String() }),
   pong: nothing,
-  'auth.refresh': Type.Object({ tokenExpiresAt: time('Expiry of the new token.') }),
+  'auth.refresh': Type.Object({ tokenExpiresAt: time('Expiry of the new token.'), role }),
   'room.join': Type.Object({ roomId: Type.String() }),
   'room.leave': nothing,
   'presence.update': nothing,
@@ -68,6 +69,7 @@ export const frameSchemas: Readonly<Record<string, TSchema>> = {
       heartbeatMs: Type.Integer({ minimum: 1 }),
       maxMessageBytes: Type.Integer({ minimum: 1 }),
       tokenExpiresAt: Type.String(),
+      role,
       serverTime: time('The clock of the server.'),
     }),
   }),

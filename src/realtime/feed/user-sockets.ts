@@ -1,5 +1,6 @@
 import { containsFileUrls, withFileUrls } from '../../domain/files/file-urls.ts';
 import { isModerationEvent, roomOfEvent } from '../../model/event.ts';
+import type { Role } from '../../model/role.ts';
 import { inScope, type RoomScope } from '../../model/room.ts';
 import { wireText } from '../../net/wire-text.ts';
 import type { SocketWriter, TextFrame } from '../socket/socket-writer.ts';
@@ -9,7 +10,7 @@ export interface UserSocket {
   readonly writer: SocketWriter;
   readonly userId: string;
   /** The role of the token: `moderator` receives the events about moderation, whoever they are about. */
-  readonly role: 'viewer' | 'member' | 'moderator';
+  readonly role: Role;
   readonly rooms: RoomScope;
 }
 

@@ -90,6 +90,7 @@ export class SocketAuthenticator implements Authenticator {
       heartbeatMs: config.ws.heartbeatSeconds * 1000,
       maxMessageBytes: MAX_MESSAGE_BYTES,
       tokenExpiresAt: timestamp(connection.expiresAt),
+      role: connection.role,
       serverTime: timestamp(ctx.clock.now()),
     });
     writer.send(welcome);

@@ -61,7 +61,7 @@ async function refreshToken(services: Services, connection: Connection, data: un
   if (claims.userId !== connection.userId) throw new FatalSocketError('forbidden', 'The token is of another user: open another socket for it');
   applyClaims(services, connection, claims);
   await recordUser(services, environment, claims);
-  return JSON.stringify({ tokenExpiresAt: timestamp(claims.expiresAt) });
+  return JSON.stringify({ tokenExpiresAt: timestamp(claims.expiresAt), role: claims.role });
 }
 
 function applyClaims({ rooms }: Services, connection: Connection, claims: VerifiedClaims): void {
