@@ -32,7 +32,7 @@ export interface CollabCommentsElement extends HTMLElement {
   /** Returns a token of the user; called for each connection, and before a token expires. */
   tokenProvider: TokenProvider | null;
   /** A session that the page has already, instead of key and token. */
-  session: Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect'> | null;
+  session: Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect' | 'fetch'> | null;
   /** Texts that replace those of the widget. */
   strings: Readonly<Record<string, string>>;
   /** Opens a thread, at a comment of it if one is named; once the room is loaded, if it is not yet. Does nothing if the room has no such thread. */

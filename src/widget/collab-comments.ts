@@ -1,4 +1,5 @@
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import { repeat } from 'lit/directives/repeat.js';
 import { CollabSession } from '../client/session/session.ts';
 import type { TokenProvider } from '../client/session/options.ts';
 import type * as SharedSocketModule from '../client/shared-socket.ts';
@@ -6,6 +7,7 @@ import type { CollabCommentsElement } from '../client/widget.ts';
 import type { Position } from '../model/thread.ts';
 import { App, type AppHost, type WidgetSession } from './core/app.ts';
 import { explainSetup } from './core/problems.ts';
+import { moveThread } from './core/thread-writes.ts';
 import { Focus } from './focus.ts';
 import { Anchors } from './pins/anchors.ts';
 import { PopoverPlace } from './pins/popover-place.ts';
@@ -62,7 +64,8 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   /** The views of what is opened, once they are loaded. */
   #opened: typeof Opened | null = null;
   #version = 0;
-  #announcement = '';
+  /** The latest announcements for screen readers, by number. */
+  #announcements: readonly { readonly number: number; readonly text: string }[] = [];
   /** Whether the connection was made for an earlier room. */
   #kept = false;
   /** Why the widget cannot start with these attributes; null if nothing is wrong with them. */
@@ -102,7 +105,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
 
   /** Lets the user choose a place for a new thread. */
   startComment(): void {
-    this.#app?.show({ placing: { threadId: null }, open: null, composing: null, cluster: null });
+    this.#app?.startComment();
   }
 
   override connectedCallback(): void {
@@ -185,7 +188,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
       ${app.view.viewer === null ? nothing : html`<collab-comments-viewer .app=${app} .version=${this.#version}></collab-comments-viewer>`}
       ${toolbar(app)}</section>
       ${popover === nothing && !inPanel ? messages : nothing}
-      <div class="visually-hidden" role="status" aria-live="polite">${this.#announcement}</div>
+      <div class="visually-hidden" role="log">${repeat(this.#announcements, ({ number }) => number, ({ text }) => html`<p>${text}</p>`)}</div>
     </div>`;
   }
 
@@ -239,7 +242,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
       changed: () => this.requestUpdate(),
       dispatch: (name, detail) => this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true })),
       announce: (text) => {
-        this.#announcement = text;
+        this.#announcements = [...this.#announcements.slice(1 - MAX_ANNOUNCEMENTS), { number: (this.#announcements.at(-1)?.number ?? 0) + 1, text }];
         this.requestUpdate();
       },
     };
@@ -304,7 +307,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     const threadId = app.view.placing?.threadId ?? null;
     if (threadId === null) return app.show({ placing: null, composing: position });
     app.show({ placing: null });
-    void app.moveThread(threadId, position);
+    void moveThread(app, threadId, position);
   }
 
   async #create(app: App, written: { readonly body: string; readonly mentions: string[]; readonly attachmentIds: string[] }): Promise<boolean> {
@@ -357,6 +360,9 @@ function styleSheet(text: string): CSSStyleSheet {
   sheet.replaceSync(text);
   return sheet;
 }
+
+/** So many announcements stay for those who look for them. Each is read once, when it is added. */
+const MAX_ANNOUNCEMENTS = 5;
 
 /** Where this script was loaded from: the server, unless the page says otherwise. */
 const scriptOrigin = new URL(import.meta.url).origin;

@@ -49,7 +49,7 @@ export class Focus {
     if (this.#origin === null) return;
     const inWidget = (this.#host.renderRoot as ShadowRoot).activeElement;
     if (inWidget !== null && inWidget.closest('.panel, .toolbar') !== null) return;
-    const target = this.#find(this.#origin) ?? this.#find('[part=add]');
+    const target = this.#find(this.#origin) ?? this.#find('[part=add], [part=toggle]');
     this.#origin = null;
     target?.focus({ preventScroll: true });
   }
@@ -59,7 +59,7 @@ export class Focus {
     const { thread, cluster } = active?.dataset ?? {};
     if (thread !== undefined) return `.${active?.classList[0] ?? ''}[data-thread="${CSS.escape(thread)}"]`;
     if (cluster !== undefined) return `[data-cluster="${CSS.escape(cluster)}"]`;
-    return '[part=add]';
+    return '[part=add], [part=toggle]';
   }
 
   #find(selector: string): HTMLElement | null {

@@ -105,4 +105,44 @@ t.test('the layout of the widget in a browser', { skip: skipReason, timeout: 240
     await page.setViewportSize({ width: 640, height: 360 });
     await holds(`(() => { const { left, right, bottom } = ${root}.querySelector('.popover').getBoundingClientRect(); return left === 0 && right === innerWidth && bottom === innerHeight; })()`);
   });
+
+  await t.test('the button to send stays in sight with many files and a long text, on a small phone too', async (t) => {
+    const picture = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAIAAAACUFjqAAAAEklEQVR4nGP4z8CAB+GTG8HSALfKY52fTcuYAAAAAElFTkSuQmCC', 'base64');
+    /** Why the button at the end of a field cannot be clicked; empty if it can. */
+    const hidden = (name: string): Promise<string> =>
+      page.evaluate<string>(`(() => {
+        const root = document.querySelector('collab-comments').shadowRoot;
+        const button = root.querySelector('${name} [part=submit]');
+        const { left, top, right, bottom } = button.getBoundingClientRect();
+        const box = root.querySelector('.popover').getBoundingClientRect();
+        if (bottom > Math.min(box.bottom, innerHeight) || top < box.top) return 'at ' + top + ' to ' + bottom + ' of ' + box.top + ' to ' + box.bottom;
+        return button.contains(root.elementFromPoint((left + right) / 2, (top + bottom) / 2)) ? '' : 'covered';
+      })()`);
+    const fill = async (name: string): Promise<void> => {
+      const composer = page.locator(`collab-comments ${name}`);
+      await composer.locator('input[type=file]').setInputFiles(Array.from({ length: 6 }, (_, number) => ({ name: `${number}.png`, mimeType: 'image/png', buffer: picture })));
+      await composer.locator('.upload').nth(5).waitFor();
+      await composer.locator('progress').first().waitFor({ state: 'detached' });
+      await composer.locator('textarea').fill('A long line of the text.\n'.repeat(30));
+    };
+    const sizes = [{ width: 1200, height: 900 }, { width: 390, height: 500 }, { width: 320, height: 420 }];
+    const check = async (name: string): Promise<void> => {
+      for (const size of sizes) {
+        await page.setViewportSize(size);
+        await holds(`innerWidth === ${size.width} && innerHeight === ${size.height}`);
+        let problem = 'not measured';
+        await until(async () => (problem = await hidden(name)) === '').catch(() => undefined);
+        t.equal(problem, '', `${name} in ${size.width} × ${size.height}`);
+      }
+      await page.setViewportSize({ width: 1200, height: 900 });
+    };
+    await fill('.popover > collab-comments-composer');
+    await check('.popover > collab-comments-composer');
+    await page.evaluate(`document.querySelector('collab-comments').startComment()`);
+    await page.getByRole('application').waitFor();
+    await page.keyboard.press('Enter');
+    await fill('.popover.composing');
+    await check('.popover.composing');
+    await page.keyboard.press('Escape');
+  });
 });

@@ -25,7 +25,8 @@ t.test('what is typed in the widget', { skip: skipReason, timeout: 180_000 }, as
   await api(cluster, 'PUT', '/users/max', { name: 'Max' });
   const context = await (await openBrowser(t)).newContext({ reducedMotion: 'reduce' });
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-  const page = await openPage(t, context, await servePage(t, cluster, SHORTCUTS));
+  // The pictures that are pasted are none.
+  const page = await openPage(t, context, await servePage(t, cluster, SHORTCUTS), /status of 400/);
   await live(page);
   await comment(page, '#title', 'First');
   await popover(page).getByText('First').waitFor();
@@ -80,6 +81,47 @@ t.test('what is typed in the widget', { skip: skipReason, timeout: 180_000 }, as
     t.equal(await paste({ 'text/plain': 'picture.png' }), true, 'a file that was copied');
     t.equal(await paste({ 'text/html': '<img src="https://example.com/picture.png">' }), true, 'a picture of a page');
     t.equal(await paste({}), true, 'a screenshot');
+  });
+
+  await t.test('of two people with one name, notifies the one who was chosen, also after clearing and choosing again', async (t) => {
+    await api(cluster, 'PUT', '/users/max-of-sales', { name: 'Max' });
+    const choose = async (id: string): Promise<void> => {
+      await page.keyboard.type('@Max');
+      await popover(page).getByRole('option', { name: new RegExp(`^Max ${id}$`) }).click();
+      await until(async () => (await text()).endsWith('@Max '));
+    };
+    await field(page).fill('');
+    await field(page).click();
+    await choose('max-of-sales');
+    await field(page).fill('');
+    await choose('max');
+    await page.keyboard.type('please');
+    await page.keyboard.press('Enter');
+    await popover(page).locator('.comment:not(.pending)', { hasText: '@Max please' }).waitFor();
+    const { threads } = (await (await api(cluster, 'GET', '/rooms/own?include=comments')).json()) as { threads: { comments: { body: string; mentions: string[] }[] }[] };
+    t.strictSame(threads.flatMap(({ comments }) => comments).find(({ body }) => body === '@Max please')?.mentions, ['max']);
+  });
+
+  await t.test('an edit that meets a newer text says so and keeps both', async (t) => {
+    await field(page).fill('As it was');
+    await field(page).press('Enter');
+    const comment = popover(page).locator('.comment:not(.pending)', { hasText: 'As it was' });
+    await comment.waitFor();
+    const id = (await comment.getAttribute('data-comment')) ?? '';
+    await comment.hover();
+    await comment.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Edit' }).click();
+    const editor = popover(page).getByLabel('Edit comment');
+    await editor.fill('As I want it');
+    await api(cluster, 'PATCH', `/comments/${id}`, { body: 'As a **moderator** wants it' });
+    await popover(page).getByRole('alert').getByText('As a moderator wants it').waitFor();
+    t.equal(await editor.inputValue(), 'As I want it');
+    await popover(page).getByRole('button', { name: 'Replace with mine' }).waitFor();
+    await popover(page).getByRole('button', { name: 'Edit this text instead' }).click();
+    await until(async () => (await editor.inputValue()) === 'As a **moderator** wants it');
+    await popover(page).getByRole('button', { name: 'Save' }).waitFor();
+    await editor.press('Escape');
+    await field(page).waitFor();
   });
 
   await t.test('Escape in a field closes the thread, and is no shortcut of the page', async (t) => {

@@ -11,10 +11,13 @@ export async function serveHtml(t: Test, html: string, headers: Readonly<Record<
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-/** Serves a page of another origin with the widget in it, signed in as ann, in the room `own`; returns its address. */
-export async function servePage(t: Test, cluster: Cluster, body: string, attributes = ''): Promise<string> {
+/**
+ * Serves a page of another origin with the widget in it, in the room `own`, signed in as ann or with another token; returns its
+ * address.
+ */
+export async function servePage(t: Test, cluster: Cluster, body: string, attributes = '', token?: string): Promise<string> {
   const session = (await (await fetch(`${cluster.url}/demo/session?user=ann`)).json()) as { publishableKey: string; token: string };
-  const widget = `<collab-comments publishable-key="${session.publishableKey}" room="own" token="${session.token}"></collab-comments>`;
+  const widget = `<collab-comments publishable-key="${session.publishableKey}" room="own" token="${token ?? session.token}"></collab-comments>`;
   const html = `<!doctype html><html lang="en" ${attributes}><title>Own</title><script type="module" src="${cluster.url}/widget.js"></script><body>${body}${widget}`;
   return serveHtml(t, html);
 }

@@ -7,6 +7,7 @@ import type { CollabCommentsEventDetails } from '../../client/widget.ts';
 import type { StreamEvent } from '../../model/frames.ts';
 import type { Position } from '../../model/thread.ts';
 import type { Language } from '../strings/language.ts';
+import { Announcements } from './announcements.ts';
 import { Deletions } from './deletions.ts';
 import { Drafts } from './drafts.ts';
 import { findThreads } from './filters.ts';
@@ -19,7 +20,7 @@ import { Toasts } from './toasts.ts';
 import { initialView, LIST_STEP, type View } from './view.ts';
 
 /** The part of a session that the widget uses. */
-export type WidgetSession = Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'on' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect'>;
+export type WidgetSession = Pick<CollabSession, 'getSnapshot' | 'subscribe' | 'on' | 'room' | 'files' | 'inbox' | 'searchUsers' | 'reconnect' | 'fetch'>;
 
 /** The methods of the element that the app calls. */
 export interface AppHost {
@@ -44,6 +45,10 @@ export class App {
   snapshot: RoomSnapshot;
   state: SessionState;
   storage: RoomStorage;
+  readonly #announcements = new Announcements({
+    nameOf: (userId) => (userId === '' || userId in this.snapshot.users ? this.#nameOrSomeone(userId) : null),
+    say: (key, { name = this.language.text('someone'), count = 0 }) => this.host.announce(this.language.text(key, { name, count })),
+  });
   #marks: ReadMarks;
   readonly #key: string;
   /** Notifications that the server was asked to mark as read: a refusal is not tried again with every event. */
@@ -88,7 +93,13 @@ export class App {
   stop(): void {
     this.deletions.flush();
     this.toasts.clear();
+    this.#announcements.stop();
     for (const end of this.#ends.splice(0)) end();
+  }
+
+  /** Calls `end` when the app stops. */
+  onStop(end: () => void): void {
+    this.#ends.push(end);
   }
 
   /** The inbox of the user; null where the server has none. */
@@ -121,11 +132,26 @@ export class App {
     return this.state.userId;
   }
 
-  /** Changes what is shown. */
+  /** Whether the user may take part. Assumed until the server says what the token allows. */
+  get mayWrite(): boolean {
+    return this.state.role !== 'viewer';
+  }
+
+  /** Whether the user may edit and delete a comment. */
+  mayChange({ userId }: RoomComment): boolean {
+    return this.state.role === 'moderator' || (this.mayWrite && userId === this.userId);
+  }
+
+  /** Changes what is shown, and tells the page of a thread that is opened or closed by it. */
   show(change: Partial<View>): void {
+    const before = this.view.open?.threadId;
     const isOtherList = change.filter !== undefined || change.query !== undefined || change.panel !== undefined;
     this.view = { ...this.view, ...(isOtherList ? { listLength: LIST_STEP } : {}), ...change };
     this.host.changed();
+    const after = this.view.open?.threadId;
+    if (before === after) return;
+    if (before !== undefined) this.host.dispatch('collab-thread-close', { threadId: before });
+    if (after !== undefined) this.host.dispatch('collab-thread-open', { threadId: after });
   }
 
   /** All threads that are not about to be deleted, newest first, with the comments that are not. */
@@ -168,14 +194,17 @@ export class App {
     this.show({ open: { threadId, commentId }, composing: null, cluster: null, placing: null });
     this.#asked = new Set();
     this.#markRead(thread);
-    this.host.dispatch('collab-thread-open', { threadId });
+  }
+
+  /** Lets the user choose a place for a new thread; a user who may only read is told that. */
+  startComment(): void {
+    if (this.mayWrite) this.show({ placing: { threadId: null }, open: null, composing: null, cluster: null });
+    else this.toasts.add({ kind: 'info', text: this.language.text('readOnly') });
   }
 
   /** Closes the open thread, the field of a new one, and the list of a cluster. */
   close(): void {
-    const { open } = this.view;
     this.show({ open: null, composing: null, cluster: null });
-    if (open !== null) this.host.dispatch('collab-thread-close', { threadId: open.threadId });
   }
 
   /** Creates a thread and opens it at once. Resolves with whether the server accepted it. */
@@ -187,17 +216,6 @@ export class App {
     const thread = await creating;
     if (thread !== null) this.host.dispatch('collab-thread-create', { threadId: thread.id });
     return thread !== null;
-  }
-
-  /** Pins a thread to another place. */
-  async moveThread(threadId: string, position: Position): Promise<void> {
-    const moved = await this.attempt(async () => {
-      await this.room.moveThread(threadId, position);
-      return true;
-    });
-    if (moved === null) return;
-    this.toasts.add({ kind: 'info', text: this.language.text('placed') });
-    this.openThread(threadId);
   }
 
   /** Runs a write. Says in words why it failed, or that a moderator has to approve it. Returns its result, or null. */
@@ -259,6 +277,10 @@ export class App {
     return null;
   }
 
+  #nameOrSomeone(userId: string): string {
+    return this.snapshot.users[userId]?.name ? this.person(userId).name : this.language.text('someone');
+  }
+
   #sessionChanged(): void {
     const { userId } = this.state;
     const previous = this.state;
@@ -284,7 +306,7 @@ export class App {
       if (this.#wanted === null) this.followLink(location.hash);
       else this.openThread(...this.#wanted);
     } else if (before.status === 'ready') {
-      this.#announceChanges(before);
+      this.#announcements.follow(before.threads, this.snapshot.threads, this.userId);
     }
     const { open } = this.view;
     if (open !== null && this.thread(open.threadId) === null) this.#closeGone(open.threadId, before);
@@ -323,21 +345,5 @@ export class App {
     for (const { id } of unread) this.#asked.add(id);
     if (unread.length > 0) void this.attempt(() => this.session.inbox.markRead(unread.map(({ id }) => id)));
     if (hadNew) this.host.changed();
-  }
-
-  #announceChanges(before: RoomSnapshot): void {
-    const earlier = new Map(before.threads.map((thread) => [thread.id, thread]));
-    for (const thread of this.snapshot.threads) {
-      const old = earlier.get(thread.id);
-      if (old === thread) continue;
-      const last = thread.comments.at(-1);
-      if (last === undefined || last.userId === this.userId) continue;
-      const { name } = this.person(last.userId);
-      if (old === undefined) this.host.announce(this.language.text('announceCreated', { name }));
-      else if (thread.comments.length > old.comments.length) this.host.announce(this.language.text('announceReplied', { name }));
-      else if (thread.resolved && !old.resolved && thread.resolvedBy !== this.userId) {
-        this.host.announce(this.language.text('announceResolved', { name: this.person(thread.resolvedBy ?? '').name || this.language.text('someone') }));
-      }
-    }
   }
 }

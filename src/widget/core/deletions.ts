@@ -1,5 +1,5 @@
 import type { CollabRoom } from '../../client/room/room.ts';
-import type { RoomThread } from '../../client/room/snapshot.ts';
+import type { RoomComment, RoomThread } from '../../client/room/snapshot.ts';
 import type { Language } from '../strings/language.ts';
 import type { Toasts } from './toasts.ts';
 import type { View } from './view.ts';
@@ -12,6 +12,7 @@ interface Deleting {
   readonly language: Language;
   readonly host: { changed(): void };
   thread(threadId: string): RoomThread | null;
+  comment(commentId: string): RoomComment | null;
   openThread(threadId: string, commentId: string): void;
   close(): void;
   attempt<T>(write: () => Promise<T>): Promise<T | null>;
@@ -31,12 +32,13 @@ export class Deletions {
   /** Hides a comment, and deletes it unless the user takes that back. */
   delete(commentId: string, threadId: string): void {
     const app = this.#app;
+    const isHeld = app.comment(commentId)?.status === 'held';
     this.#change(() => this.#hidden.add(commentId));
     const isLast = app.thread(threadId) === null;
     if (isLast && app.view.open?.threadId === threadId) app.close();
     app.toasts.add({
       kind: 'info',
-      text: app.language.text(isLast ? 'threadDeleted' : 'deleted'),
+      text: app.language.text(isHeld ? 'withdrawn' : isLast ? 'threadDeleted' : 'deleted'),
       action: { label: app.language.text('undo'), run: () => this.#undo(commentId, threadId) },
       expired: () => void this.#commit(commentId),
     });

@@ -1,4 +1,5 @@
 import type { Attachment } from '../../model/attachment.ts';
+import type { MentionPlace } from './mentioned.ts';
 import type { RoomStorage } from './storage.ts';
 
 /** A comment that was written and not sent. */
@@ -6,8 +7,12 @@ export interface Draft {
   readonly text: string;
   /** The users that were mentioned, by id, with the name as it is in the text. */
   readonly mentions: Readonly<Record<string, string>>;
+  /** Where they were chosen in the text. */
+  readonly places?: readonly MentionPlace[];
   /** Files that have been uploaded already. */
   readonly attachments: readonly Attachment[];
+  /** Of an edit: the text that it began with. */
+  readonly base?: string | undefined;
 }
 
 /** A draft without content. */
@@ -33,7 +38,7 @@ export class Drafts {
     const sent = this.#waiting(field);
     const rest = stored.text.startsWith(sent.text) ? stored.text.slice(sent.text.length).replace(/^\n/, '') : stored.text;
     const attachments = (Array.isArray(stored.attachments) ? stored.attachments : []).filter(({ id }) => !sent.attachments.some((other) => other.id === id));
-    const draft = { text: rest, mentions: stored.mentions ?? {}, attachments };
+    const draft = { text: rest, mentions: stored.mentions ?? {}, places: moved(stored.places, rest.length - stored.text.length), attachments, base: stored.base };
     return isEmpty(draft) ? null : draft;
   }
 
@@ -75,5 +80,10 @@ function isEmpty({ text, attachments }: Draft): boolean {
 
 function joined(first: Draft, second: Draft): Draft {
   const text = [first.text, second.text].filter((part) => part !== '').join('\n');
-  return { text, mentions: { ...first.mentions, ...second.mentions }, attachments: [...first.attachments, ...second.attachments] };
+  const places = [...(first.places ?? []), ...moved(second.places, text.length - second.text.length)];
+  return { text, mentions: { ...first.mentions, ...second.mentions }, places, attachments: [...first.attachments, ...second.attachments], base: first.base ?? second.base };
+}
+
+function moved(places: Draft['places'] = [], by: number): readonly MentionPlace[] {
+  return places.map((place) => ({ ...place, at: place.at + by })).filter(({ at }) => at >= 0);
 }

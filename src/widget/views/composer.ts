@@ -1,6 +1,6 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { type Draft, emptyDraft } from '../core/drafts.ts';
-import { mentionedIn } from '../core/mentioned.ts';
+import { choose, mentionedIn, movePlaces } from '../core/mentioned.ts';
 import type { StringKey } from '../strings/en.ts';
 import { duration, fileSize } from '../media/format.ts';
 import { canRecord, record, type Recording } from '../media/recorder.ts';
@@ -106,14 +106,14 @@ export class Composer extends Part {
     const over = this.draft.text.length - MAX_LENGTH;
     const blocked = this.#isBlocked();
     const label = text.text(this.submitLabel);
-    const saves = this.submitLabel === 'save';
+    const saves = this.submitLabel !== 'send' && this.submitLabel !== 'reply';
     return html`<div class="composer" part="composer">
       ${this.#picker.render()}
-      <textarea part="input" rows="1" dir="auto" aria-label=${text.text(this.label)} placeholder=${text.text(this.label)} enterkeyhint="enter"
+      <div class="composer-middle"><textarea part="input" rows="1" dir="auto" aria-label=${text.text(this.label)} placeholder=${text.text(this.label)} enterkeyhint="enter"
         aria-autocomplete="list" aria-controls=${this.#picker.controls} aria-activedescendant=${this.#picker.active} aria-invalid=${over > 0 ? 'true' : 'false'}
         @input=${this.#onInput} @keydown=${this.#onKey} @paste=${this.#onPaste} @blur=${() => this.#picker.close()}></textarea>
       ${over > 0 ? html`<p class="field-error" role="alert">${text.text('errorLong', { count: over })}</p>` : nothing}
-      ${this.uploads.items.length === 0 ? nothing : html`<ul class="uploads">${this.uploads.items.map((item) => this.#upload(item))}</ul>`}
+      ${this.uploads.items.length === 0 ? nothing : html`<ul class="uploads">${this.uploads.items.map((item) => this.#upload(item))}</ul>`}</div>
       <div class="composer-bar">
         ${this.recording === null ? this.#tools() : this.#recordingTools(this.recording)}
         <span class="grow"></span>
@@ -165,14 +165,16 @@ export class Composer extends Part {
     const { area } = this;
     if (area === null) return;
     typeText(area, `@${name} `, from, to);
-    this.draft = { ...this.draft, mentions: { ...this.draft.mentions, [userId]: name } };
     this.#onInput();
+    this.draft = choose(this.draft, userId, name, from);
+    this.#changed();
   }
 
   readonly #onInput = (): void => {
     const { area } = this;
     if (area === null) return;
-    this.draft = { ...this.draft, text: area.value };
+    const places = movePlaces(this.draft.places ?? [], this.draft.text, area.value, area.selectionStart);
+    this.draft = { ...this.draft, text: area.value, places };
     if (this.typingIn !== undefined) this.app.room.setTyping(this.typingIn, area.value !== '');
     this.#picker.follow(area);
     this.#changed();

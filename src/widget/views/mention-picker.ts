@@ -94,7 +94,7 @@ export class MentionPicker {
 
   /** Puts the list where the window has room for it. Call it after each rendering of the field. */
   place(): void {
-    const composer = this.#field.area?.parentElement;
+    const composer = this.#field.area?.closest<HTMLElement>('.composer');
     const list = composer?.querySelector<HTMLElement>('.mention-list');
     // Above, because the keyboard of a touch screen may cover what is below.
     if (composer && list) openMenu(list, composer, 'above');
@@ -106,8 +106,10 @@ export class MentionPicker {
       event.preventDefault();
       this.#choose(person);
     };
+    // Of several people with one name the id tells who is who.
+    const isAmbiguous = this.#choices.some(({ name, userId }) => name === person.name && userId !== person.userId);
     return html`<div class="option" role="option" id="${this.#id}-${index}" aria-selected=${String(index === this.#chosen)} @pointerdown=${choose}>
-      ${avatar(person, 'small')}<bdi>${person.name}</bdi>${person.isBot ? html`<span class="tag">${this.#field.app.language.text('bot')}</span>` : nothing}
+      ${avatar(person, 'small')}<bdi>${person.name}</bdi>${isAmbiguous ? html`<bdi class="quiet">${person.userId}</bdi>` : nothing}${person.isBot ? html`<span class="tag">${this.#field.app.language.text('bot')}</span>` : nothing}
     </div>`;
   }
 

@@ -36,5 +36,5 @@ export function toastView(language: Language, { kind, text, action }: Message, d
 function onDismiss({ currentTarget, detail }: MouseEvent, dismiss: () => void): void {
   const place = (currentTarget as Element).closest('.popover, .panel, .root');
   dismiss();
-  if (detail === 0) place?.querySelector<HTMLElement>('textarea, input, [part=add]')?.focus();
+  if (detail === 0) place?.querySelector<HTMLElement>('textarea, input, [part=add], [part=toggle]')?.focus();
 }

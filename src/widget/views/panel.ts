@@ -10,6 +10,7 @@ import type { StringKey } from '../strings/en.ts';
 import { avatar } from './avatar.ts';
 import { plainText } from './body.ts';
 import { icon } from './icons.ts';
+import { rejectionList } from './moderation/rejections.ts';
 
 const filterNames: Readonly<Record<Filter, StringKey>> = { open: 'filterOpen', resolved: 'filterResolved', mine: 'filterMine', mentions: 'filterMentions' };
 const emptyTexts: Readonly<Record<Filter, readonly [title: StringKey, hint: StringKey]>> = {
@@ -42,6 +43,7 @@ export function panelView(app: App, detached: ReadonlySet<string>, messages: Tem
       </div>
     </div>
     <div class="list" part="list" tabindex="-1" @scroll=${(event: Event) => onScroll(app, event, listed.length)}>
+      ${filter === 'mine' && query === '' ? rejectionList(app, null) : nothing}
       ${listed.length > 0 ? nothing : emptyState(app)}
       <ol>${repeat(pinned, ({ id }) => id, (thread) => listItem(app, thread))}</ol>
       ${elsewhere.length === 0 ? nothing : html`<section class="detached" part="elsewhere">
@@ -77,13 +79,13 @@ function itemContent(app: App, thread: RoomThread, unread: boolean, isOpen: bool
     <button type="button" class="item-main" aria-current=${isOpen ? 'true' : 'false'} data-thread=${thread.id} @click=${() => app.openThread(thread.id)}>
       ${avatar(person)}
       <span class="item-text">
-        <span class="item-head"><bdi class="name" title=${person.name}>${person.name}</bdi>${person.isBot ? html`<span class="tag">${text.text('bot')}</span>` : nothing}<time class="quiet" datetime=${thread.updatedAt}>${text.ago(thread.updatedAt, Date.now())}</time>${unread ? html`<span class="dot"><span class="visually-hidden">${text.text('unread')}</span></span>` : nothing}</span>
+        <span class="item-head"><bdi class="name" title=${person.name}>${person.name}</bdi>${person.isBot ? html`<span class="tag">${text.text('bot')}</span>` : nothing}${thread.status === 'held' ? html`<span class="tag waiting">${text.text('pending')}</span>` : nothing}<time class="quiet" datetime=${thread.updatedAt}>${text.ago(thread.updatedAt, Date.now())}</time>${unread ? html`<span class="dot"><span class="visually-hidden">${text.text('unread')}</span></span>` : nothing}</span>
         <span class="item-body" dir="auto">${plainText(app, first)}</span>
         ${replies === 0 ? nothing : html`<span class="quiet replies">${faces(app, thread)}${replies === 1 ? text.text('oneReply') : text.text('replies', { count: replies })}</span>`}
       </span>
     </button>
     ${unpinned === 'elsewhere' ? html`<a class="button again" href=${linkOnPage(pageOf(thread.position) ?? '', location.href, { threadId: thread.id, commentId: null })}>${icon('link')}${text.text('goToPage')}</a>` : nothing}
-    ${unpinned === 'gone' && !thread.resolved ? html`<button type="button" class="button again" @click=${() => app.show({ placing: { threadId: thread.id }, open: null })}>${icon('pin')}${text.text('placeAgain')}</button>` : nothing}
+    ${unpinned === 'gone' && !thread.resolved && app.mayWrite ? html`<button type="button" class="button again" @click=${() => app.show({ placing: { threadId: thread.id }, open: null })}>${icon('pin')}${text.text('placeAgain')}</button>` : nothing}
   </div>`;
 }
 
@@ -98,7 +100,8 @@ function emptyState(app: App): TemplateResult {
   if (app.snapshot.status === 'loading') return html`<div class="empty"><span class="spinner" aria-hidden="true"></span><p>${text.text('loading')}</p></div>`;
   if (app.unloaded) return html`<div class="empty">${icon('warn')}<p>${app.problem}</p><button type="button" class="button" @click=${() => app.retry()}>${text.text('retry')}</button></div>`;
   const [title, hint] = query.trim() === '' ? emptyTexts[filter] : (['emptySearchTitle', 'emptySearch'] as const);
-  return html`<div class="empty" part="empty">${icon(query.trim() === '' ? 'comment' : 'search')}<h3>${text.text(title)}</h3><p>${text.text(hint, { query: query.trim() })}</p></div>`;
+  const shownHint = hint === 'emptyOpen' && !app.mayWrite ? 'emptyOpenReader' : hint;
+  return html`<div class="empty" part="empty">${icon(query.trim() === '' ? 'comment' : 'search')}<h3>${text.text(title)}</h3><p>${text.text(shownHint, { query: query.trim() })}</p></div>`;
 }
 
 /** Lists more threads shortly before the end comes into sight. */

@@ -24,7 +24,7 @@ export function popoverView(app: App, version: number, actions: Actions, message
     const label = text.text('thread', { name: app.person(thread.userId).name });
     return html`${keyed(thread.id, html`<section class="popover" part="popover" role="dialog" aria-label=${label} tabindex="-1" @animationend=${onAnimationEnd}>${threadView(app, thread, version, messages)}</section>`)}`;
   }
-  if (composing !== null) {
+  if (composing !== null && app.mayWrite) {
     return html`<span class="pin draft" part="pin" aria-hidden="true">${icon('comment')}</span>
       <section class="popover composing" part="popover" role="dialog" aria-label=${text.text('newThread')} tabindex="-1" @animationend=${onAnimationEnd}>${messages}${newThreadView(app, version, (written) => actions.create(written))}</section>`;
   }

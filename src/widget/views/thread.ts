@@ -2,34 +2,33 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { repeat } from 'lit/directives/repeat.js';
 import type { RoomThread } from '../../client/room/snapshot.ts';
 import type { App } from '../core/app.ts';
+import { setResolved } from '../core/thread-writes.ts';
 import type { StringKey } from '../strings/en.ts';
 import type { Written } from './composer.ts';
 import { icon } from './icons.ts';
+import { rejectionList } from './moderation/rejections.ts';
 import './comment.ts';
 import './composer.ts';
 
 /** The open thread: its comments, the messages, and the field to reply. */
 export function threadView(app: App, thread: RoomThread, version: number, messages: TemplateResult): TemplateResult {
   const text = app.language;
-  const toggle = (): void => {
-    void app.attempt(() => app.room.setResolved(thread.id, !thread.resolved));
-    if (!thread.resolved) app.close();
-  };
+  const isHeld = thread.status === 'held';
   const label = text.text(thread.resolved ? 'reopen' : 'resolve');
   return html`<div class="popover-header">
       <h2>${named(app, 'thread', thread.userId)}</h2>
       ${thread.resolved ? html`<span class="tag success">${icon('check')}<span>${resolvedText(app, thread)}</span></span>` : nothing}
       <span class="grow"></span>
-      <button type="button" class="icon-button ${thread.resolved ? 'on' : ''}" part="resolve" aria-label=${label} title=${label} @click=${toggle}>${icon(thread.resolved ? 'reopen' : 'check')}</button>
+      ${app.mayWrite && !isHeld ? html`<button type="button" class="icon-button ${thread.resolved ? 'on' : ''}" part="resolve" aria-label=${label} title=${label} @click=${() => void setResolved(app, thread.id, !thread.resolved)}>${icon(thread.resolved ? 'reopen' : 'check')}</button>` : nothing}
       <button type="button" class="icon-button" aria-label=${text.text('close')} title=${text.text('close')} @click=${() => app.close()}>${icon('close')}</button>
     </div>
     <div class="comments" part="comments"><div>
-      ${repeat(thread.comments, ({ id }) => id, (comment) => html`<collab-comments-comment .app=${app} .version=${version} .comment=${comment}></collab-comments-comment>`)}
+      ${repeat(thread.comments, ({ id }) => id, (comment) => html`<collab-comments-comment .app=${app} .version=${version} .comment=${comment}></collab-comments-comment>`)}${rejectionList(app, thread.id)}
     </div></div>
     ${typingLine(app, thread.id)}
     ${messages}
-    <collab-comments-composer .app=${app} .version=${version} .field=${thread.id} .label=${'replyPlaceholder'} .submitLabel=${'reply'} .typingIn=${thread.id}
-      .submit=${(written: Written) => reply(app, thread.id, written)}></collab-comments-composer>`;
+    ${app.mayWrite && !isHeld ? html`<collab-comments-composer .app=${app} .version=${version} .field=${thread.id} .label=${'replyPlaceholder'} .submitLabel=${'reply'} .typingIn=${thread.id}
+      .submit=${(written: Written) => reply(app, thread.id, written)}></collab-comments-composer>` : note(app, isHeld ? 'threadPending' : 'readOnly')}`;
 }
 
 /** The field for a new thread at the chosen place. */
@@ -39,6 +38,11 @@ export function newThreadView(app: App, version: number, submit: (written: Writt
     ${typingLine(app, null)}
     <collab-comments-composer .app=${app} .version=${version} .field=${'new'} .label=${'newPlaceholder'} .submitLabel=${'send'} .typingIn=${null}
       .submit=${submit} .cancel=${() => app.close()}></collab-comments-composer>`;
+}
+
+/** Why there is no field to write in. */
+function note(app: App, key: StringKey): TemplateResult {
+  return html`<p class="note" part="note">${icon('eye')}<span>${app.language.text(key)}</span></p>`;
 }
 
 async function reply(app: App, threadId: string, written: Written): Promise<boolean> {

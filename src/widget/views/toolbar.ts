@@ -16,8 +16,8 @@ export function toolbar(app: App): TemplateResult {
   const ended = state === 'closed';
   return html`<div class="toolbar" part="toolbar" role="toolbar" aria-label=${text.text('comments')}>
     ${state === 'live' ? presence(app) : html`<span class="connection ${state}" part="connection" role="img" title=${app.problem ?? text.text(ended ? 'errorConnection' : 'connecting')}>${ended ? icon('warn') : html`<span class="spinner" aria-hidden="true"></span>`}</span>`}
-    <button type="button" class="tool ${placing === null ? '' : 'active'}" part="add" aria-label=${text.text('addComment')} title=${text.text('addComment')} aria-pressed=${String(placing !== null)}
-      @click=${() => (placing === null ? app.show({ placing: { threadId: null }, open: null, composing: null, cluster: null }) : app.show({ placing: null }))}>${icon('comment')}</button>
+    ${app.mayWrite ? html`<button type="button" class="tool ${placing === null ? '' : 'active'}" part="add" aria-label=${text.text('addComment')} title=${text.text('addComment')} aria-pressed=${String(placing !== null)}
+      @click=${() => (placing === null ? app.startComment() : app.show({ placing: null }))}>${icon('comment')}</button>` : nothing}
     <button type="button" class="tool" part="toggle" aria-label=${unread === 0 ? label : `${label}, ${text.text('unreadCount', { count: unread })}`} title=${label} aria-expanded=${String(panel)}
       @click=${() => app.show({ panel: !panel })}>${icon('list')}${unread === 0 ? nothing : html`<span class="badge" part="badge" aria-hidden="true">${unread > 99 ? '99+' : unread}</span>`}</button>
   </div>`;

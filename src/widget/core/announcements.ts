@@ -1,0 +1,81 @@
+import type { RoomThread } from '../../client/room/snapshot.ts';
+import type { StringKey } from '../strings/en.ts';
+
+/** Something that another user did; a text with `{name}`. */
+interface Change {
+  readonly key: StringKey;
+  /** Empty for a backend that named no user. */
+  readonly userId: string;
+}
+
+/** What the announcements need from the app. */
+interface Told {
+  /** The name of a user; null while the session does not know the user. */
+  nameOf(userId: string): string | null;
+  /** The text of a change. Without a name it is by somebody. */
+  say(key: StringKey, values: { readonly name?: string | undefined; readonly count?: number }): void;
+}
+
+/** How long a change waits for the name of its user, in milliseconds. */
+const NAME_MS = 3_000;
+/** More changes at once than this, as after a long absence, are counted only. */
+const MAX_CHANGES = 5;
+
+/** Tells a screen reader what others do in the room: each change once, in order, with names. */
+export class Announcements {
+  readonly #told: Told;
+  #waiting: readonly Change[] = [];
+  #timer = 0;
+
+  constructor(told: Told) {
+    this.#told = told;
+  }
+
+  /** Tells the changes between two states of the threads, and those that have waited for a name. */
+  follow(before: readonly RoomThread[], after: readonly RoomThread[], userId: string | null): void {
+    this.#waiting = [...this.#waiting, ...(before === after ? [] : changesBetween(before, after, userId))];
+    if (this.#waiting.length > MAX_CHANGES) {
+      this.#told.say('announceMany', { count: this.#waiting.length });
+      this.#waiting = [];
+    }
+    this.#tell(false);
+  }
+
+  /** Forgets what waits. */
+  stop(): void {
+    this.#waiting = [];
+    window.clearTimeout(this.#timer);
+  }
+
+  #tell(late: boolean): void {
+    window.clearTimeout(this.#timer);
+    for (const [index, { key, userId }] of this.#waiting.entries()) {
+      const name = this.#told.nameOf(userId);
+      if (name === null && !late) {
+        this.#waiting = this.#waiting.slice(index);
+        this.#timer = window.setTimeout(() => this.#tell(true), NAME_MS);
+        return;
+      }
+      this.#told.say(key, { name: name ?? undefined });
+    }
+    this.#waiting = [];
+  }
+}
+
+/** What other users than this one did between two states: new threads and replies, edited comments, resolved threads. */
+export function changesBetween(before: readonly RoomThread[], after: readonly RoomThread[], userId: string | null): Change[] {
+  const earlier = new Map(before.map((thread) => [thread.id, thread]));
+  const changes = after.toReversed().flatMap((thread): Change[] => {
+    const old = earlier.get(thread.id);
+    if (old === thread) return [];
+    const known = new Map(old?.comments.map((comment) => [comment.id, comment]));
+    const written = thread.comments.flatMap((comment): Change[] => {
+      const had = known.get(comment.id);
+      if (had === undefined) return [{ key: old === undefined && comment === thread.comments[0] ? 'announceCreated' : 'announceReplied', userId: comment.userId }];
+      return comment.editedAt !== had.editedAt && comment.body !== had.body ? [{ key: 'announceEdited', userId: comment.userId }] : [];
+    });
+    const resolved = old !== undefined && thread.resolved && !old.resolved;
+    return resolved ? [...written, { key: 'announceResolved', userId: thread.resolvedBy ?? '' }] : written;
+  });
+  return changes.filter((change) => change.userId !== userId);
+}

@@ -1,0 +1,28 @@
+import type { Position } from '../../model/thread.ts';
+import type { App } from './app.ts';
+
+/** Resolves a thread and then closes it, or reopens it. It stays open if the server refuses. */
+export async function setResolved(app: App, threadId: string, resolved: boolean): Promise<void> {
+  const done = await app.attempt(async () => {
+    await app.room.setResolved(threadId, resolved);
+    return true;
+  });
+  if (done === null || !resolved) return;
+  if (app.view.open?.threadId === threadId) app.close();
+  const reopen = (): void => {
+    void setResolved(app, threadId, false);
+    app.openThread(threadId);
+  };
+  app.toasts.add({ kind: 'info', text: app.language.text('threadResolved'), action: { label: app.language.text('undo'), run: reopen } });
+}
+
+/** Pins a thread to another place. */
+export async function moveThread(app: App, threadId: string, position: Position): Promise<void> {
+  const moved = await app.attempt(async () => {
+    await app.room.moveThread(threadId, position);
+    return true;
+  });
+  if (moved === null) return;
+  app.toasts.add({ kind: 'info', text: app.language.text('placed') });
+  app.openThread(threadId);
+}
