@@ -29,6 +29,8 @@ export interface CollabCommentsElement extends HTMLElement {
   placement: string;
   cursors: boolean;
   shareConnection: boolean;
+  /** Up to three keys, with white space between them; null for none. */
+  shortcuts: string | null;
   /** Returns a token of the user; called for each connection, and before a token expires. */
   tokenProvider: TokenProvider | null;
   /** A session that the page has already, instead of key and token. */
@@ -57,6 +59,7 @@ export interface CollabCommentsAttributes extends Partial<Pick<CollabCommentsEle
   readonly placement?: 'bottom-right' | 'bottom-left' | 'top-right' | 'top-left' | undefined;
   readonly cursors?: true | '' | undefined;
   readonly 'share-connection'?: true | '' | undefined;
+  readonly shortcuts?: string | undefined;
 }
 
 declare global {

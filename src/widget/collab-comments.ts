@@ -11,13 +11,14 @@ import { moveThread } from './core/thread-writes.ts';
 import { Focus } from './focus.ts';
 import { Anchors } from './pins/anchors.ts';
 import { PopoverPlace } from './pins/popover-place.ts';
+import { unzoom } from './pins/unzoom.ts';
 import { Language, loadStrings } from './strings/language.ts';
 import type { Strings } from './strings/en.ts';
-import { styles } from './styles/styles.ts';
+import { styleSheet, styles } from './styles/styles.ts';
 import type { LiveCursors } from './views/cursors.ts';
 import type * as Opened from './views/opened.ts';
 import { toastsView, toastView } from './views/messages.ts';
-import { pinsView } from './views/pins.ts';
+import { onPinFocus, onPinKey, pinsView } from './views/pins.ts';
 import { toolbar } from './views/toolbar.ts';
 import { definePart } from './views/part.ts';
 import { keepTyping } from './typing.ts';
@@ -39,6 +40,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     placement: { reflect: true, useDefault: true },
     cursors: { type: Boolean },
     shareConnection: { type: Boolean, attribute: 'share-connection' },
+    shortcuts: {},
     tokenProvider: { attribute: false },
     session: { attribute: false },
     strings: { attribute: false },
@@ -53,6 +55,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
   declare placement: string;
   declare cursors: boolean;
   declare shareConnection: boolean;
+  declare shortcuts: string | null;
   declare tokenProvider: TokenProvider | null;
   declare session: WidgetSession | null;
   declare strings: Partial<Strings>;
@@ -88,6 +91,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     this.placement = 'bottom-right';
     this.cursors = false;
     this.shareConnection = false;
+    this.shortcuts = null;
     this.tokenProvider = null;
     this.session = null;
     this.strings = {};
@@ -116,6 +120,8 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     window.addEventListener('hashchange', this.#onHash);
     window.addEventListener('pagehide', this.#onLeave);
     document.addEventListener('keydown', this.#onKey);
+    // After the page: what it has handled is no shortcut of the widget.
+    window.addEventListener('keydown', this.#onShortcut);
     if (this.hasUpdated) this.#connect();
   }
 
@@ -130,6 +136,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     window.removeEventListener('hashchange', this.#onHash);
     window.removeEventListener('pagehide', this.#onLeave);
     document.removeEventListener('keydown', this.#onKey);
+    window.removeEventListener('keydown', this.#onShortcut);
     this.#disconnect();
   }
 
@@ -145,7 +152,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     if (changed.has('locale') || changed.has('strings')) this.#app.language = this.#language();
     if (changed.has('cursors')) this.#setCursors(this.cursors);
     this.#version += 1;
-    this.#unzoom();
+    unzoom(this, this.renderRoot);
     this.#anchors.follow(this.#app.threads, this.#app.view.composing);
   }
 
@@ -182,7 +189,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     // What is open holds the messages. While a place is chosen, the panel lies under what covers the page.
     const inPanel = popover === nothing && app.view.panel && app.view.placing === null && this.#opened !== null;
     return html`<div class="root ${app.view.panel ? 'with-panel' : ''}" dir=${rtl} lang=${language.tag}>
-      <div class="layer" part="layer">${pinsView(app, this.#anchors.placements, origin, rtl === 'rtl')}${this.#cursors?.render(origin) ?? nothing}</div>
+      <div class="layer" part="layer" @keydown=${onPinKey} @focusin=${(event: FocusEvent) => onPinFocus(app, event)}>${pinsView(app, this.#anchors.placements, origin, rtl === 'rtl')}${this.#cursors?.render(origin) ?? nothing}</div>
       ${popover}${app.view.panel ? this.#opened?.panelView(app, detached, inPanel ? messages : nothing) : nothing}
       <section aria-label=${language.text('comments')}>${app.view.placing === null ? nothing : html`<collab-comments-placing .app=${app} .version=${this.#version} .choose=${(position: Position) => this.#chosen(app, position)}></collab-comments-placing>`}
       ${app.view.viewer === null ? nothing : html`<collab-comments-viewer .app=${app} .version=${this.#version}></collab-comments-viewer>`}
@@ -190,13 +197,6 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
       ${popover === nothing && !inPanel ? messages : nothing}
       <div class="visually-hidden" role="log">${repeat(this.#announcements, ({ number }) => number, ({ text }) => html`<p>${text}</p>`)}</div>
     </div>`;
-  }
-
-  /** Undoes a zoom of the page, so that the pixels of the widget are those of the window, in which pins are measured. */
-  #unzoom(): void {
-    const zoom = 'currentCSSZoom' in this ? Number(this.currentCSSZoom) : 1;
-    const root = this.renderRoot.querySelector<HTMLElement>('.root');
-    if (root !== null && root.style.getPropertyValue('--unzoom') !== String(1 / zoom)) root.style.setProperty('--unzoom', String(1 / zoom));
   }
 
   /** The name of a missing attribute; null if the widget can connect. */
@@ -248,6 +248,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     };
     this.#app = new App(session, this.room, this.publishableKey, this.#language(), host);
     this.#app.start();
+    this.#followChanges();
     void this.#app.attempt(() => this.#anchors.load());
     void this.#loadOpened();
   }
@@ -258,10 +259,16 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     if (this.#opened === null && this.shadowRoot !== null) {
       this.shadowRoot.adoptedStyleSheets = [...this.shadowRoot.adoptedStyleSheets, ...opened.sheets.map(styleSheet)];
       opened.acceptDrops(this.renderRoot, () => this.#app);
+      opened.dragPins(this.renderRoot, this, () => this.#app);
     }
     this.#opened = opened;
+    this.#followChanges();
     this.#setCursors(this.cursors);
     this.requestUpdate();
+  }
+
+  #followChanges(): void {
+    if (this.#app !== null && this.#opened !== null) this.#app.announcements ??= new this.#opened.Announcements(this.#app);
   }
 
   /** Loads what the tabs of the browser share a connection with. Without it the widget has a connection of its own. */
@@ -307,7 +314,7 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
     const threadId = app.view.placing?.threadId ?? null;
     if (threadId === null) return app.show({ placing: null, composing: position });
     app.show({ placing: null });
-    void moveThread(app, threadId, position);
+    void moveThread(app, threadId, position).then((moved) => moved && app.openThread(threadId));
   }
 
   async #create(app: App, written: { readonly body: string; readonly mentions: string[]; readonly attachmentIds: string[] }): Promise<boolean> {
@@ -348,17 +355,14 @@ export class CollabComments extends LitElement implements CollabCommentsElement 
 
   readonly #onHash = (): void => this.#app?.followLink(location.hash);
   readonly #onLeave = (): void => this.#app?.deletions.flush();
+  readonly #onShortcut = (event: KeyboardEvent): void => {
+    if (this.shortcuts !== null && this.#app !== null) this.#opened?.onShortcut(event, this.shortcuts, this.#app, this.#anchors.placements);
+  };
   readonly #onKey = (event: KeyboardEvent): void => {
     if (event.key !== 'Escape' || event.defaultPrevented || this.#app === null) return;
     const { open, composing, cluster } = this.#app.view;
     if (open !== null || composing !== null || cluster !== null) this.#app.close();
   };
-}
-
-function styleSheet(text: string): CSSStyleSheet {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(text);
-  return sheet;
 }
 
 /** So many announcements stay for those who look for them. Each is read once, when it is added. */

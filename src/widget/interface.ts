@@ -18,6 +18,7 @@ export const attributes: readonly Documented[] = [
   { name: 'placement', type: '`bottom-right`, `bottom-left`, `top-right`, `top-left`', meaning: 'The corner of the toolbar, and the side of the panel. `right` is the end of the line: the left on pages from right to left. Default: `bottom-right`.' },
   { name: 'cursors', type: 'boolean', meaning: 'Shows the pointers of the other users, and the own one to them.' },
   { name: 'share-connection', type: 'boolean', meaning: 'One connection for all tabs of the browser with the same user ([when to use it](sdk.md#one-connection-for-all-tabs)). Not for a `session` of the page. Property `shareConnection`.' },
+  { name: 'shortcuts', type: 'keys', meaning: 'Keys to comment, and for the next and the previous thread, such as `shortcuts="c n p"`, which is also what the attribute without a value means. Off if it is absent. A key that the page handles (`preventDefault`) or declares (`aria-keyshortcuts`, `accesskey`) stays with the page.' },
 ];
 
 /** The properties without an attribute. */

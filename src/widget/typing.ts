@@ -21,7 +21,8 @@ export function keepTyping(root: ShadowRoot | HTMLElement, onEscape: (event: Key
   }
 }
 
-function isField(target: EventTarget | null): boolean {
+/** Whether something is typed in an element. */
+export function isField(target: EventTarget | null): boolean {
   if (target instanceof HTMLInputElement) return !NOT_TYPED_IN.has(target.type);
   return target instanceof HTMLTextAreaElement || (target instanceof HTMLElement && target.isContentEditable);
 }

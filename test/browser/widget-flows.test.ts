@@ -111,4 +111,91 @@ t.test('what two users do on one page', { skip: skipReason, timeout: 180_000 }, 
     await pin(ann, 'Crowded one').waitFor();
     t.equal(await crowd.count(), 0, 'the open thread has a pin of its own');
   });
+
+  const focused = (): Promise<string> => ann.evaluate<string>("document.activeElement?.shadowRoot?.activeElement?.dataset.thread ?? document.activeElement?.shadowRoot?.activeElement?.dataset.cluster ?? ''");
+
+  await t.test('all pins are one stop of the Tab key; the arrow keys move among them', async (t) => {
+    await ann.keyboard.press('Escape');
+    await popover(ann).waitFor({ state: 'detached' });
+    const pins = ann.locator('collab-comments .pin');
+    t.ok((await pins.count()) > 2);
+    t.equal(await ann.locator('collab-comments .pin[tabindex="0"]').count(), 1);
+    await pins.and(ann.locator('[tabindex="0"]')).focus();
+    await ann.keyboard.press('Home');
+    const order = [await focused()];
+    for (let step = 1; step < (await pins.count()); step += 1) {
+      await ann.keyboard.press('ArrowDown');
+      order.push(await focused());
+    }
+    t.equal(new Set(order).size, await pins.count(), 'each is reached');
+    await ann.keyboard.press('ArrowRight');
+    t.equal(await focused(), order[0], 'around the end');
+    await until(async () => (await ann.locator('collab-comments .pin[tabindex="0"]').getAttribute('data-thread')) === order[0]);
+    await ann.keyboard.press('Tab');
+    t.equal(await focused(), '', 'Tab leaves them');
+  });
+
+  await t.test('shortcuts comment and go through the threads, unless the page has them', async (t) => {
+    await ann.locator('h1').click();
+    await ann.keyboard.press('n');
+    t.equal(await popover(ann).count(), 0, 'off by default');
+    await ann.evaluate("document.querySelector('collab-comments').setAttribute('shortcuts', '')");
+    const seen: string[] = [];
+    for (const key of ['n', 'n', 'p']) {
+      await ann.keyboard.press(key);
+      await popover(ann).waitFor();
+      seen.push(await ann.evaluate<string>("document.querySelector('collab-comments').shadowRoot.querySelector('.pin.open').dataset.thread"));
+      await ann.keyboard.press('Escape');
+      await popover(ann).waitFor({ state: 'detached' });
+      await ann.locator('h1').click();
+    }
+    t.not(seen[0], seen[1]);
+    t.equal(seen[0], seen[2]);
+    await ann.keyboard.press('c');
+    await ann.getByRole('application').waitFor();
+    await ann.keyboard.press('Escape');
+    await ann.getByRole('application').waitFor({ state: 'detached' });
+    await ann.locator('h1').click();
+    await ann.evaluate("document.querySelector('h1').setAttribute('aria-keyshortcuts', 'c')");
+    await ann.keyboard.press('c');
+    await ann.evaluate("document.querySelector('h1').removeAttribute('aria-keyshortcuts'); addEventListener('keydown', (event) => event.preventDefault(), { capture: true, once: true })");
+    await ann.keyboard.press('c');
+    t.equal(await ann.getByRole('application').count(), 0);
+  });
+
+  await t.test('all pins can be hidden, also after a reload', async (t) => {
+    await ann.getByRole('button', { name: /Show comments/ }).click();
+    await ann.getByRole('button', { name: 'Hide pins' }).click();
+    await ann.locator('collab-comments .pin').first().waitFor({ state: 'detached' });
+    await ann.reload();
+    await ann.getByRole('button', { name: /Show comments/ }).click();
+    await ann.locator('.panel .item').first().waitFor();
+    t.equal(await ann.locator('collab-comments .pin').count(), 0);
+    await ann.getByRole('button', { name: 'Show pins' }).click();
+    await ann.locator('collab-comments .pin').first().waitFor();
+    await ann.getByRole('complementary').getByRole('button', { name: 'Close' }).click();
+  });
+
+  await t.test('a pin is dragged to another place, and Undo brings it back', async (t) => {
+    const moving = await post('To be moved', 0.35);
+    const at = async (): Promise<{ x: number; y: number }> => {
+      const box = await pin(ann, 'To be moved').boundingBox();
+      // Its lower left corner, which stays where it is when the pointer enlarges it.
+      return { x: Math.round(box?.x ?? 0), y: Math.round((box?.y ?? 0) + (box?.height ?? 0)) };
+    };
+    const stored = async (): Promise<unknown> => ((await (await api(cluster, 'GET', `/threads/${moving}`)).json()) as { thread: { position: unknown } }).thread.position;
+    const [from, before] = [await at(), await stored()];
+    await ann.mouse.move(from.x + 16, from.y - 16);
+    await ann.mouse.down();
+    await ann.mouse.move(from.x + 60, from.y + 40, { steps: 4 });
+    await ann.mouse.move(from.x + 116, from.y + 104, { steps: 4 });
+    await ann.mouse.up();
+    await ann.locator('.toast', { hasText: 'Thread pinned' }).waitFor();
+    const to = await at();
+    t.ok(Math.abs(to.x - from.x - 100) <= 2 && Math.abs(to.y - from.y - 120) <= 2, `moved from ${from.x}, ${from.y} to ${to.x}, ${to.y}`);
+    t.equal(await popover(ann).count(), 0, 'the end of the drag is no click');
+    t.notSame(await stored(), before);
+    await ann.getByRole('button', { name: 'Undo' }).click();
+    await until(async () => JSON.stringify(await stored()) === JSON.stringify(before));
+  });
 });

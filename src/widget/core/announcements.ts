@@ -1,19 +1,12 @@
 import type { RoomThread } from '../../client/room/snapshot.ts';
 import type { StringKey } from '../strings/en.ts';
+import type { App } from './app.ts';
 
 /** Something that another user did; a text with `{name}`. */
 interface Change {
   readonly key: StringKey;
   /** Empty for a backend that named no user. */
   readonly userId: string;
-}
-
-/** What the announcements need from the app. */
-interface Told {
-  /** The name of a user; null while the session does not know the user. */
-  nameOf(userId: string): string | null;
-  /** The text of a change. Without a name it is by somebody. */
-  say(key: StringKey, values: { readonly name?: string | undefined; readonly count?: number }): void;
 }
 
 /** How long a change waits for the name of its user, in milliseconds. */
@@ -23,42 +16,47 @@ const MAX_CHANGES = 5;
 
 /** Tells a screen reader what others do in the room: each change once, in order, with names. */
 export class Announcements {
-  readonly #told: Told;
+  readonly #app: App;
   #waiting: readonly Change[] = [];
   #timer = 0;
 
-  constructor(told: Told) {
-    this.#told = told;
+  constructor(app: App) {
+    this.#app = app;
+    app.onStop(() => window.clearTimeout(this.#timer));
   }
 
   /** Tells the changes between two states of the threads, and those that have waited for a name. */
   follow(before: readonly RoomThread[], after: readonly RoomThread[], userId: string | null): void {
     this.#waiting = [...this.#waiting, ...(before === after ? [] : changesBetween(before, after, userId))];
     if (this.#waiting.length > MAX_CHANGES) {
-      this.#told.say('announceMany', { count: this.#waiting.length });
+      this.#say('announceMany', { count: this.#waiting.length });
       this.#waiting = [];
     }
     this.#tell(false);
   }
 
-  /** Forgets what waits. */
-  stop(): void {
-    this.#waiting = [];
-    window.clearTimeout(this.#timer);
-  }
-
   #tell(late: boolean): void {
     window.clearTimeout(this.#timer);
     for (const [index, { key, userId }] of this.#waiting.entries()) {
-      const name = this.#told.nameOf(userId);
-      if (name === null && !late) {
+      const isKnown = userId === '' || userId in this.#app.snapshot.users;
+      if (!isKnown && !late) {
         this.#waiting = this.#waiting.slice(index);
         this.#timer = window.setTimeout(() => this.#tell(true), NAME_MS);
         return;
       }
-      this.#told.say(key, { name: name ?? undefined });
+      this.#say(key, { name: this.#nameOf(userId) });
     }
     this.#waiting = [];
+  }
+
+  /** Never the id, which says nothing when it is read out. */
+  #nameOf(userId: string): string {
+    const { snapshot, language } = this.#app;
+    return snapshot.users[userId]?.name ? this.#app.person(userId).name : language.text('someone');
+  }
+
+  #say(key: StringKey, values: Readonly<Record<string, string | number>>): void {
+    this.#app.host.announce(this.#app.language.text(key, values));
   }
 }
 

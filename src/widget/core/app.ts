@@ -7,7 +7,7 @@ import type { CollabCommentsEventDetails } from '../../client/widget.ts';
 import type { StreamEvent } from '../../model/frames.ts';
 import type { Position } from '../../model/thread.ts';
 import type { Language } from '../strings/language.ts';
-import { Announcements } from './announcements.ts';
+import type { Announcements } from './announcements.ts';
 import { Deletions } from './deletions.ts';
 import { Drafts } from './drafts.ts';
 import { findThreads } from './filters.ts';
@@ -41,14 +41,12 @@ export class App {
   readonly drafts = new Drafts(() => this.storage);
   readonly host: AppHost;
   language: Language;
-  view: View = initialView;
+  view: View;
   snapshot: RoomSnapshot;
   state: SessionState;
   storage: RoomStorage;
-  readonly #announcements = new Announcements({
-    nameOf: (userId) => (userId === '' || userId in this.snapshot.users ? this.#nameOrSomeone(userId) : null),
-    say: (key, { name = this.language.text('someone'), count = 0 }) => this.host.announce(this.language.text(key, { name, count })),
-  });
+  /** Tells screen readers what others do; null until its code is loaded. */
+  announcements: Pick<Announcements, 'follow'> | null = null;
   #marks: ReadMarks;
   readonly #key: string;
   /** Notifications that the server was asked to mark as read: a refusal is not tried again with every event. */
@@ -68,6 +66,7 @@ export class App {
     this.snapshot = this.room.getSnapshot();
     this.state = session.getSnapshot();
     this.storage = new RoomStorage(publishableKey, roomId, this.state.userId);
+    this.view = { ...initialView, hidesPins: this.storage.read('hidden') === true };
     this.#marks = new ReadMarks(this.storage, new Date().toISOString());
     this.toasts = new Toasts(() => host.changed());
     this.deletions = new Deletions(this);
@@ -93,7 +92,6 @@ export class App {
   stop(): void {
     this.deletions.flush();
     this.toasts.clear();
-    this.#announcements.stop();
     for (const end of this.#ends.splice(0)) end();
   }
 
@@ -132,7 +130,7 @@ export class App {
     return this.state.userId;
   }
 
-  /** Whether the user may take part. Assumed until the server says what the token allows. */
+  /** Whether the user may take part; assumed until the server says it. */
   get mayWrite(): boolean {
     return this.state.role !== 'viewer';
   }
@@ -191,9 +189,15 @@ export class App {
     const thread = this.thread(threadId);
     this.#wanted = this.snapshot.status === 'ready' ? null : [threadId, commentId];
     if (thread === null) return;
-    this.show({ open: { threadId, commentId }, composing: null, cluster: null, placing: null });
+    this.show({ open: { threadId, commentId }, pin: threadId, composing: null, cluster: null, placing: null });
     this.#asked = new Set();
     this.#markRead(thread);
+  }
+
+  /** Shows or hides all pins but that of the open thread, until the user changes it in this browser. */
+  hidePins(hidden: boolean): void {
+    this.storage.write('hidden', hidden || null);
+    this.show({ hidesPins: hidden });
   }
 
   /** Lets the user choose a place for a new thread; a user who may only read is told that. */
@@ -277,10 +281,6 @@ export class App {
     return null;
   }
 
-  #nameOrSomeone(userId: string): string {
-    return this.snapshot.users[userId]?.name ? this.person(userId).name : this.language.text('someone');
-  }
-
   #sessionChanged(): void {
     const { userId } = this.state;
     const previous = this.state;
@@ -288,6 +288,7 @@ export class App {
     if (this.state.userId !== userId) {
       this.storage = new RoomStorage(this.#key, this.room.roomId, this.state.userId);
       this.#marks = new ReadMarks(this.storage, new Date().toISOString());
+      this.show({ hidesPins: this.storage.read('hidden') === true });
     }
     if (this.state.status !== previous.status) {
       this.show({ dismissed: false });
@@ -306,7 +307,7 @@ export class App {
       if (this.#wanted === null) this.followLink(location.hash);
       else this.openThread(...this.#wanted);
     } else if (before.status === 'ready') {
-      this.#announcements.follow(before.threads, this.snapshot.threads, this.userId);
+      this.announcements?.follow(before.threads, this.snapshot.threads, this.userId);
     }
     const { open } = this.view;
     if (open !== null && this.thread(open.threadId) === null) this.#closeGone(open.threadId, before);

@@ -16,13 +16,15 @@ export async function setResolved(app: App, threadId: string, resolved: boolean)
   app.toasts.add({ kind: 'info', text: app.language.text('threadResolved'), action: { label: app.language.text('undo'), run: reopen } });
 }
 
-/** Pins a thread to another place. */
-export async function moveThread(app: App, threadId: string, position: Position): Promise<void> {
+/** Pins a thread to another place, which can be undone. Resolves with whether the server accepted it. */
+export async function moveThread(app: App, threadId: string, position: Position): Promise<boolean> {
+  const before = app.thread(threadId)?.position ?? null;
   const moved = await app.attempt(async () => {
     await app.room.moveThread(threadId, position);
     return true;
   });
-  if (moved === null) return;
-  app.toasts.add({ kind: 'info', text: app.language.text('placed') });
-  app.openThread(threadId);
+  if (moved === null) return false;
+  const action = before === null ? undefined : { label: app.language.text('undo'), run: () => void moveThread(app, threadId, before) };
+  app.toasts.add({ kind: 'info', text: app.language.text('placed'), action });
+  return true;
 }

@@ -19,6 +19,10 @@ export interface View {
   readonly cluster: readonly string[] | null;
   /** Set while a place is being chosen: for the thread with this id, or for a new one. */
   readonly placing: { readonly threadId: string | null } | null;
+  /** Whether no pins are shown but that of the open thread. */
+  readonly hidesPins: boolean;
+  /** The pin that had the focus or was opened last, by its first thread. */
+  readonly pin: string | null;
   /** Whether the user has dismissed the message of what is wrong with the connection or the room. */
   readonly dismissed: boolean;
   /** The attachments in the viewer, and the one that is shown. */
@@ -29,4 +33,4 @@ export interface View {
 export const LIST_STEP = 50;
 
 /** Everything closed. */
-export const initialView: View = { panel: false, filter: 'open', query: '', listLength: LIST_STEP, open: null, composing: null, cluster: null, placing: null, dismissed: false, viewer: null };
+export const initialView: View = { panel: false, filter: 'open', query: '', listLength: LIST_STEP, open: null, composing: null, cluster: null, placing: null, hidesPins: false, pin: null, dismissed: false, viewer: null };

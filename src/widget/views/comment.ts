@@ -110,6 +110,7 @@ class CommentPart extends Part {
         ${isNew ? nothing : item('link', 'copyLink', this.#copyLink)}
         ${mayReport ? item('flag', 'report', this.#report) : nothing}
         ${mayChange ? item('edit', 'edit', this.#edit) : nothing}
+        ${app.mayWrite && !isHeld && app.thread(comment.threadId)?.comments[0] === comment ? item('pin', 'movePin', this.#movePin) : nothing}
         ${isHeld && !isNew ? item('reopen', 'withdrawEdit', this.#withdrawEdit) : nothing}
         ${mayChange ? item('trash', isNew ? 'withdraw' : 'delete', this.#delete, 'danger') : nothing}
       </div>` : nothing}
@@ -231,6 +232,11 @@ class CommentPart extends Part {
     if (published === undefined) return;
     const { body, mentions, attachments, metadata } = published;
     void app.attempt(() => app.room.updateComment(comment.id, { body, mentions, attachmentIds: attachments.map(({ id }) => id), metadata }));
+  };
+
+  readonly #movePin = (): void => {
+    this.menu = null;
+    this.app.show({ placing: { threadId: this.comment.threadId }, open: null });
   };
 
   readonly #copyLink = (): void => {

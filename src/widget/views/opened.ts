@@ -6,9 +6,12 @@ import './viewer.ts';
 
 // The views that the widget shows once something is opened. The script loads it after the pins are there, as a file of its own.
 
+export { Announcements } from '../core/announcements.ts';
+export { onShortcut } from '../shortcuts.ts';
 export { panelView } from './panel.ts';
 export { popoverView } from './popover.ts';
 export { acceptDrops } from './drops.ts';
+export { dragPins } from '../pins/drag.ts';
 export { LiveCursors } from './cursors.ts';
 
 /** The style sheets of these views. */

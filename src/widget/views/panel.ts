@@ -25,6 +25,7 @@ export function panelView(app: App, detached: ReadonlySet<string>, messages: Tem
   const text = app.language;
   const { filter, query, listLength } = app.view;
   const listed = app.listed;
+  const pins = text.text(app.view.hidesPins ? 'showPins' : 'hidePins');
   const pinned = listed.filter(({ id }) => !detached.has(id)).slice(0, listLength);
   const here = pageAt(location);
   const isElsewhere = ({ position }: RoomThread): boolean => (pageOf(position) ?? here) !== here;
@@ -34,6 +35,7 @@ export function panelView(app: App, detached: ReadonlySet<string>, messages: Tem
   return html`<aside class="panel" part="panel" role="complementary" aria-label=${text.text('comments')} @keydown=${(event: KeyboardEvent) => event.key === 'Escape' && app.show({ panel: false })}>
     <header class="panel-header">
       <h2>${text.text('comments')}</h2><span class="grow"></span>
+      <button type="button" class="icon-button" aria-label=${pins} title=${pins} @click=${() => app.hidePins(!app.view.hidesPins)}>${icon(app.view.hidesPins ? 'hidden' : 'eye')}</button>
       <button type="button" class="icon-button" aria-label=${text.text('close')} title=${text.text('close')} @click=${() => app.show({ panel: false })}>${icon('close')}</button>
     </header>
     <div class="panel-tools">
