@@ -126,7 +126,7 @@ t.test('the demo page shows what happens, on every worker, and keeps it', { skip
     await popover(ann).getByLabel('Attach a file').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x') });
     t.match(await ann.getByRole('alert').textContent(), /notes\.txt cannot be attached\. Choose a picture/);
     t.strictSame(await ann.evaluate('window.refused'), { code: 'unsupported_media', message: 'Files of this type are not accepted: notes.txt' }, 'and to the page, by an event');
-    await ann.getByRole('button', { name: 'Dismiss' }).click();
+    await ann.getByRole('alert').getByRole('button', { name: 'Dismiss' }).click();
   });
 
   await t.test('after kill -9 of the whole cluster the pages come back by themselves, with everything', async (t) => {
